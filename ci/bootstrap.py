@@ -1,0 +1,70 @@
+"""Makes the suite's own environment from the lock file, once, then becomes the command.
+
+Uses the standard library only: this runs before anything is installed. The environment is made
+again when the lock, the project's metadata or the Python changes.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+ENVIRONMENT = Path(os.environ.get("XDSPEC_VENV") or ROOT / ".venv")
+PYTHON = ENVIRONMENT / "bin" / "python"
+STAMP = ENVIRONMENT / "xdspec.stamp"
+LOCK = ROOT / "requirements.lock"
+
+BAD_INPUT = 4
+
+
+def fingerprint() -> str:
+    """What the environment depends on, as one string."""
+    parts = [sys.version.encode(), str(ROOT).encode()]
+    parts += [(ROOT / name).read_bytes() for name in ("requirements.lock", "pyproject.toml")]
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()
+
+
+def is_current(wanted: str) -> bool:
+    """Whether the environment there is the one that the files ask for."""
+    return STAMP.is_file() and STAMP.read_text() == wanted and PYTHON.exists()
+
+
+def make(wanted: str) -> None:
+    """Make the environment; its stamp is written last, so that a broken one is made again."""
+    print(f"xdspec: making {ENVIRONMENT} from {LOCK.name} (once)", file=sys.stderr)
+    venv.EnvBuilder(clear=True, with_pip=True).create(ENVIRONMENT)
+    pip = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    for arguments in (
+        ["--require-hashes", "--requirement", str(LOCK)],
+        ["--no-deps", "--no-build-isolation", "--editable", str(ROOT)],
+    ):
+        subprocess.run([*pip, *arguments], check=True, stdout=sys.stderr)
+    STAMP.write_text(wanted)
+
+
+def main() -> None:
+    """Make what is missing, then run the command in this process's place."""
+    wanted = fingerprint()
+    if not is_current(wanted):
+        ENVIRONMENT.parent.mkdir(parents=True, exist_ok=True)
+        with (ENVIRONMENT.parent / f"{ENVIRONMENT.name}.lock").open("w") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)  # a second start waits for the first one's work
+            if not is_current(wanted):
+                make(wanted)
+    os.execv(PYTHON, [str(PYTHON), "-m", "conformance", *sys.argv[1:]])  # noqa: S606
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (OSError, subprocess.CalledProcessError) as trouble:
+        print(f"xdspec: could not make {ENVIRONMENT}: {trouble}", file=sys.stderr)
+        sys.exit(BAD_INPUT)
+    except KeyboardInterrupt:
+        sys.exit(2)

@@ -1,0 +1,1 @@
+"""Clients under test: the adapter contract, manifests, environments and the shipped adapters."""

@@ -1,0 +1,1 @@
+"""The conformance suite: clauses, oracles, scenarios, verdicts and reports."""

@@ -1,0 +1,1 @@
+"""A fleet of real gRPC backends, each behind a gate that can fail in scripted ways."""
