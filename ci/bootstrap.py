@@ -9,8 +9,10 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import re
 import subprocess
 import sys
+import tempfile
 import venv
 from pathlib import Path
 
@@ -35,16 +37,49 @@ def is_current(wanted: str) -> bool:
     return STAMP.is_file() and STAMP.read_text() == wanted and PYTHON.exists()
 
 
+def pinned(name: str) -> str:
+    """The lock's own lines on one distribution: its version and hashes."""
+    rows = re.split(r"^(?=[A-Za-z0-9])", LOCK.read_text(), flags=re.MULTILINE)
+    return next(row for row in rows if row.startswith(f"{name}=="))
+
+
+def installer_settings() -> dict[str, str]:
+    """The environment in which uv asks the index and trusts the certificate that pip was told of.
+
+    uv does not read pip's configuration: without this, a machine that reaches packages only
+    through its company's index would fail here.
+    """
+    listed = subprocess.run(
+        [str(PYTHON), "-m", "pip", "config", "list"], check=True, capture_output=True, text=True
+    ).stdout
+    told = dict(re.findall(r"^(?:global|install|:env:)\.([a-z-]+)='(.*)'$", listed, re.MULTILINE))
+    as_uv_says = {
+        "index-url": "UV_DEFAULT_INDEX",
+        "extra-index-url": "UV_INDEX",
+        "cert": "SSL_CERT_FILE",
+    }
+    return {
+        variable: told[key]
+        for key, variable in as_uv_says.items()
+        if key in told and variable not in os.environ
+    }
+
+
 def make(wanted: str) -> None:
     """Make the environment; its stamp is written last, so that a broken one is made again."""
     print(f"xdspec: making {ENVIRONMENT} from {LOCK.name} (once)", file=sys.stderr)
     venv.EnvBuilder(clear=True, with_pip=True).create(ENVIRONMENT)
-    pip = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as first:
+        first.write(pinned("uv"))
+        first.flush()
+        pip = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+        subprocess.run([*pip, "--require-hashes", "--requirement", first.name], check=True)
+    uv = [str(ENVIRONMENT / "bin" / "uv"), "pip", "install", "--quiet", "--python", str(PYTHON)]
     for arguments in (
         ["--require-hashes", "--requirement", str(LOCK)],
         ["--no-deps", "--no-build-isolation", "--editable", str(ROOT)],
     ):
-        subprocess.run([*pip, *arguments], check=True, stdout=sys.stderr)
+        subprocess.run([*uv, *arguments], check=True, env={**os.environ, **installer_settings()})
     STAMP.write_text(wanted)
 
 
