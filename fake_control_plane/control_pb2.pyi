@@ -1,0 +1,258 @@
+import datetime
+
+from google.protobuf import any_pb2 as _any_pb2
+from google.protobuf import duration_pb2 as _duration_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class Kind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    KIND_UNSPECIFIED: _ClassVar[Kind]
+    LISTENER: _ClassVar[Kind]
+    ROUTE: _ClassVar[Kind]
+    CLUSTER: _ClassVar[Kind]
+    ENDPOINTS: _ClassVar[Kind]
+
+class Service(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    ADS: _ClassVar[Service]
+    LRS: _ClassVar[Service]
+KIND_UNSPECIFIED: Kind
+LISTENER: Kind
+ROUTE: Kind
+CLUSTER: Kind
+ENDPOINTS: Kind
+ADS: Service
+LRS: Service
+
+class SetRequest(_message.Message):
+    __slots__ = ("resources", "node")
+    RESOURCES_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    resources: _containers.RepeatedCompositeFieldContainer[_any_pb2.Any]
+    node: str
+    def __init__(self, resources: _Optional[_Iterable[_Union[_any_pb2.Any, _Mapping]]] = ..., node: _Optional[str] = ...) -> None: ...
+
+class DeleteRequest(_message.Message):
+    __slots__ = ("kind", "names", "node")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    NAMES_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    kind: Kind
+    names: _containers.RepeatedScalarFieldContainer[str]
+    node: str
+    def __init__(self, kind: _Optional[_Union[Kind, str]] = ..., names: _Optional[_Iterable[str]] = ..., node: _Optional[str] = ...) -> None: ...
+
+class Push(_message.Message):
+    __slots__ = ("versions", "since")
+    class Version(_message.Message):
+        __slots__ = ("kind", "version")
+        KIND_FIELD_NUMBER: _ClassVar[int]
+        VERSION_FIELD_NUMBER: _ClassVar[int]
+        kind: Kind
+        version: str
+        def __init__(self, kind: _Optional[_Union[Kind, str]] = ..., version: _Optional[str] = ...) -> None: ...
+    VERSIONS_FIELD_NUMBER: _ClassVar[int]
+    SINCE_FIELD_NUMBER: _ClassVar[int]
+    versions: _containers.RepeatedCompositeFieldContainer[Push.Version]
+    since: int
+    def __init__(self, versions: _Optional[_Iterable[_Union[Push.Version, _Mapping]]] = ..., since: _Optional[int] = ...) -> None: ...
+
+class HoldRequest(_message.Message):
+    __slots__ = ("kinds",)
+    KINDS_FIELD_NUMBER: _ClassVar[int]
+    kinds: _containers.RepeatedScalarFieldContainer[Kind]
+    def __init__(self, kinds: _Optional[_Iterable[_Union[Kind, str]]] = ...) -> None: ...
+
+class HoldResponse(_message.Message):
+    __slots__ = ("held",)
+    HELD_FIELD_NUMBER: _ClassVar[int]
+    held: _containers.RepeatedScalarFieldContainer[Kind]
+    def __init__(self, held: _Optional[_Iterable[_Union[Kind, str]]] = ...) -> None: ...
+
+class Fault(_message.Message):
+    __slots__ = ("node", "withhold", "permit", "order", "resend", "malformed", "wrong_type", "delay", "end_streams", "refuse_streams", "accept_streams", "load_reporting", "load_silence", "stop", "resume")
+    class Withhold(_message.Message):
+        __slots__ = ("kind", "name")
+        KIND_FIELD_NUMBER: _ClassVar[int]
+        NAME_FIELD_NUMBER: _ClassVar[int]
+        kind: Kind
+        name: str
+        def __init__(self, kind: _Optional[_Union[Kind, str]] = ..., name: _Optional[str] = ...) -> None: ...
+    class Order(_message.Message):
+        __slots__ = ("kinds",)
+        KINDS_FIELD_NUMBER: _ClassVar[int]
+        kinds: _containers.RepeatedScalarFieldContainer[Kind]
+        def __init__(self, kinds: _Optional[_Iterable[_Union[Kind, str]]] = ...) -> None: ...
+    class Resend(_message.Message):
+        __slots__ = ("kind", "version", "nonce")
+        KIND_FIELD_NUMBER: _ClassVar[int]
+        VERSION_FIELD_NUMBER: _ClassVar[int]
+        NONCE_FIELD_NUMBER: _ClassVar[int]
+        kind: Kind
+        version: str
+        nonce: str
+        def __init__(self, kind: _Optional[_Union[Kind, str]] = ..., version: _Optional[str] = ..., nonce: _Optional[str] = ...) -> None: ...
+    class Malformed(_message.Message):
+        __slots__ = ("kind",)
+        KIND_FIELD_NUMBER: _ClassVar[int]
+        kind: Kind
+        def __init__(self, kind: _Optional[_Union[Kind, str]] = ...) -> None: ...
+    class WrongType(_message.Message):
+        __slots__ = ("kind", "type_url")
+        KIND_FIELD_NUMBER: _ClassVar[int]
+        TYPE_URL_FIELD_NUMBER: _ClassVar[int]
+        kind: Kind
+        type_url: str
+        def __init__(self, kind: _Optional[_Union[Kind, str]] = ..., type_url: _Optional[str] = ...) -> None: ...
+    class Delay(_message.Message):
+        __slots__ = ("kind", "by")
+        KIND_FIELD_NUMBER: _ClassVar[int]
+        BY_FIELD_NUMBER: _ClassVar[int]
+        kind: Kind
+        by: _duration_pb2.Duration
+        def __init__(self, kind: _Optional[_Union[Kind, str]] = ..., by: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    class EndStreams(_message.Message):
+        __slots__ = ("service", "code", "details")
+        SERVICE_FIELD_NUMBER: _ClassVar[int]
+        CODE_FIELD_NUMBER: _ClassVar[int]
+        DETAILS_FIELD_NUMBER: _ClassVar[int]
+        service: Service
+        code: int
+        details: str
+        def __init__(self, service: _Optional[_Union[Service, str]] = ..., code: _Optional[int] = ..., details: _Optional[str] = ...) -> None: ...
+    class RefuseStreams(_message.Message):
+        __slots__ = ("service", "code", "details")
+        SERVICE_FIELD_NUMBER: _ClassVar[int]
+        CODE_FIELD_NUMBER: _ClassVar[int]
+        DETAILS_FIELD_NUMBER: _ClassVar[int]
+        service: Service
+        code: int
+        details: str
+        def __init__(self, service: _Optional[_Union[Service, str]] = ..., code: _Optional[int] = ..., details: _Optional[str] = ...) -> None: ...
+    class LoadReporting(_message.Message):
+        __slots__ = ("interval", "clusters", "endpoint_granularity")
+        INTERVAL_FIELD_NUMBER: _ClassVar[int]
+        CLUSTERS_FIELD_NUMBER: _ClassVar[int]
+        ENDPOINT_GRANULARITY_FIELD_NUMBER: _ClassVar[int]
+        interval: _duration_pb2.Duration
+        clusters: _containers.RepeatedScalarFieldContainer[str]
+        endpoint_granularity: bool
+        def __init__(self, interval: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., clusters: _Optional[_Iterable[str]] = ..., endpoint_granularity: _Optional[bool] = ...) -> None: ...
+    class LoadSilence(_message.Message):
+        __slots__ = ()
+        def __init__(self) -> None: ...
+    class Stop(_message.Message):
+        __slots__ = ()
+        def __init__(self) -> None: ...
+    class Resume(_message.Message):
+        __slots__ = ()
+        def __init__(self) -> None: ...
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    WITHHOLD_FIELD_NUMBER: _ClassVar[int]
+    PERMIT_FIELD_NUMBER: _ClassVar[int]
+    ORDER_FIELD_NUMBER: _ClassVar[int]
+    RESEND_FIELD_NUMBER: _ClassVar[int]
+    MALFORMED_FIELD_NUMBER: _ClassVar[int]
+    WRONG_TYPE_FIELD_NUMBER: _ClassVar[int]
+    DELAY_FIELD_NUMBER: _ClassVar[int]
+    END_STREAMS_FIELD_NUMBER: _ClassVar[int]
+    REFUSE_STREAMS_FIELD_NUMBER: _ClassVar[int]
+    ACCEPT_STREAMS_FIELD_NUMBER: _ClassVar[int]
+    LOAD_REPORTING_FIELD_NUMBER: _ClassVar[int]
+    LOAD_SILENCE_FIELD_NUMBER: _ClassVar[int]
+    STOP_FIELD_NUMBER: _ClassVar[int]
+    RESUME_FIELD_NUMBER: _ClassVar[int]
+    node: str
+    withhold: Fault.Withhold
+    permit: Fault.Withhold
+    order: Fault.Order
+    resend: Fault.Resend
+    malformed: Fault.Malformed
+    wrong_type: Fault.WrongType
+    delay: Fault.Delay
+    end_streams: Fault.EndStreams
+    refuse_streams: Fault.RefuseStreams
+    accept_streams: Service
+    load_reporting: Fault.LoadReporting
+    load_silence: Fault.LoadSilence
+    stop: Fault.Stop
+    resume: Fault.Resume
+    def __init__(self, node: _Optional[str] = ..., withhold: _Optional[_Union[Fault.Withhold, _Mapping]] = ..., permit: _Optional[_Union[Fault.Withhold, _Mapping]] = ..., order: _Optional[_Union[Fault.Order, _Mapping]] = ..., resend: _Optional[_Union[Fault.Resend, _Mapping]] = ..., malformed: _Optional[_Union[Fault.Malformed, _Mapping]] = ..., wrong_type: _Optional[_Union[Fault.WrongType, _Mapping]] = ..., delay: _Optional[_Union[Fault.Delay, _Mapping]] = ..., end_streams: _Optional[_Union[Fault.EndStreams, _Mapping]] = ..., refuse_streams: _Optional[_Union[Fault.RefuseStreams, _Mapping]] = ..., accept_streams: _Optional[_Union[Service, str]] = ..., load_reporting: _Optional[_Union[Fault.LoadReporting, _Mapping]] = ..., load_silence: _Optional[_Union[Fault.LoadSilence, _Mapping]] = ..., stop: _Optional[_Union[Fault.Stop, _Mapping]] = ..., resume: _Optional[_Union[Fault.Resume, _Mapping]] = ...) -> None: ...
+
+class TranscriptRequest(_message.Message):
+    __slots__ = ("since",)
+    SINCE_FIELD_NUMBER: _ClassVar[int]
+    since: int
+    def __init__(self, since: _Optional[int] = ...) -> None: ...
+
+class Event(_message.Message):
+    __slots__ = ("index", "json")
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    JSON_FIELD_NUMBER: _ClassVar[int]
+    index: int
+    json: str
+    def __init__(self, index: _Optional[int] = ..., json: _Optional[str] = ...) -> None: ...
+
+class LoadRequest(_message.Message):
+    __slots__ = ("cluster",)
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    def __init__(self, cluster: _Optional[str] = ...) -> None: ...
+
+class Locality(_message.Message):
+    __slots__ = ("region", "zone", "sub_zone")
+    REGION_FIELD_NUMBER: _ClassVar[int]
+    ZONE_FIELD_NUMBER: _ClassVar[int]
+    SUB_ZONE_FIELD_NUMBER: _ClassVar[int]
+    region: str
+    zone: str
+    sub_zone: str
+    def __init__(self, region: _Optional[str] = ..., zone: _Optional[str] = ..., sub_zone: _Optional[str] = ...) -> None: ...
+
+class LoadLedger(_message.Message):
+    __slots__ = ("clusters",)
+    class LocalityLoad(_message.Message):
+        __slots__ = ("locality", "successful", "errors", "issued", "in_progress")
+        LOCALITY_FIELD_NUMBER: _ClassVar[int]
+        SUCCESSFUL_FIELD_NUMBER: _ClassVar[int]
+        ERRORS_FIELD_NUMBER: _ClassVar[int]
+        ISSUED_FIELD_NUMBER: _ClassVar[int]
+        IN_PROGRESS_FIELD_NUMBER: _ClassVar[int]
+        locality: Locality
+        successful: int
+        errors: int
+        issued: int
+        in_progress: int
+        def __init__(self, locality: _Optional[_Union[Locality, _Mapping]] = ..., successful: _Optional[int] = ..., errors: _Optional[int] = ..., issued: _Optional[int] = ..., in_progress: _Optional[int] = ...) -> None: ...
+    class ClusterLoad(_message.Message):
+        __slots__ = ("cluster", "service", "localities", "dropped", "dropped_by_category", "reports")
+        class DroppedByCategoryEntry(_message.Message):
+            __slots__ = ("key", "value")
+            KEY_FIELD_NUMBER: _ClassVar[int]
+            VALUE_FIELD_NUMBER: _ClassVar[int]
+            key: str
+            value: int
+            def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+        CLUSTER_FIELD_NUMBER: _ClassVar[int]
+        SERVICE_FIELD_NUMBER: _ClassVar[int]
+        LOCALITIES_FIELD_NUMBER: _ClassVar[int]
+        DROPPED_FIELD_NUMBER: _ClassVar[int]
+        DROPPED_BY_CATEGORY_FIELD_NUMBER: _ClassVar[int]
+        REPORTS_FIELD_NUMBER: _ClassVar[int]
+        cluster: str
+        service: str
+        localities: _containers.RepeatedCompositeFieldContainer[LoadLedger.LocalityLoad]
+        dropped: int
+        dropped_by_category: _containers.ScalarMap[str, int]
+        reports: int
+        def __init__(self, cluster: _Optional[str] = ..., service: _Optional[str] = ..., localities: _Optional[_Iterable[_Union[LoadLedger.LocalityLoad, _Mapping]]] = ..., dropped: _Optional[int] = ..., dropped_by_category: _Optional[_Mapping[str, int]] = ..., reports: _Optional[int] = ...) -> None: ...
+    CLUSTERS_FIELD_NUMBER: _ClassVar[int]
+    clusters: _containers.RepeatedCompositeFieldContainer[LoadLedger.ClusterLoad]
+    def __init__(self, clusters: _Optional[_Iterable[_Union[LoadLedger.ClusterLoad, _Mapping]]] = ...) -> None: ...
