@@ -1,0 +1,25 @@
+"""The clauses: every normative statement of a specification, one observable fact a row."""
+
+from conformance.catalogue.loader import (
+    EDITIONS,
+    ENVOY,
+    Catalogue,
+    CatalogueError,
+    Clause,
+    Strength,
+    UnknownClause,
+    edition_for,
+    load,
+)
+
+__all__ = [
+    "EDITIONS",
+    "ENVOY",
+    "Catalogue",
+    "CatalogueError",
+    "Clause",
+    "Strength",
+    "UnknownClause",
+    "edition_for",
+    "load",
+]
