@@ -1,1 +1,83 @@
-"""A scriptable fake xDS control plane: ADS and LRS over gRPC, with a transcript of all that happened."""
+"""A scriptable fake xDS control plane: ADS and LRS over gRPC, and a transcript of all of it."""
+
+from __future__ import annotations
+
+from fake_control_plane.events import (
+    Event,
+    Identity,
+    LoadRequest,
+    LoadResponse,
+    Request,
+    Response,
+    Service,
+    Side,
+    StreamClosed,
+    StreamOpened,
+)
+from fake_control_plane.exceptions import (
+    BadFault,
+    BadResource,
+    BadResourceFile,
+    ControlPlaneTrouble,
+    DeadlinePassed,
+    NoSuchFolder,
+    PortTaken,
+    TokenNeeded,
+)
+from fake_control_plane.export import read_events, write_events
+from fake_control_plane.kinds import Kind
+from fake_control_plane.loads import (
+    ClusterLoad,
+    Drops,
+    EndpointLoad,
+    Load,
+    Loads,
+    Locality,
+    LocalityLoad,
+    MetricLoad,
+)
+from fake_control_plane.script import LoadReporting, Nonce, Script
+from fake_control_plane.server import ControlPlane
+from fake_control_plane.snapshot import Packed
+from fake_control_plane.stream import Answer
+from fake_control_plane.transcript import Push, Transcript
+
+__all__ = [
+    "Answer",
+    "BadFault",
+    "BadResource",
+    "BadResourceFile",
+    "ClusterLoad",
+    "ControlPlane",
+    "ControlPlaneTrouble",
+    "DeadlinePassed",
+    "Drops",
+    "EndpointLoad",
+    "Event",
+    "Identity",
+    "Kind",
+    "Load",
+    "LoadReporting",
+    "LoadRequest",
+    "LoadResponse",
+    "Loads",
+    "Locality",
+    "LocalityLoad",
+    "MetricLoad",
+    "NoSuchFolder",
+    "Nonce",
+    "Packed",
+    "PortTaken",
+    "Push",
+    "Request",
+    "Response",
+    "Script",
+    "Service",
+    "Side",
+    "StreamClosed",
+    "StreamOpened",
+    "TokenNeeded",
+    "Transcript",
+    "read_events",
+    "write_events",
+]

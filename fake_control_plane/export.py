@@ -1,0 +1,78 @@
+"""Events as JSON lines, and back. Resources are written as protojson where they can be read."""
+
+from __future__ import annotations
+
+import base64
+import functools
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from google.protobuf import descriptor_pool, json_format, message, message_factory
+
+from fake_control_plane.events import Event
+from fake_control_plane.kinds import Kind
+from fake_control_plane.snapshot import Packed
+
+
+def encode_event(event: Event) -> bytes:
+    """One event as one line of JSON, without the line's end."""
+    fields = msgspec.to_builtins(event, builtin_types=(bytes,))
+    if "resources" in fields:
+        fields["resources"] = [_render(**packed) for packed in fields["resources"]]
+    return msgspec.json.encode(fields)
+
+
+def decode_event(line: bytes | str) -> Event:
+    """The event that `encode_event` wrote."""
+    fields = msgspec.json.decode(line)
+    if "resources" in fields:
+        fields["resources"] = [_parse(rendered) for rendered in fields["resources"]]
+    event: Event = msgspec.convert(fields, Event, builtin_types=(bytes,))
+    return event
+
+
+def write_events(path: Path, events: Iterable[Event]) -> None:
+    """Write events to a file, one a line."""
+    with path.open("wb") as file:
+        for event in events:
+            file.write(encode_event(event) + b"\n")
+
+
+def read_events(path: Path) -> tuple[Event, ...]:
+    """Read what `write_events` wrote."""
+    return tuple(decode_event(line) for line in path.read_bytes().splitlines())
+
+
+@functools.lru_cache(maxsize=64)  # one resource often goes to several streams
+def _render(name: str, type_url: str, body: bytes) -> dict[str, Any]:
+    rendered: dict[str, Any] = {"name": name, "type_url": type_url}
+    try:
+        parsed = _empty(type_url)
+        parsed.ParseFromString(body)
+        rendered["message"] = json_format.MessageToDict(parsed)
+        if _parse(rendered).body == body:
+            return rendered
+    except (KeyError, TypeError, message.DecodeError, json_format.ParseError):
+        # Malformed, or of a type that this process does not know (TypeError: within an Any).
+        pass
+    # JSON would lose something: a fault is exported as exactly as it was sent.
+    rendered.pop("message", None)
+    rendered["base64"] = base64.b64encode(body).decode()
+    return rendered
+
+
+def _parse(rendered: dict[str, Any]) -> Packed:
+    name, type_url = rendered["name"], rendered["type_url"]
+    if "base64" in rendered:
+        return Packed(name, type_url, base64.b64decode(rendered["base64"]))
+    parsed = json_format.ParseDict(rendered["message"], _empty(type_url))
+    return Packed(name, type_url, parsed.SerializeToString(deterministic=True))
+
+
+def _empty(type_url: str) -> message.Message:
+    kind = Kind.of_type_url(type_url)
+    full_name = type_url.rpartition("/")[2] if kind is None else kind.full_name
+    descriptor = descriptor_pool.Default().FindMessageTypeByName(full_name)
+    return message_factory.GetMessageClass(descriptor)()

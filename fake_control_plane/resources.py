@@ -1,0 +1,330 @@
+"""Short builders for the resources that scenarios serve.
+
+Each returns a plain protobuf message, so that what a builder has no word for can be set on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+from envoy.config.cluster.v3 import cluster_pb2
+from envoy.config.core.v3 import health_check_pb2
+from envoy.config.endpoint.v3 import endpoint_components_pb2, endpoint_pb2
+from envoy.config.listener.v3 import listener_pb2
+from envoy.config.route.v3 import route_components_pb2, route_pb2
+from envoy.extensions.clusters.aggregate.v3 import cluster_pb2 as aggregate_pb2
+from envoy.extensions.filters.http.router.v3 import router_pb2
+from envoy.extensions.filters.network.http_connection_manager.v3 import (
+    http_connection_manager_pb2,
+)
+from envoy.type.v3 import percent_pb2
+
+from fake_control_plane.exceptions import BadResource
+from fake_control_plane.loads import Locality
+
+CHANNEL_ID_KEY: Final = "io.grpc.channel_id"
+"""The filter state key that stands for the channel (A42, "Hash Policy")."""
+
+ROUTER_FILTER: Final = "envoy.filters.http.router"
+AGGREGATE_CLUSTER_TYPE: Final = "envoy.clusters.aggregate"
+
+
+class RingHash(msgspec.Struct, frozen=True, kw_only=True):
+    """The RING_HASH policy of a cluster.
+
+    Sizes that are None are left out; `with_config` False leaves out the whole config message.
+    """
+
+    minimum: int | None = None
+    maximum: int | None = None
+    hash_function: str | int | None = "XX_HASH"
+    """A name of the enum, or a number to send one that it does not have; None: left out."""
+    with_config: bool = True
+
+
+class RoundRobin(msgspec.Struct, frozen=True):
+    """The ROUND_ROBIN policy of a cluster."""
+
+
+Policy = RingHash | RoundRobin
+
+ROUND_ROBIN: Final = RoundRobin()
+
+
+def ring_hash(
+    minimum: int | None = None,
+    maximum: int | None = None,
+    hash_function: str | int | None = "XX_HASH",
+) -> RingHash:
+    """The RING_HASH policy with a config message; None leaves a field out."""
+    return RingHash(minimum=minimum, maximum=maximum, hash_function=hash_function)
+
+
+def listener(name: str, *, route_config: str | Any) -> Any:
+    """A listener for gRPC clients: an api_listener with a connection manager and the router filter.
+
+    Args:
+        name: Its name, which is the client's target.
+        route_config: The name of a RouteConfiguration to be asked for over ADS, or one inline.
+    """
+    manager = http_connection_manager_pb2.HttpConnectionManager()
+    if isinstance(route_config, str):
+        manager.rds.route_config_name = route_config
+        manager.rds.config_source.ads.SetInParent()
+    else:
+        manager.route_config.CopyFrom(route_config)
+    manager.http_filters.add(name=ROUTER_FILTER).typed_config.Pack(router_pb2.Router())
+    message = listener_pb2.Listener(name=name)
+    message.api_listener.api_listener.Pack(manager)
+    return message
+
+
+def route_configuration(
+    name: str, *routes: Any, cluster: str | None = None, hash_policies: Iterable[Any] = ()
+) -> Any:
+    """A route configuration with one virtual host for every domain.
+
+    Args:
+        name: Its name.
+        routes: Routes, first match first.
+        cluster: A cluster for all that no route matches.
+        hash_policies: The hash policies on the way to that cluster.
+    """
+    every = [] if cluster is None else [route(cluster=cluster, hash_policies=hash_policies)]
+    host = route_components_pb2.VirtualHost(name="all", domains=["*"], routes=[*routes, *every])
+    return route_pb2.RouteConfiguration(name=name, virtual_hosts=[host])
+
+
+def route(
+    *, cluster: str, prefix: str = "", path: str | None = None, hash_policies: Iterable[Any] = ()
+) -> Any:
+    """A route to a cluster, by a prefix of the path or by the whole of it."""
+    message = route_components_pb2.Route()
+    if path is None:
+        message.match.prefix = prefix
+    else:
+        message.match.path = path
+    message.route.cluster = cluster
+    message.route.hash_policy.extend(hash_policies)
+    return message
+
+
+def hash_header(
+    name: str, *, terminal: bool = False, regex: str | None = None, substitution: str = ""
+) -> Any:
+    """Hash a request header, rewritten by a regular expression if there is one."""
+    policy = _hash_policy(terminal)
+    policy.header.header_name = name
+    if regex is not None:
+        policy.header.regex_rewrite.pattern.regex = regex
+        policy.header.regex_rewrite.substitution = substitution
+    return policy
+
+
+def hash_filter_state(key: str, *, terminal: bool = False) -> Any:
+    """Hash a filter state."""
+    policy = _hash_policy(terminal)
+    policy.filter_state.key = key
+    return policy
+
+
+def hash_channel_id(*, terminal: bool = False) -> Any:
+    """Hash what is the same for all requests of a channel."""
+    return hash_filter_state(CHANNEL_ID_KEY, terminal=terminal)
+
+
+def hash_cookie(name: str, *, terminal: bool = False) -> Any:
+    """Hash a cookie."""
+    policy = _hash_policy(terminal)
+    policy.cookie.name = name
+    return policy
+
+
+def hash_source_ip(*, terminal: bool = False) -> Any:
+    """Hash the address that the request comes from."""
+    policy = _hash_policy(terminal)
+    policy.connection_properties.source_ip = True
+    return policy
+
+
+def hash_query_parameter(name: str, *, terminal: bool = False) -> Any:
+    """Hash a parameter of the URL."""
+    policy = _hash_policy(terminal)
+    policy.query_parameter.name = name
+    return policy
+
+
+def eds_cluster(
+    name: str,
+    *,
+    service_name: str | None = None,
+    policy: Policy = ROUND_ROBIN,
+    lrs: bool = False,
+    max_requests: int | None = None,
+) -> Any:
+    """A cluster whose endpoints come over ADS.
+
+    Args:
+        name: Its name.
+        service_name: The name of its endpoints resource; None: the cluster's.
+        policy: How its endpoints are picked.
+        lrs: Whether its load is reported to this control plane.
+        max_requests: The limit of its circuit breaker.
+    """
+    message = _cluster(name, policy, lrs=lrs, max_requests=max_requests)
+    message.type = cluster_pb2.Cluster.EDS
+    message.eds_cluster_config.eds_config.ads.SetInParent()
+    message.eds_cluster_config.service_name = service_name or ""
+    return message
+
+
+def logical_dns_cluster(  # noqa: PLR0913 - those of eds_cluster, and where it is
+    name: str,
+    host: str,
+    port: int,
+    *,
+    policy: Policy = ROUND_ROBIN,
+    lrs: bool = False,
+    max_requests: int | None = None,
+) -> Any:
+    """A cluster of whatever a name resolves to; arguments as of `eds_cluster`."""
+    message = _cluster(name, policy, lrs=lrs, max_requests=max_requests)
+    message.type = cluster_pb2.Cluster.LOGICAL_DNS
+    message.load_assignment.cluster_name = name
+    only = message.load_assignment.endpoints.add().lb_endpoints.add()
+    _set_socket_address(only.endpoint.address, host, port)
+    return message
+
+
+def aggregate_cluster(name: str, *clusters: str, policy: Policy = ROUND_ROBIN) -> Any:
+    """A cluster of clusters, the most preferred first."""
+    message = _cluster(name, policy)
+    message.cluster_type.name = AGGREGATE_CLUSTER_TYPE
+    message.cluster_type.typed_config.Pack(aggregate_pb2.ClusterConfig(clusters=clusters))
+    return message
+
+
+def endpoints(cluster_name: str, *localities: Any, drops: Iterable[Any] = ()) -> Any:
+    """The endpoints of a cluster (or EDS service name), with its drop categories."""
+    message = endpoint_pb2.ClusterLoadAssignment(cluster_name=cluster_name, endpoints=localities)
+    message.policy.drop_overloads.extend(drops)
+    return message
+
+
+def locality(
+    name: str | Locality, *endpoints: Any, weight: int | None = 1, priority: int = 0
+) -> Any:
+    """A locality and its endpoints.
+
+    Args:
+        name: Its whole name, or just its region.
+        endpoints: What `endpoint` builds.
+        weight: Its weight, or None to leave it out.
+        priority: 0 is the most preferred.
+    """
+    called = Locality(region=name) if isinstance(name, str) else name
+    message = endpoint_components_pb2.LocalityLbEndpoints(lb_endpoints=endpoints, priority=priority)
+    message.locality.region = called.region
+    message.locality.zone = called.zone
+    message.locality.sub_zone = called.sub_zone
+    _set_optional(message.load_balancing_weight, weight)
+    return message
+
+
+def endpoint(
+    *addresses: str,
+    weight: int | None = None,
+    health: str = "UNKNOWN",
+    hash_key: str | None = None,
+) -> Any:
+    """An endpoint of one address or several.
+
+    Args:
+        addresses: "127.0.0.1:1234" or "[::1]:1234"; those after the first are additional ones.
+        weight: Its weight, or None to leave it out.
+        health: A name of envoy.config.core.v3.HealthStatus.
+        hash_key: What places it on a ring instead of its address (A76).
+
+    Raises:
+        BadResource: an address or the health status is not of that form.
+    """
+    if not addresses:
+        raise BadResource("An endpoint needs an address.")
+    message = endpoint_components_pb2.LbEndpoint()
+    _set_socket_address(message.endpoint.address, *_split(addresses[0]))
+    for address in addresses[1:]:
+        additional = message.endpoint.additional_addresses.add()
+        _set_socket_address(additional.address, *_split(address))
+    _set_optional(message.load_balancing_weight, weight)
+    try:
+        message.health_status = health_check_pb2.HealthStatus.Value(health)
+    except ValueError:
+        known = ", ".join(health_check_pb2.HealthStatus.keys())
+        raise BadResource(f"{health!r} is no health status; there are {known}.") from None
+    if hash_key is not None:
+        message.metadata.filter_metadata["envoy.lb"].update({"hash_key": hash_key})
+    return message
+
+
+def drop(category: str, *, per_million: int) -> Any:
+    """A drop category: of a million requests so many are dropped."""
+    overload = endpoint_pb2.ClusterLoadAssignment.Policy.DropOverload(category=category)
+    overload.drop_percentage.numerator = per_million
+    overload.drop_percentage.denominator = percent_pb2.FractionalPercent.MILLION
+    return overload
+
+
+def _hash_policy(terminal: bool) -> Any:  # noqa: FBT001 - the callers' keyword, passed on
+    return route_components_pb2.RouteAction.HashPolicy(terminal=terminal)
+
+
+def _cluster(
+    name: str, policy: Policy, *, lrs: bool = False, max_requests: int | None = None
+) -> Any:
+    message = cluster_pb2.Cluster(name=name)
+    if lrs:
+        message.lrs_server.self.SetInParent()
+    if max_requests is not None:
+        message.circuit_breakers.thresholds.add().max_requests.value = max_requests
+    if isinstance(policy, RingHash):
+        message.lb_policy = cluster_pb2.Cluster.RING_HASH
+        if policy.with_config:
+            _set_ring_hash_config(message.ring_hash_lb_config, policy)
+    return message
+
+
+def _set_ring_hash_config(config: Any, policy: RingHash) -> None:
+    config.SetInParent()
+    _set_optional(config.minimum_ring_size, policy.minimum)
+    _set_optional(config.maximum_ring_size, policy.maximum)
+    match policy.hash_function:
+        case str(name):
+            functions = cluster_pb2.Cluster.RingHashLbConfig.HashFunction
+            if name not in functions.keys():  # noqa: SIM118 - an enum wrapper is no mapping
+                known = ", ".join(functions.keys())
+                raise BadResource(f"{name!r} is no hash function; there are {known}.")
+            config.hash_function = functions.Value(name)
+        case int(number):
+            config.hash_function = number
+
+
+def _set_optional(wrapper: Any, value: int | None) -> None:
+    """Set a wrapped number; zero counts as set."""
+    if value is not None:
+        wrapper.SetInParent()
+        wrapper.value = value
+
+
+def _set_socket_address(address: Any, host: str, port: int) -> None:
+    address.socket_address.address = host
+    address.socket_address.port_value = port
+
+
+def _split(address: str) -> tuple[str, int]:
+    host, _, port = address.rpartition(":")
+    bare = host.removeprefix("[").removesuffix("]")
+    if not bare or not port.isascii() or not port.isdecimal() or (":" in bare) == (bare == host):
+        raise BadResource(f'{address!r} is no address: write "ip:port", or "[ip]:port" for IPv6.')
+    return bare, int(port)

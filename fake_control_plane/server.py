@@ -1,0 +1,231 @@
+"""The control plane: snapshots, script and transcript behind the two xDS services on one port."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Collection
+from typing import Any, Final
+
+import grpc.aio
+from envoy.service.discovery.v3 import ads_pb2_grpc
+from envoy.service.load_stats.v3 import lrs_pb2_grpc
+
+from fake_control_plane.events import Service
+from fake_control_plane.exceptions import PortTaken
+from fake_control_plane.kinds import Kind
+from fake_control_plane.loads import Loads
+from fake_control_plane.ports import Reservation
+from fake_control_plane.script import Ending, Fault, Script
+from fake_control_plane.sessions import AdsSession, LrsSession, Session
+from fake_control_plane.snapshot import Snapshots
+from fake_control_plane.transcript import Push, Transcript
+
+SERVER_OPTIONS: Final = (
+    ("grpc.so_reuseport", 0),  # two servers on one port would share the clients unnoticed
+    ("grpc.max_send_message_length", -1),
+    ("grpc.max_receive_message_length", -1),
+)
+
+
+class ControlPlane:
+    """A scripted xDS control plane; made by `start` or `running`."""
+
+    def __init__(self, reservation: Reservation) -> None:
+        self.transcript: Final = Transcript()
+        self.loads: Final = Loads()
+        self.script: Final = Script(self)
+        self.snapshots: Final = Snapshots()
+        self._reservation = reservation
+        self._server: Any = None
+        self._stopping = False
+        self._streams = 0
+        self._faults = 0
+        self._sessions: dict[Session[Any], asyncio.Task[Any]] = {}
+
+    @classmethod
+    async def start(cls, host: str = "127.0.0.1", port: int = 0) -> ControlPlane:
+        """Listen, on a port of choice or (0) a free one.
+
+        Raises:
+            PortTaken: the address cannot be listened on.
+        """
+        plane = cls(Reservation(host, port))
+        try:
+            await plane.resume()
+        except BaseException:
+            await plane.close()
+            raise
+        return plane
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def running(cls, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[ControlPlane]:
+        """A control plane for the length of a `with` block; errors as of `start`."""
+        plane = await cls.start(host, port)
+        try:
+            yield plane
+        finally:
+            await plane.close()
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether streams that end now end because of `stop`."""
+        return self._stopping
+
+    @property
+    def address(self) -> str:
+        """Where clients find it: "127.0.0.1:1234" or "[::1]:1234"."""
+        return self._reservation.address
+
+    async def set(self, *resources: Any, node: str | None = None) -> Push:
+        """Add resources, or replace those of the same type and name, and send them.
+
+        Args:
+            resources: Protobuf messages, or Any values that hold one.
+            node: The node id whose snapshot changes; None: the default one. A node's own snapshot
+                starts from the default one at its first change.
+
+        Raises:
+            BadResource: something given is no resource.
+        """
+        return self._push(lambda: self.snapshots.set(resources, node), node)
+
+    async def replace(
+        self, *resources: Any, node: str | None = None, kinds: Collection[Kind] = tuple(Kind)
+    ) -> Push:
+        """Let these be all resources, or all of some types, and send what changed.
+
+        Raises:
+            BadResource: something given is no resource, or of a type that is not replaced.
+        """
+        return self._push(lambda: self.snapshots.replace(resources, node, kinds), node)
+
+    async def delete(self, kind: Kind, *names: str, node: str | None = None) -> Push:
+        """Take resources away; clients learn it of listeners and clusters only.
+
+        Raises:
+            BadResource: one of them is not there.
+        """
+        return self._push(lambda: self.snapshots.delete(kind, names, node), node)
+
+    async def reported(
+        self,
+        look: Callable[[Loads], bool],
+        *,
+        deadline: float,
+        what: str = "load reports that fit",
+    ) -> Loads:
+        """Wait until the load reports, past and future, satisfy a predicate.
+
+        Raises:
+            DeadlinePassed: they did not in time.
+        """
+        return await self.transcript.until(
+            lambda: self.loads if look(self.loads) else None, deadline=deadline, what=what
+        )
+
+    async def stop(self) -> None:
+        """Stop listening and drop all connections; the port stays reserved."""
+        server, self._server = self._server, None
+        if server is None:
+            return
+        self._stopping = True
+        await server.stop(grace=None)
+        if self._sessions:
+            await asyncio.wait(self._sessions.values())
+        self._stopping = False
+
+    async def resume(self) -> None:
+        """Listen again on the same port.
+
+        Raises:
+            PortTaken: somebody else listens there now.
+        """
+        if self._server is not None:
+            return
+        server = grpc.aio.server(options=SERVER_OPTIONS)
+        ads_pb2_grpc.add_AggregatedDiscoveryServiceServicer_to_server(_Ads(self), server)
+        lrs_pb2_grpc.add_LoadReportingServiceServicer_to_server(_Lrs(self), server)
+        try:
+            server.add_insecure_port(self.address)
+        except RuntimeError as trouble:
+            raise PortTaken(f"Cannot listen on {self.address}: it is in use.") from trouble
+        await server.start()
+        self._server = server
+
+    async def close(self) -> None:
+        """End all streams and give the port up."""
+        await self.stop()
+        self._reservation.close()
+
+    async def serve(self, make: Callable[..., Session[Any]], requests: Any, context: Any) -> None:
+        """Serve one stream of gRPC's to its end."""
+        self._streams += 1
+        session = make(self, self._streams, context)
+        task = asyncio.current_task()
+        assert task is not None
+        self._sessions[session] = task
+        try:
+            await session.run(requests)
+        finally:
+            del self._sessions[session]
+
+    def pump(self) -> None:
+        """Send what has become due on each stream."""
+        for session in tuple(self._sessions):
+            if isinstance(session, AdsSession):
+                session.pump()
+
+    def inject(self, fault: Fault, node: str | None) -> Push:
+        """Send a fault on each stream that asked for its type."""
+        self._faults += 1
+        version = fault.version(self._faults, self.snapshots.seen_by(node))
+        push = Push(versions={fault.kind: version}, since=len(self.transcript), node=node)
+        for session in tuple(self._sessions):
+            if isinstance(session, AdsSession) and node in (None, session.node):
+                session.inject(fault, version)
+        return push
+
+    def end_streams(self, service: Service, ending: Ending, node: str | None) -> None:
+        """End the streams of a service."""
+        for session in tuple(self._sessions):
+            if session.service is service and node in (None, session.node):
+                session.end(ending)
+
+    def ask_for_loads(self) -> None:
+        """Say anew what is to be reported."""
+        for session in tuple(self._sessions):
+            if isinstance(session, LrsSession):
+                session.ask()
+
+    def _push(self, change: Callable[[], Any], node: str | None) -> Push:
+        since = len(self.transcript)
+        versions = {kind: str(version) for kind, version in change().items()}
+        self.pump()
+        return Push(versions=versions, since=since, node=node)
+
+
+class _Ads:
+    """The aggregated discovery service, state of the world."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self._plane = plane
+
+    async def StreamAggregatedResources(self, requests: Any, context: Any) -> None:  # noqa: N802
+        await self._plane.serve(AdsSession, requests, context)
+
+    async def DeltaAggregatedResources(self, _: Any, context: Any) -> None:  # noqa: N802
+        await context.abort(
+            grpc.StatusCode.UNIMPLEMENTED, "Only the state-of-the-world protocol is served."
+        )
+
+
+class _Lrs:
+    """The load reporting service."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self._plane = plane
+
+    async def StreamLoadStats(self, requests: Any, context: Any) -> None:  # noqa: N802
+        await self._plane.serve(LrsSession, requests, context)

@@ -1,0 +1,307 @@
+"""The shell around one stream: moves messages between gRPC and the state, and tells the time."""
+
+from __future__ import annotations
+
+import abc
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+import grpc
+from envoy.service.discovery.v3 import discovery_pb2
+from envoy.service.load_stats.v3 import lrs_pb2
+from google.protobuf import any_pb2
+
+from fake_control_plane.events import (
+    Identity,
+    LoadRequest,
+    LoadResponse,
+    Request,
+    Response,
+    Service,
+    Side,
+    StreamClosed,
+    StreamOpened,
+)
+from fake_control_plane.kinds import Kind
+from fake_control_plane.loads import Loads, Locality, cluster_load
+from fake_control_plane.script import Ending, Fault, LoadReporting, Script
+from fake_control_plane.snapshot import Snapshot, Snapshots
+from fake_control_plane.stream import AdsStream, Outgoing
+from fake_control_plane.transcript import Transcript
+
+_T = TypeVar("_T")
+
+
+class Plane(Protocol):
+    """What a session sees of the control plane that it belongs to."""
+
+    @property
+    def transcript(self) -> Transcript:
+        """Where events go."""
+
+    @property
+    def script(self) -> Script:
+        """The settings in force."""
+
+    @property
+    def loads(self) -> Loads:
+        """Where load reports go."""
+
+    @property
+    def snapshots(self) -> Snapshots:
+        """What is served."""
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether streams that end now end because of its stop."""
+
+
+class Session(abc.ABC, Generic[_T]):
+    """One open stream of either service.
+
+    Args:
+        plane: Whose stream it is.
+        stream: Its number.
+        context: gRPC's side of it.
+    """
+
+    service: Service
+
+    def __init__(self, plane: Plane, stream: int, context: Any) -> None:
+        self.stream: Final = stream
+        self.node = ""
+        self._plane = plane
+        self._context = context
+        # None: the client has ended its side.
+        self._outbox: asyncio.Queue[_T | Ending | None] = asyncio.Queue()
+
+    async def run(self, requests: AsyncIterator[Any]) -> None:
+        """Serve the stream until one side ends it."""
+        self._plane.transcript.record(
+            StreamOpened(**self._now(), service=self.service, peer=self._context.peer())
+        )
+        try:
+            ending = self._plane.script.refusal(self.service) or await self._serve(requests)
+        except BaseException:  # cancelled by gRPC, as a rule
+            self._record_end(Side.STOP if self._plane.is_stopping else Side.CLIENT)
+            raise
+        finally:
+            self.forget()
+        if ending is None:
+            self._record_end(Side.CLIENT)
+            return
+        self._record_end(Side.SCRIPT, ending.code.name, ending.details)
+        if ending.code is not grpc.StatusCode.OK:
+            await self._context.abort(ending.code, ending.details)
+
+    def end(self, ending: Ending) -> None:
+        """End the stream, after what was to be sent before."""
+        self._outbox.put_nowait(ending)
+
+    @abc.abstractmethod
+    def receive(self, request: Any) -> None:
+        """Take in a request."""
+
+    @abc.abstractmethod
+    def compose(self, item: _T) -> tuple[Any, Response | LoadResponse]:
+        """The message for gRPC and the event for the transcript."""
+
+    def forget(self) -> None:
+        """Let go of what is of no use when the stream has ended."""
+
+    async def _serve(self, requests: AsyncIterator[Any]) -> Ending | None:
+        """Read and write until one side ends the stream; the script's ending, if it was that."""
+        reader = asyncio.create_task(self._read(requests))
+        reader.add_done_callback(lambda _: self._outbox.put_nowait(None))
+        try:
+            while (item := await self._outbox.get()) is not None:
+                if isinstance(item, Ending):
+                    return item
+                message, event = self.compose(item)
+                # Before the write, so that no answer can come before it in the transcript.
+                self._plane.transcript.record(event)
+                await self._context.write(message)
+            return None
+        finally:
+            reader.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await reader
+
+    async def _read(self, requests: AsyncIterator[Any]) -> None:
+        async for request in requests:
+            if request.HasField("node"):
+                self.node = request.node.id
+            self.receive(request)
+
+    def _record_end(self, by: Side, code: str = "", details: str = "") -> None:
+        self._plane.transcript.record(
+            StreamClosed(**self._now(), service=self.service, by=by, code=code, details=details)
+        )
+
+    def _now(self) -> dict[str, Any]:
+        return {"at": time.monotonic(), "stream": self.stream, "node": self.node}
+
+
+class AdsSession(Session[Outgoing]):
+    """A stream of the aggregated discovery service."""
+
+    service = Service.ADS
+
+    def __init__(self, plane: Plane, stream: int, context: Any) -> None:
+        super().__init__(plane, stream, context)
+        self._state = AdsStream(str(stream))
+        self._late: dict[Kind, asyncio.TimerHandle] = {}
+
+    def receive(self, request: Any) -> None:
+        """Note a request and send what is due after it."""
+        names = tuple(request.resource_names)
+        reception = self._state.receive(
+            type_url=request.type_url,
+            names=names,
+            nonce=request.response_nonce,
+            rejects=request.HasField("error_detail"),
+        )
+        self._plane.transcript.record(
+            Request(
+                **self._now(),
+                kind=reception.kind,
+                type_url=request.type_url,
+                names=names,
+                version=request.version_info,
+                nonce=request.response_nonce,
+                answer=reception.answer,
+                answered_version=reception.answered_version,
+                stale=reception.stale,
+                subscribed=reception.subscribed,
+                unsubscribed=reception.unsubscribed,
+                error_code=request.error_detail.code,
+                error_detail=request.error_detail.message,
+                identity=_identity(request),
+            )
+        )
+        self.pump()
+
+    def pump(self) -> None:
+        """Send what is due, except what is held; what is to be delayed is put on a timer."""
+        script = self._plane.script
+        snapshot = self._snapshot()
+        for kind in script.order_of_types:
+            if kind in script.held:
+                continue
+            delay = script.delay_of(kind)
+            if not delay:
+                self._respond(kind, snapshot)
+            elif kind not in self._late and self._state.is_due(kind, snapshot):
+                loop = asyncio.get_running_loop()
+                self._late[kind] = loop.call_later(delay, self._respond_late, kind)
+
+    def inject(self, fault: Fault, version: str) -> None:
+        """Send a fault, if its type was ever asked for."""
+        outgoing = fault.render(self._state, self._snapshot(), version)
+        if outgoing is not None:
+            self._outbox.put_nowait(outgoing)
+
+    def compose(self, item: Outgoing) -> tuple[Any, Response]:
+        """A discovery response and its event."""
+        message = discovery_pb2.DiscoveryResponse(
+            version_info=item.version,
+            type_url=item.type_url,
+            nonce=item.nonce,
+            resources=[
+                any_pb2.Any(type_url=packed.type_url, value=packed.body)
+                for packed in item.resources
+            ],
+        )
+        event = Response(
+            **self._now(),
+            kind=Kind.of_type_url(item.type_url),
+            type_url=item.type_url,
+            version=item.version,
+            nonce=item.nonce,
+            resources=item.resources,
+            fault=item.fault,
+        )
+        return message, event
+
+    def forget(self) -> None:
+        """Stop the timers of delayed responses."""
+        for timer in self._late.values():
+            timer.cancel()
+
+    def _respond(self, kind: Kind, snapshot: Snapshot) -> None:
+        outgoing = self._state.respond(kind, snapshot)
+        if outgoing is not None:
+            self._outbox.put_nowait(outgoing)
+
+    def _respond_late(self, kind: Kind) -> None:
+        del self._late[kind]
+        if kind not in self._plane.script.held:
+            self._respond(kind, self._snapshot())
+
+    def _snapshot(self) -> Snapshot:
+        return self._plane.snapshots.seen_by(self.node).without(self._plane.script.withheld)
+
+
+class LrsSession(Session[LoadReporting]):
+    """A stream of the load reporting service."""
+
+    service = Service.LRS
+
+    def __init__(self, plane: Plane, stream: int, context: Any) -> None:
+        super().__init__(plane, stream, context)
+        self._has_begun = False
+
+    def receive(self, request: Any) -> None:
+        """Add a report to the ledger; ask for reports after the first request."""
+        clusters = tuple(cluster_load(stats) for stats in request.cluster_stats)
+        self._plane.loads.receive(self.stream, clusters)
+        self._plane.transcript.record(
+            LoadRequest(**self._now(), clusters=clusters, identity=_identity(request))
+        )
+        if not self._has_begun:
+            self._has_begun = True
+            self.ask()
+
+    def ask(self) -> None:
+        """Say what is to be reported, unless the script is silent or the client has not begun."""
+        asked = self._plane.script.load_reporting
+        if asked is not None and self._has_begun:
+            self._outbox.put_nowait(asked)
+
+    def compose(self, item: LoadReporting) -> tuple[Any, LoadResponse]:
+        """A load stats response and its event."""
+        message = lrs_pb2.LoadStatsResponse(
+            clusters=item.clusters or (),
+            send_all_clusters=item.clusters is None,
+            report_endpoint_granularity=item.endpoint_granularity,
+        )
+        message.load_reporting_interval.FromNanoseconds(round(item.interval * 1e9))
+        event = LoadResponse(
+            **self._now(),
+            interval=item.interval,
+            clusters=item.clusters or (),
+            send_all_clusters=item.clusters is None,
+            endpoint_granularity=item.endpoint_granularity,
+        )
+        return message, event
+
+    def forget(self) -> None:
+        """What was in progress is no longer known."""
+        self._plane.loads.close(self.stream)
+
+
+def _identity(request: Any) -> Identity | None:
+    if not request.HasField("node"):
+        return None
+    node = request.node
+    return Identity(
+        id=node.id,
+        cluster=node.cluster,
+        locality=Locality(node.locality.region, node.locality.zone, node.locality.sub_zone),
+        user_agent_name=node.user_agent_name,
+        user_agent_version=node.user_agent_version,
+        client_features=tuple(node.client_features),
+    )

@@ -1,0 +1,234 @@
+"""The state of one aggregated discovery stream (state of the world), without any I/O.
+
+Rules of this file:
+
+* All that decides what a response carries, and what a request means, is here; the shell only moves
+  messages and tells the time.
+* A stream is fed with requests (`receive`) and asked what is due (`respond`). It never sends what
+  would tell the client nothing: a type is due when a subscribed resource is one that the client
+  has not got in this version or, where absence means deletion, when one that it has got is gone.
+* The first request that carries a nonce answers the response that brought this nonce: an ACK, or a
+  NACK when it has an error. Any later request with it only changes the subscription.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import deque
+from collections.abc import Collection, Iterable
+from typing import Final
+
+import msgspec
+
+from fake_control_plane.kinds import Kind
+from fake_control_plane.snapshot import Packed, Resource, Snapshot
+
+WILDCARD: Final = "*"
+
+
+class Answer(enum.Enum):
+    """What a request says about an earlier response."""
+
+    ACK = "ack"
+    NACK = "nack"
+
+
+class Subscription(msgspec.Struct, frozen=True):
+    """What a stream wants of one type."""
+
+    names: frozenset[str] = frozenset()
+    wildcard: bool = False
+    # Whether the client has ever named something: before that an empty list is the old form of the
+    # wildcard, after it an empty list is the end of all subscriptions.
+    named: bool = False
+
+    def after(self, kind: Kind, names: Iterable[str]) -> Subscription:
+        """The subscription after a request with these resource names."""
+        listed = frozenset(names)
+        if not kind.is_complete:
+            return Subscription(names=listed)
+        named = self.named or bool(listed)
+        return Subscription(
+            names=listed - {WILDCARD}, wildcard=WILDCARD in listed or not named, named=named
+        )
+
+    def covers(self, name: str) -> bool:
+        """Whether a resource of this name is wanted."""
+        return self.wildcard or name in self.names
+
+    @property
+    def entries(self) -> frozenset[str]:
+        """The names, with the wildcard as one of them."""
+        return self.names | {WILDCARD} if self.wildcard else self.names
+
+
+class Reception(msgspec.Struct, frozen=True, kw_only=True):
+    """What a request meant."""
+
+    kind: Kind | None
+    answer: Answer | None
+    answered_version: str
+    """The version of the response that is answered; empty without an answer."""
+    stale: bool
+    """Whether the nonce is not that of the newest response of the type."""
+    subscribed: tuple[str, ...]
+    unsubscribed: tuple[str, ...]
+
+
+class Outgoing(msgspec.Struct, frozen=True, kw_only=True):
+    """A response to be sent."""
+
+    type_url: str
+    version: str
+    nonce: str
+    resources: tuple[Packed, ...]
+    fault: str = ""
+    """The fault that made it, in words; empty for a response as the protocol wants it."""
+
+
+class AdsStream:
+    """One stream: its subscriptions, what the client was sent, and what it has yet to answer.
+
+    Args:
+        label: Begins each nonce, so that no two streams share one.
+    """
+
+    def __init__(self, label: str) -> None:
+        self._label = label
+        self._sent_responses = 0
+        self._types: dict[Kind, _TypeState] = {}
+
+    def receive(
+        self,
+        *,
+        type_url: str,
+        names: Collection[str] = (),
+        nonce: str = "",
+        rejects: bool = False,
+    ) -> Reception:
+        """Take in a request.
+
+        Args:
+            type_url: The type it is about; of an unknown type nothing is remembered.
+            names: Its resource names.
+            nonce: Its response nonce.
+            rejects: Whether it has an error detail.
+        """
+        kind = Kind.of_type_url(type_url)
+        if kind is None:
+            return Reception(
+                kind=None,
+                answer=None,
+                answered_version="",
+                stale=False,
+                subscribed=tuple(names),
+                unsubscribed=(),
+            )
+        state = self._types.setdefault(kind, _TypeState())
+        version = state.unanswered.pop(nonce, None)
+        before, state.subscription = state.subscription, state.subscription.after(kind, names)
+        # What is no longer subscribed to is forgotten by the client, so it is due again if it is
+        # asked for again.
+        state.sent = {
+            name: sent for name, sent in state.sent.items() if state.subscription.covers(name)
+        }
+        answer = None if version is None else Answer.NACK if rejects else Answer.ACK
+        return Reception(
+            kind=kind,
+            answer=answer,
+            answered_version=version or "",
+            stale=bool(state.nonces) and nonce != state.nonces[-1],
+            subscribed=tuple(sorted(state.subscription.entries - before.entries)),
+            unsubscribed=tuple(sorted(before.entries - state.subscription.entries)),
+        )
+
+    def is_due(self, kind: Kind, snapshot: Snapshot) -> bool:
+        """Whether a response of this type would tell the client anything."""
+        return self._due(kind, snapshot) is not None
+
+    def respond(self, kind: Kind, snapshot: Snapshot) -> Outgoing | None:
+        """The response that is due of this type, noted as sent; None when none is due."""
+        due = self._due(kind, snapshot)
+        if due is None:
+            return None
+        sent = {resource.name: resource.version for resource in due}
+        state = self._types[kind]
+        state.sent = sent if kind.is_complete else {**state.sent, **sent}
+        return self._note(
+            kind, str(snapshot.version(kind)), tuple(resource.packed for resource in due)
+        )
+
+    def subscribed(self, kind: Kind, snapshot: Snapshot) -> tuple[Resource, ...] | None:
+        """What exists of what is subscribed to; None when the type was never asked for."""
+        state = self._types.get(kind)
+        if state is None:
+            return None
+        covers = state.subscription.covers
+        return tuple(resource for name, resource in snapshot.of(kind).items() if covers(name))
+
+    def earlier_nonce(self, kind: Kind) -> str | None:
+        """The nonce before the newest one of a type, or the newest if it is the only one."""
+        state = self._types.get(kind)
+        return state.nonces[0] if state is not None and state.nonces else None
+
+    def disturb(
+        self,
+        kind: Kind,
+        *,
+        version: str,
+        resources: tuple[Packed, ...],
+        fault: str,
+        nonce: str | None = None,
+    ) -> Outgoing:
+        """A response that the protocol would not have sent, noted so that its answer is known.
+
+        Args:
+            kind: The type of the response.
+            version: Its version.
+            resources: What it carries.
+            fault: What is wrong with it, in words.
+            nonce: Its nonce, or None for a fresh one.
+        """
+        return self._note(kind, version, resources, fault=fault, nonce=nonce)
+
+    def _due(self, kind: Kind, snapshot: Snapshot) -> tuple[Resource, ...] | None:
+        wanted = self.subscribed(kind, snapshot)
+        if wanted is None:
+            return None
+        state = self._types[kind]
+        fresh = tuple(r for r in wanted if state.sent.get(r.name) != r.version)
+        if not kind.is_complete:
+            return fresh or None
+        gone = state.sent.keys() - {resource.name for resource in wanted}
+        # A wildcard client waits for the first response, even one that says that there is nothing.
+        first = state.subscription.wildcard and not state.nonces and snapshot.version(kind) > 0
+        return wanted if fresh or gone or first else None
+
+    def _note(
+        self,
+        kind: Kind,
+        version: str,
+        resources: tuple[Packed, ...],
+        *,
+        fault: str = "",
+        nonce: str | None = None,
+    ) -> Outgoing:
+        if nonce is None:
+            self._sent_responses += 1
+            nonce = f"{self._label}.{self._sent_responses}"
+        state = self._types.setdefault(kind, _TypeState())
+        state.nonces.append(nonce)
+        state.unanswered[nonce] = version
+        return Outgoing(
+            type_url=kind.type_url, version=version, nonce=nonce, resources=resources, fault=fault
+        )
+
+
+class _TypeState:
+    """What a stream remembers about one type."""
+
+    def __init__(self) -> None:
+        self.subscription = Subscription()
+        self.sent: dict[str, int] = {}
+        self.nonces: deque[str] = deque(maxlen=2)  # the newest last
+        self.unanswered: dict[str, str] = {}

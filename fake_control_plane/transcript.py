@@ -1,0 +1,251 @@
+"""All that happened between the control plane and its clients, and waits on it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from pathlib import Path
+from typing import Final, TypeVar, cast
+
+import msgspec
+
+from fake_control_plane.events import Event, Request
+from fake_control_plane.exceptions import DeadlinePassed
+from fake_control_plane.export import write_events
+from fake_control_plane.kinds import Kind
+from fake_control_plane.stream import Answer
+
+# As many events as fit on a screen below the sentence that says what was waited for.
+_SHOWN: Final = 12
+
+_T = TypeVar("_T")
+
+
+class Push(msgspec.Struct, frozen=True, kw_only=True):
+    """A change of what is served, or a fault, as the transcript can find it again."""
+
+    versions: Mapping[Kind, str]
+    """The version of each type that was touched."""
+    since: int
+    """The index of the first event that can follow from it."""
+    node: str | None = None
+    """The node id whose snapshot was changed, or whose streams got the fault; None: default."""
+
+
+class Transcript:
+    """The events, oldest first. Waits look at what has happened before they wait for more."""
+
+    def __init__(self) -> None:
+        self._events: list[Event] = []
+        self._watchers: set[Callable[[], None]] = set()
+
+    def record(self, event: Event) -> None:
+        """Add an event and wake those who wait for it."""
+        self._events.append(event)
+        for look in tuple(self._watchers):
+            look()
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """All events so far."""
+        return tuple(self._events)
+
+    async def until(
+        self, look: Callable[[], _T | None], *, deadline: float, what: str, since: int = 0
+    ) -> _T:
+        """Ask a question now and after each event, until it is answered.
+
+        Args:
+            look: The question; None means not yet.
+            deadline: Seconds from now.
+            what: What is waited for, for the message when it does not come.
+            since: Index of the first event that the message shows.
+
+        Raises:
+            DeadlinePassed: there was no answer in time.
+        """
+        answer: asyncio.Future[_T] = asyncio.get_running_loop().create_future()
+
+        def watch() -> None:
+            if answer.done():
+                return
+            try:
+                found = look()
+            except Exception as trouble:  # noqa: BLE001 - a mistake in it is raised where it waits
+                answer.set_exception(trouble)
+            else:
+                if found is not None:
+                    answer.set_result(found)
+
+        self._watchers.add(watch)
+        try:
+            watch()
+            async with asyncio.timeout(deadline):
+                return await answer
+        except TimeoutError:
+            raise DeadlinePassed(self._not_seen(what, deadline, since)) from None
+        finally:
+            self._watchers.discard(watch)
+
+    async def wait(
+        self,
+        predicate: Callable[[Event], bool],
+        *,
+        deadline: float,
+        since: int = 0,
+        what: str = "event that fits",
+    ) -> Event:
+        """The first event that satisfies a predicate, past or future.
+
+        Args:
+            predicate: Asked once about each event.
+            deadline: Seconds from now.
+            since: Index of the first event to look at.
+            what: What is waited for, for the message when it does not come.
+
+        Raises:
+            DeadlinePassed: none came in time.
+        """
+        unseen = since
+
+        def look() -> Event | None:
+            nonlocal unseen
+            while unseen < len(self._events):
+                event = self._events[unseen]
+                unseen += 1
+                if predicate(event):
+                    return event
+            return None
+
+        return await self.until(look, deadline=deadline, what=what, since=since)
+
+    async def answered(
+        self, push: Push, kind: Kind, *, deadline: float, node: str | None = None
+    ) -> Request:
+        """The first ACK or NACK of a push.
+
+        Args:
+            push: The push.
+            kind: Which of its types.
+            deadline: Seconds from now.
+            node: The node id that must answer, if not the push's own or any.
+
+        Raises:
+            DeadlinePassed: none came in time.
+            KeyError: the push did not touch the type.
+        """
+        return await self._answer(push, kind, tuple(Answer), deadline=deadline, node=node)
+
+    async def acked(
+        self, push: Push, kind: Kind, *, deadline: float, node: str | None = None
+    ) -> Request:
+        """The first ACK of a push; arguments and errors as of `answered`."""
+        return await self._answer(push, kind, (Answer.ACK,), deadline=deadline, node=node)
+
+    async def nacked(
+        self, push: Push, kind: Kind, *, deadline: float, node: str | None = None
+    ) -> Request:
+        """The first NACK of a push; arguments and errors as of `answered`."""
+        return await self._answer(push, kind, (Answer.NACK,), deadline=deadline, node=node)
+
+    async def subscribed(
+        self, kind: Kind, name: str, *, deadline: float, since: int = 0, node: str | None = None
+    ) -> Request:
+        """The first request that added a name; `*` is the wildcard.
+
+        Raises:
+            DeadlinePassed: none came in time.
+        """
+        return await self._request(
+            lambda request: request.kind is kind and name in request.subscribed,
+            deadline=deadline,
+            since=since,
+            node=node,
+            what=f"subscription to {kind.value} {name!r}",
+        )
+
+    async def unsubscribed(
+        self, kind: Kind, name: str, *, deadline: float, since: int = 0, node: str | None = None
+    ) -> Request:
+        """The first request that left out a name that its stream had subscribed to.
+
+        Raises:
+            DeadlinePassed: none came in time.
+        """
+        return await self._request(
+            lambda request: request.kind is kind and name in request.unsubscribed,
+            deadline=deadline,
+            since=since,
+            node=node,
+            what=f"end of the subscription to {kind.value} {name!r}",
+        )
+
+    async def follow(self, since: int = 0) -> AsyncIterator[tuple[int, Event]]:
+        """Each event with its index, from an index on, without end."""
+        grown = asyncio.Event()
+        self._watchers.add(grown.set)
+        try:
+            index = since
+            while True:
+                grown.clear()
+                while index < len(self._events):
+                    yield index, self._events[index]
+                    index += 1
+                await grown.wait()
+        finally:
+            self._watchers.discard(grown.set)
+
+    def write(self, path: Path) -> None:
+        """Write the events as JSON lines."""
+        write_events(path, self._events)
+
+    async def _answer(
+        self,
+        push: Push,
+        kind: Kind,
+        answers: tuple[Answer, ...],
+        *,
+        deadline: float,
+        node: str | None,
+    ) -> Request:
+        version = push.versions[kind]
+        asked = " or ".join(answer.name for answer in answers)
+        return await self._request(
+            lambda request: (
+                request.kind is kind
+                and request.answer in answers
+                and request.answered_version == version
+            ),
+            deadline=deadline,
+            since=push.since,
+            node=push.node if node is None else node,
+            what=f"{asked} of {kind.value} version {version}",
+        )
+
+    async def _request(
+        self,
+        fits: Callable[[Request], bool],
+        *,
+        deadline: float,
+        since: int,
+        node: str | None,
+        what: str,
+    ) -> Request:
+        event = await self.wait(
+            lambda event: isinstance(event, Request) and node in (None, event.node) and fits(event),
+            deadline=deadline,
+            since=since,
+            what=what,
+        )
+        return cast("Request", event)
+
+    def _not_seen(self, what: str, deadline: float, since: int) -> str:
+        seen = [str(event) for event in self._events[since:]]
+        if not seen:
+            return f"No {what} within {deadline:g} s, and nothing else happened."
+        left_out = [f"({len(seen) - _SHOWN} earlier ones)"] if len(seen) > _SHOWN else []
+        lines = "\n  ".join(left_out + seen[-_SHOWN:])
+        return f"No {what} within {deadline:g} s; seen instead:\n  {lines}"
