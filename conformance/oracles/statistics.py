@@ -47,7 +47,23 @@ def interval(draws: int, share: Share, false_alarm: float = FALSE_ALARM) -> Inte
     each side.
     """
     side = false_alarm / 2
-    return Interval(_quantile(draws, share, side), draws - _quantile(draws, 1 - share, side))
+    return Interval(
+        quantile(_terms(draws, share), side), draws - quantile(_terms(draws, 1 - share), side)
+    )
+
+
+def quantile(chances: Iterable[float], chance: float) -> int:
+    """The largest count such that fewer hits than it have at most this chance.
+
+    Args:
+        chances: of 0, 1, … hits.
+        chance: for all lesser counts together.
+    """
+    last = 0
+    for last, total in enumerate(itertools.accumulate(chances)):  # noqa: B007 - used after it
+        if total > chance:
+            break
+    return last
 
 
 def intervals(
@@ -121,12 +137,6 @@ def _terms(draws: int, share: Share) -> Iterator[float]:
             + count * log_hit
             + (draws - count) * log_miss
         )
-
-
-def _quantile(draws: int, share: Share, chance: float) -> int:
-    """The largest count such that fewer hits than it have at most this chance."""
-    sums = itertools.accumulate(_terms(draws, share))
-    return next((count for count, total in enumerate(sums) if total > chance), draws)
 
 
 def _apart(draws: int, one: Share, other: Share, false_alarm: float) -> bool:
