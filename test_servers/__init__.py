@@ -1,1 +1,23 @@
 """A fleet of real gRPC backends, each behind a gate that can fail in scripted ways."""
+
+from test_servers.exceptions import DeadlinePassed, FleetTrouble, NotLoopback, PortTaken
+from test_servers.fleet import Endpoint, Fleet
+from test_servers.ledger import Attempt, Ledger, Rpc
+from test_servers.modes import Close, Hold, Mode, Serve, Stall
+
+__all__ = [
+    "Attempt",
+    "Close",
+    "DeadlinePassed",
+    "Endpoint",
+    "Fleet",
+    "FleetTrouble",
+    "Hold",
+    "Ledger",
+    "Mode",
+    "NotLoopback",
+    "PortTaken",
+    "Rpc",
+    "Serve",
+    "Stall",
+]

@@ -1,0 +1,64 @@
+"""What a client asks a backend to do with its RPC, in metadata named "rpc-behavior".
+
+The notation is that of gRPC's xDS interop servers, so that stock interop clients are understood:
+values are lists separated by commas, and each item is done in turn.
+"""
+
+import re
+from collections.abc import Iterable
+
+import grpc
+import msgspec
+
+__all__ = ["KEY", "Behavior", "Fail", "KeepOpen", "NotABehavior", "Sleep", "parse"]
+
+KEY = "rpc-behavior"
+
+
+class Sleep(msgspec.Struct, frozen=True):
+    """`sleep-N`: wait so many seconds (a fraction is understood too) and go on."""
+
+    seconds: float
+
+
+class KeepOpen(msgspec.Struct, frozen=True):
+    """`keep-open`: never answer."""
+
+
+class Fail(msgspec.Struct, frozen=True):
+    """`error-code-N`: end the RPC with the status of that number."""
+
+    code: grpc.StatusCode
+
+
+Behavior = Sleep | KeepOpen | Fail
+
+
+class NotABehavior(ValueError):  # noqa: N818 - named for what is wrong, as all here
+    """An item that is none of the three, or one with an impossible number."""
+
+
+_SLEEP = re.compile(r"sleep-(\d+(?:\.\d+)?)")
+_ERROR = re.compile(r"error-code-(\d+)")
+_CODES = {code.value[0]: code for code in grpc.StatusCode if code is not grpc.StatusCode.OK}
+
+
+def parse(values: Iterable[str]) -> tuple[Behavior, ...]:
+    """Reads the values of the metadata key, several pairs as one list.
+
+    Raises:
+        NotABehavior: An item cannot be understood.
+    """
+    return tuple(_item(item.strip()) for value in values for item in value.split(","))
+
+
+def _item(item: str) -> Behavior:
+    if item == "keep-open":
+        return KeepOpen()
+    if sleep := _SLEEP.fullmatch(item):
+        return Sleep(float(sleep[1]))
+    if (error := _ERROR.fullmatch(item)) and (code := _CODES.get(int(error[1]))):
+        return Fail(code)
+    raise NotABehavior(
+        f"{item!r} is no behavior: use sleep-N, keep-open or error-code-N with N from 1 to 16"
+    )

@@ -1,0 +1,19 @@
+"""What can go wrong with a fleet, each with a class of its own."""
+
+__all__ = ["DeadlinePassed", "FleetTrouble", "NotLoopback", "PortTaken"]
+
+
+class FleetTrouble(Exception):  # noqa: N818 - a noun of its own, as all here
+    """The fleet cannot do what was asked of it: never the fault of a client under test."""
+
+
+class NotLoopback(FleetTrouble):
+    """An endpoint was asked for at an address that other machines may reach."""
+
+
+class PortTaken(FleetTrouble):
+    """An endpoint's address and port are in use already."""
+
+
+class DeadlinePassed(FleetTrouble, TimeoutError):  # noqa: N818 - named for what happened
+    """What was waited for was not seen in time."""

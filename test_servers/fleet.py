@@ -1,0 +1,178 @@
+"""The fleet: endpoints made on demand, in one process and one event loop."""
+
+import asyncio
+import ipaddress
+import resource
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Self
+
+from test_servers.backend import Backend
+from test_servers.exceptions import NotLoopback
+from test_servers.gate import BACKEND_HOST, Gate, host_port
+from test_servers.ledger import Attempt, Ledger
+from test_servers.modes import Mode, Serve
+
+__all__ = ["Endpoint", "Fleet"]
+
+_OPEN_FILES = 16384
+"""For 500 endpoints (6 files each) with some thousand spliced connections (3 each)."""
+
+_SERVE = Serve()
+
+
+class Endpoint:
+    """A backend behind its gate.
+
+    Attributes:
+        id: Such as "endpoint-0", counted through the fleet.
+        host: A loopback address.
+        port: The gate's port, open from start to end.
+        address: Both, such as "127.0.0.1:40123" or "[::1]:40123".
+    """
+
+    def __init__(self, identity: str, host: str, port: int, gate: Gate, backend: Backend) -> None:
+        self.id = identity
+        self.host = host
+        self.port = port
+        self.address = host_port(host, port)
+        self._gate = gate
+        self._backend = backend
+
+    def __repr__(self) -> str:
+        return f"<Endpoint {self.id} {self.address} {self.mode!r}>"
+
+    @property
+    def mode(self) -> Mode:
+        """What the gate does with the next connection."""
+        return self._gate.mode
+
+    @property
+    def attempts(self) -> tuple[Attempt, ...]:
+        """The connections that the gate accepted, live ones among them."""
+        return tuple(
+            attempt for attempt in self._gate.ledger.attempts if attempt.endpoint == self.id
+        )
+
+    async def set_mode(self, mode: Mode) -> None:
+        """Changes what the gate does with connections from now on.
+
+        Held connections follow the new mode; live and stalled ones stay as they are.
+        """
+        self._gate.set_mode(mode)
+
+    async def set_serving(self, *, serving: bool) -> None:
+        """Changes what the backend's health service says."""
+        await self._backend.set_serving(serving=serving)
+
+    async def kill(self) -> None:
+        """Drops all live connections, whatever their mode; the listener keeps its mode."""
+        await self._gate.kill()
+
+
+class Fleet:
+    """Endpoints and the ledger of all that they see.
+
+    Attributes:
+        ledger: Every attempt and every RPC.
+    """
+
+    def __init__(self) -> None:
+        self.ledger = Ledger()
+        self._endpoints: list[Endpoint] = []
+        self._gates: list[Gate] = []
+        self._backends: list[Backend] = []
+        self._troubles: list[str] = []
+
+    @classmethod
+    async def start(cls) -> Self:
+        """Makes a fleet without endpoints, ended by `stop`.
+
+        The process is allowed more open files than its soft limit, up to what the fleet may need.
+        """
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        enough = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _OPEN_FILES)
+        if soft != resource.RLIM_INFINITY and soft < enough:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (enough, hard))
+        return cls()
+
+    @classmethod
+    @asynccontextmanager
+    async def running(cls) -> AsyncIterator[Self]:
+        """A fleet that is stopped at the end of the block."""
+        fleet = await cls.start()
+        try:
+            yield fleet
+        finally:
+            await fleet.stop()
+
+    @property
+    def members(self) -> tuple[Endpoint, ...]:
+        """The endpoints, in the order of their making."""
+        return tuple(self._endpoints)
+
+    @property
+    def troubles(self) -> tuple[str, ...]:
+        """What the fleet itself could not do: if there is any, no client is to be judged by it."""
+        return tuple(self._troubles)
+
+    async def endpoint(
+        self, mode: Mode = _SERVE, *, host: str = "127.0.0.1", port: int = 0
+    ) -> Endpoint:
+        """Makes an endpoint.
+
+        Args:
+            mode: What its gate does at first.
+            host: A loopback address, v4 or v6, written as a number.
+            port: A fixed port, or 0 for a free one.
+
+        Raises:
+            NotLoopback: The address is another one.
+            PortTaken: The port is in use at this address.
+            FleetTrouble: The address cannot be listened on.
+        """
+        _check_loopback(host)
+        identity = f"endpoint-{len(self._endpoints)}"
+        gate = Gate(identity, mode, self.ledger, self._troubles.append)
+        port = await gate.open(host, port)
+        self._gates.append(gate)
+        backend = Backend(identity, host_port(host, port), self.ledger, gate.connection_of)
+        self._backends.append(backend)
+        gate.backend_port = await backend.start(BACKEND_HOST)
+        endpoint = Endpoint(identity, host, port, gate, backend)
+        self._endpoints.append(endpoint)
+        return endpoint
+
+    async def endpoints(
+        self, count: int, mode: Mode = _SERVE, *, host: str = "127.0.0.1"
+    ) -> list[Endpoint]:
+        """Makes so many endpoints, each at a free port."""
+        return [await self.endpoint(mode, host=host) for _ in range(count)]
+
+    async def attempted(
+        self, endpoint: Endpoint, count: int = 1, *, deadline: float
+    ) -> tuple[Attempt, ...]:
+        """Waits until an endpoint has seen so many attempts, from its beginning on.
+
+        Raises:
+            DeadlinePassed: It saw fewer within `deadline` seconds.
+        """
+        return await self.ledger.wait_attempts(
+            lambda attempt: attempt.endpoint == endpoint.id, count=count, deadline=deadline
+        )
+
+    async def stop(self) -> None:
+        """Ends all connections, RPCs and servers; the ledger can still be read."""
+        await asyncio.gather(*(gate.close() for gate in self._gates))
+        await asyncio.gather(*(backend.stop() for backend in self._backends))
+
+
+def _check_loopback(host: str) -> None:
+    try:
+        is_loopback = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        is_loopback = False
+    if not is_loopback:
+        raise NotLoopback(
+            f"{host!r} is no loopback address: use one such as 127.0.0.1, 127.0.0.2 or ::1"
+        )

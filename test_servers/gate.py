@@ -1,0 +1,311 @@
+"""The TCP door in front of a backend: it accepts, records, and does as its mode says."""
+
+import asyncio
+import errno
+import time
+from collections.abc import Callable
+
+from test_servers.exceptions import FleetTrouble, PortTaken
+from test_servers.ledger import Ender, Ledger
+from test_servers.modes import Close, Hold, Mode, Serve, Stall
+
+__all__ = ["BACKEND_HOST", "Gate", "host_port"]
+
+BACKEND_HOST = "127.0.0.1"
+"""Where backends listen, whatever the address of their gates."""
+
+_BACKLOG = 1024
+"""A burst of connections waits for the loop; refused, it would leave no trace."""
+
+_CHUNK = bytearray(65536)
+"""What every read goes to. Its bytes are copied before the loop goes on, so that one is enough, and
+reading into it takes half the time of letting asyncio allocate 256 KiB for every read."""
+
+_CHUNK_VIEW = memoryview(_CHUNK)
+
+_HELD_LIMIT = 262144
+"""Bytes kept of a connection that is not spliced yet: more than HTTP/2 lets a client send before
+it has seen the server's SETTINGS."""
+
+
+def host_port(host: str, port: int) -> str:
+    """An address as gRPC writes it: "127.0.0.1:80", "[::1]:80"."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+class Gate:
+    """A listener that stays open from `open` to `close`.
+
+    Args:
+        endpoint: Id of the endpoint, for the ledger.
+        mode: What to do with connections at first.
+        ledger: Where attempts are recorded.
+        report: Told in a sentence when the gate itself cannot do its work.
+    """
+
+    def __init__(
+        self, endpoint: str, mode: Mode, ledger: Ledger, report: Callable[[str], None]
+    ) -> None:
+        self.endpoint = endpoint
+        self.ledger = ledger
+        self.backend_port = 0
+        self.live: set[_Connection] = set()
+        self._mode = mode
+        self._report = report
+        self._connections: dict[str, int] = {}
+        self._server: asyncio.Server | None = None
+        self.is_closed = False
+
+    async def open(self, host: str, port: int) -> int:
+        """Starts to listen; returns the port, chosen by the system if 0 was asked for.
+
+        Raises:
+            PortTaken: The address is in use.
+            FleetTrouble: The address cannot be listened on.
+        """
+        try:
+            self._server = await asyncio.get_running_loop().create_server(
+                lambda: _ClientLeg(_Connection(self)), host, port, backlog=_BACKLOG
+            )
+        except OSError as error:
+            address = host_port(host, port)
+            if error.errno == errno.EADDRINUSE:
+                raise PortTaken(
+                    f"{address} is in use: choose another port, or 0 for a free one"
+                ) from error
+            reason = errno.errorcode.get(error.errno or 0, str(error))
+            raise FleetTrouble(
+                f"cannot listen on {address} ({reason}): choose another address"
+            ) from error
+        bound: int = self._server.sockets[0].getsockname()[1]
+        return bound
+
+    @property
+    def mode(self) -> Mode:
+        """What is done with the next connection."""
+        return self._mode
+
+    def set_mode(self, mode: Mode) -> None:
+        """Changes what is done with connections from now on, and with those held now."""
+        self._mode = mode
+        for connection in tuple(self.live):
+            if connection.is_held:
+                connection.follow(mode)
+
+    async def kill(self) -> None:
+        """Drops all live connections; returns when their sockets are closed."""
+        victims = tuple(self.live)
+        for connection in victims:
+            connection.drop("gate")
+        for connection in victims:
+            await connection.over()
+
+    async def close(self) -> None:
+        """Ends the listener and drops all connections."""
+        self.is_closed = True
+        if self._server is not None:
+            self._server.close()
+            await self.kill()
+            await self._server.wait_closed()
+
+    def connection_of(self, peer: str) -> int:
+        """Id of the connection whose splice the backend knows by this gRPC peer name, or 0."""
+        return self._connections.get(peer, 0)
+
+    async def reach_backend(self, connection: "_Connection") -> None:
+        """Opens the way from a connection to the backend."""
+        try:
+            transport, _ = await asyncio.get_running_loop().create_connection(
+                lambda: _BackendLeg(connection), BACKEND_HOST, self.backend_port
+            )
+        except OSError as error:
+            self._report(f"{self.endpoint}: the gate cannot reach its own backend: {error}")
+            connection.drop("gate")
+            return
+        local: int = transport.get_extra_info("sockname")[1]
+        # Not forgotten when the connection ends, for the backend may learn of its RPCs later.
+        self._connections[f"ipv4:{BACKEND_HOST}:{local}"] = connection.id
+        connection.splice(transport)
+
+
+class _Connection:
+    """An accepted connection: the mode that it follows, and its two legs."""
+
+    def __init__(self, gate: Gate) -> None:
+        self.gate = gate
+        self.id = 0
+        self.client: asyncio.Transport
+        self.backend: asyncio.Transport | None = None
+        self.is_silent = True
+        self._accepted_at = time.monotonic()
+        self._gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._following: Mode = gate.mode
+        self._early: list[bytes] = []
+        self._early_size = 0
+        self._half_closed = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def is_held(self) -> bool:
+        return isinstance(self._following, Hold)
+
+    def accepted(self, transport: asyncio.Transport) -> None:
+        self.client = transport
+        peer = transport.get_extra_info("peername") or ("", 0)
+        self.id = self.gate.ledger.accepted(
+            self.gate.endpoint, host_port(peer[0], peer[1]), self.gate.mode, self._accepted_at
+        )
+        self.gate.live.add(self)
+        if self.gate.is_closed:
+            self.drop("gate")
+        else:
+            self.follow(self.gate.mode)
+
+    def follow(self, mode: Mode) -> None:
+        self._following = mode
+        match mode:
+            case Serve():
+                self._task = asyncio.get_running_loop().create_task(self.gate.reach_backend(self))
+            case Close(after) if after > 0:
+                self._timer = asyncio.get_running_loop().call_later(after, self._close)
+            case Close():
+                self._close()
+            case Stall():
+                self._early.clear()
+                self.client.resume_reading()
+            case Hold():
+                pass
+
+    def early(self, data: bytes) -> None:
+        """Keeps what came before there is a splice, if there may ever be one."""
+        if isinstance(self._following, Stall | Close):
+            return
+        self._early.append(data)
+        self._early_size += len(data)
+        if self._early_size >= _HELD_LIMIT:
+            self.client.pause_reading()
+
+    def splice(self, backend: asyncio.Transport) -> None:
+        if self.client.is_closing():
+            backend.abort()
+            return
+        self.backend = backend
+        self.client.resume_reading()
+        if self._early:
+            backend.write(b"".join(self._early))
+            self._early.clear()
+
+    def heard(self) -> None:
+        self.is_silent = False
+        self.gate.ledger.heard(self.id)
+
+    def half_closed(self, by: Ender) -> bool:
+        """One leg has said all it will; returns whether the other may go on."""
+        self.gate.ledger.closed(self.id, by)
+        if self.backend is None:
+            return False
+        other = self.backend if by == "client" else self.client
+        if self._half_closed:
+            other.close()
+            return False
+        self._half_closed = True
+        other.write_eof()
+        return True
+
+    def lost(self, by: Ender, error: Exception | None) -> None:
+        """One leg is gone, so the other goes too: at once, or when it has sent what it has."""
+        self.gate.ledger.closed(self.id, by)
+        other = self.backend if by == "client" else self.client
+        if other is not None:
+            if error is None:
+                other.close()
+            else:
+                other.abort()
+        if by == "client":
+            self._forget_plans()
+            self.gate.live.discard(self)
+            self._gone.set_result(None)
+
+    def drop(self, by: Ender) -> None:
+        self.gate.ledger.closed(self.id, by)
+        self._forget_plans()
+        self.client.abort()
+        if self.backend is not None:
+            self.backend.abort()
+
+    async def over(self) -> None:
+        """Returns when the client's socket is closed and nothing is under way."""
+        await self._gone
+        if self._task is not None:
+            await asyncio.wait({self._task})
+
+    def _close(self) -> None:
+        self.gate.ledger.closed(self.id, "gate")
+        self.client.close()
+
+    def _forget_plans(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._task is not None:
+            self._task.cancel()
+
+
+class _Leg(asyncio.BufferedProtocol):
+    """What both legs of a connection have in common."""
+
+    def __init__(self, connection: _Connection) -> None:
+        self._connection = connection
+
+    def get_buffer(self, sizehint: int) -> bytearray:  # noqa: ARG002 - asyncio's signature
+        return _CHUNK
+
+
+class _ClientLeg(_Leg):
+    """The side that was accepted."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._connection.accepted(transport)
+
+    def buffer_updated(self, nbytes: int) -> None:
+        connection = self._connection
+        if connection.is_silent:
+            connection.heard()
+        if connection.backend is None:
+            connection.early(bytes(_CHUNK_VIEW[:nbytes]))
+        else:
+            connection.backend.write(bytes(_CHUNK_VIEW[:nbytes]))
+
+    def eof_received(self) -> bool:
+        return self._connection.half_closed("client")
+
+    def pause_writing(self) -> None:
+        if self._connection.backend is not None:
+            self._connection.backend.pause_reading()
+
+    def resume_writing(self) -> None:
+        if self._connection.backend is not None:
+            self._connection.backend.resume_reading()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._connection.lost("client", exc)
+
+
+class _BackendLeg(_Leg):
+    """The side that was connected to the backend."""
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._connection.client.write(bytes(_CHUNK_VIEW[:nbytes]))
+
+    def eof_received(self) -> bool:
+        return self._connection.half_closed("backend")
+
+    def pause_writing(self) -> None:
+        self._connection.client.pause_reading()
+
+    def resume_writing(self) -> None:
+        self._connection.client.resume_reading()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._connection.lost("backend", exc)

@@ -1,0 +1,35 @@
+"""What an endpoint's gate does with the connections it accepts.
+
+A connection follows the mode that the gate had when it was accepted, except that a held one
+follows the next mode that the gate is given. Dropping live connections is no mode but a deed:
+`Endpoint.kill`.
+"""
+
+import msgspec
+
+__all__ = ["Close", "Hold", "Mode", "Serve", "Stall"]
+
+
+class Serve(msgspec.Struct, frozen=True, tag="SERVE", tag_field="mode"):
+    """Splice the connection to the backend: the client gets to READY."""
+
+
+class Close(msgspec.Struct, frozen=True, tag="CLOSE", tag_field="mode"):
+    """Close the connection: a failed attempt.
+
+    Attributes:
+        after: Seconds from accepting to closing, during which the gate is silent.
+    """
+
+    after: float = 0.0
+
+
+class Stall(msgspec.Struct, frozen=True, tag="STALL", tag_field="mode"):
+    """Never send a byte: a client whose READY needs the server's SETTINGS stays CONNECTING."""
+
+
+class Hold(msgspec.Struct, frozen=True, tag="HOLD", tag_field="mode"):
+    """Never send a byte until the gate's mode is changed, then do as that mode says."""
+
+
+Mode = Serve | Close | Stall | Hold
