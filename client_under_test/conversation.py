@@ -1,0 +1,189 @@
+"""Which lines may come from an adapter, and when: a pure state machine, fed with bytes.
+
+Rule: whatever an adapter must not say is found here, and nothing here knows a process or a clock.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from client_under_test import contract
+from client_under_test.contract import (
+    Answer,
+    AskHello,
+    Done,
+    Error,
+    Finished,
+    Hello,
+    OpenChannel,
+    Opened,
+    Request,
+    StartCalls,
+    State,
+    Watch,
+)
+
+# No message of the contract comes near: the longest are details of a status.
+LONGEST_LINE: Final = 1 << 20
+
+# What a conversation may say at all: a start (states of watched channels come unasked), and so
+# much more for every request and every call.
+BYTES_AT_FIRST: Final = 8 << 20
+BYTES_A_REQUEST: Final = 4 << 10
+BYTES_A_CALL: Final = 16 << 10
+
+_SHOWN: Final = 200
+
+
+class Flood(Exception):  # noqa: N818 - as in ClientFlooded
+    """Far more was said than what was asked can explain."""
+
+
+class Babble(Exception):  # noqa: N818 - as in ClientBabbled
+    """A line that the contract does not know, or not at this place.
+
+    Args:
+        line: the line, shortened.
+        why: what is wrong with it.
+    """
+
+    def __init__(self, line: bytes, why: str) -> None:
+        super().__init__(why)
+        self.line: Final = line[:_SHOWN].decode("utf-8", "backslashreplace")
+        self.why: Final = why
+
+
+class OtherContract(Exception):  # noqa: N818 - as in WrongContract
+    """A hello in another version of the contract.
+
+    Args:
+        version: the version.
+    """
+
+    def __init__(self, version: int) -> None:
+        super().__init__(f"version {version}")
+        self.version: Final = version
+
+
+class _AnyHello(msgspec.Struct, frozen=True, tag_field="type", tag="hello"):
+    """What a hello of every version has."""
+
+    contract: int
+
+
+_decode: Final = msgspec.json.Decoder(Answer).decode
+_decode_any_hello: Final = msgspec.json.Decoder(_AnyHello).decode
+
+
+class Conversation:
+    """What has been asked and not answered to its end, on one pair of pipes."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._allowance = BYTES_AT_FIRST
+        self._requests: dict[int, Request | None] = {}
+        self._channels: set[int] = set()
+        self._watched: set[int] = set()
+        self._calls: dict[str, int] = {}  # unfinished, by id: their request
+        self._known_calls: set[str] = set()
+
+    def ask(self, request: Request) -> bytes:
+        """The line for a request; from now on its answers may come.
+
+        Raises:
+            ValueError: the id of the request, or of a call, has been used before.
+        """
+        if isinstance(request, StartCalls):
+            names = [call.id for call in request.calls]
+            if len(set(names)) < len(names) or not self._known_calls.isdisjoint(names):
+                raise ValueError("an id of a call is used twice in one process")
+            self._known_calls.update(names)
+            self._calls.update(dict.fromkeys(names, request.id))
+            self._allowance += BYTES_A_CALL * len(names)
+        if isinstance(request, OpenChannel):
+            self._channels.add(request.id)
+        if isinstance(request, Watch):
+            self._watched.add(request.channel)
+        self.expect(request.id, request)
+        return msgspec.json.encode(request) + b"\n"
+
+    def expect(self, number: int, request: Request | None = None) -> None:
+        """Let this request id be answered, though what was asked may be no request at all."""
+        if number in self._requests:
+            raise ValueError(f"request id {number} is used twice")
+        self._requests[number] = request
+        self._allowance += BYTES_A_REQUEST
+
+    def hear(self, data: bytes) -> list[Answer]:
+        """The messages that are complete now.
+
+        Raises:
+            Babble, Flood, OtherContract: the conversation cannot go on.
+        """
+        self._allowance -= len(data)
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        answers = [self._message(line) for line in lines]
+        if len(self._rest) > LONGEST_LINE or self._allowance < 0:
+            raise Flood
+        return answers
+
+    def _message(self, line: bytes) -> Answer:
+        try:
+            answer: Answer = _decode(line)
+        except msgspec.DecodeError as trouble:
+            self._check_contract(line)
+            raise Babble(line, str(trouble)) from trouble
+        if isinstance(answer, Hello) and answer.contract != contract.VERSION:
+            raise OtherContract(answer.contract)
+        self._check(answer, line)
+        return answer
+
+    def _check_contract(self, line: bytes) -> None:
+        """A hello of another version may have other fields: it is no babble."""
+        try:
+            hello = _decode_any_hello(line)
+        except msgspec.DecodeError:
+            return
+        if hello.contract != contract.VERSION:
+            raise OtherContract(hello.contract)
+
+    def _check(self, answer: Answer, line: bytes) -> None:
+        """Whether this may be said now."""
+        why = (
+            self._against_reply(answer)
+            if isinstance(answer, Hello | Done | Error)
+            else self._against_report(answer)
+        )
+        if why is not None:
+            raise Babble(line, why)
+
+    def _against_reply(self, answer: Hello | Done | Error) -> str | None:
+        """Why a request cannot be answered so; else it has been answered."""
+        number = answer.id
+        if number is None:
+            return None
+        if number not in self._requests:
+            return f"request {number} was not asked, or has been answered"
+        if isinstance(answer, Hello) != isinstance(self._requests[number], AskHello) and not (
+            isinstance(answer, Error)
+        ):
+            return f"request {number} is not answered so"
+        if isinstance(answer, Done) and number in self._calls.values():
+            return f"calls of request {number} have not finished"
+        del self._requests[number]
+        if isinstance(answer, Error):
+            self._calls = {name: asked for name, asked in self._calls.items() if asked != number}
+        return None
+
+    def _against_report(self, answer: Opened | Finished | State) -> str | None:
+        """Why this cannot be reported."""
+        if isinstance(answer, State):
+            watched = answer.channel in self._watched
+            return None if watched else f"nobody watches channel {answer.channel}"
+        if answer.call not in self._calls:
+            return f"call {answer.call} was not asked for, or has finished"
+        if isinstance(answer, Finished):
+            del self._calls[answer.call]
+        return None

@@ -1,0 +1,276 @@
+"""Makes what a client needs to run, once, in a cache: never in the suite's own environment."""
+
+from __future__ import annotations
+
+import fcntl
+import functools
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import uv
+from packaging.version import InvalidVersion, Version
+
+from client_under_test.clients import Client
+from client_under_test.exceptions import (
+    BuildFailed,
+    MissingToolchain,
+    NoSuchVersion,
+    NoWheel,
+)
+
+# What a wheel depends on besides its version.
+_PLATFORM: Final = f"{sys.implementation.cache_tag}-{sysconfig.get_platform()}"
+
+# Without its network an index says so in one of these ways (uv's words).
+_OFFLINE: Final = ("failed to fetch", "error sending request", "network was disabled", "dns error")
+
+
+class Prepared(msgspec.Struct, frozen=True, kw_only=True):
+    """A client that can be started.
+
+    `version` is exact. `environment` is what the manifest and the variant ask for. `editions` are
+    those that the client says it follows. `notes` are sentences for the user.
+    """
+
+    client: Client
+    command: tuple[str, ...]
+    environment: Mapping[str, str]
+    version: str
+    editions: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The client's name with its exact version and variant: it stands for the same again."""
+        if self.client.manifest.python is None:
+            return str(self.client)
+        return str(msgspec.structs.replace(self.client, version=self.version))
+
+
+def cache() -> Path:
+    """Where built things are kept: $XDSPEC_CACHE, or `xdspec` in the user's cache folder."""
+    named = os.environ.get("XDSPEC_CACHE")
+    if named:
+        return Path(named).absolute()
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "xdspec"
+
+
+def prepare(client: Client) -> Prepared:
+    """Make the client's environment or build, or find it made; blocks.
+
+    Raises:
+        MissingToolchain, NoSuchVersion, NoWheel, BuildFailed: as they say.
+    """
+    manifest = client.manifest
+    places = {"folder": str(client.folder), "python": sys.executable}
+    notes: tuple[str, ...] = ()
+    if manifest.python is not None:
+        if client.version is None:
+            version, notes = _newest(manifest.python.distribution)
+        else:
+            version = _checked(client.version)
+        editions = manifest.editions_of(version, client.variant)
+        made = _python_environment(manifest.python.distribution, version)
+        places["python"] = str(made / "bin" / "python")
+    else:
+        assert manifest.version is not None, "a rule of the manifest"
+        version = manifest.version
+        if client.version not in {None, version}:
+            raise NoSuchVersion(f"client {client.name} is there in version {version} only")
+        editions = manifest.editions_of(version, client.variant)
+        if manifest.build is not None:
+            places["output"] = str(_built(client))
+    variant = manifest.variants[client.variant].environment if client.variant else {}
+    return Prepared(
+        client=client,
+        command=tuple(part.format(**places) for part in manifest.start.command),
+        environment={**manifest.start.environment, **variant},
+        version=version,
+        editions=editions,
+        notes=notes,
+    )
+
+
+def _checked(version: str) -> str:
+    try:
+        return str(Version(version))
+    except InvalidVersion as trouble:
+        raise NoSuchVersion(f"{version} is not a version such as 1.70.0") from trouble
+
+
+# Python environments.
+
+
+def _shelf() -> Path:
+    """The folder of the cache that holds environments of this Python and platform."""
+    return cache() / "python" / _PLATFORM
+
+
+def _newest(distribution: str) -> tuple[str, tuple[str, ...]]:
+    """The newest version with a wheel, and notes; offline, the newest of which we have a copy."""
+    asked = _uv(
+        ["pip", "compile", "-", "--no-deps", "--no-header", "--no-annotate"], needs=distribution
+    )
+    if asked.returncode == 0:
+        found = re.search(rf"^{re.escape(distribution)}==(\S+)", asked.stdout, re.MULTILINE)
+        assert found is not None, asked.stdout
+        return found[1], ()
+    offline = any(words in asked.stderr.lower() for words in _OFFLINE)
+    folders = _shelf().glob(f"{distribution}-*") if offline else ()
+    made = [folder.name.removeprefix(f"{distribution}-") for folder in folders if folder.is_dir()]
+    if not made:
+        raise _refusal(distribution, asked.stderr)
+    newest = max(made, key=Version)
+    note = f"the package index was not reached: {distribution} {newest} is the newest kept here"
+    return newest, (note,)
+
+
+def _python_environment(distribution: str, version: str) -> Path:
+    """An environment that holds this version of the distribution, what it needs, and no more."""
+
+    def fill(folder: Path) -> None:
+        made = _uv(["venv", "--quiet", "--no-project", "--python", sys.executable, str(folder)])
+        if made.returncode != 0:
+            raise _refusal(f"{distribution} {version}", made.stderr)
+        wanted = f"{distribution}=={version}"
+        installed = _uv(["pip", "install", "--python", str(folder)], needs=wanted)
+        if installed.returncode != 0:
+            raise _refusal(f"{distribution} {version}", installed.stderr)
+
+    place = _shelf() / f"{distribution}-{version}"
+    # Its Python links to the one that it was made with, which may be gone.
+    return _made_once(place, fill, is_sound=(place / "bin" / "python").exists)
+
+
+def _uv(arguments: list[str], needs: str | None = None) -> subprocess.CompletedProcess[str]:
+    """Run uv; `needs` is a requirement that it takes from the index, as a wheel and never built."""
+    command = [uv.find_uv_bin(), *arguments]
+    if needs is not None:
+        cache().mkdir(parents=True, exist_ok=True)
+        command += [
+            "--quiet",
+            "--only-binary",
+            ":all:",
+            *(["-r", "-"] if "-" not in arguments else []),
+        ]
+        if "compile" in arguments:
+            command += ["--python", sys.executable]
+    environment = {**_index_settings(), **os.environ}
+    return subprocess.run(
+        command,
+        check=False,
+        capture_output=True,
+        text=True,
+        input=needs,
+        env=environment,
+    )
+
+
+@functools.cache
+def _index_settings() -> dict[str, str]:
+    """The index and certificate that pip was told of, in uv's words: uv does not read pip's."""
+    pip = [sys.executable, "-m", "pip", "config", "list"]
+    listed = subprocess.run(pip, check=False, capture_output=True, text=True).stdout
+    told = dict(re.findall(r"^(?:global|install|:env:)\.([a-z-]+)='(.*)'$", listed, re.MULTILINE))
+    as_uv_says = {
+        "index-url": "UV_DEFAULT_INDEX",
+        "extra-index-url": "UV_INDEX",
+        "find-links": "UV_FIND_LINKS",
+        "cert": "SSL_CERT_FILE",
+    }
+    return {variable: told[key] for key, variable in as_uv_says.items() if key in told}
+
+
+def _refusal(what: str, words: str) -> NoSuchVersion | BuildFailed:
+    """What uv's words mean; they are pinned by the lock, and a table of tests holds them."""
+    plain = " ".join(words.split())
+    if re.search(r"there is no version of|no versions of|not found in the package registry", plain):
+        return NoSuchVersion(f"the package index has no {what}: name a version that it has")
+    if re.search(r"has no (usable )?wheels?|no wheels? with a matching", plain):
+        return NoWheel(
+            f"{what} has no wheel for this Python and platform ({_PLATFORM}): "
+            "run the suite with another Python, or name another version"
+        )
+    return BuildFailed(f"{what} could not be installed: {plain}")
+
+
+# Builds.
+
+
+def _built(client: Client) -> Path:
+    """The folder with what the client's build made of the sources as they are now."""
+    build = client.manifest.build
+    assert build is not None, "asked for clients that have one"
+    for tool in build.tools:
+        if shutil.which(tool.program) is None:
+            raise MissingToolchain(
+                f"client {client.name} is built with {tool.program}, which is not on this machine: "
+                f"{tool.get}"
+            )
+
+    def fill(folder: Path) -> None:
+        folder.mkdir()
+        command = [part.format(folder=client.folder, output=folder) for part in build.command]
+        try:
+            subprocess.run(
+                command,
+                check=True,
+                cwd=folder,
+                capture_output=True,
+                text=True,
+                stdin=subprocess.DEVNULL,
+            )
+        except OSError as trouble:
+            raise MissingToolchain(
+                f"client {client.name} is built with {command[0]}, which cannot be started: "
+                f"{trouble.strerror}"
+            ) from trouble
+        except subprocess.CalledProcessError as trouble:
+            words = (trouble.stderr or trouble.stdout).strip()
+            raise BuildFailed(f"client {client.name} could not be built: {words}") from trouble
+
+    return _made_once(cache() / "builds" / f"{client.name}-{_sources(client)}", fill)
+
+
+def _sources(client: Client) -> str:
+    """A digest of the folder's files and the build's command: another one asks for a new build."""
+    digest = hashlib.sha256(repr(client.manifest.build).encode())
+    for file in sorted(path for path in client.folder.rglob("*") if path.is_file()):
+        if "__pycache__" not in file.parts:
+            digest.update(f"\0{file.relative_to(client.folder)}\0".encode() + file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+# The cache.
+
+
+def _made_once(
+    place: Path, fill: Callable[[Path], None], *, is_sound: Callable[[], bool] = lambda: True
+) -> Path:
+    """`place`, filled by the first who comes; others wait, and nobody sees it half made."""
+    if place.is_dir() and is_sound():
+        return place
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with (place.parent / f".{place.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # let go by the system if the holder dies
+        if place.is_dir() and is_sound():
+            return place
+        shutil.rmtree(place, ignore_errors=True)
+        draft = place.parent / f".{place.name}.draft"
+        shutil.rmtree(draft, ignore_errors=True)
+        try:
+            fill(draft)
+            draft.rename(place)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+    return place

@@ -1,0 +1,265 @@
+"""client.toml: what a client's folder says of itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+import msgspec
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from client_under_test.contract import Capability, OptionValue
+from client_under_test.exceptions import BadManifest, NoSuchVersion, UnknownClient, UnknownKnob
+
+FILE: Final = "client.toml"
+
+Knob = Literal[
+    "ring_size_cap",  # entries
+    "initial_backoff_ms",
+    "max_backoff_ms",
+    "connect_timeout_ms",
+    "failover_timeout_ms",
+    "dns_min_interval_ms",
+]
+
+# As the catalogue of clauses names them: a gRFC, one of its dated wordings, or Envoy's own ways.
+Edition = Annotated[str, msgspec.Meta(pattern=r"^(A[0-9]+(-[0-9]{4})?|envoy)$")]
+
+_Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+_Words = Annotated[str, msgspec.Meta(min_length=1)]
+_Command = Annotated[tuple[_Words, ...], msgspec.Meta(min_length=1)]
+_Url = Annotated[str, msgspec.Meta(pattern=r"^https?://")]
+
+
+class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
+    """A table of the file."""
+
+
+class Start(_Table, frozen=True, kw_only=True):
+    """How the adapter is started.
+
+    In `command`, `{python}` is the Python of the client's environment, `{folder}` the client's
+    folder and `{output}` what was built.
+    """
+
+    command: _Command
+    environment: dict[str, str] = {}
+
+
+class PythonEnvironment(_Table, frozen=True, kw_only=True):
+    """The client is a distribution of a Python package index; any version can be had by name."""
+
+    distribution: _Name
+
+
+class Tool(_Table, frozen=True, kw_only=True):
+    """A program that the build needs, and what a user types to get it."""
+
+    program: _Words
+    get: _Words
+
+
+class Build(_Table, frozen=True, kw_only=True):
+    """A command that fills the folder `{output}` from the sources in `{folder}`."""
+
+    command: _Command
+    tools: tuple[Tool, ...] = ()
+
+
+class KnobPassing(_Table, frozen=True, kw_only=True):
+    """One of both: the channel option, or the environment variable, that carries a knob."""
+
+    option: _Words | None = None
+    environment: _Words | None = None
+
+
+class Editions(_Table, frozen=True, kw_only=True):
+    """gRFCs that the client says it follows in these versions; several tables add up."""
+
+    versions: str = ""
+    follows: tuple[Edition, ...]
+
+
+class RingKeyFormat(_Table, frozen=True, kw_only=True):
+    """How ring entries are named in these versions, if the client tells."""
+
+    versions: str = ""
+    format: _Words
+
+
+class Variant(_Table, frozen=True, kw_only=True):
+    """An environment under which the same client follows other editions."""
+
+    environment: dict[str, str]
+    versions: str = ""
+    follows_also: tuple[Edition, ...] = ()
+    follows_not: tuple[Edition, ...] = ()
+
+
+class Manifest(_Table, frozen=True, kw_only=True):
+    """A checked client.toml."""
+
+    name: _Name
+    issues: _Url
+    capabilities: tuple[Capability, ...]
+    start: Start
+    version: str | None = None  # needed unless [python] gives it
+    python: PythonEnvironment | None = None
+    build: Build | None = None
+    knobs: dict[Knob, KnobPassing] = {}
+    editions: tuple[Editions, ...] = ()
+    ring_key_formats: tuple[RingKeyFormat, ...] = ()
+    variants: dict[_Name, Variant] = {}
+
+    def editions_of(self, version: str, variant: str | None = None) -> tuple[str, ...]:
+        """What the client says it follows in this version and variant, in the file's order.
+
+        Raises:
+            NoSuchVersion: the variant does not exist in this version.
+        """
+        stated = [
+            edition
+            for table in self.editions
+            if is_within(version, table.versions)
+            for edition in table.follows
+        ]
+        if variant is not None:
+            flipped = self.variant(variant)
+            if not is_within(version, flipped.versions):
+                raise NoSuchVersion(
+                    f"variant {variant} of {self.name} is for versions {flipped.versions}, "
+                    f"and this is {version}: name another version"
+                )
+            stated = [e for e in stated if e not in flipped.follows_not] + [*flipped.follows_also]
+        return tuple(dict.fromkeys(stated))
+
+    def ring_key_format_of(self, version: str) -> str | None:
+        """The stated format of ring keys in this version, or None if the client says nothing."""
+        stated = (t.format for t in self.ring_key_formats if is_within(version, t.versions))
+        return next(stated, None)
+
+    def variant(self, name: str) -> Variant:
+        """The variant of this name.
+
+        Raises:
+            UnknownClient: there is none.
+        """
+        if name not in self.variants:
+            known = ", ".join(sorted(self.variants)) or "none"
+            raise UnknownClient(f"client {self.name} has no variant {name}: it has {known}")
+        return self.variants[name]
+
+    def pass_knobs(self, knobs: Mapping[str, OptionValue]) -> PassedKnobs:
+        """How these knobs reach the client.
+
+        Raises:
+            UnknownKnob: the client does not offer one of them.
+        """
+        options: dict[str, OptionValue] = {}
+        environment: dict[str, str] = {}
+        for knob, value in knobs.items():
+            passing = {str(k): v for k, v in self.knobs.items()}.get(knob)
+            if passing is None:
+                offered = ", ".join(sorted(self.knobs)) or "none"
+                raise UnknownKnob(f"client {self.name} has no knob {knob}: it offers {offered}")
+            if passing.option is not None:
+                options[passing.option] = value
+            if passing.environment is not None:
+                environment[passing.environment] = str(value)
+        return PassedKnobs(options, environment)
+
+
+class PassedKnobs(msgspec.Struct, frozen=True):
+    """Knobs in the client's own terms."""
+
+    options: dict[str, OptionValue]
+    environment: dict[str, str]
+
+
+def is_within(version: str, versions: str) -> bool:
+    """Whether a version is in a range such as `>=1.59,<1.65`; the empty range has every version."""
+    return SpecifierSet(versions).contains(Version(version), prereleases=True)
+
+
+def read(folder: Path) -> Manifest:
+    """The manifest of a client's folder.
+
+    Raises:
+        BadManifest: it cannot be read or breaks a rule; one sentence with file and field.
+    """
+    file = folder / FILE
+    try:
+        return parse(file.read_bytes(), file)
+    except OSError as trouble:
+        raise BadManifest(f"{file}: cannot be read: {trouble.strerror}") from trouble
+
+
+def parse(text: bytes, file: Path) -> Manifest:
+    """The manifest in `text`; `file` is named in errors.
+
+    Raises:
+        BadManifest: it breaks a rule.
+    """
+    try:
+        manifest = msgspec.toml.decode(text, type=Manifest)
+    except msgspec.ValidationError as trouble:
+        what, _, where = str(trouble).partition(" - at ")
+        field = where.strip("`").removeprefix("key in ").strip("`").removeprefix("$").lstrip(".")
+        raise BadManifest(f"{file}: {field or 'the file'}: {_lowered(what)}") from trouble
+    except msgspec.DecodeError as trouble:
+        raise BadManifest(f"{file}: the file is not TOML: {_lowered(str(trouble))}") from trouble
+    for field, why in _broken_rules(manifest):
+        raise BadManifest(f"{file}: {field}: {why}")
+    return manifest
+
+
+def _lowered(words: str) -> str:
+    return words[:1].lower() + words[1:]
+
+
+def _broken_rules(manifest: Manifest) -> Iterator[tuple[str, str]]:
+    """Pairs of field and sentence, for rules that types cannot say."""
+    if (manifest.version is None) == (manifest.python is None):
+        yield "version", "needed if there is no [python] table, and only then"
+    if manifest.version is not None and not _is_version(manifest.version):
+        yield "version", f"{manifest.version} is not a version such as 1.70.0"
+    if manifest.python is not None and manifest.build is not None:
+        yield "build", "a client has either a [python] or a [build] table"
+    placeholders = {"python", "folder"} | ({"output"} if manifest.build is not None else set())
+    yield from _unknown_placeholders("start.command", manifest.start.command, placeholders)
+    if manifest.build is not None:
+        allowed = {"folder", "output"}
+        yield from _unknown_placeholders("build.command", manifest.build.command, allowed)
+    for knob, passing in manifest.knobs.items():
+        if (passing.option is None) == (passing.environment is None):
+            yield f"knobs.{knob}", "give either option or environment"
+    ranges = [
+        *((f"editions[{n}]", table.versions) for n, table in enumerate(manifest.editions)),
+        *((f"ring-key-formats[{n}]", t.versions) for n, t in enumerate(manifest.ring_key_formats)),
+        *((f"variants.{name}", variant.versions) for name, variant in manifest.variants.items()),
+    ]
+    for field, versions in ranges:
+        try:
+            SpecifierSet(versions)
+        except InvalidSpecifier:
+            yield f"{field}.versions", f"{versions} is not a range such as >=1.59,<1.65"
+
+
+def _unknown_placeholders(
+    field: str, command: tuple[str, ...], known: set[str]
+) -> Iterator[tuple[str, str]]:
+    for found in re.findall(r"\{(.*?)\}", " ".join(command)):
+        if found not in known:
+            names = ", ".join(f"{{{name}}}" for name in sorted(known))
+            yield field, f"{{{found}}} is unknown here: there are {names}"
+
+
+def _is_version(text: str) -> bool:
+    try:
+        Version(text)
+    except InvalidVersion:
+        return False
+    return True
