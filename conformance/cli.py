@@ -1,8 +1,274 @@
-"""The ``xdspec`` command."""
+"""The ``xdspec`` command: options in, exit code out; the work is done elsewhere."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
 
 import click
+from rich.console import Console
+
+from client_under_test import built_in, find, prepare
+from client_under_test.exceptions import BuildFailed, ClientTrouble
+from conformance.catalogue import Catalogue, CatalogueError, UnknownClause, load
+from conformance.report import Exit
+
+OUT = Path("xdspec-out")
 
 
-@click.group()
+class Failure(click.ClickException):
+    """One sentence for the user, and the exit code."""
+
+    def __init__(self, message: str, code: Exit = Exit.BAD_INPUT) -> None:
+        super().__init__(message)
+        self.code = code
+
+    def show(self, file: Any = None) -> None:
+        """Say it."""
+        click.echo(f"xdspec: {self.message}", file=file or sys.stderr)
+
+
+@contextmanager
+def client_trouble() -> Iterator[None]:
+    """Turn what can be wrong with a client's name, manifest or build into a sentence."""
+    try:
+        yield
+    except BuildFailed as trouble:
+        raise Failure(str(trouble), Exit.ADAPTER_TROUBLE) from None
+    except ClientTrouble as trouble:
+        raise Failure(str(trouble)) from None
+
+
+class Command(click.Group):
+    """The group of all commands; usage errors have this suite's exit code for bad input."""
+
+    def main(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Run, and exit with a code of ours."""
+        kwargs["standalone_mode"] = False
+        try:
+            code = super().main(*args, **kwargs)
+        except Failure as failure:
+            failure.show()
+            sys.exit(failure.code)
+        except click.UsageError as error:
+            error.show()
+            sys.exit(Exit.BAD_INPUT)
+        except click.ClickException as error:
+            error.show()
+            sys.exit(Exit.BAD_INPUT)
+        except (click.Abort, KeyboardInterrupt):
+            sys.exit(Exit.INTERRUPTED)
+        sys.exit(code if isinstance(code, int) else Exit.CONFORMS)
+
+
+@click.group(cls=Command, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="xdspec")
 def main() -> None:
-    """Conformance tests for gRPC's xDS load balancing."""
+    """Conformance tests for the load balancing of gRPC's xDS clients.
+
+    Exit codes: 0 conforms, 1 does not conform, 2 interrupted, 3 trouble of the suite, 4 bad input,
+    5 nothing ran, 6 trouble of an adapter.
+    """
+
+
+def catalogue() -> Catalogue:
+    """The clauses."""
+    try:
+        return load()
+    except CatalogueError as error:
+        raise Failure(f"the catalogue is broken: {error}", Exit.SUITE_TROUBLE) from None
+
+
+def pairs(_: click.Context, option: click.Parameter, given: Sequence[str]) -> dict[str, str]:
+    """``K=V`` arguments as a mapping."""
+    found = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise click.BadParameter(f"{text!r} is not of the form NAME=VALUE", param=option)
+        found[name] = value
+    return found
+
+
+def writable(_: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
+    """A path in a folder that exists: better known before the run than after it."""
+    if path is not None and not path.absolute().parent.is_dir():
+        raise click.BadParameter(f"the folder of {path} does not exist", param=option)
+    return path
+
+
+def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of ``run``."""
+    for option in reversed(
+        (
+            click.option("--only", metavar="GRFC", help="Only scenarios of one gRFC, such as a42."),
+            click.option(
+                "--scenario",
+                "scenario_patterns",
+                multiple=True,
+                metavar="ID",
+                help="Only this scenario; shell patterns are known. May be repeated.",
+            ),
+            click.option(
+                "--clause",
+                "clauses",
+                multiple=True,
+                metavar="ID",
+                help="Only scenarios that decide this clause. May be repeated.",
+            ),
+            click.option("--seed", type=int, help="Repeat the random choices of another run."),
+            click.option(
+                "--jobs", type=click.IntRange(1), help="Scenarios at once. [default: by cores]"
+            ),
+            click.option(
+                "--env",
+                "environment",
+                multiple=True,
+                callback=pairs,
+                metavar="K=V",
+                help="Environment for the client, such as GRPC_TRACE=xds_client.",
+            ),
+            click.option(
+                "--json", "json_path", type=Path, callback=writable, help="Write the report here."
+            ),
+            click.option(
+                "--junit", "junit_path", type=Path, callback=writable, help="Write JUnit XML here."
+            ),
+            click.option(
+                "--out", type=Path, default=OUT, show_default=True, help="Folder for evidence."
+            ),
+            click.option(
+                "--keep-evidence", is_flag=True, help="Keep that of scenarios that pass, too."
+            ),
+            click.option("--no-baseline", is_flag=True, help="Let expected failures count."),
+            click.option("--strict", is_flag=True, help="Let SHOULD clauses fail the run, too."),
+            click.option(
+                "--hold",
+                is_flag=True,
+                help="Keep the world of one scenario up at its end until a key or signal.",
+            ),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+@main.command()
+@click.argument("clients", nargs=-1)
+@run_options
+def run(clients: tuple[str, ...], **options: Any) -> int:
+    """Run the scenarios against CLIENTS: a name, NAME@VERSION, NAME+VARIANT, or a folder.
+
+    Without a name, against the newest grpcio.
+    """
+    from conformance.session import Options, run_clients  # noqa: PLC0415  # pytest is slow to load
+
+    known = catalogue()
+    for clause in options["clauses"]:
+        _known_clause(known, clause)
+    seed = options.pop("seed")
+    given = Options(seed=random.SystemRandom().getrandbits(32) if seed is None else seed, **options)
+    if given.hold and len(given.scenario_patterns) != 1:
+        raise Failure("--hold keeps the world of one scenario: name it with --scenario")
+    return int(run_clients(clients or ("python",), given, known, Console()))
+
+
+def _known_clause(known: Catalogue, name: str) -> Any:
+    try:
+        return known[name]
+    except UnknownClause as error:
+        raise Failure(str(error)) from None
+
+
+@main.command()
+@click.argument("folder", type=Path)
+def judge(folder: Path) -> int:
+    """Judge the evidence in FOLDER again, without a client."""
+    from conformance import evidence  # noqa: PLC0415
+    from conformance.console import decision_lines  # noqa: PLC0415
+    from conformance.verdicts import Verdict, worst  # noqa: PLC0415
+
+    known = catalogue()
+    try:
+        record, decisions = evidence.judge(folder, known)
+    except evidence.BadEvidence as error:
+        raise Failure(str(error)) from None
+    client = record.client
+    click.echo(f"{record.scenario}, {client.name} {client.version}, seed {record.seed}")
+    for line in decision_lines(decisions, known):
+        click.echo(line)
+    if decisions != record.decisions:
+        click.echo("These are not the verdicts of the run: the suite has changed since.")
+    verdict, _ = worst(decisions)
+    return int({Verdict.FAIL: Exit.DEVIATES, Verdict.ERROR: Exit.SUITE_TROUBLE}.get(verdict, 0))
+
+
+@main.command("list")
+@click.argument("what", type=click.Choice(["clients", "scenarios", "clauses"]))
+def list_things(what: str) -> None:
+    """List the clients, scenarios or clauses that there are."""
+    if what == "clients":
+        for name in built_in():
+            click.echo(name)
+        return
+    known = catalogue()
+    if what == "clauses":
+        for clause in known:
+            mark = " (not observable)" if clause.unobservable else ""
+            click.echo(f"{clause.id:14}  {clause.strength.value:11}  {clause.title}{mark}")
+        return
+    from conformance.run import scenarios  # noqa: PLC0415
+
+    for name, declared in scenarios().items():
+        click.echo(f"{name:60}  {' '.join(declared.clauses)}")
+
+
+@main.command()
+@click.argument("identifier", metavar="ID")
+def explain(identifier: str) -> None:
+    """Explain a clause or a scenario."""
+    from conformance.explain import explain_clause, explain_scenario  # noqa: PLC0415
+    from conformance.run import scenarios  # noqa: PLC0415
+
+    known = catalogue()
+    declared = scenarios()
+    if identifier in declared:
+        click.echo(explain_scenario(identifier, declared, known))
+        return
+    clause = _known_clause(known, identifier)
+    click.echo(explain_clause(clause, declared))
+
+
+@main.command()
+@click.argument("client")
+def doctor(client: str) -> int:
+    """Check the adapter of CLIENT against the contract, without any xDS."""
+    import asyncio  # noqa: PLC0415
+
+    from client_under_test.doctor import examine  # noqa: PLC0415
+
+    with client_trouble():
+        prepared = prepare(find(client))
+        findings = asyncio.run(examine(prepared))
+    for finding in findings:
+        click.echo(str(finding))
+    return int(Exit.CONFORMS if all(one.ok for one in findings) else Exit.ADAPTER_TROUBLE)
+
+
+@main.command(context_settings={"ignore_unknown_options": True})
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def test(arguments: tuple[str, ...]) -> int:
+    """Run the project's own tests; ARGUMENTS go to pytest."""
+    root = Path(__file__).resolve().parent.parent
+    folder = next(
+        (root / name for name in ("tests", "xdspec_tests") if (root / name).is_dir()), None
+    )
+    if folder is None:
+        raise Failure("the tests are not installed: use a checkout, or the wheel")
+    command = [sys.executable, "-m", "pytest", *(arguments or [str(folder)])]
+    return subprocess.run(command, check=False, cwd=folder.parent).returncode

@@ -45,7 +45,7 @@ class CatalogueError(Exception):
     """A file of the catalogue is wrong; the message names the file and the row."""
 
 
-class UnknownClause(LookupError):  # noqa: N818 - named for what happened, like its neighbours elsewhere
+class UnknownClause(LookupError):
     """There is no clause of that id."""
 
 

@@ -1,0 +1,105 @@
+"""The baseline: failures of a client that are known, exactly. Pure but for reading the file.
+
+An expected failure that passes fails the run too, and so does an entry for a clause that ran and
+matched nothing: a baseline that nobody has to keep true would be an amnesty.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+from conformance.catalogue import Catalogue
+from conformance.verdicts import ClauseResult, Reason, Verdict
+
+FILE = "expected.toml"
+
+
+class BadBaseline(Exception):
+    """A baseline that cannot be used; the text names file and entry."""
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A failure that is known."""
+
+    clause: str
+    reason: Reason
+    words: Annotated[str, msgspec.Meta(min_length=1)]
+    """What the client does instead."""
+    versions: str = ""
+    """A version range, as in ``>=1.54,<1.60``; empty means every version."""
+    variants: tuple[str, ...] = ()
+    """Only with these variants; ``""`` stands for none of them. Empty means all."""
+    issue: str = ""
+    """Where the client's maintainers know of it."""
+
+    def applies_to(self, version: str, variant: str | None) -> bool:
+        """Whether the entry speaks of this version and variant."""
+        inside = SpecifierSet(self.versions).contains(version, prereleases=True)
+        return inside and (not self.variants or (variant or "") in self.variants)
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    expected: tuple[Entry, ...] = ()
+
+
+def read(path: Path, catalogue: Catalogue) -> tuple[Entry, ...]:
+    """The entries of a file; none if there is no such file.
+
+    Raises:
+        BadBaseline: the file breaks a rule.
+    """
+    if not path.exists():
+        return ()
+    try:
+        entries = msgspec.convert(tomllib.loads(path.read_text()), type=_File).expected
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise BadBaseline(f"{path} cannot be read: {error}") from None
+    except msgspec.ValidationError as error:
+        raise BadBaseline(f"{path} breaks the rules of a baseline: {error}") from None
+    for entry in entries:
+        if entry.clause not in catalogue:
+            raise BadBaseline(f"{path} expects a failure of {entry.clause}, which is no clause")
+        try:
+            SpecifierSet(entry.versions)
+        except InvalidSpecifier:
+            message = f"{path}: {entry.clause} has no version range: {entry.versions!r}"
+            raise BadBaseline(message) from None
+    return entries
+
+
+class Compared(msgspec.Struct, frozen=True):
+    """Clause results, those that the baseline expects marked, and what does not match it."""
+
+    clauses: dict[str, ClauseResult]
+    surprises: tuple[str, ...]
+    """Entries that matched nothing, as sentences."""
+
+
+def compare(
+    clauses: Mapping[str, ClauseResult],
+    entries: Iterable[Entry],
+    version: str,
+    variant: str | None,
+) -> Compared:
+    """Mark the failures that the baseline knows, and find the entries that are not true."""
+    marked = dict(clauses)
+    surprises = []
+    for entry in entries:
+        result = clauses.get(entry.clause)
+        if result is None or not entry.applies_to(version, variant):
+            continue
+        if result.verdict is Verdict.FAIL and result.reason is entry.reason:
+            marked[entry.clause] = msgspec.structs.replace(result, expected=True)
+        elif result.verdict not in {Verdict.SKIP, Verdict.ERROR}:
+            was = result.verdict.value + (f" ({result.reason.value})" if result.reason else "")
+            surprises.append(
+                f"{entry.clause} is expected to fail ({entry.reason.value}: {entry.words}), "
+                f"but the verdict is {was}: mend the entry in {FILE}"
+            )
+    return Compared(marked, tuple(surprises))

@@ -1,0 +1,59 @@
+"""How a scenario declares itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import pytest
+
+MARK = "decides"
+
+
+class Declaration(msgspec.Struct, frozen=True, kw_only=True):
+    """What a scenario says of itself before it runs."""
+
+    clauses: tuple[str, ...]
+    """The clauses on which it gives verdicts: exactly these."""
+    needs: tuple[str, ...] = ()
+    """Capabilities of the contract without which it is skipped."""
+    knobs: dict[str, int] = {}
+    """Knobs that the client's process, or its channels, are given; skipped where it has none."""
+    seconds: float = 0.3
+    """About how long it takes: the longest start first."""
+
+
+def decides(
+    *clauses: str,
+    needs: tuple[str, ...] = (),
+    knobs: Mapping[str, int] | None = None,
+    seconds: float = 0.3,
+) -> pytest.MarkDecorator:
+    """Mark a scenario, or a row of its table, with the clauses that it decides."""
+    declared = Declaration(clauses=clauses, needs=needs, knobs=dict(knobs or {}), seconds=seconds)
+    return pytest.mark.decides(declared)
+
+
+def declaration(item: pytest.Item) -> Declaration:
+    """What a collected scenario declares; a row of a table adds its clauses to the function's.
+
+    Raises:
+        ValueError: it declares no clause.
+    """
+    marks: list[Declaration] = [mark.args[0] for mark in item.iter_markers(MARK)]
+    if not marks:
+        message = f"{item.nodeid} decides no clause: mark it with @decides"
+        raise ValueError(message)
+    return Declaration(
+        clauses=tuple(dict.fromkeys(c for mark in reversed(marks) for c in mark.clauses)),
+        needs=tuple(dict.fromkeys(n for mark in marks for n in mark.needs)),
+        knobs={k: v for mark in reversed(marks) for k, v in mark.knobs.items()},
+        seconds=max(mark.seconds for mark in marks),
+    )
+
+
+def scenario_id(item: Any) -> str:
+    """``hash_policy.random[absent]``: the module, the function and the row of its table."""
+    name = item.name.removeprefix("test_")
+    return f"{item.path.stem}.{name}"

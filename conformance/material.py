@@ -1,0 +1,38 @@
+"""The files of an evidence folder that are for people: what happened, in full."""
+
+from __future__ import annotations
+
+import shutil
+import traceback
+from pathlib import Path
+
+import msgspec
+
+from conformance.world import World
+
+
+def write_material(folder: Path, world: World, error: BaseException | None) -> None:
+    """Write what the control plane, the fleet and the client's process have to show."""
+    world.plane.transcript.write(folder / "transcript.jsonl")
+    world.fleet.ledger.write(folder / "rpcs.jsonl")
+    _lines(folder / "calls.jsonl", world.calls)
+    _lines(
+        folder / "attempts.jsonl",
+        [
+            {"endpoint": endpoint.address, "attempt": attempt}
+            for endpoint in world.members.values()
+            for attempt in endpoint.attempts
+        ],
+    )
+    _lines(folder / "load.jsonl", world.plane.loads.rows)
+    if world.process.stderr_path.exists():
+        shutil.copyfile(world.process.stderr_path, folder / "stderr.log")
+    if error is not None:
+        text = "".join(traceback.format_exception(error))
+        (folder / "exception.txt").write_text(text)
+
+
+def _lines(path: Path, rows: object) -> None:
+    with path.open("wb") as file:
+        for row in rows:  # type: ignore[attr-defined]
+            file.write(msgspec.json.encode(row) + b"\n")

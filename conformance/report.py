@@ -1,0 +1,206 @@
+"""The report of one or several runs, as plain frozen data: JSON, and nothing else, stands on it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from enum import IntEnum
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from conformance.baseline import Entry, compare
+from conformance.catalogue import Catalogue, Strength
+from conformance.evidence import Record
+from conformance.verdicts import (
+    PRECEDENCE,
+    ClauseResult,
+    Decision,
+    Reason,
+    Verdict,
+    combine,
+    worst,
+)
+
+SCHEMA_FILE = Path(__file__).with_name("report.schema.json")
+
+
+class Exit(IntEnum):
+    """Exit codes; they extend pytest's."""
+
+    CONFORMS = 0
+    DEVIATES = 1
+    INTERRUPTED = 2
+    SUITE_TROUBLE = 3
+    BAD_INPUT = 4
+    NOTHING_RAN = 5
+    ADAPTER_TROUBLE = 6
+
+
+class ClientId(msgspec.Struct, frozen=True):
+    """Which client a run judged."""
+
+    name: str
+    version: str
+    variant: str | None
+
+
+class Scenario(msgspec.Struct, frozen=True, kw_only=True):
+    """A scenario of a run."""
+
+    id: str
+    verdict: Verdict
+    reason: Reason | None
+    seconds: float
+    clauses: dict[str, Verdict]
+    evidence: str | None
+    says: tuple[str, ...] = ()
+    """Of what did not pass: what was seen."""
+    lateness: float = 0.0
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """One client's run."""
+
+    client: ClientId
+    follows: tuple[str, ...]
+    """The editions that the client states."""
+    wall_seconds: float
+    complete: bool
+    """False if it was interrupted."""
+    scenarios: tuple[Scenario, ...]
+    clauses: dict[str, ClauseResult]
+    totals: dict[Verdict, int]
+    """Clauses by verdict; expected failures are under ``fail`` too."""
+    surprises: tuple[str, ...] = ()
+    """Baseline entries that are not true."""
+    troubles: tuple[str, ...] = ()
+    """What ended the run itself, if something did."""
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """What ``--json`` writes."""
+
+    schema: Literal[1] = 1
+    provenance: dict[str, Any]
+    runs: tuple[Run, ...]
+
+
+def build_run(
+    records: Iterable[Record],
+    catalogue: Catalogue,
+    *,
+    client: ClientId,
+    follows: tuple[str, ...],
+    wall_seconds: float,
+    complete: bool = True,
+    entries: Iterable[Entry] = (),
+    troubles: tuple[str, ...] = (),
+) -> Run:
+    """Put the records of a run together."""
+    ordered = sorted(records, key=lambda record: record.scenario)
+    by_clause: dict[str, dict[str, list[Decision]]] = {}
+    for record in ordered:
+        for decision in record.decisions:
+            found = by_clause.setdefault(decision.clause, {})
+            found.setdefault(record.scenario, []).append(decision)
+    clauses = {
+        clause.id: combine(clause, by_clause[clause.id], follows)
+        for clause in catalogue
+        if clause.id in by_clause
+    }
+    compared = compare(clauses, entries, client.version, client.variant)
+    return Run(
+        client=client,
+        follows=follows,
+        wall_seconds=round(wall_seconds, 3),
+        complete=complete,
+        scenarios=tuple(_scenario(record) for record in ordered),
+        clauses=compared.clauses,
+        totals=_totals(compared.clauses),
+        surprises=compared.surprises,
+        troubles=troubles,
+    )
+
+
+def _totals(clauses: Mapping[str, ClauseResult]) -> dict[Verdict, int]:
+    counts = Counter(result.verdict for result in clauses.values())
+    return {verdict: counts[verdict] for verdict in PRECEDENCE}
+
+
+def _scenario(record: Record) -> Scenario:
+    verdict, reason = worst(record.decisions)
+    clauses = {
+        clause: worst(one for one in record.decisions if one.clause == clause)[0]
+        for clause in record.clauses
+    }
+    notable = (d.saw for d in record.decisions if d.verdict is verdict is not Verdict.PASS)
+    return Scenario(
+        id=record.scenario,
+        verdict=verdict,
+        reason=reason,
+        seconds=record.seconds,
+        clauses=clauses,
+        evidence=record.evidence,
+        says=tuple(dict.fromkeys(text for text in notable if text)),
+        lateness=record.lateness,
+    )
+
+
+def exit_of(run: Run, *, strict: bool = False) -> Exit:
+    """The exit code that a run deserves: the first that applies, in the order of the README."""
+    results = run.clauses.values()
+    reasons = {result.reason for result in results if result.verdict is Verdict.ERROR}
+    reasons |= {one.reason for one in run.scenarios if one.verdict is Verdict.ERROR}
+    if not run.complete:
+        return Exit.INTERRUPTED
+    if run.troubles or reasons & {Reason.SUITE, Reason.TIMING}:
+        return Exit.SUITE_TROUBLE
+    if Reason.ADAPTER in reasons:
+        return Exit.ADAPTER_TROUBLE
+    if run.surprises or any(is_fatal(result, strict=strict) for result in results):
+        return Exit.DEVIATES
+    if not any(result.verdict is not Verdict.SKIP for result in results):
+        return Exit.NOTHING_RAN
+    return Exit.CONFORMS
+
+
+def is_fatal(result: ClauseResult, *, strict: bool) -> bool:
+    """Whether a clause's result alone makes a run fail."""
+    counts = strict or result.strength is Strength.MUST
+    return result.verdict is Verdict.FAIL and counts and not result.expected
+
+
+FIRST = (
+    Exit.INTERRUPTED,
+    Exit.SUITE_TROUBLE,
+    Exit.ADAPTER_TROUBLE,
+    Exit.DEVIATES,
+    Exit.NOTHING_RAN,
+)
+"""Of several codes, the first of these is the command's."""
+
+
+def first_of(codes: Iterable[Exit]) -> Exit:
+    """The exit code of several runs."""
+    found = set(codes)
+    return next((code for code in FIRST if code in found), Exit.CONFORMS)
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of a report."""
+    made = msgspec.json.schema(Report)
+    made["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    made["title"] = "xdspec report, schema 1"
+    return made
+
+
+def write_json(report: Report, path: Path) -> None:
+    """Write the report for programs."""
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n")
+
+
+if __name__ == "__main__":
+    SCHEMA_FILE.write_text(json.dumps(schema(), indent=1, sort_keys=True) + "\n")

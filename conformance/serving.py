@@ -1,0 +1,242 @@
+"""What is served to the client in one scenario, as one frozen noun.
+
+The resources that the control plane sends and the inputs of the oracles are both made from it, so
+that the two cannot drift apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from conformance.expectations import Calibration, MapsLike, Spread
+from conformance.oracles import ring
+from conformance.oracles.request_hash import (
+    ChannelIdPolicy,
+    HashPolicy,
+    HeaderPolicy,
+    TerminalReading,
+    UnsupportedPolicy,
+)
+from fake_control_plane import resources
+
+LISTENER = "xdspec.test"
+ROUTE = "route"
+CLUSTER = "cluster"
+SESSION = "session"
+"""The metadata key that most scenarios hash."""
+
+BY_SESSION = (HeaderPolicy(name=SESSION),)
+
+
+class RingHash(msgspec.Struct, frozen=True, tag="RING_HASH"):
+    """``lb_policy: RING_HASH``; a size of None is left unset in the resource."""
+
+    minimum: int | None = None
+    maximum: int | None = None
+    hash_function: str | None = "XX_HASH"
+    has_config: bool = True
+    """Whether ``ring_hash_lb_config`` is there at all."""
+
+
+class RoundRobin(msgspec.Struct, frozen=True, tag="ROUND_ROBIN"):
+    """``lb_policy: ROUND_ROBIN``."""
+
+
+class Endpoint(msgspec.Struct, frozen=True):
+    """An endpoint as EDS lists it."""
+
+    address: str
+    weight: int | None = None
+    hash_key: str | None = None
+
+
+class Locality(msgspec.Struct, frozen=True):
+    """A locality as EDS lists it."""
+
+    endpoints: tuple[Endpoint, ...]
+    name: str = "locality"
+    weight: int | None = 1
+    priority: int = 0
+
+
+class Route(msgspec.Struct, frozen=True):
+    """Calls of this path, or all of them, hashed by these policies."""
+
+    policies: tuple[HashPolicy, ...]
+    path: str | None = None
+
+
+class Served(msgspec.Struct, frozen=True, kw_only=True):
+    """One cluster, the routes to it and the endpoints in it."""
+
+    localities: tuple[Locality, ...]
+    policy: RingHash | RoundRobin = RingHash()
+    routes: tuple[Route, ...] = (Route(BY_SESSION),)
+    cap: int = 4096
+    """The client's local cap on ring sizes, an input of the oracle alone."""
+
+    def resources(self) -> tuple[Any, ...]:
+        """The four resources, to be given to the control plane."""
+        return (self.listener(), self.route_configuration(), self.cluster(), self.endpoints())
+
+    def listener(self) -> Any:
+        """The LDS resource."""
+        return resources.listener(LISTENER, route_config=ROUTE)
+
+    def route_configuration(self) -> Any:
+        """The RDS resource."""
+        routes = [
+            resources.route(
+                path=route.path,
+                cluster=CLUSTER,
+                hash_policies=[hash_policy_resource(policy) for policy in route.policies],
+            )
+            for route in self.routes
+        ]
+        return resources.route_configuration(ROUTE, *routes)
+
+    def cluster(self) -> Any:
+        """The CDS resource."""
+        return resources.eds_cluster(CLUSTER, policy=_policy_resource(self.policy))
+
+    def endpoints(self) -> Any:
+        """The EDS resource."""
+        return resources.endpoints(
+            CLUSTER,
+            *(
+                resources.locality(
+                    place.name,
+                    *(
+                        resources.endpoint(one.address, weight=one.weight, hash_key=one.hash_key)
+                        for one in place.endpoints
+                    ),
+                    weight=place.weight,
+                    priority=place.priority,
+                )
+                for place in self.localities
+            ),
+        )
+
+    def addresses(self) -> tuple[str, ...]:
+        """The addresses of all endpoints, in the order of EDS."""
+        return tuple(one.address for place in self.localities for one in place.endpoints)
+
+    def config(self) -> ring.RingConfig:
+        """The ring's sizes, for the oracle."""
+        if isinstance(self.policy, RoundRobin):
+            raise TypeError("ROUND_ROBIN has no ring")
+        return ring.RingConfig(
+            minimum=self.policy.minimum, maximum=self.policy.maximum, cap=self.cap
+        )
+
+    def ring_localities(
+        self, priority: int = 0, *, hash_keys: bool = False
+    ) -> tuple[ring.RingLocality, ...]:
+        """The localities of one priority, for the oracle; those without a weight are not used."""
+        return tuple(
+            ring.RingLocality(
+                name=place.name,
+                weight=place.weight,
+                endpoints=tuple(
+                    ring.RingEndpoint(
+                        address=one.address,
+                        weight=1 if one.weight is None else one.weight,
+                        hash_key=one.hash_key if hash_keys else None,
+                    )
+                    for one in place.endpoints
+                ),
+            )
+            for place in self.localities
+            if place.priority == priority and place.weight
+        )
+
+    def mapping(
+        self,
+        *,
+        priority: int = 0,
+        weights: ring.WeightReading = "raw",
+        terminal: TerminalReading = "A42",
+        hash_keys: bool = False,
+        search: str | None = None,
+        key_format: str | None = None,
+        allotment: str | None = None,
+    ) -> MapsLike:
+        """Each call where the ring of this priority maps it, by these readings of the text."""
+        return MapsLike(
+            localities=self.ring_localities(priority, hash_keys=hash_keys),
+            config=self.config(),
+            policies=self.routes[-1].policies,
+            weights=weights,
+            terminal=terminal,
+            search=search,
+            key_format=key_format,
+            allotment=allotment,
+        )
+
+    def spread(self) -> Spread:
+        """Calls with random hashes on the ring of the first priority."""
+        return Spread(localities=self.ring_localities(), config=self.config())
+
+    def calibration(self, calls: Any) -> Calibration:
+        """These calls as a calibration of the client's key format."""
+        return Calibration(
+            calls=calls,
+            localities=self.ring_localities(),
+            config=self.config(),
+            policies=self.routes[-1].policies,
+        )
+
+
+def plain(
+    addresses: Sequence[str],
+    *,
+    policy: RingHash | RoundRobin = RingHash(),  # noqa: B008  # frozen
+    policies: tuple[HashPolicy, ...] = BY_SESSION,
+) -> Served:
+    """One locality of equal endpoints."""
+    one = Locality(tuple(Endpoint(address) for address in addresses))
+    return Served(localities=(one,), policy=policy, routes=(Route(policies),))
+
+
+def weighted(weights: dict[str, int | None], *, policy: RingHash = RingHash()) -> Served:  # noqa: B008
+    """One locality of endpoints with these weights, by address."""
+    endpoints = tuple(Endpoint(address, weight) for address, weight in weights.items())
+    return Served(localities=(Locality(endpoints),), policy=policy)
+
+
+def _policy_resource(policy: RingHash | RoundRobin) -> Any:
+    if isinstance(policy, RoundRobin):
+        return resources.RoundRobin()
+    return resources.RingHash(
+        minimum=policy.minimum,
+        maximum=policy.maximum,
+        hash_function=policy.hash_function,
+        with_config=policy.has_config,
+    )
+
+
+def hash_policy_resource(policy: HashPolicy) -> Any:
+    """The route's hash policy that the oracle's value stands for."""
+    match policy:
+        case HeaderPolicy():
+            return resources.hash_header(
+                policy.name,
+                terminal=policy.terminal,
+                regex=policy.regex,
+                substitution=policy.substitution,
+            )
+        case ChannelIdPolicy():
+            return resources.hash_channel_id(terminal=policy.terminal)
+        case UnsupportedPolicy(kind="cookie"):
+            return resources.hash_cookie("session", terminal=policy.terminal)
+        case UnsupportedPolicy(kind="connection_properties"):
+            return resources.hash_source_ip(terminal=policy.terminal)
+        case UnsupportedPolicy(kind="query_parameter"):
+            return resources.hash_query_parameter("session", terminal=policy.terminal)
+        case UnsupportedPolicy(kind="filter_state"):
+            return resources.hash_filter_state("some.other.key", terminal=policy.terminal)
+        case _:
+            raise TypeError(f"no resource stands for {policy}")

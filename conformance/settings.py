@@ -1,0 +1,59 @@
+"""What the command tells the processes that run scenarios."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from client_under_test import Prepared
+from conformance.evidence import Judged
+
+
+class Selection(msgspec.Struct, frozen=True):
+    """Which scenarios run; empty means all."""
+
+    only: str | None = None
+    """A gRFC, ``a42``."""
+    scenarios: tuple[str, ...] = ()
+    """Ids, or shell patterns of ids."""
+    clauses: tuple[str, ...] = ()
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of the scenarios against one client."""
+
+    prepared: Prepared | None = None
+    """None: scenarios are only listed."""
+    judged: Judged | None = None
+    environment: dict[str, str] = {}
+    """More environment for the client, from ``--env``."""
+    seed: int = 0
+    out: str = ""
+    """The folder that gets the evidence."""
+    scratch: str = ""
+    keep_evidence: bool = False
+    """Whether scenarios that pass leave their folder too."""
+    hold: bool = False
+    selection: Selection = Selection()
+
+    def write(self, path: Path) -> None:
+        """Write them for another process."""
+        path.write_bytes(msgspec.json.encode(self, enc_hook=_path_as_text))
+
+    @classmethod
+    def read(cls, path: Path) -> Settings:
+        """Read what another process has written."""
+        return msgspec.json.decode(path.read_bytes(), type=cls, dec_hook=_text_as_path)
+
+
+def _path_as_text(value: object) -> object:
+    if isinstance(value, Path):
+        return str(value)
+    raise NotImplementedError(type(value).__name__)
+
+
+def _text_as_path(kind: type, value: object) -> object:
+    if kind is Path:
+        return Path(str(value))
+    raise NotImplementedError(kind.__name__)

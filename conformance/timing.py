@@ -1,0 +1,59 @@
+"""Every deadline, window and allowance of the suite, in seconds, each with its reason.
+
+Nothing else in the suite holds a number of seconds. A deadline bounds the wait for an event that a
+right client brings about; it costs nothing when the event comes, so it is generous. A window is
+time in which nothing may happen; it is always paid in full, so it is short.
+"""
+
+from __future__ import annotations
+
+import os
+
+SCALE = float(os.environ.get("XDSPEC_TIME_SCALE", "1"))
+"""Multiplies every deadline, for machines that are slower than any we know (an emulator, say)."""
+
+HELLO = 20 * SCALE
+"""From the start of the process to the adapter's hello.
+
+A JVM with a cold disk beside busy neighbours was seen to take 6 s.
+"""
+
+ADAPTER_REPLY = 10 * SCALE
+"""An adapter's reply to a request that does no I/O; ten times a garbage collector's worst pause."""
+
+ANSWER = 10 * SCALE
+"""From the push of a resource to its ACK or NACK; milliseconds on an idle machine."""
+
+SUBSCRIBE = 10 * SCALE
+"""From the start of a channel to its first subscriptions: the same work as ANSWER."""
+
+CALL = 10 * SCALE
+"""The deadline of a call that should succeed: gRPC deadlines are the client's own clock."""
+
+BATCH = 30 * SCALE
+"""All outcomes of a batch of calls: CALL, and the queue before the last of them."""
+
+APPLY = 5 * SCALE
+"""From the ACK of a resource to all new calls obeying it. ACK is not applied: policies switch
+gracefully, once the new one is connected."""
+
+LEDGER = 5 * SCALE
+"""From the outcome of a call at the client to the backend's own row of it."""
+
+EVENT = 5 * SCALE
+"""Other single events in which no timer of a gRFC takes part: a connection, a reply."""
+
+QUIET = 0.3
+"""Window in which a thing that must not happen would have happened: a hundred times what the
+causing message takes through the client on an idle machine. A window that is too short can only
+miss a fault, never accuse a right client."""
+
+EXIT = 2 * SCALE
+"""From the end of standard input to the exit of the client, before it is killed."""
+
+LATE = 1.0 * SCALE
+"""By how much the suite's own event loop may be late before a passed deadline says nothing of the
+client any more: far above what a loaded machine shows, far below every deadline."""
+
+HEARTBEAT = 0.02
+"""Spacing of the beats that measure the suite's own lateness: well below any interval judged."""

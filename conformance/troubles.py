@@ -1,0 +1,47 @@
+"""What an exception in a scenario says: of the client, of its adapter, or of this suite. Pure."""
+
+from __future__ import annotations
+
+from client_under_test.exceptions import (
+    ClientCrashed,
+    ClientExited,
+    ClientFlooded,
+    ClientHung,
+    ConversationFailed,
+)
+from conformance import timing
+from conformance.evidence import Trouble
+from conformance.verdicts import Reason, Verdict
+from conformance.world import ClientLied, ClientRefused, ClientSilent
+
+OF_THE_CLIENT: tuple[tuple[type[BaseException], Reason], ...] = (
+    (ClientCrashed, Reason.CRASHED),
+    (ClientExited, Reason.EXITED),
+    (ClientHung, Reason.HUNG),
+    (ClientFlooded, Reason.FLOODED),
+    (ClientSilent, Reason.HUNG),
+    (ClientLied, Reason.LIED),
+    (ClientRefused, Reason.DEVIATES),
+)
+
+
+def of(error: BaseException, *, lateness: float) -> Trouble:
+    """The verdict on every clause of a scenario that this exception ended.
+
+    Args:
+        error: what ended it.
+        lateness: by how many seconds the suite itself was late at worst.
+    """
+    what = f"{error}" or type(error).__name__
+    if isinstance(error, ConversationFailed) and not error.hello_said:
+        return Trouble(verdict=Verdict.ERROR, reason=Reason.ADAPTER, what=what)
+    for kind, reason in OF_THE_CLIENT:
+        if isinstance(error, kind):
+            if reason is Reason.HUNG and lateness > timing.LATE:
+                late = f"{what}; but the suite itself was {lateness:.1f} s late, so it cannot tell"
+                return Trouble(verdict=Verdict.ERROR, reason=Reason.TIMING, what=late)
+            return Trouble(verdict=Verdict.FAIL, reason=reason, what=what)
+    if isinstance(error, ConversationFailed):
+        return Trouble(verdict=Verdict.ERROR, reason=Reason.ADAPTER, what=what)
+    what = f"{type(error).__name__}: {error}"
+    return Trouble(verdict=Verdict.ERROR, reason=Reason.SUITE, what=what)

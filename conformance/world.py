@@ -1,0 +1,367 @@
+"""One world a scenario: a control plane, a fleet, a client process, and what was seen of them."""
+
+from __future__ import annotations
+
+import base64
+import random
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from client_under_test import CALL_ID_KEY, Channel, ClientProcess, Outcome, Prepared
+from client_under_test import Call as PlannedCall
+from conformance import timing
+from conformance.bootstrap import bootstrap
+from conformance.catalogue import Catalogue
+from conformance.evidence import Judged
+from conformance.expectations import Expectation, MapsLike
+from conformance.lateness import Lateness
+from conformance.seen import Answer, Call, Calls, Seen
+from conformance.serving import LISTENER, SESSION, RingHash, Served, plain
+from conformance.verdicts import Check, leaves_a_choice
+from fake_control_plane import ControlPlane, DeadlinePassed, Kind, Push
+from test_servers import DeadlinePassed as FleetDeadlinePassed
+from test_servers import Endpoint, Fleet, Mode, Rpc, Serve
+
+UNARY = "/grpc.testing.TestService/UnaryCall"
+EMPTY = "/grpc.testing.TestService/EmptyCall"
+CONCURRENCY = 32
+CALIBRATION_CALLS = 150
+CALIBRATION_ENDPOINTS = 4
+
+Headers = Mapping[str, str | bytes] | Sequence[tuple[str, str | bytes]]
+
+
+class ClientRefused(Exception):
+    """The client NACKed a resource on which the scenario builds."""
+
+
+class ClientSilent(Exception):
+    """The client did neither ACK nor NACK, or never asked for a resource, in time."""
+
+
+class ClientLied(Exception):
+    """What the client reported and what the backends counted cannot both be true."""
+
+
+class Launched(msgspec.Struct, frozen=True):
+    """A control plane and a client process that was told of it, but has not said hello yet."""
+
+    plane: ControlPlane
+    process: ClientProcess
+
+    async def close(self) -> None:
+        """End both, unused."""
+        await self.process.close(deadline=0)
+        await self.plane.close()
+
+
+async def launch(
+    prepared: Prepared,
+    *,
+    environment: Mapping[str, str],
+    knobs: Mapping[str, int],
+    stderr: Path,
+) -> Launched:
+    """Bind the control plane's port, then start the process that will know it.
+
+    Raises:
+        ConversationFailed: there is no such program.
+    """
+    plane = await ControlPlane.start()
+    given = {"GRPC_XDS_BOOTSTRAP_CONFIG": bootstrap(plane.address), **environment}
+    try:
+        process = await ClientProcess.launch(
+            prepared, environment=given, knobs=knobs, stderr_path=stderr
+        )
+    except BaseException:
+        await plane.close()
+        raise
+    return Launched(plane, process)
+
+
+class World:
+    """What a scenario works with.
+
+    Args:
+        launched: the control plane and the client, which has said hello.
+        fleet: the backends.
+        catalogue: the clauses, to know which of them leave a choice.
+        client: the client as it is judged.
+        rng: the scenario's own random source, from the run's seed.
+    """
+
+    def __init__(
+        self,
+        launched: Launched,
+        fleet: Fleet,
+        *,
+        catalogue: Catalogue,
+        client: Judged,
+        rng: random.Random,
+    ) -> None:
+        self.plane = launched.plane
+        self.process = launched.process
+        self.fleet = fleet
+        self.client = client
+        self.rng = rng
+        self.checks: list[Check] = []
+        self.notes: list[str] = []
+        self.calls: list[Call] = []
+        self.members: dict[str, Endpoint] = {}
+        """Every endpoint, by the fleet's id of it."""
+        self.lateness = Lateness()
+        self._catalogue = catalogue
+        self._default: Channel | None = None
+        self._channels: dict[Channel, str] = {}
+        self._served: Served | None = None
+        self._calibration: MapsLike | None = None
+
+    # What is there
+
+    async def endpoints(self, count: int, *, mode: Mode | None = None) -> list[Endpoint]:
+        """So many more endpoints, all in this mode (SERVE unless told otherwise)."""
+        made = await self.fleet.endpoints(count, mode=mode or Serve())
+        self.members.update({endpoint.id: endpoint for endpoint in made})
+        return made
+
+    async def addresses(self, count: int) -> tuple[str, ...]:
+        """The addresses of so many more endpoints that serve."""
+        return tuple(endpoint.address for endpoint in await self.endpoints(count))
+
+    def values(self, count: int) -> tuple[str, ...]:
+        """Distinct header values; the run's seed repeats them."""
+        return tuple(f"{self.rng.getrandbits(48):012x}" for _ in range(count))
+
+    def sessions(self, count: int) -> tuple[dict[str, str], ...]:
+        """The headers of so many calls, each with a session of its own."""
+        return tuple({SESSION: value} for value in self.values(count))
+
+    # What the control plane does
+
+    async def serve(self, served: Served) -> None:
+        """Serve this from now on; a client that is connected must ACK what changes.
+
+        Raises:
+            ClientRefused: it NACKed one of the resources.
+            ClientSilent: it answered nothing in time.
+        """
+        before = self._served
+        self._served = served
+        if before is None:
+            await self.plane.set(*served.resources())
+            return
+        old = dict(zip(Kind, before.resources(), strict=True))
+        changed = [
+            resource
+            for kind, resource in zip(Kind, served.resources(), strict=True)
+            if resource != old[kind]
+        ]
+        push = await self.plane.set(*changed)
+        for kind in push.versions:
+            answer = await self.answer(push, kind)
+            if not answer.acked:
+                raise ClientRefused(
+                    f"the client refused the {kind.name} resource that the scenario builds on: "
+                    f"{answer.error_detail}"
+                )
+
+    async def push(self, *resources: Any) -> Push:
+        """Send these resources as they are."""
+        return await self.plane.set(*resources)
+
+    async def answer(self, push: Push, kind: Kind) -> Answer:
+        """The ACK or NACK of a pushed resource.
+
+        Raises:
+            ClientSilent: none came in time.
+        """
+        try:
+            request = await self.plane.transcript.answered(push, kind, deadline=timing.ANSWER)
+        except DeadlinePassed as passed:
+            raise ClientSilent(str(passed)) from None
+        return Answer(
+            kind=kind.name,
+            version=push.versions[kind],
+            acked=request.is_ack,
+            error_detail=request.error_detail or "",
+        )
+
+    # What the client does
+
+    async def open_channel(self) -> Channel:
+        """One more channel to the target."""
+        opened = await self.process.open_channel(
+            f"xds:///{LISTENER}", deadline=timing.ADAPTER_REPLY
+        )
+        self._channels[opened] = f"channel-{len(self._channels) + 1}"
+        return opened
+
+    async def channel(self) -> Channel:
+        """The channel that calls use unless told otherwise."""
+        if self._default is None:
+            self._default = await self.open_channel()
+        return self._default
+
+    async def call(
+        self,
+        headers: Sequence[Headers],
+        *,
+        path: str = UNARY,
+        channel: Channel | None = None,
+        concurrency: int = CONCURRENCY,
+    ) -> Calls:
+        """Make a call with each of these headers, and say where each really went.
+
+        Raises:
+            ClientLied: the client's word and the backends' rows contradict each other.
+            ConversationFailed: the client died, hung or babbled.
+        """
+        used = channel or await self.channel()
+        first = len(self.calls)
+        planned = [
+            PlannedCall(
+                id=f"call-{first + number}",
+                path=path,
+                metadata=_pairs(one),
+                deadline=timing.CALL,
+            )
+            for number, one in enumerate(headers)
+        ]
+        mark = len(self.fleet.ledger)
+        batch = await used.start_calls(planned, concurrency=concurrency)
+        outcomes = await batch.finished(deadline=timing.BATCH)
+        rows = await self._rows(outcomes, mark)
+        by_id = {outcome.id: outcome for outcome in outcomes}
+        made = tuple(
+            Call(
+                id=one.id,
+                channel=self._channels[used],
+                path=path,
+                metadata=tuple((key, _as_text(value)) for key, value in one.metadata),
+                status=by_id[one.id].status,
+                details=by_id[one.id].details,
+                endpoint=rows.get(one.id),
+            )
+            for one in planned
+        )
+        self.calls.extend(made)
+        return Calls(made)
+
+    async def _rows(self, outcomes: Sequence[Outcome], since: int) -> dict[str, str]:
+        """The endpoint that received each call, from the backends' own rows."""
+        claimed = {outcome.id for outcome in outcomes if outcome.status == "OK"}
+        arrived = await self._arrived(claimed, since)
+        missing = claimed - arrived.keys()
+        if missing:
+            raise ClientLied(
+                f"the client reports {len(missing)} calls as OK that no backend received, "
+                f"{min(missing)} for one"
+            )
+        for outcome in outcomes:
+            told, real = outcome.hostname, arrived.get(outcome.id)
+            if outcome.status == "OK" and told is not None and told != real:
+                raise ClientLied(
+                    f"the client reports that {outcome.id} was answered by {told}, "
+                    f"but {real} received it"
+                )
+        return arrived
+
+    async def _arrived(self, claimed: Set[str], since: int) -> dict[str, str]:
+        """By call: the endpoint whose backend has a row of it, once all of these have one."""
+        ledger = self.fleet.ledger
+        arrived: dict[str, str] = {}
+
+        def take(row: Rpc) -> bool:
+            for call in row.values(CALL_ID_KEY):
+                arrived[str(call)] = self.members[row.endpoint].address
+            return claimed <= arrived.keys()
+
+        if claimed:
+            with suppress(FleetDeadlinePassed):
+                await ledger.wait(take, since=since, deadline=timing.LEDGER)
+        for row in ledger.rpcs[since:]:
+            take(row)
+        return arrived
+
+    async def until(self, expectation: Expectation, calls: Callable[[], Awaitable[Calls]]) -> Calls:
+        """Make the same round of calls until it fits, or APPLY has passed; the last round.
+
+        For what follows an update: the ACK comes before the new policy is in use.
+        """
+        deadline = time.monotonic() + timing.APPLY
+        while True:
+            seen = await calls()
+            if expectation.finding(seen).holds or time.monotonic() > deadline:
+                return seen
+
+    # What the judge gets
+
+    async def judge(
+        self, clause: str, seen: Seen, expected: Expectation | Mapping[str, Expectation]
+    ) -> None:
+        """Put a clause before the judge; one expectation, or one for each edition or choice."""
+        if isinstance(expected, Mapping):
+            by_edition = dict(expected)
+        else:
+            known = self._catalogue[clause]
+            name = "so" if leaves_a_choice(known) else next(iter(known.wordings))
+            by_edition = {name: expected}
+        if self._needs_calibration(clause, seen, by_edition):
+            by_edition = await self._calibrated(by_edition)
+        self.checks.append(Check(clause=clause, seen=seen, expected=by_edition))
+
+    def _needs_calibration(
+        self, clause: str, seen: Seen, expected: Mapping[str, Expectation]
+    ) -> bool:
+        return not leaves_a_choice(self._catalogue[clause]) and any(
+            isinstance(one, MapsLike) and not one.finding(seen).holds for one in expected.values()
+        )
+
+    async def _calibrated(self, expected: Mapping[str, Expectation]) -> dict[str, Expectation]:
+        """The same expectations, with what the client does on a plain ring."""
+        if self._calibration is None:
+            served = plain(
+                await self.addresses(CALIBRATION_ENDPOINTS),
+                policy=RingHash(minimum=1024, maximum=1024),
+            )
+            await self.serve(served)
+            mapping = served.mapping()
+            headers = self.sessions(CALIBRATION_CALLS)
+            calls = await self.until(mapping, lambda: self.call(headers))
+            self._calibration = msgspec.structs.replace(
+                mapping, calibration=served.calibration(calls)
+            )
+        made = self._calibration.calibration
+        return {
+            name: msgspec.structs.replace(one, calibration=made)
+            if isinstance(one, MapsLike)
+            else one
+            for name, one in expected.items()
+        }
+
+    def note(self, text: str) -> None:
+        """Say something in the scenario's evidence that is no verdict."""
+        self.notes.append(text)
+
+    # The end
+
+    async def close(self) -> None:
+        """End the client, then the servers; nothing is left running."""
+        try:
+            await self.process.close(deadline=timing.EXIT)
+        finally:
+            await self.plane.close()
+            await self.fleet.stop()
+
+
+def _pairs(headers: Headers) -> tuple[tuple[str, str | bytes], ...]:
+    return tuple(headers.items()) if isinstance(headers, Mapping) else tuple(headers)
+
+
+def _as_text(value: str | bytes) -> str:
+    return value if isinstance(value, str) else base64.b64encode(value).decode()
