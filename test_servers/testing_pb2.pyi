@@ -102,15 +102,3 @@ class StreamingOutputCallResponse(_message.Message):
     PAYLOAD_FIELD_NUMBER: _ClassVar[int]
     payload: Payload
     def __init__(self, payload: _Optional[_Union[Payload, _Mapping]] = ...) -> None: ...
-
-class StreamingInputCallRequest(_message.Message):
-    __slots__ = ("payload",)
-    PAYLOAD_FIELD_NUMBER: _ClassVar[int]
-    payload: Payload
-    def __init__(self, payload: _Optional[_Union[Payload, _Mapping]] = ...) -> None: ...
-
-class StreamingInputCallResponse(_message.Message):
-    __slots__ = ("aggregated_payload_size",)
-    AGGREGATED_PAYLOAD_SIZE_FIELD_NUMBER: _ClassVar[int]
-    aggregated_payload_size: int
-    def __init__(self, aggregated_payload_size: _Optional[int] = ...) -> None: ...

@@ -49,11 +49,6 @@ class TestServiceStub:
                 request_serializer=test__servers_dot_testing__pb2.StreamingOutputCallRequest.SerializeToString,
                 response_deserializer=test__servers_dot_testing__pb2.StreamingOutputCallResponse.FromString,
                 _registered_method=True)
-        self.StreamingInputCall = channel.stream_unary(
-                '/grpc.testing.TestService/StreamingInputCall',
-                request_serializer=test__servers_dot_testing__pb2.StreamingInputCallRequest.SerializeToString,
-                response_deserializer=test__servers_dot_testing__pb2.StreamingInputCallResponse.FromString,
-                _registered_method=True)
         self.FullDuplexCall = channel.stream_stream(
                 '/grpc.testing.TestService/FullDuplexCall',
                 request_serializer=test__servers_dot_testing__pb2.StreamingOutputCallRequest.SerializeToString,
@@ -85,13 +80,6 @@ class TestServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def StreamingInputCall(self, request_iterator, context):
-        """Any number of requests, then the size of all their payloads.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
     def FullDuplexCall(self, request_iterator, context):
         """Each request is answered as it comes. The stream stays open until the client half-closes it.
         """
@@ -116,11 +104,6 @@ def add_TestServiceServicer_to_server(servicer, server):
                     servicer.StreamingOutputCall,
                     request_deserializer=test__servers_dot_testing__pb2.StreamingOutputCallRequest.FromString,
                     response_serializer=test__servers_dot_testing__pb2.StreamingOutputCallResponse.SerializeToString,
-            ),
-            'StreamingInputCall': grpc.stream_unary_rpc_method_handler(
-                    servicer.StreamingInputCall,
-                    request_deserializer=test__servers_dot_testing__pb2.StreamingInputCallRequest.FromString,
-                    response_serializer=test__servers_dot_testing__pb2.StreamingInputCallResponse.SerializeToString,
             ),
             'FullDuplexCall': grpc.stream_stream_rpc_method_handler(
                     servicer.FullDuplexCall,
@@ -209,33 +192,6 @@ class TestService:
             '/grpc.testing.TestService/StreamingOutputCall',
             test__servers_dot_testing__pb2.StreamingOutputCallRequest.SerializeToString,
             test__servers_dot_testing__pb2.StreamingOutputCallResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def StreamingInputCall(request_iterator,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.stream_unary(
-            request_iterator,
-            target,
-            '/grpc.testing.TestService/StreamingInputCall',
-            test__servers_dot_testing__pb2.StreamingInputCallRequest.SerializeToString,
-            test__servers_dot_testing__pb2.StreamingInputCallResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -1,0 +1,89 @@
+"""``python -m test_servers``: endpoints to be used from any language, until a signal."""
+
+import asyncio
+import signal
+import sys
+from pathlib import Path
+
+import click
+import msgspec
+
+from test_servers.exceptions import FleetTrouble
+from test_servers.fleet import Fleet
+
+_BAD_INPUT = 4
+
+
+@click.command(name="python -m test_servers")
+@click.option(
+    "--count", type=click.IntRange(min=1), help="How many endpoints. Default: one a port."
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="A loopback address.")
+@click.option(
+    "--port",
+    "ports",
+    type=click.IntRange(0, 65535),
+    multiple=True,
+    help="A fixed port, 0 for a free one; may be repeated. Default: free ones.",
+)
+@click.option(
+    "--ledger",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where to write every RPC at the end, as JSON lines.",
+)
+def command(count: int | None, host: str, ports: tuple[int, ...], ledger: Path | None) -> None:
+    """Serves grpc.testing.TestService and gRPC health at so many endpoints.
+
+    Prints a JSON line for each endpoint, then serves until SIGINT or SIGTERM.
+    """
+    count = len(ports) or 1 if count is None else count
+    if ports and len(ports) != count:
+        raise click.UsageError(
+            f"--count {count} with {len(ports)} ports: give one --port for each endpoint, or none"
+        )
+    if ledger is not None:
+        try:
+            ledger.open("ab").close()
+        except OSError as error:
+            raise click.UsageError(
+                f"cannot write to {ledger} ({error.strerror}): choose another --ledger"
+            ) from error
+    asyncio.run(_serve(host, ports or (0,) * count, ledger))
+
+
+async def _serve(host: str, ports: tuple[int, ...], ledger: Path | None) -> None:
+    over = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, over.set)
+    async with Fleet.running() as fleet:
+        for port in ports:
+            endpoint = await fleet.endpoint(host=host, port=port)
+            line = {
+                "id": endpoint.id,
+                "address": endpoint.address,
+                "host": endpoint.host,
+                "port": endpoint.port,
+            }
+            click.echo(msgspec.json.encode(line))
+        await over.wait()
+    if ledger is not None:
+        fleet.ledger.write(ledger)
+    for trouble in fleet.troubles:
+        click.echo(f"test_servers: {trouble}", err=True)
+
+
+def main() -> int:
+    """Runs the command; bad input is one sentence and exit code 4."""
+    try:
+        command.main(standalone_mode=False)
+    except click.ClickException as error:
+        click.echo(f"test_servers: {error.format_message()}", err=True)
+        return _BAD_INPUT
+    except FleetTrouble as error:
+        click.echo(f"test_servers: {error}", err=True)
+        return _BAD_INPUT
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
