@@ -56,14 +56,9 @@ async def _serve(host: str, ports: tuple[int, ...], ledger: Path | None) -> None
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, over.set)
     async with Fleet.running() as fleet:
-        for port in ports:
-            endpoint = await fleet.endpoint(host=host, port=port)
-            line = {
-                "id": endpoint.id,
-                "address": endpoint.address,
-                "host": endpoint.host,
-                "port": endpoint.port,
-            }
+        endpoints = [await fleet.endpoint(host=host, port=port) for port in ports]
+        for one in endpoints:
+            line = {"id": one.id, "address": one.address, "host": one.host, "port": one.port}
             click.echo(msgspec.json.encode(line))
         await over.wait()
     if ledger is not None:

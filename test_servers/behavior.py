@@ -34,7 +34,7 @@ class Fail(msgspec.Struct, frozen=True):
 Behavior = Sleep | KeepOpen | Fail
 
 
-class NotABehavior(ValueError):  # noqa: N818 - named for what is wrong, as all here
+class NotABehavior(ValueError):
     """An item that is none of the three, or one with an impossible number."""
 
 

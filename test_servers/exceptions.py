@@ -3,7 +3,7 @@
 __all__ = ["DeadlinePassed", "FleetTrouble", "NotLoopback", "PortTaken"]
 
 
-class FleetTrouble(Exception):  # noqa: N818 - a noun of its own, as all here
+class FleetTrouble(Exception):
     """The fleet cannot do what was asked of it: never the fault of a client under test."""
 
 
@@ -15,5 +15,5 @@ class PortTaken(FleetTrouble):
     """An endpoint's address and port are in use already."""
 
 
-class DeadlinePassed(FleetTrouble, TimeoutError):  # noqa: N818 - named for what happened
+class DeadlinePassed(FleetTrouble, TimeoutError):
     """What was waited for was not seen in time."""
