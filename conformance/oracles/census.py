@@ -138,6 +138,9 @@ def ring_interval(
 ) -> Interval:
     """The numbers of changes to be accepted of the ring of these endpoints, however it allots.
 
+    With as many values as the ring has entries, or more, rings of half or twice the size are
+    refused in the mean.
+
     Raises:
         ValueError: there is no endpoint, fewer than two hashes, or no ring follows from the config.
     """

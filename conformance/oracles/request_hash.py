@@ -24,8 +24,13 @@ TerminalReading = Literal["A42", "A42-2021"]
 Metadata = Sequence[tuple[str, str | bytes]]
 """Key and value pairs in the order sent. Values are text, but for `-bin` keys."""
 
-UnsupportedKind = Literal["cookie", "connection_properties", "query_parameter", "filter_state"]
-"""Kinds that gRPC treats as giving no hash; `filter_state` means any key but the channel id's."""
+UnsupportedKind = Literal[
+    "cookie", "connection_properties", "query_parameter", "filter_state", "unset"
+]
+"""Kinds that gRPC treats as giving no hash; `filter_state` means any key but the channel id's.
+
+`unset` is a policy whose kind the client cannot know: none of the oneof is set.
+"""
 
 _MASK = 2**64 - 1
 _BINARY_SUFFIX = "-bin"
