@@ -20,7 +20,7 @@ from conformance.oracles.ring import Allotment, RingConfig, WeightedEndpoint, en
 from conformance.oracles.statistics import FALSE_ALARM, Interval, quantile
 
 _SPACE: Final = 2**64
-_SLACK: Final = 2  # the two ends of the census, and a search that does not wrap
+_SLACK: Final = 3  # 1 where the census ends, 2 for a search that does not wrap
 # How hard the best θ and τ are sought; the bounds hold for whatever is found.
 _SAMPLES: Final = 64
 _ITERATIONS: Final = 100
@@ -87,9 +87,10 @@ def changes_interval(
     neighbouring hashes fill independently and every entry belongs to e with chance w_e = n_e / M:
     a gap that M entries would hit λ times in the mean has the factor
     exp(-λ) (1 + (exp(λ τ) - 1) R), where R is the largest eigenvalue of the matrix
-    A[d, e] = w_e exp(θ [d ≠ e]), which is symmetric under the weights w. Where the first and the
-    last hash meet, C is off by one at most, and by another for a search that does not wrap. θ and
-    τ are chosen for the narrowest interval; the bound holds for any.
+    A[d, e] = w_e exp(θ [d ≠ e]), which is symmetric under the weights w. This C is
+    off by at most one, where the last hash meets the first, and by two more where a search does
+    not wrap, at the two ends of what then goes elsewhere. θ and τ are chosen for the narrowest
+    interval; the bound holds for any.
 
     Args:
         counts: number of entries of each endpoint.

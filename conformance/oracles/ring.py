@@ -191,7 +191,7 @@ class Ring:
     It is not written to evidence: endpoints, config and variant are, and `build` makes it again.
 
     Attributes:
-        addresses: the endpoints, each once, in the order in which entries were allotted.
+        addresses: the endpoints, each once.
         positions: of the entries, ascending: their hashes plus `shift`, modulo 2^64.
         owners: for each entry, the index of its endpoint in `addresses`.
         keys: for each entry, the text whose hash it has.
@@ -289,13 +289,12 @@ def entry_counts(
     return counts
 
 
-@functools.lru_cache(maxsize=256)
 def build(
     endpoints: tuple[WeightedEndpoint, ...],
     config: RingConfig,
     variant: RingVariant = RingVariant(),  # noqa: B008 - frozen
 ) -> Ring:
-    """Build the ring of a list of endpoints.
+    """Build the ring of a list of endpoints; equal rings are built once and are one object.
 
     An address that is listed more than once has the sum of its weights.
 
@@ -303,27 +302,14 @@ def build(
         ValueError: there is no endpoint, or no ring follows from the config.
     """
     counts = entry_counts(endpoints, config, variant.allotment)
-    names = {each.address: _name(each, variant.key_format) for each in reversed(endpoints)}
-    addresses = tuple(counts)
-    keys: list[str] = []
-    owners: list[int] = []
-    for owner, (address, count) in enumerate(counts.items()):
-        # Go's old format numbered the entries of the whole ring.
-        first = len(keys) if variant.key_format == "{address}{n}" else 0
-        name = names[address]
-        keys += [f"{name}{number}" for number in range(first, first + count)]
-        owners += itertools.repeat(owner, count)
-    shift = 0 if variant.search == "wrap" else _SPACE // 2
-    positions = [(xxh64(key) + shift) % _SPACE for key in keys]
-    order = sorted(range(len(keys)), key=positions.__getitem__)
-    return Ring(
-        addresses=addresses,
-        positions=tuple([positions[index] for index in order]),
-        owners=tuple([owners[index] for index in order]),
-        keys=tuple([keys[index] for index in order]),
-        shift=shift,
-        wraps=variant.search == "wrap",
-    )
+    names = {each.address: _name(each, variant.key_format) for each in _merged(endpoints)}
+    if variant.key_format == "{address}{n}":
+        numbered_together = True
+        entries = tuple((address, names[address], count) for address, count in counts.items())
+    else:
+        numbered_together = False
+        entries = tuple((address, name, counts[address]) for address, name in names.items())
+    return _assemble(entries, variant.search, numbered_together=numbered_together)
 
 
 def build_for(
@@ -346,11 +332,15 @@ def fit(
     Several are left when they build the same ring, as they do when every count is whole. None
     left means that the client's way of building is not known, which is no fault of its own.
     """
-    return tuple(
-        candidate
-        for candidate in candidates
-        if _agrees(build_for(localities, config, candidate), observed)
-    )
+    judged: dict[Ring, bool] = {}
+    fitting: list[Candidate] = []
+    for candidate in candidates:
+        ring = build_for(localities, config, candidate)
+        if ring not in judged:
+            judged[ring] = all(ring.pick(value) == address for value, address in observed)
+        if judged[ring]:
+            fitting.append(candidate)
+    return tuple(fitting)
 
 
 def value_hitting(ring: Ring, address: str) -> str:
@@ -392,6 +382,30 @@ def value_preferring(ring: Ring, *order: str, rng: random.Random, tries: int = 1
     raise NoSuchValueError(
         f"None of {tries} values meets {', '.join(order)} first, though {len(starts)} of "
         f"{len(ring)} arcs do; try more."
+    )
+
+
+@functools.lru_cache(maxsize=64)
+def _assemble(
+    endpoints: tuple[tuple[str, str, int], ...], search: Search, *, numbered_together: bool
+) -> Ring:
+    """Number, hash and sort the entries of endpoints: address, beginning of its keys, count."""
+    keys: list[str] = []
+    owners: list[int] = []
+    for owner, (_, name, count) in enumerate(endpoints):
+        first = len(keys) if numbered_together else 0
+        keys += [f"{name}{number}" for number in range(first, first + count)]
+        owners += itertools.repeat(owner, count)
+    shift = 0 if search == "wrap" else _SPACE // 2
+    positions = [(xxh64(key) + shift) % _SPACE for key in keys]
+    order = sorted(range(len(keys)), key=positions.__getitem__)
+    return Ring(
+        addresses=tuple(address for address, _, _ in endpoints),
+        positions=tuple([positions[index] for index in order]),
+        owners=tuple([owners[index] for index in order]),
+        keys=tuple([keys[index] for index in order]),
+        shift=shift,
+        wraps=search == "wrap",
     )
 
 
@@ -445,10 +459,6 @@ def _in_full(address: str) -> str:
         return address
     groups = ipaddress.IPv6Address(host[1:-1]).exploded.split(":")
     return f"[{':'.join(f'{int(group, 16):x}' for group in groups)}]:{port}"
-
-
-def _agrees(ring: Ring, observed: Sequence[tuple[int, str]]) -> bool:
-    return all(ring.pick(value) == address for value, address in observed)
 
 
 def _preferring(ring: Ring, order: Sequence[str]) -> frozenset[int]:
