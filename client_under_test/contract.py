@@ -1,13 +1,10 @@
 """Every message between the suite and an adapter, as types; contract.md is the prose.
 
-One JSON object a line, UTF-8. `contract.schema.json` is made from these types:
-`python -m client_under_test.contract` prints it.
+One JSON object a line, UTF-8. `contract.schema.json` is made from these types, by `schema`.
 """
 
 from __future__ import annotations
 
-import json
-import sys
 from typing import Annotated, Final, Literal
 
 import msgspec
@@ -190,30 +187,3 @@ class Error(_Message, frozen=True, kw_only=True, tag="error"):
 
 
 Answer = Hello | Opened | Finished | State | Done | Error
-
-
-def schema() -> dict[str, object]:
-    """The JSON Schema (2020-12) of both directions, `$defs/Request` and `$defs/Answer`."""
-    unions, definitions = msgspec.json.schema_components(
-        (Request, Answer), ref_template="#/$defs/{name}"
-    )
-    requests, answers = unions
-    for definition in definitions.values():
-        # Docstrings are wrapped for the reader of this file; a schema's descriptions are not.
-        if "description" in definition:
-            definition["description"] = " ".join(definition["description"].split())
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": f"xdspec adapter contract, version {VERSION}",
-        "anyOf": [{"$ref": "#/$defs/Request"}, {"$ref": "#/$defs/Answer"}],
-        "$defs": {"Request": requests, "Answer": answers, **definitions},
-    }
-
-
-def main() -> None:
-    """Print the schema."""
-    sys.stdout.write(json.dumps(schema(), indent=2) + "\n")
-
-
-if __name__ == "__main__":
-    main()

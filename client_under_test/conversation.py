@@ -37,11 +37,11 @@ BYTES_A_CALL: Final = 16 << 10
 _SHOWN: Final = 200
 
 
-class Flood(Exception):  # noqa: N818 - as in ClientFlooded
+class Flood(Exception):
     """Far more was said than what was asked can explain."""
 
 
-class Babble(Exception):  # noqa: N818 - as in ClientBabbled
+class Babble(Exception):
     """A line that the contract does not know, or not at this place.
 
     Args:
@@ -55,7 +55,7 @@ class Babble(Exception):  # noqa: N818 - as in ClientBabbled
         self.why: Final = why
 
 
-class OtherContract(Exception):  # noqa: N818 - as in WrongContract
+class OtherContract(Exception):
     """A hello in another version of the contract.
 
     Args:

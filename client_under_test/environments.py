@@ -3,35 +3,20 @@
 from __future__ import annotations
 
 import fcntl
-import functools
 import hashlib
 import os
-import re
 import shutil
 import subprocess
 import sys
-import sysconfig
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final
 
 import msgspec
-import uv
 from packaging.version import InvalidVersion, Version
 
+from client_under_test import installer
 from client_under_test.clients import Client
-from client_under_test.exceptions import (
-    BuildFailed,
-    MissingToolchain,
-    NoSuchVersion,
-    NoWheel,
-)
-
-# What a wheel depends on besides its version.
-_PLATFORM: Final = f"{sys.implementation.cache_tag}-{sysconfig.get_platform()}"
-
-# Without its network an index says so in one of these ways (uv's words).
-_OFFLINE: Final = ("failed to fetch", "error sending request", "network was disabled", "dns error")
+from client_under_test.exceptions import BuildFailed, MissingToolchain, NoSuchVersion
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,95 +98,30 @@ def _checked(version: str) -> str:
 
 def _shelf() -> Path:
     """The folder of the cache that holds environments of this Python and platform."""
-    return cache() / "python" / _PLATFORM
+    return cache() / "python" / installer.PLATFORM
 
 
 def _newest(distribution: str) -> tuple[str, tuple[str, ...]]:
-    """The newest version with a wheel, and notes; offline, the newest of which we have a copy."""
-    asked = _uv(
-        ["pip", "compile", "-", "--no-deps", "--no-header", "--no-annotate"], needs=distribution
-    )
-    if asked.returncode == 0:
-        found = re.search(rf"^{re.escape(distribution)}==(\S+)", asked.stdout, re.MULTILINE)
-        assert found is not None, asked.stdout
-        return found[1], ()
-    offline = any(words in asked.stderr.lower() for words in _OFFLINE)
-    folders = _shelf().glob(f"{distribution}-*") if offline else ()
-    made = [folder.name.removeprefix(f"{distribution}-") for folder in folders if folder.is_dir()]
-    if not made:
-        raise _refusal(distribution, asked.stderr)
-    newest = max(made, key=Version)
-    note = f"the package index was not reached: {distribution} {newest} is the newest kept here"
-    return newest, (note,)
+    """The newest version, and notes; offline, the newest of those in the cache."""
+    try:
+        return installer.newest(distribution), ()
+    except installer.IndexNotReached:
+        folders = [place for place in _shelf().glob(f"{distribution}-*") if place.is_dir()]
+        if not folders:
+            raise
+        kept = max((place.name.removeprefix(f"{distribution}-") for place in folders), key=Version)
+        note = f"the package index was not reached: {distribution} {kept} is the newest kept here"
+        return kept, (note,)
 
 
 def _python_environment(distribution: str, version: str) -> Path:
-    """An environment that holds this version of the distribution, what it needs, and no more."""
-
-    def fill(folder: Path) -> None:
-        made = _uv(["venv", "--quiet", "--no-project", "--python", sys.executable, str(folder)])
-        if made.returncode != 0:
-            raise _refusal(f"{distribution} {version}", made.stderr)
-        wanted = f"{distribution}=={version}"
-        installed = _uv(["pip", "install", "--python", str(folder)], needs=wanted)
-        if installed.returncode != 0:
-            raise _refusal(f"{distribution} {version}", installed.stderr)
-
     place = _shelf() / f"{distribution}-{version}"
-    # Its Python links to the one that it was made with, which may be gone.
-    return _made_once(place, fill, is_sound=(place / "bin" / "python").exists)
-
-
-def _uv(arguments: list[str], needs: str | None = None) -> subprocess.CompletedProcess[str]:
-    """Run uv; `needs` is a requirement that it takes from the index, as a wheel and never built."""
-    command = [uv.find_uv_bin(), *arguments]
-    if needs is not None:
-        cache().mkdir(parents=True, exist_ok=True)
-        command += [
-            "--quiet",
-            "--only-binary",
-            ":all:",
-            *(["-r", "-"] if "-" not in arguments else []),
-        ]
-        if "compile" in arguments:
-            command += ["--python", sys.executable]
-    environment = {**_index_settings(), **os.environ}
-    return subprocess.run(
-        command,
-        check=False,
-        capture_output=True,
-        text=True,
-        input=needs,
-        env=environment,
+    return _made_once(
+        place,
+        lambda draft: installer.install(distribution, version, draft),
+        # Its Python links to the one that it was made with, which may be gone.
+        is_sound=(place / "bin" / "python").exists,
     )
-
-
-@functools.cache
-def _index_settings() -> dict[str, str]:
-    """The index and certificate that pip was told of, in uv's words: uv does not read pip's."""
-    pip = [sys.executable, "-m", "pip", "config", "list"]
-    listed = subprocess.run(pip, check=False, capture_output=True, text=True).stdout
-    told = dict(re.findall(r"^(?:global|install|:env:)\.([a-z-]+)='(.*)'$", listed, re.MULTILINE))
-    as_uv_says = {
-        "index-url": "UV_DEFAULT_INDEX",
-        "extra-index-url": "UV_INDEX",
-        "find-links": "UV_FIND_LINKS",
-        "cert": "SSL_CERT_FILE",
-    }
-    return {variable: told[key] for key, variable in as_uv_says.items() if key in told}
-
-
-def _refusal(what: str, words: str) -> NoSuchVersion | BuildFailed:
-    """What uv's words mean; they are pinned by the lock, and a table of tests holds them."""
-    plain = " ".join(words.split())
-    if re.search(r"there is no version of|no versions of|not found in the package registry", plain):
-        return NoSuchVersion(f"the package index has no {what}: name a version that it has")
-    if re.search(r"has no (usable )?wheels?|no wheels? with a matching", plain):
-        return NoWheel(
-            f"{what} has no wheel for this Python and platform ({_PLATFORM}): "
-            "run the suite with another Python, or name another version"
-        )
-    return BuildFailed(f"{what} could not be installed: {plain}")
 
 
 # Builds.

@@ -6,7 +6,7 @@ import signal as signals
 from typing import Final
 
 
-class ClientTrouble(Exception):  # noqa: N818 - a family name, not one error
+class ClientTrouble(Exception):
     """Base of all: its text is one sentence for the user."""
 
 

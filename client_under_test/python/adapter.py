@@ -33,7 +33,8 @@ class Adapter:
         self.channels: dict[int, aio.Channel] = {}
         self.watchers: dict[int, asyncio.Task[None]] = {}
         self.watched: set[int] = set()
-        self.calls: dict[str, Any] = {}  # None until a call's turn has come
+        # By id: the channel's number, and the RPC once the call's turn has come.
+        self.calls: dict[str, tuple[int, Any]] = {}
 
     def now(self) -> int:
         return (time.monotonic_ns() - (self.zero or 0)) // 1000
@@ -98,20 +99,26 @@ class Adapter:
 
     async def close(self, request: Fields) -> None:
         number = request["channel"]
+        channel = self.channels.pop(number)
         self.watchers.pop(number).cancel()
-        await self.channels.pop(number).close()
+        self.drop([name for name, (home, _) in self.calls.items() if home == number])
+        await channel.close()
         self.say("done", id=request["id"])
 
     async def cancel(self, request: Fields) -> None:
-        for name in request["calls"]:
-            waiting = self.calls.pop(name, None)
-            if waiting is not None:
-                waiting.cancel()
+        self.drop(request["calls"])
         self.say("done", id=request["id"])
 
+    def drop(self, names: list[str]) -> None:
+        for name in names:
+            _, rpc = self.calls.pop(name, (None, None))
+            if rpc is not None:
+                rpc.cancel()
+
     async def start_calls(self, request: Fields) -> None:
-        channel, planned = self.channels[request["channel"]], request["calls"]
-        self.calls.update((call["id"], None) for call in planned)
+        number, planned = request["channel"], request["calls"]
+        channel = self.channels[number]
+        self.calls.update((call["id"], (number, None)) for call in planned)
         pace, concurrency = request["pace"], request["concurrency"] or len(planned)
         if pace is None:
             queue = iter(planned)
@@ -133,7 +140,8 @@ class Adapter:
         name, started_at = planned["id"], self.now()
         status, details, hostname = "CANCELLED", "cancelled before it was sent", None
         if name in self.calls:
-            self.calls[name] = rpc = begin(channel, planned)
+            rpc = begin(channel, planned)
+            self.calls[name] = (self.calls[name][0], rpc)
             with contextlib.suppress(aio.AioRpcError, asyncio.CancelledError):
                 if planned["kept_open"]:
                     await self.drain(name, rpc)
