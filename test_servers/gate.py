@@ -195,6 +195,8 @@ class _Connection:
         if self._early:
             backend.write(b"".join(self._early))
             self._early.clear()
+        if self._half_closed:
+            backend.write_eof()
 
     def heard(self) -> None:
         self.is_silent = False
@@ -204,7 +206,9 @@ class _Connection:
         """One leg has said all it will; returns whether the other may go on."""
         self.gate.ledger.closed(self.id, by)
         if self.backend is None:
-            return False
+            # Whoever is not on the way to the backend and says no more has given up.
+            self._half_closed = isinstance(self._following, Serve)
+            return self._half_closed
         other = self.backend if by == "client" else self.client
         if self._half_closed:
             other.close()
