@@ -161,6 +161,10 @@ def met_intervals(
 
     An endpoint with n of M entries owns a part of the circle that is Beta(n, M - n) distributed
     over the placements, so of values with independent hashes it is met by a beta-binomial number.
+    Where a search does not wrap, the circle is a line, whose M + 1 pieces belong to the entries
+    but for one piece that the last entry has besides its own: the part is Beta(n + 1, M - n) if
+    the last entry is the endpoint's, and Beta(n, M + 1 - n) if not. The least and the greatest of
+    the three bound every case.
     By the union bound each address has an equal part of the false alarm, half for each side.
 
     Args:
@@ -171,10 +175,7 @@ def met_intervals(
     total = sum(counts.values())
     side = false_alarm / len(counts) / 2
     return {
-        address: Interval(
-            quantile(_beta_binomial(values, count, total - count), side),
-            values - quantile(_beta_binomial(values, total - count, count), side),
-        )
+        address: _met_interval(values, count, total - count, side)
         for address, count in counts.items()
     }
 
@@ -305,12 +306,19 @@ def _argmin(function: Callable[[float], float], low: float = -2, high: float = 2
     return (low + high) / 2
 
 
+def _met_interval(values: int, own: int, others: int, side: float) -> Interval:
+    """The bounds of `met_intervals` for an endpoint with this many entries among others'."""
+    if not own or not others:
+        certain = values if own else 0
+        return Interval(certain, certain)
+    return Interval(
+        quantile(_beta_binomial(values, own, others + 1), side),
+        values - quantile(_beta_binomial(values, others, own + 1), side),
+    )
+
+
 def _beta_binomial(draws: int, hits: int, misses: int) -> Iterator[float]:
     """Chances of 0, 1, … `draws` hits where the share is Beta(hits, misses) distributed."""
-    if not hits or not misses:
-        certain = draws if hits else 0
-        yield from (1.0 if count == certain else 0.0 for count in range(draws + 1))
-        return
     lgamma = math.lgamma
     fixed = (
         lgamma(draws + 1)
