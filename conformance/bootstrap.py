@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 
+VARIABLE = "GRPC_XDS_BOOTSTRAP_CONFIG"
+"""The variable of the environment that carries it."""
+
 NODE = "xdspec-client"
 LOCALITY = {"region": "xdspec", "zone": "test", "sub_zone": "client"}
 """Some clients need a locality although A27 does not ask for one."""

@@ -57,3 +57,8 @@ def scenario_id(item: Any) -> str:
     """``hash_policy.random[absent]``: the module, the function and the row of its table."""
     name = item.name.removeprefix("test_")
     return f"{item.path.stem}.{name}"
+
+
+def row(name: str, clause: str, *values: object) -> Any:
+    """A row of a scenario's table: its name, the clause that it decides, and more arguments."""
+    return pytest.param(clause, *values, id=name, marks=decides(clause))

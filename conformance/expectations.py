@@ -11,7 +11,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from conformance.oracles import census, ring, statistics
+from conformance.oracles import ring, statistics
+from conformance.oracles.census import census, met_intervals, ring_interval
 from conformance.oracles.request_hash import HashPolicy, TerminalReading, request_hash
 from conformance.seen import Answer, Call, Calls, Contrast, Seen
 
@@ -177,7 +178,7 @@ class Spread(msgspec.Struct, frozen=True, tag="spread"):
         """Weigh calls."""
         calls = _calls(seen)
         entries = ring.entry_counts(ring.weights(self.localities, "raw"), self.config)
-        bounds = census.met_intervals(entries, len(calls))
+        bounds = met_intervals(entries, len(calls))
         wanted = "random hashes, so " + ", ".join(
             f"{address}: {bound.low} to {bound.high}" for address, bound in bounds.items()
         )
@@ -187,6 +188,30 @@ class Spread(msgspec.Struct, frozen=True, tag="spread"):
         counts = Counter(call.endpoint or "" for call in calls)
         inside = all(counts[where] in bound for where, bound in bounds.items())
         return Finding(inside and set(counts) <= set(bounds), wanted, _tally(calls), oracle)
+
+
+class Everywhere(msgspec.Struct, frozen=True, tag="everywhere"):
+    """The calls reach every endpoint, as those with random hashes do if there are enough."""
+
+    localities: tuple[ring.RingLocality, ...]
+    config: ring.RingConfig
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh calls.
+
+        Raises:
+            WrongKind: a right client may miss an endpoint with so few calls.
+        """
+        calls = _calls(seen)
+        entries = ring.entry_counts(ring.weights(self.localities, "raw"), self.config)
+        bounds = met_intervals(entries, len(calls))
+        wanted = "calls at every endpoint: " + ", ".join(entries)
+        if trouble := _trouble(calls):
+            return Finding(holds=False, wanted=wanted, saw=trouble)
+        if any(bound.low < 1 for bound in bounds.values()):
+            raise WrongKind(f"{len(calls)} calls are too few to reach every endpoint for sure")
+        met = {call.endpoint for call in calls}
+        return Finding(met == set(entries), wanted, _tally(calls))
 
 
 class Calibration(msgspec.Struct, frozen=True):
@@ -206,6 +231,10 @@ class Calibration(msgspec.Struct, frozen=True):
         return frozenset(candidate.variant.key_format for candidate in fitting)
 
 
+FEWEST_FOR_CENSUS = 20
+"""With fewer hashes any number of changes is to be accepted."""
+
+
 class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
     """Each call reaches the endpoint to which a ring of this kind maps its request hash.
 
@@ -216,7 +245,8 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
     localities: tuple[ring.RingLocality, ...]
     config: ring.RingConfig
     policies: tuple[HashPolicy, ...]
-    weights: ring.WeightReading = "raw"
+    weights: ring.WeightReading | None = None
+    """None: any reading of the weights will do, as they are not what is judged."""
     terminal: TerminalReading = "A42"
     key_format: str | None = None
     allotment: str | None = None
@@ -229,9 +259,11 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
         """The ways of building the ring that will do."""
         formats = self.calibration.key_formats() if self.calibration else None
         return tuple(
-            ring.Candidate(variant, self.weights)
-            for variant in ring.VARIANTS
-            if self.key_format in {None, variant.key_format}
+            candidate
+            for candidate in ring.CANDIDATES
+            for variant in [candidate.variant]
+            if self.weights in {None, candidate.weights}
+            and self.key_format in {None, variant.key_format}
             and self.allotment in {None, variant.allotment}
             and self.search in {None, variant.search}
             and (not formats or variant.key_format in formats)
@@ -240,10 +272,10 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
     def finding(self, seen: Seen) -> Finding:
         """Weigh calls."""
         calls = _calls(seen)
-        endpoints = ring.weights(self.localities, self.weights)
+        endpoints = ring.weights(self.localities, self.weights or "raw")
         size = sum(ring.entry_counts(endpoints, self.config).values())
         wanted = f"each call where a ring of {size} entries maps its hash"
-        oracle = f"ring.build, weights {self.weights}: " + ", ".join(
+        oracle = f"ring.build, weights {self.weights or 'raw or A113'}: " + ", ".join(
             f"{endpoint.address} x {endpoint.weight}" for endpoint in endpoints
         )
         if trouble := _trouble(calls):
@@ -299,9 +331,12 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
         """
         alarm = statistics.FALSE_ALARM / 2
         hashes = [value for value, _ in observed]
-        taken = census.census(observed)
-        changes = census.ring_interval(endpoints, self.config, hashes, alarm)
-        met = census.met_intervals(ring.entry_counts(endpoints, self.config), taken.values, alarm)
+        taken = census(observed)
+        if taken.values < FEWEST_FOR_CENSUS:
+            saw = f"{taken.values} different hashes are too few to tell by arcs"
+            return Finding(holds=True, wanted=wanted, saw=saw)
+        changes = ring_interval(endpoints, self.config, hashes, alarm)
+        met = met_intervals(ring.entry_counts(endpoints, self.config), taken.values, alarm)
         shares = ", ".join(f"{where}: {found}" for where, found in taken.met.items())
         return Finding(
             taken.changes in changes
@@ -318,7 +353,10 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
 def _named(candidate: ring.Candidate) -> str:
     """How a way of building the ring is told to a reader."""
     variant = candidate.variant
-    return f"keys {variant.key_format}, allotted by {variant.allotment}, search {variant.search}"
+    return (
+        f"keys {variant.key_format}, allotted by {variant.allotment}, search {variant.search}, "
+        f"weights {candidate.weights}"
+    )
 
 
 def _observed(
@@ -343,5 +381,13 @@ def _headers(call: Call) -> str:
 
 
 Expectation = (
-    Outcome | OneEndpoint | SeveralEndpoints | Evenly | Answered | MovesOnly | Spread | MapsLike
+    Outcome
+    | OneEndpoint
+    | SeveralEndpoints
+    | Everywhere
+    | Evenly
+    | Answered
+    | MovesOnly
+    | Spread
+    | MapsLike
 )

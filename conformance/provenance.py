@@ -55,7 +55,7 @@ def _commit() -> str | None:
     try:
         described = subprocess.run(
             [
-                "git",  # noqa: S607  # whichever git the user has
+                "git",
                 "describe",
                 "--always",
                 "--dirty",

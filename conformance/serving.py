@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from conformance.expectations import Calibration, MapsLike, Spread
+from conformance.expectations import Calibration, Everywhere, MapsLike, Spread
 from conformance.oracles import ring
 from conformance.oracles.request_hash import (
     ChannelIdPolicy,
@@ -36,7 +36,8 @@ class RingHash(msgspec.Struct, frozen=True, tag="RING_HASH"):
 
     minimum: int | None = None
     maximum: int | None = None
-    hash_function: str | None = "XX_HASH"
+    hash_function: str | int | None = "XX_HASH"
+    """A name of the enum, or a number that it does not have."""
     has_config: bool = True
     """Whether ``ring_hash_lb_config`` is there at all."""
 
@@ -156,8 +157,9 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
     def mapping(
         self,
         *,
+        route: int = -1,
         priority: int = 0,
-        weights: ring.WeightReading = "raw",
+        weights: ring.WeightReading | None = None,
         terminal: TerminalReading = "A42",
         hash_keys: bool = False,
         search: str | None = None,
@@ -168,7 +170,7 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
         return MapsLike(
             localities=self.ring_localities(priority, hash_keys=hash_keys),
             config=self.config(),
-            policies=self.routes[-1].policies,
+            policies=self.routes[route].policies,
             weights=weights,
             terminal=terminal,
             search=search,
@@ -179,6 +181,22 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
     def spread(self) -> Spread:
         """Calls with random hashes on the ring of the first priority."""
         return Spread(localities=self.ring_localities(), config=self.config())
+
+    def everywhere(self) -> Everywhere:
+        """Calls at every endpoint of the first priority."""
+        return Everywhere(localities=self.ring_localities(), config=self.config())
+
+    def hashed_by(self, *policies: HashPolicy) -> Served:
+        """The same, with these hash policies on the one route."""
+        return msgspec.structs.replace(self, routes=(Route(policies),))
+
+    def balanced_by(self, policy: RingHash | RoundRobin) -> Served:
+        """The same, with another LB policy."""
+        return msgspec.structs.replace(self, policy=policy)
+
+    def placed(self, *localities: Locality) -> Served:
+        """The same, with other localities."""
+        return msgspec.structs.replace(self, localities=localities)
 
     def calibration(self, calls: Any) -> Calibration:
         """These calls as a calibration of the client's key format."""
@@ -238,5 +256,7 @@ def hash_policy_resource(policy: HashPolicy) -> Any:
             return resources.hash_query_parameter("session", terminal=policy.terminal)
         case UnsupportedPolicy(kind="filter_state"):
             return resources.hash_filter_state("some.other.key", terminal=policy.terminal)
-        case _:
-            raise TypeError(f"no resource stands for {policy}")
+        case UnsupportedPolicy():
+            unset = resources.hash_cookie("session", terminal=policy.terminal)
+            unset.ClearField("cookie")
+            return unset

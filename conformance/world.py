@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import random
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,13 +16,15 @@ import msgspec
 from client_under_test import CALL_ID_KEY, Channel, ClientProcess, Outcome, Prepared
 from client_under_test import Call as PlannedCall
 from conformance import timing
+from conformance.bootstrap import VARIABLE as BOOTSTRAP_VARIABLE
 from conformance.bootstrap import bootstrap
 from conformance.catalogue import Catalogue
 from conformance.evidence import Judged
 from conformance.expectations import Expectation, MapsLike
 from conformance.lateness import Lateness
+from conformance.oracles.request_hash import HashPolicy
 from conformance.seen import Answer, Call, Calls, Seen
-from conformance.serving import LISTENER, SESSION, RingHash, Served, plain
+from conformance.serving import BY_SESSION, LISTENER, SESSION, RingHash, Served, plain
 from conformance.verdicts import Check, leaves_a_choice
 from fake_control_plane import ControlPlane, DeadlinePassed, Kind, Push
 from test_servers import DeadlinePassed as FleetDeadlinePassed
@@ -30,8 +33,17 @@ from test_servers import Endpoint, Fleet, Mode, Rpc, Serve
 UNARY = "/grpc.testing.TestService/UnaryCall"
 EMPTY = "/grpc.testing.TestService/EmptyCall"
 CONCURRENCY = 32
+ENOUGH_TO_DIFFER = 40
+"""Calls with different hashes that do not all meet one of four equal endpoints by chance. One of
+256 entries in 1,024 owns more than 0.4 of the ring with a chance below 1e-20 (Beta(256, 768)), and
+4 x 0.4^40 is below 1e-15."""
+
+ENOUGH_TO_SPREAD = 300
+"""Calls with random hashes that meet every one of four equal endpoints: `Everywhere` checks it."""
+
 CALIBRATION_CALLS = 150
-CALIBRATION_ENDPOINTS = 4
+PLAIN_ENDPOINTS = 4
+DEFAULT_RING = RingHash()
 
 Headers = Mapping[str, str | bytes] | Sequence[tuple[str, str | bytes]]
 
@@ -73,7 +85,7 @@ async def launch(
         ConversationFailed: there is no such program.
     """
     plane = await ControlPlane.start()
-    given = {"GRPC_XDS_BOOTSTRAP_CONFIG": bootstrap(plane.address), **environment}
+    given = {BOOTSTRAP_VARIABLE: bootstrap(plane.address), **environment}
     try:
         process = await ClientProcess.launch(
             prepared, environment=given, knobs=knobs, stderr_path=stderr
@@ -116,6 +128,7 @@ class World:
         """Every endpoint, by the fleet's id of it."""
         self.lateness = Lateness()
         self._catalogue = catalogue
+        self._others: list[ClientProcess] = []
         self._default: Channel | None = None
         self._channels: dict[Channel, str] = {}
         self._served: Served | None = None
@@ -132,6 +145,13 @@ class World:
     async def addresses(self, count: int) -> tuple[str, ...]:
         """The addresses of so many more endpoints that serve."""
         return tuple(endpoint.address for endpoint in await self.endpoints(count))
+
+    async def plain_ring(self, *policies: HashPolicy, ring: RingHash = DEFAULT_RING) -> Served:
+        """Serve one locality of four equal endpoints, hashed by these policies or the session."""
+        addresses = await self.addresses(PLAIN_ENDPOINTS)
+        served = plain(addresses, policy=ring, policies=policies or BY_SESSION)
+        await self.serve(served)
+        return served
 
     def values(self, count: int) -> tuple[str, ...]:
         """Distinct header values; the run's seed repeats them."""
@@ -170,9 +190,13 @@ class World:
                     f"{answer.error_detail}"
                 )
 
-    async def push(self, *resources: Any) -> Push:
-        """Send these resources as they are."""
-        return await self.plane.set(*resources)
+    async def offer(self, kind: Kind, resource: Any) -> Answer:
+        """Send a resource that the client may refuse, and hear its answer.
+
+        Raises:
+            ClientSilent: it answered nothing in time.
+        """
+        return await self.answer(await self.plane.set(resource), kind)
 
     async def answer(self, push: Push, kind: Kind) -> Answer:
         """The ACK or NACK of a pushed resource.
@@ -195,11 +219,23 @@ class World:
 
     async def open_channel(self) -> Channel:
         """One more channel to the target."""
-        opened = await self.process.open_channel(
-            f"xds:///{LISTENER}", deadline=timing.ADAPTER_REPLY
-        )
+        return await self._open(self.process)
+
+    async def _open(self, process: ClientProcess) -> Channel:
+        opened = await process.open_channel(f"xds:///{LISTENER}", deadline=timing.ADAPTER_REPLY)
         self._channels[opened] = f"channel-{len(self._channels) + 1}"
         return opened
+
+    async def open_channel_elsewhere(self) -> Channel:
+        """A channel to the same target in a second process of the client."""
+        elsewhere = await ClientProcess.launch(
+            self.process.prepared,
+            environment={BOOTSTRAP_VARIABLE: bootstrap(self.plane.address)},
+            stderr_path=self.process.stderr_path.with_suffix(".elsewhere.stderr"),
+        )
+        self._others.append(elsewhere)
+        await elsewhere.greet(deadline=timing.HELLO)
+        return await self._open(elsewhere)
 
     async def channel(self) -> Channel:
         """The channel that calls use unless told otherwise."""
@@ -271,7 +307,7 @@ class World:
                 )
         return arrived
 
-    async def _arrived(self, claimed: Set[str], since: int) -> dict[str, str]:
+    async def _arrived(self, claimed: AbstractSet[str], since: int) -> dict[str, str]:
         """By call: the endpoint whose backend has a row of it, once all of these have one."""
         ledger = self.fleet.ledger
         arrived: dict[str, str] = {}
@@ -309,7 +345,7 @@ class World:
             by_edition = dict(expected)
         else:
             known = self._catalogue[clause]
-            name = "so" if leaves_a_choice(known) else next(iter(known.wordings))
+            name = "so" if leaves_a_choice(known) else known.editions[0]
             by_edition = {name: expected}
         if self._needs_calibration(clause, seen, by_edition):
             by_edition = await self._calibrated(by_edition)
@@ -326,7 +362,7 @@ class World:
         """The same expectations, with what the client does on a plain ring."""
         if self._calibration is None:
             served = plain(
-                await self.addresses(CALIBRATION_ENDPOINTS),
+                await self.addresses(PLAIN_ENDPOINTS),
                 policy=RingHash(minimum=1024, maximum=1024),
             )
             await self.serve(served)
@@ -353,7 +389,8 @@ class World:
     async def close(self) -> None:
         """End the client, then the servers; nothing is left running."""
         try:
-            await self.process.close(deadline=timing.EXIT)
+            for process in (self.process, *self._others):
+                await process.close(deadline=timing.EXIT)
         finally:
             await self.plane.close()
             await self.fleet.stop()

@@ -1,14 +1,187 @@
-"""A42, Hash Policy: how a request gets its hash."""
+"""A42, Hash Policy: which policies count, and what comes of several of them."""
 
-from conformance.declare import decides
-from conformance.serving import plain
-from conformance.world import World
+import pytest
+
+from conformance.declare import decides, row
+from conformance.expectations import Answered, Evenly, MovesOnly, OneEndpoint, SeveralEndpoints
+from conformance.oracles.request_hash import HeaderPolicy, UnsupportedKind, UnsupportedPolicy
+from conformance.seen import Calls, Contrast
+from conformance.serving import BY_SESSION, SESSION, RoundRobin, Route, Served, plain
+from conformance.world import EMPTY, ENOUGH_TO_DIFFER, ENOUGH_TO_SPREAD, UNARY, World
+from fake_control_plane import Kind
+
+A, B, C = HeaderPolicy(name="a"), HeaderPolicy(name="b"), HeaderPolicy(name="c")
+TERMINAL_A = HeaderPolicy(name="a", terminal=True)
+TERMINAL_B = HeaderPolicy(name="b", terminal=True)
+
+
+async def varying(world: World, header: str, **still: str) -> Calls:
+    """Calls that differ in this header only."""
+    return await world.call([still | {header: value} for value in world.values(ENOUGH_TO_DIFFER)])
+
+
+@decides("A42-HASH-01")
+async def test_policies_of_the_route(world: World) -> None:
+    served = Served(
+        localities=plain(await world.addresses(4)).localities,
+        routes=(Route((A,), path=UNARY), Route((B,), path=EMPTY)),
+    )
+    await world.serve(served)
+    headers = [{"a": a, "b": b} for a, b in zip(world.values(100), world.values(100), strict=True)]
+    unary = await world.call(headers, path=UNARY)
+    empty = await world.call(headers, path=EMPTY)
+    await world.judge("A42-HASH-01", unary, served.mapping(route=0))
+    await world.judge("A42-HASH-01", empty, served.mapping(route=1))
 
 
 @decides("A42-HASH-03")
-async def test_header(world: World) -> None:
-    """The value of the header decides, by XXH64."""
-    served = plain(await world.addresses(4))
+async def test_same_results_same_hash(world: World) -> None:
+    await world.plain_ring(A, B)
+    pairs = list(zip(world.values(100), world.values(100), strict=True))
+    first = await world.call([{"a": a, "b": b} for a, b in pairs])
+    again = await world.call([{"other": "x", "b": b, "a": a} for a, b in pairs])
+    await world.judge("A42-HASH-03", Contrast(first, again), MovesOnly(()))
+
+
+@decides("A42-HASH-04", needs=("channels",))
+async def test_same_hash_in_every_channel_and_process(world: World) -> None:
+    await world.plain_ring()
+    headers = world.sessions(100)
+    first = await world.call(headers)
+    in_channel = await world.call(headers, channel=await world.open_channel())
+    in_process = await world.call(headers, channel=await world.open_channel_elsewhere())
+    await world.judge("A42-HASH-04", Contrast(first, in_channel), MovesOnly(()))
+    await world.judge("A42-HASH-04", Contrast(first, in_process), MovesOnly(()))
+
+
+@decides("A42-HASH-05", "A42-HASH-06")
+async def test_every_policy_counts(world: World) -> None:
+    served = await world.plain_ring(A, B)
+    await world.judge("A42-HASH-05", await varying(world, "a", b="same"), SeveralEndpoints())
+    await world.judge("A42-HASH-05", await varying(world, "b", a="same"), SeveralEndpoints())
+    pairs = zip(world.values(150), world.values(150), strict=True)
+    calls = await world.call([{"a": a, "b": b} for a, b in pairs])
+    await world.judge("A42-HASH-06", calls, {"Envoy's formula": served.mapping()})
+
+
+@pytest.mark.parametrize("sent", ["a", "b"])
+@decides("A42-HASH-07", "A42-HASH-08")
+async def test_one_header_of_two(world: World, sent: str) -> None:
+    served = await world.plain_ring(A, B)
+    same = await world.call([{sent: "same"}] * ENOUGH_TO_DIFFER)
+    varied = await world.call([{sent: value} for value in world.values(100)])
+    await world.judge("A42-HASH-07", same, OneEndpoint())
+    await world.judge("A42-HASH-07", varied, SeveralEndpoints())
+    await world.judge("A42-HASH-08", varied, {"leaves no trace": served.mapping()})
+
+
+@pytest.mark.parametrize(
+    ("clause", "policies", "headers"),
+    [
+        row("no-policies", "A42-HASH-11", (), {SESSION: "same"}),
+        row("no-result-of-several", "A42-HASH-09", (A, TERMINAL_B, C), {"other": "same"}),
+        row("header-not-sent", "A42-HDR-03", BY_SESSION, {"other": "same"}),
+    ],
+)
+@decides("A42-HASH-10", "A42-HASH-12")
+async def test_random(
+    world: World, clause: str, policies: tuple[HeaderPolicy, ...], headers: dict[str, str]
+) -> None:
+    served = plain(await world.addresses(4), policies=policies)
     await world.serve(served)
-    calls = await world.call(world.sessions(200))
-    await world.judge("A42-HASH-03", calls, served.mapping())
+    calls = await world.call([headers] * ENOUGH_TO_SPREAD)
+    await world.judge(clause, calls, served.everywhere())
+    await world.judge("A42-HASH-10", calls, SeveralEndpoints())
+    await world.judge("A42-HASH-12", calls, {"even": served.spread()})
+
+
+@decides("A42-HASH-13")
+async def test_terminal_with_result(world: World) -> None:
+    await world.plain_ring(TERMINAL_A, B)
+    await world.judge("A42-HASH-13", await varying(world, "a", b="same"), SeveralEndpoints())
+    await world.judge("A42-HASH-13", await varying(world, "b", a="same"), OneEndpoint())
+
+
+@decides("A42-HASH-02", "A42-HASH-14")
+async def test_terminal_with_result_after_others(world: World) -> None:
+    await world.plain_ring(A, TERMINAL_B, C)
+    first = await varying(world, "a", b="same", c="same")
+    second = await varying(world, "b", a="same", c="same")
+    third = await varying(world, "c", a="same", b="same")
+    for clause in ("A42-HASH-02", "A42-HASH-14"):
+        await world.judge(clause, first, SeveralEndpoints())
+        await world.judge(clause, second, SeveralEndpoints())
+        await world.judge(clause, third, OneEndpoint())
+
+
+@decides("A42-HASH-15")
+async def test_terminal_without_result(world: World) -> None:
+    await world.plain_ring(TERMINAL_A, B)
+    same = await world.call([{"b": "same"}] * ENOUGH_TO_DIFFER)
+    await world.judge("A42-HASH-15", same, OneEndpoint())
+    await world.judge("A42-HASH-15", await varying(world, "b"), SeveralEndpoints())
+
+
+@decides("A42-HASH-16")
+async def test_terminal_without_result_after_others(world: World) -> None:
+    await world.plain_ring(A, TERMINAL_B, C)
+    calls = await varying(world, "c", a="same")
+    await world.judge("A42-HASH-16", calls, {"A42-2021": SeveralEndpoints(), "A42": OneEndpoint()})
+
+
+@decides("A42-HASH-17")
+async def test_terminal_on_unsupported_kind(world: World) -> None:
+    await world.plain_ring(A, UnsupportedPolicy("cookie", terminal=True), C)
+    calls = await varying(world, "c", a="same")
+    await world.judge(
+        "A42-HASH-17", calls, {"ends the list": OneEndpoint(), "is ignored": SeveralEndpoints()}
+    )
+
+
+@decides("A42-HASH-18")
+async def test_change_at_run_time(world: World) -> None:
+    served = await world.plain_ring(A)
+    headers = [{"a": "same", "b": value} for value in world.values(100)]
+    await world.call(headers)
+    changed = served.hashed_by(B)
+    await world.serve(changed)
+    calls = await world.until(changed.mapping(), lambda: world.call(headers))
+    await world.judge("A42-HASH-18", calls, changed.mapping())
+
+
+@decides("A42-HASH-19")
+async def test_round_robin_does_not_hash(world: World) -> None:
+    served = plain(await world.addresses(4), policy=RoundRobin())
+    await world.serve(served)
+    evenly = Evenly(served.addresses())
+    calls = await world.until(
+        evenly, lambda: world.call([{SESSION: "same"}] * ENOUGH_TO_DIFFER, concurrency=1)
+    )
+    await world.judge("A42-HASH-19", calls, evenly)
+
+
+@pytest.mark.parametrize(
+    ("clause", "kind"),
+    [
+        row("unknown", "A42-KIND-01", "unset"),
+        row("cookie", "A42-KIND-02", "cookie"),
+        row("connection-properties", "A42-KIND-03", "connection_properties"),
+        row("query-parameter", "A42-KIND-04", "query_parameter"),
+        row("filter-state", "A42-KIND-05", "filter_state"),
+    ],
+)
+async def test_unsupported(world: World, clause: str, kind: UnsupportedKind) -> None:
+    served = await world.plain_ring()
+    await world.call(world.sessions(1))
+    alone = served.hashed_by(UnsupportedPolicy(kind))
+    answer = await world.offer(Kind.ROUTE, alone.route_configuration())
+    await world.judge(clause, answer, {"A42": Answered(acked=True), "envoy": Answered(acked=False)})
+    if not answer.acked:
+        return
+    headers = [{SESSION: "same"}] * ENOUGH_TO_SPREAD
+    calls = await world.until(alone.everywhere(), lambda: world.call(headers))
+    await world.judge(clause, calls, {"A42": alone.everywhere()})
+    await world.serve(served.hashed_by(UnsupportedPolicy(kind), *BY_SESSION))
+    same = await world.until(OneEndpoint(), lambda: world.call(headers[:ENOUGH_TO_DIFFER]))
+    await world.judge(clause, same, {"A42": OneEndpoint()})
+    await world.judge(clause, await varying(world, SESSION), {"A42": SeveralEndpoints()})

@@ -1,0 +1,61 @@
+"""A42, Hash Policy: filter_state with the key io.grpc.channel_id."""
+
+from conformance.declare import decides
+from conformance.expectations import OneEndpoint, SeveralEndpoints
+from conformance.oracles.request_hash import ChannelIdPolicy
+from conformance.seen import Calls
+from conformance.serving import BY_SESSION, SESSION, Route, Served, plain
+from conformance.world import EMPTY, ENOUGH_TO_DIFFER, UNARY, World
+from fake_control_plane import Kind
+
+CHANNELS = 40
+CHANNEL_ID = ChannelIdPolicy()
+
+
+@decides("A42-CHAN-01")
+async def test_one_value_for_a_channel(world: World) -> None:
+    await world.plain_ring(CHANNEL_ID)
+    calls = await world.call(world.sessions(ENOUGH_TO_DIFFER))
+    await world.judge("A42-CHAN-01", calls, OneEndpoint())
+
+
+@decides("A42-CHAN-01", "A42-CHAN-02", "A42-CHAN-03", needs=("channels",), seconds=1)
+async def test_other_channels_other_values(world: World) -> None:
+    served = await world.plain_ring(CHANNEL_ID)
+    twice = [
+        await world.call([{}, {}], channel=await world.open_channel()) for _ in range(CHANNELS)
+    ]
+    once = Calls(tuple(calls.calls[0] for calls in twice))
+    both = Calls(tuple(call for calls in twice for call in calls))
+    await world.judge("A42-CHAN-01", both, OneEndpoint(each_channel=True))
+    await world.judge("A42-CHAN-02", once, SeveralEndpoints())
+    await world.judge("A42-CHAN-03", once, served.spread())
+
+
+@decides("A42-CHAN-04")
+async def test_same_value_across_routes_and_updates(world: World) -> None:
+    localities = plain(await world.addresses(4)).localities
+    served = Served(
+        localities=localities,
+        routes=(Route((CHANNEL_ID,), path=UNARY), Route((CHANNEL_ID,), path=EMPTY)),
+    )
+    await world.serve(served)
+    calls = [await world.call([{}] * 10, path=path) for path in (UNARY, EMPTY)]
+    updated = Served(localities=localities, routes=(Route((CHANNEL_ID,)),))
+    await world.offer(Kind.ROUTE, updated.route_configuration())
+    calls.append(await world.call([{}] * 20))
+    everything = Calls(tuple(call for some in calls for call in some))
+    await world.judge("A42-CHAN-04", everything, OneEndpoint())
+
+
+@decides("A42-CHAN-05", needs=("channels",), seconds=1)
+async def test_channel_id_beside_a_header(world: World) -> None:
+    await world.plain_ring(CHANNEL_ID, *BY_SESSION)
+    varied = await world.call(world.sessions(ENOUGH_TO_DIFFER))
+    await world.judge("A42-CHAN-05", varied, SeveralEndpoints())
+    same = [
+        await world.call([{SESSION: "same"}], channel=await world.open_channel())
+        for _ in range(CHANNELS)
+    ]
+    across = Calls(tuple(call for calls in same for call in calls))
+    await world.judge("A42-CHAN-05", across, SeveralEndpoints())

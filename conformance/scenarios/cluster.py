@@ -1,0 +1,162 @@
+"""A42, Ring Hash LB Policy / xDS API Fields: RING_HASH in the Cluster resource."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from conformance.declare import decides, row
+from conformance.expectations import Answered, Evenly
+from conformance.serving import SESSION, RingHash, RoundRobin, Served, plain
+from conformance.world import ENOUGH_TO_DIFFER, World
+from fake_control_plane import Kind
+
+LIMIT = 8 * 1024 * 1024
+"""8M: the largest size that is not to be NACKed."""
+
+TELLING = 400
+"""Calls that tell apart rings whose sizes differ by a few per cent."""
+
+EITHER = {"ACK": Answered(acked=True), "NACK": Answered(acked=False)}
+
+
+@pytest.mark.parametrize(
+    ("clause", "ring"),
+    [
+        row("no-config", "A42-CDS-03", RingHash(has_config=False)),
+        row("minimum-unset", "A42-CDS-06", RingHash(maximum=LIMIT)),
+        row("maximum-unset", "A42-CDS-07", RingHash(minimum=3000)),
+        row("minimum", "A42-CDS-04", RingHash(minimum=600)),
+        row("maximum", "A42-CDS-05", RingHash(minimum=8, maximum=1500)),
+        row("hash-function-named", "A42-CDS-12", RingHash(minimum=512, hash_function="XX_HASH")),
+        row("hash-function-unset", "A42-CDS-15", RingHash(minimum=512, hash_function=None)),
+    ],
+)
+@decides("A42-CDS-01")
+async def test_sizes(world: World, clause: str, ring: RingHash) -> None:
+    served = await world.plain_ring(ring=ring)
+    calls = await world.call(world.sessions(TELLING))
+    await world.judge(clause, calls, served.mapping())
+    await world.judge("A42-CDS-01", calls, served.mapping())
+
+
+@pytest.mark.parametrize(
+    ("clause", "ring"),
+    [
+        row("minimum-8m", "A42-CDS-10", RingHash(minimum=LIMIT)),
+        row("maximum-8m", "A42-CDS-11", RingHash(maximum=LIMIT)),
+    ],
+)
+async def test_accepted(world: World, clause: str, ring: RingHash) -> None:
+    answer = await offer_cluster(world, lambda served: served.balanced_by(ring).cluster())
+    await world.judge(clause, answer, Answered(acked=True))
+
+
+@pytest.mark.parametrize(
+    ("clause", "ring"),
+    [
+        row("minimum-beyond-8m", "A42-CDS-08", RingHash(minimum=LIMIT + 1, maximum=LIMIT + 1)),
+        row("maximum-beyond-8m", "A42-CDS-09", RingHash(maximum=LIMIT + 1)),
+        row("murmur-hash-2", "A42-CDS-13", RingHash(hash_function="MURMUR_HASH_2")),
+        row("hash-function-7", "A42-CDS-14", RingHash(hash_function=7)),
+    ],
+)
+@decides("A42-CDS-19")
+async def test_refused(world: World, clause: str, ring: RingHash) -> None:
+    """A NACK, and the config before stays in force."""
+    served = await world.plain_ring(ring=RingHash(minimum=256))
+    headers = world.sessions(100)
+    await world.call(headers)
+    answer = await world.offer(Kind.CLUSTER, served.balanced_by(ring).cluster())
+    await world.judge(clause, answer, {"A42": Answered(acked=False), "envoy": Answered(acked=True)})
+    if not answer.acked:
+        calls = await world.call(headers)
+        await world.judge("A42-CDS-19", calls, served.mapping())
+
+
+@pytest.mark.parametrize(
+    ("clause", "change"),
+    [
+        row("minimum-above-maximum", "A42-CDS-16", RingHash(minimum=64, maximum=32)),
+        row("minimum-zero", "A42-CDS-17", RingHash(minimum=0)),
+        row("maximum-zero", "A42-CDS-18", RingHash(maximum=0)),
+    ],
+)
+async def test_left_open(world: World, clause: str, change: RingHash) -> None:
+    answer = await offer_cluster(world, lambda served: served.balanced_by(change).cluster())
+    await world.judge(clause, answer, EITHER)
+
+
+@decides("A42-CDS-20")
+async def test_ring_hash_config_beside_round_robin(world: World) -> None:
+    def cluster(served: Served) -> Any:
+        changed = served.balanced_by(RingHash(minimum=LIMIT + 1)).cluster()
+        changed.lb_policy = changed.ROUND_ROBIN
+        return changed
+
+    await world.judge("A42-CDS-20", await offer_cluster(world, cluster), EITHER)
+
+
+@decides("A42-CDS-21")
+async def test_maglev(world: World) -> None:
+    def cluster(served: Served) -> Any:
+        changed = served.balanced_by(RingHash(has_config=False)).cluster()
+        changed.lb_policy = changed.MAGLEV
+        return changed
+
+    await world.judge("A42-CDS-21", await offer_cluster(world, cluster), EITHER)
+
+
+async def offer_cluster(world: World, change: Callable[[Served], Any]) -> Any:
+    """The client's answer to a changed Cluster, after it has used a good one."""
+    served = await world.plain_ring()
+    await world.call(world.sessions(1))
+    return await world.offer(Kind.CLUSTER, change(served))
+
+
+@decides("A42-CDS-02")
+async def test_round_robin(world: World) -> None:
+    served = plain(await world.addresses(3), policy=RoundRobin())
+    await world.serve(served)
+    await judge_rotation(world, "A42-CDS-02", served)
+
+
+@decides("A42-CDS-22")
+async def test_round_robin_to_ring_hash(world: World) -> None:
+    served = plain(await world.addresses(4), policy=RoundRobin())
+    await world.serve(served)
+    headers = world.sessions(100)
+    await world.call(headers)
+    changed = served.balanced_by(RingHash())
+    await world.serve(changed)
+    calls = await world.until(changed.mapping(), lambda: world.call(headers))
+    await world.judge("A42-CDS-22", calls, changed.mapping())
+
+
+@decides("A42-CDS-23")
+async def test_ring_hash_to_round_robin(world: World) -> None:
+    served = await world.plain_ring()
+    await world.call(world.sessions(50))
+    changed = served.balanced_by(RoundRobin())
+    await world.serve(changed)
+    await judge_rotation(world, "A42-CDS-23", changed)
+
+
+@decides("A42-CDS-24")
+async def test_change_of_sizes(world: World) -> None:
+    served = await world.plain_ring(ring=RingHash(minimum=64))
+    headers = world.sessions(150)
+    await world.call(headers)
+    for minimum in (2048, 128):
+        changed = served.balanced_by(RingHash(minimum=minimum))
+        await world.serve(changed)
+        calls = await world.until(changed.mapping(), lambda: world.call(headers))
+        await world.judge("A42-CDS-24", calls, changed.mapping())
+
+
+async def judge_rotation(world: World, clause: str, served: Served) -> None:
+    """Calls with one and the same header go round the endpoints."""
+    evenly = Evenly(served.addresses())
+    headers = [{SESSION: "same"}] * ENOUGH_TO_DIFFER
+    calls = await world.until(evenly, lambda: world.call(headers, concurrency=1))
+    await world.judge(clause, calls, evenly)

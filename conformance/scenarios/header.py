@@ -1,0 +1,130 @@
+"""A42, Hash Policy: what a header policy hashes."""
+
+import pytest
+
+from conformance.declare import decides, row
+from conformance.expectations import Answered, MovesOnly, OneEndpoint
+from conformance.oracles.request_hash import HeaderPolicy
+from conformance.seen import Contrast
+from conformance.serving import SESSION, plain
+from conformance.world import ENOUGH_TO_DIFFER, ENOUGH_TO_SPREAD, World
+from fake_control_plane import Kind
+
+MANY_ENDPOINTS = 32
+"""Where a single hash is judged by its endpoint, a wrong one is right once in so many times."""
+
+
+def rewriting(regex: str, substitution: str) -> HeaderPolicy:
+    """The session, rewritten."""
+    return HeaderPolicy(name=SESSION, regex=regex, substitution=substitution)
+
+
+@decides("A42-HDR-01", "A42-HDR-02", "A42-RING-01", "A42-RING-02", "A42-RING-12")
+async def test_hash_of_the_value(world: World) -> None:
+    served = await world.plain_ring()
+    calls = await world.call(world.sessions(400))
+    for clause in ("A42-HDR-01", "A42-HDR-02", "A42-RING-01", "A42-RING-02", "A42-RING-12"):
+        await world.judge(clause, calls, served.mapping())
+
+
+@decides("A42-HDR-04")
+async def test_empty_value(world: World) -> None:
+    served = await world.plain_ring()
+    calls = await world.call([{SESSION: ""}] * ENOUGH_TO_SPREAD)
+    await world.judge(
+        "A42-HDR-04",
+        calls,
+        {"the empty string is hashed": served.mapping(), "no result": served.everywhere()},
+    )
+
+
+@decides("A42-HDR-05", "A42-HDR-06")
+async def test_repeated_header(world: World) -> None:
+    served = await world.plain_ring()
+    values = list(zip(world.values(100), world.values(100), strict=True))
+    headers = [[(SESSION, first), ("other", "x"), (SESSION, second)] for first, second in values]
+    calls, again = await world.call(headers), await world.call(headers)
+    await world.judge("A42-HDR-05", calls, {"joined by commas": served.mapping()})
+    await world.judge("A42-HDR-06", Contrast(calls, again), MovesOnly(()))
+
+
+@decides("A42-HDR-07")
+async def test_binary_header(world: World) -> None:
+    served = await world.plain_ring(HeaderPolicy(name="session-bin"))
+    calls = await world.call([{"session-bin": b"\x00same"}] * ENOUGH_TO_SPREAD)
+    await world.judge("A42-HDR-07", calls, served.everywhere())
+
+
+@decides("A42-HDR-08", "A42-HDR-09")
+async def test_content_type(world: World) -> None:
+    addresses = await world.addresses(MANY_ENDPOINTS)
+    served = plain(addresses, policies=(HeaderPolicy(name="content-type"),))
+    await world.serve(served)
+    calls = await world.call(world.sessions(ENOUGH_TO_DIFFER))
+    await world.judge("A42-HDR-08", calls, OneEndpoint())
+    await world.judge("A42-HDR-09", calls, served.mapping())
+
+
+@decides("A42-HDR-11")
+async def test_pseudo_header(world: World) -> None:
+    served = await world.plain_ring(HeaderPolicy(name=":path"))
+    calls = await world.call([{}] * ENOUGH_TO_SPREAD)
+    await world.judge(
+        "A42-HDR-11", calls, {"hashed": OneEndpoint(), "no result": served.everywhere()}
+    )
+
+
+@pytest.mark.parametrize(
+    ("clause", "policy", "sessions"),
+    [
+        row("part", "A42-HDR-12", rewriting("^user-", ""), "user-{}"),
+        row("every-match", "A42-HDR-13", rewriting("[0-4]", "x"), "{}"),
+        row("anchored-match", "A42-HDR-13", rewriting("^[0-9a-f]", "x"), "{}"),
+        row("groups", "A42-HDR-14", rewriting(r"^(\w+)\.(\w+)$", r"\2/\1\\"), "{}.y"),
+        row("whole-match-group", "A42-HDR-14", rewriting("[a-f]+", r"<\0>"), "{}"),
+        row("no-match", "A42-HDR-15", rewriting("z+", "x"), "{}"),
+    ],
+)
+async def test_rewrite(world: World, clause: str, policy: HeaderPolicy, sessions: str) -> None:
+    served = await world.plain_ring(policy)
+    calls = await world.call([{SESSION: sessions.format(v)} for v in world.values(150)])
+    await world.judge(clause, calls, served.mapping())
+
+
+@decides("A42-HDR-12")
+async def test_rewrite_to_one_value(world: World) -> None:
+    served = await world.plain_ring(rewriting("[0-9a-f]+", "same"))
+    calls = await world.call(world.sessions(ENOUGH_TO_DIFFER))
+    await world.judge("A42-HDR-12", calls, OneEndpoint())
+    await world.judge("A42-HDR-12", calls, served.mapping())
+
+
+@decides("A42-HDR-16")
+async def test_rewrite_to_nothing(world: World) -> None:
+    served = await world.plain_ring(rewriting("[0-9a-f]+", ""))
+    calls = await world.call(world.sessions(ENOUGH_TO_SPREAD))
+    await world.judge(
+        "A42-HDR-16",
+        calls,
+        {"the empty string is hashed": served.mapping(), "no result": served.everywhere()},
+    )
+
+
+@decides("A42-HDR-17")
+async def test_invalid_regex(world: World) -> None:
+    served = await world.plain_ring()
+    await world.call(world.sessions(1))
+    invalid = served.hashed_by(rewriting("(", ""))
+    answer = await world.offer(Kind.ROUTE, invalid.route_configuration())
+    await world.judge(
+        "A42-HDR-17", answer, {"ACK": Answered(acked=True), "NACK": Answered(acked=False)}
+    )
+
+
+@decides("A42-HDR-18")
+async def test_capitals_in_the_policy(world: World) -> None:
+    served = await world.plain_ring(HeaderPolicy(name="Session"))
+    calls = await world.call([{SESSION: "same"}] * ENOUGH_TO_SPREAD)
+    await world.judge(
+        "A42-HDR-18", calls, {"capitals ignored": OneEndpoint(), "no result": served.everywhere()}
+    )

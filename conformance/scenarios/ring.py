@@ -1,0 +1,180 @@
+"""A42, Ring Construction and LB Policy Config: how large the ring is, and who owns which arc."""
+
+import pytest
+
+from conformance.declare import decides, row
+from conformance.expectations import MovesOnly
+from conformance.oracles.disruption import anchored
+from conformance.seen import Contrast
+from conformance.serving import Endpoint, Locality, RingHash, Served, weighted
+from conformance.world import World
+
+TELLING = 400
+"""Calls that tell apart rings whose sizes differ by a few per cent."""
+
+RAISED_CAP = 16384
+LOWERED_CAP = 256
+
+
+@pytest.mark.parametrize(
+    ("clause", "weights", "ring"),
+    [
+        row("at-least-minimum", "A42-RING-05", (1, 1, 1), RingHash(minimum=1000)),
+        row("minimum-not-divisible", "A42-RING-05", (1, 1, 1), RingHash(minimum=10)),
+        row("lightest-whole", "A42-RING-06", (1, 3), RingHash(minimum=10)),
+        row("lightest-of-three-whole", "A42-RING-06", (1, 2, 5), RingHash(minimum=20)),
+        row("lightest-once", "A42-RING-07", (1, 31), RingHash(minimum=1)),
+        row("no-larger", "A42-RING-07", (1, 1, 2), RingHash(minimum=1001)),
+        row("clamped", "A42-RING-08", (1, 63), RingHash(minimum=1, maximum=16)),
+        row("by-weight", "A42-RING-09", (1, 3, 4), RingHash(minimum=512)),
+    ],
+)
+@decides("A42-RING-04")
+async def test_size(world: World, clause: str, weights: tuple[int, ...], ring: RingHash) -> None:
+    addresses = await world.addresses(len(weights))
+    served = weighted(dict(zip(addresses, weights, strict=True)), policy=ring)
+    await world.serve(served)
+    calls = await world.call(world.sessions(TELLING))
+    await world.judge(clause, calls, served.mapping())
+    await world.judge("A42-RING-04", calls, served.mapping())
+
+
+@pytest.mark.parametrize(
+    ("clause", "weights", "ring"),
+    [
+        row("minimum", "A42-CONF-01", (1, 1, 1, 1), RingHash(minimum=20000)),
+        row("maximum", "A42-CONF-02", (1, 65535), RingHash(minimum=1, maximum=20000)),
+    ],
+)
+async def test_default_cap(
+    world: World, clause: str, weights: tuple[int, ...], ring: RingHash
+) -> None:
+    addresses = await world.addresses(len(weights))
+    served = weighted(dict(zip(addresses, weights, strict=True)), policy=ring)
+    await world.serve(served)
+    calls = await world.call(world.sessions(TELLING))
+    uncapped = Served(localities=served.localities, policy=ring, cap=20000)
+    await world.judge(clause, calls, {"A42": served.mapping(), "envoy": uncapped.mapping()})
+
+
+@decides("A42-CONF-03", "A42-CONF-04", knobs={"ring_size_cap": RAISED_CAP})
+async def test_raised_cap(world: World) -> None:
+    served = Served(
+        localities=weighted(dict.fromkeys(await world.addresses(4), 1)).localities,
+        policy=RingHash(minimum=8192),
+        cap=RAISED_CAP,
+    )
+    await world.serve(served)
+    calls = await world.call(world.sessions(TELLING))
+    await world.judge("A42-CONF-03", calls, served.mapping())
+    await world.judge("A42-CONF-04", calls, served.mapping())
+
+
+@decides("A42-CONF-05", knobs={"ring_size_cap": LOWERED_CAP})
+async def test_lowered_cap(world: World) -> None:
+    served = Served(
+        localities=weighted(dict.fromkeys(await world.addresses(4), 1)).localities,
+        cap=LOWERED_CAP,
+    )
+    await world.serve(served)
+    calls = await world.call(world.sessions(TELLING))
+    await world.judge("A42-CONF-05", calls, served.mapping())
+
+
+@decides("A42-RING-03")
+async def test_key_of_an_entry(world: World) -> None:
+    served = await world.plain_ring()
+    calls = await world.call(world.sessions(200))
+    formats = ("{address}_{i}", "/{address}_{i}", "[/{address}]_{i}", "{address}{n}")
+    await world.judge(
+        "A42-RING-03", calls, {each: served.mapping(key_format=each) for each in formats}
+    )
+
+
+@decides("A42-RING-10")
+async def test_odd_entry(world: World) -> None:
+    """Listed so that no two of the known orders give the odd entries to the same endpoints."""
+    low, middle, high = sorted(await world.addresses(3))
+    places = (
+        Locality((Endpoint(high, 3), Endpoint(low, 3)), name="z"),
+        Locality((Endpoint(middle, 2),), name="a"),
+    )
+    served = Served(localities=places, policy=RingHash(minimum=3, maximum=5))
+    await world.serve(served)
+    calls = await world.call(world.sessions(TELLING))
+    orders = {"list": "as listed", "localities": "by locality", "keys": "by key"}
+    choices = {
+        f"{name}, weights {reading}": served.mapping(allotment=order, weights=reading)
+        for order, name in orders.items()
+        for reading in ("raw", "A113")
+    }
+    await world.judge("A42-RING-10", calls, choices)
+
+
+@decides("A42-RING-11")
+async def test_more_endpoints_than_entries(world: World) -> None:
+    served = weighted(
+        dict.fromkeys(await world.addresses(8), 1), policy=RingHash(minimum=2, maximum=4)
+    )
+    await world.serve(served)
+    calls = await world.call(world.sessions(100))
+    await world.judge("A42-RING-11", calls, {"the first ones get them": served.mapping()})
+
+
+@decides("A42-RING-13", "A42-RING-14")
+async def test_search(world: World) -> None:
+    """On a ring of four entries, much of the hash space lies beyond the last one."""
+    served = await world.plain_ring(ring=RingHash(minimum=4, maximum=4))
+    calls = await world.call(world.sessions(TELLING))
+    ways = {"wrap": "the first entry", "signed": "the last entry, in signed order"}
+    await world.judge("A42-RING-13", calls, {"clockwise": served.mapping()})
+    await world.judge(
+        "A42-RING-14", calls, {name: served.mapping(search=way) for way, name in ways.items()}
+    )
+
+
+@decides("A42-RING-15")
+async def test_order_of_endpoints(world: World) -> None:
+    a, b, c, d = (Endpoint(address) for address in await world.addresses(4))
+    served = Served(localities=(Locality((a, b), name="one"), Locality((c, d), name="two")))
+    await world.serve(served)
+    headers = world.sessions(200)
+    before = await world.call(headers)
+    await world.serve(served.placed(Locality((d, c), name="two"), Locality((b, a), name="one")))
+    contrast = Contrast(before, await world.call(headers))
+    await world.judge("A42-RING-15", contrast, MovesOnly(()))
+
+
+@pytest.mark.parametrize(
+    ("clause", "first"),
+    [row("removal", "A42-RING-16", True), row("addition", "A42-RING-17", False)],
+)
+@decides("A42-RING-18")
+async def test_change_of_the_list(world: World, clause: str, *, first: bool) -> None:
+    """On an anchored ring one endpoint goes, or comes, and all others keep their entries."""
+    anchor = anchored(await world.addresses(4))
+
+    def listing(*, changed: bool) -> Served:
+        rows = anchor.locality(changed=changed).endpoints
+        return weighted({one.address: one.weight for one in rows}, policy=RingHash(minimum=1))
+
+    await world.serve(listing(changed=first))
+    headers = world.sessions(300)
+    before = await world.call(headers)
+    after_change = listing(changed=not first)
+    await world.serve(after_change)
+    after = await world.until(after_change.mapping(), lambda: world.call(headers))
+    await world.judge(clause, Contrast(before, after), MovesOnly((anchor.changed,)))
+    await world.judge("A42-RING-18", after, after_change.mapping())
+
+
+@decides("A42-RING-19")
+async def test_change_of_weights(world: World) -> None:
+    one, two = await world.addresses(2)
+    await world.serve(weighted({one: 1, two: 3}))
+    headers = world.sessions(200)
+    await world.call(headers)
+    changed = weighted({one: 7, two: 1})
+    await world.serve(changed)
+    calls = await world.until(changed.mapping(), lambda: world.call(headers))
+    await world.judge("A42-RING-19", calls, changed.mapping())
