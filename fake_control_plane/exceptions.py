@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class ControlPlaneTrouble(Exception):  # noqa: N818 - the name is a noun of its own, as all here
+class ControlPlaneTrouble(Exception):
     """Anything that the control plane cannot do for its user."""
 
 

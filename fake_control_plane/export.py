@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from google.protobuf import descriptor_pool, json_format, message, message_factory
+from google.protobuf import json_format, message
 
+from fake_control_plane.descriptors import empty_message
 from fake_control_plane.events import Event
-from fake_control_plane.kinds import Kind
 from fake_control_plane.snapshot import Packed
 
 
@@ -49,7 +49,7 @@ def read_events(path: Path) -> tuple[Event, ...]:
 def _render(name: str, type_url: str, body: bytes) -> dict[str, Any]:
     rendered: dict[str, Any] = {"name": name, "type_url": type_url}
     try:
-        parsed = _empty(type_url)
+        parsed = empty_message(type_url)
         parsed.ParseFromString(body)
         rendered["message"] = json_format.MessageToDict(parsed)
         if _parse(rendered).body == body:
@@ -67,12 +67,5 @@ def _parse(rendered: dict[str, Any]) -> Packed:
     name, type_url = rendered["name"], rendered["type_url"]
     if "base64" in rendered:
         return Packed(name, type_url, base64.b64decode(rendered["base64"]))
-    parsed = json_format.ParseDict(rendered["message"], _empty(type_url))
+    parsed = json_format.ParseDict(rendered["message"], empty_message(type_url))
     return Packed(name, type_url, parsed.SerializeToString(deterministic=True))
-
-
-def _empty(type_url: str) -> message.Message:
-    kind = Kind.of_type_url(type_url)
-    full_name = type_url.rpartition("/")[2] if kind is None else kind.full_name
-    descriptor = descriptor_pool.Default().FindMessageTypeByName(full_name)
-    return message_factory.GetMessageClass(descriptor)()

@@ -180,7 +180,7 @@ def eds_cluster(
     return message
 
 
-def logical_dns_cluster(  # noqa: PLR0913 - those of eds_cluster, and where it is
+def logical_dns_cluster(
     name: str,
     host: str,
     port: int,

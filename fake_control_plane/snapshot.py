@@ -12,8 +12,9 @@ from types import MappingProxyType
 from typing import Any
 
 import msgspec
-from google.protobuf import any_pb2, descriptor_pool, message, message_factory
+from google.protobuf import any_pb2, message
 
+from fake_control_plane.descriptors import empty_message
 from fake_control_plane.exceptions import BadResource
 from fake_control_plane.kinds import Kind
 
@@ -207,8 +208,7 @@ def _unpack(wrapped: any_pb2.Any) -> message.Message:
     kind = Kind.of_type_url(wrapped.type_url)
     if kind is None:
         raise BadResource(f"An Any of type {wrapped.type_url!r} holds none of {_listed(Kind)}.")
-    descriptor = descriptor_pool.Default().FindMessageTypeByName(kind.full_name)
-    unpacked = message_factory.GetMessageClass(descriptor)()
+    unpacked = empty_message(kind.type_url)
     try:
         unpacked.ParseFromString(wrapped.value)
     except message.DecodeError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from pathlib import Path
 from typing import Final, TypeVar, cast
 
@@ -183,7 +183,7 @@ class Transcript:
             what=f"end of the subscription to {kind.value} {name!r}",
         )
 
-    async def follow(self, since: int = 0) -> AsyncIterator[tuple[int, Event]]:
+    async def follow(self, since: int = 0) -> AsyncGenerator[tuple[int, Event], None]:
         """Each event with its index, from an index on, without end."""
         grown = asyncio.Event()
         self._watchers.add(grown.set)

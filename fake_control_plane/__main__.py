@@ -1,0 +1,171 @@
+"""Serves a folder of resources: `python -m fake_control_plane --resources DIR`."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import signal
+import sys
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from fake_control_plane.control import ControlServer
+from fake_control_plane.exceptions import ControlPlaneTrouble
+from fake_control_plane.files import load_folder
+from fake_control_plane.kinds import Kind
+from fake_control_plane.server import ControlPlane
+from fake_control_plane.snapshot import pack_all
+from fake_control_plane.watch import watching
+
+BAD_INPUT: Final = 4
+_HIGHEST_PORT: Final = 65535
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong in one line; bad usage is bad input."""
+        self.exit(BAD_INPUT, f"{self.prog}: {message}\n")
+
+
+class _Address:
+    """A host and a port, from a text like "127.0.0.1:1234", "[::1]:1234" or "name:1234"."""
+
+    def __init__(self, text: str) -> None:
+        host, _, port = text.rpartition(":")
+        self.host = host.removeprefix("[").removesuffix("]")
+        is_number = port.isascii() and port.isdecimal() and int(port) <= _HIGHEST_PORT
+        if not self.host or not is_number or (":" in self.host and self.host == host):
+            raise argparse.ArgumentTypeError(
+                f'{text!r} is no address: write "HOST:PORT", or "[HOST]:PORT" for IPv6'
+            )
+        self.port = int(port)
+
+
+def _parse(arguments: list[str] | None) -> argparse.Namespace:
+    parser = _Parser(
+        prog="python -m fake_control_plane",
+        description="Serves xDS resources from a folder, pushes what changes in it, and prints "
+        "where the xDS and the control service listen.",
+        epilog="The control service is described in control.proto; reflection and health are on.",
+    )
+    parser.add_argument(
+        "--resources",
+        metavar="DIR",
+        type=Path,
+        required=True,
+        help="the folder: protojson or YAML files, each resource with its @type",
+    )
+    parser.add_argument(
+        "--listen",
+        metavar="HOST:PORT",
+        type=_Address,
+        default="127.0.0.1:0",
+        help="where xDS is served; port 0 chooses a free one (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--control",
+        metavar="HOST:PORT",
+        type=_Address,
+        help="where the control service listens (default: the host of --listen, a free port); "
+        "another address than loopback needs --token-file",
+    )
+    parser.add_argument(
+        "--token-file",
+        metavar="FILE",
+        type=Path,
+        help="a file with the token that each call of the control service must bring",
+    )
+    return parser.parse_args(arguments)
+
+
+def _read_token(file: Path | None) -> str | None:
+    if file is None:
+        return None
+    try:
+        token = file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as trouble:
+        raise _BadToken(f"The token file {str(file)!r} cannot be read: {trouble}.") from trouble
+    if not token or not (token.isascii() and token.isprintable()):
+        raise _BadToken(f"The token file {str(file)!r} holds no token: one line of ASCII text.")
+    return token
+
+
+class _BadToken(ControlPlaneTrouble):
+    """The token file is of no use."""
+
+
+class _Folder:
+    """Serves a folder: all of it first, then the types that change."""
+
+    def __init__(self, path: Path, plane: ControlPlane) -> None:
+        self._path = path
+        self._plane = plane
+        self._served: dict[Kind, Any] = {}
+
+    async def serve(self) -> None:
+        """Bring the control plane to what the folder holds now.
+
+        Raises:
+            ControlPlaneTrouble: it cannot be read; what was served stays.
+        """
+        resources = load_folder(self._path)
+        packed = pack_all(resources)
+        changed = [kind for kind in Kind if packed.get(kind) != self._served.get(kind)]
+        wanted = [r for r in resources if Kind.of_full_name(r.DESCRIPTOR.full_name) in changed]
+        await self._plane.replace(*wanted, kinds=changed)
+        self._served = packed
+
+
+async def _serve(options: argparse.Namespace) -> None:
+    wake = asyncio.Event()
+    stop = asyncio.Event()
+
+    def end() -> None:
+        stop.set()
+        wake.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, end)
+    token = _read_token(options.token_file)
+    load_folder(options.resources)  # so that a bad folder is said before anything listens
+    listen = options.listen
+    control = options.control or argparse.Namespace(host=listen.host, port=0)
+    async with contextlib.AsyncExitStack() as stack:
+        await stack.enter_async_context(watching(options.resources, wake))
+        plane = await stack.enter_async_context(
+            ControlPlane.running(host=listen.host, port=listen.port)
+        )
+        folder = _Folder(options.resources, plane)
+        await folder.serve()
+        steering = await stack.enter_async_context(
+            ControlServer.running(plane, host=control.host, port=control.port, token=token)
+        )
+        sys.stdout.write(f"xds {plane.address}\ncontrol {steering.address}\n")
+        sys.stdout.flush()
+        while await wake.wait() and not stop.is_set():
+            wake.clear()
+            try:
+                await folder.serve()
+            except ControlPlaneTrouble as trouble:
+                _say(f"{trouble} What was served before stays.")
+
+
+def _say(sentence: str) -> None:
+    sys.stderr.write(f"fake_control_plane: {sentence}\n")
+    sys.stderr.flush()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Serve until SIGINT or SIGTERM; the exit code."""
+    options = _parse(arguments)
+    try:
+        asyncio.run(_serve(options))
+    except ControlPlaneTrouble as trouble:
+        _say(str(trouble))
+        return BAD_INPUT
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
