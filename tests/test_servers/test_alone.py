@@ -1,0 +1,83 @@
+"""``python -m test_servers`` as a process of its own."""
+
+import asyncio
+import json
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import grpc
+import grpc.aio
+import pytest
+
+
+@asynccontextmanager
+async def alone(*arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "test_servers",
+        *arguments,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_it_serves_until_a_signal_and_leaves_a_ledger(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    ledger = tmp_path / "ledger.jsonl"
+    async with alone("--count", "2", "--ledger", str(ledger)) as process:
+        assert process.stdout is not None
+        async with asyncio.timeout(20):
+            endpoints = [json.loads(await process.stdout.readline()) for _ in range(2)]
+        for endpoint in endpoints:
+            assert endpoint["address"] == f"{endpoint['host']}:{endpoint['port']}"
+            async with grpc.aio.insecure_channel(endpoint["address"]) as channel:
+                call: Any = channel.unary_unary("/grpc.testing.TestService/UnaryCall")
+                assert endpoint["id"].encode() in await call(b"", timeout=5)
+        process.send_signal(number)
+        async with asyncio.timeout(5):
+            assert await process.wait() == 0
+            assert process.stderr is not None
+            assert await process.stderr.read() == b""
+    rpcs = [json.loads(line) for line in ledger.read_text().splitlines()]
+    assert [rpc["endpoint"] for rpc in rpcs] == ["endpoint-0", "endpoint-1"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--host", "0.0.0.0"], "'0.0.0.0' is no loopback address"),  # noqa: S104 - to be refused
+        (["--port", "{taken}"], "127.0.0.1:{taken} is in use: choose another port"),
+        (["--port", "0", "--port", "{taken}"], "127.0.0.1:{taken} is in use: choose another port"),
+        (["--count", "3", "--port", "0"], "--count 3 with 1 ports: give one --port for each"),
+        (["--count", "0"], "Invalid value for '--count'"),
+        (["--ledger", "/missing/ledger"], "cannot write to /missing/ledger"),
+        (["--unheard-of"], "--unheard-of"),
+    ],
+)
+async def test_bad_input_is_one_sentence(arguments: list[str], sentence: str) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        async with alone(*(argument.format(taken=port) for argument in arguments)) as process:
+            async with asyncio.timeout(20):
+                out, err = await process.communicate()
+    assert process.returncode == 4
+    assert out == b""
+    assert err.decode().startswith("test_servers: ")
+    assert sentence.format(taken=port) in err.decode()
+    assert err.count(b"\n") == 1
