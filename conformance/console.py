@@ -9,7 +9,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
-from rich.table import Table
 
 from conformance.catalogue import Catalogue, Clause
 from conformance.evidence import Record
@@ -88,12 +87,9 @@ def show(console: Console, run: Run, catalogue: Catalogue, code: Exit, *, repeat
     """
     client = run.client
     name = f"{client.name} {client.version}" + (f" +{client.variant}" if client.variant else "")
-    table = Table(title=f"{name}: {len(run.clauses)} clauses", title_justify="left", box=None)
-    for heading in ("clause", "verdict", "about", "editions that fit", "seen"):
-        table.add_column(heading, overflow="fold" if heading == "seen" else "ellipsis")
+    console.print(f"\n{escape(name)}", style="bold", highlight=False)
     for clause, result in run.clauses.items():
-        table.add_row(*_row(catalogue[clause], result))
-    console.print(table)
+        console.print(_line(catalogue[clause], result), highlight=False, soft_wrap=True)
     for text in failures(run, catalogue, repeat):
         console.print(text, highlight=False, soft_wrap=True, markup=False)
     for text in (*run.surprises, *run.troubles):
@@ -121,20 +117,17 @@ SAYS = {
 }
 
 
-def _row(clause: Clause, result: ClauseResult) -> tuple[str, ...]:
-    said = painted(result.verdict)
-    if result.reason:
-        said += f" ({result.reason.value})"
-    if result.expected:
-        said += " expected"
-    fits = result.editions_consistent
-    many = len(clause.wordings) > 1
+def _line(clause: Clause, result: ClauseResult) -> str:
+    """A clause in one line: its verdict, what it is about, and what its editions or choices say."""
+    said = result.verdict.value + (f" ({result.reason.value})" if result.reason else "")
+    said += " expected" if result.expected else ""
+    more = ""
+    if result.verdict is Verdict.SEEN:
+        more = ": " + ", ".join(result.seen)
+    elif len(clause.editions) > 1 and result.editions_consistent is not None:
+        more = f": fits {', '.join(result.editions_consistent) or 'no edition'}"
     return (
-        clause.id,
-        said,
-        escape(clause.title),
-        ", ".join(fits or ("none",)) if many and fits is not None else "",
-        escape("; ".join(result.seen)) if result.verdict is Verdict.SEEN else "",
+        f"  {clause.id:13}  {painted(result.verdict, f'{said:14}')}  {escape(clause.title + more)}"
     )
 
 

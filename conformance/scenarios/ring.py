@@ -99,7 +99,7 @@ async def test_odd_entry(world: World) -> None:
         Locality((Endpoint(high, 3), Endpoint(low, 3)), name="z"),
         Locality((Endpoint(middle, 2),), name="a"),
     )
-    served = Served(localities=places, policy=RingHash(minimum=3, maximum=5))
+    served = Served(localities=places, policy=RingHash(minimum=21, maximum=21))
     await world.serve(served)
     calls = await world.call(world.sessions(TELLING))
     orders = {"list": "as listed", "localities": "by locality", "keys": "by key"}
