@@ -37,9 +37,8 @@ Conduct = Callable[[Any, Context], Awaitable[Any]]
 class Backend:
     """A server on a loopback port of its own, meant to be reached through a gate alone.
 
-    Every RPC is answered with `server-id` and `hostname` in its trailing metadata. All but a plain
-    UnaryCall, whose response names the server, carry them in the initial metadata too, sent at
-    once: so a stream that is kept open, or an RPC that sleeps, says early who answers.
+    Every RPC has `hostname` and `server-id` in its response headers, which are sent at once: so a
+    stream that is kept open, an RPC that sleeps and one that fails say who answers.
 
     Args:
         endpoint: Id of the endpoint, the `server_id` of responses.
@@ -54,7 +53,7 @@ class Backend:
         self._endpoint = endpoint
         self._ledger = ledger
         self._connection_of = connection_of
-        self._names = (("server-id", endpoint), ("hostname", address))
+        self._names = (("hostname", address), ("server-id", endpoint))
         self._response = testing_pb2.SimpleResponse(server_id=endpoint, hostname=address)
         self._plain_response = self._response.SerializeToString()
         self._health = health_aio.HealthServicer()
@@ -84,7 +83,7 @@ class Backend:
                 self._recorded(f"/{SERVICE}/EmptyCall", self._empty_call)
             ),
             f"/{SERVICE}/UnaryCall": grpc.unary_unary_rpc_method_handler(
-                self._recorded(f"/{SERVICE}/UnaryCall", self._unary_call, names_early=False)
+                self._recorded(f"/{SERVICE}/UnaryCall", self._unary_call)
             ),
             f"/{SERVICE}/StreamingOutputCall": grpc.unary_stream_rpc_method_handler(
                 self._recorded(f"/{SERVICE}/StreamingOutputCall", self._streaming_output_call),
@@ -112,7 +111,7 @@ class Backend:
         """The handler of a path that the server does not serve."""
         return grpc.stream_stream_rpc_method_handler(self._recorded(path, _unimplemented))
 
-    def _recorded(self, path: str, conduct: Conduct, *, names_early: bool = True) -> Conduct:
+    def _recorded(self, path: str, conduct: Conduct) -> Conduct:
         """Adds what every RPC has: a row in the ledger, the server's names, rpc-behavior."""
         names, ledger, endpoint = self._names, self._ledger, self._endpoint
 
@@ -128,11 +127,8 @@ class Backend:
             # A handler cannot tell a cancelled RPC, an expired one and a lost connection apart.
             status = "CANCELLED"
             try:
-                context.set_trailing_metadata(names)
-                wishes = [value for key, value in metadata if key == behavior.KEY]
-                if names_early or wishes:
-                    await context.send_initial_metadata(names)
-                if wishes:
+                await context.send_initial_metadata(names)
+                if wishes := [value for key, value in metadata if key == behavior.KEY]:
                     await _behave(wishes, context)
                 response = await conduct(request, context)
             except grpc.aio.AbortError:
