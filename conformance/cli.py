@@ -256,8 +256,11 @@ def doctor(client: str) -> int:
         prepared = prepare(find(client))
         findings = asyncio.run(examine(prepared))
     for finding in findings:
-        click.echo(str(finding))
-    return int(Exit.CONFORMS if all(one.ok for one in findings) else Exit.ADAPTER_TROUBLE)
+        seen = f": {finding.seen}" if finding.seen else ""
+        click.echo(f"{finding.verdict:8}  {finding.check:24}  {finding.rule}{seen}")
+    healthy = all(finding.verdict != "wrong" for finding in findings)
+    click.echo(f"{prepared.name}: {'healthy' if healthy else 'does not obey the contract'}")
+    return int(Exit.CONFORMS if healthy else Exit.ADAPTER_TROUBLE)
 
 
 @main.command(context_settings={"ignore_unknown_options": True})

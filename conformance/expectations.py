@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from fractions import Fraction
 
 import msgspec
 
@@ -102,6 +103,58 @@ class SeveralEndpoints(msgspec.Struct, frozen=True, tag="several_endpoints"):
         if trouble := _trouble(calls):
             return Finding(holds=False, wanted=wanted, saw=trouble)
         return Finding(len({call.endpoint for call in calls}) > 1, wanted, _tally(calls))
+
+
+class Avoids(msgspec.Struct, frozen=True, tag="avoids"):
+    """Every call succeeds, and none at these endpoints."""
+
+    addresses: tuple[str, ...]
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh calls."""
+        calls = _calls(seen)
+        wanted = f"no call at {', '.join(self.addresses)}"
+        if trouble := _trouble(calls):
+            return Finding(holds=False, wanted=wanted, saw=trouble)
+        met = {call.endpoint for call in calls}
+        return Finding(not met & set(self.addresses), wanted, _tally(calls))
+
+
+class Reaches(msgspec.Struct, frozen=True, tag="reaches"):
+    """Every call succeeds, and each of these endpoints gets one at least."""
+
+    addresses: tuple[str, ...]
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh calls."""
+        calls = _calls(seen)
+        wanted = f"calls at each of {', '.join(self.addresses)}"
+        if trouble := _trouble(calls):
+            return Finding(holds=False, wanted=wanted, saw=trouble)
+        met = {call.endpoint for call in calls}
+        return Finding(met >= set(self.addresses), wanted, _tally(calls))
+
+
+class Shares(msgspec.Struct, frozen=True, tag="shares"):
+    """The calls are spread at random with these shares, by address: numerator and denominator.
+
+    A rotation with the same shares stays nearer to them than chance does, so it fits as well.
+    """
+
+    shares: dict[str, tuple[int, int]]
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh calls."""
+        calls = _calls(seen)
+        exact = {where: Fraction(*share) for where, share in self.shares.items()}
+        bounds = statistics.intervals(len(calls), exact)
+        wanted = ", ".join(f"{w}: {b.low} to {b.high}" for w, b in bounds.items())
+        if trouble := _trouble(calls):
+            return Finding(holds=False, wanted=wanted, saw=trouble)
+        counts = Counter(call.endpoint or "" for call in calls)
+        inside = all(counts[where] in bound for where, bound in bounds.items())
+        holds = inside and set(counts) <= set(bounds)
+        return Finding(holds, wanted, _tally(calls), "statistics.intervals")
 
 
 class Evenly(msgspec.Struct, frozen=True, tag="evenly"):
@@ -385,6 +438,9 @@ Expectation = (
     | OneEndpoint
     | SeveralEndpoints
     | Everywhere
+    | Avoids
+    | Reaches
+    | Shares
     | Evenly
     | Answered
     | MovesOnly

@@ -6,18 +6,21 @@ that the two cannot drift apart.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from conformance.expectations import Calibration, Everywhere, MapsLike, Spread
 from conformance.oracles import ring
+from conformance.oracles.disruption import stray_share
 from conformance.oracles.request_hash import (
     ChannelIdPolicy,
     HashPolicy,
     HeaderPolicy,
     TerminalReading,
+    UnsupportedKind,
     UnsupportedPolicy,
 )
 from fake_control_plane import resources
@@ -186,6 +189,22 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
         """Calls at every endpoint of the first priority."""
         return Everywhere(localities=self.ring_localities(), config=self.config())
 
+    def keeps_places_in(self, other: Served, *, changed: str) -> bool:
+        """Whether all but one endpoint own the same arcs in both, however the ring is built.
+
+        Left out is the format that numbers entries over the whole ring: there all keys move.
+        """
+        return all(
+            stray_share(
+                ring.build_for(self.ring_localities(), self.config(), candidate),
+                ring.build_for(other.ring_localities(), other.config(), candidate),
+                (changed,),
+            )
+            == 0
+            for candidate in ring.CANDIDATES
+            if candidate.variant.key_format != "{address}{n}"
+        )
+
     def hashed_by(self, *policies: HashPolicy) -> Served:
         """The same, with these hash policies on the one route."""
         return msgspec.structs.replace(self, routes=(Route(policies),))
@@ -236,6 +255,22 @@ def _policy_resource(policy: RingHash | RoundRobin) -> Any:
     )
 
 
+def _unset(*, terminal: bool) -> Any:
+    policy = resources.hash_cookie(SESSION, terminal=terminal)
+    policy.ClearField("cookie")
+    return policy
+
+
+UNSUPPORTED: dict[UnsupportedKind, Callable[..., Any]] = {
+    "cookie": partial(resources.hash_cookie, SESSION),
+    "connection_properties": resources.hash_source_ip,
+    "query_parameter": partial(resources.hash_query_parameter, SESSION),
+    "filter_state": partial(resources.hash_filter_state, "some.other.key"),
+    "unset": _unset,
+}
+"""The resource of each kind of policy that gives no hash."""
+
+
 def hash_policy_resource(policy: HashPolicy) -> Any:
     """The route's hash policy that the oracle's value stands for."""
     match policy:
@@ -248,15 +283,5 @@ def hash_policy_resource(policy: HashPolicy) -> Any:
             )
         case ChannelIdPolicy():
             return resources.hash_channel_id(terminal=policy.terminal)
-        case UnsupportedPolicy(kind="cookie"):
-            return resources.hash_cookie("session", terminal=policy.terminal)
-        case UnsupportedPolicy(kind="connection_properties"):
-            return resources.hash_source_ip(terminal=policy.terminal)
-        case UnsupportedPolicy(kind="query_parameter"):
-            return resources.hash_query_parameter("session", terminal=policy.terminal)
-        case UnsupportedPolicy(kind="filter_state"):
-            return resources.hash_filter_state("some.other.key", terminal=policy.terminal)
         case UnsupportedPolicy():
-            unset = resources.hash_cookie("session", terminal=policy.terminal)
-            unset.ClearField("cookie")
-            return unset
+            return UNSUPPORTED[policy.kind](terminal=policy.terminal)

@@ -3,7 +3,7 @@
 import pytest
 
 from conformance.declare import decides, row
-from conformance.expectations import Answered, MovesOnly, OneEndpoint
+from conformance.expectations import Answered, MovesOnly, OneEndpoint, SeveralEndpoints
 from conformance.oracles.request_hash import HeaderPolicy
 from conformance.seen import Contrast
 from conformance.serving import SESSION, plain
@@ -63,6 +63,18 @@ async def test_content_type(world: World) -> None:
     calls = await world.call(world.sessions(ENOUGH_TO_DIFFER))
     await world.judge("A42-HDR-08", calls, OneEndpoint())
     await world.judge("A42-HDR-09", calls, served.mapping())
+
+
+@decides("A42-HDR-10")
+async def test_content_type_of_the_application(world: World) -> None:
+    await world.plain_ring(HeaderPolicy(name="content-type"))
+    types = [{"content-type": f"application/grpc+{v}"} for v in world.values(ENOUGH_TO_DIFFER)]
+    calls = await world.call(types)
+    await world.judge(
+        "A42-HDR-10",
+        calls,
+        {"the assumed one is hashed": OneEndpoint(), "its own is hashed": SeveralEndpoints()},
+    )
 
 
 @decides("A42-HDR-11")

@@ -3,8 +3,9 @@
 import pytest
 
 from conformance.declare import decides, row
-from conformance.expectations import Answered
-from conformance.serving import Endpoint, Locality, RingHash, Served
+from conformance.expectations import Answered, Avoids, MovesOnly, Reaches, Shares
+from conformance.seen import Contrast
+from conformance.serving import Endpoint, Locality, RingHash, RoundRobin, Served
 from conformance.world import World
 from fake_control_plane import Kind
 from test_servers import Close
@@ -79,6 +80,54 @@ async def test_left_open(world: World, clause: str, weights: tuple[int, int], we
     answer = await world.offer(Kind.ENDPOINTS, served.placed(*places).endpoints())
     await world.judge(clause, answer, EITHER)
     await world.call(world.sessions(10))
+
+
+@decides("A42-LOC-02", seconds=1)
+async def test_keys_of_a_lost_endpoint_move_once(world: World) -> None:
+    """It is unreachable first, then removed; those of the other locality keep their entries."""
+    lost, *others = await world.endpoints(4)
+    addresses = [other.address for other in others]
+    before, removed = next(
+        (full, rest)
+        for weight in range(40, 80)
+        for full in [lone_endpoint_beside(lost.address, addresses, weight)]
+        for rest in [full.placed(*full.localities[:1])]
+        if full.keeps_places_in(rest, changed=lost.address)
+    )
+    await world.serve(before)
+    headers = world.sessions(200)
+    await world.call(headers)
+    await lost.set_mode(Close())
+    await lost.kill()
+    unreachable = await world.until(Avoids((lost.address,)), lambda: world.call(headers))
+    await world.serve(removed)
+    after = await world.until(removed.mapping(), lambda: world.call(headers))
+    await world.judge("A42-LOC-02", Contrast(unreachable, after), MovesOnly(()))
+
+
+def lone_endpoint_beside(lone: str, others: list[str], weight: int) -> Served:
+    """Two localities: one of an anchor and heavier ones, one of a single endpoint."""
+    anchor, *heavy = others
+    one = (Endpoint(anchor, 1), *(Endpoint(address, weight) for address in heavy))
+    places = (Locality(one, name="one"), Locality((Endpoint(lone, weight),), name="two"))
+    return Served(localities=places, policy=RingHash(minimum=1))
+
+
+@decides("A42-LOC-06")
+async def test_localities_under_round_robin(world: World) -> None:
+    """Localities of weight 1 and 3; the weights of endpoints do not matter, nor their number."""
+    light, one, two = await world.addresses(3)
+    served = Served(
+        localities=(
+            Locality((Endpoint(light, 9),), name="light", weight=1),
+            Locality((Endpoint(one, 1), Endpoint(two, 7)), name="heavy", weight=3),
+        ),
+        policy=RoundRobin(),
+    )
+    await world.serve(served)
+    await world.until(Reaches(served.addresses()), lambda: world.call(world.sessions(30)))
+    calls = await world.call(world.sessions(TELLING))
+    await world.judge("A42-LOC-06", calls, Shares({light: (1, 4), one: (3, 8), two: (3, 8)}))
 
 
 @decides("A42-LOC-03", "A42-LOC-05")
