@@ -1,0 +1,324 @@
+"""What policies are told and what they ask for: plain values, no sockets, no clock.
+
+A policy is a state machine. It is told of an `Update` or an `Event` and answers with `Actions`,
+which its parent reads, and at the root the shell. What the shell owes to the policies:
+
+1. Actions are carried out in their order, and what comes of them is told later, never from within.
+2. A subchannel has one address and is IDLE when made. `Connect` counts only while it is IDLE and
+   makes it CONNECTING; then it is READY, or TRANSIENT_FAILURE for the time of its backoff, after
+   which it is IDLE again. A connection that is lost makes it IDLE. Each change is told as a
+   `SubchannelChanged`. Nothing but `Connect` makes a subchannel connect.
+3. `DropSubchannel` forgets a subchannel: an attempt is given up, a connection is closed when its
+   last call has ended, and nothing more is told of it.
+4. A `Timer` fires once, its seconds after `StartTimer`, unless `CancelTimer` came first.
+5. The targets in the `connect` of a pick go to the policy as `ConnectWanted` after the pick.
+6. A call that was queued is picked again with each new picker of the root, with equal `PickArgs`.
+7. If a `Complete` has an `Account`, the ledger is told when the call starts, at once after the
+   pick, and when it ends; a `Drop` is told to the ledger as well.
+
+Places: each policy has one, the names on the way from the root, and gives it to the subchannels,
+timers and targets that it makes. A parent hands an event on to the child in whose place it belongs.
+"""
+
+from __future__ import annotations
+
+import enum
+import random
+from dataclasses import dataclass
+from typing import Protocol
+
+import msgspec
+
+Metadata = tuple[tuple[str, str | bytes], ...]
+
+Place = tuple[str, ...]
+
+
+class State(enum.Enum):
+    """Connectivity, of a subchannel as of a policy."""
+
+    IDLE = "IDLE"
+    CONNECTING = "CONNECTING"
+    READY = "READY"
+    TRANSIENT_FAILURE = "TRANSIENT_FAILURE"
+
+
+class Status(msgspec.Struct, frozen=True):
+    """Why something failed, with the name of a gRPC status code."""
+
+    code: str
+    details: str
+
+    @classmethod
+    def unavailable(cls, details: str) -> Status:
+        """Make the status that most failures of balancing have."""
+        return cls("UNAVAILABLE", details)
+
+
+# What is balanced.
+
+
+class Locality(msgspec.Struct, frozen=True, order=True):
+    """Where an endpoint is. All empty: unknown, as for endpoints found by DNS."""
+
+    region: str = ""
+    zone: str = ""
+    sub_zone: str = ""
+
+
+class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """A server, by its addresses ("ip:port", "[v6]:port"), with the attributes that policies read.
+
+    `weight` is what ring_hash goes by; `locality_weight` what wrr_locality goes by; `hash_key` the
+    A76 key, empty for none; `path` the names of the children that still lie between the policy that
+    has this endpoint and its leaf.
+    """
+
+    addresses: tuple[str, ...]
+    weight: int = 1
+    locality: Locality = Locality()
+    locality_weight: int = 1
+    hash_key: str = ""
+    path: Place = ()
+
+
+class PolicyConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """The config of a policy; which policy it is for is told by its class."""
+
+
+class Update(msgspec.Struct, frozen=True, kw_only=True):
+    """A new config and list of endpoints. `note` says why there are none, if it is known."""
+
+    config: PolicyConfig
+    endpoints: tuple[Endpoint, ...] = ()
+    note: str = ""
+
+
+# What policies make. Each is itself alone: two of the same fields are not equal.
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Subchannel:
+    """One address to which a policy may want to be connected."""
+
+    place: Place
+    address: str
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Timer:
+    """A time in seconds after which a policy wants to be told."""
+
+    place: Place
+    seconds: float
+    purpose: str
+
+
+class Target(msgspec.Struct, frozen=True):
+    """What a picker wants connected: the endpoint of that key in the policy of that place."""
+
+    place: Place
+    key: str = ""
+
+
+# Events.
+
+
+class SubchannelChanged(msgspec.Struct, frozen=True):
+    """A subchannel is in another state; `status` tells of a failure."""
+
+    subchannel: Subchannel
+    state: State
+    status: Status | None = None
+
+    @property
+    def place(self) -> Place:
+        """The policy that made the subchannel."""
+        return self.subchannel.place
+
+
+class TimerFired(msgspec.Struct, frozen=True):
+    """The seconds of a timer are over."""
+
+    timer: Timer
+
+    @property
+    def place(self) -> Place:
+        """The policy that started the timer."""
+        return self.timer.place
+
+
+class ConnectWanted(msgspec.Struct, frozen=True):
+    """A pick came upon something that it wants connected."""
+
+    target: Target
+
+    @property
+    def place(self) -> Place:
+        """The policy that made the picker."""
+        return self.target.place
+
+
+Event = SubchannelChanged | TimerFired | ConnectWanted
+
+
+# Actions.
+
+
+class CreateSubchannel(msgspec.Struct, frozen=True):
+    """Begin to keep a subchannel, IDLE."""
+
+    subchannel: Subchannel
+
+
+class Connect(msgspec.Struct, frozen=True):
+    """Connect a subchannel, if it is IDLE."""
+
+    subchannel: Subchannel
+
+
+class DropSubchannel(msgspec.Struct, frozen=True):
+    """Forget a subchannel."""
+
+    subchannel: Subchannel
+
+
+class StartTimer(msgspec.Struct, frozen=True):
+    """Tell the policy when the seconds of the timer are over."""
+
+    timer: Timer
+
+
+class CancelTimer(msgspec.Struct, frozen=True):
+    """Do not fire that timer."""
+
+    timer: Timer
+
+
+class RequestReresolution(msgspec.Struct, frozen=True):
+    """Ask for fresh addresses, where they come from a resolver."""
+
+
+class UpdateState(msgspec.Struct, frozen=True):
+    """The state of the policy and the picker to use from now on."""
+
+    state: State
+    picker: Picker
+
+
+Action = (
+    CreateSubchannel
+    | Connect
+    | DropSubchannel
+    | StartTimer
+    | CancelTimer
+    | RequestReresolution
+    | UpdateState
+)
+Actions = list[Action]
+
+
+# Picks.
+
+
+class PickArgs(msgspec.Struct, frozen=True, kw_only=True):
+    """One request, as pickers see it.
+
+    `cluster` and `request_hash` were made by the config selector, once for the request; `metadata`
+    has lower-case names. `random` is where all chance comes from.
+    """
+
+    path: str
+    cluster: str = ""
+    metadata: Metadata = ()
+    request_hash: int | None = None
+    random: random.Random
+
+
+class Account(msgspec.Struct, frozen=True, kw_only=True):
+    """What a call counts for: a cluster and service name (circuit breaking), a locality (load)."""
+
+    cluster: str
+    service_name: str
+    reported: bool
+    locality: Locality = Locality()
+
+
+class Complete(msgspec.Struct, frozen=True):
+    """Send the request on this subchannel; if that has lost its connection meanwhile, queue it."""
+
+    subchannel: Subchannel
+    connect: tuple[Target, ...] = ()
+    account: Account | None = None
+
+
+class Queue(msgspec.Struct, frozen=True):
+    """Pick again with the next picker."""
+
+    connect: tuple[Target, ...] = ()
+
+
+class Fail(msgspec.Struct, frozen=True):
+    """Fail the request, unless it asked to wait for readiness (`Rules.settle` decides)."""
+
+    status: Status
+    connect: tuple[Target, ...] = ()
+
+
+class Drop(msgspec.Struct, frozen=True):
+    """Fail the request even if it asked to wait. No category: it met the circuit breaker."""
+
+    status: Status
+    account: Account
+    category: str | None = None
+
+
+PickResult = Complete | Queue | Fail | Drop
+
+
+class Picker(Protocol):
+    """Where requests go while the policy is in one state; pure but for turns and counters."""
+
+    def pick(self, args: PickArgs, /) -> PickResult:
+        """Decide on one request."""
+        ...
+
+
+class Policy(Protocol):
+    """A load balancing policy. It has reported nothing before its first update."""
+
+    def update(self, update: Update, /) -> Actions:
+        """Take a new config of its own class, and new endpoints."""
+        ...
+
+    def handle(self, event: Event, /) -> Actions:
+        """Take an event whose place begins with this policy's; ignore what is long gone."""
+        ...
+
+    def exit_idle(self) -> Actions:
+        """Connect, if IDLE."""
+        ...
+
+    def close(self) -> Actions:
+        """Drop all subchannels and cancel all timers; nothing comes after."""
+        ...
+
+
+class QueuePicker(msgspec.Struct, frozen=True):
+    """Queues every request, and has `connect` connected."""
+
+    connect: tuple[Target, ...] = ()
+
+    def pick(self, _args: PickArgs, /) -> PickResult:
+        """Queue."""
+        return Queue(self.connect)
+
+
+class FailPicker(msgspec.Struct, frozen=True):
+    """Fails every request."""
+
+    status: Status
+
+    def pick(self, _args: PickArgs, /) -> PickResult:
+        """Fail."""
+        return Fail(self.status)
