@@ -15,7 +15,7 @@ import msgspec
 from conformance.oracles import ring, statistics
 from conformance.oracles.census import census, met_intervals, ring_interval
 from conformance.oracles.request_hash import HashPolicy, TerminalReading, request_hash
-from conformance.seen import Answer, Call, Calls, Contrast, Seen
+from conformance.seen import Answer, Call, Calls, Connections, Contrast, Seen
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -172,6 +172,18 @@ class Evenly(msgspec.Struct, frozen=True, tag="evenly"):
         counts.update(call.endpoint or "" for call in calls)
         level = max(counts.values()) - min(counts.values()) <= 1
         return Finding(level and set(counts) == set(self.addresses), wanted, _tally(calls))
+
+
+class Untouched(msgspec.Struct, frozen=True, tag="untouched"):
+    """No connection is tried at any of the endpoints."""
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh connections."""
+        if not isinstance(seen, Connections):
+            raise WrongKind(f"connections are expected here, not {type(seen).__name__}")
+        saw = ", ".join(f"{where}: {count}" for where, count in seen.attempts.items())
+        wanted = f"no connection at {', '.join(seen.attempts)}"
+        return Finding(not any(seen.attempts.values()), wanted, saw)
 
 
 class Answered(msgspec.Struct, frozen=True, tag="answered"):
@@ -442,6 +454,7 @@ Expectation = (
     | Reaches
     | Shares
     | Evenly
+    | Untouched
     | Answered
     | MovesOnly
     | Spread

@@ -240,6 +240,9 @@ async def _finish(item: pytest.Item, made: World, settings: Settings) -> None:
     if error is not None:
         death = made.process.failure
         trouble = troubles.of(death or error, lateness=made.lateness.worst)
+    if made.fleet.troubles:
+        what = "; ".join(made.fleet.troubles)
+        trouble = Trouble(verdict=Verdict.ERROR, reason=Reason.SUITE, what=what)
     record = _record(
         item,
         checks=tuple(made.checks),

@@ -3,7 +3,7 @@
 import pytest
 
 from conformance.declare import decides, row
-from conformance.expectations import Answered, Avoids, MovesOnly, Reaches, Shares
+from conformance.expectations import Answered, Avoids, MovesOnly, Reaches, Shares, Untouched
 from conformance.seen import Contrast
 from conformance.serving import Endpoint, Locality, RingHash, RoundRobin, Served
 from conformance.world import World
@@ -52,13 +52,16 @@ async def test_endpoint_without_a_weight(world: World) -> None:
 
 @decides("A42-LOC-10")
 async def test_locality_without_a_weight(world: World) -> None:
-    a, b, c = (Endpoint(address) for address in await world.addresses(3))
+    (unused,) = await world.endpoints(1)
+    a, b, c = (Endpoint(address) for address in (*await world.addresses(2), unused.address))
     served = Served(
         localities=(Locality((a, b), name="one"), Locality((c,), name="two", weight=None))
     )
     await world.serve(served)
     calls = await world.call(world.sessions(TELLING))
     await world.judge("A42-LOC-10", calls, served.mapping())
+    connections = await world.quiet(unused, why="calls with hundreds of hashes")
+    await world.judge("A42-LOC-10", connections, Untouched())
 
 
 @pytest.mark.parametrize(
