@@ -23,7 +23,7 @@ from conformance.evidence import Judged
 from conformance.expectations import Expectation, MapsLike
 from conformance.lateness import Lateness
 from conformance.oracles.request_hash import HashPolicy
-from conformance.seen import Answer, Call, Calls, Seen
+from conformance.seen import Answer, Call, Calls, Connections, Seen
 from conformance.serving import BY_SESSION, LISTENER, SESSION, RingHash, Served, plain
 from conformance.verdicts import Check, leaves_a_choice
 from fake_control_plane import ControlPlane, DeadlinePassed, Kind, Push
@@ -323,6 +323,21 @@ class World:
         for row in ledger.rpcs[since:]:
             take(row)
         return arrived
+
+    async def quiet(self, *endpoints: Endpoint, why: str) -> Connections:
+        """Watch these endpoints for the window QUIET; the attempts at each since the beginning.
+
+        Args:
+            endpoints: where no connection should be tried.
+            why: what would have made a wrong client try one by now.
+        """
+        watched = {endpoint.id for endpoint in endpoints}
+        with suppress(FleetDeadlinePassed):
+            await self.fleet.ledger.wait_attempts(
+                lambda attempt: attempt.endpoint in watched, deadline=timing.QUIET
+            )
+        self.note(f"quiet for {timing.QUIET} s after: {why}")
+        return Connections({one.address: len(one.attempts) for one in endpoints})
 
     async def until(self, expectation: Expectation, calls: Callable[[], Awaitable[Calls]]) -> Calls:
         """Make the same round of calls until it fits, or APPLY has passed; the last round.
