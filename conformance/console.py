@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from typing import Self
 
@@ -12,9 +13,9 @@ from rich.progress import Progress as Bar
 
 from conformance.catalogue import Catalogue, Clause
 from conformance.evidence import Record
-from conformance.report import Exit, Run, is_fatal
+from conformance.report import Exit, Run, Scenario, is_fatal
 from conformance.run import Progress
-from conformance.verdicts import ClauseResult, Decision, Verdict, worst
+from conformance.verdicts import ClauseResult, Decision, Reason, Verdict, worst
 
 COLOURS = {
     Verdict.PASS: "green",
@@ -75,7 +76,9 @@ class Live(Progress):
             )
 
 
-def show(console: Console, run: Run, catalogue: Catalogue, code: Exit, *, repeat: str) -> None:
+def show(
+    console: Console, run: Run, catalogue: Catalogue, code: Exit, *, repeat: str, issues: str
+) -> None:
     """The report of a run.
 
     Args:
@@ -84,13 +87,14 @@ def show(console: Console, run: Run, catalogue: Catalogue, code: Exit, *, repeat
         catalogue: the clauses' words.
         code: what the command will exit with on account of this run.
         repeat: the beginning of the command that runs one scenario again.
+        issues: the client's issue tracker.
     """
     client = run.client
     name = f"{client.name} {client.version}" + (f" +{client.variant}" if client.variant else "")
     console.print(f"\n{escape(name)}", style="bold", highlight=False)
     for clause, result in run.clauses.items():
         console.print(_line(catalogue[clause], result), highlight=False, soft_wrap=True)
-    for text in failures(run, catalogue, repeat):
+    for text in failures(run, catalogue, repeat, issues):
         console.print(text, highlight=False, soft_wrap=True, markup=False)
     for text in (*run.surprises, *run.troubles):
         console.print(f"! {text}", highlight=False, soft_wrap=True, markup=False, style="magenta")
@@ -131,47 +135,69 @@ def _line(clause: Clause, result: ClauseResult) -> str:
     )
 
 
-def failures(run: Run, catalogue: Catalogue, repeat: str) -> Iterable[str]:
+def failures(run: Run, catalogue: Catalogue, repeat: str, issues: str) -> Iterable[str]:
     """A text for each clause that failed or erred: what a maintainer needs to act on it."""
     by_id = {scenario.id: scenario for scenario in run.scenarios}
     for name, result in run.clauses.items():
         if result.verdict not in {Verdict.FAIL, Verdict.ERROR} or result.expected:
             continue
         clause = catalogue[name]
-        reason = f" ({result.reason.value})" if result.reason else ""
-        lines = [f"\n{result.verdict.value.upper()}{reason}  {name}  {clause.title}"]
-        lines.append(f"  text      {clause.document}, {clause.section} [{clause.strength.value}]")
-        lines += [f"  {edition:8}  {text}" for edition, text in clause.wordings.items()]
-        if len(clause.wordings) > 1 and result.editions_consistent is not None:
+        lines = ["", _heading(clause, result.verdict, result.reason), _place(clause)]
+        lines += [f"  {edition:8}  {clause.wordings[edition]}" for edition in clause.editions]
+        if len(clause.editions) > 1 and result.editions_consistent is not None:
             lines.append("  fits      " + (", ".join(result.editions_consistent) or "none of them"))
-        lines += [f"  saw       {text}" for text in result.seen]
-        for scenario in result.scenarios:
-            one = by_id[scenario]
-            if one.clauses[name] is not result.verdict:
-                continue
-            lines.append(f"  scenario  {scenario}")
-            if one.evidence:
-                lines.append(f"  evidence  {one.evidence}")
-            lines.append(f"  repeat    {repeat} --scenario '{scenario}'")
-        if not is_fatal(result, strict=False) and result.verdict is Verdict.FAIL:
-            lines.append("  (no MUST: fails the run only with --strict)")
+        for scenario in (by_id[one] for one in result.scenarios):
+            if scenario.clauses[name] is result.verdict:
+                lines += _what_happened(scenario, name, repeat)
+        if result.verdict is Verdict.FAIL:
+            lines.append(f"  tracker   {issues}")
+            if not is_fatal(result, strict=False):
+                lines.append("  (no MUST: fails the run only with --strict)")
         yield "\n".join(lines)
+
+
+def _heading(clause: Clause, verdict: Verdict, reason: Reason | None) -> str:
+    why = f" ({reason.value})" if reason else ""
+    return f"{verdict.value.upper()}{why}  {clause.id}  {clause.title}"
+
+
+def _place(clause: Clause) -> str:
+    return f"  text      {clause.document}, {clause.section} [{clause.strength.value}]"
+
+
+def _what_happened(scenario: Scenario, clause: str, repeat: str) -> Iterable[str]:
+    """Of a scenario that gave a clause its verdict: what was served and seen, and how to repeat."""
+    yield f"  scenario  {scenario.id}"
+    for text in scenario.served:
+        yield f"    served  {text}"
+    for found in scenario.findings:
+        if found.clause == clause and found.verdict is scenario.clauses[clause]:
+            yield from _found(found)
+    if scenario.evidence:
+        yield f"    files   {scenario.evidence}"
+    yield f"    repeat  {repeat} --scenario {shlex.quote(scenario.id)}"
+
+
+def _found(decision: Decision) -> Iterable[str]:
+    """What a decision rests on."""
+    for name, text in (
+        ("wanted", decision.wanted),
+        ("oracle", decision.oracle),
+        ("saw", decision.saw),
+    ):
+        if text:
+            yield f"    {name:6}  {text}"
 
 
 def decision_lines(decisions: Iterable[Decision], catalogue: Catalogue) -> Iterable[str]:
     """Verdicts of one scenario with all that they rest on."""
     for decision in decisions:
         clause = catalogue[decision.clause]
-        reason = f" ({decision.reason.value})" if decision.reason else ""
-        yield f"{decision.verdict.value.upper()}{reason}  {clause.id}  {clause.title}"
-        edition = decision.edition or next(iter(clause.wordings))
+        yield _heading(clause, decision.verdict, decision.reason)
+        edition = decision.edition or clause.editions[0]
         yield f"  clause    {clause.wordings.get(edition, clause.title)} ({edition})"
-        yield f"  text      {clause.document}, {clause.section} [{clause.strength.value}]"
-        for name, text in (
-            ("wanted", decision.wanted),
-            ("oracle", decision.oracle),
-            ("saw", decision.saw),
-            ("fits", ", ".join(decision.choices or decision.editions_consistent or ())),
-        ):
-            if text:
-                yield f"  {name:8}  {text}"
+        yield _place(clause)
+        yield from _found(decision)
+        fits = decision.choices or decision.editions_consistent
+        if fits:
+            yield f"    fits    {', '.join(fits)}"

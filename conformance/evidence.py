@@ -50,6 +50,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     checks: tuple[Check, ...] = ()
     trouble: Trouble | None = None
     notes: tuple[str, ...] = ()
+    served: tuple[str, ...] = ()
+    """What was served, one after the other, in words."""
     decisions: tuple[Decision, ...] = ()
     evidence: str | None = None
     """The folder's path."""

@@ -48,7 +48,9 @@ def _outcome(scenario: Scenario, run: Run) -> Element | None:
     known = failed and all(run.clauses[clause].expected for clause in failed)
     if tag == "failure" and known:
         tag = "skipped"
-    message = "; ".join(scenario.says)
+    message = "; ".join(
+        dict.fromkeys(one.saw for one in scenario.findings if one.verdict is scenario.verdict)
+    )
     reason = scenario.reason.value if scenario.reason else scenario.verdict.value
     element = Element(tag, message=message, type=reason)
     element.text = f"evidence: {scenario.evidence}" if scenario.evidence else None

@@ -248,6 +248,7 @@ async def _finish(item: pytest.Item, made: World, settings: Settings) -> None:
         checks=tuple(made.checks),
         trouble=trouble,
         notes=tuple(made.notes),
+        served=tuple(made.history),
         lateness=round(made.lateness.worst, 3),
     )
     went_well = not any(

@@ -56,8 +56,10 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     clauses: dict[str, Verdict]
     evidence: str | None
-    says: tuple[str, ...] = ()
-    """Of what did not pass: what was seen."""
+    findings: tuple[Decision, ...] = ()
+    """The decisions that are no pass: what was wanted, by which oracle, and what was seen."""
+    served: tuple[str, ...] = ()
+    """Of a scenario that failed: what was served, in words."""
     lateness: float = 0.0
 
 
@@ -136,7 +138,7 @@ def _scenario(record: Record) -> Scenario:
         clause: worst(one for one in record.decisions if one.clause == clause)[0]
         for clause in record.clauses
     }
-    notable = (d.saw for d in record.decisions if d.verdict is verdict is not Verdict.PASS)
+    bad = {Verdict.FAIL, Verdict.ERROR}
     return Scenario(
         id=record.scenario,
         verdict=verdict,
@@ -144,7 +146,8 @@ def _scenario(record: Record) -> Scenario:
         seconds=record.seconds,
         clauses=clauses,
         evidence=record.evidence,
-        says=tuple(dict.fromkeys(text for text in notable if text)),
+        findings=tuple(one for one in record.decisions if one.verdict is not Verdict.PASS),
+        served=record.served if verdict in bad else (),
         lateness=record.lateness,
     )
 

@@ -44,9 +44,18 @@ class RingHash(msgspec.Struct, frozen=True, tag="RING_HASH"):
     has_config: bool = True
     """Whether ``ring_hash_lb_config`` is there at all."""
 
+    def __str__(self) -> str:
+        if not self.has_config:
+            return "RING_HASH without config"
+        sizes = f"minimum {_or_unset(self.minimum)}, maximum {_or_unset(self.maximum)}"
+        return f"RING_HASH, {sizes}, hash function {_or_unset(self.hash_function)}"
+
 
 class RoundRobin(msgspec.Struct, frozen=True, tag="ROUND_ROBIN"):
     """``lb_policy: ROUND_ROBIN``."""
+
+    def __str__(self) -> str:
+        return "ROUND_ROBIN"
 
 
 class Endpoint(msgspec.Struct, frozen=True):
@@ -55,6 +64,11 @@ class Endpoint(msgspec.Struct, frozen=True):
     address: str
     weight: int | None = None
     hash_key: str | None = None
+
+    def __str__(self) -> str:
+        weight = "" if self.weight is None else f" x {self.weight}"
+        key = "" if self.hash_key is None else f" key {self.hash_key!r}"
+        return f"{self.address}{weight}{key}"
 
 
 class Locality(msgspec.Struct, frozen=True):
@@ -65,12 +79,38 @@ class Locality(msgspec.Struct, frozen=True):
     weight: int | None = 1
     priority: int = 0
 
+    def __str__(self) -> str:
+        listed = ", ".join(map(str, self.endpoints))
+        head = f"locality {self.name}, priority {self.priority}, weight {_or_unset(self.weight)}"
+        return f"{head}: {listed}"
+
 
 class Route(msgspec.Struct, frozen=True):
     """Calls of this path, or all of them, hashed by these policies."""
 
     policies: tuple[HashPolicy, ...]
     path: str | None = None
+
+    def __str__(self) -> str:
+        listed = ", ".join(map(_policy_in_words, self.policies)) or "nothing"
+        return f"{self.path or 'all paths'} hashed by {listed}"
+
+
+def _or_unset(value: object) -> object:
+    return "unset" if value is None else value
+
+
+def _policy_in_words(policy: HashPolicy) -> str:
+    match policy:
+        case HeaderPolicy(regex=None):
+            words = f"header {policy.name}"
+        case HeaderPolicy():
+            words = f"header {policy.name} with {policy.regex!r} -> {policy.substitution!r}"
+        case ChannelIdPolicy():
+            words = "channel id"
+        case UnsupportedPolicy():
+            words = policy.kind
+    return f"{words} (terminal)" if policy.terminal else words
 
 
 class Served(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,6 +121,11 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
     routes: tuple[Route, ...] = (Route(BY_SESSION),)
     cap: int = 4096
     """The client's local cap on ring sizes, an input of the oracle alone."""
+
+    def __str__(self) -> str:
+        """What a reader of a failure needs to know of it, in a line."""
+        places = "; ".join(map(str, self.localities))
+        return f"{self.policy}; {'; '.join(map(str, self.routes))}; {places}"
 
     def resources(self) -> tuple[Any, ...]:
         """The four resources, to be given to the control plane."""

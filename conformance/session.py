@@ -81,7 +81,14 @@ def run_clients(
         )
         done.append(made)
         code = report.exit_of(made, strict=options.strict)
-        console.show(screen, made, catalogue, code, repeat=_repeat(client, options))
+        console.show(
+            screen,
+            made,
+            catalogue,
+            code,
+            repeat=_repeat(client, options),
+            issues=client.client.manifest.issues,
+        )
         _write(Report(provenance=origin, runs=tuple(done)), options)
         return code
 

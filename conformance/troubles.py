@@ -12,7 +12,7 @@ from client_under_test.exceptions import (
 from conformance import timing
 from conformance.evidence import Trouble
 from conformance.verdicts import Reason, Verdict
-from conformance.world import ClientLied, ClientRefused, ClientSilent
+from conformance.world import ClientLied, ClientRefused, ClientSilent, ManifestContradicted
 
 OF_THE_CLIENT: tuple[tuple[type[BaseException], Reason], ...] = (
     (ClientCrashed, Reason.CRASHED),
@@ -41,7 +41,7 @@ def of(error: BaseException, *, lateness: float) -> Trouble:
                 late = f"{what}; but the suite itself was {lateness:.1f} s late, so it cannot tell"
                 return Trouble(verdict=Verdict.ERROR, reason=Reason.TIMING, what=late)
             return Trouble(verdict=Verdict.FAIL, reason=reason, what=what)
-    if isinstance(error, ConversationFailed):
+    if isinstance(error, ConversationFailed | ManifestContradicted):
         return Trouble(verdict=Verdict.ERROR, reason=Reason.ADAPTER, what=what)
     what = f"{type(error).__name__}: {error}"
     return Trouble(verdict=Verdict.ERROR, reason=Reason.SUITE, what=what)

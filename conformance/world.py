@@ -60,6 +60,10 @@ class ClientLied(Exception):
     """What the client reported and what the backends counted cannot both be true."""
 
 
+class ManifestContradicted(Exception):
+    """The client's manifest states what the client was not seen to do."""
+
+
 class Launched(msgspec.Struct, frozen=True):
     """A control plane and a client process that was told of it, but has not said hello yet."""
 
@@ -123,6 +127,8 @@ class World:
         self.rng = rng
         self.checks: list[Check] = []
         self.notes: list[str] = []
+        self.history: list[str] = []
+        """What was served, one after the other, in words."""
         self.calls: list[Call] = []
         self.members: dict[str, Endpoint] = {}
         """Every endpoint, by the fleet's id of it."""
@@ -172,6 +178,7 @@ class World:
         """
         before = self._served
         self._served = served
+        self.history.append(str(served))
         if before is None:
             await self.plane.set(*served.resources())
             return
@@ -196,6 +203,7 @@ class World:
         Raises:
             ClientSilent: it answered nothing in time.
         """
+        self.history.append(f"an offer of {kind.name}: {' '.join(str(resource).split())}")
         return await self.answer(await self.plane.set(resource), kind)
 
     async def answer(self, push: Push, kind: Kind) -> Answer:
@@ -394,6 +402,26 @@ class World:
             else one
             for name, one in expected.items()
         }
+
+    def verify_key_format(self, seen: Seen, expected: Mapping[str, Expectation]) -> None:
+        """Hold the manifest to its word, if it says how the client names ring entries.
+
+        Raises:
+            ManifestContradicted: the calls fit other formats than the stated one.
+        """
+        stated = self.key_format
+        fitting = [name for name, one in expected.items() if one.finding(seen).holds]
+        if stated is not None and fitting and stated not in fitting:
+            raise ManifestContradicted(
+                f"the manifest says that ring keys look like {stated}, but this client's look "
+                f"like {' or '.join(fitting)}: mend ring-key-formats in its client.toml"
+            )
+
+    @property
+    def key_format(self) -> str | None:
+        """The ring key format that the manifest states for this version."""
+        prepared = self.process.prepared
+        return prepared.client.manifest.ring_key_format_of(prepared.version)
 
     def note(self, text: str) -> None:
         """Say something in the scenario's evidence that is no verdict."""

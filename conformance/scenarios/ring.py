@@ -85,10 +85,14 @@ async def test_lowered_cap(world: World) -> None:
 async def test_key_of_an_entry(world: World) -> None:
     served = await world.plain_ring()
     calls = await world.call(world.sessions(200))
-    formats = ("{address}_{i}", "/{address}_{i}", "[/{address}]_{i}", "{address}{n}")
-    await world.judge(
-        "A42-RING-03", calls, {each: served.mapping(key_format=each) for each in formats}
-    )
+    choices = {
+        "ip:port_i": served.mapping(key_format="{address}_{i}"),
+        "/ip:port_i": served.mapping(key_format="/{address}_{i}"),
+        "[/ip:port]_i": served.mapping(key_format="[/{address}]_{i}"),
+        "ip:porti": served.mapping(key_format="{address}{n}"),
+    }
+    await world.judge("A42-RING-03", calls, choices)
+    world.verify_key_format(calls, choices)
 
 
 @decides("A42-RING-10")
