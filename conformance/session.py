@@ -12,6 +12,7 @@ import msgspec
 from rich.console import Console
 
 from client_under_test import Prepared, find, prepare
+from client_under_test.clients import BUILT_IN
 from conformance import baseline, console, junit, report
 from conformance.baseline import BadBaseline
 from conformance.catalogue import Catalogue
@@ -143,9 +144,12 @@ def _settings(client: Prepared, options: Options) -> Settings:
 def _repeat(client: Prepared, options: Options) -> str:
     """The beginning of a command that runs one scenario of this run again."""
     program = "./xdspec" if Path(sys.argv[0]).name == "__main__.py" else "xdspec"
-    words = [program, "run", client.name, "--seed", str(options.seed)]
-    for name, value in options.environment.items():
-        words += ["--env", f"{name}={value}"]
+    name = client.name
+    if client.client.folder.parent != BUILT_IN:
+        name = name.replace(client.client.name, str(client.client.folder), 1)
+    words = [program, "run", name, "--seed", str(options.seed)]
+    for key, value in options.environment.items():
+        words += ["--env", f"{key}={value}"]
     return shlex.join(words)
 
 
