@@ -13,6 +13,7 @@ from client_under_test import contract
 from client_under_test.contract import (
     Answer,
     AskHello,
+    Close,
     Done,
     Error,
     Finished,
@@ -84,7 +85,7 @@ class Conversation:
         self._rest = b""
         self._allowance = BYTES_AT_FIRST
         self._requests: dict[int, Request | None] = {}
-        self._channels: set[int] = set()
+        self._open: set[int] = set()
         self._watched: set[int] = set()
         self._calls: dict[str, int] = {}  # unfinished, by id: their request
         self._known_calls: set[str] = set()
@@ -103,7 +104,9 @@ class Conversation:
             self._calls.update(dict.fromkeys(names, request.id))
             self._allowance += BYTES_A_CALL * len(names)
         if isinstance(request, OpenChannel):
-            self._channels.add(request.id)
+            self._open.add(request.id)
+        if isinstance(request, Close):
+            self._open.discard(request.channel)
         if isinstance(request, Watch):
             self._watched.add(request.channel)
         self.expect(request.id, request)
@@ -172,6 +175,9 @@ class Conversation:
             return f"request {number} is not answered so"
         if isinstance(answer, Done) and number in self._calls.values():
             return f"calls of request {number} have not finished"
+        asked = self._requests[number]
+        if isinstance(answer, Done) and isinstance(asked, Watch) and asked.channel in self._open:
+            return f"channel {asked.channel} is watched until it is closed"
         del self._requests[number]
         if isinstance(answer, Error):
             self._calls = {name: asked for name, asked in self._calls.items() if asked != number}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import socket
 import tempfile
 import time
@@ -28,7 +29,7 @@ from client_under_test.process import ClientProcess
 START_DEADLINE: Final = 60.0
 
 # Everything else is local and small; this only has to be longer than a busy computer's hiccup.
-ANSWER_DEADLINE: Final = 10.0
+ANSWER_DEADLINE: Final = 5.0
 
 # How long "nothing happens" is looked at: a client that wants to connect does so at once.
 QUIET: Final = 0.3
@@ -41,6 +42,9 @@ _DUPLEX: Final = f"/{_SERVICE}/FullDuplexCall"
 _TREATMENT: Final = "doctor"
 
 
+Verdict = Literal["ok", "wrong", "skipped"]
+
+
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """What one check found.
 
@@ -50,7 +54,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     check: str
     rule: str
-    verdict: Literal["ok", "wrong", "skipped"]
+    verdict: Verdict
     seen: str = ""
 
 
@@ -58,7 +62,7 @@ async def examine(prepared: Prepared) -> tuple[Finding, ...]:
     """Run every check on an adapter, in order; a process that breaks is replaced for the next."""
     with tempfile.TemporaryDirectory(prefix="xdspec-doctor-") as folder:
         async with _Backend.running() as backend:
-            patient = _Patient(prepared, Path(folder) / "stderr", backend)
+            patient = _Patient(prepared, Path(folder), backend)
             try:
                 return tuple([await patient.undergo(check) for check in _CHECKS])
             finally:
@@ -151,35 +155,48 @@ class _Backend:
 class _Patient:
     """The adapter's process while it is examined."""
 
-    def __init__(self, prepared: Prepared, stderr_path: Path, backend: _Backend) -> None:
+    def __init__(self, prepared: Prepared, folder: Path, backend: _Backend) -> None:
         self.prepared = prepared
         self.backend = backend
-        self._stderr_path = stderr_path
+        self._folder = folder
         self._process: ClientProcess | None = None
-        self._names = iter(range(10**9))
+        self._does_not_start = ""
+        self._numbers = itertools.count()
 
     async def undergo(self, check: _Check) -> Finding:
         """One check's finding."""
-        missing = [c for c in check.needs if c not in self.prepared.client.manifest.capabilities]
+        stated = self.prepared.client.manifest.capabilities
+        missing = [capability for capability in check.needs if capability not in stated]
+        verdict: Verdict = "skipped"
         if missing:
-            words = f"its manifest does not state: {', '.join(missing)}"
-            return Finding(check=check.name, rule=check.rule, verdict="skipped", seen=words)
+            seen = f"its manifest does not state: {', '.join(missing)}"
+        elif self._does_not_start:
+            seen = self._does_not_start
+        else:
+            verdict, seen = await self._findings_of(check)
+        return Finding(check=check.name, rule=check.rule, verdict=verdict, seen=seen)
+
+    async def _findings_of(self, check: _Check) -> tuple[Verdict, str]:
         try:
             await check.run(self)
         except (_Wrong, NotSeen) as wrong:
-            seen = str(wrong)
+            return "wrong", str(wrong)
         except ConversationFailed as failure:
-            seen = "; its stderr ends: ".join(filter(None, (str(failure), failure.stderr_tail)))
+            if self._process is None:
+                self._does_not_start = "it does not start"
             await self.end()
-        else:
-            return Finding(check=check.name, rule=check.rule, verdict="ok")
-        return Finding(check=check.name, rule=check.rule, verdict="wrong", seen=seen)
+            return "wrong", "; its stderr ends: ".join(
+                filter(None, (str(failure), failure.stderr_tail))
+            )
+        return "ok", ""
 
     async def process(self) -> ClientProcess:
         """The process, started if there is none."""
         if self._process is None:
             self._process = await ClientProcess.start(
-                self.prepared, stderr_path=self._stderr_path, deadline=START_DEADLINE
+                self.prepared,
+                stderr_path=self._folder / f"stderr-{next(self._numbers)}",
+                deadline=START_DEADLINE,
             )
         return self._process
 
@@ -198,7 +215,7 @@ class _Patient:
         """A unary call to the backend."""
         metadata = (*how.pop("metadata", ()), (_TREATMENT, treatment))
         described = {"path": _UNARY, "deadline": ANSWER_DEADLINE, "metadata": metadata, **how}
-        return Call(id=f"call-{next(self._names)}", **described)
+        return Call(id=f"call-{next(self._numbers)}", **described)
 
     async def outcome(self, call: Call, address: str | None = None) -> Outcome:
         """The outcome of one call, on a channel of its own."""

@@ -88,15 +88,13 @@ def _uv(*arguments: str, what: str, stdin: str = "") -> str:
     return done.stdout
 
 
-@functools.cache
 def _index_settings() -> dict[str, str]:
     """The index and certificate that pip was told of, in uv's words: uv does not read pip's.
 
     An index named in uv's own variables stands alone.
     """
-    pip = [sys.executable, "-m", "pip", "config", "list"]
-    listed = subprocess.run(pip, check=False, capture_output=True, text=True).stdout
-    told = dict(re.findall(r"^(?:global|install|:env:)\.([a-z-]+)='(.*)'$", listed, re.MULTILINE))
+    line = r"^(?:global|install|:env:)\.([a-z-]+)='(.*)'$"
+    told = dict(re.findall(line, _pip_config(), re.MULTILINE))
     as_uv_says = {
         "index-url": "UV_DEFAULT_INDEX",
         "extra-index-url": "UV_INDEX",
@@ -109,6 +107,12 @@ def _index_settings() -> dict[str, str]:
         for key, variable in as_uv_says.items()
         if key in told and not (own_index and variable in _INDEX_VARIABLES)
     }
+
+
+@functools.cache
+def _pip_config() -> str:
+    pip = [sys.executable, "-m", "pip", "config", "list"]
+    return subprocess.run(pip, check=False, capture_output=True, text=True).stdout
 
 
 def _refusal(what: str, words: str) -> NoSuchVersion | BuildFailed:

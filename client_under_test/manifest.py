@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, get_args
 
 import msgspec
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -24,6 +24,9 @@ Knob = Literal[
     "failover_timeout_ms",
     "dns_min_interval_ms",
 ]
+
+# Fields that have a closed set of values, and the set.
+_KNOWN: Final = {"capabilities": get_args(Capability), "knobs": get_args(Knob)}
 
 # As the catalogue of clauses names them: a gRFC, one of its dated wordings, or Envoy's own ways.
 Edition = Annotated[str, msgspec.Meta(pattern=r"^(A[0-9]+(-[0-9]{4})?|envoy)$")]
@@ -207,8 +210,10 @@ def parse(text: bytes, file: Path) -> Manifest:
         manifest = msgspec.toml.decode(text, type=Manifest)
     except msgspec.ValidationError as trouble:
         what, _, where = str(trouble).partition(" - at ")
-        field = where.strip("`").removeprefix("key in ").strip("`").removeprefix("$").lstrip(".")
-        raise BadManifest(f"{file}: {field or 'the file'}: {_lowered(what)}") from trouble
+        field = re.sub(r"^.*\$\.?|`$", "", where)
+        known = _KNOWN.get(re.split(r"[.\[]", field)[0], ())
+        hint = f": there are {', '.join(known)}" if what.startswith("Invalid enum") else ""
+        raise BadManifest(f"{file}: {field or 'the file'}: {_lowered(what)}{hint}") from trouble
     except msgspec.DecodeError as trouble:
         raise BadManifest(f"{file}: the file is not TOML: {_lowered(str(trouble))}") from trouble
     for field, why in _broken_rules(manifest):

@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from client_under_test import cache, environments, find, installer, prepare
+from client_under_test.exceptions import (
+    BuildFailed,
+    MissingToolchain,
+    NoSuchVersion,
+    NoWheel,
+)
+from client_under_test.installer import IndexNotReached
+
+MANIFEST = """
+name = "built"
+version = "2.1"
+issues = "https://example.com/issues"
+capabilities = []
+[build]
+command = {command}
+tools = [{{ program = "{tool}", get = "install it from your system" }}]
+[start]
+command = ["{{output}}/program"]
+environment = {{ A = "start", B = "start" }}
+[[editions]]
+follows = ["A42"]
+[variants.other]
+environment = {{ B = "variant" }}
+follows-also = ["A76"]
+"""
+
+# Counts how often it is run, and is slow enough that two makers overlap.
+MAKE = """
+import pathlib, sys, time
+output = pathlib.Path(sys.argv[1])
+time.sleep(0.2)
+with pathlib.Path(sys.argv[2]).open("a") as count:
+    count.write("made\\n")
+(output / "program").write_text("done")
+"""
+
+
+@pytest.fixture
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDSPEC_CACHE", str(tmp_path / "cache"))
+
+
+def client_folder(tmp_path: Path, code: str = MAKE, tool: str = "sh") -> Path:
+    folder = tmp_path / "client"
+    folder.mkdir()
+    (folder / "make.py").write_text(code)
+    count = tmp_path / "count"
+    command = [sys.executable, "-I", "{folder}/make.py", "{output}", str(count)]
+    (folder / "client.toml").write_text(MANIFEST.format(command=command, tool=tool))
+    return folder
+
+
+def times_made(tmp_path: Path) -> int:
+    return len((tmp_path / "count").read_text().splitlines())
+
+
+@pytest.mark.parametrize(
+    ("variables", "place"),
+    [
+        ({"XDSPEC_CACHE": "/a", "XDG_CACHE_HOME": "/b"}, "/a"),
+        ({"XDG_CACHE_HOME": "/b"}, "/b/xdspec"),
+        ({"HOME": "/c"}, "/c/.cache/xdspec"),
+    ],
+)
+def test_where_the_cache_is(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], place: str
+) -> None:
+    for name in ("XDSPEC_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert cache() == Path(place)
+
+
+@pytest.mark.usefixtures("_own_cache")
+def test_a_build_is_made_once_and_again_when_a_source_changes(tmp_path: Path) -> None:
+    folder = client_folder(tmp_path)
+    first = prepare(find(str(folder)))
+    assert Path(first.command[0]).is_relative_to(cache())
+    assert Path(first.command[0]).read_text() == "done"
+    assert prepare(find(str(folder))).command == first.command
+    assert times_made(tmp_path) == 1
+    (folder / "make.py").write_text(MAKE + "# changed\n")
+    assert prepare(find(str(folder))).command != first.command
+    assert times_made(tmp_path) == 2
+
+
+@pytest.mark.usefixtures("_own_cache")
+def test_makers_at_one_time_make_it_once(tmp_path: Path) -> None:
+    folder = client_folder(tmp_path)
+    with ThreadPoolExecutor(4) as makers:
+        made = list(makers.map(lambda _: prepare(find(str(folder))), range(4)))
+    assert len({prepared.command for prepared in made}) == 1
+    assert times_made(tmp_path) == 1
+
+
+@pytest.mark.usefixtures("_own_cache")
+def test_a_variant_gives_environment_and_editions(tmp_path: Path) -> None:
+    folder = client_folder(tmp_path)
+    plain, other = prepare(find(str(folder))), prepare(find(f"{folder}+other"))
+    assert (plain.environment, plain.editions) == ({"A": "start", "B": "start"}, ("A42",))
+    assert (other.environment, other.editions) == ({"A": "start", "B": "variant"}, ("A42", "A76"))
+    assert (other.version, other.name) == ("2.1", "built+other")
+
+
+@pytest.mark.usefixtures("_own_cache")
+def test_a_build_that_fails_leaves_its_words_and_nothing_else(tmp_path: Path) -> None:
+    folder = client_folder(tmp_path, code="import sys; sys.exit('line 7: no such thing')")
+    with pytest.raises(BuildFailed, match="client built could not be built: line 7: no such thing"):
+        prepare(find(str(folder)))
+    assert [place for place in cache().rglob("*") if place.name[0] != "."] == [cache() / "builds"]
+
+
+@pytest.mark.usefixtures("_own_cache")
+def test_a_toolchain_that_is_missing(tmp_path: Path) -> None:
+    folder = client_folder(tmp_path, tool="no-such-compiler")
+    with pytest.raises(MissingToolchain, match=r"no-such-compiler.*install it from your system"):
+        prepare(find(str(folder)))
+
+
+def test_a_client_with_one_version_has_no_other(tmp_path: Path) -> None:
+    with pytest.raises(NoSuchVersion, match=r"client built is there in version 2\.1 only"):
+        prepare(find(f"{client_folder(tmp_path)}@2.0"))
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        ("Because there is no version of grpcio==1.58.99 and you", NoSuchVersion),
+        ("Because nothing was not found in the package registry", NoSuchVersion),
+        ("Because grpcio==1.40.0 has no usable wheels and you require", NoWheel),
+        ("Because grpcio==1.40.0 has no wheels with a matching Python ABI tag", NoWheel),
+        ("error: Request failed cause: Failed to fetch: an index", IndexNotReached),
+        ("hint: Packages were unavailable because the network was disabled.", IndexNotReached),
+        ("no space left on device", BuildFailed),
+    ],
+)
+def test_the_installers_words(words: str, kind: type[Exception]) -> None:
+    assert type(installer._refusal("grpcio 1", words)) is kind
+
+
+@pytest.mark.usefixtures("_own_cache")
+def test_without_the_index_the_newest_in_the_cache_is_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def unreached(_distribution: str) -> str:
+        raise IndexNotReached("not there")
+
+    monkeypatch.setattr(installer, "newest", unreached)
+    with pytest.raises(IndexNotReached):
+        prepare(find("python"))
+    for version in ("1.58.3", "1.60.1", "1.9.0"):
+        python = environments._shelf() / f"grpcio-{version}" / "bin" / "python"
+        python.parent.mkdir(parents=True)
+        python.touch()
+    prepared = prepare(find("python"))
+    assert (prepared.version, prepared.name) == ("1.60.1", "python@1.60.1")
+    assert prepared.notes == (
+        "the package index was not reached: grpcio 1.60.1 is the newest kept here",
+    )
+
+
+def test_an_index_of_uvs_own_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = "global.index-url='https://example.com/a'\n:env:.cert='/c.pem'\n"
+    monkeypatch.setattr(installer, "_pip_config", lambda: told)
+    for name in installer._INDEX_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    both = {"UV_DEFAULT_INDEX": "https://example.com/a", "SSL_CERT_FILE": "/c.pem"}
+    assert installer._index_settings() == both
+    monkeypatch.setenv("UV_INDEX_URL", "https://example.com/b")
+    assert installer._index_settings() == {"SSL_CERT_FILE": "/c.pem"}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("python@1.40.0", NoWheel), ("python@1.58.99", NoSuchVersion), ("python@1.x", NoSuchVersion)],
+)
+def test_versions_that_cannot_be_had(name: str, kind: type[Exception]) -> None:
+    """Asks the real index."""
+    with pytest.raises(kind):
+        prepare(find(name))
