@@ -347,11 +347,10 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
             return Finding(holds=False, wanted=wanted, saw=trouble, oracle=oracle)
         observed = _observed(calls, self.policies, self.terminal)
         candidates = self.candidates()
-        fitting = ring.fit(observed, self.localities, self.config, candidates)
-        if fitting:
-            names = " or ".join(dict.fromkeys(_named(one) for one in fitting[:3]))
-            saw = f"all {len(calls)} calls so, with {names}"
-            return Finding(holds=True, wanted=wanted, saw=saw, oracle=oracle)
+        for candidate in candidates:  # one by one: most of the work is building the rings
+            if ring.fit(observed, self.localities, self.config, (candidate,)):
+                saw = f"all {len(calls)} calls so, with {_named(candidate)}"
+                return Finding(holds=True, wanted=wanted, saw=saw, oracle=oracle)
         if self.calibration and not self.calibration.key_formats():
             return self._by_census(observed, endpoints, wanted)
         saw = self._nearest(calls, observed, candidates)

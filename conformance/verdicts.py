@@ -173,13 +173,11 @@ def _report_choice(check: Check, clause: Clause) -> Decision:
     )
 
 
-def combine(
-    clause: Clause, decisions: Mapping[str, Iterable[Decision]], follows: Collection[str]
-) -> ClauseResult:
+def combine(clause: Clause, decisions: Mapping[str, Iterable[Decision]]) -> ClauseResult:
     """One verdict from those of several scenarios, by scenario id.
 
-    Scenarios that each fit some wording, but no common one, contradict each other: that is a
-    failure too, although none of them saw it alone.
+    Scenarios that each fit some wording, but no common one, contradict each other: then the client
+    follows none of the editions, although one scenario alone saw it follow another.
     """
     everything = [decision for several in decisions.values() for decision in several]
     verdict = next(kind for kind in PRECEDENCE if any(d.verdict is kind for d in everything))
@@ -189,10 +187,8 @@ def combine(
     if fits:
         common = reduce(set.intersection, fits)
         consistent = tuple(wording for wording in clause.editions if wording in common)
-        edition = edition_for(clause, follows)
-        if verdict is Verdict.PASS and edition not in consistent:
-            verdict = Verdict.FAIL
-            reason = Reason.EDITION if consistent else Reason.DEVIATES
+        if reason is Reason.EDITION and verdict is Verdict.FAIL and not consistent:
+            reason = Reason.DEVIATES
     said = dict.fromkeys(
         text
         for d in everything

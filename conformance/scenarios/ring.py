@@ -42,8 +42,8 @@ async def test_size(world: World, clause: str, weights: tuple[int, ...], ring: R
 @pytest.mark.parametrize(
     ("clause", "weights", "ring"),
     [
-        row("minimum", "A42-CONF-01", (1, 1, 1, 1), RingHash(minimum=20000)),
-        row("maximum", "A42-CONF-02", (1, 5000, 5000), RingHash(minimum=1, maximum=20000)),
+        row("minimum", "A42-CONF-01", (1, 1, 1, 1), RingHash(minimum=6000)),
+        row("maximum", "A42-CONF-02", (1, 2500, 2500), RingHash(minimum=1, maximum=6000)),
     ],
 )
 async def test_default_cap(
@@ -53,7 +53,7 @@ async def test_default_cap(
     served = weighted(dict(zip(addresses, weights, strict=True)), policy=ring)
     await world.serve(served)
     calls = await world.call(world.sessions(TELLING))
-    uncapped = Served(localities=served.localities, policy=ring, cap=20000)
+    uncapped = Served(localities=served.localities, policy=ring, cap=6000)
     await world.judge(clause, calls, {"A42": served.mapping(), "envoy": uncapped.mapping()})
 
 
