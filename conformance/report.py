@@ -109,7 +109,7 @@ def build_run(
             found = by_clause.setdefault(decision.clause, {})
             found.setdefault(record.scenario, []).append(decision)
     clauses = {
-        clause.id: combine(clause, by_clause[clause.id], follows)
+        clause.id: combine(clause, by_clause[clause.id])
         for clause in catalogue
         if clause.id in by_clause
     }
