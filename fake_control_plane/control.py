@@ -25,7 +25,7 @@ from fake_control_plane.exceptions import (
     TokenNeeded,
 )
 from fake_control_plane.ports import Reservation
-from fake_control_plane.script import Nonce
+from fake_control_plane.script import NO_RESOURCE_TYPE, Nonce
 from fake_control_plane.server import SERVER_OPTIONS, ControlPlane
 from fake_control_plane.transcript import Push
 from fake_control_plane.wire import (
@@ -187,11 +187,17 @@ class _Control:
             case "resend":
                 return self._resend(fault.resend, node)
             case "malformed":
-                return self._script.send_malformed(kind_from(fault.malformed.kind), node=node)
+                broken = fault.malformed
+                return self._script.send_malformed(
+                    kind_from(broken.kind), alone=broken.alone, node=node
+                )
             case "wrong_type":
                 wrong = fault.wrong_type
                 return self._script.send_wrong_type(
-                    kind_from(wrong.kind), type_url=wrong.type_url or None, node=node
+                    kind_from(wrong.kind),
+                    type_url=wrong.type_url or NO_RESOURCE_TYPE,
+                    alone=wrong.alone,
+                    node=node,
                 )
             case "end_streams":
                 end = fault.end_streams

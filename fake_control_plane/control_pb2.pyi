@@ -102,17 +102,21 @@ class Fault(_message.Message):
         old_nonce: bool
         def __init__(self, kind: _Optional[_Union[Kind, str]] = ..., version: _Optional[str] = ..., literal_nonce: _Optional[str] = ..., old_nonce: _Optional[bool] = ...) -> None: ...
     class Malformed(_message.Message):
-        __slots__ = ("kind",)
+        __slots__ = ("kind", "alone")
         KIND_FIELD_NUMBER: _ClassVar[int]
+        ALONE_FIELD_NUMBER: _ClassVar[int]
         kind: Kind
-        def __init__(self, kind: _Optional[_Union[Kind, str]] = ...) -> None: ...
+        alone: bool
+        def __init__(self, kind: _Optional[_Union[Kind, str]] = ..., alone: _Optional[bool] = ...) -> None: ...
     class WrongType(_message.Message):
-        __slots__ = ("kind", "type_url")
+        __slots__ = ("kind", "type_url", "alone")
         KIND_FIELD_NUMBER: _ClassVar[int]
         TYPE_URL_FIELD_NUMBER: _ClassVar[int]
+        ALONE_FIELD_NUMBER: _ClassVar[int]
         kind: Kind
         type_url: str
-        def __init__(self, kind: _Optional[_Union[Kind, str]] = ..., type_url: _Optional[str] = ...) -> None: ...
+        alone: bool
+        def __init__(self, kind: _Optional[_Union[Kind, str]] = ..., type_url: _Optional[str] = ..., alone: _Optional[bool] = ...) -> None: ...
     class Delay(_message.Message):
         __slots__ = ("kind", "by")
         KIND_FIELD_NUMBER: _ClassVar[int]

@@ -54,6 +54,9 @@ class StreamOpened(_Event, frozen=True, kw_only=True, tag=True):
     service: Service
     peer: str
 
+    def __str__(self) -> str:
+        return f"stream {self.stream} ({self.service.value}) opened by {self.peer}"
+
 
 class StreamClosed(_Event, frozen=True, kw_only=True, tag=True):
     """A stream ended."""
@@ -148,6 +151,12 @@ class LoadResponse(_Event, frozen=True, kw_only=True, tag=True):
     clusters: tuple[str, ...]
     send_all_clusters: bool
     endpoint_granularity: bool
+
+    def __str__(self) -> str:
+        named = "all clusters" if self.send_all_clusters else f"[{_few(self.clusters)}]"
+        return (
+            f"load reports of {named} every {self.interval:g} s asked for on stream {self.stream}"
+        )
 
 
 Event = StreamOpened | StreamClosed | Request | Response | LoadRequest | LoadResponse

@@ -209,7 +209,8 @@ def aggregate_cluster(name: str, *clusters: str, policy: Policy = ROUND_ROBIN) -
 def endpoints(cluster_name: str, *localities: Any, drops: Iterable[Any] = ()) -> Any:
     """The endpoints of a cluster (or EDS service name), with its drop categories."""
     message = endpoint_pb2.ClusterLoadAssignment(cluster_name=cluster_name, endpoints=localities)
-    message.policy.drop_overloads.extend(drops)
+    for one in drops:
+        message.policy.drop_overloads.append(one)
     return message
 
 

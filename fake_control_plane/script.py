@@ -24,6 +24,9 @@ from fake_control_plane.transcript import Push
 # A field number of wire type 7, which does not exist: no parser reads a message from this.
 MALFORMED: Final = b"\x0f"
 
+# A type that every client can know and that is no xDS resource.
+NO_RESOURCE_TYPE: Final = TYPE_URL_PREFIX + "google.protobuf.Empty"
+
 
 class Ending(msgspec.Struct, frozen=True):
     """The status with which a stream ends."""
@@ -101,43 +104,53 @@ class Resend(msgspec.Struct, frozen=True):
 
 
 class Malformed(msgspec.Struct, frozen=True):
-    """One Any of the right type whose bytes are no message at all, beside nothing else."""
+    """An Any of the right type whose bytes are no message at all."""
 
     kind: Kind
+    alone: bool = False
+    """Whether what is subscribed to is left out; of listeners and clusters that deletes it."""
 
     def version(self, ordinal: int, snapshot: Snapshot) -> str:
         """A version of its own, so that its NACK cannot be taken for another one's."""
         return f"{snapshot.version(self.kind)}-malformed-{ordinal}"
 
     def render(self, stream: AdsStream, snapshot: Snapshot, version: str) -> Outgoing | None:
-        """A response with the malformed Any."""
-        if stream.subscribed(self.kind, snapshot) is None:
-            return None
+        """A response with the malformed Any as its last."""
         broken = Packed("", self.kind.type_url, MALFORMED)
-        return stream.disturb(self.kind, version=version, resources=(broken,), fault="malformed")
+        return _with_stray(self, broken, stream, snapshot, version, "malformed")
 
 
 class WrongType(msgspec.Struct, frozen=True):
-    """The subscribed resources, each in an Any that names another type than the response does."""
+    """An Any that names another type than the response does."""
 
     kind: Kind
-    type_url: str = TYPE_URL_PREFIX + "google.protobuf.Empty"
+    type_url: str = NO_RESOURCE_TYPE
+    alone: bool = False
+    """Whether what is subscribed to is left out; of listeners and clusters that deletes it."""
 
     def version(self, ordinal: int, snapshot: Snapshot) -> str:
         """A version of its own, so that its NACK cannot be taken for another one's."""
         return f"{snapshot.version(self.kind)}-wrong-type-{ordinal}"
 
     def render(self, stream: AdsStream, snapshot: Snapshot, version: str) -> Outgoing | None:
-        """A response whose Any values lie about their type."""
-        resources = stream.subscribed(self.kind, snapshot)
-        if resources is None:
-            return None
-        wrong = tuple(
-            Packed(resource.name, self.type_url, resource.packed.body) for resource in resources
-        )
-        # With nothing to carry the type could not be wrong.
-        wrong = wrong or (Packed("", self.type_url, b""),)
-        return stream.disturb(self.kind, version=version, resources=wrong, fault="wrong type")
+        """A response with the Any of another type as its last."""
+        stray = Packed("", self.type_url, b"")
+        return _with_stray(self, stray, stream, snapshot, version, "wrong type")
+
+
+def _with_stray(
+    fault: Malformed | WrongType,
+    stray: Packed,
+    stream: AdsStream,
+    snapshot: Snapshot,
+    version: str,
+    name: str,
+) -> Outgoing | None:
+    subscribed = stream.subscribed(fault.kind, snapshot)
+    if subscribed is None:
+        return None
+    good = () if fault.alone else tuple(resource.packed for resource in subscribed)
+    return stream.disturb(fault.kind, version=version, resources=(*good, stray), fault=name)
 
 
 class Stage(Protocol):
@@ -247,16 +260,20 @@ class Script:
         """Send what is subscribed to again, with a version or nonce of choice."""
         return self._stage.inject(Resend(kind, version, nonce), node)
 
-    def send_malformed(self, kind: Kind, *, node: str | None = None) -> Push:
-        """Send an Any whose bytes are no message."""
-        return self._stage.inject(Malformed(kind), node)
+    def send_malformed(self, kind: Kind, *, alone: bool = False, node: str | None = None) -> Push:
+        """Send an Any whose bytes are no message, beside what is subscribed to or alone."""
+        return self._stage.inject(Malformed(kind, alone), node)
 
     def send_wrong_type(
-        self, kind: Kind, *, type_url: str | None = None, node: str | None = None
+        self,
+        kind: Kind,
+        *,
+        type_url: str = NO_RESOURCE_TYPE,
+        alone: bool = False,
+        node: str | None = None,
     ) -> Push:
-        """Send the subscribed resources under another type's URL."""
-        fault = WrongType(kind) if type_url is None else WrongType(kind, type_url)
-        return self._stage.inject(fault, node)
+        """Send an Any of another type, beside what is subscribed to or alone."""
+        return self._stage.inject(WrongType(kind, type_url, alone), node)
 
     def end_streams(
         self,

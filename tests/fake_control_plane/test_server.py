@@ -1,0 +1,462 @@
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import grpc.aio
+import pytest
+from envoy.config.endpoint.v3 import load_report_pb2
+from envoy.service.discovery.v3 import ads_pb2_grpc, discovery_pb2
+from google.protobuf.message import DecodeError
+
+from fake_control_plane import (
+    BadFault,
+    BadResource,
+    ControlPlane,
+    DeadlinePassed,
+    Kind,
+    LoadRequest,
+    LoadResponse,
+    Locality,
+    Nonce,
+    PortTaken,
+    Request,
+    Response,
+    Service,
+    Side,
+    StreamClosed,
+    StreamOpened,
+)
+from fake_control_plane.resources import (
+    eds_cluster,
+    endpoints,
+    listener,
+    route_configuration,
+)
+from fake_control_plane.script import NO_RESOURCE_TYPE
+
+LDS, RDS, CDS, EDS = Kind.LISTENER, Kind.ROUTE, Kind.CLUSTER, Kind.ENDPOINTS
+DEADLINE = 10.0
+
+Names = Callable[[Any], list[str]]
+
+
+async def fence(client: Any, plane: ControlPlane) -> None:
+    """Pass when nothing but what this asks for was sent on the stream before."""
+    await plane.set(route_configuration("fence", cluster="none"))
+    await client.request(RDS, ["fence"])
+    response = await client.receive()
+    assert response.type_url == RDS.type_url, "something else was sent"
+
+
+async def test_a_push_is_sent_acked_and_written_down(plane: ControlPlane, clients: Any) -> None:
+    push = await plane.set(eds_cluster("c"))
+    assert push.versions == {CDS: "1"}
+    client = await clients.ads(plane.address, node="n")
+    await client.request(CDS, ["c"])
+    response = await client.receive()
+    [wrapped] = response.resources
+    assert (response.version_info, response.type_url) == ("1", CDS.type_url)
+    assert (wrapped.type_url, wrapped.value) == (
+        CDS.type_url,
+        eds_cluster("c").SerializeToString(deterministic=True),
+    )
+    await client.request(CDS, ["c"], answer=response)
+    event = await plane.transcript.acked(push, CDS, deadline=DEADLINE)
+    assert (event.node, event.nonce, event.version) == ("n", response.nonce, "1")
+
+    opened, asked, sent, answered = plane.transcript.events
+    assert isinstance(opened, StreamOpened)
+    assert isinstance(asked, Request)
+    assert isinstance(sent, Response)
+    assert (asked.subscribed, asked.node, asked.identity.id if asked.identity else "") == (
+        ("c",), "n", "n",
+    )  # fmt: skip
+    assert (sent.nonce, sent.names) == (response.nonce, ("c",))
+    assert answered is event
+    assert opened.at <= asked.at <= sent.at <= event.at
+
+
+async def test_a_nack_tells_why(plane: ControlPlane, clients: Any) -> None:
+    client = await clients.ads(plane.address)
+    await client.request(CDS, ["c"])
+    push = await plane.set(eds_cluster("c"))
+    response = await client.receive()
+    await client.request(CDS, ["c"], answer=response, error="I do not like it")
+    event = await plane.transcript.nacked(push, CDS, deadline=DEADLINE)
+    assert (event.error_code, event.error_detail, event.version) == (3, "I do not like it", "")
+    assert await plane.transcript.answered(push, CDS, deadline=DEADLINE) is event
+    with pytest.raises(DeadlinePassed, match="I do not like it"):
+        await plane.transcript.acked(push, CDS, deadline=0)
+    await fence(client, plane)
+
+
+async def test_one_push_makes_before_it_breaks(plane: ControlPlane, clients: Any) -> None:
+    client = await clients.ads(plane.address)
+    for kind in (RDS, LDS, EDS, CDS):
+        await client.request(kind, ["x"])
+    await plane.transcript.subscribed(CDS, "x", deadline=DEADLINE)
+    resources = (
+        listener("x", route_config="x"),
+        route_configuration("x", cluster="x"),
+        eds_cluster("x"),
+        endpoints("x"),
+    )
+    push = await plane.set(*resources)
+    assert set(push.versions) == set(Kind)
+    received = [(await client.receive()).type_url for _ in Kind]
+    assert received == [kind.type_url for kind in (CDS, EDS, LDS, RDS)]
+    plane.script.order(RDS, LDS)
+    await plane.set(*resources)
+    received = [(await client.receive()).type_url for _ in Kind]
+    assert received == [kind.type_url for kind in (RDS, LDS, CDS, EDS)]
+
+
+async def test_a_node_sees_its_own_snapshot(
+    plane: ControlPlane, clients: Any, names_of: Names
+) -> None:
+    await plane.set(eds_cluster("for all"))
+    await plane.replace(eds_cluster("for n"), node="n")
+    for node, expected in (("n", "for n"), ("m", "for all")):
+        client = await clients.ads(plane.address, node=node)
+        await client.request(CDS, ["*"])
+        assert names_of(await client.receive()) == [expected]
+
+
+async def test_deletion_by_absence(plane: ControlPlane, clients: Any, names_of: Names) -> None:
+    await plane.set(eds_cluster("a"), eds_cluster("b"))
+    client = await clients.ads(plane.address)
+    await client.request(CDS, ["a", "b"])
+    assert names_of(await client.receive()) == ["a", "b"]
+    push = await plane.delete(CDS, "a")
+    response = await client.receive()
+    assert (names_of(response), response.version_info) == (["b"], push.versions[CDS])
+    with pytest.raises(BadResource):
+        await plane.delete(CDS, "a")
+
+
+async def test_held_responses_wait_for_their_release(
+    plane: ControlPlane, clients: Any, names_of: Names
+) -> None:
+    plane.script.hold(CDS)
+    client = await clients.ads(plane.address)
+    await client.request(CDS, ["a", "b"])
+    await plane.set(eds_cluster("a"))
+    await plane.set(eds_cluster("b"))
+    await fence(client, plane)
+    plane.script.release()
+    response = await client.receive()
+    assert (names_of(response), response.version_info) == (["a", "b"], "2")
+    assert not plane.script.held
+
+
+async def test_a_withheld_resource_does_not_exist(
+    plane: ControlPlane, clients: Any, names_of: Names
+) -> None:
+    plane.script.withhold(CDS, "a")
+    await plane.set(eds_cluster("a"), eds_cluster("b"))
+    client = await clients.ads(plane.address)
+    await client.request(CDS, ["a", "b"])
+    assert names_of(await client.receive()) == ["b"]
+    plane.script.permit(CDS, "a")
+    assert names_of(await client.receive()) == ["a", "b"]
+    plane.script.withhold(CDS, "b")
+    assert names_of(await client.receive()) == ["a"]
+
+
+async def test_a_delayed_response_comes_after_others(plane: ControlPlane, clients: Any) -> None:
+    plane.script.delay(CDS, 0.05)
+    await plane.set(eds_cluster("a"))
+    client = await clients.ads(plane.address)
+    await client.request(CDS, ["a"])
+    await fence(client, plane)
+    response = await client.receive()
+    assert response.type_url == CDS.type_url
+    asked, sent = (
+        next(e for e in plane.transcript.events if isinstance(e, of) and e.kind is CDS)
+        for of in (Request, Response)
+    )
+    assert sent.at - asked.at >= 0.05
+    plane.script.delay(CDS, 0)
+    await plane.set(eds_cluster("a"))
+    assert (await client.receive()).version_info == "2"
+    with pytest.raises(BadFault, match="negative"):
+        plane.script.delay(CDS, -1)
+
+
+async def test_a_delay_ends_with_its_stream(plane: ControlPlane, clients: Any) -> None:
+    plane.script.delay(CDS, 3600)
+    await plane.set(eds_cluster("a"))
+    client = await clients.ads(plane.address)
+    await client.request(CDS, ["a"])
+    await fence(client, plane)
+    plane.script.end_streams()
+    assert (await client.status())[0] is grpc.StatusCode.UNAVAILABLE
+
+
+@pytest.fixture
+async def served(plane: ControlPlane, clients: Any) -> tuple[Any, list[Any]]:
+    """A client that has two versions of cluster "c", and these two responses."""
+    client = await clients.ads(plane.address, node="n")
+    await client.request(CDS, ["c"])
+    responses = []
+    for _ in range(2):
+        push = await plane.set(eds_cluster("c"))
+        responses.append(await client.receive())
+        await client.request(CDS, ["c"], answer=responses[-1])
+        await plane.transcript.acked(push, CDS, deadline=DEADLINE)
+    return client, responses
+
+
+async def test_resend_as_it_was(plane: ControlPlane, served: Any, names_of: Names) -> None:
+    client, [_, newest] = served
+    push = plane.script.resend(CDS)
+    response = await client.receive()
+    assert names_of(response) == ["c"]
+    assert response.version_info == newest.version_info == push.versions[CDS]
+    assert response.nonce != newest.nonce
+
+
+async def test_resend_with_an_old_version(plane: ControlPlane, served: Any) -> None:
+    client, _ = served
+    push = plane.script.resend(CDS, version="1")
+    response = await client.receive()
+    assert response.version_info == "1"
+    await client.request(CDS, ["c"], answer=response)
+    assert (await plane.transcript.acked(push, CDS, deadline=DEADLINE)).version == "1"
+
+
+async def test_resend_with_an_old_nonce(plane: ControlPlane, served: Any) -> None:
+    client, [older, newest] = served
+    push = plane.script.resend(CDS, nonce=Nonce.OLD)
+    response = await client.receive()
+    assert response.nonce == older.nonce != newest.nonce
+    await client.request(CDS, ["c"], answer=response)
+    event = await plane.transcript.acked(push, CDS, deadline=DEADLINE)
+    assert not event.stale
+
+
+async def test_resend_with_an_unknown_nonce(plane: ControlPlane, served: Any) -> None:
+    client, _ = served
+    plane.script.resend(CDS, nonce="never given")
+    assert (await client.receive()).nonce == "never given"
+
+
+@pytest.mark.parametrize("alone", [False, True])
+async def test_malformed(plane: ControlPlane, served: Any, *, alone: bool) -> None:
+    client, [_, newest] = served
+    push = plane.script.send_malformed(CDS, alone=alone)
+    response = await client.receive()
+    *good, stray = response.resources
+    assert good == ([] if alone else list(newest.resources))
+    assert stray.type_url == CDS.type_url
+    with pytest.raises(DecodeError):
+        eds_cluster("x").ParseFromString(stray.value)
+    await client.request(
+        CDS, ["c"], answer=response, error="what is this", version=newest.version_info
+    )
+    event = await plane.transcript.nacked(push, CDS, deadline=DEADLINE)
+    assert (event.error_detail, event.version) == ("what is this", newest.version_info)
+    [sent] = [e for e in plane.transcript.events if isinstance(e, Response) and e.fault]
+    assert (sent.fault, sent.version) == ("malformed", push.versions[CDS])
+
+
+@pytest.mark.parametrize("alone", [False, True])
+@pytest.mark.parametrize("type_url", [NO_RESOURCE_TYPE, EDS.type_url])
+async def test_wrong_type(plane: ControlPlane, served: Any, *, type_url: str, alone: bool) -> None:
+    client, [_, newest] = served
+    push = plane.script.send_wrong_type(CDS, type_url=type_url, alone=alone)
+    response = await client.receive()
+    *good, stray = response.resources
+    assert good == ([] if alone else list(newest.resources))
+    assert (response.type_url, stray.type_url) == (CDS.type_url, type_url)
+    assert response.version_info == push.versions[CDS] not in ("1", "2")
+
+
+async def test_faults_reach_only_who_asked(plane: ControlPlane, served: Any) -> None:
+    client, _ = served
+    plane.script.send_malformed(LDS)
+    plane.script.send_wrong_type(EDS)
+    plane.script.resend(RDS)
+    plane.script.resend(CDS, node="somebody else")
+    await fence(client, plane)
+
+
+@pytest.mark.parametrize(
+    ("code", "details"), [(grpc.StatusCode.ABORTED, "enough"), (grpc.StatusCode.OK, "")]
+)
+async def test_a_stream_is_ended(
+    plane: ControlPlane, served: Any, code: grpc.StatusCode, details: str
+) -> None:
+    client, _ = served
+    plane.script.end_streams(grpc.StatusCode.ABORTED, "not for you", node="somebody else")
+    plane.script.end_streams(code, details)
+    assert await client.status() == (code, details)
+    closed = await plane.transcript.wait(lambda e: isinstance(e, StreamClosed), deadline=DEADLINE)
+    assert isinstance(closed, StreamClosed)
+    assert (closed.by, closed.code, closed.details) == (Side.SCRIPT, code.name, details)
+
+
+@pytest.mark.parametrize("service", list(Service))
+async def test_streams_are_refused_and_taken_again(
+    plane: ControlPlane, clients: Any, service: Service
+) -> None:
+    plane.script.refuse_streams(grpc.StatusCode.RESOURCE_EXHAUSTED, "too many", service=service)
+    open_stream = clients.ads if service is Service.ADS else clients.lrs
+    refused = await open_stream(plane.address)
+    assert await refused.status() == (grpc.StatusCode.RESOURCE_EXHAUSTED, "too many")
+    plane.script.accept_streams(service)
+    await open_stream(plane.address)
+    event = await plane.transcript.wait(
+        lambda e: isinstance(e, StreamOpened) and e.stream == 2, deadline=DEADLINE
+    )
+    assert isinstance(event, StreamOpened)
+    assert event.service is service
+    with pytest.raises(BadFault, match="OK"):
+        plane.script.refuse_streams(grpc.StatusCode.OK)
+
+
+async def test_a_client_that_leaves(plane: ControlPlane, clients: Any) -> None:
+    for leave in ("cancel", "done_writing"):
+        client = await clients.ads(plane.address)
+        since = len(plane.transcript)
+        await client.request(CDS, ["c"])
+        await plane.transcript.subscribed(CDS, "c", since=since, deadline=DEADLINE)
+        if leave == "cancel":
+            client.call.cancel()
+        else:
+            await client.call.done_writing()
+        closed = await plane.transcript.wait(
+            lambda e: isinstance(e, StreamClosed), since=since, deadline=DEADLINE
+        )
+        assert isinstance(closed, StreamClosed)
+        assert (closed.by, closed.code) == (Side.CLIENT, "")
+
+
+async def test_stop_and_resume_on_the_same_port(plane: ControlPlane, clients: Any) -> None:
+    await plane.set(eds_cluster("c"))
+    address = plane.address
+    client = await clients.ads(address)
+    await client.request(CDS, ["c"])
+    await client.receive()
+    for _ in range(2):
+        await plane.stop()
+        await plane.stop()
+        closed = plane.transcript.events[-1]
+        assert isinstance(closed, StreamClosed)
+        assert closed.by is Side.STOP
+        assert (await client.status())[0] is grpc.StatusCode.UNAVAILABLE
+        host, _, port = address.rpartition(":")
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection(host, int(port))
+        with socket.socket() as thief, pytest.raises(OSError, match="in use"):
+            thief.bind((host, int(port)))
+        await plane.resume()
+        await plane.resume()
+        assert plane.address == address
+        client = await clients.ads(address)
+        await client.request(CDS, ["c"])
+        assert (await client.receive()).version_info == "1"
+
+
+async def test_a_taken_port_is_said() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(PortTaken, match=f"Cannot listen on 127.0.0.1:{port}"):
+            await ControlPlane.start(port=port)
+    with pytest.raises(PortTaken):
+        await ControlPlane.start("192.0.2.1")
+    with pytest.raises(PortTaken):
+        await ControlPlane.start("no such host.invalid")
+
+
+@pytest.mark.skipif(not socket.has_ipv6, reason="no IPv6")
+async def test_ipv6(clients: Any) -> None:
+    async with ControlPlane.running("::1") as plane:
+        assert plane.address.startswith("[::1]:")
+        await plane.set(eds_cluster("c"))
+        client = await clients.ads(plane.address)
+        await client.request(CDS)
+        assert (await client.receive()).version_info == "1"
+
+
+async def test_the_incremental_protocol_is_not_there(plane: ControlPlane) -> None:
+    async with grpc.aio.insecure_channel(plane.address) as channel:
+        stub = ads_pb2_grpc.AggregatedDiscoveryServiceStub(channel)
+        call = stub.DeltaAggregatedResources(iter([discovery_pb2.DeltaDiscoveryRequest()]))
+        assert await call.code() is grpc.StatusCode.UNIMPLEMENTED
+
+
+def report(issued: int, ended: int, in_progress: int) -> Any:
+    stats = load_report_pb2.ClusterStats(cluster_name="c")
+    stats.upstream_locality_stats.add(
+        locality={"region": "near"},
+        total_issued_requests=issued,
+        total_successful_requests=ended,
+        total_requests_in_progress=in_progress,
+    )
+    return stats
+
+
+async def test_load_reports(plane: ControlPlane, clients: Any) -> None:
+    client = await clients.lrs(plane.address)
+    await client.report(node="n")
+    asked = await client.receive()
+    assert asked.send_all_clusters
+    assert asked.load_reporting_interval.ToMilliseconds() == 1000
+    await client.report(report(3, 1, 2))
+    waiting = asyncio.create_task(
+        plane.reported(lambda loads: loads.is_balanced("c", issued=4), deadline=DEADLINE)
+    )
+    await plane.transcript.wait(
+        lambda e: isinstance(e, LoadRequest) and bool(e.clusters), deadline=DEADLINE
+    )
+    assert not waiting.done()
+    await client.report(report(1, 3, 0))
+    loads = await waiting
+    assert loads.load("c", locality=Locality("near")).successful == 4
+    with pytest.raises(DeadlinePassed, match=r"(?s)No load reports that fit .* load report of"):
+        await plane.reported(lambda loads: loads.load("c").issued == 9, deadline=0)
+
+
+async def test_what_load_is_asked_for_can_change(plane: ControlPlane, clients: Any) -> None:
+    client = await clients.lrs(plane.address)
+    await client.report(node="n")
+    await client.receive()
+    plane.script.report_loads(interval=0.25, clusters=["a", "b"], endpoint_granularity=True)
+    asked = await client.receive()
+    assert (list(asked.clusters), asked.send_all_clusters) == (["a", "b"], False)
+    assert asked.report_endpoint_granularity
+    assert asked.load_reporting_interval.ToMilliseconds() == 250
+    [_, event] = [e for e in plane.transcript.events if isinstance(e, LoadResponse)]
+    assert (event.interval, event.clusters, event.node) == (0.25, ("a", "b"), "n")
+    with pytest.raises(BadFault, match="not above 0"):
+        plane.script.report_loads(interval=0)
+
+
+async def test_silence_about_loads(plane: ControlPlane, clients: Any) -> None:
+    plane.script.be_silent_about_loads()
+    client = await clients.lrs(plane.address)
+    await client.report(node="n")
+    await plane.transcript.wait(lambda e: isinstance(e, LoadRequest), deadline=DEADLINE)
+    plane.script.end_streams(grpc.StatusCode.UNIMPLEMENTED, "no", service=Service.LRS)
+    assert await client.status() == (grpc.StatusCode.UNIMPLEMENTED, "no")
+    assert not [e for e in plane.transcript.events if isinstance(e, LoadResponse)]
+
+
+async def test_a_broken_client_breaks_only_its_own_stream(
+    plane: ControlPlane, clients: Any
+) -> None:
+    """Many clients that leave in the middle of a write leave no trace but their streams' ends."""
+    await plane.set(eds_cluster("c"))
+    for _ in range(20):
+        client = await clients.ads(plane.address)
+        await client.request(CDS, ["c"])
+        client.call.cancel()
+    stays = await clients.ads(plane.address)
+    await stays.request(CDS, ["c"])
+    await stays.receive()
+    push = await plane.set(eds_cluster("c"))
+    assert (await stays.receive()).version_info == push.versions[CDS]
