@@ -12,7 +12,7 @@ import pytest
 from envoy.service.discovery.v3 import ads_pb2_grpc, discovery_pb2
 from envoy.service.load_stats.v3 import lrs_pb2, lrs_pb2_grpc
 
-from fake_control_plane import ControlPlane, Kind
+from fake_control_plane import ControlPlane, Kind, control_pb2, control_pb2_grpc
 
 # Generous: on a busy machine a test should be slow, not red.
 DEADLINE = 10.0
@@ -93,12 +93,38 @@ class Clients:
         stub = lrs_pb2_grpc.LoadReportingServiceStub(await self._channel(address))
         return LrsClient(self._ended(stub.StreamLoadStats()))
 
+    async def controls(self, address: str) -> Controls:
+        return Controls(await self._channel(address))
+
     async def _channel(self, address: str) -> grpc.aio.Channel:
         return await self._stack.enter_async_context(grpc.aio.insecure_channel(address))
 
     def _ended(self, call: Any) -> Any:
         self._stack.callback(call.cancel)
         return call
+
+
+class Controls:
+    """The control service's stub, and a transcript that it streams."""
+
+    def __init__(self, channel: grpc.aio.Channel) -> None:
+        self.stub: Any = control_pb2_grpc.ControlStub(channel)  # type: ignore[no-untyped-call]
+
+    async def set(self, *resources: Any, node: str = "") -> Any:
+        request = control_pb2.SetRequest(node=node)
+        for resource in resources:
+            request.resources.add().Pack(resource)
+        return await self.stub.Set(request)
+
+    async def fault(self, **fault: Any) -> Any:
+        return await self.stub.Break(control_pb2.Fault(**fault))
+
+    async def events(self, count: int, since: int = 0) -> list[Any]:
+        call = self.stub.Transcript(control_pb2.TranscriptRequest(since=since))
+        async with asyncio.timeout(DEADLINE):
+            events = [await call.read() for _ in range(count)]
+        call.cancel()
+        return events
 
 
 @pytest.fixture

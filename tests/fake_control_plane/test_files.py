@@ -198,7 +198,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(fields=st.dictionaries(st.sampled_from(FIELDS), VALUES))
 def test_whatever_is_in_a_file_is_loaded_or_named(
     tmp_path_factory: pytest.TempPathFactory, fields: dict[str, Any]

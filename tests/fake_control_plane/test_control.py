@@ -1,0 +1,187 @@
+"""The control service, called by a bare stub; its process of its own is in test_alone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import grpc.aio
+import pytest
+from envoy.config.endpoint.v3 import load_report_pb2
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+
+from fake_control_plane import ControlPlane, Kind, TokenNeeded, control_pb2
+from fake_control_plane.control import SERVICE_NAME, ControlServer
+from fake_control_plane.resources import eds_cluster, endpoints
+
+CDS, EDS = Kind.CLUSTER, Kind.ENDPOINTS
+
+
+@pytest.fixture
+async def control(plane: ControlPlane) -> AsyncIterator[str]:
+    await plane.set(eds_cluster("c"))
+    async with ControlServer.running(plane) as server:
+        yield server.address
+
+
+@pytest.fixture
+async def controls(control: str, clients: Any) -> Any:
+    return await clients.controls(control)
+
+
+async def test_set_replace_and_delete(plane: ControlPlane, controls: Any, clients: Any) -> None:
+    client = await clients.ads(plane.address)
+    await client.request(CDS)
+    assert len((await client.receive()).resources) == 1
+    await controls.set(eds_cluster("d"))
+    assert len((await client.receive()).resources) == 2
+    await controls.stub.Delete(control_pb2.DeleteRequest(kind=control_pb2.CLUSTER, names=["d"]))
+    assert len((await client.receive()).resources) == 1
+    push = await controls.stub.Replace(control_pb2.SetRequest())
+    assert [version.version for version in push.versions] == ["4"]
+    assert not (await client.receive()).resources
+
+
+async def test_hold_and_release(plane: ControlPlane, controls: Any, clients: Any) -> None:
+    hold = control_pb2.HoldRequest(kinds=[control_pb2.CLUSTER])
+    assert list((await controls.stub.Hold(hold)).held) == [control_pb2.CLUSTER]
+    client = await clients.ads(plane.address)
+    await client.request(CDS, ["c"])
+    await controls.set(endpoints("c"))
+    await client.request(EDS, ["c"])
+    assert (await client.receive()).type_url == EDS.type_url
+    assert not (await controls.stub.Release(control_pb2.HoldRequest())).held
+    assert (await client.receive()).type_url == CDS.type_url
+
+
+async def test_settings(plane: ControlPlane, controls: Any, clients: Any) -> None:
+    await controls.fault(withhold={"kind": control_pb2.CLUSTER, "name": "c"})
+    await controls.fault(order={"kinds": [control_pb2.ENDPOINTS]})
+    client = await clients.ads(plane.address)
+    await client.request(CDS, ["c", "d"])
+    await client.request(EDS, ["c"])
+    await controls.events(3)
+    await controls.set(eds_cluster("d"), endpoints("c"))
+    received = [await client.receive() for _ in range(2)]
+    assert [response.type_url for response in received] == [EDS.type_url, CDS.type_url]
+    assert len(received[1].resources) == 1
+    await controls.fault(permit={"kind": control_pb2.CLUSTER, "name": "c"})
+    assert len((await client.receive()).resources) == 2
+    await controls.fault(delay={"kind": control_pb2.CLUSTER, "by": {"nanos": 30_000_000}})
+    await controls.set(eds_cluster("d"), endpoints("c"))
+    received = [await client.receive() for _ in range(2)]
+    assert [response.type_url for response in received] == [EDS.type_url, CDS.type_url]
+    await controls.fault(wrong_type={"kind": control_pb2.CLUSTER, "type_url": "x/y"})
+    assert (await client.receive()).resources[-1].type_url == "x/y"
+    await controls.fault(resend={"kind": control_pb2.CLUSTER, "literal_nonce": "mine"})
+    assert (await client.receive()).nonce == "mine"
+
+
+async def test_streams_end_and_ports_close_on_command(
+    plane: ControlPlane, controls: Any, clients: Any
+) -> None:
+    client = await clients.ads(plane.address)
+    await client.request(CDS, ["c"])
+    await client.receive()
+    await controls.fault(end_streams={"code": 10, "details": "enough"})
+    assert await client.status() == (grpc.StatusCode.ABORTED, "enough")
+    await controls.fault(refuse_streams={"code": 8, "details": "too many"})
+    client = await clients.ads(plane.address)
+    assert await client.status() == (grpc.StatusCode.RESOURCE_EXHAUSTED, "too many")
+    await controls.fault(accept_streams={"service": control_pb2.ADS})
+    await controls.fault(stop={})
+    host, _, port = plane.address.rpartition(":")
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection(host, int(port))
+    await controls.fault(resume={})
+    since = len(await controls.events(6))
+    client = await clients.ads(plane.address)
+    await client.request(CDS, ["c"])
+    await client.receive()
+    opened = (await controls.events(1, since))[0]
+    assert opened.WhichOneof("event") == "stream_opened"
+
+
+async def test_the_load_ledger(plane: ControlPlane, controls: Any, clients: Any) -> None:
+    await controls.fault(
+        load_reporting={"interval": {"seconds": 2}, "clusters": ["c"], "endpoint_granularity": True}
+    )
+    client = await clients.lrs(plane.address)
+    await client.report(node="n")
+    asked = await client.receive()
+    assert (list(asked.clusters), asked.load_reporting_interval.seconds) == (["c"], 2)
+    for cluster, count in (("c", 2), ("d", 1), ("c", 3)):
+        stats = load_report_pb2.ClusterStats(
+            cluster_name=cluster, total_dropped_requests=count,
+            dropped_requests=[{"category": "lb", "dropped_count": 1}],
+        )  # fmt: skip
+        stats.upstream_locality_stats.add(
+            locality={"region": "r"},
+            total_issued_requests=count,
+            total_requests_in_progress=1,
+            upstream_endpoint_stats=[{"total_issued_requests": count}],
+            load_metric_stats=[{"metric_name": "m"}],
+        )
+        await client.report(stats)
+    events = await controls.events(6)
+    reports = [event.load_request for event in events if event.HasField("load_request")]
+    assert [one.cluster for report in reports for one in report.clusters] == ["c", "d", "c"]
+    [row] = reports[-1].clusters
+    assert row.localities[0].endpoints[0].issued == 3
+    assert row.localities[0].metrics[0].name == "m"
+    assert events[2].load_response.interval.seconds == 2
+
+    ledger = await controls.stub.Load(control_pb2.LoadRequest())
+    assert [load.cluster for load in ledger.clusters] == ["c", "d"]
+    ledger = await controls.stub.Load(control_pb2.LoadRequest(cluster="c"))
+    [load] = ledger.clusters
+    assert (load.dropped, dict(load.dropped_by_category)) == (5, {"lb": 2})
+    [part] = load.localities
+    assert (part.locality.region, part.issued, part.in_progress) == ("r", 5, 1)
+    await controls.fault(load_silence={})
+
+
+BAD_CALLS = [
+    ("Break", control_pb2.Fault(), "The fault is empty"),
+    ("Break", control_pb2.Fault(malformed={}), "Kind 0 is none of LISTENER"),
+    ("Break", control_pb2.Fault(end_streams={"code": 77}), "77 is no gRPC status code"),
+    ("Break", control_pb2.Fault(refuse_streams={"code": 0}), "cannot be refused with OK"),
+    ("Break", control_pb2.Fault(load_reporting={}), "not above 0"),
+    ("Delete", control_pb2.DeleteRequest(kind="ROUTE", names=["x", "y"]), "no route called 'x'"),
+    ("Set", control_pb2.SetRequest(resources=[{}]), "holds none of"),
+]
+
+
+async def test_bad_calls_are_told_why(controls: Any) -> None:
+    for method, request, message in BAD_CALLS:
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await getattr(controls.stub, method)(request)
+        assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+        assert message in (caught.value.details() or "")
+    call = controls.stub.Transcript(control_pb2.TranscriptRequest(since=-1))
+    assert await call.code() is grpc.StatusCode.INVALID_ARGUMENT
+
+
+async def test_reflection_and_health_are_on(control: str) -> None:
+    async with grpc.aio.insecure_channel(control) as channel:
+        health: Any = health_pb2_grpc.HealthStub(channel)
+        for name in ("", SERVICE_NAME):
+            checked = await health.Check(health_pb2.HealthCheckRequest(service=name))
+            assert checked.status == health_pb2.HealthCheckResponse.SERVING
+        open_stub: Any = reflection_pb2_grpc.ServerReflectionStub
+        request = reflection_pb2.ServerReflectionRequest
+        call = open_stub(channel).ServerReflectionInfo(
+            iter([request(list_services=""), request(file_containing_symbol=SERVICE_NAME)])
+        )
+        listed, described = [reply async for reply in call]
+        names = {service.name for service in listed.list_services_response.service}
+        assert {SERVICE_NAME, "grpc.health.v1.Health"} <= names
+        assert described.file_descriptor_response.file_descriptor_proto
+
+
+async def test_other_machines_need_a_token(plane: ControlPlane) -> None:
+    with pytest.raises(TokenNeeded, match="would be open to other machines"):
+        async with ControlServer.running(plane, host="0.0.0.0"):  # noqa: S104 - refused
+            pytest.fail("it was served without a token")
