@@ -295,6 +295,10 @@ class Calibration(msgspec.Struct, frozen=True):
         fitting = ring.fit(observed, self.localities, self.config)
         return frozenset(candidate.variant.key_format for candidate in fitting)
 
+    def shows_an_unknown_format(self) -> bool:
+        """Whether the calls went well, and no known key format explains them."""
+        return not _trouble(self.calls) and not self.key_formats()
+
 
 FEWEST_FOR_CENSUS = 20
 """With fewer hashes any number of changes is to be accepted."""
@@ -351,7 +355,7 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
             if ring.fit(observed, self.localities, self.config, (candidate,)):
                 saw = f"all {len(calls)} calls so, with {_named(candidate)}"
                 return Finding(holds=True, wanted=wanted, saw=saw, oracle=oracle)
-        if self.calibration and not self.calibration.key_formats():
+        if self.calibration and self.calibration.shows_an_unknown_format():
             return self._by_census(observed, endpoints, wanted)
         saw = self._nearest(calls, observed, candidates)
         return Finding(holds=False, wanted=wanted, saw=saw, oracle=oracle)
@@ -395,6 +399,11 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
         """
         alarm = statistics.FALSE_ALARM / 2
         hashes = [value for value, _ in observed]
+        met_by: dict[int, str] = {}
+        for value, where in observed:
+            if met_by.setdefault(value, where) != where:
+                saw = f"one hash met two endpoints: {value:#018x} {met_by[value]} and {where}"
+                return Finding(holds=False, wanted=wanted, saw=saw)
         taken = census(observed)
         if taken.values < FEWEST_FOR_CENSUS:
             saw = f"{taken.values} different hashes are too few to tell by arcs"
