@@ -24,6 +24,7 @@ from fake_control_plane.exceptions import (
     PortTaken,
     TokenNeeded,
 )
+from fake_control_plane.loads import seconds
 from fake_control_plane.ports import Reservation
 from fake_control_plane.script import NO_RESOURCE_TYPE, Nonce
 from fake_control_plane.server import SERVER_OPTIONS, ControlPlane
@@ -228,8 +229,7 @@ class _Control:
             case "order":
                 script.order(*map(kind_from, fault.order.kinds))
             case "delay":
-                seconds = fault.delay.by.ToNanoseconds() / 1e9
-                script.delay(kind_from(fault.delay.kind), seconds)
+                script.delay(kind_from(fault.delay.kind), seconds(fault.delay.by))
             case "refuse_streams":
                 refuse = fault.refuse_streams
                 script.refuse_streams(
@@ -240,7 +240,7 @@ class _Control:
             case "load_reporting":
                 asked = fault.load_reporting
                 script.report_loads(
-                    interval=asked.interval.ToNanoseconds() / 1e9,
+                    interval=seconds(asked.interval),
                     clusters=asked.clusters or None,
                     endpoint_granularity=asked.endpoint_granularity,
                 )

@@ -171,11 +171,18 @@ def cluster_load(stats: Any) -> ClusterLoad:
     return ClusterLoad(
         cluster=stats.cluster_name,
         service=stats.cluster_service_name,
-        interval=stats.load_report_interval.ToNanoseconds() / 1e9,
+        interval=seconds(stats.load_report_interval),
         localities=tuple(_locality_load(one) for one in stats.upstream_locality_stats),
         dropped=stats.total_dropped_requests,
         dropped_by_category={one.category: one.dropped_count for one in stats.dropped_requests},
     )
+
+
+def seconds(duration: Any) -> float:
+    """A `Duration` message in seconds, also one that is out of that message's own bounds."""
+    whole: int = duration.seconds
+    nanos: int = duration.nanos
+    return whole + nanos / 1e9
 
 
 def _locality_load(stats: Any) -> LocalityLoad:

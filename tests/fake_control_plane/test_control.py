@@ -149,6 +149,11 @@ BAD_CALLS = [
     ("Break", control_pb2.Fault(end_streams={"code": 77}), "77 is no gRPC status code"),
     ("Break", control_pb2.Fault(refuse_streams={"code": 0}), "cannot be refused with OK"),
     ("Break", control_pb2.Fault(load_reporting={}), "not above 0"),
+    (
+        "Break",
+        control_pb2.Fault(delay={"kind": "ROUTE", "by": {"seconds": -(10**15)}}),
+        "is negative",
+    ),
     ("Delete", control_pb2.DeleteRequest(kind="ROUTE", names=["x", "y"]), "no route called 'x'"),
     ("Set", control_pb2.SetRequest(resources=[{}]), "holds none of"),
 ]

@@ -102,6 +102,13 @@ def test_rows_are_kept() -> None:
     assert loads.rows == rows
 
 
+def test_an_interval_out_of_bounds_is_taken_as_it_is() -> None:
+    stats = load_report_pb2.ClusterStats(cluster_name="c")
+    stats.load_report_interval.seconds = -(10**15)
+    stats.load_report_interval.nanos = 5 * 10**8
+    assert cluster_load(stats).interval == 0.5 - 10**15
+
+
 def test_a_message_becomes_a_value() -> None:
     stats = load_report_pb2.ClusterStats(
         cluster_name="c", cluster_service_name="s", total_dropped_requests=3
