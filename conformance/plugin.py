@@ -235,11 +235,10 @@ async def world(request: pytest.FixtureRequest, worlds: Worlds) -> AsyncIterator
 
 async def _finish(item: pytest.Item, made: World, settings: Settings) -> None:
     """Decide, and leave the evidence, while everything is still there to be asked."""
-    error = item.stash.get(TROUBLE, None)
+    error = made.process.failure or item.stash.get(TROUBLE, None)
     trouble = None
     if error is not None:
-        death = made.process.failure
-        trouble = troubles.of(death or error, lateness=made.lateness.worst)
+        trouble = troubles.of(error, lateness=made.lateness.worst)
     if made.fleet.troubles:
         what = "; ".join(made.fleet.troubles)
         trouble = Trouble(verdict=Verdict.ERROR, reason=Reason.SUITE, what=what)
