@@ -186,7 +186,7 @@ def _found(decision: Decision) -> Iterable[str]:
         ("saw", decision.saw),
     ):
         if text:
-            yield f"    {name:6}  {text}"
+            yield f"    {name:6}  {text}".replace("\n", f"\n{'':12}")
 
 
 def decision_lines(decisions: Iterable[Decision], catalogue: Catalogue) -> Iterable[str]:

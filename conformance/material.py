@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from client_under_test.exceptions import ConversationFailed
 from conformance.world import World
 
 
@@ -28,8 +29,15 @@ def write_material(folder: Path, world: World, error: BaseException | None) -> N
     if world.process.stderr_path.exists():
         shutil.copyfile(world.process.stderr_path, folder / "stderr.log")
     if error is not None:
-        text = "".join(traceback.format_exception(error))
-        (folder / "exception.txt").write_text(text)
+        write_exception(folder, error)
+
+
+def write_exception(folder: Path, error: BaseException) -> None:
+    """Write what ended a scenario, in full."""
+    text = "".join(traceback.format_exception(error))
+    (folder / "exception.txt").write_text(text)
+    if isinstance(error, ConversationFailed) and not (folder / "stderr.log").exists():
+        (folder / "stderr.log").write_text(error.stderr_tail)
 
 
 def _lines(path: Path, rows: object) -> None:

@@ -13,7 +13,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Generator, Mapping
+from collections.abc import AsyncIterator, Callable, Generator, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from conformance.catalogue import Catalogue, load
 from conformance.declare import MARK, Declaration, declaration, scenario_id
 from conformance.evidence import Record, Trouble
 from conformance.hold import hold
-from conformance.material import write_material
+from conformance.material import write_exception, write_material
 from conformance.settings import Selection, Settings
 from conformance.verdicts import Reason, Verdict
 from conformance.world import Launched, World, launch
@@ -133,8 +133,14 @@ def _without_world(item: pytest.Item) -> Record:
             verdict=Verdict.SKIP, reason=Reason.CAPABILITY, what=error.msg or "skipped"
         )
     else:
-        trouble = troubles.of(error or RuntimeError("the scenario left no record"), lateness=0)
-    return _record(item, trouble=trouble)
+        error = error or RuntimeError("the scenario left no record")
+        trouble = troubles.of(error, lateness=0)
+
+    def leave(folder: Path) -> None:
+        if error is not None:
+            write_exception(folder, error)
+
+    return _with_evidence(_record(item, trouble=trouble), item.config.stash[SETTINGS], leave)
 
 
 def _record(item: pytest.Item, **more: Any) -> Record:
@@ -250,16 +256,28 @@ async def _finish(item: pytest.Item, made: World, settings: Settings) -> None:
         served=tuple(made.history),
         lateness=round(made.lateness.worst, 3),
     )
-    went_well = not any(
-        decision.verdict in {Verdict.FAIL, Verdict.ERROR} for decision in record.decisions
-    )
     if settings.hold:
         await hold(made, record)
-    if settings.keep_evidence or not went_well:
-        folder = Path(settings.out) / record.scenario.replace("/", "-")
-        if folder.exists():
-            shutil.rmtree(folder)
-        record = msgspec.structs.replace(record, evidence=str(folder))
-        evidence.write(folder, record)
-        write_material(folder, made, error)
-    item.stash[RECORD] = record
+    item.stash[RECORD] = _with_evidence(
+        record, settings, lambda folder: write_material(folder, made, error)
+    )
+
+
+def _with_evidence(record: Record, settings: Settings, leave: Callable[[Path], None]) -> Record:
+    """Leave the folder of a scenario that went wrong, or of every one; the record names it.
+
+    Args:
+        record: what the verdicts rest on.
+        settings: the run.
+        leave: writes what else the scenario has to show.
+    """
+    went_wrong = any(one.verdict in {Verdict.FAIL, Verdict.ERROR} for one in record.decisions)
+    if not (went_wrong or settings.keep_evidence):
+        return record
+    folder = Path(settings.out) / record.scenario.replace("/", "-")
+    if folder.exists():
+        shutil.rmtree(folder)
+    named = msgspec.structs.replace(record, evidence=str(folder))
+    evidence.write(folder, named)
+    leave(folder)
+    return named

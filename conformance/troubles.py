@@ -25,6 +25,10 @@ OF_THE_CLIENT: tuple[tuple[type[BaseException], Reason], ...] = (
 )
 
 
+LAST_WORDS = 5
+"""Lines of stderr that are quoted; all of it is in the evidence."""
+
+
 def of(error: BaseException, *, lateness: float) -> Trouble:
     """The verdict on every clause of a scenario that this exception ended.
 
@@ -32,7 +36,7 @@ def of(error: BaseException, *, lateness: float) -> Trouble:
         error: what ended it.
         lateness: by how many seconds the suite itself was late at worst.
     """
-    what = f"{error}" or type(error).__name__
+    what = (f"{error}" or type(error).__name__) + _last_words(error)
     if isinstance(error, ConversationFailed) and not error.hello_said:
         return Trouble(verdict=Verdict.ERROR, reason=Reason.ADAPTER, what=what)
     for kind, reason in OF_THE_CLIENT:
@@ -45,3 +49,10 @@ def of(error: BaseException, *, lateness: float) -> Trouble:
         return Trouble(verdict=Verdict.ERROR, reason=Reason.ADAPTER, what=what)
     what = f"{type(error).__name__}: {error}"
     return Trouble(verdict=Verdict.ERROR, reason=Reason.SUITE, what=what)
+
+
+def _last_words(error: BaseException) -> str:
+    if not isinstance(error, ConversationFailed):
+        return ""
+    lines = [line for line in error.stderr_tail.splitlines() if line.strip()]
+    return "\n".join(["; its stderr ends:", *lines[-LAST_WORDS:]]) if lines else ""
