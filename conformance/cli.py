@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import click
+import msgspec
 from rich.console import Console
 
 from client_under_test import built_in, find, prepare
@@ -191,7 +192,7 @@ def judge(folder: Path) -> int:
     """Judge the evidence in FOLDER again, without a client."""
     from conformance import evidence  # noqa: PLC0415
     from conformance.console import decision_lines  # noqa: PLC0415
-    from conformance.verdicts import Verdict, worst  # noqa: PLC0415
+    from conformance.report import ClientId, build_run, exit_of  # noqa: PLC0415
 
     known = catalogue()
     try:
@@ -204,8 +205,14 @@ def judge(folder: Path) -> int:
         click.echo(line)
     if decisions != record.decisions:
         click.echo("These are not the verdicts of the run: the suite has changed since.")
-    verdict, _ = worst(decisions)
-    return int({Verdict.FAIL: Exit.DEVIATES, Verdict.ERROR: Exit.SUITE_TROUBLE}.get(verdict, 0))
+    judged = build_run(
+        (msgspec.structs.replace(record, decisions=decisions),),
+        known,
+        client=ClientId(client.name, client.version, client.variant),
+        follows=client.follows,
+        wall_seconds=record.seconds,
+    )
+    return int(exit_of(judged))
 
 
 @main.command("list")

@@ -120,7 +120,13 @@ def read(folder: Path) -> Record:
 def judge(folder: Path, catalogue: Catalogue) -> tuple[Record, tuple[Decision, ...]]:
     """Decide a folder's checks again, by the oracles and the catalogue of today."""
     record = read(folder)
-    unknown = [check.clause for check in record.checks if check.clause not in catalogue]
+    named = (*record.clauses, *(check.clause for check in record.checks))
+    unknown = [clause for clause in named if clause not in catalogue]
     if unknown:
         raise BadEvidence(f"{folder} judges {unknown[0]}, which the catalogue does not know")
-    return record, decisions_of(record, catalogue)
+    if not record.clauses:
+        raise BadEvidence(f"{folder} decides no clause")
+    try:
+        return record, decisions_of(record, catalogue)
+    except (LookupError, TypeError, ValueError) as error:
+        raise BadEvidence(f"{folder} cannot be weighed by this suite: {error}") from None
