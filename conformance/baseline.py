@@ -19,6 +19,17 @@ from conformance.verdicts import ClauseResult, Reason, Verdict
 
 FILE = "expected.toml"
 
+REASONS = {
+    Reason.DEVIATES,
+    Reason.EDITION,
+    Reason.CRASHED,
+    Reason.EXITED,
+    Reason.HUNG,
+    Reason.FLOODED,
+    Reason.LIED,
+}
+"""For which a client fails: the others belong to verdicts that are no failure of its."""
+
 
 class BadBaseline(Exception):
     """A baseline that cannot be used; the text names file and entry."""
@@ -65,6 +76,9 @@ def read(path: Path, catalogue: Catalogue) -> tuple[Entry, ...]:
     for entry in entries:
         if entry.clause not in catalogue:
             raise BadBaseline(f"{path} expects a failure of {entry.clause}, which is no clause")
+        if entry.reason not in REASONS:
+            message = f"{path}: {entry.clause}: a client does not fail because of {entry.reason}"
+            raise BadBaseline(message)
         try:
             SpecifierSet(entry.versions)
         except InvalidSpecifier:
