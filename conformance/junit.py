@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
 from conformance.report import Report, Run, Scenario
 from conformance.verdicts import Verdict
+
+NOT_XML = re.compile("[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
+"""Characters that XML 1.0 has no way to write, such as those that colour a terminal."""
 
 ELEMENTS = {Verdict.FAIL: "failure", Verdict.ERROR: "error", Verdict.SKIP: "skipped"}
 
@@ -51,6 +55,7 @@ def _outcome(scenario: Scenario, run: Run) -> Element | None:
     message = "; ".join(
         dict.fromkeys(one.saw for one in scenario.findings if one.verdict is scenario.verdict)
     )
+    message = NOT_XML.sub("\N{REPLACEMENT CHARACTER}", message)
     reason = scenario.reason.value if scenario.reason else scenario.verdict.value
     element = Element(tag, message=message, type=reason)
     element.text = f"evidence: {scenario.evidence}" if scenario.evidence else None
