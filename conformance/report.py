@@ -155,8 +155,8 @@ def _scenario(record: Record) -> Scenario:
 def exit_of(run: Run, *, strict: bool = False) -> Exit:
     """The exit code that a run deserves: the first that applies, in the order of the README."""
     results = run.clauses.values()
-    reasons = {result.reason for result in results if result.verdict is Verdict.ERROR}
-    reasons |= {one.reason for one in run.scenarios if one.verdict is Verdict.ERROR}
+    findings = [found for scenario in run.scenarios for found in scenario.findings]
+    reasons = {found.reason for found in findings if found.verdict is Verdict.ERROR}
     if not run.complete:
         return Exit.INTERRUPTED
     if run.troubles or reasons & {Reason.SUITE, Reason.TIMING}:
@@ -195,6 +195,9 @@ def first_of(codes: Iterable[Exit]) -> Exit:
 def schema() -> dict[str, Any]:
     """The JSON Schema of a report."""
     made = msgspec.json.schema(Report)
+    for definition in made["$defs"].values():
+        if "properties" in definition:  # what has a default here is written all the same
+            definition["required"] = sorted(definition["properties"])
     made["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     made["title"] = "xdspec report, schema 1"
     return made
