@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 from conformance.report import Report, Run, Scenario
 from conformance.verdicts import Verdict
 
-NOT_XML = re.compile("[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
+NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 has no way to write, such as those that colour a terminal."""
 
 ELEMENTS = {Verdict.FAIL: "failure", Verdict.ERROR: "error", Verdict.SKIP: "skipped"}

@@ -1,0 +1,145 @@
+"""The baseline is exact: what it knows, what it does not, and files that are none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conformance import baseline
+from conformance.baseline import BadBaseline, Entry, compare
+from conformance.catalogue import Strength, load
+from conformance.verdicts import ClauseResult, Reason, Verdict
+
+CLAUSE = "A42-RING-05"
+
+
+def result(verdict: Verdict, reason: Reason | None = None) -> ClauseResult:
+    return ClauseResult(
+        verdict=verdict,
+        reason=reason,
+        strength=Strength.MUST,
+        scenarios=("ring.some",),
+        editions_consistent=None,
+        seen=(),
+    )
+
+
+def entry(
+    reason: Reason = Reason.DEVIATES, versions: str = "", variants: tuple[str, ...] = ()
+) -> Entry:
+    return Entry(
+        clause=CLAUSE, reason=reason, words="has no ring", versions=versions, variants=variants
+    )
+
+
+DEVIATES = result(Verdict.FAIL, Reason.DEVIATES)
+
+
+@pytest.mark.parametrize(
+    ("found", "known", "version", "variant", "expected", "surprising"),
+    [
+        (DEVIATES, entry(), "1.0", None, True, False),
+        (DEVIATES, entry(Reason.EDITION), "1.0", None, False, True),
+        (result(Verdict.PASS), entry(), "1.0", None, False, True),
+        (result(Verdict.SEEN), entry(), "1.0", None, False, True),
+        # What was not judged says nothing of the entry.
+        (result(Verdict.SKIP, Reason.CAPABILITY), entry(), "1.0", None, False, False),
+        (result(Verdict.ERROR, Reason.SUITE), entry(), "1.0", None, False, False),
+        (DEVIATES, entry(versions="<1.59"), "1.58.3", None, True, False),
+        (DEVIATES, entry(versions="<1.59"), "1.59", None, False, False),
+        (result(Verdict.PASS), entry(versions="<1.59"), "1.60.1", None, False, False),
+        (DEVIATES, entry(versions=">=1.85,<2"), "1.86.0rc1", None, True, False),
+        (DEVIATES, entry(variants=("old",)), "1.0", "old", True, False),
+        (DEVIATES, entry(variants=("old",)), "1.0", None, False, False),
+        (DEVIATES, entry(variants=("",)), "1.0", None, True, False),
+        (DEVIATES, entry(variants=("",)), "1.0", "old", False, False),
+    ],
+)
+def test_compare(
+    found: ClauseResult,
+    known: Entry,
+    version: str,
+    variant: str | None,
+    *,
+    expected: bool,
+    surprising: bool,
+) -> None:
+    compared = compare({CLAUSE: found}, [known], version, variant)
+    assert compared.clauses[CLAUSE].expected is expected
+    assert bool(compared.surprises) is surprising
+
+
+def test_a_surprise_says_what_to_do() -> None:
+    compared = compare({CLAUSE: result(Verdict.PASS)}, [entry()], "1.0", None)
+    (surprise,) = compared.surprises
+    assert surprise == (
+        "A42-RING-05 is expected to fail (deviates: has no ring), but the verdict is pass: "
+        "mend the entry in expected.toml"
+    )
+
+
+def test_a_clause_that_did_not_run_is_no_surprise() -> None:
+    assert compare({}, [entry()], "1.0", None).surprises == ()
+
+
+def test_several_entries_for_versions_of_one_clause() -> None:
+    entries = [entry(Reason.EDITION, "<1.59"), entry(Reason.DEVIATES, ">=1.59")]
+    compared = compare({CLAUSE: DEVIATES}, entries, "1.60", None)
+    assert compared.clauses[CLAUSE].expected
+    assert not compared.surprises
+
+
+GOOD = """
+[[expected]]
+clause = "A42-RING-05"
+reason = "deviates"
+words = "has no ring"
+versions = ">=1.54,<1.60"
+variants = ["", "old"]
+issue = "https://example.com/1"
+"""
+
+
+def test_read(tmp_path: Path) -> None:
+    path = tmp_path / baseline.FILE
+    assert baseline.read(path, load()) == ()
+    path.write_text(GOOD)
+    (one,) = baseline.read(path, load())
+    assert (one.clause, one.reason, one.variants) == (CLAUSE, Reason.DEVIATES, ("", "old"))
+    assert one.applies_to("1.59.2", None)
+    assert not one.applies_to("1.60", "old")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (GOOD.replace("A42-RING-05", "A42-RING-99"), "A42-RING-99, which is no clause"),
+        (GOOD.replace(">=1.54,<1.60", "new ones"), "no version range: 'new ones'"),
+        (GOOD.replace('"deviates"', '"odd"'), "breaks the rules.*reason"),
+        (GOOD.replace('"deviates"', '"suite"'), "a client does not fail because of suite"),
+        (GOOD.replace('"has no ring"', '""'), "breaks the rules.*words"),
+        (GOOD.replace("words", "word"), "breaks the rules"),
+        (GOOD.replace("[[expected]]", "[[expect]]"), "breaks the rules.*expect"),
+        ("expected = 3", "breaks the rules"),
+        ("[[expected", "cannot be read"),
+    ],
+)
+def test_a_bad_file_is_told_in_one_sentence(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / baseline.FILE
+    path.write_text(text)
+    with pytest.raises(BadBaseline, match=words) as raised:
+        baseline.read(path, load())
+    assert str(path) in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_file_that_is_no_text(tmp_path: Path) -> None:
+    path = tmp_path / baseline.FILE
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(BadBaseline, match="cannot be read"):
+        baseline.read(path, load())
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(BadBaseline, match="cannot be read"):
+        baseline.read(path, load())

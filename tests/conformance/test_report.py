@@ -1,0 +1,270 @@
+"""A run's report: how records become one, the exit code that it deserves, JSON and JUnit."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable
+from io import StringIO
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import Element, fromstring
+
+import jsonschema
+import msgspec
+import pytest
+
+from conformance import junit, report
+from conformance.baseline import Entry
+from conformance.catalogue import Catalogue, Strength, load
+from conformance.evidence import Judged, Record
+from conformance.report import ClientId, Exit, Report, Run, build_run, exit_of, first_of
+from conformance.verdicts import ClauseResult, Decision, Reason, Verdict
+
+CATALOGUE: Catalogue = load()
+CLIENT = ClientId("python", "1.85.1", None)
+MUST, SHOULD, FREE = "A42-RING-05", "A42-RING-04", "A42-RING-10"
+FAILED = (Verdict.FAIL, Reason.DEVIATES)
+PASSED = (Verdict.PASS, None)
+SKIPPED = (Verdict.SKIP, Reason.CAPABILITY)
+
+
+def test_the_clauses_used_here_are_what_their_names_say() -> None:
+    strengths = [CATALOGUE[clause].strength for clause in (MUST, SHOULD, FREE)]
+    assert strengths == [Strength.MUST, Strength.SHOULD, Strength.UNSPECIFIED]
+
+
+def decision(clause: str, verdict: Verdict, reason: Reason | None, saw: str = "") -> Decision:
+    return Decision(clause=clause, verdict=verdict, reason=reason, saw=saw, wanted="another thing")
+
+
+def record(name: str, *decisions: Decision, evidence: str | None = None) -> Record:
+    return Record(
+        scenario=name,
+        clauses=tuple(dict.fromkeys(one.clause for one in decisions)),
+        client=Judged(name="python", version="1.85.1", variant=None, follows=("A42",)),
+        seed=1,
+        seconds=0.25,
+        served=("four endpoints",),
+        decisions=decisions,
+        evidence=evidence,
+    )
+
+
+def run(*records: Record, entries: Iterable[Entry] = (), **more: Any) -> Run:
+    return build_run(
+        records,
+        CATALOGUE,
+        client=CLIENT,
+        follows=("A42",),
+        wall_seconds=1.23456,
+        entries=entries,
+        **more,
+    )
+
+
+def of(clause: str, verdict: tuple[Verdict, Reason | None]) -> Record:
+    return record(f"ring.{clause}-{verdict[0]}-{verdict[1]}", decision(clause, *verdict))
+
+
+def error(reason: Reason) -> Record:
+    return of(MUST, (Verdict.ERROR, reason))
+
+
+KNOWN = Entry(clause=MUST, reason=Reason.DEVIATES, words="is known")
+OTHERWISE = Entry(clause=MUST, reason=Reason.CRASHED, words="is known")
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "strict_code"),
+    [
+        (run(of(MUST, PASSED)), Exit.CONFORMS, Exit.CONFORMS),
+        (run(of(MUST, FAILED)), Exit.DEVIATES, Exit.DEVIATES),
+        (run(of(SHOULD, FAILED)), Exit.CONFORMS, Exit.DEVIATES),
+        (run(of(MUST, SKIPPED)), Exit.NOTHING_RAN, Exit.NOTHING_RAN),
+        (run(of(MUST, SKIPPED), of(SHOULD, PASSED)), Exit.CONFORMS, Exit.CONFORMS),
+        (run(of(FREE, (Verdict.SEEN, None))), Exit.CONFORMS, Exit.CONFORMS),
+        (run(), Exit.NOTHING_RAN, Exit.NOTHING_RAN),
+        (run(error(Reason.ADAPTER)), Exit.ADAPTER_TROUBLE, Exit.ADAPTER_TROUBLE),
+        (run(error(Reason.SUITE)), Exit.SUITE_TROUBLE, Exit.SUITE_TROUBLE),
+        (run(error(Reason.TIMING)), Exit.SUITE_TROUBLE, Exit.SUITE_TROUBLE),
+        (run(of(MUST, FAILED), entries=[KNOWN]), Exit.CONFORMS, Exit.CONFORMS),
+        (run(of(MUST, FAILED), entries=[OTHERWISE]), Exit.DEVIATES, Exit.DEVIATES),
+        (run(of(MUST, PASSED), entries=[KNOWN]), Exit.DEVIATES, Exit.DEVIATES),
+        (run(troubles=("a worker died",)), Exit.SUITE_TROUBLE, Exit.SUITE_TROUBLE),
+        (run(complete=False), Exit.INTERRUPTED, Exit.INTERRUPTED),
+    ],
+)
+def test_exit_code(given: Run, code: Exit, strict_code: Exit) -> None:
+    assert exit_of(given) is code
+    assert exit_of(given, strict=True) is strict_code
+
+
+SIGNS: dict[Exit, Any] = {
+    Exit.INTERRUPTED: {"complete": False},
+    Exit.SUITE_TROUBLE: {"troubles": ("a worker died",)},
+    Exit.ADAPTER_TROUBLE: (of(SHOULD, (Verdict.ERROR, Reason.ADAPTER)),),
+    Exit.DEVIATES: (of(MUST, FAILED),),
+    Exit.CONFORMS: (of(FREE, PASSED),),
+}
+
+
+@pytest.mark.parametrize(("first", "second"), list(itertools.combinations(SIGNS, 2)))
+def test_the_first_that_applies(first: Exit, second: Exit) -> None:
+    records: tuple[Record, ...] = ()
+    more: dict[str, Any] = {}
+    for sign in (SIGNS[first], SIGNS[second]):
+        if isinstance(sign, dict):
+            more |= sign
+        else:
+            records += sign
+    assert exit_of(run(*records, **more)) is first
+
+
+def test_trouble_of_the_suite_in_a_clause_that_failed_elsewhere_is_not_lost() -> None:
+    """The clause fails, and the scenario with the error fails by another clause."""
+    both = record(
+        "ring.both",
+        decision(SHOULD, *FAILED),
+        decision(MUST, Verdict.ERROR, Reason.SUITE),
+    )
+    made = run(both, of(MUST, FAILED))
+    assert made.clauses[MUST].verdict is Verdict.FAIL
+    assert exit_of(made) is Exit.SUITE_TROUBLE
+
+
+@pytest.mark.parametrize(
+    ("codes", "code"),
+    [
+        ([Exit.CONFORMS, Exit.CONFORMS], Exit.CONFORMS),
+        ([Exit.CONFORMS, Exit.NOTHING_RAN], Exit.NOTHING_RAN),
+        ([Exit.NOTHING_RAN, Exit.DEVIATES], Exit.DEVIATES),
+        ([Exit.DEVIATES, Exit.ADAPTER_TROUBLE], Exit.ADAPTER_TROUBLE),
+        ([Exit.ADAPTER_TROUBLE, Exit.SUITE_TROUBLE], Exit.SUITE_TROUBLE),
+        ([Exit.SUITE_TROUBLE, Exit.INTERRUPTED], Exit.INTERRUPTED),
+    ],
+)
+def test_exit_code_of_several_clients(codes: list[Exit], code: Exit) -> None:
+    assert first_of(codes) is code
+
+
+def test_the_codes_are_the_documented_ones() -> None:
+    assert {one.name: one.value for one in Exit} == {
+        "CONFORMS": 0,
+        "DEVIATES": 1,
+        "INTERRUPTED": 2,
+        "SUITE_TROUBLE": 3,
+        "BAD_INPUT": 4,
+        "NOTHING_RAN": 5,
+        "ADAPTER_TROUBLE": 6,
+    }
+
+
+# The report itself.
+
+CONTROL = "\x1b[31mred\x00 & <b>"
+WHOLE = run(
+    record("ring.b", decision(MUST, *FAILED, CONTROL), decision(SHOULD, *PASSED), evidence="out/b"),
+    record("ring.a", decision(MUST, *PASSED)),
+    record("ring.c", decision(FREE, *SKIPPED, "no knob")),
+    record("ring.d", decision(SHOULD, Verdict.ERROR, Reason.SUITE, "a mistake")),
+)
+
+
+def test_scenarios_are_in_order_and_clauses_combined() -> None:
+    assert [one.id for one in WHOLE.scenarios] == ["ring.a", "ring.b", "ring.c", "ring.d"]
+    assert WHOLE.clauses[MUST].verdict is Verdict.FAIL
+    assert WHOLE.clauses[MUST].scenarios == ("ring.a", "ring.b")
+    assert WHOLE.totals == {
+        Verdict.FAIL: 1,
+        Verdict.ERROR: 1,
+        Verdict.PASS: 0,
+        Verdict.SEEN: 0,
+        Verdict.SKIP: 1,
+    }
+    assert WHOLE.wall_seconds == 1.235
+
+
+def test_a_scenario_says_what_went_wrong() -> None:
+    failed = WHOLE.scenarios[1]
+    assert (failed.verdict, failed.reason) == FAILED
+    assert failed.clauses == {MUST: Verdict.FAIL, SHOULD: Verdict.PASS}
+    assert [one.saw for one in failed.findings] == [CONTROL]
+    assert (failed.served, failed.evidence) == (("four endpoints",), "out/b")
+    assert WHOLE.scenarios[0].served == ()
+
+
+def least_shape(value: Report) -> None:
+    """What the issue promises to programs."""
+    read = json.loads(msgspec.json.encode(value))
+    assert read["schema"] == 1
+    one = read["runs"][0]
+    assert set(one["client"]) == {"name", "version", "variant"}
+    assert one["wall_seconds"] > 0
+    for scenario in one["scenarios"]:
+        assert {"id", "verdict", "reason", "seconds", "clauses", "evidence"} <= set(scenario)
+    for clause in one["clauses"].values():
+        names = {"verdict", "reason", "strength", "scenarios", "editions_consistent", "seen"}
+        assert names <= set(clause)
+    assert one["totals"]["pass"] >= 0
+
+
+WRITTEN = Report(provenance={"seed": 1}, runs=(WHOLE,))
+
+
+def test_json(tmp_path: Path) -> None:
+    least_shape(WRITTEN)
+    report.write_json(WRITTEN, tmp_path / "r.json")
+    assert msgspec.json.decode((tmp_path / "r.json").read_bytes(), type=Report) == WRITTEN
+
+
+def test_the_schema_that_is_checked_in_is_current() -> None:
+    """Made by `python -m conformance.report`."""
+    assert json.loads(report.SCHEMA_FILE.read_text()) == json.loads(json.dumps(report.schema()))
+
+
+def test_the_schema_validates_a_report_and_refuses_others() -> None:
+    schema = json.loads(report.SCHEMA_FILE.read_text())
+    validator = jsonschema.Draft202012Validator(schema)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    good = json.loads(msgspec.json.encode(WRITTEN))
+    validator.validate(good)
+    for spoil in ("runs", "schema"):
+        assert not validator.is_valid({name: good[name] for name in good if name != spoil})
+    good["runs"][0]["scenarios"][0]["verdict"] = "fine"
+    assert not validator.is_valid(good)
+
+
+def suite_of(made: Run) -> Element:
+    text = StringIO()
+    junit.tree(Report(provenance={}, runs=(made,))).write(text, encoding="unicode")
+    return fromstring(text.getvalue())[0]  # noqa: S314  # written here
+
+
+def test_junit() -> None:
+    suite = suite_of(WHOLE)
+    counts = [suite.get(name) for name in ("tests", "failures", "errors", "skipped")]
+    assert counts == ["4", "1", "1", "1"]
+    assert suite.get("name") == "python@1.85.1"
+    cases = {case.get("name"): case for case in suite}
+    assert [child.tag for child in cases["ring.a"]] == []
+    failure = cases["ring.b"][0]
+    assert (failure.tag, failure.get("type"), failure.text) == (
+        "failure",
+        "deviates",
+        "evidence: out/b",
+    )
+    assert failure.get("message") == "\ufffd[31mred\ufffd & <b>"
+    assert cases["ring.c"][0].tag == "skipped"
+    assert cases["ring.d"][0].tag == "error"
+
+
+@pytest.mark.parametrize(("entries", "tag"), [((KNOWN,), "skipped"), ((), "failure")])
+def test_a_known_failure_is_no_failure_of_junit(entries: tuple[Entry, ...], tag: str) -> None:
+    suite = suite_of(run(of(MUST, FAILED), entries=entries))
+    assert suite[0][0].tag == tag
+
+
+def test_a_result_is_plain_data() -> None:
+    result = WHOLE.clauses[MUST]
+    assert msgspec.json.decode(msgspec.json.encode(result), type=ClauseResult) == result
