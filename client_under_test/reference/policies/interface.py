@@ -245,9 +245,13 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Complete(msgspec.Struct, frozen=True):
-    """Send the request on this subchannel; if that has lost its connection meanwhile, queue it."""
+    """Send the request on this subchannel; if that has lost its connection meanwhile, queue it.
+
+    `locality` is that of the endpoint as it is listed now.
+    """
 
     subchannel: Subchannel
+    locality: Locality = Locality()
     connect: tuple[Target, ...] = ()
     account: Account | None = None
 

@@ -1,0 +1,100 @@
+"""xds_cluster_impl: what holds for a whole cluster (A37, A42). Its rules are in gatekeeping.py."""
+
+from __future__ import annotations
+
+import msgspec
+
+from client_under_test.reference.policies.configs import ClusterImplConfig
+from client_under_test.reference.policies.family import Switch, Tools
+from client_under_test.reference.policies.interface import (
+    Account,
+    Actions,
+    Complete,
+    Drop,
+    Event,
+    PickArgs,
+    Picker,
+    PickResult,
+    Place,
+    QueuePicker,
+    State,
+    Status,
+    Update,
+    UpdateState,
+)
+
+
+class ClusterPicker(msgspec.Struct, frozen=True):
+    """Drops, breaks the circuit, or lets the child pick and says what the call counts for."""
+
+    child: Picker
+    config: ClusterImplConfig
+    account: Account
+    tools: Tools
+
+    def pick(self, args: PickArgs, /) -> PickResult:
+        """Decide on one request."""
+        rules = self.tools.rules
+        category = rules.falls_to(self.config.drops, args.random)
+        if category is not None:
+            return Drop(Status.unavailable(f"dropped: {category}"), self.account, category)
+        in_flight = self.tools.ledger.in_flight(self.account)
+        if rules.circuit_is_open(in_flight, self.config.max_requests):
+            return Drop(Status.unavailable("too many requests in flight"), self.account)
+        result = self.child.pick(args)
+        if not isinstance(result, Complete):
+            return result
+        # It counts for the locality of the endpoint that was picked:
+        # A42-LOAD-01, A42-LOAD-02, A42-LOAD-05, A42-LOAD-09, A42-LOAD-10.
+        account = msgspec.structs.replace(self.account, locality=result.locality)
+        return Complete(result.subchannel, result.locality, result.connect, account)
+
+
+class ClusterImpl:
+    """The policy. It reports the state of its child."""
+
+    def __init__(self, tools: Tools, place: Place) -> None:
+        self._tools = tools
+        self._child = Switch(tools, place)
+        self._config: ClusterImplConfig | None = None
+        self._below = UpdateState(State.CONNECTING, QueuePicker())
+
+    def update(self, update: Update) -> Actions:
+        """Take new limits, for the picker that is there as well, and tell the child."""
+        if not isinstance(update.config, ClusterImplConfig):
+            raise TypeError(update.config)
+        self._config = update.config
+        told = Update(config=update.config.child, endpoints=update.endpoints, note=update.note)
+        actions = self._read(self._child.update(told))
+        if any(isinstance(action, UpdateState) for action in actions):
+            return actions
+        return [*actions, self._wrapped(self._config)]
+
+    def handle(self, event: Event) -> Actions:
+        """Hand an event on."""
+        return self._read(self._child.handle(event))
+
+    def exit_idle(self) -> Actions:
+        """Have the child connect, if IDLE."""
+        return self._read(self._child.exit_idle())
+
+    def close(self) -> Actions:
+        """Close the child."""
+        return self._child.close()
+
+    def _read(self, actions: Actions) -> Actions:
+        kept: Actions = []
+        for action in actions:
+            if isinstance(action, UpdateState) and self._config is not None:
+                self._below = action
+                kept.append(self._wrapped(self._config))
+            else:
+                kept.append(action)
+        return kept
+
+    def _wrapped(self, config: ClusterImplConfig) -> UpdateState:
+        account = Account(
+            cluster=config.cluster, service_name=config.service_name, reported=config.reported
+        )
+        picker = ClusterPicker(self._below.picker, config, account, self._tools)
+        return UpdateState(self._below.state, picker)

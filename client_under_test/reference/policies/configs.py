@@ -1,0 +1,95 @@
+"""The configs of the policies: what the registry parses them to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from client_under_test.reference.policies.gatekeeping import MAX_REQUESTS, DropCategory
+from client_under_test.reference.policies.interface import PolicyConfig, Status
+
+DEFAULT_MINIMUM: Final = 1024  # A42-CONF-06
+DEFAULT_MAXIMUM: Final = 4096  # A42-CONF-07
+RING_CAP: Final = (
+    4096  # A42-CONF-01, A42-CONF-02: the local cap, unless the application sets another
+)
+
+
+class PickFirstConfig(PolicyConfig, frozen=True, kw_only=True):
+    """pick_first. `shuffle`: A62, the order of the endpoints is random."""
+
+    shuffle: bool = False
+
+
+class RoundRobinConfig(PolicyConfig, frozen=True, kw_only=True):
+    """round_robin."""
+
+
+class RingHashConfig(PolicyConfig, frozen=True, kw_only=True):
+    """ring_hash_experimental. `request_hash_header`: A76."""
+
+    minimum: int = DEFAULT_MINIMUM
+    maximum: int = DEFAULT_MAXIMUM
+    request_hash_header: str = ""
+
+
+class WrrLocalityConfig(PolicyConfig, frozen=True, kw_only=True):
+    """xds_wrr_locality_experimental (A52)."""
+
+    child: PolicyConfig
+
+
+class WeightedChild(msgspec.Struct, frozen=True):
+    """A child of weighted_target."""
+
+    weight: int
+    config: PolicyConfig
+
+
+class WeightedTargetConfig(PolicyConfig, frozen=True, kw_only=True):
+    """weighted_target_experimental."""
+
+    targets: Mapping[str, WeightedChild]
+
+
+class PriorityChild(msgspec.Struct, frozen=True):
+    """A child of priority. A37: requests to resolve again may be ignored."""
+
+    config: PolicyConfig
+    ignore_reresolution: bool = False
+
+
+class PriorityConfig(PolicyConfig, frozen=True, kw_only=True):
+    """priority_experimental: children by name, and the names from the highest priority down."""
+
+    children: Mapping[str, PriorityChild]
+    priorities: tuple[str, ...]
+
+
+class ClusterImplConfig(PolicyConfig, frozen=True, kw_only=True):
+    """xds_cluster_impl_experimental (A37). `reported`: the cluster has an lrs_server."""
+
+    cluster: str
+    service_name: str = ""
+    reported: bool = False
+    max_requests: int = MAX_REQUESTS
+    drops: tuple[DropCategory, ...] = ()
+    child: PolicyConfig
+
+
+class ClusterManagerConfig(PolicyConfig, frozen=True, kw_only=True):
+    """xds_cluster_manager_experimental: a child for each cluster that routes lead to."""
+
+    children: Mapping[str, PolicyConfig]
+
+
+class WaitingConfig(PolicyConfig, frozen=True, kw_only=True):
+    """Stands for a cluster whose resources have not come: CONNECTING, requests wait."""
+
+
+class FailingConfig(PolicyConfig, frozen=True, kw_only=True):
+    """Stands for a cluster that cannot be used: TRANSIENT_FAILURE, requests fail."""
+
+    status: Status

@@ -1,0 +1,59 @@
+"""What a cluster as a whole does to a request: drops, circuit breaking, load (A37, A42)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from client_under_test.reference.policies.interface import Account, Locality
+
+MAX_REQUESTS: Final = 1024  # A37, XdsClusterImplLoadBalancingPolicyConfig
+_MILLION: Final = 1_000_000
+
+
+class DropCategory(msgspec.Struct, frozen=True):
+    """A share of the requests that an EDS resource wants dropped."""
+
+    category: str
+    per_million: int
+
+
+class LoadKey(msgspec.Struct, frozen=True, order=True):
+    """What load is reported under."""
+
+    cluster: str
+    service_name: str
+    locality: Locality
+
+
+def falls_to(drops: Sequence[DropCategory], random: random.Random) -> str | None:
+    """Draw for each category in turn (A27); the name of the first that the request falls to."""
+    for drop in drops:
+        if random.randrange(_MILLION) < drop.per_million:
+            return drop.category
+    return None
+
+
+def circuit_is_open(in_flight: int, max_requests: int) -> bool:
+    """A32, A37: as many requests as allowed are in flight; looked at before this one is counted."""
+    return in_flight >= max_requests
+
+
+def in_flight_key(account: Account) -> tuple[str, str]:
+    """A37, Use Global Circuit Breaking Atomic: one count for each cluster and EDS service name."""
+    return account.cluster, account.service_name
+
+
+def counted_for(account: Account) -> LoadKey | None:
+    """Cluster, service name and locality of the endpoint.
+
+    None for a cluster without lrs_server.
+
+    Clauses: A42-LOAD-01, A42-LOAD-02, A42-LOAD-03, A42-LOAD-05, A42-LOAD-07, A42-LOAD-08.
+    """
+    if not account.reported:
+        return None
+    return LoadKey(account.cluster, account.service_name, account.locality)

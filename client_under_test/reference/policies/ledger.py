@@ -1,0 +1,116 @@
+"""The counts of a process: requests in flight (circuit breaking) and load (A37, A42).
+
+One ledger is shared by all channels of a process. Load is taken out of it for each report.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from client_under_test.reference.policies.gatekeeping import LoadKey
+from client_under_test.reference.policies.interface import Account, Drop, Locality
+
+if TYPE_CHECKING:
+    from client_under_test.reference.editions import Rules
+
+
+class LocalityLoad(msgspec.Struct, frozen=True, kw_only=True):
+    """A42-LOAD-06: what a locality has done since the last report, and what it is doing now."""
+
+    locality: Locality
+    issued: int
+    succeeded: int
+    errors: int
+    in_progress: int
+
+
+class ClusterLoad(msgspec.Struct, frozen=True, kw_only=True):
+    """The load of a cluster and service name since the last report.
+
+    `dropped` counts all drops, `dropped_by_category` those of EDS only.
+    """
+
+    cluster: str
+    service_name: str
+    localities: tuple[LocalityLoad, ...] = ()
+    dropped: int = 0
+    dropped_by_category: tuple[tuple[str, int], ...] = ()
+
+
+class Ledger:
+    """Told of every call that has an `Account`, and of every drop."""
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        self._in_flight: Counter[tuple[str, str]] = Counter()
+        self._in_progress: Counter[LoadKey] = Counter()
+        self._issued: Counter[LoadKey] = Counter()
+        self._succeeded: Counter[LoadKey] = Counter()
+        self._errors: Counter[LoadKey] = Counter()
+        self._dropped: Counter[tuple[str, str]] = Counter()
+        self._categories: Counter[tuple[str, str, str]] = Counter()
+
+    def in_flight(self, account: Account) -> int:
+        """Count the requests that circuit breaking goes by."""
+        return self._in_flight[self._rules.in_flight_key(account)]
+
+    def started(self, account: Account) -> None:
+        """A42-LOAD-04: a request was sent; told once, however many picks it took."""
+        self._in_flight[self._rules.in_flight_key(account)] += 1
+        key = self._rules.counted_for(account)
+        if key is not None:
+            self._issued[key] += 1
+            self._in_progress[key] += 1
+
+    def finished(self, account: Account, *, ok: bool) -> None:
+        """A42-LOAD-06: a request that was sent has ended."""
+        self._in_flight[self._rules.in_flight_key(account)] -= 1
+        key = self._rules.counted_for(account)
+        if key is not None:
+            self._in_progress[key] -= 1
+            (self._succeeded if ok else self._errors)[key] += 1
+
+    def dropped(self, drop: Drop) -> None:
+        """A request was dropped, by a category of EDS or by circuit breaking."""
+        account = drop.account
+        if not account.reported:
+            return
+        self._dropped[account.cluster, account.service_name] += 1
+        if drop.category is not None:
+            self._categories[account.cluster, account.service_name, drop.category] += 1
+
+    def take(self) -> tuple[ClusterLoad, ...]:
+        """Take out what has gathered since the last time; requests in progress stay counted."""
+        localities: dict[tuple[str, str], list[LocalityLoad]] = {
+            pair: [] for pair, count in sorted(self._dropped.items()) if count
+        }
+        for key in sorted({*self._issued, *self._succeeded, *self._errors, *+self._in_progress}):
+            load = LocalityLoad(
+                locality=key.locality,
+                issued=self._issued[key],
+                succeeded=self._succeeded[key],
+                errors=self._errors[key],
+                in_progress=self._in_progress[key],
+            )
+            localities.setdefault((key.cluster, key.service_name), []).append(load)
+        taken = tuple(
+            ClusterLoad(
+                cluster=cluster,
+                service_name=service_name,
+                localities=tuple(loads),
+                dropped=self._dropped[cluster, service_name],
+                dropped_by_category=tuple(
+                    (category, count)
+                    for (one, other, category), count in sorted(self._categories.items())
+                    if (one, other) == (cluster, service_name)
+                ),
+            )
+            for (cluster, service_name), loads in localities.items()
+        )
+        for counts in (self._issued, self._succeeded, self._errors, self._dropped):
+            counts.clear()
+        self._categories.clear()
+        return taken

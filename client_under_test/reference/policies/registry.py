@@ -1,0 +1,143 @@
+"""The registry of policies: configs in JSON form, and the policy for each config (A24, A52)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from client_under_test.reference.policies.cluster_impl import ClusterImpl
+from client_under_test.reference.policies.cluster_manager import ClusterManager, Failing, Waiting
+from client_under_test.reference.policies.configs import (
+    DEFAULT_MAXIMUM,
+    DEFAULT_MINIMUM,
+    RING_CAP,
+    ClusterImplConfig,
+    ClusterManagerConfig,
+    FailingConfig,
+    PickFirstConfig,
+    PriorityConfig,
+    RingHashConfig,
+    RoundRobinConfig,
+    WaitingConfig,
+    WeightedTargetConfig,
+    WrrLocalityConfig,
+)
+from client_under_test.reference.policies.exceptions import BadConfig
+from client_under_test.reference.policies.family import PolicyMaker, Tools
+from client_under_test.reference.policies.interface import PolicyConfig
+from client_under_test.reference.policies.pick_first import PickFirst
+from client_under_test.reference.policies.priority import Priority
+from client_under_test.reference.policies.ring_hash import RingHash
+from client_under_test.reference.policies.round_robin import RoundRobin
+from client_under_test.reference.policies.weighted_target import WeightedTarget, WrrLocality
+
+if TYPE_CHECKING:
+    from client_under_test.reference.editions import Rules
+    from client_under_test.reference.policies.ledger import Ledger
+
+Fields = Mapping[str, Any]
+Parser = Callable[[Fields, str, "Rules"], PolicyConfig]
+
+_MAKERS: Final[Mapping[type[PolicyConfig], PolicyMaker]] = {
+    ClusterImplConfig: ClusterImpl,
+    ClusterManagerConfig: ClusterManager,
+    FailingConfig: Failing,
+    PickFirstConfig: PickFirst,
+    PriorityConfig: Priority,
+    RingHashConfig: RingHash,
+    RoundRobinConfig: RoundRobin,
+    WaitingConfig: Waiting,
+    WeightedTargetConfig: WeightedTarget,
+    WrrLocalityConfig: WrrLocality,
+}
+
+
+def tools(
+    rules: Rules, *, random: random.Random, ledger: Ledger, ring_cap: int = RING_CAP
+) -> Tools:
+    """Make the tools for the policies of a channel.
+
+    Args:
+        rules: the edition.
+        random: the source of chance.
+        ledger: shared by all channels of the process.
+        ring_cap: A42-CONF-03, the local cap for ring sizes, in entries.
+    """
+    return Tools(rules=rules, random=random, ledger=ledger, ring_cap=ring_cap, makers=_MAKERS)
+
+
+def parse(configs: Sequence[Fields], rules: Rules, field: str = "") -> PolicyConfig:
+    """A24, A52: parse the first config of a policy that is known; each has one key, its name.
+
+    Raises:
+        BadConfig: none is known, or the first that is known is not valid.
+    """
+    for number, config in enumerate(configs):
+        for name, fields in config.items():
+            parser = _PARSERS.get(name)
+            if parser is not None:
+                return parser(fields, f"{field}[{number}].{name}", rules)
+    raise BadConfig(field, "no supported policy in the list")
+
+
+def is_registered(name: str) -> bool:
+    """Tell whether a policy of that name can be configured."""
+    return name in _PARSERS
+
+
+def _pick_first(fields: Fields, field: str, _rules: Rules) -> PolicyConfig:
+    shuffle = fields.get("shuffleAddressList", False)
+    if not isinstance(shuffle, bool):
+        raise BadConfig(f"{field}.shuffleAddressList", "is not a boolean")
+    return PickFirstConfig(shuffle=shuffle)
+
+
+def _round_robin(_fields: Fields, _field: str, _rules: Rules) -> PolicyConfig:
+    return RoundRobinConfig()
+
+
+def _wrr_locality(fields: Fields, field: str, rules: Rules) -> PolicyConfig:
+    name = "childPolicy" if "childPolicy" in fields else "child_policy"
+    children = fields.get(name)
+    if not isinstance(children, Sequence) or isinstance(children, str):
+        raise BadConfig(f"{field}.{name}", "is not a list")
+    return WrrLocalityConfig(child=parse(children, rules, f"{field}.{name}"))
+
+
+def _ring_hash(fields: Fields, field: str, rules: Rules) -> PolicyConfig:
+    """The defaults of the config, used with xDS or without.
+
+    Clauses: A42-CONF-06, A42-CONF-07.
+    """
+    minimum = _ring_size(fields, "minRingSize", DEFAULT_MINIMUM, field, rules)
+    maximum = _ring_size(fields, "maxRingSize", DEFAULT_MAXIMUM, field, rules)
+    if minimum > maximum:
+        # A42-CDS-16, our choice.
+        raise BadConfig(f"{field}.minRingSize", f"{minimum} is above maxRingSize {maximum}")
+    header = rules.request_hash_header(fields.get("requestHashHeader", ""))
+    if header is None:
+        raise BadConfig(f"{field}.requestHashHeader", "is not the name of a text header")
+    return RingHashConfig(minimum=minimum, maximum=maximum, request_hash_header=header)
+
+
+def _ring_size(fields: Fields, name: str, default: int, field: str, rules: Rules) -> int:
+    """Read a 64-bit number, which JSON has as a string, or a Struct as a float."""
+    value = fields.get(name, default)
+    try:
+        size = int(value)
+    except (TypeError, ValueError, OverflowError):
+        size = None
+    if size is None or isinstance(value, bool) or (isinstance(value, float) and size != value):
+        raise BadConfig(f"{field}.{name}", f"{value!r} is not a whole number")
+    if not rules.ring_size_is_valid(size):
+        raise BadConfig(f"{field}.{name}", f"{size} is not between 1 and 8388608")
+    return size
+
+
+_PARSERS: Final[Mapping[str, Parser]] = {
+    "pick_first": _pick_first,
+    "ring_hash_experimental": _ring_hash,
+    "round_robin": _round_robin,
+    "xds_wrr_locality_experimental": _wrr_locality,
+}

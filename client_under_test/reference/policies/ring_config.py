@@ -1,0 +1,43 @@
+"""What a ring_hash config may say."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+LARGEST_RING: Final = 8_388_608
+_HEADER_NAME: Final = re.compile(r"[0-9a-z_.-]+")
+
+
+def ring_size_is_valid(size: int) -> bool:
+    """Tell whether a ring may be configured so large.
+
+    Clauses: A42-CDS-08, A42-CDS-09, A42-CDS-10, A42-CDS-11; A42-CDS-17, A42-CDS-18 (our choice:
+    zero is not valid).
+    """
+    return 1 <= size <= LARGEST_RING
+
+
+def field_unknown(_value: Any) -> str | None:
+    """Read no header from a config: before A76 there is no such field."""
+    return ""
+
+
+def text_header(value: Any) -> str | None:
+    """Read request_hash_header: empty for none, None if it is not valid.
+
+    Clauses: A76-REQ-09, A76-REQ-10, A76-REQ-11.
+    """
+    if value == "":
+        return ""
+    valid = isinstance(value, str) and _HEADER_NAME.fullmatch(value.lower()) is not None
+    return value.lower() if valid and not value.lower().endswith("-bin") else None
+
+
+def hash_function_is_supported(name: str) -> bool:
+    """Tell whether a ring can be made with a hash function, named as in the enums of xDS.
+
+    Clauses: A42-CDS-12, A42-CDS-13, A42-CDS-14, A42-CDS-15 (one that is not written is the default
+    of its enum).
+    """
+    return name in {"XX_HASH", "DEFAULT_HASH"}

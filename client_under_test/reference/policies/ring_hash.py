@@ -1,0 +1,249 @@
+"""ring_hash: the state machine around the ring (A42, A61).
+
+The rules are elsewhere: the ring in ring.py, states and unasked attempts in ring_states.py, picks
+in ring_picks.py. Here is who is told what and when.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from client_under_test.reference.policies import ring
+from client_under_test.reference.policies.configs import PickFirstConfig, RingHashConfig
+from client_under_test.reference.policies.family import Report, Tools
+from client_under_test.reference.policies.interface import (
+    Action,
+    Actions,
+    ConnectWanted,
+    Endpoint,
+    Event,
+    FailPicker,
+    Picker,
+    Place,
+    QueuePicker,
+    RequestReresolution,
+    State,
+    Status,
+    Target,
+    Update,
+    UpdateState,
+)
+from client_under_test.reference.policies.pick_first import PickFirst
+from client_under_test.reference.policies.ring_picks import Candidate, RingPicker
+from client_under_test.reference.policies.ring_states import Prospect
+
+_NO_ATTEMPT = FailPicker(Status.unavailable("no attempt was made"))
+
+
+@dataclass(slots=True, eq=False)
+class _Member:
+    """An endpoint. Its policy is made when a connection is first wanted (A61-SUB-02, A42-SUB-01).
+
+    `counted` is its state as ring_hash sees it, `report` what its policy said last. A connection
+    may be wanted by a pick or unasked while its backoff runs; it is made when that is over.
+    """
+
+    endpoint: Endpoint
+    policy: PickFirst | None = None
+    counted: State = State.IDLE
+    report: Report = field(default_factory=lambda: Report(State.IDLE, QueuePicker()))
+    failure: Picker = _NO_ATTEMPT
+    wanted_by_pick: bool = False
+    wanted_unasked: bool = False
+
+    @property
+    def under_way(self) -> bool:
+        """Whether an attempt is being made, or will be as soon as the backoff is over."""
+        wanted = self.wanted_by_pick or self.wanted_unasked
+        return wanted or self.report.state is State.CONNECTING
+
+    @property
+    def picker(self) -> Picker:
+        """Where its requests go; while it counts as failed, to the last failure."""
+        failed = self.counted is State.TRANSIENT_FAILURE
+        return self.failure if failed else self.report.picker
+
+
+class RingHash:
+    """The policy."""
+
+    def __init__(self, tools: Tools, place: Place) -> None:
+        self._tools = tools
+        self._place = place
+        self._members: dict[str, _Member] = {}
+        self._config = RingHashConfig()
+        self._standing: tuple[ring.Standing, ...] = ()
+        self._ring = ring.Ring((), ())
+        self._order: tuple[str, ...] = ()
+        self._last_failed: str | None = None
+        self._note = ""
+
+    def update(self, update: Update) -> Actions:
+        """A new list or config makes a new ring and a new picker.
+
+        Clauses: A42-RING-18, A42-RING-19, A42-PICK-23.
+        """
+        if not isinstance(update.config, RingHashConfig):
+            raise TypeError(update.config)
+        self._note = update.note
+        rules = self._tools.rules
+        standing = ring.standings(update.endpoints, rules)
+        config = update.config
+        if (standing, config) != (self._standing, self._config):
+            sizes = ring.Sizes(config.minimum, config.maximum)
+            self._ring = ring.build(
+                standing, rules.capped_sizes(sizes, self._tools.ring_cap), rules
+            )
+            self._standing, self._config = standing, config
+            self._order = ring.ring_order(self._ring, standing)
+        actions = self._take_members(update.endpoints)
+        if not standing:
+            actions.append(RequestReresolution())
+        return actions + self._settle()
+
+    def handle(self, event: Event) -> Actions:
+        """Connect what a pick asks for, or hand an event on to its endpoint."""
+        if isinstance(event, ConnectWanted) and event.place == self._place:
+            key = event.target.key
+            if key not in self._members:
+                return []
+            self._members[key].wanted_by_pick = True
+            return self._connect(key) + self._settle()
+        key = event.place[len(self._place)]
+        member = self._members.get(key)
+        if member is None or member.policy is None:
+            return []
+        before = member.report
+        actions = self._read(key, member.policy.handle(event))
+        return actions if member.report is before else actions + self._settle()
+
+    def exit_idle(self) -> Actions:
+        """Do nothing: only requests have it connect (A42-PRO-01)."""
+        return []
+
+    def close(self) -> Actions:
+        """Close all endpoints."""
+        return [action for key in tuple(self._members) for action in self._remove(key)]
+
+    # Endpoints.
+
+    def _take_members(self, endpoints: Sequence[Endpoint]) -> Actions:
+        """Who stays keeps connection and state; who is gone counts no more.
+
+        Clauses: A42-SUB-14, A42-AGG-14.
+        """
+        identity = self._tools.rules.endpoint_identity
+        listed: dict[str, Endpoint] = {}
+        standing = {one.identity for one in self._standing}
+        for endpoint in endpoints:
+            if identity(endpoint) in standing:
+                listed.setdefault(identity(endpoint), endpoint)
+        actions: Actions = []
+        for key in self._members.keys() - listed.keys():
+            actions += self._remove(key)
+        for key, endpoint in listed.items():
+            member = self._members.setdefault(key, _Member(endpoint))
+            if member.endpoint != endpoint:
+                member.endpoint = endpoint
+                actions += self._tell(key)
+        return actions
+
+    def _remove(self, key: str) -> Actions:
+        policy = self._members.pop(key).policy
+        return [] if policy is None else policy.close()
+
+    def _tell(self, key: str) -> Actions:
+        member = self._members[key]
+        if member.policy is None:
+            return []
+        told = Update(config=PickFirstConfig(), endpoints=(member.endpoint,))
+        return self._read(key, member.policy.update(told))
+
+    def _connect(self, key: str) -> Actions:
+        """Connect an endpoint now, or when its backoff is over.
+
+        Clauses: A42-SUB-02, A42-PRO-08.
+        """
+        member = self._members[key]
+        if member.policy is None:
+            sticks = self._tools.rules.ring_endpoints_retry
+            member.policy = PickFirst(self._tools, (*self._place, key), sticks=sticks)
+            return self._tell(key)
+        return self._read(key, member.policy.exit_idle())
+
+    def _read(self, key: str, actions: Sequence[Action]) -> Actions:
+        """Take what the policy of an endpoint reports."""
+        member = self._members[key]
+        kept: Actions = []
+        for action in actions:
+            if not isinstance(action, UpdateState):
+                kept.append(action)
+                continue
+            member.report = Report.of(action)
+            member.counted = self._tools.rules.counted_state(member.counted, action.state)
+            if action.state is State.TRANSIENT_FAILURE:
+                member.failure = action.picker
+                self._last_failed = key
+            if action.state in {State.CONNECTING, State.READY}:
+                member.wanted_by_pick = member.wanted_unasked = False
+        # A42-PICK-07, A42-PICK-14, A42-PICK-19: the backoff is over, and a connection was wanted.
+        wanted = member.wanted_by_pick or member.wanted_unasked
+        if wanted and member.report.state is State.IDLE:
+            kept += self._connect(key)
+        return kept
+
+    # The policy as a whole.
+
+    def _settle(self) -> Actions:
+        """A42-RING-22: after any change, see whether to connect unasked, and make a new picker."""
+        actions = self._connect_unasked()
+        aggregated = self._aggregated()
+        if aggregated is State.READY:
+            for member in self._members.values():
+                member.wanted_unasked = False  # A42-PRO-07
+        return [*actions, UpdateState(aggregated, self._picker())]
+
+    def _aggregated(self) -> State:
+        return self._tools.rules.aggregated_state([one.counted for one in self._members.values()])
+
+    def _connect_unasked(self) -> Actions:
+        """At most one endpoint, after each change.
+
+        Clauses: A42-PRO-01, A42-PRO-02, A42-PRO-03, A42-PRO-04, A42-PRO-05, A42-PRO-06,
+        A42-PRO-07, A42-PRO-08, A42-PRO-09, A42-PRO-10, A42-PRO-11, A61-PRO-01, A61-PRO-02,
+        A61-PRO-03.
+        """
+        prospects = [
+            Prospect(
+                identity=key,
+                counted=self._members[key].counted,
+                under_way=self._members[key].under_way,
+            )
+            for key in self._order
+        ]
+        key = self._tools.rules.unasked(self._aggregated(), prospects, self._last_failed)
+        if key is None:
+            return []
+        self._members[key].wanted_unasked = True
+        return self._connect(key)
+
+    def _picker(self) -> Picker:
+        if not self._members:
+            note = f" ({self._note})" if self._note else ""
+            return FailPicker(Status.unavailable(f"no endpoints{note}"))
+        members = [self._members[one.identity] for one in self._standing]
+        return RingPicker(
+            ring=self._ring,
+            candidates=tuple(
+                Candidate(
+                    state=member.counted,
+                    picker=member.picker,
+                    target=Target(self._place, one.identity),
+                )
+                for one, member in zip(self._standing, members, strict=True)
+            ),
+            header=self._config.request_hash_header,
+            one_is_connecting=any(one.counted is State.CONNECTING for one in members),
+            rules=self._tools.rules,
+        )
