@@ -78,9 +78,9 @@ async def fail_at_first_call(name: str, folder: Path, deadline: float) -> Conver
     return failed.value
 
 
-async def fail_to_start(name: str, folder: Path) -> ConversationFailed:
+async def fail_to_start(name: str, folder: Path, deadline: float = DEADLINE) -> ConversationFailed:
     with pytest.raises(ConversationFailed) as failed:
-        await ClientProcess.start(fake(name), stderr_path=folder / "stderr", deadline=SHORT * 4)
+        await ClientProcess.start(fake(name), stderr_path=folder / "stderr", deadline=deadline)
     return failed.value
 
 
@@ -104,13 +104,17 @@ async def test_trouble_after_hello(
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"),
-    [("mute", ClientMute), ("stillborn", ClientExited), ("old-contract", WrongContract)],
+    ("name", "deadline", "kind"),
+    [
+        ("mute", SHORT, ClientMute),
+        ("stillborn", DEADLINE, ClientExited),
+        ("old-contract", DEADLINE, WrongContract),
+    ],
 )
 async def test_trouble_before_hello(
-    tmp_path: Path, name: str, kind: type[ConversationFailed]
+    tmp_path: Path, name: str, deadline: float, kind: type[ConversationFailed]
 ) -> None:
-    failure = await fail_to_start(name, tmp_path)
+    failure = await fail_to_start(name, tmp_path, deadline)
     assert type(failure) is kind
     assert not failure.hello_said
 
