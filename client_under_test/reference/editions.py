@@ -54,9 +54,7 @@ class Rules:
     )
     random_hash: Callable[[random.Random], int] = hashing.random_for_each_request
 
-    # What a Cluster may say of its policy: policies/ring_config.py.
-    ring_size_is_valid: Callable[[int], bool] = ring_config.ring_size_is_valid
-    hash_function_is_supported: Callable[[str], bool] = ring_config.hash_function_is_supported
+    # What a ring_hash config may say: policies/ring_config.py.
     request_hash_header: Callable[[Any], str | None] = ring_config.field_unknown
 
     # The ring (A42, Ring Construction): policies/ring.py, policies/weights.py.

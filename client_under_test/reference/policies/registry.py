@@ -23,11 +23,11 @@ from client_under_test.reference.policies.configs import (
     WeightedTargetConfig,
     WrrLocalityConfig,
 )
-from client_under_test.reference.policies.exceptions import BadConfig
 from client_under_test.reference.policies.family import PolicyMaker, Tools
 from client_under_test.reference.policies.interface import PolicyConfig
 from client_under_test.reference.policies.pick_first import PickFirst
 from client_under_test.reference.policies.priority import Priority
+from client_under_test.reference.policies.ring_config import ring_size_is_valid, text_header
 from client_under_test.reference.policies.ring_hash import RingHash
 from client_under_test.reference.policies.round_robin import RoundRobin
 from client_under_test.reference.policies.weighted_target import WeightedTarget, WrrLocality
@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from client_under_test.reference.policies.ledger import Ledger
 
 Fields = Mapping[str, Any]
-Parser = Callable[[Fields, str, "Rules"], PolicyConfig]
+HeaderReader = Callable[[Any], str | None]
+Parser = Callable[[Fields, str, HeaderReader], PolicyConfig]
 
 _MAKERS: Final[Mapping[type[PolicyConfig], PolicyMaker]] = {
     ClusterImplConfig: ClusterImpl,
@@ -51,6 +52,13 @@ _MAKERS: Final[Mapping[type[PolicyConfig], PolicyMaker]] = {
     WeightedTargetConfig: WeightedTarget,
     WrrLocalityConfig: WrrLocality,
 }
+
+
+class BadConfig(Exception):
+    """A config cannot be used; the message names the field, in JSON form, and says why."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field}: {reason}")
 
 
 def tools(
@@ -67,61 +75,79 @@ def tools(
     return Tools(rules=rules, random=random, ledger=ledger, ring_cap=ring_cap, makers=_MAKERS)
 
 
-def parse(configs: Sequence[Fields], rules: Rules, field: str = "") -> PolicyConfig:
+def parse(
+    configs: Sequence[Fields],
+    *,
+    request_hash_header: HeaderReader = text_header,
+    field: str = "",
+) -> PolicyConfig:
     """A24, A52: parse the first config of a policy that is known; each has one key, its name.
+
+    Args:
+        configs: LoadBalancingConfig messages in JSON form.
+        request_hash_header: reads that field of ring_hash; `Rules` has the one of an edition.
+        field: where the list is, for errors.
 
     Raises:
         BadConfig: none is known, or the first that is known is not valid.
     """
     for number, config in enumerate(configs):
+        inner = f"{field}[{number}]"
+        if not isinstance(config, Mapping):
+            raise BadConfig(inner, "is not an object")
         for name, fields in config.items():
             parser = _PARSERS.get(name)
-            if parser is not None:
-                return parser(fields, f"{field}[{number}].{name}", rules)
+            if parser is None:
+                continue
+            if not isinstance(fields, Mapping):
+                raise BadConfig(f"{inner}.{name}", "is not an object")
+            return parser(fields, f"{inner}.{name}", request_hash_header)
     raise BadConfig(field, "no supported policy in the list")
 
 
-def is_registered(name: str) -> bool:
+def is_known(name: str) -> bool:
     """Tell whether a policy of that name can be configured."""
     return name in _PARSERS
 
 
-def _pick_first(fields: Fields, field: str, _rules: Rules) -> PolicyConfig:
+def _pick_first(fields: Fields, field: str, _header: HeaderReader) -> PolicyConfig:
     shuffle = fields.get("shuffleAddressList", False)
     if not isinstance(shuffle, bool):
         raise BadConfig(f"{field}.shuffleAddressList", "is not a boolean")
     return PickFirstConfig(shuffle=shuffle)
 
 
-def _round_robin(_fields: Fields, _field: str, _rules: Rules) -> PolicyConfig:
+def _round_robin(_fields: Fields, _field: str, _header: HeaderReader) -> PolicyConfig:
     return RoundRobinConfig()
 
 
-def _wrr_locality(fields: Fields, field: str, rules: Rules) -> PolicyConfig:
+def _wrr_locality(fields: Fields, field: str, header: HeaderReader) -> PolicyConfig:
     name = "childPolicy" if "childPolicy" in fields else "child_policy"
     children = fields.get(name)
     if not isinstance(children, Sequence) or isinstance(children, str):
         raise BadConfig(f"{field}.{name}", "is not a list")
-    return WrrLocalityConfig(child=parse(children, rules, f"{field}.{name}"))
+    return WrrLocalityConfig(
+        child=parse(children, request_hash_header=header, field=f"{field}.{name}")
+    )
 
 
-def _ring_hash(fields: Fields, field: str, rules: Rules) -> PolicyConfig:
+def _ring_hash(fields: Fields, field: str, header: HeaderReader) -> PolicyConfig:
     """The defaults of the config, used with xDS or without.
 
     Clauses: A42-CONF-06, A42-CONF-07.
     """
-    minimum = _ring_size(fields, "minRingSize", DEFAULT_MINIMUM, field, rules)
-    maximum = _ring_size(fields, "maxRingSize", DEFAULT_MAXIMUM, field, rules)
+    minimum = _ring_size(fields, "minRingSize", DEFAULT_MINIMUM, field)
+    maximum = _ring_size(fields, "maxRingSize", DEFAULT_MAXIMUM, field)
     if minimum > maximum:
         # A42-CDS-16, our choice.
         raise BadConfig(f"{field}.minRingSize", f"{minimum} is above maxRingSize {maximum}")
-    header = rules.request_hash_header(fields.get("requestHashHeader", ""))
-    if header is None:
+    name = header(fields.get("requestHashHeader", ""))
+    if name is None:
         raise BadConfig(f"{field}.requestHashHeader", "is not the name of a text header")
-    return RingHashConfig(minimum=minimum, maximum=maximum, request_hash_header=header)
+    return RingHashConfig(minimum=minimum, maximum=maximum, request_hash_header=name)
 
 
-def _ring_size(fields: Fields, name: str, default: int, field: str, rules: Rules) -> int:
+def _ring_size(fields: Fields, name: str, default: int, field: str) -> int:
     """Read a 64-bit number, which JSON has as a string, or a Struct as a float."""
     value = fields.get(name, default)
     try:
@@ -130,7 +156,7 @@ def _ring_size(fields: Fields, name: str, default: int, field: str, rules: Rules
         size = None
     if size is None or isinstance(value, bool) or (isinstance(value, float) and size != value):
         raise BadConfig(f"{field}.{name}", f"{value!r} is not a whole number")
-    if not rules.ring_size_is_valid(size):
+    if not ring_size_is_valid(size):
         raise BadConfig(f"{field}.{name}", f"{size} is not between 1 and 8388608")
     return size
 

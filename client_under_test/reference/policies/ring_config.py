@@ -32,12 +32,3 @@ def text_header(value: Any) -> str | None:
         return ""
     valid = isinstance(value, str) and _HEADER_NAME.fullmatch(value.lower()) is not None
     return value.lower() if valid and not value.lower().endswith("-bin") else None
-
-
-def hash_function_is_supported(name: str) -> bool:
-    """Tell whether a ring can be made with a hash function, named as in the enums of xDS.
-
-    Clauses: A42-CDS-12, A42-CDS-13, A42-CDS-14, A42-CDS-15 (one that is not written is the default
-    of its enum).
-    """
-    return name in {"XX_HASH", "DEFAULT_HASH"}
