@@ -36,9 +36,6 @@ from test_servers import Fleet
 PROPERTY = "xdspec"
 """The name under which a report carries the scenario's record, as JSON."""
 
-WORKER_MARK = "worker-"
-"""Each worker leaves a file of this name and its pid, so that the command can end it."""
-
 SETTINGS: pytest.StashKey[Settings] = pytest.StashKey()
 CATALOGUE: pytest.StashKey[Catalogue] = pytest.StashKey()
 RECORD: pytest.StashKey[Record] = pytest.StashKey()
@@ -62,7 +59,6 @@ def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, "workerinput"):
         _die_with_parent()
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command ends its workers itself
-        (Path(config.stash[SETTINGS].scratch) / f"{WORKER_MARK}{os.getpid()}").touch()
 
 
 def _die_with_parent() -> None:

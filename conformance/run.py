@@ -18,7 +18,7 @@ import pytest
 
 from conformance.declare import Declaration, declaration, scenario_id
 from conformance.evidence import Record
-from conformance.plugin import PROPERTY, WORKER_MARK
+from conformance.plugin import PROPERTY
 from conformance.provenance import cores
 from conformance.settings import Settings
 
@@ -142,10 +142,7 @@ def run(
         )
 
     def stop(_number: int, _frame: FrameType | None) -> None:
-        for mark in scratch.glob(f"{WORKER_MARK}*"):
-            # Clients are ended by the kernel when their worker dies, or by the end of their stdin.
-            with suppress(ProcessLookupError):
-                os.kill(int(mark.name.removeprefix(WORKER_MARK)), signal.SIGKILL)
+        _end_everything_below()
         try:
             interrupted(so_far())
             sys.stdout.flush()
@@ -166,6 +163,32 @@ def run(
         for number, handler in before.items():
             signal.signal(number, handler)
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _end_everything_below() -> None:
+    """Kill workers, their clients and what those have started, in this order.
+
+    Where there is no /proc, workers and clients end when their stdin does.
+    """
+    for pid in _below(os.getpid()):
+        with suppress(OSError):
+            if os.getpgid(pid) == pid:
+                os.killpg(pid, signal.SIGKILL)
+            else:
+                os.kill(pid, signal.SIGKILL)
+
+
+def _below(ancestor: int) -> Iterator[int]:
+    """The processes that descend from this one, parents first."""
+    children: dict[int, list[int]] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            parent = int(path.read_text("utf-8", "replace").rpartition(")")[2].split()[1])
+            children.setdefault(parent, []).append(int(path.parent.name))
+    generation = [ancestor]
+    while generation:
+        generation = [child for parent in generation for child in children.get(parent, [])]
+        yield from generation
 
 
 class _Lister:
