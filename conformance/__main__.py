@@ -1,10 +1,8 @@
 """``python -m conformance`` is the ``xdspec`` command."""
 
-import os
-import signal
+from conformance.ending import end_at_once_when_told
 
-# Loading takes a moment; until the command is there to say it better, Ctrl-C just ends.
-signal.signal(signal.SIGINT, lambda *_: os._exit(2))
+end_at_once_when_told()  # before what takes its time to load
 
 from conformance.cli import main  # noqa: E402
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -52,7 +51,6 @@ class Command(click.Group):
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Run, and exit with a code of ours."""
         kwargs["standalone_mode"] = False
-        signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             code = super().main(*args, **kwargs)
         except Failure as failure:

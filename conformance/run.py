@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
@@ -17,6 +17,7 @@ import msgspec
 import pytest
 
 from conformance.declare import Declaration, declaration, scenario_id
+from conformance.ending import INTERRUPTED, end_everything_below
 from conformance.evidence import Record
 from conformance.plugin import PROPERTY
 from conformance.provenance import cores
@@ -142,13 +143,13 @@ def run(
         )
 
     def stop(_number: int, _frame: FrameType | None) -> None:
-        _end_everything_below()
+        end_everything_below()
         try:
             interrupted(so_far())
             sys.stdout.flush()
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
-            os._exit(2)
+            os._exit(INTERRUPTED)
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -163,32 +164,6 @@ def run(
         for number, handler in before.items():
             signal.signal(number, handler)
         shutil.rmtree(scratch, ignore_errors=True)
-
-
-def _end_everything_below() -> None:
-    """Kill workers, their clients and what those have started, in this order.
-
-    Where there is no /proc, workers and clients end when their stdin does.
-    """
-    for pid in _below(os.getpid()):
-        with suppress(OSError):
-            if os.getpgid(pid) == pid:
-                os.killpg(pid, signal.SIGKILL)
-            else:
-                os.kill(pid, signal.SIGKILL)
-
-
-def _below(ancestor: int) -> Iterator[int]:
-    """The processes that descend from this one, parents first."""
-    children: dict[int, list[int]] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            parent = int(path.read_text("utf-8", "replace").rpartition(")")[2].split()[1])
-            children.setdefault(parent, []).append(int(path.parent.name))
-    generation = [ancestor]
-    while generation:
-        generation = [child for parent in generation for child in children.get(parent, [])]
-        yield from generation
 
 
 class _Lister:
