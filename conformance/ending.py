@@ -1,5 +1,6 @@
-"""Ends the command and all that it has started, at any moment. Loads nothing but a little of the
-standard library, so that it is there before anything else.
+"""Ends the command and all that it has started, at any moment.
+
+Loads nothing but a little of the standard library, so that it is there before anything else.
 """
 
 import os

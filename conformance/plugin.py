@@ -57,16 +57,15 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[CATALOGUE] = load()
     config.stash[SETTINGS] = Settings.read(Path(config.getoption("--xdspec-settings")))
     if hasattr(config, "workerinput"):
-        _die_with_parent()
+        _die_with(config.stash[SETTINGS].command)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command ends its workers itself
 
 
-def _die_with_parent() -> None:
+def _die_with(command: int) -> None:
     """Have the kernel kill this process when the command dies, however it dies."""
     if sys.platform == "linux":
-        parent = os.getppid()
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it died in between
+        if os.getppid() != command:  # it has died already
             os.kill(os.getpid(), signal.SIGKILL)
 
 

@@ -154,7 +154,8 @@ def run(
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         path = scratch / "settings.json"
-        msgspec.structs.replace(settings, scratch=str(scratch)).write(path)
+        placed = msgspec.structs.replace(settings, scratch=str(scratch), command=os.getpid())
+        placed.write(path)
         with _isolated():
             code = pytest.main(_arguments(path, jobs), plugins=[collector])
         if code in {pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR}:

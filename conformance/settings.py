@@ -32,6 +32,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     out: str = ""
     """The folder that gets the evidence."""
     scratch: str = ""
+    command: int = 0
+    """The process id of the command; its workers die with it."""
     keep_evidence: bool = False
     """Whether scenarios that pass leave their folder too."""
     hold: bool = False
