@@ -1,1 +1,6 @@
-"""The reference client: A37, A42 and A52, with their amendments, as readable Python."""
+"""The reference client: xDS gRPC in plain Python, each rule of A37, A42 and A52 on its own.
+
+It speaks the adapter contract as every client under test does, and shares no code with the suite's
+oracles. `policies` holds the load-balancing policies as pure state machines, `xds` the protocol;
+sockets, timers and the process's pipes are shells around them.
+"""

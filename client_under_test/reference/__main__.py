@@ -1,0 +1,7 @@
+"""`python -m client_under_test.reference`: the adapter."""
+
+import asyncio
+
+from client_under_test.reference.adapter import main
+
+asyncio.run(main())

@@ -1,0 +1,75 @@
+"""The bootstrap configuration (A27): which xDS server, and who the client is to it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+FILE_VARIABLE: Final = "GRPC_XDS_BOOTSTRAP"
+TEXT_VARIABLE: Final = "GRPC_XDS_BOOTSTRAP_CONFIG"
+
+
+class BadBootstrap(Exception):
+    """There is no bootstrap configuration, or one that cannot be used."""
+
+
+class _Credentials(msgspec.Struct, frozen=True):
+    type: str
+
+
+class _Server(msgspec.Struct, frozen=True):
+    server_uri: str
+    channel_creds: list[_Credentials]
+
+
+class _File(msgspec.Struct, frozen=True):
+    xds_servers: list[_Server]
+    node: dict[str, Any] = {}
+
+
+class Bootstrap(msgspec.Struct, frozen=True):
+    """What this client takes from it: the first server's "host:port", and the node's fields."""
+
+    server: str
+    node: Mapping[str, Any]
+
+
+def from_environment(environment: Mapping[str, str] = os.environ) -> Bootstrap:
+    """The configuration that the environment names or has.
+
+    Raises:
+        BadBootstrap: there is none, or it cannot be used; one sentence.
+    """
+    file, text = environment.get(FILE_VARIABLE), environment.get(TEXT_VARIABLE)
+    if file:
+        try:
+            return parse(Path(file).read_bytes())
+        except OSError as trouble:
+            raise BadBootstrap(f"{file}: cannot be read: {trouble.strerror}") from trouble
+    if text:
+        return parse(text.encode())
+    raise BadBootstrap(f"neither {FILE_VARIABLE} nor {TEXT_VARIABLE} is set")
+
+
+def parse(text: bytes) -> Bootstrap:
+    """The configuration in JSON; fields that this client does not know are passed over.
+
+    Raises:
+        BadBootstrap: it breaks a rule.
+    """
+    try:
+        whole = msgspec.convert(json.loads(text), _File)
+    except ValueError as trouble:  # no JSON, or not of this shape
+        raise BadBootstrap(f"the bootstrap configuration is wrong: {trouble}") from trouble
+    if not whole.xds_servers:
+        raise BadBootstrap("the bootstrap configuration has no xds_servers")
+    server = whole.xds_servers[0]
+    if not any(one.type == "insecure" for one in server.channel_creds):
+        raise BadBootstrap("the first of xds_servers has no channel_creds of type insecure")
+    uri = server.server_uri.rpartition("/")[2]  # "dns:///host:port" names the same
+    return Bootstrap(uri, whole.node)

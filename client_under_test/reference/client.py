@@ -1,0 +1,180 @@
+"""What one process of the client holds: its conduct, the control plane, the ledger, channels."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from client_under_test.reference import bootstrap
+from client_under_test.reference.balancer import Surroundings
+from client_under_test.reference.channel import Channel
+from client_under_test.reference.clock import Clock
+from client_under_test.reference.conduct import Conduct
+from client_under_test.reference.dns import MIN_INTERVAL
+from client_under_test.reference.policies import registry
+from client_under_test.reference.policies.configs import RING_CAP, FailingConfig
+from client_under_test.reference.policies.interface import Status
+from client_under_test.reference.policies.ledger import Ledger
+from client_under_test.reference.resolver import (
+    DnsResolver,
+    Means,
+    Resolver,
+    Sink,
+    XdsResolver,
+    only,
+)
+from client_under_test.reference.selector import PlainSelector
+from client_under_test.reference.subchannels import CONNECT_TIMEOUT, BackoffDelay
+from client_under_test.reference.xds import messages
+from client_under_test.reference.xds.client import XdsClient
+
+OPTIONS: Final = frozenset(
+    {
+        "ring_size_cap",
+        "initial_backoff_ms",
+        "max_backoff_ms",
+        "connect_timeout_ms",
+        "failover_timeout_ms",
+        "dns_min_interval_ms",
+    }
+)
+"""Options of channels, by the names of the suite's knobs."""
+
+_MILLIS: Final = 1000
+
+
+class BadOption(Exception):
+    """An option that there is not, or a value that it cannot have."""
+
+
+class Client:
+    """Makes channels. The control plane is not spoken to before a channel needs it."""
+
+    def __init__(self, conduct: Conduct, clock: Clock, rng: random.Random) -> None:
+        self._conduct = conduct
+        self._clock = clock
+        self._rng = rng
+        self._ledger = Ledger(conduct.rules)
+        self._xds: XdsClient | None = None
+
+    def open_channel(self, target: str, options: Mapping[str, int | str]) -> Channel:
+        """A channel, not connected: `xds:///name`, `dns:///host:port` or just `host:port`.
+
+        Raises:
+            BadOption: an option is unknown or has no number.
+        """
+        numbers = _numbers(options)
+        rules = self._conduct.rules
+        delay = _backoff_delay(rules.backoff_delay, numbers)
+        failover = numbers.get("failover_timeout_ms", rules.failover_seconds * _MILLIS) / _MILLIS
+        rules = replace(rules, backoff_delay=delay, failover_seconds=failover)
+        means = Means(
+            clock=self._clock,
+            rules=rules,
+            rng=self._rng,
+            backoff_delay=delay,
+            dns_min_interval=numbers.get("dns_min_interval_ms", MIN_INTERVAL * _MILLIS) / _MILLIS,
+        )
+        scheme, _, rest = target.rpartition("///")
+        if scheme == "xds:":
+            resolve = self._xds_resolve(rest, means)
+        else:
+            resolve = _dns_resolve(rest, means)
+        return Channel(
+            rest,
+            resolve,
+            registry.tools(
+                rules,
+                random=self._rng,
+                ledger=self._ledger,
+                ring_cap=int(numbers.get("ring_size_cap", RING_CAP)),
+            ),
+            Surroundings(
+                clock=self._clock,
+                backoff_delay=delay,
+                connect_timeout=numbers.get("connect_timeout_ms", CONNECT_TIMEOUT * _MILLIS)
+                / _MILLIS,
+                rng=self._rng,
+            ),
+        )
+
+    def _xds_resolve(self, name: str, means: Means) -> Callable[[Sink], Resolver]:
+        channel_id = means.rules.channel_id(self._rng)
+
+        def resolve(sink: Sink) -> Resolver:
+            try:
+                client = self._xds_client()
+            except (bootstrap.BadBootstrap, messages.BadNode) as bad:
+                return _FailedResolver(Status.unavailable(str(bad)), sink)
+            return XdsResolver(name, client, channel_id=channel_id, means=means, sink=sink)
+
+        return resolve
+
+    def _xds_client(self) -> XdsClient:
+        """The one of the process, made when it is first needed.
+
+        Raises:
+            BadBootstrap, BadNode: the bootstrap configuration cannot be used.
+        """
+        if self._xds is None:
+            self._xds = XdsClient(
+                bootstrap.from_environment(),
+                clock=self._clock,
+                backoff_delay=self._conduct.rules.backoff_delay,
+                rules=self._conduct.xds,
+                ledger=self._ledger,
+                rng=self._rng,
+            )
+        return self._xds
+
+    def close(self) -> None:
+        """Leave the control plane. Channels are closed before."""
+        if self._xds is not None:
+            self._xds.close()
+
+
+def _dns_resolve(name: str, means: Means) -> Callable[[Sink], Resolver]:
+    return lambda sink: DnsResolver(name, means, sink)
+
+
+class _FailedResolver:
+    """For a target that cannot be resolved at all."""
+
+    def __init__(self, status: Status, sink: Sink) -> None:
+        update = only(FailingConfig(status=status))
+        asyncio.get_running_loop().call_soon(sink.resolved, PlainSelector(), update)
+
+    def resolve_again(self) -> None:
+        """It would be the same again."""
+
+    def hold(self, cluster: str) -> None:
+        """There is nothing to keep."""
+
+    def release(self, cluster: str) -> None:
+        """There is nothing to keep."""
+
+    def close(self) -> None:
+        """There is nothing to end."""
+
+
+def _numbers(options: Mapping[str, int | str]) -> dict[str, float]:
+    numbers: dict[str, float] = {}
+    for name, value in options.items():
+        if name not in OPTIONS:
+            raise BadOption(f"there is no option {name}")
+        if not isinstance(value, int) or value < 0:
+            raise BadOption(f"option {name} must be a number, not {value!r}")
+        numbers[name] = value
+    return numbers
+
+
+def _backoff_delay(rule: BackoffDelay, numbers: Mapping[str, float]) -> BackoffDelay:
+    """The rule for backoff, whose times begin at and end with what the application says."""
+    initial = numbers.get("initial_backoff_ms", _MILLIS) / _MILLIS
+    longest = numbers.get("max_backoff_ms")
+    if longest is None:
+        return rule if initial == 1 else lambda failures, draw: rule(failures, draw) * initial
+    return lambda failures, draw: min(rule(failures, draw) * initial, longest / _MILLIS)

@@ -1,0 +1,43 @@
+"""The one place where the client gets time and timers of the specifications from."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from typing import Final, Protocol
+
+VARIABLE: Final = "XDSPEC_REFERENCE_TIME_SCALE"
+"""0.1 makes ten seconds of the specifications pass in one; the default is real time."""
+
+
+class Timer(Protocol):
+    """A timer that has been started."""
+
+    def cancel(self) -> None:
+        """Make it not fire; no matter if it has."""
+
+
+class Clock:
+    """Seconds of the specifications: backoff, failover, does-not-exist and their like.
+
+    Deadlines of calls and the interval of load reports are not of this kind: they are set by
+    others, in their own time, and are taken from the event loop.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, scale: float = 1.0) -> None:
+        self._loop = loop
+        self._scale = scale
+
+    @classmethod
+    def from_environment(cls, loop: asyncio.AbstractEventLoop) -> Clock:
+        """The clock with the scale that the environment gives."""
+        return cls(loop, float(os.environ.get(VARIABLE, "1")))
+
+    def now(self) -> float:
+        """Monotonic seconds."""
+        return self._loop.time() / self._scale
+
+    def call_later(self, seconds: float, callback: Callable[[], None]) -> Timer:
+        """Call back once, so many seconds from now."""
+        return self._loop.call_later(seconds * self._scale, callback)

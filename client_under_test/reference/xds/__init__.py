@@ -1,0 +1,1 @@
+"""xDS as gRPC speaks it: resources and their validation, the ADS and LRS streams."""

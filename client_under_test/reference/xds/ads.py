@@ -1,0 +1,266 @@
+"""The client's side of the aggregated stream, state of the world: a state machine without I/O.
+
+It is told what is wanted and what the server says, and answers with what to do. The rules are those
+of the xDS protocol, of A27 and A57 (timers) and A46 (good resources beside bad ones).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from client_under_test.reference.policies.interface import Status
+from client_under_test.reference.xds.kinds import BY_TYPE_URL, Kind
+from client_under_test.reference.xds.reading import Bad, Good, read_resources
+from client_under_test.reference.xds.rules import XdsRules
+from client_under_test.reference.xds.values import Resource
+
+Outcome = Resource | Status
+"""What is known of a resource: itself, or why there is none."""
+
+# Long error lists are cut: they travel in one message, and nobody reads the thousandth.
+_LONGEST_COMPLAINT: Final = 8000
+
+
+@dataclass(frozen=True)
+class Request:
+    """Send a discovery request; the first one on a stream carries the node."""
+
+    kind: Kind
+    names: tuple[str, ...]
+    version: str
+    nonce: str
+    error: str | None
+    has_node: bool
+
+
+@dataclass(frozen=True)
+class StartTimer:
+    """Call `timer_fired` when the does-not-exist time is over."""
+
+    kind: Kind
+    name: str
+
+
+@dataclass(frozen=True)
+class CancelTimer:
+    """Do not call it."""
+
+    kind: Kind
+    name: str
+
+
+@dataclass(frozen=True)
+class Changed:
+    """Something new is known of a resource."""
+
+    kind: Kind
+    name: str
+
+
+Output = Request | StartTimer | CancelTimer | Changed
+
+
+@dataclass
+class _Wanted:
+    """A resource that is subscribed to."""
+
+    outcome: Outcome | None = None
+    timer_runs: bool = False
+    was_asked_for: bool = False  # on the present stream
+
+
+@dataclass
+class _Type:
+    """What is kept for a type of resource. The version outlives streams, the nonce does not."""
+
+    wanted: dict[str, _Wanted] = field(default_factory=dict)
+    version: str = ""
+    nonce: str = ""
+    is_due: bool = False  # the subscription has changed since the last request
+
+
+class Ads:
+    """Subscriptions, versions, nonces and the cache of one client."""
+
+    def __init__(self, rules: XdsRules) -> None:
+        self._rules = rules
+        self._types = {kind: _Type() for kind in Kind}
+        self._stream_is_up = False
+        self._node_is_sent = False
+        self._has_answered = False
+
+    # What is wanted.
+
+    def subscribe(self, kind: Kind, name: str) -> None:
+        """Want a resource; `due` then gives the request."""
+        of_type = self._types[kind]
+        if name not in of_type.wanted:
+            of_type.wanted[name] = _Wanted()
+            of_type.is_due = True
+
+    def unsubscribe(self, kind: Kind, name: str) -> list[Output]:
+        """Want it no more, and forget it."""
+        of_type = self._types[kind]
+        gone = of_type.wanted.pop(name)
+        of_type.is_due = True
+        return [CancelTimer(kind, name)] if gone.timer_runs else []
+
+    def outcome(self, kind: Kind, name: str) -> Outcome | None:
+        """What is known of a resource that is wanted; None: nothing yet."""
+        return self._types[kind].wanted[name].outcome
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether a stream is needed at all."""
+        return any(of_type.wanted for of_type in self._types.values())
+
+    @property
+    def has_answered(self) -> bool:
+        """Whether the server has sent a response on the present or last stream."""
+        return self._has_answered
+
+    def due(self) -> list[Output]:
+        """The requests that changed subscriptions ask for, while the stream is up."""
+        outputs: list[Output] = []
+        if self._stream_is_up:
+            for kind, of_type in self._types.items():
+                if of_type.is_due:
+                    outputs += self._request(kind, of_type)
+        return outputs
+
+    def _request(self, kind: Kind, of_type: _Type, error: str | None = None) -> list[Output]:
+        version = of_type.version
+        return self._send(kind, of_type, version, error)
+
+    def _send(self, kind: Kind, of_type: _Type, version: str, error: str | None) -> list[Output]:
+        request = Request(
+            kind=kind,
+            names=tuple(of_type.wanted),
+            version=version,
+            nonce=of_type.nonce,
+            error=error,
+            has_node=not self._node_is_sent,
+        )
+        self._node_is_sent = True
+        of_type.is_due = False
+        outputs: list[Output] = [request]
+        for name, wanted in of_type.wanted.items():
+            if not wanted.was_asked_for:
+                wanted.was_asked_for = True
+                if wanted.outcome is None:  # A57: from the request on, while the stream is up
+                    wanted.timer_runs = True
+                    outputs.append(StartTimer(kind, name))
+        return outputs
+
+    # What the stream says.
+
+    def stream_started(self) -> list[Output]:
+        """Ask again for all that is wanted; types of which nothing is wanted are not mentioned."""
+        self._stream_is_up = True
+        self._node_is_sent = False
+        self._has_answered = False
+        for of_type in self._types.values():
+            of_type.nonce = ""
+            of_type.is_due = bool(of_type.wanted)
+        return self.due()
+
+    def stream_ended(self, why: Status) -> list[Output]:
+        """A57: timers stop; a stream that broke before it had answered is an error."""
+        outputs = self._stop_timers()
+        self._stream_is_up = False
+        if not self._has_answered:
+            outputs += self.unreachable(why)
+        return outputs
+
+    def unreachable(self, why: Status) -> list[Output]:
+        """The server cannot be reached: news only for who has nothing yet."""
+        status = Status.unavailable(f"the xDS server cannot be reached: {why.details}")
+        outputs: list[Output] = []
+        for kind, of_type in self._types.items():
+            for name, wanted in of_type.wanted.items():
+                if wanted.outcome is None or isinstance(wanted.outcome, Status):
+                    outputs += _know(kind, name, wanted, status)
+        return outputs
+
+    def _stop_timers(self) -> list[Output]:
+        outputs: list[Output] = []
+        for kind, of_type in self._types.items():
+            for name, wanted in of_type.wanted.items():
+                wanted.was_asked_for = False
+                if wanted.timer_runs:
+                    wanted.timer_runs = False
+                    outputs.append(CancelTimer(kind, name))
+        return outputs
+
+    def timer_fired(self, kind: Kind, name: str) -> list[Output]:
+        """The resource has not come in time: it does not exist."""
+        wanted = self._types[kind].wanted[name]
+        wanted.timer_runs = False
+        return _know(kind, name, wanted, _does_not_exist(kind, name))
+
+    def response(
+        self, type_url: str, version: str, nonce: str, packed: Sequence[Any]
+    ) -> list[Output]:
+        """Take what is good, and ACK it; or NACK it with all that is bad. Unknown types: ignored."""
+        kind = BY_TYPE_URL.get(type_url)
+        if kind is None:
+            return []
+        of_type = self._types[kind]
+        self._has_answered = True
+        of_type.nonce = nonce
+        resources = read_resources(kind, packed, self._rules)
+        bad = [one.words for one in resources if isinstance(one, Bad)]
+        if bad:
+            complaint = "; ".join(bad)[:_LONGEST_COMPLAINT]
+            answer = self._rules.version_of_nack(of_type.version, version)
+            outputs = self._send(kind, of_type, answer, complaint)
+        else:
+            of_type.version = version
+            outputs = self._send(kind, of_type, version, None)
+        for one in resources:
+            outputs += self._take(kind, one)
+        if kind.is_whole_world and not any(one.name is None for one in resources):
+            outputs += self._delete_others(kind, {one.name for one in resources})
+        return outputs
+
+    def _take(self, kind: Kind, one: Good | Bad) -> list[Output]:
+        """One resource of a response; what nobody asked for is ignored."""
+        wanted = self._types[kind].wanted.get(one.name) if one.name else None
+        if wanted is None or one.name is None:
+            return []
+        if isinstance(one, Good):
+            outcome: Outcome = one.value
+        elif _is_resource(wanted.outcome) and self._rules.keeps_what_was_good:
+            return []
+        else:
+            outcome = Status.unavailable(f"a bad resource came: {one.words}")
+        outputs: list[Output] = []
+        if wanted.timer_runs:
+            wanted.timer_runs = False
+            outputs.append(CancelTimer(kind, one.name))
+        return outputs + _know(kind, one.name, wanted, outcome)
+
+    def _delete_others(self, kind: Kind, there: set[str | None]) -> list[Output]:
+        """What was there and is left out now has been deleted; what never came is waited for."""
+        outputs: list[Output] = []
+        for name, wanted in self._types[kind].wanted.items():
+            if name not in there and _is_resource(wanted.outcome):
+                outputs += _know(kind, name, wanted, _does_not_exist(kind, name))
+        return outputs
+
+
+def _is_resource(outcome: Outcome | None) -> bool:
+    return outcome is not None and not isinstance(outcome, Status)
+
+
+def _does_not_exist(kind: Kind, name: str) -> Status:
+    return Status.unavailable(f"{kind.noun} {name} does not exist")
+
+
+def _know(kind: Kind, name: str, wanted: _Wanted, outcome: Outcome) -> list[Output]:
+    if wanted.outcome == outcome:
+        return []
+    wanted.outcome = outcome
+    return [Changed(kind, name)]

@@ -1,0 +1,46 @@
+"""What is wrong with a resource: gathered over the whole of it, each with its field."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+
+class BadResource(Exception):
+    """A resource that cannot be used; the message names fields and what is wrong with them."""
+
+
+class Findings:
+    """Gathers what is wrong, with the path of the field that it is wrong with."""
+
+    def __init__(self) -> None:
+        self._path: list[str] = []
+        self._found: list[str] = []
+
+    @contextlib.contextmanager
+    def at(self, field: str) -> Iterator[None]:
+        """Look into a field: `lb_endpoints[3]`, or a path such as `a.b`."""
+        self._path.append(field)
+        try:
+            yield
+        finally:
+            self._path.pop()
+
+    def add(self, words: str, field: str = "") -> None:
+        """Note that the field (or the one that is looked into) is wrong in this way."""
+        path = ".".join(filter(None, (*self._path, field)))
+        self._found.append(f"{path}: {words}" if path else words)
+
+    @property
+    def count(self) -> int:
+        """How many were found so far."""
+        return len(self._found)
+
+    def check(self) -> None:
+        """End the validation.
+
+        Raises:
+            BadResource: something was found; the message lists all of it.
+        """
+        if self._found:
+            raise BadResource("; ".join(self._found))

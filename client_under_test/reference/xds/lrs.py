@@ -1,0 +1,114 @@
+"""Load reports: what is due when, as a state machine without I/O."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from client_under_test.reference.policies.interface import Locality
+from client_under_test.reference.policies.ledger import ClusterLoad, LocalityLoad
+
+
+@dataclass(frozen=True)
+class ClusterReport:
+    """A cluster's load, and the seconds in which it gathered."""
+
+    load: ClusterLoad
+    seconds: float
+
+
+@dataclass
+class _Gathered:
+    """What a cluster has gathered since its last report."""
+
+    since: float
+    issued: Counter[Locality] = field(default_factory=Counter)
+    succeeded: Counter[Locality] = field(default_factory=Counter)
+    errors: Counter[Locality] = field(default_factory=Counter)
+    in_progress: dict[Locality, int] = field(default_factory=dict)
+    dropped: int = 0
+    categories: Counter[str] = field(default_factory=Counter)
+
+    def add(self, load: ClusterLoad) -> None:
+        self.dropped += load.dropped
+        self.categories.update(dict(load.dropped_by_category))
+        for one in load.localities:
+            self.issued[one.locality] += one.issued
+            self.succeeded[one.locality] += one.succeeded
+            self.errors[one.locality] += one.errors
+            self.in_progress[one.locality] = one.in_progress
+
+    def load(self, cluster: str, service_name: str) -> ClusterLoad:
+        localities = sorted(
+            {*+self.issued, *+self.succeeded, *+self.errors}
+            | {locality for locality, count in self.in_progress.items() if count}
+        )
+        return ClusterLoad(
+            cluster=cluster,
+            service_name=service_name,
+            dropped=self.dropped,
+            dropped_by_category=tuple(sorted(self.categories.items())),
+            localities=tuple(
+                LocalityLoad(
+                    locality=locality,
+                    issued=self.issued[locality],
+                    succeeded=self.succeeded[locality],
+                    errors=self.errors[locality],
+                    in_progress=self.in_progress.get(locality, 0),
+                )
+                for locality in localities
+            ),
+        )
+
+
+class Lrs:
+    """Gathers load, by cluster and service name, until the server wants it.
+
+    Args:
+        take: takes out what was counted since it was asked the last time.
+        now: the time when reporting begins; all times are seconds of one clock.
+    """
+
+    def __init__(self, take: Callable[[], Iterable[ClusterLoad]], now: float) -> None:
+        self._take = take
+        self._begun_at = now
+        self._gathered: dict[tuple[str, str], _Gathered] = {}
+        self._reported_at: dict[tuple[str, str], float] = {}
+        self._clusters: frozenset[str] = frozenset()
+        self._wants_all = False
+        self._interval: float | None = None
+
+    @property
+    def interval(self) -> float | None:
+        """Seconds from report to report, or None: the server has not asked yet."""
+        return self._interval
+
+    def stream_started(self) -> None:
+        """Nothing is reported until the server of this stream has asked."""
+        self._interval = None
+
+    def response(self, clusters: Iterable[str], *, wants_all: bool, interval: float) -> None:
+        """What the server wants from now on."""
+        self._clusters = frozenset(clusters)
+        self._wants_all = wants_all
+        self._interval = interval
+
+    def report(self, now: float) -> list[ClusterReport]:
+        """What is due now; clusters that are not asked for go on gathering."""
+        taken = {(load.cluster, load.service_name): load for load in self._take()}
+        for key, load in taken.items():
+            since = self._reported_at.get(key, self._begun_at)
+            self._gathered.setdefault(key, _Gathered(since)).add(load)
+        due = []
+        for key, gathered in list(self._gathered.items()):
+            there = {one.locality for one in taken[key].localities} if key in taken else set()
+            for locality in gathered.in_progress.keys() - there:
+                gathered.in_progress[locality] = 0  # it has ended, and said so before
+            if self._wants_all or key[0] in self._clusters:
+                load = gathered.load(*key)
+                if load.localities or load.dropped:
+                    due.append(ClusterReport(load, now - gathered.since))
+                self._reported_at[key] = now
+                del self._gathered[key]
+        return due

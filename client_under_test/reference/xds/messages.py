@@ -1,0 +1,104 @@
+"""Requests and reports as the messages of the xDS API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from envoy.config.core.v3 import base_pb2
+from envoy.service.discovery.v3 import discovery_pb2
+from envoy.service.load_stats.v3 import lrs_pb2
+from google.protobuf.json_format import ParseDict, ParseError
+
+from client_under_test.reference.xds.ads import Request
+from client_under_test.reference.xds.lrs import ClusterReport
+
+AGENT: Final = "xdspec-reference"
+AGENT_VERSION: Final = "1"
+
+_ADS_FEATURES: Final = (
+    "envoy.lb.does_not_support_overprovisioning",
+    "xds.config.resource-in-sotw",
+)
+_LRS_FEATURES: Final = ("envoy.lrs.supports_send_all_clusters",)
+
+_INVALID_ARGUMENT: Final = 3
+_NANOS: Final = 1_000_000_000
+
+
+class BadNode(Exception):
+    """The bootstrap's node does not have the shape of the API."""
+
+
+def node(fields: Mapping[str, Any]) -> Any:
+    """The Node message of the bootstrap's fields, with what this client says of itself.
+
+    Raises:
+        BadNode: a field has the wrong type.
+    """
+    try:
+        message = ParseDict(dict(fields), base_pb2.Node(), ignore_unknown_fields=True)
+    except ParseError as trouble:
+        raise BadNode(f"the bootstrap's node is wrong: {trouble}") from trouble
+    message.user_agent_name = AGENT
+    message.user_agent_version = AGENT_VERSION
+    return message
+
+
+def discovery_request(request: Request, who: Any) -> bytes:
+    """The bytes of a DiscoveryRequest."""
+    message = discovery_pb2.DiscoveryRequest(
+        version_info=request.version,
+        resource_names=request.names,
+        type_url=request.kind.type_url,
+        response_nonce=request.nonce,
+    )
+    if request.has_node:
+        message.node.CopyFrom(who)
+        message.node.client_features.extend(_ADS_FEATURES)
+    if request.error is not None:
+        message.error_detail.code = _INVALID_ARGUMENT
+        message.error_detail.message = request.error
+    return bytes(message.SerializeToString())
+
+
+def first_load_request(who: Any) -> bytes:
+    """The bytes of the LoadStatsRequest that begins a stream: the node and nothing else."""
+    message = lrs_pb2.LoadStatsRequest(node=who)
+    message.node.client_features.extend(_LRS_FEATURES)
+    return bytes(message.SerializeToString())
+
+
+def load_request(reports: Sequence[ClusterReport]) -> bytes:
+    """The bytes of a LoadStatsRequest with these reports."""
+    message = lrs_pb2.LoadStatsRequest()
+    for report in reports:
+        load = report.load
+        stats = message.cluster_stats.add(
+            cluster_name=load.cluster,
+            cluster_service_name=load.service_name,
+            total_dropped_requests=load.dropped,
+        )
+        _set_duration(stats.load_report_interval, report.seconds)
+        for category, count in load.dropped_by_category:
+            stats.dropped_requests.add(category=category, dropped_count=count)
+        for one in load.localities:
+            locality = stats.upstream_locality_stats.add(
+                total_issued_requests=one.issued,
+                total_successful_requests=one.succeeded,
+                total_error_requests=one.errors,
+                total_requests_in_progress=one.in_progress,
+            )
+            locality.locality.region = one.locality.region
+            locality.locality.zone = one.locality.zone
+            locality.locality.sub_zone = one.locality.sub_zone
+    return bytes(message.SerializeToString())
+
+
+def _set_duration(message: Any, seconds: float) -> None:
+    message.seconds, message.nanos = divmod(round(seconds * _NANOS), _NANOS)
+
+
+def seconds_of(duration: Any) -> float:
+    """A Duration message in seconds."""
+    return float(duration.seconds + duration.nanos / _NANOS)

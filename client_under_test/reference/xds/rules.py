@@ -1,0 +1,97 @@
+"""The rules of the xDS client that somebody may want to see broken, as callables by name.
+
+What they do not cover is protocol that no clause of the catalogue is about. Editions reword none of
+these: they are the same in all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from envoy.config.cluster.v3 import cluster_pb2
+from envoy.config.core.v3 import health_check_pb2
+from envoy.extensions.load_balancing_policies.ring_hash.v3 import ring_hash_pb2
+from client_under_test.reference.policies.configs import DEFAULT_MINIMUM
+from client_under_test.reference.policies.ring_config import (
+    LARGEST_RING,
+    ring_size_is_valid,
+    text_header,
+)
+
+_USABLE: Final = {health_check_pb2.HealthStatus.UNKNOWN, health_check_pb2.HealthStatus.HEALTHY}
+
+
+# RING_HASH in the Cluster resource.
+
+
+def sizes_fit(minimum: int, maximum: int) -> bool:
+    """A42-CDS-16: our choice is that a minimum above the maximum is an error."""
+    return minimum <= maximum
+
+
+def function_is_accepted(function: int) -> bool:
+    """A42-CDS-12, -13, -14, -15: XX_HASH, which is also what an unwritten field means."""
+    return function == cluster_pb2.Cluster.RingHashLbConfig.XX_HASH
+
+
+def extension_function_is_accepted(function: int) -> bool:
+    """A52: any function besides XX_HASH fails the conversion, the one without a name included."""
+    return function == ring_hash_pb2.RingHash.XX_HASH
+
+
+def ring_sizes(config: Any) -> tuple[int, int]:
+    """A42-CDS-03, -04, -05, -06, -07: 1,024 and 8M where nothing is set; the cap is the client's."""
+    minimum, maximum = config.minimum_ring_size, config.maximum_ring_size
+    return (
+        minimum.value if config.HasField("minimum_ring_size") else DEFAULT_MINIMUM,
+        maximum.value if config.HasField("maximum_ring_size") else LARGEST_RING,
+    )
+
+
+def prefers_extension(cluster: Any) -> bool:
+    """A52: load_balancing_policy, if it is there, is used instead of lb_policy."""
+    return bool(cluster.HasField("load_balancing_policy"))
+
+
+# Endpoints.
+
+
+def endpoint_weight(written: int | None) -> int | None:
+    """A42-LOC-08, -09: one if it is not written; None, that is an error, for a written zero."""
+    return 1 if written is None else written or None
+
+
+def endpoint_is_used(health: int) -> bool:
+    """A27: only those whose health is good or unknown."""
+    return health in _USABLE
+
+
+# The protocol.
+
+
+def version_of_nack(accepted: str, _rejected: str) -> str:
+    """A NACK names the last version that was accepted (xDS protocol, ACK and NACK)."""
+    return accepted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class XdsRules:
+    """One way of reading xDS."""
+
+    size_is_accepted: Callable[[int], bool] = ring_size_is_valid
+    sizes_fit: Callable[[int, int], bool] = sizes_fit
+    function_is_accepted: Callable[[int], bool] = function_is_accepted
+    extension_function_is_accepted: Callable[[int], bool] = extension_function_is_accepted
+    ring_sizes: Callable[[Any], tuple[int, int]] = ring_sizes
+    prefers_extension: Callable[[Any], bool] = prefers_extension
+    # A76: how the field of that name is read; editions before it do not know the field.
+    request_hash_header: Callable[[Any], str | None] = text_header
+    endpoint_weight: Callable[[int | None], int | None] = endpoint_weight
+    endpoint_is_used: Callable[[int], bool] = endpoint_is_used
+    version_of_nack: Callable[[str, str], str] = version_of_nack
+    # A42-CDS-19: whether the good resources before a bad one stay in use.
+    keeps_what_was_good: bool = True
+    # A27, A57: seconds until a resource that was asked for and did not come does not exist.
+    does_not_exist_seconds: float = 15.0

@@ -1,0 +1,115 @@
+"""A stream to the control plane that is kept up for as long as it is wanted."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Protocol
+
+from client_under_test.reference.clock import Clock, Timer
+from client_under_test.reference.http2 import Connection, Header
+from client_under_test.reference.policies.interface import Status
+from client_under_test.reference.rpc import Rpc
+from client_under_test.reference.subchannels import BackoffDelay
+
+
+class StreamUser(Protocol):
+    """Who speaks on the stream."""
+
+    def started(self) -> None:
+        """A new stream is up: nothing has been said on it."""
+
+    def message(self, data: bytes) -> None:
+        """The server has sent a message."""
+
+    def ended(self, status: Status) -> None:
+        """The stream is over; another one will come if it is still wanted."""
+
+
+class KeptStream:
+    """Opens a stream when it is wanted and there is a connection, again after it has ended.
+
+    The time to the next one grows as gRPC's connection backoff does, counts from the start of the
+    one before, and begins anew when the server has answered.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        user: StreamUser,
+        *,
+        authority: str,
+        clock: Clock,
+        backoff_delay: BackoffDelay,
+        rng: random.Random,
+    ) -> None:
+        self._path = path
+        self._user = user
+        self._authority = authority
+        self._clock = clock
+        self._backoff_delay = backoff_delay
+        self._rng = rng
+        self._is_wanted = False
+        self._connection: Connection | None = None
+        self._rpc: Rpc | None = None
+        self._timer: Timer | None = None
+        self._failures = 0
+        self._started_at = 0.0
+
+    def want(self, *, wanted: bool) -> None:
+        """Whether there should be a stream; an unwanted one is ended at once."""
+        self._is_wanted = wanted
+        if not wanted and self._rpc is not None:
+            rpc, self._rpc = self._rpc, None
+            rpc.cancel()
+            self._user.ended(Status("CANCELLED", "the stream is not wanted any more"))
+        self._open()
+
+    def use(self, connection: Connection | None) -> None:
+        """The connection as it is now. Streams of a lost one end by themselves."""
+        self._connection = connection
+        self._open()
+
+    def send(self, message: bytes) -> None:
+        """Say something on the stream, which is up."""
+        if self._rpc is not None:
+            self._rpc.send(message)
+
+    def close(self) -> None:
+        """End it for good."""
+        self.want(wanted=False)
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _open(self) -> None:
+        if self._is_wanted and self._connection and self._rpc is None and self._timer is None:
+            self._started_at = self._clock.now()
+            self._rpc = Rpc(
+                self._connection, authority=self._authority, path=self._path, listener=self
+            )
+            self._user.started()
+
+    # What the RPC reports.
+
+    def opened(self, headers: Sequence[Header]) -> None:
+        """Response headers say nothing."""
+
+    def message(self, data: bytes) -> None:
+        """Hand it on: a server that answers is a good one."""
+        self._failures = 0
+        self._user.message(data)
+
+    def finished(self, status: Status) -> None:
+        """Wait for the rest of the backoff, and open the next one."""
+        if self._rpc is None:
+            return
+        self._rpc = None
+        self._failures += 1
+        wait = self._backoff_delay(self._failures, self._rng.random())
+        left = max(0.0, self._started_at + wait - self._clock.now())
+        self._timer = self._clock.call_later(left, self._on_timer)
+        self._user.ended(status)
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        self._open()
