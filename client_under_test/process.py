@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import os
 import shutil
 import signal
@@ -36,6 +37,10 @@ from client_under_test.talk import Talk
 
 # The first hello finds the process starting up; the next ones measure nothing but the pipes.
 _HELLOS: Final = 4
+
+# Room for some thousand outcomes: an adapter must not wait, and its calls come late, because the
+# suite is busy with something else. More needs a privilege.
+_PIPE_BYTES: Final = 1 << 20
 
 _TAIL_BYTES: Final = 4096
 _TRAMPOLINE: Final = Path(__file__).with_name("trampoline.py")
@@ -308,6 +313,10 @@ class _Pipes(asyncio.SubprocessProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.SubprocessTransport", transport)
+        stdout = self._transport.get_pipe_transport(1)
+        if sys.platform == "linux" and stdout is not None:
+            with contextlib.suppress(OSError):  # the user's share of large pipes is used up
+                fcntl.fcntl(stdout.get_extra_info("pipe"), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         del fd  # stdout is the only one

@@ -6,6 +6,7 @@ import os
 import select
 import signal
 import sys
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -263,3 +264,40 @@ async def test_metadata_of_the_wrong_kind(tmp_path: Path, call: Call) -> None:
             await channel.start_calls([call])
         with pytest.raises(ValueError, match="either a concurrency or a pace"):
             await channel.start_calls([CALL], concurrency=1, pace=1.0)
+
+
+CHATTY = """
+import json, sys
+for line in sys.stdin:
+    request = json.loads(line)
+    match request["type"]:
+        case "hello":
+            about = {"contract": 1, "name": "chatty", "version": "0", "capabilities": []}
+            print(json.dumps({"type": "hello", "id": request["id"], "at": 0, **about}), flush=True)
+        case "start_calls":
+            times = {"started_at": 0, "ended_at": 0}
+            for call in request["calls"]:
+                outcome = {"status": "OK", "details": "x" * 1000, "hostname": None}
+                done = {"type": "finished", "call": call["id"], **outcome, **times}
+                print(json.dumps(done), flush=True)
+            open(sys.argv[1], "w").close()
+        case _:
+            print(json.dumps({"type": "done", "id": request["id"]}), flush=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other pipes have the size that they have")
+async def test_the_adapter_does_not_wait_for_a_busy_suite(tmp_path: Path) -> None:
+    all_said = tmp_path / "all said"
+    prepared = written(tmp_path, CHATTY)
+    prepared = msgspec.structs.replace(prepared, command=(*prepared.command, str(all_said)))
+    async with running(prepared, tmp_path) as process:
+        channel = await process.open_channel("t", deadline=DEADLINE)
+        calls = [Call(id=f"call-{number}", path="/s/m") for number in range(300)]
+        batch = await channel.start_calls(calls, concurrency=1)
+        assert not batch.outcomes  # the request has left: it is small enough for one write
+        give_up_at = time.monotonic() + DEADLINE
+        while not all_said.exists() and time.monotonic() < give_up_at:
+            time.sleep(0.01)  # noqa: ASYNC251 - the loop is kept busy on purpose
+        assert all_said.exists()
+        assert not batch.outcomes
