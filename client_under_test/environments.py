@@ -17,6 +17,7 @@ from packaging.version import InvalidVersion, Version
 from client_under_test import installer
 from client_under_test.clients import Client
 from client_under_test.exceptions import BuildFailed, MissingToolchain, NoSuchVersion
+from client_under_test.manifest import is_within
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,12 +70,14 @@ def prepare(client: Client) -> Prepared:
         places["python"] = str(made / "bin" / "python")
     else:
         assert manifest.version is not None, "a rule of the manifest"
-        version = manifest.version
-        if client.version not in {None, version}:
-            raise NoSuchVersion(f"client {client.name} is there in version {version} only")
+        version = manifest.version if client.version is None else _checked(client.version)
+        others = manifest.build.versions if manifest.build is not None else None
+        if version != manifest.version and not (others and is_within(version, others)):
+            there = f"versions {others}" if others else f"version {manifest.version} only"
+            raise NoSuchVersion(f"client {client.name} is there in {there}")
         editions = manifest.editions_of(version, client.variant)
         if manifest.build is not None:
-            places["output"] = str(_built(client))
+            places["output"] = str(_built(client, version))
     variant = manifest.variants[client.variant].environment if client.variant else {}
     return Prepared(
         client=client,
@@ -127,7 +130,7 @@ def _python_environment(distribution: str, version: str) -> Path:
 # Builds.
 
 
-def _built(client: Client) -> Path:
+def _built(client: Client, version: str) -> Path:
     """The folder with what the client's build made of the sources as they are now."""
     build = client.manifest.build
     assert build is not None, "asked for clients that have one"
@@ -140,7 +143,8 @@ def _built(client: Client) -> Path:
 
     def fill(folder: Path) -> None:
         folder.mkdir()
-        command = [part.format(folder=client.folder, output=folder) for part in build.command]
+        places = {"folder": client.folder, "output": folder, "version": version}
+        command = [part.format(**places) for part in build.command]
         try:
             subprocess.run(
                 command,
@@ -159,7 +163,7 @@ def _built(client: Client) -> Path:
             words = (trouble.stderr or trouble.stdout).strip()
             raise BuildFailed(f"client {client.name} could not be built: {words}") from trouble
 
-    return _made_once(cache() / "builds" / f"{client.name}-{_sources(client)}", fill)
+    return _made_once(cache() / "builds" / f"{client.name}-{version}-{_sources(client)}", fill)
 
 
 def _sources(client: Client) -> str:

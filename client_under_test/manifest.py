@@ -66,9 +66,13 @@ class Tool(_Table, frozen=True, kw_only=True):
 
 
 class Build(_Table, frozen=True, kw_only=True):
-    """A command that fills the folder `{output}` from the sources in `{folder}`."""
+    """A command that fills the folder `{output}` from the sources in `{folder}`.
+
+    With `versions`, it can do so for any version in that range, and is told which as `{version}`.
+    """
 
     command: _Command
+    versions: str | None = None
     tools: tuple[Tool, ...] = ()
 
 
@@ -236,7 +240,7 @@ def _broken_rules(manifest: Manifest) -> Iterator[tuple[str, str]]:
     placeholders = {"python", "folder"} | ({"output"} if manifest.build is not None else set())
     yield from _unknown_placeholders("start.command", manifest.start.command, placeholders)
     if manifest.build is not None:
-        allowed = {"folder", "output"}
+        allowed = {"folder", "output"} | ({"version"} if manifest.build.versions else set())
         yield from _unknown_placeholders("build.command", manifest.build.command, allowed)
     for knob, passing in manifest.knobs.items():
         if (passing.option is None) == (passing.environment is None):
@@ -245,6 +249,7 @@ def _broken_rules(manifest: Manifest) -> Iterator[tuple[str, str]]:
         *((f"editions[{n}]", table.versions) for n, table in enumerate(manifest.editions)),
         *((f"ring-key-formats[{n}]", t.versions) for n, t in enumerate(manifest.ring_key_formats)),
         *((f"variants.{name}", variant.versions) for name, variant in manifest.variants.items()),
+        *([("build", manifest.build.versions or "")] if manifest.build is not None else []),
     ]
     for field, versions in ranges:
         try:

@@ -132,6 +132,24 @@ def test_a_client_with_one_version_has_no_other(tmp_path: Path) -> None:
         prepare(find(f"{client_folder(tmp_path)}@2.0"))
 
 
+@pytest.mark.usefixtures("_own_cache")
+def test_a_build_that_can_make_other_versions_is_told_which(tmp_path: Path) -> None:
+    folder = client_folder(tmp_path)
+    manifest = folder / "client.toml"
+    text = manifest.read_text().replace("{output}'", "{output}', '{version}'")
+    text = text.replace("[build]", "[build]\nversions = '>=1.9'")
+    manifest.write_text(f"{text}[[editions]]\nversions = '<2'\nfollows = ['A42-2021']")
+    (folder / "make.py").write_text(
+        MAKE.replace("argv[2]", "argv[3]").replace('"done"', "sys.argv[2]")
+    )
+    newest, old = prepare(find(str(folder))), prepare(find(f"{folder}@1.9.1"))
+    assert [Path(each.command[0]).read_text() for each in (newest, old)] == ["2.1", "1.9.1"]
+    assert (newest.version, newest.name) == ("2.1", "built")
+    assert (old.version, old.name, old.editions) == ("1.9.1", "built@1.9.1", ("A42", "A42-2021"))
+    with pytest.raises(NoSuchVersion, match=r"client built is there in versions >=1\.9"):
+        prepare(find(f"{folder}@1.8"))
+
+
 @pytest.mark.parametrize(
     ("words", "kind"),
     [
