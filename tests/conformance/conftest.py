@@ -1,0 +1,251 @@
+"""The command as users start it: in a process of its own, watched from outside."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+import time
+import uuid
+from collections.abc import AsyncIterator, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+ADAPTERS = Path(__file__).parent.parent / "adapters"
+PINNED = "python@1.85.1"
+
+DEADLINE = 120.0
+"""For one command on a machine that is busy with others: a hang, not a slow run, meets it."""
+
+MARK = "XDSPEC_TESTS_RUN"
+"""In the environment of a command and of all that it starts."""
+
+AT_ONCE = 2
+"""Commands beside one another: as many as the smallest machine has cores."""
+
+
+class Ended(NamedTuple):
+    """A command that is over."""
+
+    code: int
+    out: str
+    err: str
+    report: Any
+    """What ``--json`` wrote, or None."""
+    evidence: Path
+
+    @property
+    def said(self) -> str:
+        return self.out + self.err
+
+    @property
+    def scenarios(self) -> dict[str, Any]:
+        return {one["id"]: one for one in self.report["runs"][0]["scenarios"]}
+
+    @property
+    def clauses(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.report["runs"][0]["clauses"]
+        return found
+
+
+class Running:
+    """A command under way, in a session of its own."""
+
+    def __init__(self, process: asyncio.subprocess.Process, mark: str, folder: Path) -> None:
+        self.process = process
+        self.mark = mark
+        self.folder = folder
+        self.heard: list[str] = []
+
+    async def line(self, words: str, *, error: bool = False) -> str:
+        """The next line with these words on stdout, or on stderr."""
+        stream = self.process.stderr if error else self.process.stdout
+        assert stream is not None
+        async with asyncio.timeout(DEADLINE):
+            while line := (await stream.readline()).decode():
+                self.heard.append(line)
+                if words in line:
+                    return line
+        raise AssertionError(f"it ended without saying {words!r}, but: {''.join(self.heard)}")
+
+    def send(self, number: signal.Signals, *, group: bool = False) -> None:
+        if group:
+            os.killpg(self.process.pid, number)
+        else:
+            self.process.send_signal(number)
+
+    async def ended(self) -> Ended:
+        async with asyncio.timeout(DEADLINE):
+            out, err = await self.process.communicate()
+        assert self.process.returncode is not None
+        path = self.folder / "r.json"
+        return Ended(
+            code=self.process.returncode,
+            out="".join(self.heard) + out.decode(),
+            err=err.decode(),
+            report=json.loads(path.read_text()) if path.exists() else None,
+            evidence=self.folder / "out",
+        )
+
+    def processes(self) -> dict[int, str]:
+        """Everything that the command has started, and itself: names by process id."""
+        return dict(_marked(f"{MARK}={self.mark}"))
+
+    def ports(self) -> set[int]:
+        """The TCP ports on which any of them listens."""
+        inodes = set()
+        for pid in self.processes():
+            with contextlib.suppress(OSError):
+                for link in Path(f"/proc/{pid}/fd").iterdir():
+                    with contextlib.suppress(OSError):
+                        inodes.add(link.readlink().name)
+        return {port for port, inode in listening() if f"socket:[{inode}]" in inodes}
+
+    async def gone(self, *, deadline: float) -> float:
+        """Seconds until nothing of the command is left; waits for each process to end."""
+        started = time.monotonic()
+        try:
+            async with asyncio.timeout(deadline):
+                while left := self.processes():
+                    await asyncio.gather(*map(_end_of, left))
+        except TimeoutError:
+            left = self.processes()
+            raise AssertionError(f"after {deadline} s there still were: {left}") from None
+        return time.monotonic() - started
+
+
+def _marked(mark: str) -> Iterator[tuple[int, str]]:
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if mark.encode() in (place / "environ").read_bytes().split(b"\0"):
+                words = (place / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                yield int(place.name), words
+
+
+async def _end_of(pid: int) -> None:
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    over = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_reader(descriptor, over.set)
+    try:
+        await over.wait()
+    finally:
+        loop.remove_reader(descriptor)
+        os.close(descriptor)
+
+
+def listening() -> Iterator[tuple[int, str]]:
+    """Ports on which somebody listens, and the inodes of the sockets."""
+    for table in ("tcp", "tcp6"):
+        for row in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+            fields = row.split()
+            if fields[3] == "0A":
+                yield int(fields[1].rpartition(":")[2], 16), fields[9]
+
+
+class Command:
+    """``xdspec``, with evidence and report in folders of their own."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._slots = asyncio.Semaphore(AT_ONCE)
+
+    async def start(
+        self, *words: str, scale: float = 1, environment: Mapping[str, str] | None = None
+    ) -> Running:
+        mark = uuid.uuid4().hex
+        folder = self._root / mark
+        folder.mkdir()
+        more = ["--out", str(folder / "out")] if words[0] == "run" else []
+        if words[0] == "run" and "--json" not in words:
+            more += ["--json", str(folder / "r.json")]
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "conformance", *words, *more),
+            cwd=folder,
+            env={**os.environ, "XDSPEC_TIME_SCALE": str(scale), MARK: mark, **(environment or {})},
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+        return Running(process, mark, folder)
+
+    async def run(self, *words: str, scale: float = 1) -> Ended:
+        """Start it and wait for its end; nothing of it is left then."""
+        async with self._slots:
+            running = await self.start(*words, scale=scale)
+            try:
+                return await running.ended()
+            finally:
+                kill(running)
+                await running.gone(deadline=DEADLINE)
+
+
+def kill(running: Running) -> None:
+    """Whatever a failed test has left."""
+    for pid in running.processes():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+@pytest.fixture(scope="session")
+def xdspec(tmp_path_factory: pytest.TempPathFactory) -> Command:
+    return Command(tmp_path_factory.mktemp("runs"))
+
+
+@pytest.fixture(scope="session")
+async def passing(xdspec: Command) -> Ended:
+    """A run of scenarios that a real client passes, with all evidence."""
+    scenarios = (
+        "cluster.sizes[no-config]",
+        "header.hash_of_the_value",
+        "locality.one_ring_over_all_localities",
+        "locality.weight_of_locality_and_endpoint",
+        "ring.size[by-weight]",
+        "ring.size[lightest-whole]",
+        "ring.search",
+    )
+    words = [word for name in scenarios for word in ("--scenario", name.replace("[", "[[]"))]
+    return await xdspec.run("run", PINNED, *words, "--seed", "7", "--jobs", "2", "--keep-evidence")
+
+
+FAKES = {  # and the time scale of their runs
+    # These are waited for, so they come first; the deadlines are a fifth of what users have.
+    "hanger": 0.2,
+    "mute": 0.2,
+    "liar": 1.0,
+    "crasher": 1.0,
+    "exiter": 1.0,
+    "breeder": 1.0,
+    "flooder": 1.0,
+    "babbler": 1.0,
+    "stillborn": 1.0,
+    "old-contract": 1.0,
+}
+
+
+@pytest.fixture(scope="session")
+async def fakes(xdspec: Command) -> AsyncIterator[dict[str, asyncio.Task[Ended]]]:
+    """Runs of one scenario against each of the fake adapters, all started at once."""
+    tasks = {
+        name: asyncio.create_task(
+            xdspec.run(
+                *("run", str(ADAPTERS / name), "--scenario", "ring.size[[]by-weight]"),
+                *("--jobs", "1"),
+                scale=scale,
+            )
+        )
+        for name, scale in FAKES.items()
+    }
+    yield tasks
+    for task in tasks.values():
+        task.cancel()
+    await asyncio.gather(*tasks.values(), return_exceptions=True)
