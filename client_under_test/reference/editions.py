@@ -141,6 +141,8 @@ def with_a56(rules: Rules) -> Rules:
 def with_a61(rules: Rules) -> Rules:
     """Endpoints of several addresses, each with a pick_first that goes on trying; the new picker.
 
+    What its guard switches off (A61-GUARD-01) is an edition without it.
+
     What it says of the children of ring_hash rests on A62, so it holds here with or without that.
     """
     return replace(
@@ -176,7 +178,10 @@ def with_a75(rules: Rules) -> Rules:
 
 
 def with_a76(rules: Rules) -> Rules:
-    """Keys of endpoints, and a request header in the config of ring_hash."""
+    """Keys of endpoints, and a request header in the config of ring_hash.
+
+    What its guards switch off (A76-KEY-06, A76-KEY-07, A76-REQ-12) is an edition without it.
+    """
     return replace(
         rules,
         ring_key=ring.place_by_hash_key,
@@ -186,7 +191,7 @@ def with_a76(rules: Rules) -> Rules:
 
 
 def with_a113(rules: Rules) -> Rules:
-    """Endpoints weigh by shares in fixed point."""
+    """Endpoints weigh by shares in fixed point; without it, as if by its guard (A113-WEIGHT-03)."""
     return replace(rules, endpoint_weights=weights.shares)
 
 

@@ -46,6 +46,7 @@ class UnsupportedPolicy(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
 
 
+# A42-HASH-20: what a route holds a list of.
 HashPolicy = HeaderPolicy | ChannelIdPolicy | UnsupportedPolicy
 
 
@@ -103,7 +104,12 @@ def request_hash(
     random: random.Random,
     rules: Rules,
 ) -> int:
-    """Make the hash of one request: 64 bits, once, however often it is picked (A42-HASH-21)."""
+    """Make the hash of one request: 64 bits, once, however often it is picked.
+
+    By the policies as they are now and nothing else but the request and the channel.
+
+    Clauses: A42-HASH-04, A42-HASH-18, A42-HASH-21, A42-CHAN-05.
+    """
     gathered: int | None = None
     for policy in policies:  # A42-HASH-02: in the order of the list.
         result = policy_hash(policy, metadata, channel_id=channel_id, rules=rules)
@@ -241,7 +247,8 @@ def joined_values(name: str, metadata: Metadata) -> str | bytes | None:
 
 def xxh64(value: str | bytes) -> int:
     """A42-HDR-02: XXH64 with seed 0, all 64 bits."""
-    return xxhash.xxh64_intdigest(value, seed=0)
+    encoded = value.encode() if isinstance(value, str) else value
+    return xxhash.xxh64_intdigest(encoded, seed=0)
 
 
 @functools.lru_cache(maxsize=256)

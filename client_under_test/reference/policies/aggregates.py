@@ -271,7 +271,7 @@ def one_list_of_priorities(
 ) -> Update:
     """A37: the priorities of all leaves in one list, a cluster_impl for each.
 
-    Clauses: A42-LOC-03, A42-LOC-04, A42-LOC-05, A42-LOC-13.
+    Clauses: A42-LOC-03, A42-LOC-04, A42-LOC-05, A42-LOC-13, A42-CDS-28.
     """
     children: dict[str, PriorityChild] = {}
     endpoints: list[Endpoint] = []

@@ -195,7 +195,10 @@ class PickFirst:
         return actions + self._report(State.CONNECTING, QueuePicker()) + self._attempt(0)
 
     def _attempt(self, position: int) -> Actions:
-        """Try the address of that position, or the next that is not in its backoff (A61)."""
+        """A61: try the address of that position, or the next that is not in its backoff.
+
+        Clauses: A61-RING-03.
+        """
         tries = list(self._tries.values())
         while position < len(tries) and tries[position].state is State.TRANSIENT_FAILURE:
             tries[position].failed = True

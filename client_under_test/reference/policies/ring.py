@@ -40,7 +40,8 @@ class Ring(msgspec.Struct, frozen=True):
     def walk(self, start: int) -> Iterator[int]:
         """Each endpoint once, in ring order, past the end and once around.
 
-        Clauses: A42-PICK-08, A42-PICK-09, A42-PICK-21.
+        Clauses: A42-PICK-08, A42-PICK-09, A42-PICK-21; A42-LOC-02, since who comes next is
+        who would be first if the endpoint were not there.
         """
         seen = set()
         for offset in range(len(self.owners)):
@@ -141,7 +142,10 @@ def entry_hash(key: str, number: int) -> int:
 def build(standing: Sequence[Standing], sizes: Sizes, rules: Rules) -> Ring:
     """Deal out entries by weight in the order of the list; sort.
 
-    Clauses: A42-RING-01, A42-RING-09, A42-RING-10, A42-RING-11, A42-RING-15.
+    Places depend on nothing but the key and the number, so others stay when one comes or goes.
+
+    Clauses: A42-RING-01, A42-RING-09, A42-RING-10, A42-RING-11, A42-RING-15, A42-RING-16,
+    A42-RING-17.
     """
     if not standing:
         return Ring((), ())

@@ -1,7 +1,7 @@
 """ring_hash: the state machine around the ring (A42, A61).
 
 The rules are elsewhere: the ring in ring.py, states and unasked attempts in ring_states.py, picks
-in ring_picks.py. Here is who is told what and when.
+in ring_picks.py. Here is who is told what and when; nothing of it knows xDS (A42-CONF-08).
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class RingHash:
     def update(self, update: Update) -> Actions:
         """A new list or config makes a new ring and a new picker.
 
-        Clauses: A42-RING-18, A42-RING-19, A42-PICK-23.
+        Clauses: A42-RING-18, A42-RING-19, A42-PICK-23, A42-CDS-24.
         """
         if not isinstance(update.config, RingHashConfig):
             raise TypeError(update.config)

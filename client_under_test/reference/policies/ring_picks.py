@@ -124,15 +124,15 @@ def pick_from_one(
     """What an endpoint that has not failed does to a pick.
 
     Clauses: A42-PICK-02, A42-PICK-03, A42-PICK-04, A42-PICK-05, A42-PICK-10, A42-PICK-11,
-    A42-PICK-12, A42-PICK-13.
+    A42-PICK-12, A42-PICK-13, A42-SUB-02, A42-SUB-03.
     """
-    if candidate.state is State.READY:  # A42-PICK-02, A42-PICK-10
-        return candidate.take(args, connect)
-    if (
-        candidate.state is State.IDLE
-    ):  # A42-PICK-03, A42-PICK-04, A42-PICK-11, A42-PICK-12, A42-SUB-02
-        return Queue((*connect, candidate.target))
-    return Queue(connect)  # A42-PICK-05, A42-PICK-13: CONNECTING
+    match candidate.state:
+        case State.READY:  # A42-PICK-02, A42-PICK-10
+            return candidate.take(args, connect)
+        case State.IDLE:  # A42-PICK-03, A42-PICK-04, A42-PICK-11, A42-PICK-12, A42-SUB-02
+            return Queue((*connect, candidate.target))
+        case _:  # A42-PICK-05, A42-PICK-13: CONNECTING
+            return Queue(connect)
 
 
 def pick_from_the_rest(

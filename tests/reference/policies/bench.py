@@ -1,0 +1,184 @@
+"""A bench for policies: does to them what a shell would, and shows what they asked for."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Sequence
+
+from client_under_test.reference.editions import Rules
+from client_under_test.reference.policies import registry
+from client_under_test.reference.policies.family import Tools
+from client_under_test.reference.policies.interface import (
+    Actions,
+    CancelTimer,
+    Complete,
+    Connect,
+    ConnectWanted,
+    CreateSubchannel,
+    DropSubchannel,
+    Endpoint,
+    Event,
+    FailPicker,
+    PickArgs,
+    Picker,
+    PickResult,
+    PolicyConfig,
+    RequestReresolution,
+    StartTimer,
+    State,
+    Status,
+    Subchannel,
+    SubchannelChanged,
+    Timer,
+    TimerFired,
+    Update,
+    UpdateState,
+)
+from client_under_test.reference.policies.ledger import Ledger
+
+IDLE, CONNECTING, READY, FAILED = (
+    State.IDLE,
+    State.CONNECTING,
+    State.READY,
+    State.TRANSIENT_FAILURE,
+)
+
+
+def tools(rules: Rules, *, seed: int = 1, ring_cap: int = 4096) -> Tools:
+    return registry.tools(
+        rules, random=random.Random(seed), ledger=Ledger(rules), ring_cap=ring_cap
+    )
+
+
+def endpoint(address: str, **attributes: object) -> Endpoint:
+    return Endpoint(addresses=(address,), **attributes)  # type: ignore[arg-type]
+
+
+class Bench:
+    """One policy; subchannels are named by their addresses, and connect only when told."""
+
+    def __init__(self, config: PolicyConfig, rules: Rules, *, seed: int = 1) -> None:
+        self.tools = tools(rules, seed=seed)
+        self.policy = self.tools.make(config, ())
+        self.config = config
+        self.subchannels: dict[str, Subchannel] = {}
+        self.states: dict[str, State] = {}
+        self.timers: list[Timer] = []
+        self.state: State | None = None
+        self.picker: Picker = FailPicker(Status("INTERNAL", "no picker yet"))
+        self.reported: list[State] = []
+        self.attempts: list[str] = []
+        self.reresolutions = 0
+        self.events: deque[Event] = deque()
+        self.busy = False
+
+    def update(
+        self, endpoints: Sequence[Endpoint | str], config: PolicyConfig | None = None
+    ) -> None:
+        self.config = config or self.config
+        listed = tuple(endpoint(one) if isinstance(one, str) else one for one in endpoints)
+        self.take(self.policy.update(Update(config=self.config, endpoints=listed)))
+
+    def tell(self, event: Event) -> None:
+        self.events.append(event)
+        self._work()
+
+    def take(self, actions: Actions) -> None:
+        assert not self.busy
+        self._do(actions)
+        self._work()
+
+    def _work(self) -> None:
+        while self.events and not self.busy:
+            event = self.events.popleft()
+            handled = not isinstance(event, SubchannelChanged) or self._is_known(event.subchannel)
+            self._do(self.policy.handle(event) if handled else [])
+
+    def _is_known(self, subchannel: Subchannel) -> bool:
+        return self.subchannels.get(subchannel.address) is subchannel
+
+    def _do(self, actions: Actions) -> None:
+        self.busy = True
+        for action in actions:
+            match action:
+                case CreateSubchannel(subchannel):
+                    self.subchannels[subchannel.address] = subchannel
+                    self.states[subchannel.address] = IDLE
+                case Connect(subchannel):
+                    self._connect(subchannel.address)
+                case DropSubchannel(subchannel):
+                    assert self.subchannels.pop(subchannel.address) is subchannel
+                    del self.states[subchannel.address]
+                case StartTimer(timer):
+                    self.timers.append(timer)
+                case CancelTimer(timer):
+                    self.timers.remove(timer)
+                case UpdateState(state, picker):
+                    self.state, self.picker = state, picker
+                    self.reported.append(state)
+                case RequestReresolution():
+                    self.reresolutions += 1
+        self.busy = False
+
+    def _connect(self, address: str) -> None:
+        assert self.states[address] is IDLE, f"{address} is {self.states[address]}"
+        self.states[address] = CONNECTING
+        self.attempts.append(address)
+        self._changed(address, None)
+
+    def _changed(self, address: str, status: Status | None) -> None:
+        change = SubchannelChanged(self.subchannels[address], self.states[address], status)
+        self.tell(change)
+
+    def becomes(self, address: str, state: State) -> None:
+        status = Status.unavailable(f"{address} failed") if state is FAILED else None
+        self.states[address] = state
+        self._changed(address, status)
+
+    def fail(self, *addresses: str) -> None:
+        for address in addresses:
+            assert self.states[address] is CONNECTING
+            self.becomes(address, FAILED)
+
+    def ready(self, *addresses: str) -> None:
+        for address in addresses:
+            assert self.states[address] is CONNECTING
+            self.becomes(address, READY)
+
+    def end_backoff(self, *addresses: str) -> None:
+        for address in addresses:
+            assert self.states[address] is FAILED
+            self.becomes(address, IDLE)
+
+    def lose(self, *addresses: str) -> None:
+        for address in addresses:
+            assert self.states[address] is READY
+            self.becomes(address, IDLE)
+
+    def fire(self, purpose: str) -> Timer:
+        timer = next(one for one in self.timers if one.purpose == purpose)
+        self.timers.remove(timer)
+        self.tell(TimerFired(timer))
+        return timer
+
+    def running(self, purpose: str) -> int:
+        return sum(one.purpose == purpose for one in self.timers)
+
+    def args(self, request_hash: int | None = None, **others: object) -> PickArgs:
+        return PickArgs(path="/test", request_hash=request_hash, random=self.tools.random, **others)  # type: ignore[arg-type]
+
+    def pick(self, request_hash: int | None = None, **others: object) -> PickResult:
+        result = self.picker.pick(self.args(request_hash, **others))
+        for target in getattr(result, "connect", ()):
+            self.tell(ConnectWanted(target))
+        return result
+
+    def served_by(self, request_hash: int | None = None, **others: object) -> str:
+        result = self.pick(request_hash, **others)
+        assert isinstance(result, Complete), result
+        return result.subchannel.address
+
+    def take_attempts(self) -> list[str]:
+        taken, self.attempts = self.attempts, []
+        return taken

@@ -1,0 +1,386 @@
+"""Clusters: their leaves, their trees, their limits and their load."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from client_under_test.reference.editions import MODERN, SEED, Rules, edition
+from client_under_test.reference.policies.aggregates import (
+    Aggregate,
+    Cluster,
+    Found,
+    Leaf,
+    LocalityEndpoints,
+    Missing,
+    PriorityNames,
+    discover,
+    endpoints_of,
+    found_by_dns,
+    make_update,
+    nothing_found,
+)
+from client_under_test.reference.policies.configs import (
+    ClusterImplConfig,
+    ClusterManagerConfig,
+    FailingConfig,
+    PickFirstConfig,
+    PriorityConfig,
+    RingHashConfig,
+    RoundRobinConfig,
+    WaitingConfig,
+)
+from client_under_test.reference.policies.gatekeeping import DropCategory
+from client_under_test.reference.policies.interface import (
+    Complete,
+    Drop,
+    Endpoint,
+    Fail,
+    Locality,
+    Queue,
+    Status,
+    Update,
+)
+from client_under_test.reference.policies.ledger import ClusterLoad, LocalityLoad
+
+from .bench import CONNECTING, FAILED, READY, Bench, endpoint
+
+BOTH = (pytest.param(SEED.rules, id="seed"), pytest.param(MODERN.rules, id="modern"))
+RING, TURNS = RingHashConfig(), RoundRobinConfig()
+GONE = Status.unavailable("it does not exist")
+NEAR, FAR = Locality(zone="near"), Locality(zone="far")
+
+
+def leaf(name: str) -> Leaf:
+    return Leaf(name=name, policy=TURNS)
+
+
+def aggregate(name: str, *clusters: str) -> Aggregate:
+    return Aggregate(name=name, policy=RING, clusters=clusters)
+
+
+def missing(name: str) -> Missing:
+    return Missing(name=name, status=GONE)
+
+
+def known(*clusters: Cluster) -> dict[str, Cluster]:
+    return {cluster.name: cluster for cluster in clusters}
+
+
+# Discovery.
+
+
+@pytest.mark.parametrize("rules", BOTH)
+def test_leaves_in_order_and_once(rules: Rules) -> None:
+    clusters = known(
+        aggregate("A", "B", "C"), leaf("B"), aggregate("C", "D", "B", "E"), leaf("D"), leaf("E")
+    )
+    found = discover("A", clusters, rules)
+    assert [one.name for one in found.leaves] == ["B", "D", "E"]
+    assert found.names == ("A", "B", "C", "D", "E")
+    assert not found.waiting
+
+
+@pytest.mark.parametrize("rules", BOTH)
+def test_waits_for_what_is_not_known(rules: Rules) -> None:
+    found = discover("A", known(aggregate("A", "B", "C"), leaf("B")), rules)
+    assert found.waiting == {"C"}
+    assert found.names == ("A", "B", "C")
+    assert not found.leaves
+
+
+@pytest.mark.parametrize(
+    ("clusters", "seed", "a74"),
+    [
+        ([aggregate("A", "B", "C"), leaf("B"), missing("C")], GONE, ["B"]),
+        ([aggregate("A", "B"), missing("B")], GONE, GONE),
+        ([missing("A")], GONE, GONE),
+        ([leaf("A")], ["A"], ["A"]),
+    ],
+)
+def test_missing(
+    clusters: list[Cluster], seed: list[str] | Status, a74: list[str] | Status
+) -> None:
+    for rules, expected in ((SEED.rules, seed), (edition("seed+A74").rules, a74)):
+        found = discover("A", known(*clusters), rules)
+        outcome = found.failure or [one.name for one in found.leaves]
+        assert outcome == expected
+
+
+def test_a74_all_missing() -> None:
+    clusters = known(aggregate("A", "B", "C"), missing("B"), missing("C"))
+    found = discover("A", clusters, edition("seed+A74").rules)
+    assert found.failure is not None
+    assert not found.leaves
+
+
+@pytest.mark.parametrize(("depth", "fails"), [(16, False), (17, True)])
+def test_depth(*, depth: int, fails: bool) -> None:
+    chain = [aggregate(f"{level}", f"{level + 1}") for level in range(depth - 1)]
+    found = discover("0", known(*chain, leaf(f"{depth - 1}")), SEED.rules)
+    assert (found.failure is not None) is fails
+
+
+def test_a_loop_is_too_deep_and_a_lattice_is_quick() -> None:
+    loop = known(aggregate("A", "B"), aggregate("B", "A"))
+    assert discover("A", loop, SEED.rules).failure is not None
+    lattice = [aggregate(f"{level}", *[f"{level + 1}"] * 30) for level in range(15)]
+    assert [one.name for one in discover("0", known(*lattice, leaf("15")), SEED.rules).leaves] == [
+        "15"
+    ]
+
+
+# Trees.
+
+
+def found(*addresses: str, locality: Locality = NEAR, weight: int = 1) -> Found:
+    endpoints = tuple(endpoint(address) for address in addresses)
+    one = LocalityEndpoints(locality=locality, weight=weight, endpoints=endpoints)
+    return Found(priorities=((one,),))
+
+
+def test_a37_priorities_of_all_leaves_under_the_policy_of_the_aggregate() -> None:
+    dns = Leaf(name="D", policy=TURNS, dns_name="name:80")
+    leaves = [(leaf("B"), found("b:1")), (dns, found_by_dns(["d:1", "d:2"], SEED.rules))]
+    update = make_update("A", aggregate("A", "B", "D"), leaves, PriorityNames(), SEED.rules)
+    assert isinstance(update.config, PriorityConfig)
+    first, second = (update.config.children[name] for name in update.config.priorities)
+    assert isinstance(first.config, ClusterImplConfig)
+    assert isinstance(second.config, ClusterImplConfig)
+    assert (first.config.cluster, first.config.child, first.ignore_reresolution) == (
+        "B",
+        RING,
+        True,
+    )
+    assert (second.config.cluster, second.config.child) == ("D", PickFirstConfig())
+    assert not second.ignore_reresolution
+    assert [one.addresses for one in update.endpoints] == [("b:1",), ("d:1",), ("d:2",)]
+
+
+def test_a75_a_policy_for_each_leaf() -> None:
+    leaves = [(leaf("B"), found("b:1")), (leaf("C"), found("c:1"))]
+    update = make_update("A", aggregate("A", "B", "C"), leaves, PriorityNames(), MODERN.rules)
+    assert isinstance(update.config, PriorityConfig)
+    assert update.config.priorities == ("B", "C")
+    below = update.config.children["C"].config
+    assert isinstance(below, ClusterImplConfig)
+    assert isinstance(below.child, PriorityConfig)
+    (name,) = below.child.priorities
+    assert below.child.children[name].config == TURNS
+    assert update.endpoints[1].path == ("C", name)
+
+
+def test_a61_dns_is_one_endpoint_under_any_policy() -> None:
+    dns = Leaf(name="D", policy=RING, dns_name="name:80")
+    leaves = [(dns, found_by_dns(["d:1", "d:2"], MODERN.rules))]
+    update = make_update("D", None, leaves, PriorityNames(), MODERN.rules)
+    assert [one.addresses for one in update.endpoints] == [("d:1", "d:2")]
+    assert update.endpoints[0].locality == Locality()
+
+
+@pytest.mark.parametrize("rules", BOTH)
+def test_tree_serves(rules: Rules) -> None:
+    leaves = [(leaf("B"), found("b:1")), (leaf("C"), found("c:1"))]
+    rules = replace(rules, policy_source=lambda _aggregate, _leaf: TURNS)
+    update = make_update("A", aggregate("A", "B", "C"), leaves, PriorityNames(), rules)
+    bench = Bench(update.config, rules)
+    bench.update(update.endpoints)
+    bench.fail("b:1")
+    bench.ready("c:1")
+    result = bench.pick()
+    assert isinstance(result, Complete)
+    assert result.account is not None
+    assert (result.account.cluster, result.account.locality) == ("C", NEAR)
+
+
+@pytest.mark.parametrize("rules", BOTH)
+def test_a_leaf_without_endpoints_is_passed_over(rules: Rules) -> None:
+    leaves = [(leaf("B"), nothing_found("no data")), (leaf("C"), found("c:1"))]
+    rules = replace(rules, policy_source=lambda _aggregate, _leaf: TURNS)
+    update = make_update("A", aggregate("A", "B", "C"), leaves, PriorityNames(), rules)
+    bench = Bench(update.config, rules)
+    bench.update(update.endpoints)
+    bench.ready("c:1")
+    assert bench.served_by() == "c:1"
+
+
+def test_endpoints_of_a_priority() -> None:
+    localities = [
+        LocalityEndpoints(
+            locality=NEAR,
+            weight=3,
+            endpoints=(
+                Endpoint(addresses=("a:1", "a:2"), weight=2, hash_key="k"),
+                endpoint("b:1"),
+            ),
+        ),
+        LocalityEndpoints(locality=FAR, weight=0, endpoints=(endpoint("c:1"),)),
+    ]
+    made = endpoints_of(localities, ("p",), SEED.rules)
+    assert [(one.addresses, one.weight) for one in made] == [(("a:1",), 6), (("b:1",), 3)]
+    assert made[0].locality == NEAR
+    assert made[0].locality_weight == 3
+    assert made[0].path == ("p",)
+    assert endpoints_of(localities, (), MODERN.rules)[0].addresses == ("a:1", "a:2")
+
+
+def test_priorities_keep_their_names() -> None:
+    names = PriorityNames()
+    near, far = frozenset({NEAR}), frozenset({FAR})
+    first, second = names.assign("A", [near, far])
+    assert first != second
+    assert names.assign("A", [far, near]) == (second, first)
+    (moved,) = names.assign("A", [far])
+    assert moved == second
+    third, fourth = names.assign("A", [near, far])
+    assert fourth == second
+    assert third not in {first, second}
+    assert names.assign("B", [near])[0] not in {first, second, third}
+    (empty,) = names.assign("E", [frozenset()])
+    assert names.assign("E", [frozenset()]) == (empty,)
+
+
+def test_no_leaves() -> None:
+    update = make_update("A", aggregate("A"), [], PriorityNames(), MODERN.rules)
+    assert isinstance(update.config, FailingConfig)
+
+
+# Limits and load.
+
+
+def impl(bench_rules: Rules = SEED.rules, **fields: object) -> Bench:
+    config = ClusterImplConfig(cluster="C", service_name="S", reported=True, child=TURNS, **fields)  # type: ignore[arg-type]
+    bench = Bench(config, bench_rules)
+    bench.update([endpoint("a", locality=NEAR), endpoint("b", locality=FAR)])
+    bench.ready("a", "b")
+    return bench
+
+
+def test_drops() -> None:
+    bench = impl(drops=(DropCategory("none", 0), DropCategory("all", 1_000_000)))
+    result = bench.pick()
+    assert isinstance(result, Drop)
+    assert result.category == "all"
+    assert bench.tools.rules.wait_for_ready(result) == result
+    bench.tools.ledger.dropped(result)
+    assert bench.tools.ledger.take() == (
+        ClusterLoad(cluster="C", service_name="S", dropped=1, dropped_by_category=(("all", 1),)),
+    )
+    some = impl(drops=(DropCategory("some", 250_000),))
+    dropped = sum(isinstance(some.pick(), Drop) for _ in range(4000))
+    assert 850 < dropped < 1150
+
+
+def test_circuit_breaking_is_shared_and_ends() -> None:
+    bench = impl(max_requests=2)
+    ledger = bench.tools.ledger
+    accounts = []
+    for _ in range(2):
+        result = bench.pick()
+        assert isinstance(result, Complete)
+        assert result.account is not None
+        ledger.started(result.account)
+        accounts.append(result.account)
+    refused = bench.pick()
+    assert isinstance(refused, Drop)
+    assert refused.category is None
+    ledger.dropped(refused)
+    ledger.finished(accounts[0], ok=True)
+    assert isinstance(bench.pick(), Complete)
+    (load,) = ledger.take()
+    assert (load.dropped, load.dropped_by_category) == (1, ())
+    assert sum(one.issued for one in load.localities) == 2
+
+
+def test_new_limits_hold_at_once() -> None:
+    bench = impl()
+    config = ClusterImplConfig(cluster="C", max_requests=0, child=TURNS)
+    bench.update([endpoint("a"), endpoint("b")], config)
+    assert isinstance(bench.pick(), Drop)
+    assert len(bench.attempts) == 2
+
+
+def test_load_by_locality() -> None:
+    bench = impl()
+    ledger = bench.tools.ledger
+    by_address = {}
+    for _ in range(2):
+        result = bench.pick()
+        assert isinstance(result, Complete)
+        by_address[result.subchannel.address] = result.account
+    near, far = by_address["a"], by_address["b"]
+    assert near is not None
+    assert far is not None
+    for account in (near, near, far):
+        ledger.started(account)
+    ledger.finished(near, ok=True)
+    ledger.finished(far, ok=False)
+    (first,) = ledger.take()
+    assert first.localities == (
+        LocalityLoad(locality=FAR, issued=1, succeeded=0, errors=1, in_progress=0),
+        LocalityLoad(locality=NEAR, issued=2, succeeded=1, errors=0, in_progress=1),
+    )
+    (second,) = ledger.take()
+    assert second.localities == (
+        LocalityLoad(locality=NEAR, issued=0, succeeded=0, errors=0, in_progress=1),
+    )
+    ledger.finished(near, ok=True)
+    (third,) = ledger.take()
+    assert third.localities[0].succeeded == 1
+    assert ledger.take() == ()
+
+
+def test_not_reported() -> None:
+    config = ClusterImplConfig(cluster="C", child=TURNS, max_requests=1)
+    bench = Bench(config, SEED.rules)
+    bench.update(["a"])
+    bench.ready("a")
+    result = bench.pick()
+    assert isinstance(result, Complete)
+    assert result.account is not None
+    bench.tools.ledger.started(result.account)
+    refused = bench.pick()
+    assert isinstance(refused, Drop)
+    bench.tools.ledger.dropped(refused)
+    assert bench.tools.ledger.take() == ()
+
+
+# The root.
+
+
+def test_requests_go_by_cluster() -> None:
+    config = ClusterManagerConfig(
+        children={"A": TURNS, "B": WaitingConfig(), "C": FailingConfig(status=GONE)}
+    )
+    bench = Bench(config, SEED.rules)
+    bench.update([endpoint("a", path=("A",))])
+    assert bench.state is CONNECTING
+    bench.ready("a")
+    assert bench.state is READY
+    assert bench.served_by(cluster="A") == "a"
+    assert bench.pick(cluster="B") == Queue()
+    assert bench.pick(cluster="C") == Fail(GONE)
+    assert isinstance(bench.pick(cluster="D"), Fail)
+
+
+def test_cluster_that_arrives_and_goes() -> None:
+    bench = Bench(ClusterManagerConfig(children={"A": WaitingConfig()}), SEED.rules)
+    bench.update([])
+    bench.update([endpoint("a", path=("A",))], ClusterManagerConfig(children={"A": TURNS}))
+    bench.ready("a")
+    assert bench.served_by(cluster="A") == "a"
+    bench.update([], ClusterManagerConfig(children={}))
+    assert bench.state is FAILED
+    assert not bench.subchannels
+
+
+def test_cluster_without_a_change_is_not_told() -> None:
+    config = ClusterManagerConfig(children={"A": PickFirstConfig(), "B": TURNS})
+    bench = Bench(config, SEED.rules)
+    endpoints = [endpoint("a", path=("A",)), endpoint("b", path=("B",))]
+    bench.update(endpoints)
+    reports = len(bench.reported)
+    bench.take(bench.policy.update(Update(config=config, endpoints=tuple(endpoints))))
+    assert len(bench.reported) == reports + 1
+    assert bench.attempts == ["a", "b"]

@@ -1,0 +1,75 @@
+"""Editions, and the clauses that the reference cites."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from client_under_test import reference
+from client_under_test.reference.editions import (
+    AMENDMENTS,
+    MODERN,
+    SEED,
+    SEED_2021,
+    NoSuchEdition,
+    Rules,
+    edition,
+)
+from conformance import catalogue
+
+CITED = re.compile(r"\bA\d+-[A-Z]+-\d\d\b")
+
+
+def differences(one: Rules, other: Rules) -> set[str]:
+    names = (field.name for field in fields(Rules))
+    return {name for name in names if getattr(one, name) is not getattr(other, name)}
+
+
+def test_seed_is_the_defaults() -> None:
+    assert SEED.rules == Rules()
+    assert differences(SEED.rules, SEED_2021.rules) == {"ends_the_list", "header_value"}
+
+
+@pytest.mark.parametrize("name", AMENDMENTS)
+def test_each_amendment_changes_rules_of_its_own(name: str) -> None:
+    alone = differences(SEED.rules, edition(f"seed+{name}").rules)
+    assert alone
+    for other in AMENDMENTS:
+        if other != name:
+            assert not alone & differences(SEED.rules, edition(f"seed+{other}").rules)
+
+
+def test_modern_has_all() -> None:
+    changed = {name: edition(f"seed+{name}").rules for name in AMENDMENTS}
+    for rules in changed.values():
+        for name in differences(SEED.rules, rules):
+            assert getattr(MODERN.rules, name) is getattr(rules, name)
+    assert MODERN.stated == ("A37", "A42", "A52", *AMENDMENTS)
+
+
+@pytest.mark.parametrize("name", ["", "A42", "seed+A99", "modern+A61", "seed+"])
+def test_unknown(name: str) -> None:
+    with pytest.raises(NoSuchEdition, match="seed-2021"):
+        edition(name)
+
+
+def sources() -> dict[str, str]:
+    (folder,) = reference.__path__
+    return {path.name: path.read_text() for path in Path(folder).rglob("*.py")}
+
+
+def test_every_clause_that_is_cited_exists() -> None:
+    known = {clause.id for clause in catalogue.load()}
+    cited = {name: set(CITED.findall(text)) - known for name, text in sources().items()}
+    assert not {name: unknown for name, unknown in cited.items() if unknown}
+
+
+def test_every_rule_of_a42_is_found_by_its_id() -> None:
+    cited = {one for text in sources().values() for one in CITED.findall(text)}
+    clauses = {clause.id for clause in catalogue.load().only("A42")}
+    # How a Cluster is validated is not among the rules of an edition.
+    missing = {one for one in clauses - cited if not one.startswith("A42-CDS-")}
+    assert not missing, sorted(missing)
