@@ -51,6 +51,7 @@ class _Member:
     failure: Picker = _NO_ATTEMPT
     wanted_by_pick: bool = False
     wanted_unasked: bool = False
+    candidate: Candidate | None = None  # as of its last report
 
     @property
     def under_way(self) -> bool:
@@ -181,6 +182,7 @@ class RingHash:
                 kept.append(action)
                 continue
             member.report = Report.of(action)
+            member.candidate = None
             member.counted = self._tools.rules.counted_state(member.counted, action.state)
             if action.state is State.TRANSIENT_FAILURE:
                 member.failure = action.picker
@@ -232,18 +234,18 @@ class RingHash:
         if not self._members:
             note = f" ({self._note})" if self._note else ""
             return FailPicker(Status.unavailable(f"no endpoints{note}"))
-        members = [self._members[one.identity] for one in self._standing]
+        candidates = tuple(self._candidate(one.identity) for one in self._standing)
         return RingPicker(
             ring=self._ring,
-            candidates=tuple(
-                Candidate(
-                    state=member.counted,
-                    picker=member.picker,
-                    target=Target(self._place, one.identity),
-                )
-                for one, member in zip(self._standing, members, strict=True)
-            ),
+            candidates=candidates,
             header=self._config.request_hash_header,
-            one_is_connecting=any(one.counted is State.CONNECTING for one in members),
+            one_is_connecting=any(one.state is State.CONNECTING for one in candidates),
             rules=self._tools.rules,
         )
+
+    def _candidate(self, key: str) -> Candidate:
+        member = self._members[key]
+        if member.candidate is None:
+            target = Target(self._place, key)
+            member.candidate = Candidate(state=member.counted, picker=member.picker, target=target)
+        return member.candidate

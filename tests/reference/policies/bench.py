@@ -56,14 +56,13 @@ def endpoint(address: str, **attributes: object) -> Endpoint:
 
 
 class Bench:
-    """One policy; subchannels are named by their addresses, and connect only when told."""
+    """One policy; subchannels are told by their addresses, and connect only when asked to."""
 
     def __init__(self, config: PolicyConfig, rules: Rules, *, seed: int = 1) -> None:
         self.tools = tools(rules, seed=seed)
         self.policy = self.tools.make(config, ())
         self.config = config
-        self.subchannels: dict[str, Subchannel] = {}
-        self.states: dict[str, State] = {}
+        self.live: dict[Subchannel, State] = {}
         self.timers: list[Timer] = []
         self.state: State | None = None
         self.picker: Picker = FailPicker(Status("INTERNAL", "no picker yet"))
@@ -72,6 +71,8 @@ class Bench:
         self.reresolutions = 0
         self.events: deque[Event] = deque()
         self.busy = False
+
+    # What the policy is told.
 
     def update(
         self, endpoints: Sequence[Endpoint | str], config: PolicyConfig | None = None
@@ -84,6 +85,38 @@ class Bench:
         self.events.append(event)
         self._work()
 
+    def change(self, subchannel: Subchannel, state: State) -> None:
+        failed = state is State.TRANSIENT_FAILURE
+        status = Status.unavailable(f"{subchannel.address} failed") if failed else None
+        self.live[subchannel] = state
+        self.tell(SubchannelChanged(subchannel, state, status))
+
+    def fail(self, *addresses: str) -> None:
+        self._all_from(CONNECTING, FAILED, addresses)
+
+    def ready(self, *addresses: str) -> None:
+        self._all_from(CONNECTING, READY, addresses)
+
+    def end_backoff(self, *addresses: str) -> None:
+        self._all_from(FAILED, IDLE, addresses)
+
+    def lose(self, *addresses: str) -> None:
+        self._all_from(READY, IDLE, addresses)
+
+    def _all_from(self, before: State, after: State, addresses: Sequence[str]) -> None:
+        for address in addresses:
+            (subchannel,) = (one for one in self.live if one.address == address)
+            assert self.live[subchannel] is before
+            self.change(subchannel, after)
+
+    def fire(self, purpose: str) -> Timer:
+        timer = next(one for one in self.timers if one.purpose == purpose)
+        self.timers.remove(timer)
+        self.tell(TimerFired(timer))
+        return timer
+
+    # What it asks for.
+
     def take(self, actions: Actions) -> None:
         assert not self.busy
         self._do(actions)
@@ -92,24 +125,22 @@ class Bench:
     def _work(self) -> None:
         while self.events and not self.busy:
             event = self.events.popleft()
-            handled = not isinstance(event, SubchannelChanged) or self._is_known(event.subchannel)
-            self._do(self.policy.handle(event) if handled else [])
-
-    def _is_known(self, subchannel: Subchannel) -> bool:
-        return self.subchannels.get(subchannel.address) is subchannel
+            if not isinstance(event, SubchannelChanged) or event.subchannel in self.live:
+                self._do(self.policy.handle(event))
 
     def _do(self, actions: Actions) -> None:
         self.busy = True
         for action in actions:
             match action:
                 case CreateSubchannel(subchannel):
-                    self.subchannels[subchannel.address] = subchannel
-                    self.states[subchannel.address] = IDLE
+                    assert subchannel not in self.live
+                    self.live[subchannel] = IDLE
                 case Connect(subchannel):
-                    self._connect(subchannel.address)
+                    assert self.live[subchannel] is IDLE
+                    self.attempts.append(subchannel.address)
+                    self.change(subchannel, CONNECTING)
                 case DropSubchannel(subchannel):
-                    assert self.subchannels.pop(subchannel.address) is subchannel
-                    del self.states[subchannel.address]
+                    del self.live[subchannel]
                 case StartTimer(timer):
                     self.timers.append(timer)
                 case CancelTimer(timer):
@@ -121,49 +152,20 @@ class Bench:
                     self.reresolutions += 1
         self.busy = False
 
-    def _connect(self, address: str) -> None:
-        assert self.states[address] is IDLE, f"{address} is {self.states[address]}"
-        self.states[address] = CONNECTING
-        self.attempts.append(address)
-        self._changed(address, None)
+    # What is there.
 
-    def _changed(self, address: str, status: Status | None) -> None:
-        change = SubchannelChanged(self.subchannels[address], self.states[address], status)
-        self.tell(change)
-
-    def becomes(self, address: str, state: State) -> None:
-        status = Status.unavailable(f"{address} failed") if state is FAILED else None
-        self.states[address] = state
-        self._changed(address, status)
-
-    def fail(self, *addresses: str) -> None:
-        for address in addresses:
-            assert self.states[address] is CONNECTING
-            self.becomes(address, FAILED)
-
-    def ready(self, *addresses: str) -> None:
-        for address in addresses:
-            assert self.states[address] is CONNECTING
-            self.becomes(address, READY)
-
-    def end_backoff(self, *addresses: str) -> None:
-        for address in addresses:
-            assert self.states[address] is FAILED
-            self.becomes(address, IDLE)
-
-    def lose(self, *addresses: str) -> None:
-        for address in addresses:
-            assert self.states[address] is READY
-            self.becomes(address, IDLE)
-
-    def fire(self, purpose: str) -> Timer:
-        timer = next(one for one in self.timers if one.purpose == purpose)
-        self.timers.remove(timer)
-        self.tell(TimerFired(timer))
-        return timer
+    @property
+    def states(self) -> dict[str, State]:
+        return {subchannel.address: state for subchannel, state in self.live.items()}
 
     def running(self, purpose: str) -> int:
         return sum(one.purpose == purpose for one in self.timers)
+
+    def take_attempts(self) -> list[str]:
+        taken, self.attempts = self.attempts, []
+        return taken
+
+    # Picks.
 
     def args(self, request_hash: int | None = None, **others: object) -> PickArgs:
         return PickArgs(path="/test", request_hash=request_hash, random=self.tools.random, **others)  # type: ignore[arg-type]
@@ -178,7 +180,3 @@ class Bench:
         result = self.pick(request_hash, **others)
         assert isinstance(result, Complete), result
         return result.subchannel.address
-
-    def take_attempts(self) -> list[str]:
-        taken, self.attempts = self.attempts, []
-        return taken

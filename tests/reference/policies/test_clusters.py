@@ -372,7 +372,7 @@ def test_cluster_that_arrives_and_goes() -> None:
     assert bench.served_by(cluster="A") == "a"
     bench.update([], ClusterManagerConfig(children={}))
     assert bench.state is FAILED
-    assert not bench.subchannels
+    assert not bench.live
 
 
 def test_cluster_without_a_change_is_not_told() -> None:

@@ -32,7 +32,7 @@ def test_connects_at_once_to_the_first_address(rules: Rules) -> None:
     bench.ready("a")
     assert bench.state is READY
     assert bench.served_by() == "a"
-    assert set(bench.subchannels) == {"a"}
+    assert set(bench.states) == {"a"}
 
 
 @pytest.mark.parametrize("rules", BOTH)
@@ -60,14 +60,14 @@ def test_a61_next_address_beside_a_slow_one() -> None:
     assert bench.state is CONNECTING  # A61-SUB-01: the first attempt is still open.
     bench.ready("a")
     assert bench.state is READY
-    assert set(bench.subchannels) == {"a"}
+    assert set(bench.states) == {"a"}
 
 
 def test_a61_the_first_that_connects_ends_the_pass() -> None:
     bench = started(EYEBALLS, "a", "b", "c")
     bench.fire("the next address")
     bench.ready("b")
-    assert set(bench.subchannels) == {"b"}
+    assert set(bench.states) == {"b"}
     assert not bench.timers
     assert bench.served_by() == "b"
 
@@ -137,14 +137,14 @@ def test_connection_kept_if_its_address_stays(rules: Rules) -> None:
     assert getattr(result, "locality", None) == Locality(zone="z")
     bench.update(["b"])
     assert bench.state is CONNECTING
-    assert set(bench.subchannels) == {"b"}
+    assert set(bench.states) == {"b"}
 
 
 def test_no_addresses() -> None:
     bench = started(SEED, "a")
     bench.update([])
     assert bench.state is FAILED
-    assert not bench.subchannels
+    assert not bench.live
     assert bench.reresolutions == 1
     bench.update(["b"])
     assert bench.state is CONNECTING
@@ -170,7 +170,7 @@ def test_shuffle_mixes_endpoints() -> None:
 def test_close_leaves_nothing() -> None:
     bench = started(EYEBALLS, "a", "b")
     bench.take(bench.policy.close())
-    assert not bench.subchannels
+    assert not bench.live
     assert not bench.timers
 
 

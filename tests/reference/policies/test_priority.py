@@ -146,7 +146,7 @@ def test_failback_at_once_and_the_lower_one_is_kept_for_a_while(rules: Rules) ->
     bench.ready("p0:1")
     assert bench.served_by() == "p0:1"
     assert bench.running("retention") == 1
-    assert {"p1:1", "p1:2"} <= set(bench.subchannels)
+    assert {"p1:1", "p1:2"} <= set(bench.states)
     bench.lose("p0:1")
     bench.fail("p0:1", "p0:2")
     assert not bench.running("retention")
@@ -159,7 +159,7 @@ def test_retention_ends(rules: Rules) -> None:
     bench.fire("failover")
     bench.ready("p0:1")
     assert bench.fire("retention").seconds == 900
-    assert set(bench.subchannels) == {"p0:1", "p0:2"}
+    assert set(bench.states) == {"p0:1", "p0:2"}
     assert not bench.timers
 
 
@@ -219,7 +219,7 @@ def test_child_that_is_no_longer_configured(rules: Rules) -> None:
     bench.ready("p1:1")
     assert bench.served_by() == "p1:1"
     bench.fire("retention")
-    assert set(bench.subchannels) == {"p1:1"}
+    assert set(bench.states) == {"p1:1"}
 
 
 def test_no_priorities() -> None:
@@ -252,7 +252,7 @@ def test_change_of_policy_without_a_gap(rules: Rules) -> None:
     assert bench.served_by(1) == "n:1"
     bench.ready("m:1")
     assert bench.served_by(1) == "m:1"
-    assert set(bench.subchannels) == {"m:1"}
+    assert set(bench.states) == {"m:1"}
 
 
 @pytest.mark.parametrize("rules", BOTH)
@@ -261,5 +261,5 @@ def test_close_leaves_nothing(rules: Rules) -> None:
     bench.fire("failover")
     bench.ready("p0:1")
     bench.take(bench.policy.close())
-    assert not bench.subchannels
+    assert not bench.live
     assert not bench.timers

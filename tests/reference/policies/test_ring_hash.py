@@ -131,7 +131,7 @@ def test_unasked(
 def test_idle_until_picked_and_one_connection_for_one_hash(rules: Rules) -> None:
     bench = started(rules)
     assert bench.state is IDLE
-    assert not bench.subchannels
+    assert not bench.live
     request_hash = hash_for(ADDRESSES, ("c:1",))
     assert isinstance(bench.pick(request_hash), Queue)
     assert bench.attempts == ["c:1"]
@@ -391,7 +391,7 @@ def test_attempts_resume_when_ready_is_removed(rules: Rules) -> None:
     bench.take_attempts()
     bench.update(["a:1", "b:1", "d:1"])
     assert bench.state is FAILED
-    assert "c:1" not in bench.subchannels
+    assert "c:1" not in bench.states
     if rules is A61:
         assert bench.take_attempts() == ["d:1"]
     else:
@@ -421,7 +421,7 @@ def test_no_endpoints(rules: Rules) -> None:
     bench.pick(hash_for(ADDRESSES, ("a:1",)))
     bench.update([])
     assert bench.state is FAILED
-    assert not bench.subchannels
+    assert not bench.live
     assert isinstance(bench.pick(1), Fail)
 
 

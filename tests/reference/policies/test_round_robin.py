@@ -57,7 +57,7 @@ def test_update_keeps_those_that_stay(rules: Rules) -> None:
     bench.ready("a", "b")
     bench.update(["b", "c"])
     assert bench.attempts == ["a", "b", "c"]
-    assert set(bench.subchannels) == {"b", "c"}
+    assert set(bench.states) == {"b", "c"}
     assert {bench.served_by() for _ in range(4)} == {"b"}
 
 
@@ -94,7 +94,7 @@ def test_localities_that_are_not_ready_are_passed_over() -> None:
     assert bench.state is READY
     bench.update([endpoint("a", locality=NEAR)])
     assert bench.state is FAILED
-    assert set(bench.subchannels) == {"a"}
+    assert set(bench.states) == {"a"}
 
 
 def test_a52_the_first_weight_of_a_locality_counts() -> None:
