@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
 import sys
@@ -100,6 +101,18 @@ def writable(_: click.Context, option: click.Parameter, path: Path | None) -> Pa
     """A path in a folder that exists: better known before the run than after it."""
     if path is not None and not path.absolute().parent.is_dir():
         raise click.BadParameter(f"the folder of {path} does not exist", param=option)
+    if path is not None and path.is_dir():
+        raise click.BadParameter(f"{path} is a folder, and a file is wanted", param=option)
+    return path
+
+
+def folder(_: click.Context, option: click.Parameter, path: Path) -> Path:
+    """A folder that is there, or can be made."""
+    there = next(place for place in (path.absolute(), *path.absolute().parents) if place.exists())
+    if not there.is_dir():
+        raise click.BadParameter(f"{there} is no folder", param=option)
+    if not os.access(there, os.W_OK):
+        raise click.BadParameter(f"nothing can be written in {there}", param=option)
     return path
 
 
@@ -141,7 +154,12 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 "--junit", "junit_path", type=Path, callback=writable, help="Write JUnit XML here."
             ),
             click.option(
-                "--out", type=Path, default=OUT, show_default=True, help="Folder for evidence."
+                "--out",
+                type=Path,
+                callback=folder,
+                default=OUT,
+                show_default=True,
+                help="Folder for evidence.",
             ),
             click.option(
                 "--keep-evidence", is_flag=True, help="Keep that of scenarios that pass, too."
