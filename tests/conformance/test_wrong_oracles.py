@@ -154,7 +154,7 @@ def weights_ignored(patch: pytest.MonkeyPatch) -> None:
     ("mistake", "failing"),
     [
         (wrong_hash_of_requests, (DEFAULT, HEADER, FLAT, PRODUCTS, WEIGHTED, SMALL)),
-        (wrong_hash_of_entries, (DEFAULT, HEADER, FLAT, PRODUCTS, WEIGHTED, SMALL)),
+        (wrong_hash_of_entries, (DEFAULT, HEADER, FLAT, WEIGHTED, SMALL)),
         (a_few_entries_more, (DEFAULT, HEADER, FLAT, WEIGHTED, SMALL)),
         (another_default, (DEFAULT, HEADER, FLAT, PRODUCTS)),
         (a_ring_for_each_locality, (FLAT, PRODUCTS)),

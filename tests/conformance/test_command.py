@@ -1,0 +1,283 @@
+"""The command line: what it lists and explains, and what it says of bad input."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from conformance.catalogue import load
+from conformance.cli import main
+
+ADAPTERS = Path(__file__).parent.parent / "adapters"
+CRASHER = str(ADAPTERS / "crasher")
+
+MANIFEST = """
+name = "some"
+version = "1"
+issues = "https://example.com/issues"
+capabilities = []
+
+[start]
+command = ["{python}", "-c", "pass"]
+
+[[editions]]
+follows = ["A42"]
+"""
+
+
+def invoke(*words: str) -> Result:
+    return CliRunner().invoke(main, words)
+
+
+def manifest(folder: Path, text: str) -> str:
+    (folder / "client.toml").write_text(text)
+    return str(folder)
+
+
+def bad_baseline(folder: Path) -> str:
+    (folder / "expected.toml").write_text('[[expected]]\nclause = "A42-RING-99"\n')
+    return manifest(folder, MANIFEST)
+
+
+def unbuildable(folder: Path, program: str) -> str:
+    tool = f'[build]\ncommand = ["{program}", "-c", "exit 3"]\n'
+    tool += f'[[build.tools]]\nprogram = "{program}"\nget = "ask for it"\n'
+    return manifest(folder, MANIFEST + tool)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["run", "cobol"], "there is no client cobol: name one of"),
+        (["run", "python+no-such-variant"], "no-such-variant"),
+        (["run", "python", "cobol"], "there is no client cobol"),
+        (["run", CRASHER + "@7"], "is there in version 0 only"),
+        (["run", CRASHER, "--clause", "A42-RING-99"], "There is no clause A42-RING-99"),
+        (["run", CRASHER, "--clause", "a42-ring-09"], "Did you mean A42-RING-09?"),
+        (["run", CRASHER, "--json", "no/such/folder/r.json"], "does not exist"),
+        (["run", CRASHER, "--junit", "no/such/folder/r.xml"], "does not exist"),
+        (["run", CRASHER, "--json", "."], "is a folder"),
+        (["run", CRASHER, "--out", __file__], "is no folder"),
+        (["run", CRASHER, "--out", f"{__file__}/deeper"], "is no folder"),
+        (["run", CRASHER, "--env", "NAME"], "'NAME' is not of the form NAME=VALUE"),
+        (["run", CRASHER, "--env", "=x"], "is not of the form NAME=VALUE"),
+        (["run", CRASHER, "--jobs", "0"], "--jobs"),
+        (["run", CRASHER, "--seed", "x"], "--seed"),
+        (["run", CRASHER, "--hold"], "name it with --scenario"),
+        (["run", CRASHER, "--no-such-option"], "No such option"),
+        (["doctor", "cobol"], "there is no client cobol"),
+        (["judge", "no/such/folder"], "cannot be read: No such file or directory"),
+        (["judge", __file__], "cannot be read: Not a directory"),
+        (["explain"], "Missing argument"),
+        (["list", "tests"], "'tests' is not one of"),
+        (["fly"], "No such command 'fly'"),
+    ],
+)
+def test_bad_input(words: list[str], says: str) -> None:
+    ended = invoke(*words)
+    assert says in ended.output
+    assert ended.exit_code == 4
+    assert "Traceback" not in ended.output
+
+
+@pytest.mark.parametrize(
+    ("make", "code", "says"),
+    [
+        (lambda folder: manifest(folder, "name = 3"), 4, "client.toml"),
+        (lambda folder: manifest(folder, "[[["), 4, "client.toml"),
+        (bad_baseline, 4, "expected.toml"),
+        (lambda folder: unbuildable(folder, "no-such-compiler"), 4, "ask for it"),
+        (lambda folder: unbuildable(folder, "sh"), 6, "could not be built"),
+    ],
+)
+def test_clients_that_cannot_be_run(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    make: Callable[[Path], str],
+    code: int,
+    says: str,
+) -> None:
+    monkeypatch.setenv("XDSPEC_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "client").mkdir()
+    ended = invoke("run", make(tmp_path / "client"))
+    assert says in ended.output
+    assert ended.exit_code == code
+    assert "Traceback" not in ended.output
+
+
+@pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["--version"], ["judge", "-h"]])
+def test_help(words: list[str]) -> None:
+    ended = invoke(*words)
+    assert ended.exit_code == 0
+    assert ended.output.strip()
+
+
+def test_the_exit_codes_are_in_the_help() -> None:
+    text = " ".join(invoke("--help").output.split())
+    assert "0 conforms, 1 does not conform, 2 interrupted, 3 trouble of the suite, 4 bad" in text
+
+
+def test_list_clients_and_clauses() -> None:
+    assert "python" in invoke("list", "clients").output.split()
+    listed = invoke("list", "clauses").output.splitlines()
+    assert [line.split()[0] for line in listed] == [clause.id for clause in load()]
+
+
+async def test_list_scenarios(xdspec: Any) -> None:
+    ended = await xdspec.run("list", "scenarios")
+    rows = {line.split()[0]: line.split()[1:] for line in ended.out.splitlines()}
+    assert ended.code == 0
+    assert rows["ring.size[by-weight]"] == ["A42-RING-09", "A42-RING-04"]
+    assert len(rows) > 90
+
+
+async def test_explain(xdspec: Any) -> None:
+    clause = await xdspec.run("explain", "A42-RING-09")
+    assert clause.code == 0
+    assert "scenario  ring.size[by-weight]" in clause.out
+    assert load()["A42-RING-09"].wordings["A42"] in clause.out
+    scenario = await xdspec.run("explain", "ring.raised_cap")
+    assert scenario.code == 0
+    assert "decides   A42-CONF-03" in scenario.out
+    assert "knob      ring_size_cap = 16384" in scenario.out
+    neither = await xdspec.run("explain", "A42-RING-99")
+    assert (neither.code, "no clause A42-RING-99" in neither.err) == (4, True)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--scenario", "no.such"],
+        ["--only", "a99"],
+        ["--clause", "A42-RING-09", "--scenario", "header.*"],
+    ],
+)
+async def test_nothing_selected(xdspec: Any, words: list[str]) -> None:
+    ended = await xdspec.run("run", CRASHER, *words, "--jobs", "1")
+    assert ended.code == 5, ended.said
+    assert "nothing ran" in ended.out
+    assert ended.report["runs"][0]["scenarios"] == []
+
+
+# A run, by its report.
+
+
+async def test_a_run_that_conforms(passing: Any) -> None:
+    assert passing.code == 0
+    assert "conforms" in passing.out
+    assert passing.err == ""
+    assert len(passing.scenarios) == 7
+    assert {one["verdict"] for one in passing.clauses.values()} == {"pass", "seen"}
+
+
+async def test_the_report_is_valid(passing: Any) -> None:
+    import jsonschema  # noqa: PLC0415
+
+    from conformance import report  # noqa: PLC0415
+
+    jsonschema.validate(passing.report, json.loads(report.SCHEMA_FILE.read_text()))
+
+
+async def test_the_report_says_where_it_comes_from(passing: Any) -> None:
+    origin = passing.report["provenance"]
+    assert origin["seed"] == 7
+    assert origin["catalogue"] == load().version
+    assert origin["dependencies"]["grpcio"]
+    assert {"version", "commit"} <= set(origin["suite"])
+    assert {"system", "cores", "python"} <= set(origin["machine"])
+    assert passing.report["runs"][0]["client"] == {
+        "name": "python",
+        "version": "1.85.1",
+        "variant": None,
+    }
+
+
+def test_evidence_is_complete(passing: Any) -> None:
+    folder = Path(passing.scenarios["ring.size[by-weight]"]["evidence"])
+    names = {path.name for path in folder.iterdir()}
+    rows = {"transcript.jsonl", "rpcs.jsonl", "calls.jsonl", "attempts.jsonl", "load.jsonl"}
+    assert names == rows | {"scenario.json", "stderr.log"}
+    for name in rows - {"load.jsonl"}:
+        lines = (folder / name).read_text().splitlines()
+        assert [json.loads(line) for line in lines], name
+
+
+def sessions(folder: Path) -> list[str]:
+    record = json.loads((folder / "scenario.json").read_text())
+    return [dict(call["metadata"])["session"] for call in record["checks"][0]["seen"]["calls"]]
+
+
+async def test_a_seed_repeats_a_run_and_what_env_says_reaches_the_client(
+    passing: Any, xdspec: Any
+) -> None:
+    name = "ring.size[by-weight]"
+    first = sessions(Path(passing.scenarios[name]["evidence"]))
+    assert len(set(first)) == len(first) == 400
+    words = ["run", "python@1.85.1", "--scenario", name, "--keep-evidence", "--jobs", "1"]
+    traced = ["--env", "GRPC_TRACE=xds_client", "--env", "GRPC_VERBOSITY=debug"]
+    same = await xdspec.run(*words, "--seed", "7", *traced)
+    other = await xdspec.run(*words, "--seed", "8")
+    assert sessions(Path(same.scenarios[name]["evidence"])) == first
+    assert not set(sessions(Path(other.scenarios[name]["evidence"]))) & set(first)
+    logs = [
+        (Path(run.scenarios[name]["evidence"]) / "stderr.log").read_text() for run in (same, other)
+    ]
+    assert "xds_client" in logs[0]
+    assert "xds_client" not in logs[1]
+
+
+# A client that states an edition which it does not follow, and its baseline.
+
+
+@pytest.fixture(scope="session")
+def pretender(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Python client, with a manifest that says it normalises weights."""
+    import client_under_test  # noqa: PLC0415
+
+    real = Path(client_under_test.__file__).parent / "python"
+    folder = tmp_path_factory.mktemp("pretender")
+    for path in real.iterdir():
+        if path.is_file() and path.name != "expected.toml":
+            (folder / path.name).write_bytes(path.read_bytes())
+    text = (folder / "client.toml").read_text()
+    wrong = text.replace('follows = ["A42", "A56"]', 'follows = ["A42", "A56", "A113"]')
+    assert wrong != text
+    (folder / "client.toml").write_text(wrong)
+    return folder
+
+
+WEIGHTS = "locality.weight_of_locality_and_endpoint"
+ENTRY = """
+[[expected]]
+clause = "A42-LOC-07"
+reason = "edition"
+words = "does not normalise weights yet"
+"""
+
+
+async def test_an_edition_that_is_only_stated(xdspec: Any, pretender: Path) -> None:
+    words = ["run", f"{pretender}@1.85.1", "--scenario", WEIGHTS, "--jobs", "1"]
+    (pretender / "expected.toml").unlink(missing_ok=True)
+    ended = await xdspec.run(*words)
+    assert ended.code == 1
+    clause = ended.clauses["A42-LOC-07"]
+    assert (clause["verdict"], clause["reason"]) == ("fail", "edition")
+    assert clause["editions_consistent"] == ["A42"]
+    assert "fits      A42" in ended.out
+
+    again = await xdspec.run("judge", ended.scenarios[WEIGHTS]["evidence"])
+    assert again.code == 1
+    assert "FAIL (edition)  A42-LOC-07" in again.out
+    assert "not the verdicts of the run" not in again.out
+
+    (pretender / "expected.toml").write_text(ENTRY)
+    known = await xdspec.run(*words)
+    assert known.code == 0
+    assert known.clauses["A42-LOC-07"]["expected"] is True
+    counted = await xdspec.run(*words, "--no-baseline")
+    assert counted.code == 1
