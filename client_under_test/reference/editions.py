@@ -22,6 +22,7 @@ from client_under_test.reference.policies import (
     ring_config,
     ring_picks,
     ring_states,
+    shuffling,
     weights,
 )
 from client_under_test.reference.policies.interface import (
@@ -116,7 +117,8 @@ class Rules:
     used_addresses: Callable[[tuple[str, ...]], tuple[str, ...]] = aggregates.only_the_first
     locality_is_used: Callable[[aggregates.LocalityEndpoints], bool] = aggregates.locality_is_used
 
-    # Connections.
+    # Connections: policies/shuffling.py, policies/backoff.py.
+    shuffled: Callable[[Sequence[Endpoint], random.Random], list[Endpoint]] = shuffling.evenly
     # A62: whether pick_first stays in TRANSIENT_FAILURE and goes on trying until it is READY.
     pick_first_sticks: bool = False
     # A61: seconds until the next address is tried beside one that is slow; None: one by one.
@@ -192,7 +194,7 @@ def with_a76(rules: Rules) -> Rules:
 
 def with_a113(rules: Rules) -> Rules:
     """Endpoints weigh by shares in fixed point; without it, as if by its guard (A113-WEIGHT-03)."""
-    return replace(rules, endpoint_weights=weights.shares)
+    return replace(rules, endpoint_weights=weights.shares, shuffled=shuffling.by_weight)
 
 
 AMENDMENTS: Final[Mapping[str, Callable[[Rules], Rules]]] = MappingProxyType(

@@ -91,7 +91,7 @@ class PickFirst:
         """Take a list of endpoints; start a pass, unless connected to one of them, or IDLE."""
         endpoints = list(update.endpoints)
         if isinstance(update.config, PickFirstConfig) and update.config.shuffle:
-            self._tools.random.shuffle(endpoints)  # A62: the endpoints, not their addresses (A61).
+            endpoints = self._tools.rules.shuffled(endpoints, self._tools.random)
         self._endpoints = flattened(endpoints)
         if not self._endpoints:
             note = f" ({update.note})" if update.note else ""

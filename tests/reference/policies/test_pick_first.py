@@ -167,6 +167,15 @@ def test_shuffle_mixes_endpoints() -> None:
     assert firsts == {"a", "b", "c"}
 
 
+def test_a113_shuffle_goes_by_weight() -> None:
+    firsts = []
+    for seed in range(200):
+        bench = Bench(PickFirstConfig(shuffle=True), edition("seed+A113").rules, seed=seed)
+        bench.update([endpoint("light"), endpoint("heavy", weight=9)])
+        firsts.append(bench.attempts[0])
+    assert 160 < firsts.count("heavy") < 195
+
+
 def test_close_leaves_nothing() -> None:
     bench = started(EYEBALLS, "a", "b")
     bench.take(bench.policy.close())
