@@ -166,11 +166,15 @@ def _built(client: Client, version: str) -> Path:
     return _made_once(cache() / "builds" / f"{client.name}-{version}-{_sources(client)}", fill)
 
 
+# In a client's folder, but nothing that a build reads.
+_NO_SOURCES = {"README.md", "expected.toml"}
+
+
 def _sources(client: Client) -> str:
     """A digest of the folder's files and the build's command: another one asks for a new build."""
     digest = hashlib.sha256(repr(client.manifest.build).encode())
     for file in sorted(path for path in client.folder.rglob("*") if path.is_file()):
-        if "__pycache__" not in file.parts:
+        if "__pycache__" not in file.parts and file.name not in _NO_SOURCES:
             digest.update(f"\0{file.relative_to(client.folder)}\0".encode() + file.read_bytes())
     return digest.hexdigest()[:16]
 
