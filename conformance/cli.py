@@ -288,9 +288,29 @@ def doctor(client: str) -> int:
     return int(Exit.CONFORMS if healthy else Exit.ADAPTER_TROUBLE)
 
 
+@main.command()
+@click.option(
+    "--clause", "clauses", multiple=True, metavar="ID", help="Only mutants of this clause."
+)
+@click.option("--mutant", "names", multiple=True, metavar="ID", help="Only this mutant.")
+@click.option("--jobs", type=click.IntRange(1), help="Scenarios at once. [default: by cores]")
+@click.option("--json", "json_path", type=Path, callback=writable, help="Write the matrix here.")
+@click.option("--out", type=Path, default=OUT, show_default=True, help="Folder for evidence.")
+def mutants(**options: Any) -> int:
+    """Break the reference client in one place after another: a scenario must notice each time."""
+    from conformance.mutants import Options, run_mutants  # noqa: PLC0415
+
+    known = catalogue()
+    for clause in options["clauses"]:
+        _known_clause(known, clause)
+    return int(run_mutants(Options(**options), known, Console()))
+
+
 @main.command(context_settings={"ignore_unknown_options": True})
+@click.option("--mutants", "with_mutants", is_flag=True, help="Then run `xdspec mutants`, too.")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def test(arguments: tuple[str, ...]) -> int:
+@click.pass_context
+def test(context: click.Context, arguments: tuple[str, ...], *, with_mutants: bool) -> int:
     """Run the project's own tests; ARGUMENTS go to pytest."""
     root = Path(__file__).resolve().parent.parent
     folder = next(
@@ -299,4 +319,9 @@ def test(arguments: tuple[str, ...]) -> int:
     if folder is None:
         raise Failure("the tests are not installed: use a checkout, or the wheel")
     command = [sys.executable, "-m", "pytest", *(arguments or [str(folder)])]
-    return subprocess.run(command, check=False, cwd=folder.parent).returncode
+    code = subprocess.run(command, check=False, cwd=folder.parent).returncode
+    if code == 0 and with_mutants:
+        code = int(
+            context.invoke(mutants, clauses=(), names=(), jobs=None, json_path=None, out=OUT)
+        )
+    return code

@@ -32,10 +32,11 @@ def painted(verdict: Verdict, text: str | None = None) -> str:
 
 
 class Live(Progress):
-    """Progress on a terminal: a bar; elsewhere, a line for each scenario."""
+    """Progress on a terminal: a bar; elsewhere, a line for each scenario unless quiet."""
 
-    def __init__(self, console: Console, title: str) -> None:
+    def __init__(self, console: Console, title: str, *, quiet: bool = False) -> None:
         self._console = console
+        self._quiet = quiet
         self._bar = Bar(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -66,6 +67,8 @@ class Live(Progress):
         self._done += 1
         self._bar.advance(self._task)
         verdict, reason = worst(record.decisions)
+        if self._quiet:
+            return
         if not self._console.is_terminal or verdict in {Verdict.FAIL, Verdict.ERROR}:
             said = painted(verdict) + (f" ({reason.value})" if reason else "")
             place = f"{self._done}/{self._count or '?'}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -53,10 +54,29 @@ def declaration(item: pytest.Item) -> Declaration:
     )
 
 
+MUTANT_MARK = "mutant:"
+"""Begins the id of a parameter that is a mutant, which is no part of a scenario's id."""
+
+
 def scenario_id(item: Any) -> str:
     """``hash_policy.random[absent]``: the module, the function and the row of its table."""
-    name = item.name.removeprefix("test_")
+    name = re.sub(rf"{MUTANT_MARK}[\w.]*", "", item.name.removeprefix("test_"))
+    name = name.replace("[-", "[").replace("-]", "]").removesuffix("[]")
     return f"{item.path.stem}.{name}"
+
+
+def claimable(definition: Any) -> frozenset[str]:
+    """Every clause that a scenario's function, or a row of its table, claims."""
+    own = {clause for mark in definition.iter_markers(MARK) for clause in mark.args[0].clauses}
+    rows = {
+        clause
+        for table in definition.iter_markers("parametrize")
+        for one in table.args[1]
+        for mark in getattr(one, "marks", ())
+        if mark.name == MARK
+        for clause in mark.args[0].clauses
+    }
+    return frozenset(own | rows)
 
 
 def row(name: str, clause: str, *values: object) -> Any:

@@ -43,6 +43,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     scenario: str
     clauses: tuple[str, ...]
     client: Judged
+    mutant: str = ""
+    """Of a mutant of the reference client: its id."""
     seed: int
     seconds: float
     lateness: float = 0.0

@@ -13,7 +13,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Generator, Mapping
+from collections.abc import AsyncIterator, Callable, Generator
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -24,11 +24,18 @@ import pytest_asyncio
 
 from conformance import evidence, timing, troubles
 from conformance.catalogue import Catalogue, load
-from conformance.declare import MARK, Declaration, declaration, scenario_id
+from conformance.declare import (
+    MARK,
+    MUTANT_MARK,
+    Declaration,
+    claimable,
+    declaration,
+    scenario_id,
+)
 from conformance.evidence import Record, Trouble
 from conformance.hold import hold
 from conformance.material import write_exception, write_material
-from conformance.settings import Selection, Settings
+from conformance.settings import Selection, Settings, Subject
 from conformance.verdicts import Reason, Verdict
 from conformance.world import Launched, World, launch
 from test_servers import Fleet
@@ -41,7 +48,10 @@ CATALOGUE: pytest.StashKey[Catalogue] = pytest.StashKey()
 RECORD: pytest.StashKey[Record] = pytest.StashKey()
 TROUBLE: pytest.StashKey[BaseException] = pytest.StashKey()
 STARTED_AT: pytest.StashKey[float] = pytest.StashKey()
-IS_LAST: pytest.StashKey[bool] = pytest.StashKey()
+NEXT: pytest.StashKey[pytest.Item | None] = pytest.StashKey()
+
+NO_MUTANT = "no mutant"
+"""Stands for the subject of a scenario that no mutant is for."""
 
 PR_SET_PDEATHSIG = 1
 
@@ -69,6 +79,26 @@ def _die_with(command: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give a scenario to every mutant that breaks a clause of it; else to the one client."""
+    mutants = [one for one in metafunc.config.stash[SETTINGS].subjects if one.mutant]
+    if mutants:
+        clauses = claimable(metafunc.definition)
+        for_it = [one for one in mutants if one.clause in clauses]
+        ids = [f"{MUTANT_MARK}{one.mutant}" for one in for_it]
+        if for_it:
+            metafunc.parametrize("subject", for_it, ids=ids, indirect=True)
+        else:
+            metafunc.parametrize("subject", [NO_MUTANT], ids=[MUTANT_MARK], indirect=True)
+
+
+def subject_of(item: pytest.Item) -> Subject:
+    """The client, or mutant, that an item is for."""
+    parameters: dict[str, Any] = item.callspec.params if hasattr(item, "callspec") else {}
+    chosen = parameters.get("subject")
+    return chosen if isinstance(chosen, Subject) else item.config.stash[SETTINGS].subjects[0]
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep what is selected, longest first: workers take them in this order."""
@@ -80,7 +110,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if unknown:
             message = f"{scenario_id(item)} decides {unknown[0]}, which the catalogue has not"
             raise pytest.UsageError(message)
-    kept = [item for item in items if is_selected(scenario_id(item), declared[item], selection)]
+    kept = [
+        item
+        for item in items
+        if is_selected(scenario_id(item), declared[item], selection)
+        and is_for_its_mutant(item, declared[item])
+    ]
     kept.sort(key=lambda item: -declared[item].seconds)
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = kept
@@ -99,10 +134,19 @@ def is_selected(name: str, declared: Declaration, selection: Selection) -> bool:
     )
 
 
+def is_for_its_mutant(item: pytest.Item, declared: Declaration) -> bool:
+    """Whether an item's mutant, if it has one, breaks a clause of that very row."""
+    if not item.config.stash[SETTINGS].subjects:
+        return True
+    if hasattr(item, "callspec") and item.callspec.params.get("subject") is NO_MUTANT:
+        return False
+    return subject_of(item).clause in {"", *declared.clauses}
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Remember whether another scenario follows in this process."""
-    item.stash[IS_LAST] = nextitem is None
+    """Remember which scenario follows in this process."""
+    item.stash[NEXT] = nextitem
     item.stash[STARTED_AT] = time.monotonic()
 
 
@@ -139,13 +183,13 @@ def _without_world(item: pytest.Item) -> Record:
 
 
 def _record(item: pytest.Item, **more: Any) -> Record:
-    settings = item.config.stash[SETTINGS]
-    assert settings.judged is not None
+    subject = subject_of(item)
     record = Record(
         scenario=scenario_id(item),
         clauses=declaration(item).clauses,
-        client=settings.judged,
-        seed=settings.seed,
+        client=subject.judged,
+        mutant=subject.mutant,
+        seed=item.config.stash[SETTINGS].seed,
         seconds=round(time.monotonic() - item.stash[STARTED_AT], 3),
         **more,
     )
@@ -153,36 +197,59 @@ def _record(item: pytest.Item, **more: Any) -> Record:
     return msgspec.structs.replace(record, decisions=decisions)
 
 
+class Wanted(msgspec.Struct, frozen=True):
+    """What a scenario wants its world to be launched with."""
+
+    subject: Subject
+    knobs: dict[str, int]
+
+    @classmethod
+    def by(cls, item: pytest.Item) -> Wanted:
+        """What this one wants."""
+        return cls(subject_of(item), declaration(item).knobs)
+
+    def missing(self) -> str:
+        """What the client lacks for these knobs, in words; empty if nothing."""
+        offered = self.subject.prepared.client.manifest.knobs
+        return ", ".join(knob for knob in self.knobs if knob not in offered)
+
+
 class Worlds:
     """Launches worlds; the next one is launched while a scenario runs: its client warms up."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._warm: Launched | None = None
+    def __init__(self, scratch: str) -> None:
+        self._scratch = Path(scratch)
+        self._warm: tuple[Wanted, Launched] | None = None
         self._count = 0
 
-    async def _launch(self, knobs: Mapping[str, int]) -> Launched:
-        assert self._settings.prepared is not None
+    async def _launch(self, wanted: Wanted) -> Launched:
         self._count += 1
         return await launch(
-            self._settings.prepared,
-            environment=self._settings.environment,
-            knobs=knobs,
-            stderr=Path(self._settings.scratch) / f"{os.getpid()}-{self._count}.stderr",
+            wanted.subject.prepared,
+            environment=wanted.subject.environment,
+            knobs=wanted.knobs,
+            stderr=self._scratch / f"{os.getpid()}-{self._count}.stderr",
         )
 
-    async def take(self, knobs: Mapping[str, int], *, warm_next: bool) -> Launched:
-        """A world whose client has these knobs and has said hello.
+    async def take(self, wanted: Wanted, following: Wanted | None) -> Launched:
+        """A world as it is wanted, whose client has said hello.
+
+        Args:
+            wanted: of this scenario.
+            following: of the next one in this process, to be launched meanwhile.
 
         Raises:
             ConversationFailed: the adapter did not come up.
         """
-        if knobs or self._warm is None:
-            taken = await self._launch(knobs)
+        warm, self._warm = self._warm, None
+        if warm is not None and warm[0] == wanted:
+            taken = warm[1]
         else:
-            taken, self._warm = self._warm, None
-        if warm_next and self._warm is None:
-            self._warm = await self._launch({})
+            if warm is not None:
+                await warm[1].close()
+            taken = await self._launch(wanted)
+        if following is not None and not following.missing():
+            self._warm = (following, await self._launch(following))
         try:
             await taken.process.greet(deadline=timing.HELLO)
         except BaseException:
@@ -193,37 +260,43 @@ class Worlds:
     async def close(self) -> None:
         """End a world that was launched and never taken."""
         if self._warm is not None:
-            await self._warm.close()
+            await self._warm[1].close()
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def worlds(request: pytest.FixtureRequest) -> AsyncIterator[Worlds]:
     """The worlds of this process."""
-    made = Worlds(request.config.stash[SETTINGS])
+    made = Worlds(request.config.stash[SETTINGS].scratch)
     yield made
     await made.close()
 
 
+@pytest.fixture
+def subject(request: pytest.FixtureRequest) -> Subject:
+    """The client under test, or the mutant."""
+    return subject_of(request.node)
+
+
 @pytest_asyncio.fixture(loop_scope="session")
-async def world(request: pytest.FixtureRequest, worlds: Worlds) -> AsyncIterator[World]:
+async def world(
+    request: pytest.FixtureRequest, worlds: Worlds, subject: Subject
+) -> AsyncIterator[World]:
     """The world of one scenario."""
     item = request.node
     settings = request.config.stash[SETTINGS]
-    prepared, judged = settings.prepared, settings.judged
-    assert prepared is not None
-    assert judged is not None
-    declared = declaration(item)
-    manifest = prepared.client.manifest
-    if missing := [need for need in declared.needs if need not in manifest.capabilities]:
+    able = subject.prepared.client.manifest.capabilities
+    if missing := [need for need in declaration(item).needs if need not in able]:
         pytest.skip(f"the adapter cannot do this: {', '.join(missing)}")
-    if missing := [knob for knob in declared.knobs if knob not in manifest.knobs]:
-        pytest.skip(f"the client has no knob for this: {', '.join(missing)}")
-    launched = await worlds.take(declared.knobs, warm_next=not item.stash[IS_LAST])
+    wanted = Wanted.by(item)
+    if wanted.missing():
+        pytest.skip(f"the client has no knob for this: {wanted.missing()}")
+    following = item.stash[NEXT]
+    launched = await worlds.take(wanted, Wanted.by(following) if following else None)
     made = World(
         launched,
         await Fleet.start(),
         catalogue=request.config.stash[CATALOGUE],
-        client=judged,
+        client=subject.judged,
         rng=random.Random(f"{settings.seed} {scenario_id(item)}"),
     )
     try:
@@ -269,7 +342,7 @@ def _with_evidence(record: Record, settings: Settings, leave: Callable[[Path], N
     went_wrong = any(one.verdict in {Verdict.FAIL, Verdict.ERROR} for one in record.decisions)
     if not (went_wrong or settings.keep_evidence):
         return record
-    folder = Path(settings.out) / record.scenario.replace("/", "-")
+    folder = Path(settings.out) / record.mutant / record.scenario.replace("/", "-")
     if folder.exists():
         shutil.rmtree(folder)
     named = msgspec.structs.replace(record, evidence=str(folder))

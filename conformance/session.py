@@ -7,6 +7,7 @@ import os
 import shlex
 import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from rich.console import Console
@@ -21,7 +22,7 @@ from conformance.evidence import Judged
 from conformance.provenance import provenance
 from conformance.report import ClientId, Exit, Report, Run
 from conformance.run import Ran, default_jobs, run
-from conformance.settings import Selection, Settings
+from conformance.settings import Selection, Settings, Subject
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,18 +122,22 @@ def _id(client: Prepared) -> ClientId:
     return ClientId(client.client.name, client.version, client.client.variant)
 
 
+def subject_of(client: Prepared, **more: Any) -> Subject:
+    """A client as scenarios are run against it."""
+    judged = Judged(
+        name=client.client.name,
+        version=client.version,
+        variant=client.client.variant,
+        follows=client.editions,
+        issues=client.client.manifest.issues,
+    )
+    return Subject(prepared=client, judged=judged, **more)
+
+
 def _settings(client: Prepared, options: Options) -> Settings:
     folder = options.out.absolute() / client.name.replace(os.sep, "-")
     return Settings(
-        prepared=client,
-        judged=Judged(
-            name=client.client.name,
-            version=client.version,
-            variant=client.client.variant,
-            follows=client.editions,
-            issues=client.client.manifest.issues,
-        ),
-        environment=options.environment,
+        subjects=(subject_of(client, environment=options.environment),),
         seed=options.seed,
         out=str(folder),
         keep_evidence=options.keep_evidence,

@@ -20,14 +20,23 @@ class Selection(msgspec.Struct, frozen=True):
     clauses: tuple[str, ...] = ()
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """One run of the scenarios against one client."""
+class Subject(msgspec.Struct, frozen=True, kw_only=True):
+    """A client, or a mutant of one, that scenarios are run against."""
 
-    prepared: Prepared | None = None
-    """None: scenarios are only listed."""
-    judged: Judged | None = None
+    prepared: Prepared
+    judged: Judged
     environment: dict[str, str] = {}
-    """More environment for the client, from ``--env``."""
+    """More environment for the client, such as from ``--env``."""
+    mutant: str = ""
+    clause: str = ""
+    """Of a mutant: only the scenarios that claim this clause are for it."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of the scenarios, against one client or many mutants."""
+
+    subjects: tuple[Subject, ...] = ()
+    """None: scenarios are only listed."""
     seed: int = 0
     out: str = ""
     """The folder that gets the evidence."""

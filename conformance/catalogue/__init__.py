@@ -3,6 +3,7 @@
 from conformance.catalogue.loader import (
     EDITIONS,
     ENVOY,
+    FOLDER,
     Catalogue,
     CatalogueError,
     Clause,
@@ -15,6 +16,7 @@ from conformance.catalogue.loader import (
 __all__ = [
     "EDITIONS",
     "ENVOY",
+    "FOLDER",
     "Catalogue",
     "CatalogueError",
     "Clause",
