@@ -33,6 +33,9 @@ CAPABILITIES: Final = (
     "connect",
 )
 
+EXIT_FAULT: Final = 70
+"""The exit code after a fault of the client itself."""
+
 # A request of a hundred thousand calls is one line.
 _LINE_LIMIT: Final = 1 << 27
 
@@ -305,9 +308,18 @@ def _write(data: bytes) -> None:
     sys.stdout.buffer.flush()
 
 
+def _end_visibly(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """A rule that raises is a fault of this client: it ends at once rather than hang."""
+    loop.default_exception_handler(context)
+    if "handle" in context or "protocol" in context:
+        sys.stderr.flush()
+        os._exit(EXIT_FAULT)
+
+
 async def main() -> None:
     """Answer requests until stdin ends."""
     loop = asyncio.get_running_loop()
+    loop.set_exception_handler(_end_visibly)
     stdin = asyncio.StreamReader(limit=_LINE_LIMIT)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(stdin), sys.stdin)
     clock = Clock.from_environment(loop)

@@ -129,21 +129,17 @@ class Balancer:
             case CreateSubchannel(subchannel):
                 self._subchannels[subchannel] = self._make(subchannel)
             case Connect(subchannel):
-                live = self._subchannels.get(subchannel)
-                if live is not None:
-                    live.connect()
+                if subchannel in self._subchannels:
+                    self._subchannels[subchannel].connect()
             case DropSubchannel(subchannel):
-                live = self._subchannels.pop(subchannel, None)
-                if live is not None:
-                    live.close()
+                self._subchannels.pop(subchannel).close()
             case StartTimer(timer):
                 self._timers[timer] = self._surroundings.clock.call_later(
                     timer.seconds, lambda: self._on_timer(timer)
                 )
             case CancelTimer(timer):
-                running = self._timers.pop(timer, None)
-                if running is not None:
-                    running.cancel()
+                if timer in self._timers:
+                    self._timers.pop(timer).cancel()
             case RequestReresolution():
                 self._on_reresolution()
 

@@ -220,9 +220,8 @@ class Channel:
         call = Call(self, spec, listener)
         self._calls[call] = None
         self._leave_idle()
-        if self._selector is None:
-            self._waiting[call] = None
-        elif call.select(self._selector) and call.pick(self._picker):
+        selector = self._selector
+        if selector is None or (call.select(selector) and call.pick(self._picker)):
             self._waiting[call] = None
         return call
 

@@ -79,10 +79,7 @@ class Client:
             dns_min_interval=numbers.get("dns_min_interval_ms", MIN_INTERVAL * _MILLIS) / _MILLIS,
         )
         scheme, _, rest = target.rpartition("///")
-        if scheme == "xds:":
-            resolve = self._xds_resolve(rest, means)
-        else:
-            resolve = _dns_resolve(rest, means)
+        resolve = self._xds_resolve(rest, means) if scheme == "xds:" else _dns_resolve(rest, means)
         return Channel(
             rest,
             resolve,

@@ -1,4 +1,4 @@
-"""The clusters of a channel: their CDS, EDS and DNS, each tree as a config for the policies (A74)."""
+"""The clusters of a channel: what CDS, EDS and DNS say, as configs for the policies (A74)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from client_under_test.reference.dns import Name, Result
+from client_under_test.reference.dns import Result
 from client_under_test.reference.policies import aggregates
 from client_under_test.reference.policies.aggregates import (
     Aggregate,
@@ -111,7 +111,7 @@ class ClusterTrees:
         """End all watches."""
         self._roots.clear()
         self._forget_others(set(), [])
-        self._report_load(False)  # noqa: FBT003
+        self._report_load(False)
 
     # A tree.
 

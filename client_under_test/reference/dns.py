@@ -100,14 +100,11 @@ async def _look_up(name: str) -> tuple[str, ...]:
     )
     if not found:
         raise OSError("no address")
-    return tuple(
-        dict.fromkeys(
-            f"[{address[0]}]:{address[1]}"
-            if family is socket.AF_INET6
-            else f"{address[0]}:{address[1]}"
-            for family, _, _, _, address in found
-        )
-    )
+    return tuple(dict.fromkeys(_text(family, *address[:2]) for family, _, _, _, address in found))
+
+
+def _text(family: int, host: str | int, port: str | int | bytes) -> str:
+    return f"[{host}]:{port!s}" if family == socket.AF_INET6 else f"{host}:{port!s}"
 
 
 def _nobody(_result: Result) -> None:

@@ -6,6 +6,8 @@ import base64
 from collections.abc import Sequence
 from typing import Final, Protocol
 
+from hpack import NeverIndexedHeaderTuple
+
 from client_under_test.reference import status as statuses
 from client_under_test.reference.http2 import Connection, Header, Stream
 from client_under_test.reference.policies.interface import Metadata, Status
@@ -60,7 +62,7 @@ class Rpc:
         self._buffer = bytearray()
         self._last_headers: dict[bytes, bytes] = {}
         self._opened = False
-        headers = [
+        headers: list[Header] = [
             (b":method", b"POST"),
             (b":scheme", b"http"),
             (b":path", path.encode()),
@@ -70,9 +72,10 @@ class Rpc:
             (b"user-agent", USER_AGENT),
         ]
         if timeout is not None:
-            headers.append((b"grpc-timeout", _timeout(timeout)))
+            headers.append(NeverIndexedHeaderTuple(b"grpc-timeout", _timeout(timeout)))
+        # What differs from call to call would only push what does not out of HPACK's table.
         headers += [
-            (name.encode(), _on_the_wire(value))
+            NeverIndexedHeaderTuple(name.encode(), _on_the_wire(value))
             for name, value in metadata
             if name not in RESERVED and not name.startswith((":", "grpc-"))
         ]

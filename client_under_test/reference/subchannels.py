@@ -18,7 +18,7 @@ CONNECT_TIMEOUT: Final = 20.0
 """Seconds for an attempt to get READY, unless the application sets another time."""
 
 BackoffDelay = Callable[[int, float], float]
-"""How long to wait: by the number of attempts that failed in a row, and an even draw from 0 to 1."""
+"""Seconds to wait, by the number of attempts that failed in a row and an even draw from 0 to 1."""
 
 
 class Attempt:

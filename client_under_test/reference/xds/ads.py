@@ -203,7 +203,10 @@ class Ads:
     def response(
         self, type_url: str, version: str, nonce: str, packed: Sequence[Any]
     ) -> list[Output]:
-        """Take what is good, and ACK it; or NACK it with all that is bad. Unknown types: ignored."""
+        """Take what is good, and ACK; or NACK with all that is bad. Unknown types are ignored.
+
+        Clauses: A42-CDS-19 (what was good before stays).
+        """
         kind = BY_TYPE_URL.get(type_url)
         if kind is None:
             return []

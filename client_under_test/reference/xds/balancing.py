@@ -1,11 +1,10 @@
-"""The LB policy of a Cluster, from its old fields and its new one, to gRPC's own JSON (A42, A52)."""
+"""The LB policy of a Cluster, by its old fields or its new one, as gRPC's own JSON (A42, A52)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, Final
 
-from envoy.config.cluster.v3 import cluster_pb2
 from envoy.extensions.load_balancing_policies.pick_first.v3 import pick_first_pb2
 from envoy.extensions.load_balancing_policies.ring_hash.v3 import ring_hash_pb2
 from envoy.extensions.load_balancing_policies.round_robin.v3 import round_robin_pb2
@@ -37,17 +36,18 @@ def balancing(cluster: Any, rules: XdsRules, findings: Findings) -> list[Json]:
 
 
 def _old_fields(cluster: Any, rules: XdsRules, findings: Findings) -> list[Json]:
-    match cluster.lb_policy:
-        case cluster_pb2.Cluster.ROUND_ROBIN:
-            return _in_localities([{"round_robin": {}}])  # A42-CDS-02, A42-LOC-06
-        case cluster_pb2.Cluster.RING_HASH:  # A42-CDS-01
+    """A42-CDS-20: our choice is that ring_hash_lb_config is looked at for RING_HASH only."""
+    match rules.supported_policy(cluster.lb_policy):
+        case "ROUND_ROBIN":
+            return _in_localities([{"round_robin": {}}])  # A42-LOC-06
+        case "RING_HASH":
             config = cluster.ring_hash_lb_config
             with findings.at("ring_hash_lb_config"):
                 if not rules.function_is_accepted(config.hash_function):
                     findings.add(f"{config.hash_function} is not XX_HASH", "hash_function")
                 return [_ring_hash(config, rules, findings)]
-        case other:
-            findings.add(f"{other} is not supported", "lb_policy")  # A42-CDS-21, our choice
+        case _:
+            findings.add(f"{cluster.lb_policy} is not supported", "lb_policy")
             return []
 
 

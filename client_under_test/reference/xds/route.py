@@ -182,7 +182,7 @@ def _header(message: Any, findings: Findings) -> HeaderMatcher:
 
 def _string(message: Any, name: str, findings: Findings, *, inverted: bool) -> HeaderMatcher:
     kind = message.WhichOneof("match_pattern")
-    value: dict[str, str] = {}
+    value: dict[str, Any] = {}
     if kind in _STRING_MATCHES:
         value[kind] = getattr(message, kind)
     elif kind == "safe_regex":

@@ -13,6 +13,7 @@ from typing import Any, Final
 from envoy.config.cluster.v3 import cluster_pb2
 from envoy.config.core.v3 import health_check_pb2
 from envoy.extensions.load_balancing_policies.ring_hash.v3 import ring_hash_pb2
+
 from client_under_test.reference.policies.configs import DEFAULT_MINIMUM
 from client_under_test.reference.policies.ring_config import (
     LARGEST_RING,
@@ -20,29 +21,42 @@ from client_under_test.reference.policies.ring_config import (
     text_header,
 )
 
+_POLICIES: Final = {
+    cluster_pb2.Cluster.ROUND_ROBIN: "ROUND_ROBIN",
+    cluster_pb2.Cluster.RING_HASH: "RING_HASH",
+}
 _USABLE: Final = {health_check_pb2.HealthStatus.UNKNOWN, health_check_pb2.HealthStatus.HEALTHY}
 
 
-# RING_HASH in the Cluster resource.
+# RING_HASH in the Cluster resource. Sizes are limited by ring_size_is_valid, which is the policy's.
 
 
 def sizes_fit(minimum: int, maximum: int) -> bool:
-    """A42-CDS-16: our choice is that a minimum above the maximum is an error."""
+    """Our choice is that a minimum above the maximum is an error.
+
+    Clauses: A42-CDS-16.
+    """
     return minimum <= maximum
 
 
 def function_is_accepted(function: int) -> bool:
-    """A42-CDS-12, -13, -14, -15: XX_HASH, which is also what an unwritten field means."""
-    return function == cluster_pb2.Cluster.RingHashLbConfig.XX_HASH
+    """Accept XX_HASH, which is also what a field that is not written means.
+
+    Clauses: A42-CDS-12, A42-CDS-13, A42-CDS-14, A42-CDS-15.
+    """
+    return function == int(cluster_pb2.Cluster.RingHashLbConfig.XX_HASH)
 
 
 def extension_function_is_accepted(function: int) -> bool:
     """A52: any function besides XX_HASH fails the conversion, the one without a name included."""
-    return function == ring_hash_pb2.RingHash.XX_HASH
+    return function == int(ring_hash_pb2.RingHash.XX_HASH)
 
 
 def ring_sizes(config: Any) -> tuple[int, int]:
-    """A42-CDS-03, -04, -05, -06, -07: 1,024 and 8M where nothing is set; the cap is the client's."""
+    """Take 1,024 and 8M where nothing is set: the cap is not the Cluster's business.
+
+    Clauses: A42-CDS-03, A42-CDS-04, A42-CDS-05, A42-CDS-06, A42-CDS-07.
+    """
     minimum, maximum = config.minimum_ring_size, config.maximum_ring_size
     return (
         minimum.value if config.HasField("minimum_ring_size") else DEFAULT_MINIMUM,
@@ -55,16 +69,27 @@ def prefers_extension(cluster: Any) -> bool:
     return bool(cluster.HasField("load_balancing_policy"))
 
 
+def supported_policy(lb_policy: int) -> str | None:
+    """Name the policy of an enum's value; None for one that a Cluster may not ask for.
+
+    Clauses: A42-CDS-01, A42-CDS-02, A42-CDS-21 (our choice: MAGLEV is an error).
+    """
+    return _POLICIES.get(lb_policy)
+
+
 # Endpoints.
 
 
 def endpoint_weight(written: int | None) -> int | None:
-    """A42-LOC-08, -09: one if it is not written; None, that is an error, for a written zero."""
+    """Take one if it is not written; None, that is an error, for a written zero.
+
+    Clauses: A42-LOC-08, A42-LOC-09.
+    """
     return 1 if written is None else written or None
 
 
 def endpoint_is_used(health: int) -> bool:
-    """A27: only those whose health is good or unknown."""
+    """A27: only endpoints whose health is good or unknown are used."""
     return health in _USABLE
 
 
@@ -80,12 +105,14 @@ def version_of_nack(accepted: str, _rejected: str) -> str:
 class XdsRules:
     """One way of reading xDS."""
 
+    # A42-CDS-08, A42-CDS-09, A42-CDS-10, A42-CDS-11, A42-CDS-17, A42-CDS-18
     size_is_accepted: Callable[[int], bool] = ring_size_is_valid
     sizes_fit: Callable[[int, int], bool] = sizes_fit
     function_is_accepted: Callable[[int], bool] = function_is_accepted
     extension_function_is_accepted: Callable[[int], bool] = extension_function_is_accepted
     ring_sizes: Callable[[Any], tuple[int, int]] = ring_sizes
     prefers_extension: Callable[[Any], bool] = prefers_extension
+    supported_policy: Callable[[int], str | None] = supported_policy
     # A76: how the field of that name is read; editions before it do not know the field.
     request_hash_header: Callable[[Any], str | None] = text_header
     endpoint_weight: Callable[[int | None], int | None] = endpoint_weight
