@@ -6,6 +6,8 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from client_under_test.reference.policies.cluster_impl import ClusterImpl
 from client_under_test.reference.policies.cluster_manager import ClusterManager, Failing, Waiting
 from client_under_test.reference.policies.configs import (
@@ -38,7 +40,16 @@ if TYPE_CHECKING:
 
 Fields = Mapping[str, Any]
 HeaderReader = Callable[[Any], str | None]
-Parser = Callable[[Fields, str, HeaderReader], PolicyConfig]
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """The rules by which fields of configs are read."""
+
+    ring_size_is_valid: Callable[[int], bool]
+    request_hash_header: HeaderReader
+
+
+Parser = Callable[[Fields, str, Reading], PolicyConfig]
 
 _MAKERS: Final[Mapping[type[PolicyConfig], PolicyMaker]] = {
     ClusterImplConfig: ClusterImpl,
@@ -78,6 +89,7 @@ def tools(
 def parse(
     configs: Sequence[Fields],
     *,
+    ring_size_is_valid: Callable[[int], bool] = ring_size_is_valid,
     request_hash_header: HeaderReader = text_header,
     field: str = "",
 ) -> PolicyConfig:
@@ -85,12 +97,17 @@ def parse(
 
     Args:
         configs: LoadBalancingConfig messages in JSON form.
+        ring_size_is_valid: tells whether a ring may be configured so large.
         request_hash_header: reads that field of ring_hash; `Rules` has the one of an edition.
         field: where the list is, for errors.
 
     Raises:
         BadConfig: none is known, or the first that is known is not valid.
     """
+    return _parse(configs, field, Reading(ring_size_is_valid, request_hash_header))
+
+
+def _parse(configs: Sequence[Fields], field: str, reading: Reading) -> PolicyConfig:
     for number, config in enumerate(configs):
         inner = f"{field}[{number}]"
         if not isinstance(config, Mapping):
@@ -101,7 +118,7 @@ def parse(
                 continue
             if not isinstance(fields, Mapping):
                 raise BadConfig(f"{inner}.{name}", "is not an object")
-            return parser(fields, f"{inner}.{name}", request_hash_header)
+            return parser(fields, f"{inner}.{name}", reading)
     raise BadConfig(field, "no supported policy in the list")
 
 
@@ -110,44 +127,42 @@ def is_known(name: str) -> bool:
     return name in _PARSERS
 
 
-def _pick_first(fields: Fields, field: str, _header: HeaderReader) -> PolicyConfig:
+def _pick_first(fields: Fields, field: str, _reading: Reading) -> PolicyConfig:
     shuffle = fields.get("shuffleAddressList", False)
     if not isinstance(shuffle, bool):
         raise BadConfig(f"{field}.shuffleAddressList", "is not a boolean")
     return PickFirstConfig(shuffle=shuffle)
 
 
-def _round_robin(_fields: Fields, _field: str, _header: HeaderReader) -> PolicyConfig:
+def _round_robin(_fields: Fields, _field: str, _reading: Reading) -> PolicyConfig:
     return RoundRobinConfig()
 
 
-def _wrr_locality(fields: Fields, field: str, header: HeaderReader) -> PolicyConfig:
+def _wrr_locality(fields: Fields, field: str, reading: Reading) -> PolicyConfig:
     name = "childPolicy" if "childPolicy" in fields else "child_policy"
     children = fields.get(name)
     if not isinstance(children, Sequence) or isinstance(children, str):
         raise BadConfig(f"{field}.{name}", "is not a list")
-    return WrrLocalityConfig(
-        child=parse(children, request_hash_header=header, field=f"{field}.{name}")
-    )
+    return WrrLocalityConfig(child=_parse(children, f"{field}.{name}", reading))
 
 
-def _ring_hash(fields: Fields, field: str, header: HeaderReader) -> PolicyConfig:
+def _ring_hash(fields: Fields, field: str, reading: Reading) -> PolicyConfig:
     """The defaults of the config, used with xDS or without.
 
     Clauses: A42-CONF-06, A42-CONF-07.
     """
-    minimum = _ring_size(fields, "minRingSize", DEFAULT_MINIMUM, field)
-    maximum = _ring_size(fields, "maxRingSize", DEFAULT_MAXIMUM, field)
+    minimum = _ring_size(fields, "minRingSize", DEFAULT_MINIMUM, field, reading)
+    maximum = _ring_size(fields, "maxRingSize", DEFAULT_MAXIMUM, field, reading)
     if minimum > maximum:
         # A42-CDS-16, our choice.
         raise BadConfig(f"{field}.minRingSize", f"{minimum} is above maxRingSize {maximum}")
-    name = header(fields.get("requestHashHeader", ""))
+    name = reading.request_hash_header(fields.get("requestHashHeader", ""))
     if name is None:
         raise BadConfig(f"{field}.requestHashHeader", "is not the name of a text header")
     return RingHashConfig(minimum=minimum, maximum=maximum, request_hash_header=name)
 
 
-def _ring_size(fields: Fields, name: str, default: int, field: str) -> int:
+def _ring_size(fields: Fields, name: str, default: int, field: str, reading: Reading) -> int:
     """Read a 64-bit number, which JSON has as a string, or a Struct as a float."""
     value = fields.get(name, default)
     try:
@@ -156,7 +171,7 @@ def _ring_size(fields: Fields, name: str, default: int, field: str) -> int:
         size = None
     if size is None or isinstance(value, bool) or (isinstance(value, float) and size != value):
         raise BadConfig(f"{field}.{name}", f"{value!r} is not a whole number")
-    if not ring_size_is_valid(size):
+    if not reading.ring_size_is_valid(size):
         raise BadConfig(f"{field}.{name}", f"{size} is not between 1 and 8388608")
     return size
 

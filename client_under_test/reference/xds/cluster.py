@@ -69,7 +69,11 @@ def _policy(message: Any, rules: XdsRules, findings: Findings) -> PolicyConfig |
     if findings.count > before:
         return None
     try:
-        return registry.parse(configs, request_hash_header=rules.request_hash_header)
+        return registry.parse(
+            configs,
+            ring_size_is_valid=rules.size_is_accepted,
+            request_hash_header=rules.request_hash_header,
+        )
     except registry.BadConfig as bad:
         findings.add(str(bad), "load_balancing_policy")
         return None
