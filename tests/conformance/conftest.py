@@ -10,7 +10,8 @@ import signal
 import sys
 import time
 import uuid
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -96,6 +97,9 @@ class Running:
         """Everything that the command has started, and itself: names by process id."""
         return dict(_marked(f"{MARK}={self.mark}"))
 
+    def environment_of(self, pid: int) -> list[str]:
+        return Path(f"/proc/{pid}/environ").read_text().split("\0")
+
     def ports(self) -> set[int]:
         """The TCP ports on which any of them listens."""
         inodes = set()
@@ -105,6 +109,10 @@ class Running:
                     with contextlib.suppress(OSError):
                         inodes.add(link.readlink().name)
         return {port for port, inode in listening() if f"socket:[{inode}]" in inodes}
+
+    def ports_of_all(self) -> set[int]:
+        """The TCP ports on which anybody listens."""
+        return {port for port, _ in listening()}
 
     async def gone(self, *, deadline: float) -> float:
         """Seconds until nothing of the command is left; waits for each process to end."""
@@ -158,9 +166,7 @@ class Command:
         self._root = root
         self._slots = asyncio.Semaphore(AT_ONCE)
 
-    async def start(
-        self, *words: str, scale: float = 1, environment: Mapping[str, str] | None = None
-    ) -> Running:
+    async def start(self, *words: str, scale: float = 1) -> Running:
         mark = uuid.uuid4().hex
         folder = self._root / mark
         folder.mkdir()
@@ -170,7 +176,7 @@ class Command:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "conformance", *words, *more),
             cwd=folder,
-            env={**os.environ, "XDSPEC_TIME_SCALE": str(scale), MARK: mark, **(environment or {})},
+            env={**os.environ, "XDSPEC_TIME_SCALE": str(scale), MARK: mark},
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -199,6 +205,23 @@ def kill(running: Running) -> None:
 @pytest.fixture(scope="session")
 def xdspec(tmp_path_factory: pytest.TempPathFactory) -> Command:
     return Command(tmp_path_factory.mktemp("runs"))
+
+
+@pytest.fixture
+def started(xdspec: Command) -> Callable[..., AbstractAsyncContextManager[Running]]:
+    """A command under way; nothing of it outlives the test."""
+
+    @asynccontextmanager
+    async def start(*words: str) -> AsyncIterator[Running]:
+        running = await xdspec.start(*words)
+        try:
+            yield running
+        finally:
+            kill(running)
+            if running.process.returncode is None:
+                await running.ended()
+
+    return start
 
 
 @pytest.fixture(scope="session")
