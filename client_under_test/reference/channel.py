@@ -30,7 +30,7 @@ from client_under_test.reference.policies.interface import (
 from client_under_test.reference.policies.ledger import Ledger
 from client_under_test.reference.resolver import Resolver, Sink
 from client_under_test.reference.rpc import Rpc
-from client_under_test.reference.selector import Selection, Selector
+from client_under_test.reference.selector import NotNow, Selection, Selector
 from client_under_test.reference.status import OK
 
 
@@ -62,7 +62,7 @@ class Call:
         self.spec: Final = spec
         self._channel = channel
         self._listener = listener
-        self._selection: Selection | None = None
+        self._cluster: str | None = None
         self._args: PickArgs | None = None
         self._account: Account | None = None
         self._rpc: Rpc | None = None
@@ -78,28 +78,31 @@ class Call:
         """Give it up."""
         self._give_up(Status("CANCELLED", "cancelled by the application"))
 
-    def select(self, selector: Selector) -> bool:
-        """Choose route and hash, once; false if the call is over."""
-        if self._selection is None and not self._is_over:
-            selected = selector.select(self.spec.path, self.spec.metadata)
-            if isinstance(selected, Status):
-                self._give_up(selected)
+    def proceed(self, selector: Selector, picker: Picker) -> bool:
+        """Choose route and hash, once; then be picked. True if the call goes on waiting."""
+        if self._is_over:
+            return False
+        if self._args is None:
+            choice = selector.select(self.spec.path, self.spec.metadata)
+            if isinstance(choice, NotNow) and self.spec.wait_for_ready:
+                return True
+            if not isinstance(choice, Selection):
+                self._finish(choice.status if isinstance(choice, NotNow) else choice)
                 return False
-            self._selection = selected
-            self._channel.hold(selected.cluster)
+            self._cluster = choice.cluster
+            self._channel.hold(choice.cluster)
             self._args = PickArgs(
                 path=self.spec.path,
-                cluster=selected.cluster,
+                cluster=choice.cluster,
                 metadata=self.spec.metadata,
-                request_hash=selected.request_hash,
+                request_hash=choice.request_hash,
                 random=self._channel.rng,
             )
-        return not self._is_over
+        return self._pick(picker, self._args)
 
-    def pick(self, picker: Picker) -> bool:
+    def _pick(self, picker: Picker, args: PickArgs) -> bool:
         """Be picked, and sent or failed; true if the call goes on waiting for a picker."""
-        assert self._args is not None, "selected first"
-        result = picker.pick(self._args)
+        result = picker.pick(args)
         if self.spec.wait_for_ready:
             result = self._channel.rules.wait_for_ready(result)
         match result:
@@ -157,8 +160,8 @@ class Call:
             self._timer.cancel()
         if self._account is not None:
             self._channel.ledger.finished(self._account, ok=status == OK)
-        if self._selection is not None:
-            self._channel.release(self._selection.cluster)
+        if self._cluster is not None:
+            self._channel.release(self._cluster)
         self._channel.forget(self)
         self._listener.finished(status)
 
@@ -221,7 +224,7 @@ class Channel:
         self._calls[call] = None
         self._leave_idle()
         selector = self._selector
-        if selector is None or (call.select(selector) and call.pick(self._picker)):
+        if selector is None or call.proceed(selector, self._picker):
             self._waiting[call] = None
         return call
 
@@ -297,7 +300,7 @@ class Channel:
         selector = self._selector
         assert selector is not None, "asked for only then"
         for call in waiting:
-            if call.select(selector) and call.pick(self._picker):
+            if call.proceed(selector, self._picker):
                 self._waiting[call] = None
 
     def _become(self, state: State) -> None:

@@ -15,18 +15,18 @@ from client_under_test.reference.clock import Clock
 from client_under_test.reference.conduct import Conduct
 from client_under_test.reference.dns import MIN_INTERVAL
 from client_under_test.reference.policies import registry
-from client_under_test.reference.policies.configs import RING_CAP, FailingConfig
+from client_under_test.reference.policies.configs import RING_CAP
 from client_under_test.reference.policies.interface import Status
 from client_under_test.reference.policies.ledger import Ledger
 from client_under_test.reference.resolver import (
+    NOWHERE,
     DnsResolver,
     Means,
     Resolver,
     Sink,
     XdsResolver,
-    only,
 )
-from client_under_test.reference.selector import PlainSelector
+from client_under_test.reference.selector import FailingSelector
 from client_under_test.reference.subchannels import CONNECT_TIMEOUT, BackoffDelay
 from client_under_test.reference.xds import messages
 from client_under_test.reference.xds.client import XdsClient
@@ -141,8 +141,7 @@ class _FailedResolver:
     """For a target that cannot be resolved at all."""
 
     def __init__(self, status: Status, sink: Sink) -> None:
-        update = only(FailingConfig(status=status))
-        asyncio.get_running_loop().call_soon(sink.resolved, PlainSelector(), update)
+        asyncio.get_running_loop().call_soon(sink.resolved, FailingSelector(status), NOWHERE)
 
     def resolve_again(self) -> None:
         """It would be the same again."""

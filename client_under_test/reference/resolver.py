@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -13,13 +13,10 @@ from client_under_test.reference.clock import Clock
 from client_under_test.reference.clusters import ClusterTrees
 from client_under_test.reference.dns import Name, Result
 from client_under_test.reference.editions import Rules
-from client_under_test.reference.policies.configs import (
-    ClusterManagerConfig,
-    FailingConfig,
-    PickFirstConfig,
-)
-from client_under_test.reference.policies.interface import Endpoint, PolicyConfig, Status, Update
+from client_under_test.reference.policies.configs import ClusterManagerConfig, PickFirstConfig
+from client_under_test.reference.policies.interface import Endpoint, Status, Update
 from client_under_test.reference.selector import (
+    FailingSelector,
     PlainSelector,
     RouteSelector,
     Selector,
@@ -54,12 +51,16 @@ class Resolver(Protocol):
         """Tell no more."""
 
 
-def only(config: PolicyConfig, endpoints: tuple[Endpoint, ...] = ()) -> Update:
+NOWHERE: Final = Update(config=ClusterManagerConfig(children={}))
+"""The update for a channel that cannot be used at present."""
+
+
+def _pick_first(addresses: Iterable[str]) -> Update:
     """The update for a channel whose requests all go one way, that of `PlainSelector`."""
-    below = tuple(
-        Endpoint(addresses=one.addresses, locality=one.locality, path=("",)) for one in endpoints
+    return Update(
+        config=ClusterManagerConfig(children={"": PickFirstConfig()}),
+        endpoints=tuple(Endpoint(addresses=(address,), path=("",)) for address in addresses),
     )
-    return Update(config=ClusterManagerConfig(children={"": config}), endpoints=below)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,11 +96,10 @@ class DnsResolver:
     def _on_result(self, result: Result) -> None:
         if isinstance(result, Status):
             if not self._has_result:
-                self._sink.resolved(PlainSelector(), only(FailingConfig(status=result)))
+                self._sink.resolved(FailingSelector(result), NOWHERE)
             return
         self._has_result = True
-        endpoints = tuple(Endpoint(addresses=(address,)) for address in result)
-        self._sink.resolved(PlainSelector(), only(PickFirstConfig(), endpoints))
+        self._sink.resolved(PlainSelector(), _pick_first(result))
 
     def resolve_again(self) -> None:
         """Ask for a fresh result."""
@@ -228,5 +228,7 @@ class XdsResolver:
         """All requests fail from now on, but for those that are under way."""
         self._selector = None
         children, endpoints, note = self._trees.look_at(tuple(self._held))
-        config = ClusterManagerConfig(children={**children, "": FailingConfig(status=status)})
-        self._sink.resolved(PlainSelector(), Update(config=config, endpoints=endpoints, note=note))
+        config = ClusterManagerConfig(children=children)
+        self._sink.resolved(
+            FailingSelector(status), Update(config=config, endpoints=endpoints, note=note)
+        )

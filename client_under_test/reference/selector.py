@@ -31,20 +31,42 @@ class Selection(msgspec.Struct, frozen=True):
     request_hash: int | None = None
 
 
+class NotNow(msgspec.Struct, frozen=True):
+    """Nothing can be selected at present: a request fails unless it waits for readiness."""
+
+    status: Status
+
+
+Choice = Selection | NotNow | Status
+"""A status is final: so the request fails."""
+
+
 class Selector(Protocol):
     """Decides on each request of a channel, once."""
 
-    def select(self, path: str, metadata: Metadata) -> Selection | Status:
-        """The selection, or the status with which the request fails."""
+    def select(self, path: str, metadata: Metadata) -> Choice:
+        """What becomes of a request."""
 
 
 class PlainSelector:
-    """For targets without xDS, and for those that cannot be used: all requests go one way."""
+    """For targets without xDS: all requests go one way."""
 
-    def select(self, path: str, metadata: Metadata) -> Selection | Status:
+    def select(self, path: str, metadata: Metadata) -> Choice:
         """The one way."""
         del path, metadata
         return Selection("")
+
+
+class FailingSelector:
+    """For targets that cannot be used at present."""
+
+    def __init__(self, status: Status) -> None:
+        self._choice = NotNow(status)
+
+    def select(self, path: str, metadata: Metadata) -> Choice:
+        """Nothing."""
+        del path, metadata
+        return self._choice
 
 
 class RouteSelector:
@@ -58,14 +80,14 @@ class RouteSelector:
         self._rng = rng
         self._rules = rules
 
-    def select(self, path: str, metadata: Metadata) -> Selection | Status:
+    def select(self, path: str, metadata: Metadata) -> Choice:
         """The first route that matches; its cluster, and the hash by its policies (A42-HASH-01)."""
         for route in self._routes:
             if matches(route.match, path, metadata, self._rng):
                 return self._follow(route, metadata)
         return Status.unavailable(f"no route matches {path}")
 
-    def _follow(self, route: Route, metadata: Metadata) -> Selection | Status:
+    def _follow(self, route: Route, metadata: Metadata) -> Choice:
         if not route.clusters:
             return Status.unavailable("the matching route has no cluster")
         return Selection(
