@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import subprocess
@@ -76,6 +77,13 @@ def main() -> None:
     Exit codes: 0 conforms, 1 does not conform, 2 interrupted, 3 trouble of the suite, 4 bad input,
     5 nothing ran, 6 trouble of an adapter.
     """
+    scale = os.environ.get("XDSPEC_TIME_SCALE", "1")  # conformance.timing reads it as it loads
+    try:
+        good = 0 < float(scale) < math.inf
+    except ValueError:
+        good = False
+    if not good:
+        raise Failure(f"XDSPEC_TIME_SCALE is {scale!r}: a number above 0 is wanted")
 
 
 def catalogue() -> Catalogue:
