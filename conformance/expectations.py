@@ -69,28 +69,42 @@ class Outcome(msgspec.Struct, frozen=True, tag="outcome"):
         return Finding(set(counts) == {self.status}, f"every call ends {self.status}", saw)
 
 
-class OneEndpoint(msgspec.Struct, frozen=True, tag="one_endpoint"):
-    """All calls of a group reach the same endpoint."""
+class Grouped(msgspec.Struct, frozen=True):
+    """How calls are put into groups, each to be looked at alone: by channel, by a header, or not."""
 
     each_channel: bool = False
-    """Whether the calls of each channel are a group of their own."""
+    each_value_of: str = ""
+
+    def groups(self, calls: Iterable[Call]) -> list[list[Call]]:
+        """The groups."""
+        found: dict[tuple[str, ...], list[Call]] = {}
+        for call in calls:
+            values = (value for key, value in call.metadata if key == self.each_value_of)
+            channel = call.channel if self.each_channel else ""
+            found.setdefault((channel, *values), []).append(call)
+        return list(found.values())
+
+    def in_words(self) -> str:
+        """The end of a sentence on the calls of a group."""
+        words = " of one channel" if self.each_channel else ""
+        return words + (f" with one value of {self.each_value_of}" if self.each_value_of else "")
+
+
+class OneEndpoint(Grouped, frozen=True, tag="one_endpoint"):
+    """All calls of a group reach the same endpoint."""
 
     def finding(self, seen: Seen) -> Finding:
         """Weigh calls."""
         calls = _calls(seen)
-        wanted = "all calls" + (" of one channel" if self.each_channel else "")
-        wanted += " at one and the same endpoint"
+        wanted = f"all calls{self.in_words()} at one and the same endpoint"
         if trouble := _trouble(calls):
             return Finding(holds=False, wanted=wanted, saw=trouble)
-        groups: dict[str, list[Call]] = {}
-        for call in calls:
-            groups.setdefault(call.channel if self.each_channel else "", []).append(call)
-        split = [group for group in groups.values() if len({c.endpoint for c in group}) > 1]
+        split = [one for one in self.groups(calls) if len({c.endpoint for c in one}) > 1]
         return Finding(not split, wanted, _tally(split[0] if split else calls))
 
 
-class SeveralEndpoints(msgspec.Struct, frozen=True, tag="several_endpoints"):
-    """The calls do not all reach the same endpoint.
+class SeveralEndpoints(Grouped, frozen=True, tag="several_endpoints"):
+    """The calls of a group do not all reach the same endpoint.
 
     The scenario sends so many that a right client does not do so by chance: see
     ``statistics.all_same_chance``.
@@ -99,10 +113,17 @@ class SeveralEndpoints(msgspec.Struct, frozen=True, tag="several_endpoints"):
     def finding(self, seen: Seen) -> Finding:
         """Weigh calls."""
         calls = _calls(seen)
-        wanted = "calls at more than one endpoint"
+        wanted = f"calls{self.in_words()} at more than one endpoint"
         if trouble := _trouble(calls):
             return Finding(holds=False, wanted=wanted, saw=trouble)
-        return Finding(len({call.endpoint for call in calls}) > 1, wanted, _tally(calls))
+        groups = self.groups(calls)
+        stuck = [one for one in groups if len({call.endpoint for call in one}) == 1]
+        saw = _tally(calls)
+        if stuck:
+            same = _headers(stuck[0][0])
+            saw = f"{len(stuck)} of {len(groups)} groups at one endpoint each, as {same}: "
+            saw += _tally(stuck[0])
+        return Finding(not stuck, wanted, saw)
 
 
 class Avoids(msgspec.Struct, frozen=True, tag="avoids"):

@@ -22,7 +22,7 @@ from conformance.catalogue import Catalogue
 from conformance.evidence import Judged
 from conformance.expectations import Expectation, MapsLike
 from conformance.lateness import Lateness
-from conformance.oracles.request_hash import HashPolicy
+from conformance.oracles.request_hash import HashPolicy, xxh64
 from conformance.seen import Answer, Call, Calls, Connections, Seen
 from conformance.serving import BY_SESSION, LISTENER, SESSION, RingHash, Served, plain
 from conformance.verdicts import Check, leaves_a_choice
@@ -37,6 +37,9 @@ ENOUGH_TO_DIFFER = 40
 """Calls with different hashes that do not all meet one of four equal endpoints by chance. One of
 256 entries in 1,024 owns more than 0.4 of the ring with a chance below 1e-20 (Beta(256, 768)), and
 4 x 0.4^40 is below 1e-15."""
+
+ENOUGH_TO_DIFFER_IN_GROUPS = 24
+"""The same for each of up to 40 groups of calls: 40 x 4 x 0.4^24 is below 1e-7."""
 
 ENOUGH_TO_SPREAD = 300
 """Calls with random hashes that meet every one of four equal endpoints: `Everywhere` checks it."""
@@ -162,6 +165,14 @@ class World:
     def values(self, count: int) -> tuple[str, ...]:
         """Distinct header values; the run's seed repeats them."""
         return tuple(f"{self.rng.getrandbits(48):012x}" for _ in range(count))
+
+    def values_of_both_halves(self, each: int) -> tuple[str, ...]:
+        """Distinct header values, so many with either value of the top bit of their XXH64."""
+        halves: tuple[list[str], list[str]] = ([], [])
+        while min(map(len, halves)) < each:
+            (value,) = self.values(1)
+            halves[xxh64(value) >> 63].append(value)
+        return (*halves[0][:each], *halves[1][:each])
 
     def sessions(self, count: int) -> tuple[dict[str, str], ...]:
         """The headers of so many calls, each with a session of its own."""

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from conformance.declare import decides, row
-from conformance.expectations import Answered, Evenly
+from conformance.expectations import Answered, Evenly, Outcome
+from conformance.seen import Answer
 from conformance.serving import SESSION, RingHash, RoundRobin, Served, plain
 from conformance.world import ENOUGH_TO_DIFFER, World
 from fake_control_plane import Kind
@@ -16,8 +17,6 @@ LIMIT = 8 * 1024 * 1024
 
 TELLING = 400
 """Calls that tell apart rings whose sizes differ by a few per cent."""
-
-EITHER = {"ACK": Answered(acked=True), "NACK": Answered(acked=False)}
 
 
 @pytest.mark.parametrize(
@@ -84,7 +83,7 @@ async def test_refused(world: World, clause: str, ring: RingHash) -> None:
 )
 async def test_left_open(world: World, clause: str, change: RingHash) -> None:
     answer = await offer_cluster(world, lambda served: served.balanced_by(change).cluster())
-    await world.judge(clause, answer, EITHER)
+    await judge_choice(world, clause, answer)
 
 
 @decides("A42-CDS-20")
@@ -94,7 +93,7 @@ async def test_ring_hash_config_beside_round_robin(world: World) -> None:
         changed.lb_policy = changed.ROUND_ROBIN
         return changed
 
-    await world.judge("A42-CDS-20", await offer_cluster(world, cluster), EITHER)
+    await judge_choice(world, "A42-CDS-20", await offer_cluster(world, cluster))
 
 
 @decides("A42-CDS-21")
@@ -104,10 +103,21 @@ async def test_maglev(world: World) -> None:
         changed.lb_policy = changed.MAGLEV
         return changed
 
-    await world.judge("A42-CDS-21", await offer_cluster(world, cluster), EITHER)
+    await judge_choice(world, "A42-CDS-21", await offer_cluster(world, cluster))
 
 
-async def offer_cluster(world: World, change: Callable[[Served], Any]) -> Any:
+async def judge_choice(world: World, clause: str, answer: Answer) -> None:
+    """A NACK, or an ACK and what becomes of calls then, is reported."""
+    if not answer.acked:
+        await world.judge(clause, answer, {"NACK": Answered(acked=False)})
+        return
+    await world.quiet(why="the ACK: time for the resource to be applied")
+    calls = await world.call(world.sessions(ENOUGH_TO_DIFFER))
+    outcomes = {"calls succeed": Outcome("OK"), "calls fail": Outcome("UNAVAILABLE")}
+    await world.judge(clause, calls, {f"ACK, and {name}": how for name, how in outcomes.items()})
+
+
+async def offer_cluster(world: World, change: Callable[[Served], Any]) -> Answer:
     """The client's answer to a changed Cluster, after it has used a good one."""
     served = await world.plain_ring()
     await world.call(world.sessions(1))

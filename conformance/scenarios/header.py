@@ -6,8 +6,13 @@ from conformance.declare import decides, row
 from conformance.expectations import Answered, MovesOnly, OneEndpoint, SeveralEndpoints
 from conformance.oracles.request_hash import HeaderPolicy
 from conformance.seen import Contrast
-from conformance.serving import SESSION, plain
-from conformance.world import ENOUGH_TO_DIFFER, ENOUGH_TO_SPREAD, World
+from conformance.serving import BY_SESSION, SESSION, plain
+from conformance.world import (
+    ENOUGH_TO_DIFFER,
+    ENOUGH_TO_DIFFER_IN_GROUPS,
+    ENOUGH_TO_SPREAD,
+    World,
+)
 from fake_control_plane import Kind
 
 MANY_ENDPOINTS = 32
@@ -92,8 +97,9 @@ async def test_pseudo_header(world: World) -> None:
         row("part", "A42-HDR-12", rewriting("^user-", ""), "user-{}"),
         row("every-match", "A42-HDR-13", rewriting("[0-4]", "x"), "{}"),
         row("anchored-match", "A42-HDR-13", rewriting("^[0-9a-f]", "x"), "{}"),
-        row("groups", "A42-HDR-14", rewriting(r"^(\w+)\.(\w+)$", r"\2/\1\\"), "{}.y"),
-        row("whole-match-group", "A42-HDR-14", rewriting("[a-f]+", r"<\0>"), "{}"),
+        row("groups", "A42-HDR-14", rewriting(r"^(\w+)\.(\w+)$", r"\2/\1"), "{}.y"),
+        row("whole-match", "A42-HDR-19", rewriting("[a-f]+", r"<\0>"), "{}"),
+        row("backslash", "A42-HDR-20", rewriting("[a-f]+", r"\\"), "{}"),
         row("no-match", "A42-HDR-15", rewriting("z+", "x"), "{}"),
     ],
 )
@@ -114,11 +120,16 @@ async def test_rewrite_to_one_value(world: World) -> None:
 @decides("A42-HDR-16")
 async def test_rewrite_to_nothing(world: World) -> None:
     served = await world.plain_ring(rewriting("[0-9a-f]+", ""))
-    calls = await world.call(world.sessions(ENOUGH_TO_SPREAD))
+    sessions = world.sessions(ENOUGH_TO_SPREAD // ENOUGH_TO_DIFFER_IN_GROUPS)
+    calls = await world.call([*sessions] * ENOUGH_TO_DIFFER_IN_GROUPS)
     await world.judge(
         "A42-HDR-16",
         calls,
-        {"the empty string is hashed": served.mapping(), "no result": served.everywhere()},
+        {
+            "the empty string is hashed": served.mapping(),
+            "no result": SeveralEndpoints(each_value_of=SESSION),
+            "not rewritten": served.hashed_by(*BY_SESSION).mapping(),
+        },
     )
 
 
