@@ -38,7 +38,11 @@ class Ended(NamedTuple):
     err: str
     report: Any
     """What ``--json`` wrote, or None."""
-    evidence: Path
+    folder: Path
+
+    @property
+    def evidence(self) -> Path:
+        return self.folder / "out"
 
     @property
     def said(self) -> str:
@@ -90,7 +94,7 @@ class Running:
             out="".join(self.heard) + out.decode(),
             err=err.decode(),
             report=json.loads(path.read_text()) if path.exists() else None,
-            evidence=self.folder / "out",
+            folder=self.folder,
         )
 
     def processes(self) -> dict[int, str]:
@@ -237,7 +241,8 @@ async def passing(xdspec: Command) -> Ended:
         "ring.search",
     )
     words = [word for name in scenarios for word in ("--scenario", name.replace("[", "[[]"))]
-    return await xdspec.run("run", PINNED, *words, "--seed", "7", "--jobs", "2", "--keep-evidence")
+    words += ["--seed", "7", "--jobs", "2", "--keep-evidence", "--junit", "r.xml"]
+    return await xdspec.run("run", PINNED, *words)
 
 
 FAKES = {  # and the time scale of their runs

@@ -31,7 +31,6 @@ Started = Callable[..., AbstractAsyncContextManager[Any]]
     [
         pytest.param(signal.SIGINT, True, id="ctrl-c"),
         pytest.param(signal.SIGINT, False, id="sigint"),
-        pytest.param(signal.SIGTERM, False, id="sigterm"),
     ],
 )
 async def test_interrupt(started: Started, number: signal.Signals, *, group: bool) -> None:
