@@ -70,7 +70,7 @@ class Outcome(msgspec.Struct, frozen=True, tag="outcome"):
 
 
 class Grouped(msgspec.Struct, frozen=True):
-    """How calls are put into groups, each to be looked at alone: by channel, by a header, or not."""
+    """How calls are put into groups, each looked at alone: by channel, by a header, or not."""
 
     each_channel: bool = False
     each_value_of: str = ""

@@ -60,17 +60,31 @@ async def test_accepted(world: World, clause: str, ring: RingHash) -> None:
         row("hash-function-7", "A42-CDS-14", RingHash(hash_function=7)),
     ],
 )
-@decides("A42-CDS-19")
 async def test_refused(world: World, clause: str, ring: RingHash) -> None:
-    """A NACK, and the config before stays in force."""
+    answer = await offer_cluster(world, lambda served: served.balanced_by(ring).cluster())
+    await world.judge(clause, answer, {"A42": Answered(acked=False), "envoy": Answered(acked=True)})
+
+
+@decides("A42-CDS-19")
+async def test_old_config_after_a_nack(world: World) -> None:
+    """The first Cluster that the client refuses will do, whether or not it should take others."""
     served = await world.plain_ring(ring=RingHash(minimum=256))
     headers = world.sessions(100)
     await world.call(headers)
-    answer = await world.offer(Kind.CLUSTER, served.balanced_by(ring).cluster())
-    await world.judge(clause, answer, {"A42": Answered(acked=False), "envoy": Answered(acked=True)})
-    if not answer.acked:
-        calls = await world.call(headers)
-        await world.judge("A42-CDS-19", calls, served.mapping())
+    too_large = served.balanced_by(RingHash(minimum=LIMIT + 1, maximum=LIMIT + 1)).cluster()
+    murmur = served.balanced_by(RingHash(minimum=64, hash_function="MURMUR_HASH_2")).cluster()
+    no_source = served.balanced_by(RingHash(minimum=64)).cluster()
+    no_source.ClearField("eds_cluster_config")
+    for cluster in (too_large, murmur, no_source):
+        answer = await world.offer(Kind.CLUSTER, cluster)
+        if not answer.acked:
+            break
+        await world.offer(Kind.CLUSTER, served.cluster())
+        await world.until(served.mapping(), lambda: world.call(headers))
+    else:
+        return
+    calls = await world.call(headers)
+    await world.judge("A42-CDS-19", calls, served.mapping())
 
 
 @pytest.mark.parametrize(
