@@ -59,12 +59,18 @@ class Rules:
     request_hash_header: Callable[[Any], str | None] = ring_config.field_unknown
 
     # The ring (A42, Ring Construction): policies/ring.py, policies/weights.py.
+    ring_endpoints: Callable[[Sequence[Endpoint], Sequence[Endpoint]], Sequence[Endpoint]] = (
+        ring.those_listed_now
+    )
     endpoint_identity: Callable[[Endpoint], str] = ring.first_address_identity
     ring_key: Callable[[Endpoint], str] = ring.place_by_address
     repeated_weight: Callable[[int, int], int] = ring.sum_of_weights
+    lined_up: Callable[[tuple[ring.Standing, ...]], tuple[ring.Standing, ...]] = ring.as_listed
     capped_sizes: Callable[[ring.Sizes, int], ring.Sizes] = ring.capped_sizes
     entries_for: Callable[[Sequence[int], ring.Sizes], float] = ring.entries_for
+    entry_number: Callable[[int, int], int] = ring.number_of_its_own
     entry_hash: Callable[[str, int], int] = ring.entry_hash
+    sort_entries: Callable[[Iterable[tuple[int, int]]], list[tuple[int, int]]] = ring.by_hash
     find_entry: Callable[[Sequence[int], int], int] = ring.first_at_or_after
     endpoint_weights: Callable[[Sequence[weights.Weights]], tuple[tuple[int, ...], ...]] = (
         weights.products

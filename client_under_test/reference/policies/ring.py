@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -54,6 +54,14 @@ class Ring(msgspec.Struct, frozen=True):
 # Who stands on the ring.
 
 
+def those_listed_now(_before: Sequence[Endpoint], now: Sequence[Endpoint]) -> Sequence[Endpoint]:
+    """After an update the endpoints are those that it lists, as it lists them.
+
+    Clauses: A42-RING-18, A42-RING-19, A76-KEY-03, A76-KEY-04.
+    """
+    return now
+
+
 def first_address_identity(endpoint: Endpoint) -> str:
     """A42: a ring of single addresses, so an endpoint is its address."""
     return endpoint.addresses[0]
@@ -93,11 +101,17 @@ def standings(endpoints: Sequence[Endpoint], rules: Rules) -> tuple[Standing, ..
         identity = rules.endpoint_identity(endpoint)
         weights[identity] = rules.repeated_weight(weights.get(identity, 0), endpoint.weight)
         keys.setdefault(identity, rules.ring_key(endpoint))
-    return tuple(
+    standing = (
         Standing(identity=identity, key=keys[identity], weight=weight)
         for identity, weight in weights.items()
         if weight > 0
     )
+    return rules.lined_up(tuple(standing))
+
+
+def as_listed(standing: tuple[Standing, ...]) -> tuple[Standing, ...]:
+    """A42-RING-10, our choice: entries are dealt out in the order of the list."""
+    return standing
 
 
 def sum_of_weights(before: int, weight: int) -> int:
@@ -139,6 +153,19 @@ def entry_hash(key: str, number: int) -> int:
     return xxhash.xxh64_intdigest(f"{key}_{number}".encode(), seed=0)
 
 
+def number_of_its_own(own: int, _all: int) -> int:
+    """An entry's number is how many there are of its endpoint so far, not on the whole ring.
+
+    Clauses: A42-RING-16, A42-RING-17.
+    """
+    return own
+
+
+def by_hash(entries: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """A42-RING-01: sort entries, each a hash and the index of its endpoint."""
+    return sorted(entries)
+
+
 def build(standing: Sequence[Standing], sizes: Sizes, rules: Rules) -> Ring:
     """Deal out entries by weight in the order of the list; sort.
 
@@ -158,10 +185,11 @@ def build(standing: Sequence[Standing], sizes: Sizes, rules: Rules) -> Ring:
     for owner, one in enumerate(standing):
         due += entries * (one.weight / total)
         while len(placed) < due:
-            number = numbers.get(one.key, 0)
-            numbers[one.key] = number + 1
+            own = numbers.get(one.key, 0)
+            numbers[one.key] = own + 1
+            number = rules.entry_number(own, len(placed))
             placed.append((rules.entry_hash(one.key, number), owner))
-    placed.sort()
+    placed = rules.sort_entries(placed)
     return Ring(tuple(place for place, _ in placed), tuple(owner for _, owner in placed))
 
 

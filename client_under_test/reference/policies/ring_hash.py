@@ -72,6 +72,7 @@ class RingHash:
     def __init__(self, tools: Tools, place: Place) -> None:
         self._tools = tools
         self._place = place
+        self._endpoints: Sequence[Endpoint] = ()
         self._members: dict[str, _Member] = {}
         self._config = RingHashConfig()
         self._standing: tuple[ring.Standing, ...] = ()
@@ -89,7 +90,8 @@ class RingHash:
             raise TypeError(update.config)
         self._note = update.note
         rules = self._tools.rules
-        standing = ring.standings(update.endpoints, rules)
+        self._endpoints = rules.ring_endpoints(self._endpoints, update.endpoints)
+        standing = ring.standings(self._endpoints, rules)
         config = update.config
         if (standing, config) != (self._standing, self._config):
             sizes = ring.Sizes(config.minimum, config.maximum)
@@ -98,7 +100,7 @@ class RingHash:
             )
             self._standing, self._config = standing, config
             self._order = ring.ring_order(self._ring, standing)
-        actions = self._take_members(update.endpoints)
+        actions = self._take_members(self._endpoints)
         if not standing:
             actions.append(RequestReresolution())
         return actions + self._settle()

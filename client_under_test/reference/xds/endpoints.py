@@ -64,6 +64,9 @@ def _place(
 ) -> LocalityEndpoints:
     if not message.HasField("locality"):
         findings.add("is missing", "locality")
+    weight = rules.locality_weight(_written(message))
+    if weight is None:
+        findings.add("must be at least 1", "load_balancing_weight")
     locality = Locality(message.locality.region, message.locality.zone, message.locality.sub_zone)
     endpoints: list[Endpoint] = []
     total = 0
@@ -75,9 +78,7 @@ def _place(
             endpoints.append(endpoint)
     if total > _UINT32:
         findings.add("weights of the endpoints add up beyond 32 bits", "lb_endpoints")
-    return LocalityEndpoints(
-        locality=locality, weight=_written(message) or 0, endpoints=tuple(endpoints)
-    )
+    return LocalityEndpoints(locality=locality, weight=weight or 0, endpoints=tuple(endpoints))
 
 
 def _written(message: Any) -> int | None:
@@ -92,18 +93,18 @@ def _endpoint(message: Any, addresses: set[str], rules: XdsRules, findings: Find
         findings.add("must be at least 1", "load_balancing_weight")
     found = []
     with findings.at("endpoint"):
-        found.append(_address(message.endpoint, addresses, findings))
+        found.append(_address(message.endpoint, addresses, rules, findings))
         for number, additional in enumerate(message.endpoint.additional_addresses):
             with findings.at(f"additional_addresses[{number}]"):
-                found.append(_address(additional, addresses, findings))
+                found.append(_address(additional, addresses, rules, findings))
     return Endpoint(
         addresses=tuple(found),
-        weight=weight or 1,
+        weight=1 if weight is None else weight,
         hash_key=_hash_key(message.metadata),
     )
 
 
-def _address(message: Any, known: set[str], findings: Findings) -> str:
+def _address(message: Any, known: set[str], rules: XdsRules, findings: Findings) -> str:
     """The `address` of an endpoint as "ip:port"; none may be there twice."""
     socket_address = message.address.socket_address
     with findings.at("address.socket_address"):
@@ -119,7 +120,7 @@ def _address(message: Any, known: set[str], findings: Findings) -> str:
             findings.add(f"{socket_address.address!r} is no IP address", "address")
             return ""
         text = f"[{ip}]:{port}" if ip.version == 6 else f"{ip}:{port}"  # noqa: PLR2004
-        if text in known:
+        if text in known and not rules.address_may_repeat:
             findings.add(f"{text} is there twice")
         known.add(text)
         return text

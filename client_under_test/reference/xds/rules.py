@@ -88,6 +88,14 @@ def endpoint_weight(written: int | None) -> int | None:
     return 1 if written is None else written or None
 
 
+def locality_weight(written: int | None) -> int | None:
+    """Zero, which leaves the locality out, if it is not written; None would be an error.
+
+    Clauses: A42-LOC-10, A42-LOC-11 (our choice: a written zero is no error).
+    """
+    return written or 0
+
+
 def endpoint_is_used(health: int) -> bool:
     """A27: only endpoints whose health is good or unknown are used."""
     return health in _USABLE
@@ -116,7 +124,10 @@ class XdsRules:
     # A76: how the field of that name is read; editions before it do not know the field.
     request_hash_header: Callable[[Any], str | None] = text_header
     endpoint_weight: Callable[[int | None], int | None] = endpoint_weight
+    locality_weight: Callable[[int | None], int | None] = locality_weight
     endpoint_is_used: Callable[[int], bool] = endpoint_is_used
+    # A42-RING-20; A27 has endpoints that repeat an address rejected.
+    address_may_repeat: bool = False
     version_of_nack: Callable[[str, str], str] = version_of_nack
     # A42-CDS-19: whether the good resources before a bad one stay in use.
     keeps_what_was_good: bool = True
