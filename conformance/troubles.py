@@ -8,6 +8,7 @@ from client_under_test.exceptions import (
     ClientFlooded,
     ClientHung,
     ConversationFailed,
+    ConversationOver,
 )
 from conformance import timing
 from conformance.evidence import Trouble
@@ -37,6 +38,8 @@ def of(error: BaseException, *, lateness: float) -> Trouble:
         lateness: by how many seconds the suite itself was late at worst.
     """
     what = (f"{error}" or type(error).__name__) + _last_words(error)
+    if isinstance(error, ConversationOver):
+        return Trouble(verdict=Verdict.ERROR, reason=Reason.SUITE, what=what)
     if isinstance(error, ConversationFailed) and not error.hello_said:
         return Trouble(verdict=Verdict.ERROR, reason=Reason.ADAPTER, what=what)
     for kind, reason in OF_THE_CLIENT:
