@@ -107,6 +107,7 @@ SAID = [
     (trouble.ClientCrashed(11, **BEFORE), Verdict.ERROR, Reason.ADAPTER),
     (trouble.ClientExited(0, **BEFORE), Verdict.ERROR, Reason.ADAPTER),
     (trouble.ClientFlooded("wrote", **BEFORE), Verdict.ERROR, Reason.ADAPTER),
+    (trouble.ConversationOver("closed", **AFTER), Verdict.ERROR, Reason.SUITE),
     (ManifestContradicted("says otherwise"), Verdict.ERROR, Reason.ADAPTER),
     (ClientLied("two stories"), Verdict.FAIL, Reason.LIED),
     (ClientRefused("a NACK"), Verdict.FAIL, Reason.DEVIATES),
@@ -121,6 +122,10 @@ def test_what_an_exception_says(error: Exception, verdict: Verdict, reason: Reas
     said = troubles.of(error, lateness=0.0)
     assert (said.verdict, said.reason) == (verdict, reason)
     assert str(error) in said.what
+
+
+def test_every_way_a_conversation_can_end_is_in_the_table() -> None:
+    assert set(trouble.ConversationFailed.__subclasses__()) <= {type(error) for error, *_ in SAID}
 
 
 @pytest.mark.parametrize(
