@@ -41,14 +41,19 @@ class Rules:
     """One way of reading the specifications. The defaults are the seed texts as they are now."""
 
     # The request's hash (A42, Hash Policy): hashing.py.
+    route_policies: Callable[
+        [Sequence[Sequence[hashing.HashPolicy]], int], Sequence[hashing.HashPolicy]
+    ] = hashing.policies_of_the_route
     combine: Callable[[int, int], int] = hashing.rotate_and_xor
+    without_result: Callable[[int | None], int | None] = hashing.leave_it_to_the_others
     ends_the_list: Callable[[hashing.HashPolicy, int | None, int | None], bool] = (
         hashing.ends_once_gathered
     )
     header_value: Callable[[str, Metadata], str | bytes | None] = hashing.header_value
-    rewrite: Callable[[str, str, str], str] = hashing.rewrite_every_match
+    rewrite: Callable[[str, str, str], str | None] = hashing.rewrite_every_match
     hash_value: Callable[[str | bytes], int] = hashing.xxh64
     channel_id: Callable[[random.Random], int] = hashing.draw_channel_id
+    channel_id_for_new_routes: Callable[[int, random.Random], int] = hashing.kept_for_life
     channel_hash: Callable[[int], int] = hashing.same_for_the_channel
     unsupported_hash: Callable[[hashing.UnsupportedPolicy, Metadata], int | None] = (
         hashing.no_result

@@ -54,16 +54,12 @@ class BadHashPolicy(Exception):
     """A hash policy cannot be used; the message names field and reason."""
 
 
-def read_hash_policies(messages: Sequence[Any]) -> tuple[HashPolicy, ...]:
-    """Read the `hash_policy` of an xDS RouteAction.
+def read_hash_policy(message: Any) -> HashPolicy:
+    """Read one of the `hash_policy` of an xDS RouteAction.
 
     Raises:
         BadHashPolicy: a regex that RE2 does not take (A42-HDR-17, our choice).
     """
-    return tuple(_read(number, message) for number, message in enumerate(messages))
-
-
-def _read(number: int, message: Any) -> HashPolicy:
     kind = message.WhichOneof("policy_specifier")
     if kind == "filter_state" and message.filter_state.key == CHANNEL_ID_KEY:
         return ChannelIdPolicy(terminal=message.terminal)
@@ -78,8 +74,7 @@ def _read(number: int, message: Any) -> HashPolicy:
     try:
         _compiled(regex)
     except re2.error as error:
-        field = f"hash_policy[{number}].header.regex_rewrite.pattern.regex"
-        raise BadHashPolicy(f"{field}: {_text(error)}") from error
+        raise BadHashPolicy(f"header.regex_rewrite.pattern.regex: {_text(error)}") from error
     return HeaderPolicy(
         name=header.header_name,
         regex=regex,
@@ -94,6 +89,16 @@ def _text(error: Exception) -> str:
 
 
 # The list.
+
+
+def policies_of_the_route(
+    policies: Sequence[Sequence[HashPolicy]], matched: int
+) -> Sequence[HashPolicy]:
+    """Take those of the matched route, of the lists of all routes; they may be none.
+
+    Clauses: A42-HASH-01, A42-HASH-02, A42-HASH-11, A42-HASH-18.
+    """
+    return policies[matched]
 
 
 def request_hash(
@@ -113,7 +118,9 @@ def request_hash(
     gathered: int | None = None
     for policy in policies:  # A42-HASH-02: in the order of the list.
         result = policy_hash(policy, metadata, channel_id=channel_id, rules=rules)
-        if result is not None:  # A42-HASH-07, A42-HASH-08: no result leaves it to the others.
+        if result is None:
+            gathered = rules.without_result(gathered)
+        else:
             gathered = result if gathered is None else rules.combine(gathered, result)
         if rules.ends_the_list(policy, result, gathered):
             break
@@ -141,6 +148,14 @@ def rotate_and_xor(gathered: int, result: int) -> int:
     """
     rotated = (gathered << 1 | gathered >> 63) & _ALL_BITS
     return rotated ^ result
+
+
+def leave_it_to_the_others(gathered: int | None) -> int | None:
+    """Go on with what others give: a policy without a result leaves no trace (our choice).
+
+    Clauses: A42-HASH-07, A42-HASH-08.
+    """
+    return gathered
 
 
 def is_terminal(policy: HashPolicy) -> bool:
@@ -190,6 +205,14 @@ def same_for_the_channel(channel_id: int) -> int:
     return channel_id
 
 
+def kept_for_life(channel_id: int, _random: random.Random) -> int:
+    """Go on with the same number when routes have come anew.
+
+    Clauses: A42-CHAN-04.
+    """
+    return channel_id
+
+
 def draw_channel_id(random: random.Random) -> int:
     """A number from an even distribution, drawn once for a channel.
 
@@ -207,11 +230,9 @@ def header_hash(policy: HeaderPolicy, metadata: Metadata, rules: Rules) -> int |
     Clauses: A42-HDR-01, A42-HDR-03, A42-HDR-04.
     """
     value = rules.header_value(policy.name, metadata)
-    if value is None:
-        return None
     if policy.regex is not None and isinstance(value, str):
         value = rules.rewrite(policy.regex, policy.substitution, value)
-    return rules.hash_value(value)  # A42-HDR-16: hashed even if nothing is left.
+    return None if value is None else rules.hash_value(value)
 
 
 def header_value(name: str, metadata: Metadata) -> str | bytes | None:
@@ -258,13 +279,14 @@ def _compiled(regex: str) -> Any:
     return re2.compile(regex, options)
 
 
-def rewrite_every_match(regex: str, substitution: str, value: str) -> str:
+def rewrite_every_match(regex: str, substitution: str, value: str) -> str | None:
     """Replace every match, as RE2's GlobalReplace does.
 
     The module's own `sub` also replaces empty matches that touch the match before them, which
-    GlobalReplace passes over.
+    GlobalReplace passes over. None would mean no result; a value of which nothing is left is a
+    result like any other (A42-HDR-16, our choice).
 
-    Clauses: A42-HDR-12, A42-HDR-13, A42-HDR-15.
+    Clauses: A42-HDR-12, A42-HDR-13, A42-HDR-15, A42-HDR-16.
     """
     pattern = _compiled(regex)
     pieces: list[str] = []

@@ -189,9 +189,9 @@ class XdsResolver:
         clusters = {one.name: None for route in host.routes for one in route.clusters}
         children, endpoints, note = self._trees.look_at((*clusters, *self._held - clusters.keys()))
         if self._selector is None or self._selector[0] is not routes:
-            selector = RouteSelector(
-                host, channel_id=self._channel_id, rng=self._means.rng, rules=self._means.rules
-            )
+            rules, rng = self._means.rules, self._means.rng
+            channel_id = rules.channel_id_for_new_routes(self._channel_id, rng)
+            selector = RouteSelector(host, channel_id=channel_id, rng=rng, rules=rules)
             self._selector = routes, selector
         config = ClusterManagerConfig(children=children)
         self._sink.resolved(

@@ -76,24 +76,25 @@ class RouteSelector:
         self, host: VirtualHost, *, channel_id: int, rng: random.Random, rules: Rules
     ) -> None:
         self._routes = host.routes
+        self._policies = [route.hash_policies for route in host.routes]
         self._channel_id = channel_id
         self._rng = rng
         self._rules = rules
 
     def select(self, path: str, metadata: Metadata) -> Choice:
         """The first route that matches; its cluster, and the hash by its policies (A42-HASH-01)."""
-        for route in self._routes:
+        for number, route in enumerate(self._routes):
             if matches(route.match, path, metadata, self._rng):
-                return self._follow(route, metadata)
+                return self._follow(number, route, metadata)
         return Status.unavailable(f"no route matches {path}")
 
-    def _follow(self, route: Route, metadata: Metadata) -> Choice:
+    def _follow(self, number: int, route: Route, metadata: Metadata) -> Choice:
         if not route.clusters:
             return Status.unavailable("the matching route has no cluster")
         return Selection(
             choose_cluster(route.clusters, self._rng),
             request_hash(
-                route.hash_policies,
+                self._rules.route_policies(self._policies, number),
                 metadata,
                 channel_id=self._channel_id,
                 random=self._rng,

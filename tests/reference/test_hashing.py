@@ -150,33 +150,31 @@ def action(*fields: dict[str, Any]) -> Any:
 
 def test_read() -> None:
     rewrite = {"pattern": {"regex": "a+"}, "substitution": r"\0"}
-    read = hashing.read_hash_policies(
-        action(
-            {"header": {"header_name": "K"}, "terminal": True},
-            {"header": {"header_name": "k", "regex_rewrite": rewrite}},
-            {"filter_state": {"key": "io.grpc.channel_id"}, "terminal": True},
-            {"filter_state": {"key": "other"}},
-            {"cookie": {"name": "c"}, "terminal": True},
-            {"connection_properties": {"source_ip": True}},
-            {"query_parameter": {"name": "q"}},
-            {},
-        )
+    messages = action(
+        {"header": {"header_name": "K"}, "terminal": True},
+        {"header": {"header_name": "k", "regex_rewrite": rewrite}},
+        {"filter_state": {"key": "io.grpc.channel_id"}, "terminal": True},
+        {"filter_state": {"key": "other"}},
+        {"cookie": {"name": "c"}, "terminal": True},
+        {"connection_properties": {"source_ip": True}},
+        {"query_parameter": {"name": "q"}},
+        {},
     )
-    assert read[:3] == (
+    read = [hashing.read_hash_policy(message) for message in messages]
+    assert read[:3] == [
         HeaderPolicy(name="K", terminal=True),
         HeaderPolicy(name="k", regex="a+", substitution=r"\0"),
         ChannelIdPolicy(terminal=True),
-    )
+    ]
     kinds = [policy.kind for policy in read if isinstance(policy, UnsupportedPolicy)]
     assert kinds == ["filter_state", "cookie", "connection_properties", "query_parameter", "unset"]
 
 
 def test_bad_regex() -> None:
     rewrite = {"pattern": {"regex": "(?=a)"}}
-    with pytest.raises(hashing.BadHashPolicy, match=r"hash_policy\[0\]\.header\.regex_rewrite"):
-        hashing.read_hash_policies(
-            action({"header": {"header_name": "k", "regex_rewrite": rewrite}})
-        )
+    (message,) = action({"header": {"header_name": "k", "regex_rewrite": rewrite}})
+    with pytest.raises(hashing.BadHashPolicy, match=r"header\.regex_rewrite"):
+        hashing.read_hash_policy(message)
 
 
 def test_a_rule_can_be_broken_alone() -> None:

@@ -29,7 +29,11 @@ from client_under_test.reference.policies.family import PolicyMaker, Tools
 from client_under_test.reference.policies.interface import PolicyConfig
 from client_under_test.reference.policies.pick_first import PickFirst
 from client_under_test.reference.policies.priority import Priority
-from client_under_test.reference.policies.ring_config import ring_size_is_valid, text_header
+from client_under_test.reference.policies.ring_config import (
+    ring_size_is_valid,
+    sizes_fit,
+    text_header,
+)
 from client_under_test.reference.policies.ring_hash import RingHash
 from client_under_test.reference.policies.round_robin import RoundRobin
 from client_under_test.reference.policies.weighted_target import WeightedTarget, WrrLocality
@@ -46,6 +50,7 @@ class Reading(msgspec.Struct, frozen=True):
     """The rules by which fields of configs are read."""
 
     ring_size_is_valid: Callable[[int], bool]
+    sizes_fit: Callable[[int, int], bool]
     request_hash_header: HeaderReader
 
 
@@ -90,6 +95,7 @@ def parse(
     configs: Sequence[Fields],
     *,
     ring_size_is_valid: Callable[[int], bool] = ring_size_is_valid,
+    sizes_fit: Callable[[int, int], bool] = sizes_fit,
     request_hash_header: HeaderReader = text_header,
     field: str = "",
 ) -> PolicyConfig:
@@ -98,13 +104,14 @@ def parse(
     Args:
         configs: LoadBalancingConfig messages in JSON form.
         ring_size_is_valid: tells whether a ring may be configured so large.
+        sizes_fit: tells whether a minimum and a maximum go together.
         request_hash_header: reads that field of ring_hash; `Rules` has the one of an edition.
         field: where the list is, for errors.
 
     Raises:
         BadConfig: none is known, or the first that is known is not valid.
     """
-    return _parse(configs, field, Reading(ring_size_is_valid, request_hash_header))
+    return _parse(configs, field, Reading(ring_size_is_valid, sizes_fit, request_hash_header))
 
 
 def _parse(configs: Sequence[Fields], field: str, reading: Reading) -> PolicyConfig:
@@ -153,8 +160,7 @@ def _ring_hash(fields: Fields, field: str, reading: Reading) -> PolicyConfig:
     """
     minimum = _ring_size(fields, "minRingSize", DEFAULT_MINIMUM, field, reading)
     maximum = _ring_size(fields, "maxRingSize", DEFAULT_MAXIMUM, field, reading)
-    if minimum > maximum:
-        # A42-CDS-16, our choice.
+    if not reading.sizes_fit(minimum, maximum):
         raise BadConfig(f"{field}.minRingSize", f"{minimum} is above maxRingSize {maximum}")
     name = reading.request_hash_header(fields.get("requestHashHeader", ""))
     if name is None:

@@ -18,6 +18,14 @@ def ring_size_is_valid(size: int) -> bool:
     return 1 <= size <= LARGEST_RING
 
 
+def sizes_fit(minimum: int, maximum: int) -> bool:
+    """Our choice is that a minimum above the maximum is an error.
+
+    Clauses: A42-CDS-16.
+    """
+    return minimum <= maximum
+
+
 def field_unknown(_value: Any) -> str | None:
     """Read no header from a config: before A76 there is no such field."""
     return ""

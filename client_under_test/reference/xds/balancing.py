@@ -39,16 +39,22 @@ def _old_fields(cluster: Any, rules: XdsRules, findings: Findings) -> list[Json]
     """A42-CDS-20: our choice is that ring_hash_lb_config is looked at for RING_HASH only."""
     match rules.supported_policy(cluster.lb_policy):
         case "ROUND_ROBIN":
+            if rules.checks_unused_config:
+                _old_ring_hash(cluster, rules, findings)
             return _in_localities([{"round_robin": {}}])  # A42-LOC-06
         case "RING_HASH":
-            config = cluster.ring_hash_lb_config
-            with findings.at("ring_hash_lb_config"):
-                if not rules.function_is_accepted(config.hash_function):
-                    findings.add(f"{config.hash_function} is not XX_HASH", "hash_function")
-                return [_ring_hash(config, rules, findings)]
+            return _old_ring_hash(cluster, rules, findings)
         case _:
             findings.add(f"{cluster.lb_policy} is not supported", "lb_policy")
             return []
+
+
+def _old_ring_hash(cluster: Any, rules: XdsRules, findings: Findings) -> list[Json]:
+    config = cluster.ring_hash_lb_config
+    with findings.at("ring_hash_lb_config"):
+        if not rules.function_is_accepted(config.hash_function):
+            findings.add(f"{config.hash_function} is not XX_HASH", "hash_function")
+        return [_ring_hash(config, rules, findings)]
 
 
 def _in_localities(policy: list[Json]) -> list[Json]:
@@ -137,7 +143,7 @@ class _Registry:
             return None
         try:
             return [{name: MessageToDict(message.value)}]
-        except SerializeToJsonError:  # a number that JSON does not have
+        except (SerializeToJsonError, ValueError):  # a number that JSON does not have, say
             self._findings.add("cannot be written as JSON", "value")
             return []
 

@@ -72,6 +72,7 @@ def _policy(message: Any, rules: XdsRules, findings: Findings) -> PolicyConfig |
         return registry.parse(
             configs,
             ring_size_is_valid=rules.size_is_accepted,
+            sizes_fit=rules.sizes_fit,
             request_hash_header=rules.request_hash_header,
         )
     except registry.BadConfig as bad:

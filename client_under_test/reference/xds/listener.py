@@ -13,6 +13,7 @@ from google.protobuf.message import DecodeError
 from client_under_test.reference.xds.findings import Findings
 from client_under_test.reference.xds.kinds import PREFIX
 from client_under_test.reference.xds.route import read_routes
+from client_under_test.reference.xds.rules import XdsRules
 from client_under_test.reference.xds.values import Listener, RouteConfiguration
 
 _MANAGER: Final = manager_pb2.HttpConnectionManager
@@ -20,7 +21,7 @@ _MANAGER_URL: Final = PREFIX + _MANAGER.DESCRIPTOR.full_name
 _ROUTER_URL: Final = PREFIX + router_pb2.Router.DESCRIPTOR.full_name
 
 
-def read_listener(message: Any) -> Listener:
+def read_listener(message: Any, rules: XdsRules) -> Listener:
     """The values of a Listener message.
 
     Raises:
@@ -28,12 +29,12 @@ def read_listener(message: Any) -> Listener:
     """
     findings = Findings()
     with findings.at("api_listener.api_listener"):
-        routes = _routes(message.api_listener.api_listener, findings)
+        routes = _routes(message.api_listener.api_listener, rules, findings)
     findings.check()
     return Listener(routes)
 
 
-def _routes(packed: Any, findings: Findings) -> str | RouteConfiguration:
+def _routes(packed: Any, rules: XdsRules, findings: Findings) -> str | RouteConfiguration:
     if packed.type_url != _MANAGER_URL:
         findings.add(f"{packed.type_url or 'nothing'} instead of an HttpConnectionManager")
         return ""
@@ -52,7 +53,7 @@ def _routes(packed: Any, findings: Findings) -> str | RouteConfiguration:
             return _rds(manager.rds, findings)
         case "route_config":
             with findings.at("route_config"):
-                return read_routes(manager.route_config, findings)
+                return read_routes(manager.route_config, rules, findings)
         case other:
             findings.add(f"must be rds or route_config, not {other}", "route_specifier")
             return ""

@@ -32,8 +32,8 @@ _MESSAGES: Final[dict[Kind, Any]] = {
 }
 
 _READERS: Final[dict[Kind, Callable[[Any, XdsRules], Resource]]] = {
-    Kind.LISTENER: lambda message, _rules: read_listener(message),
-    Kind.ROUTE: lambda message, _rules: read_route_configuration(message),
+    Kind.LISTENER: read_listener,
+    Kind.ROUTE: read_route_configuration,
     Kind.CLUSTER: read_cluster,
     Kind.ENDPOINTS: read_endpoints,
 }

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import re2
 from envoy.type.v3 import percent_pb2
 
-from client_under_test.reference.hashing import BadHashPolicy, HashPolicy, read_hash_policies
+from client_under_test.reference.hashing import BadHashPolicy, HashPolicy
 from client_under_test.reference.xds.findings import Findings
+from client_under_test.reference.xds.rules import XdsRules
 from client_under_test.reference.xds.values import (
     HeaderMatcher,
     Route,
@@ -30,19 +32,19 @@ _DENOMINATORS: Final = {
 _STRING_MATCHES: Final = {"exact", "prefix", "suffix", "contains"}
 
 
-def read_route_configuration(message: Any) -> RouteConfiguration:
+def read_route_configuration(message: Any, rules: XdsRules) -> RouteConfiguration:
     """The values of a RouteConfiguration message.
 
     Raises:
         BadResource: it is not one that a gRPC client can use.
     """
     findings = Findings()
-    routes = read_routes(message, findings)
+    routes = read_routes(message, rules, findings)
     findings.check()
     return routes
 
 
-def read_routes(message: Any, findings: Findings) -> RouteConfiguration:
+def read_routes(message: Any, rules: XdsRules, findings: Findings) -> RouteConfiguration:
     """The same for a message that lies within another."""
     hosts = []
     domains: set[str] = set()
@@ -55,7 +57,7 @@ def read_routes(message: Any, findings: Findings) -> RouteConfiguration:
             routes = []
             for place, each in enumerate(host.routes):
                 with findings.at(f"routes[{place}]"):
-                    route = _route(each, findings)
+                    route = _route(each, rules, findings)
                     if route is not None:
                         routes.append(route)
             hosts.append(VirtualHost(tuple(host.domains), tuple(routes)))
@@ -70,7 +72,7 @@ def _check_domain(domain: str, known: set[str], findings: Findings) -> None:
     known.add(domain.lower())
 
 
-def _route(message: Any, findings: Findings) -> Route | None:
+def _route(message: Any, rules: XdsRules, findings: Findings) -> Route | None:
     """One route, or None for one that asks for what gRPC does not have: such a one is passed by."""
     if message.match.query_parameters:
         return None
@@ -83,13 +85,23 @@ def _route(message: Any, findings: Findings) -> Route | None:
         policies: tuple[HashPolicy, ...] = ()
         if message.WhichOneof("action") == "route":
             clusters = _clusters(message.route, findings)
-            try:
-                policies = read_hash_policies(message.route.hash_policy)
-            except BadHashPolicy as bad:
-                findings.add(str(bad))
+            policies = _hash_policies(message.route.hash_policy, rules, findings)
         if clusters is None:
             return None
     return Route(match=match, clusters=clusters, hash_policies=policies)
+
+
+def _hash_policies(
+    messages: Sequence[Any], rules: XdsRules, findings: Findings
+) -> tuple[HashPolicy, ...]:
+    policies = []
+    for number, message in enumerate(messages):
+        with findings.at(f"hash_policy[{number}]"):
+            try:
+                policies.append(rules.read_hash_policy(message))
+            except BadHashPolicy as bad:
+                findings.add(str(bad))
+    return tuple(policies)
 
 
 def _clusters(action: Any, findings: Findings) -> tuple[WeightedCluster, ...] | None:

@@ -14,10 +14,12 @@ from envoy.config.cluster.v3 import cluster_pb2
 from envoy.config.core.v3 import health_check_pb2
 from envoy.extensions.load_balancing_policies.ring_hash.v3 import ring_hash_pb2
 
+from client_under_test.reference.hashing import HashPolicy, read_hash_policy
 from client_under_test.reference.policies.configs import DEFAULT_MINIMUM
 from client_under_test.reference.policies.ring_config import (
     LARGEST_RING,
     ring_size_is_valid,
+    sizes_fit,
     text_header,
 )
 
@@ -28,15 +30,7 @@ _POLICIES: Final = {
 _USABLE: Final = {health_check_pb2.HealthStatus.UNKNOWN, health_check_pb2.HealthStatus.HEALTHY}
 
 
-# RING_HASH in the Cluster resource. Sizes are limited by ring_size_is_valid, which is the policy's.
-
-
-def sizes_fit(minimum: int, maximum: int) -> bool:
-    """Our choice is that a minimum above the maximum is an error.
-
-    Clauses: A42-CDS-16.
-    """
-    return minimum <= maximum
+# RING_HASH in the Cluster resource. What sizes may be is the policy's own: ring_config.py.
 
 
 def function_is_accepted(function: int) -> bool:
@@ -113,9 +107,13 @@ def version_of_nack(accepted: str, _rejected: str) -> str:
 class XdsRules:
     """One way of reading xDS."""
 
+    # Raises BadHashPolicy for one that cannot be used: hashing.py.
+    read_hash_policy: Callable[[Any], HashPolicy] = read_hash_policy
     # A42-CDS-08, A42-CDS-09, A42-CDS-10, A42-CDS-11, A42-CDS-17, A42-CDS-18
     size_is_accepted: Callable[[int], bool] = ring_size_is_valid
     sizes_fit: Callable[[int, int], bool] = sizes_fit
+    # A42-CDS-20: whether ring_hash_lb_config is looked at beside ROUND_ROBIN, too.
+    checks_unused_config: bool = False
     function_is_accepted: Callable[[int], bool] = function_is_accepted
     extension_function_is_accepted: Callable[[int], bool] = extension_function_is_accepted
     ring_sizes: Callable[[Any], tuple[int, int]] = ring_sizes
