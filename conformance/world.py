@@ -72,6 +72,8 @@ class Launched(msgspec.Struct, frozen=True):
 
     plane: ControlPlane
     process: ClientProcess
+    environment: Mapping[str, str]
+    """What the process was given besides the manifest's own."""
 
     async def close(self) -> None:
         """End both, unused."""
@@ -100,7 +102,7 @@ async def launch(
     except BaseException:
         await plane.close()
         raise
-    return Launched(plane, process)
+    return Launched(plane, process, given)
 
 
 class World:
@@ -125,6 +127,7 @@ class World:
     ) -> None:
         self.plane = launched.plane
         self.process = launched.process
+        self._environment = launched.environment
         self.fleet = fleet
         self.client = client
         self.rng = rng
@@ -249,7 +252,7 @@ class World:
         """A channel to the same target in a second process of the client."""
         elsewhere = await ClientProcess.launch(
             self.process.prepared,
-            environment={BOOTSTRAP_VARIABLE: bootstrap(self.plane.address)},
+            environment=self._environment,
             stderr_path=self.process.stderr_path.with_suffix(".elsewhere.stderr"),
         )
         self._others.append(elsewhere)
