@@ -309,7 +309,10 @@ def rewrite_every_match(regex: str, substitution: str, value: str) -> str | None
 
 
 def expand(match: Any, substitution: str) -> str:
-    r"""A42-HDR-14: \1 is the text of the first group, \0 all that matched, \\ a backslash."""
+    r"""Fill in: \1 is the text of the first group, \0 all that matched, \\ a backslash.
+
+    Clauses: A42-HDR-14, A42-HDR-19, A42-HDR-20.
+    """
     pieces: list[str] = []
     characters = iter(substitution)
     for character in characters:
