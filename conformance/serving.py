@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
 from conformance.expectations import Calibration, Everywhere, MapsLike, Spread
 from conformance.oracles import ring
-from conformance.oracles.disruption import stray_share
 from conformance.oracles.request_hash import (
     ChannelIdPolicy,
     HashPolicy,
@@ -234,21 +233,24 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
         """Calls at every endpoint of the first priority."""
         return Everywhere(localities=self.ring_localities(), config=self.config())
 
-    def keeps_places_in(self, other: Served, *, changed: str) -> bool:
-        """Whether all but one endpoint own the same arcs in both, however the ring is built.
+    def keeps_entries_in(self, other: Served, *, changed: str) -> bool:
+        """Whether all endpoints but one have as many entries in both, however they are counted.
 
-        Left out is the format that numbers entries over the whole ring: there all keys move.
+        The same number means the same entries, as long as each endpoint numbers its own. That no
+        key *moves* between the others would not be enough: an additional entry may lie in an arc
+        of the endpoint that changes, and matter once that one is unreachable.
         """
-        return all(
-            stray_share(
-                ring.build_for(self.ring_localities(), self.config(), candidate),
-                ring.build_for(other.ring_localities(), other.config(), candidate),
-                (changed,),
-            )
-            == 0
-            for candidate in ring.CANDIDATES
-            if candidate.variant.key_format != "{address}{n}"
-        )
+        for reading in get_args(ring.WeightReading):
+            for allotment in get_args(ring.Allotment):
+                before, after = (
+                    ring.entry_counts(
+                        ring.weights(one.ring_localities(), reading), one.config(), allotment
+                    )
+                    for one in (self, other)
+                )
+                if {**before, changed: 0} != {**after, changed: 0}:
+                    return False
+        return True
 
     def hashed_by(self, *policies: HashPolicy) -> Served:
         """The same, with these hash policies on the one route."""

@@ -1,9 +1,20 @@
 """A42, Background and Child Policy Config: localities and priorities above a ring."""
 
+from collections.abc import Sequence
+
 import pytest
+from msgspec.structs import replace
 
 from conformance.declare import decides, row
-from conformance.expectations import Answered, Avoids, MovesOnly, Reaches, Shares, Untouched
+from conformance.expectations import (
+    Answered,
+    Avoids,
+    MovesOnly,
+    Reaches,
+    Shares,
+    Untouched,
+)
+from conformance.oracles.ring import WeightReading
 from conformance.seen import Contrast
 from conformance.serving import Endpoint, Locality, RingHash, RoundRobin, Served
 from conformance.world import World
@@ -11,7 +22,6 @@ from fake_control_plane import Kind
 from test_servers import Close
 
 TELLING = 400
-EITHER = {"ACK": Answered(acked=True), "NACK": Answered(acked=False)}
 
 
 @decides("A42-LOC-01")
@@ -64,25 +74,80 @@ async def test_locality_without_a_weight(world: World) -> None:
     await world.judge("A42-LOC-10", connections, Untouched())
 
 
+Weights = tuple[int, int, int, int, int]
+"""Those of two endpoints and their locality, and of an endpoint and its locality."""
+
+Reading = tuple[WeightReading | None, Weights]
+"""How the weights are multiplied, if that matters, and which weights take their place."""
+
+
+def two_localities(addresses: Sequence[str], weights: Weights) -> tuple[Locality, ...]:
+    """Two endpoints in one locality, one in another."""
+    a, b, c = addresses
+    of_a, of_b, of_one, of_c, of_two = weights
+    return (
+        Locality((Endpoint(a, of_a), Endpoint(b, of_b)), name="one", weight=of_one),
+        Locality((Endpoint(c, of_c),), name="two", weight=of_two),
+    )
+
+
+def without_zeros(places: Sequence[Locality]) -> tuple[Locality, ...]:
+    """What is left when nothing of weight zero is used."""
+    return tuple(
+        replace(place, endpoints=tuple(one for one in place.endpoints if one.weight))
+        for place in places
+        if place.weight
+    )
+
+
 @pytest.mark.parametrize(
-    ("clause", "weights", "weight"),
+    ("clause", "weights", "readings"),
     [
-        row("endpoint-zero", "A42-LOC-09", (1, 0), 1),
-        row("locality-zero", "A42-LOC-11", (1, 1), 0),
-        row("product-beyond-32-bits", "A42-LOC-12", (2**31, 1), 2**31),
+        row(
+            "endpoint-zero",
+            "A42-LOC-09",
+            (1, 0, 1, 1, 1),
+            {"left out": (None, (1, 0, 1, 1, 1)), "weighs 1": (None, (1, 1, 1, 1, 1))},
+        ),
+        row(
+            "locality-zero",
+            "A42-LOC-11",
+            (1, 1, 0, 1, 1),
+            {"left out": (None, (1, 1, 0, 1, 1)), "weighs 1": (None, (1, 1, 1, 1, 1))},
+        ),
+        row(
+            "product-beyond-32-bits",
+            "A42-LOC-12",
+            (2**17, 2**15, 2**16, 2**16, 2**15),
+            {
+                "kept": ("raw", (2**17, 2**15, 2**16, 2**16, 2**15)),
+                "no product, but shares": ("A113", (2**17, 2**15, 2**16, 2**16, 2**15)),
+                "cut to 32 bits": ("raw", (0, 2**31, 1, 2**31, 1)),
+                "capped at 32 bits": ("raw", (2**32 - 1, 2**31, 1, 2**31, 1)),
+            },
+        ),
     ],
 )
-async def test_left_open(world: World, clause: str, weights: tuple[int, int], weight: int) -> None:
+async def test_left_open(
+    world: World, clause: str, weights: Weights, readings: dict[str, Reading]
+) -> None:
+    """Such endpoints are rejected, or used by one of these readings."""
     served = await world.plain_ring()
     await world.call(world.sessions(1))
-    a, b, c = await world.addresses(3)
-    places = (
-        Locality((Endpoint(a, weights[0]), Endpoint(b, weights[1])), name="one", weight=weight),
-        Locality((Endpoint(c),), name="two", weight=1),
-    )
-    answer = await world.offer(Kind.ENDPOINTS, served.placed(*places).endpoints())
-    await world.judge(clause, answer, EITHER)
-    await world.call(world.sessions(10))
+    addresses = await world.addresses(3)
+    offered = served.placed(*two_localities(addresses, weights))
+    answer = await world.offer(Kind.ENDPOINTS, offered.endpoints())
+    if not answer.acked:
+        await world.judge(clause, answer, {"rejected": Answered(acked=False)})
+        await world.call(world.sessions(10))
+        return
+    headers = world.sessions(TELLING)
+    calls = await world.until(Avoids(served.addresses()), lambda: world.call(headers))
+    choices = {
+        name: served.placed(*without_zeros(two_localities(addresses, taken))).mapping(weights=way)
+        for name, (way, taken) in readings.items()
+    }
+    await world.judge(clause, calls, choices)
 
 
 @decides("A42-LOC-02", seconds=1)
@@ -92,10 +157,10 @@ async def test_keys_of_a_lost_endpoint_move_once(world: World) -> None:
     addresses = [other.address for other in others]
     before, removed = next(
         (full, rest)
-        for weight in range(40, 80)
+        for weight in range(30, 200)
         for full in [lone_endpoint_beside(lost.address, addresses, weight)]
         for rest in [full.placed(*full.localities[:1])]
-        if full.keeps_places_in(rest, changed=lost.address)
+        if full.keeps_entries_in(rest, changed=lost.address)
     )
     await world.serve(before)
     headers = world.sessions(200)
@@ -118,19 +183,22 @@ def lone_endpoint_beside(lone: str, others: list[str], weight: int) -> Served:
 
 @decides("A42-LOC-06")
 async def test_localities_under_round_robin(world: World) -> None:
-    """Localities of weight 1 and 3; the weights of endpoints do not matter, nor their number."""
+    """The weights of endpoints do not matter, nor their number.
+
+    Far enough apart to be told from the same share for each endpoint, or for each locality.
+    """
     light, one, two = await world.addresses(3)
     served = Served(
         localities=(
             Locality((Endpoint(light, 9),), name="light", weight=1),
-            Locality((Endpoint(one, 1), Endpoint(two, 7)), name="heavy", weight=3),
+            Locality((Endpoint(one, 1), Endpoint(two, 7)), name="heavy", weight=9),
         ),
         policy=RoundRobin(),
     )
     await world.serve(served)
     await world.until(Reaches(served.addresses()), lambda: world.call(world.sessions(30)))
     calls = await world.call(world.sessions(TELLING))
-    await world.judge("A42-LOC-06", calls, Shares({light: (1, 4), one: (3, 8), two: (3, 8)}))
+    await world.judge("A42-LOC-06", calls, Shares({light: (1, 10), one: (9, 20), two: (9, 20)}))
 
 
 @decides("A42-LOC-03", "A42-LOC-05")
