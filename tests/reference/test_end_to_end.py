@@ -12,7 +12,7 @@ from fake_control_plane import Kind, Locality
 from fake_control_plane import resources as made
 from test_servers import Close, Serve
 
-from .conftest import DEADLINE, FAST, NAME, Rig, States, call, place, start, statuses, until
+from .rig import DEADLINE, FAST, NAME, Rig, States, call, place, start, statuses, until
 
 RING = made.ring_hash()
 
@@ -172,7 +172,7 @@ async def test_aggregate_falls_over_and_back(rig: Rig) -> None:
     async def answered_by() -> str:
         outcome = start(channel, metadata=(("rpc-behavior", "sleep-0"),), wait_for_ready=True)
         assert (await outcome.status()).code == "OK"
-        return outcome.open.result()
+        return await outcome.host()
 
     assert await answered_by() == first.address
     await first.set_mode(Close())
@@ -237,15 +237,19 @@ async def test_load_reports_balance_with_the_backends(rig: Rig) -> None:
     assert await statuses(good) == Counter({"OK": 30})
     assert await statuses(bad) == Counter({"FAILED_PRECONDITION": 12})
     loads = rig.plane.loads
-    await until(lambda: loads.is_balanced("cluster", service="service", issued=43))
-    total = loads.load("cluster", service="service")
-    assert (total.successful, total.errors, total.in_progress) == (30, 12, 1)
+
+    def seen() -> tuple[int, int, int, int]:
+        total = loads.load("cluster", service="service")
+        return total.issued, total.successful, total.errors, total.in_progress
+
+    await until(lambda: seen() == (43, 30, 12, 1))
     counted = Counter(row.endpoint for row in rig.fleet.ledger.rpcs)
     by_locality = loads.by_locality("cluster")
     assert sorted(counted.values()) == sorted(
         by_locality[Locality(region=name)].issued for name in ("near", "far")
     )
-    held.call and held.call.cancel()
+    assert held.call is not None
+    held.call.cancel()
     await until(lambda: loads.load("cluster").in_progress == 0)
 
 
