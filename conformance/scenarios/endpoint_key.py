@@ -1,7 +1,9 @@
 """A76: the hash_key of an endpoint's metadata places it on the ring."""
 
 from conformance.declare import decides
-from conformance.serving import Endpoint, Locality, Served
+from conformance.expectations import MovesOnly
+from conformance.seen import Contrast
+from conformance.serving import Endpoint, Locality, Served, plain
 from conformance.world import World
 
 KEYS = ("tick", "trick", "track")
@@ -23,11 +25,17 @@ async def test_hash_key(world: World) -> None:
 
 @decides("A76-KEY-02")
 async def test_empty_hash_key(world: World) -> None:
-    places = [Endpoint(address, hash_key="") for address in await world.addresses(3)]
+    """Listed the other way round when the keys come: places by the empty key would be others."""
+    addresses = await world.addresses(3)
+    await world.serve(plain(addresses))
+    headers = world.sessions(200)
+    before = await world.call(headers)
+    places = [Endpoint(address, hash_key="") for address in reversed(addresses)]
     served = Served(localities=(Locality(tuple(places)),))
     await world.serve(served)
-    calls = await world.call(world.sessions(200))
-    await world.judge("A76-KEY-02", calls, served.mapping(hash_keys=False))
+    after = await world.until(served.mapping(hash_keys=False), lambda: world.call(headers))
+    await world.judge("A76-KEY-02", Contrast(before, after), MovesOnly(()))
+    await world.judge("A76-KEY-02", after, served.mapping(hash_keys=False))
 
 
 @decides("A76-KEY-03", "A76-KEY-04")

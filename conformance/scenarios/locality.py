@@ -118,12 +118,13 @@ def without_zeros(places: Sequence[Locality]) -> tuple[Locality, ...]:
         row(
             "product-beyond-32-bits",
             "A42-LOC-12",
-            (2**17, 2**15, 2**16, 2**16, 2**15),
+            (5 * 2**15, 2**14, 2**15, 2**15, 2**14),
             {
-                "kept": ("raw", (2**17, 2**15, 2**16, 2**16, 2**15)),
-                "no product, but shares": ("A113", (2**17, 2**15, 2**16, 2**16, 2**15)),
-                "cut to 32 bits": ("raw", (0, 2**31, 1, 2**31, 1)),
-                "capped at 32 bits": ("raw", (2**32 - 1, 2**31, 1, 2**31, 1)),
+                "kept": ("raw", (10, 1, 1, 1, 1)),
+                "no product, but shares": ("A113", (10, 1, 2, 1, 1)),
+                "cut to 32 bits": ("raw", (2, 1, 1, 1, 1)),
+                "the largest of 32 bits": ("raw", (2**32 - 1, 2**29, 1, 2**29, 1)),
+                "the largest of 31 bits": ("raw", (2**31 - 1, 2**29, 1, 2**29, 1)),
             },
         ),
     ],
