@@ -6,7 +6,7 @@ process of a mutant is told where its declaration is, by `conduct.MUTANT_VARIABL
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -38,3 +38,15 @@ class Mutant:
     def __call__(self, conduct: Conduct) -> Conduct:
         """Break it."""
         return Conduct(replace(conduct.rules, **self.rules), replace(conduct.xds, **self.xds))
+
+
+def for_good(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a rule that goes on, while the process lives, giving the answer that it gave first."""
+    answers: list[Any] = []
+
+    def broken(*arguments: Any) -> Any:
+        if not answers:
+            answers.append(rule(*arguments))
+        return answers[0]
+
+    return broken

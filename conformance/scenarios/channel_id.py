@@ -15,6 +15,13 @@ from conformance.world import (
 from fake_control_plane import Kind
 
 CHANNELS = 40
+
+PROCESSES = 8
+"""At most: two with different values seldom meet the same one of 64 endpoints, eight never."""
+
+MANY_ENDPOINTS = 256
+"""Where one other value is judged by its endpoint, it meets the same once in so many times."""
+
 CHANNEL_ID = ChannelIdPolicy()
 
 
@@ -38,9 +45,20 @@ async def test_other_channels_other_values(world: World) -> None:
     await world.judge("A42-CHAN-03", once, served.spread())
 
 
+@decides("A42-CHAN-02", needs=("channels",), seconds=0.6)
+async def test_other_processes_other_values(world: World) -> None:
+    """The first channel of each process; more of them only while they seem to be the same."""
+    await world.serve(plain(await world.addresses(64), policies=(CHANNEL_ID,)))
+    calls = await world.call([{}])
+    while len(calls) < PROCESSES and not SeveralEndpoints().finding(calls).holds:
+        more = await world.call([{}], channel=await world.open_channel_elsewhere())
+        calls = Calls((*calls, *more))
+    await world.judge("A42-CHAN-02", calls, SeveralEndpoints())
+
+
 @decides("A42-CHAN-04")
 async def test_same_value_across_routes_and_updates(world: World) -> None:
-    localities = plain(await world.addresses(4)).localities
+    localities = plain(await world.addresses(MANY_ENDPOINTS)).localities
     served = Served(
         localities=localities,
         routes=(Route((CHANNEL_ID,), path=UNARY), Route((CHANNEL_ID,), path=EMPTY)),

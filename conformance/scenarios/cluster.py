@@ -8,7 +8,7 @@ import pytest
 from conformance.declare import decides, row
 from conformance.expectations import Answered, Evenly, Outcome
 from conformance.seen import Answer
-from conformance.serving import SESSION, RingHash, RoundRobin, Served, plain
+from conformance.serving import SESSION, RingHash, RoundRobin, Served, plain, weighted
 from conformance.world import ENOUGH_TO_DIFFER, World
 from fake_control_plane import Kind
 
@@ -24,9 +24,8 @@ TELLING = 400
     [
         row("no-config", "A42-CDS-03", RingHash(has_config=False)),
         row("minimum-unset", "A42-CDS-06", RingHash(maximum=LIMIT)),
-        row("maximum-unset", "A42-CDS-07", RingHash(minimum=3000)),
+        row("maximum-unset", "A42-CDS-07", RingHash(minimum=5000)),
         row("minimum", "A42-CDS-04", RingHash(minimum=600)),
-        row("maximum", "A42-CDS-05", RingHash(minimum=8, maximum=1500)),
         row("hash-function-named", "A42-CDS-12", RingHash(minimum=512, hash_function="XX_HASH")),
         row("hash-function-unset", "A42-CDS-15", RingHash(minimum=512, hash_function=None)),
     ],
@@ -37,6 +36,17 @@ async def test_sizes(world: World, clause: str, ring: RingHash) -> None:
     calls = await world.call(world.sessions(TELLING))
     await world.judge(clause, calls, served.mapping())
     await world.judge("A42-CDS-01", calls, served.mapping())
+
+
+@decides("A42-CDS-05")
+async def test_maximum(world: World) -> None:
+    """A light endpoint asks for more entries than the maximum has."""
+    light, *heavy = await world.addresses(4)
+    weights: dict[str, int | None] = {light: 1, **dict.fromkeys(heavy, 40)}
+    served = weighted(weights, policy=RingHash(minimum=8, maximum=12))
+    await world.serve(served)
+    calls = await world.call(world.sessions(TELLING))
+    await world.judge("A42-CDS-05", calls, served.mapping())
 
 
 @pytest.mark.parametrize(
@@ -54,8 +64,10 @@ async def test_accepted(world: World, clause: str, ring: RingHash) -> None:
 @pytest.mark.parametrize(
     ("clause", "ring"),
     [
-        row("minimum-beyond-8m", "A42-CDS-08", RingHash(minimum=LIMIT + 1, maximum=LIMIT + 1)),
+        row("minimum-beyond-8m", "A42-CDS-08", RingHash(minimum=LIMIT + 1)),
+        row("minimum-beyond-32-bits", "A42-CDS-08", RingHash(minimum=2**32 + 1024)),
         row("maximum-beyond-8m", "A42-CDS-09", RingHash(maximum=LIMIT + 1)),
+        row("maximum-beyond-32-bits", "A42-CDS-09", RingHash(maximum=2**32 + 1024)),
         row("murmur-hash-2", "A42-CDS-13", RingHash(hash_function="MURMUR_HASH_2")),
         row("hash-function-7", "A42-CDS-14", RingHash(hash_function=7)),
     ],

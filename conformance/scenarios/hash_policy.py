@@ -185,6 +185,7 @@ async def test_round_robin_does_not_hash(world: World) -> None:
     ],
 )
 async def test_unsupported(world: World, clause: str, kind: UnsupportedKind) -> None:
+    """Alone it gives no result, although all requests are alike; beside others it counts not."""
     served = await world.plain_ring()
     await world.call(world.sessions(1))
     alone = served.hashed_by(UnsupportedPolicy(kind))
@@ -192,7 +193,7 @@ async def test_unsupported(world: World, clause: str, kind: UnsupportedKind) -> 
     await world.judge(clause, answer, {"A42": Answered(acked=True), "envoy": Answered(acked=False)})
     if not answer.acked:
         return
-    headers = [{SESSION: "same"}] * ENOUGH_TO_SPREAD
+    headers = [{SESSION: "same", "cookie": f"{SESSION}=same"}] * ENOUGH_TO_SPREAD
     calls = await world.until(alone.everywhere(), lambda: world.call(headers))
     await world.judge(clause, calls, {"A42": alone.everywhere()})
     await world.serve(served.hashed_by(UnsupportedPolicy(kind), *BY_SESSION))

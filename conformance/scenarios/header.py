@@ -15,7 +15,7 @@ from conformance.world import (
 )
 from fake_control_plane import Kind
 
-MANY_ENDPOINTS = 32
+MANY_ENDPOINTS = 256
 """Where a single hash is judged by its endpoint, a wrong one is right once in so many times."""
 
 
