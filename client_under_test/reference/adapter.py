@@ -16,7 +16,8 @@ import msgspec
 from client_under_test.reference import conduct
 from client_under_test.reference.channel import Call, CallSpec, Channel
 from client_under_test.reference.client import Client
-from client_under_test.reference.clock import Clock
+from client_under_test.reference.clock import BadScale, Clock
+from client_under_test.reference.editions import NoSuchEdition
 from client_under_test.reference.http2 import Header
 from client_under_test.reference.policies.interface import State, Status
 
@@ -322,8 +323,11 @@ async def main() -> None:
     loop.set_exception_handler(_end_visibly)
     stdin = asyncio.StreamReader(limit=_LINE_LIMIT)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(stdin), sys.stdin)
-    clock = Clock.from_environment(loop)
-    adapter = Adapter(Client(conduct.from_environment(), clock, random.Random()), _write)
+    try:
+        client = Client(conduct.from_environment(), Clock.from_environment(loop), random.Random())
+    except (NoSuchEdition, BadScale) as bad:
+        sys.exit(str(bad))
+    adapter = Adapter(client, _write)
     async for line in stdin:
         adapter.answer(line)
     os._exit(0)  # end of stdin means exit: whatever is still open is dropped

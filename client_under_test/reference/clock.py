@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 from collections.abc import Callable
 from typing import Final, Protocol
 
 VARIABLE: Final = "XDSPEC_REFERENCE_TIME_SCALE"
 """0.1 makes ten seconds of the specifications pass in one; the default is real time."""
+
+
+class BadScale(Exception):
+    """A time scale that is no positive number."""
 
 
 class Timer(Protocol):
@@ -31,8 +36,19 @@ class Clock:
 
     @classmethod
     def from_environment(cls, loop: asyncio.AbstractEventLoop) -> Clock:
-        """The clock with the scale that the environment gives."""
-        return cls(loop, float(os.environ.get(VARIABLE, "1")))
+        """The clock with the scale that the environment gives.
+
+        Raises:
+            BadScale: it is no positive number.
+        """
+        text = os.environ.get(VARIABLE, "1")
+        try:
+            scale = float(text)
+        except ValueError:
+            scale = 0.0
+        if not 0 < scale < math.inf:
+            raise BadScale(f"{VARIABLE} must be a positive number such as 0.1, not {text!r}")
+        return cls(loop, scale)
 
     def now(self) -> float:
         """Monotonic seconds."""

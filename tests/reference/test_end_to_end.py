@@ -157,7 +157,8 @@ async def test_routes_move_to_another_cluster_and_the_old_one_is_let_go(rig: Rig
     await rig.plane.transcript.unsubscribed(Kind.ENDPOINTS, "cluster", deadline=DEADLINE)
 
 
-async def test_aggregate_falls_over_and_back(rig: Rig) -> None:
+@pytest.mark.parametrize("edition", ["seed", "seed-2021", "modern"])
+async def test_aggregate_falls_over_and_back(rig: Rig, edition: str) -> None:
     (first,), (second,) = await rig.endpoints(1), await rig.endpoints(1)
     await rig.plane.set(
         made.aggregate_cluster("top", "a", "b"),
@@ -167,7 +168,7 @@ async def test_aggregate_falls_over_and_back(rig: Rig) -> None:
         made.endpoints("b", place(second.address)),
     )
     await rig.route_to("top")
-    channel = rig.channel(rig.client(scale=FAST))
+    channel = rig.channel(rig.client(scale=FAST, edition=edition))
 
     async def answered_by() -> str:
         outcome = start(channel, metadata=(("rpc-behavior", "sleep-0"),), wait_for_ready=True)

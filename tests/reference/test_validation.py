@@ -616,7 +616,7 @@ def with_header(**of: Any) -> Any:
         ),
         (
             routes(lambda one: one.route.hash_policy.append(made.hash_header("h", regex="("))),
-            "hash_policy[0].header.regex_rewrite.pattern.regex",
+            "header.regex_rewrite.pattern.regex",
         ),
         (with_header(), "match.headers[0].header_match_specifier"),
         (with_header(name="", exact_match="x"), "match.headers[0].name"),
