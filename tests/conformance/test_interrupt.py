@@ -37,6 +37,7 @@ async def test_interrupt(started: Started, number: signal.Signals, *, group: boo
     async with started("run", PINNED, "--jobs", "2") as running:
         await running.line("pass")
         assert len(running.processes()) >= 4  # the command, two workers, a client at least
+        running.watch()
         ports = running.ports()
         assert ports
         asked_at = time.monotonic()
@@ -57,6 +58,7 @@ async def test_kill(started: Started) -> None:
     """Nobody is left who could clean up: the kernel ends workers and clients."""
     async with started("run", PINNED, "--jobs", "2") as running:
         await running.line("pass")
+        running.watch()
         ports = running.ports()
         running.send(signal.SIGKILL)
         await running.gone(deadline=PROMISED)

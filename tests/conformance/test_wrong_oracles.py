@@ -150,15 +150,18 @@ def weights_ignored(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ring, "weights", wrong)
 
 
+# Not every mistake shows everywhere. SMALL has so few entries that ports decide whether some of
+# them show. The evidence of PRODUCTS holds a calibration, as no edition but one fits: an oracle
+# that knows no key format which explains it judges by arcs, and those say less.
 @pytest.mark.parametrize(
     ("mistake", "failing"),
     [
-        (wrong_hash_of_requests, (DEFAULT, HEADER, FLAT, PRODUCTS, WEIGHTED, SMALL)),
+        (wrong_hash_of_requests, (DEFAULT, HEADER, FLAT, WEIGHTED, SMALL)),
         (wrong_hash_of_entries, (DEFAULT, HEADER, FLAT, WEIGHTED, SMALL)),
-        (a_few_entries_more, (DEFAULT, HEADER, FLAT, WEIGHTED, SMALL)),
+        (a_few_entries_more, (DEFAULT, HEADER, FLAT, WEIGHTED)),
         (another_default, (DEFAULT, HEADER, FLAT, PRODUCTS)),
         (a_ring_for_each_locality, (FLAT, PRODUCTS)),
-        (backwards, (DEFAULT, HEADER, FLAT, WEIGHTED, SMALL)),
+        (backwards, (DEFAULT, HEADER, FLAT, WEIGHTED)),
         (swapped_weights, (PRODUCTS, WEIGHTED, SMALL)),
         (weights_ignored, (PRODUCTS, WEIGHTED, SMALL)),
     ],
