@@ -140,14 +140,17 @@ async def test_list_scenarios(xdspec: Any) -> None:
 
 async def test_explain(xdspec: Any) -> None:
     clause, scenario, neither = await asyncio.gather(
-        *(xdspec.run("explain", name) for name in ("A42-RING-09", "ring.raised_cap", "A42-RING-99"))
+        *(
+            xdspec.run("explain", name)
+            for name in ("A42-RING-09", "ring.lowered_cap", "A42-RING-99")
+        )
     )
     assert clause.code == 0
     assert "scenario  ring.size[by-weight]" in clause.out
     assert load()["A42-RING-09"].wordings["A42"] in clause.out
     assert scenario.code == 0
-    assert "decides   A42-CONF-03" in scenario.out
-    assert "knob      ring_size_cap = 16384" in scenario.out
+    assert "decides   A42-CONF-05" in scenario.out
+    assert "knob      ring_size_cap = 256" in scenario.out
     assert (neither.code, "no clause A42-RING-99" in neither.err) == (4, True)
 
 
