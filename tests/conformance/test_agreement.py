@@ -4,6 +4,7 @@ They share no code: each maps the keys of 50 random clusters by its own ring.
 """
 
 import random
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -53,7 +54,7 @@ async def test_ten_thousand_keys(client: str, weights: str, tmp_path: Path) -> N
             await world.serve(served)
             expected = served.mapping(weights=weights)  # type: ignore[arg-type]
             headers = world.sessions(KEYS)
-            calls = await world.until(expected, lambda sent=headers: world.call(sent))
+            calls = await world.until(expected, partial(world.call, headers))
             finding = expected.finding(calls)
             assert finding.holds, f"cluster {number}, {served}: {finding.saw}"
     finally:
