@@ -80,11 +80,15 @@ def unbuildable(folder: Path, program: str) -> str:
         (["fly"], "No such command 'fly'"),
     ],
 )
-def test_bad_input(words: list[str], says: str) -> None:
+def test_bad_input(
+    words: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     ended = invoke(*words)
     assert says in ended.output
     assert ended.exit_code == 4
     assert "Traceback" not in ended.output
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
