@@ -1,13 +1,15 @@
 """A42, Ring Construction and LB Policy Config: how large the ring is, and who owns which arc."""
 
+import itertools
 from collections.abc import Iterator
 
 import pytest
 
 from conformance.declare import decides, row
 from conformance.expectations import MovesOnly
+from conformance.oracles import ring as ring_oracle
 from conformance.seen import Contrast
-from conformance.serving import Endpoint, Locality, RingHash, Served, weighted
+from conformance.serving import Endpoint, Locality, RingHash, Served, plain, weighted
 from conformance.world import World
 
 TELLING = 400
@@ -20,19 +22,23 @@ LOWERED_CAP = 256
 @pytest.mark.parametrize(
     ("clause", "weights", "ring"),
     [
-        row("at-least-minimum", "A42-RING-05", (1, 1, 1), RingHash(minimum=100)),
-        row("minimum-not-divisible", "A42-RING-05", (1, 1, 1), RingHash(minimum=10)),
-        row("lightest-whole", "A42-RING-06", (1, 3), RingHash(minimum=10)),
-        row("lightest-of-three-whole", "A42-RING-06", (1, 2, 5), RingHash(minimum=20)),
+        row("at-least-minimum", "A42-RING-05", (1,) * 8, RingHash(minimum=100)),
+        row("minimum-not-divisible", "A42-RING-05", (1,) * 5, RingHash(minimum=12)),
+        row("lightest-whole", "A42-RING-06", (1, 3, 3, 3, 3), RingHash(minimum=20)),
+        row("lightest-of-many-whole", "A42-RING-06", (1, 2, 3, 4, 5, 5), RingHash(minimum=30)),
         row("lightest-once", "A42-RING-07", (1, 15, 16), RingHash(minimum=1)),
-        row("no-larger", "A42-RING-07", (1, 1, 2), RingHash(minimum=101)),
+        row("no-larger", "A42-RING-07", (1, 1, 2) * 2, RingHash(minimum=101)),
         row("clamped", "A42-RING-08", (1, 31, 32), RingHash(minimum=1, maximum=16)),
         row("by-weight", "A42-RING-09", (1, 3, 4), RingHash(minimum=512)),
     ],
 )
 @decides("A42-RING-04")
 async def test_size(world: World, clause: str, weights: tuple[int, ...], ring: RingHash) -> None:
-    """On rings so small that as many calls tell the next size, up or down."""
+    """On rings so small, of so many endpoints, that as many calls tell the next size, up or down.
+
+    Between two sizes each endpoint has an entry more. Should all of these lie in arcs of their own
+    endpoints, nobody can tell the sizes apart; with many endpoints they never do.
+    """
     addresses = await world.addresses(len(weights))
     served = weighted(dict(zip(addresses, weights, strict=True)), policy=ring)
     await world.serve(served)
@@ -105,13 +111,13 @@ async def test_key_of_an_entry(world: World) -> None:
 
 @decides("A42-RING-10")
 async def test_odd_entry(world: World) -> None:
-    """Listed so that no two of the known orders give the odd entries to the same endpoints."""
-    low, middle, high = sorted(await world.addresses(3))
+    """Listed so that any two of the known orders differ by four entries or more."""
+    a, b, c, d, e, f = sorted(await world.addresses(6))
     places = (
-        Locality((Endpoint(high, 3), Endpoint(low, 3)), name="z"),
-        Locality((Endpoint(middle, 2),), name="a"),
+        Locality((Endpoint(f, 2), Endpoint(d, 2)), name="z"),
+        Locality((Endpoint(e, 2), Endpoint(b, 5), Endpoint(a, 2), Endpoint(c, 5)), name="a"),
     )
-    served = Served(localities=places, policy=RingHash(minimum=21, maximum=21))
+    served = Served(localities=places, policy=RingHash(minimum=31, maximum=31))
     await world.serve(served)
     calls = await world.call(world.sessions(TELLING))
     orders = {"list": "as listed", "localities": "by locality", "keys": "by key"}
@@ -141,14 +147,24 @@ async def test_more_endpoints_than_entries(world: World) -> None:
 
 @decides("A42-RING-13", "A42-RING-14")
 async def test_search(world: World) -> None:
-    """On a ring of four entries, much of the hash space lies beyond the last one."""
-    served = await world.plain_ring(ring=RingHash(minimum=4, maximum=4))
+    """On a ring of four entries, of those four of eight endpoints that leave the widest ends."""
+    fours = itertools.combinations(await world.addresses(8), 4)
+    small = RingHash(minimum=4, maximum=4)
+    served = max((plain(four, policy=small) for four in fours), key=narrower_end)
+    await world.serve(served)
     calls = await world.call(world.sessions(TELLING))
     ways = {"wrap": "the first entry", "signed": "the last entry, in signed order"}
     await world.judge("A42-RING-13", calls, {"clockwise": served.mapping()})
     await world.judge(
         "A42-RING-14", calls, {name: served.mapping(search=way) for way, name in ways.items()}
     )
+
+
+def narrower_end(served: Served) -> int:
+    """How many hashes lie beyond the last entry, in unsigned or in signed order."""
+    hashes = ring_oracle.build_for(served.ring_localities(), served.config()).positions
+    signed = max((one for one in hashes if one < 2**63), default=0)
+    return min(2**64 - hashes[-1], 2**63 - signed)
 
 
 @decides("A42-RING-15")
