@@ -99,9 +99,14 @@ def build_run(
     wall_seconds: float,
     complete: bool = True,
     entries: Iterable[Entry] = (),
+    whole: bool = True,
     troubles: tuple[str, ...] = (),
 ) -> Run:
-    """Put the records of a run together."""
+    """Put the records of a run together.
+
+    Unless it is `whole`, all scenarios of its clauses, an expected failure may be one of those that
+    did not run, and its absence is no surprise.
+    """
     ordered = sorted(records, key=lambda record: record.scenario)
     by_clause: dict[str, dict[str, list[Decision]]] = {}
     for record in ordered:
@@ -122,7 +127,7 @@ def build_run(
         scenarios=tuple(_scenario(record) for record in ordered),
         clauses=compared.clauses,
         totals=_totals(compared.clauses),
-        surprises=compared.surprises,
+        surprises=compared.surprises if whole and complete else (),
         troubles=troubles,
     )
 
@@ -171,10 +176,15 @@ def exit_of(run: Run, *, strict: bool = False) -> Exit:
 
 
 def is_fatal(result: ClauseResult, *, strict: bool) -> bool:
-    """Whether a clause's result alone makes a run fail."""
-    counts = strict or result.strength is Strength.MUST
+    """Whether a clause's result alone makes a run fail.
+
+    A client that dies, hangs or lies is in no text's choice, whatever the clause was about.
+    """
+    counts = strict or result.strength is Strength.MUST or result.reason in NEVER_RIGHT
     return result.verdict is Verdict.FAIL and counts and not result.expected
 
+
+NEVER_RIGHT = {Reason.CRASHED, Reason.EXITED, Reason.HUNG, Reason.FLOODED, Reason.LIED}
 
 FIRST = (
     Exit.INTERRUPTED,

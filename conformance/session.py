@@ -79,6 +79,7 @@ def run_clients(
             wall_seconds=ran.wall_seconds,
             complete=complete,
             entries=() if options.no_baseline else entries[client.client.folder],
+            whole=not options.scenario_patterns,
             troubles=ran.troubles,
         )
         done.append(made)
@@ -98,7 +99,7 @@ def run_clients(
     for one in prepared:
         for note in one.notes:
             screen.print(note, highlight=False, markup=False)
-        jobs = 0 if options.hold else options.jobs or default_jobs()
+        jobs = 0 if options.hold else options.jobs or _enough_jobs(options)
         with console.Live(screen, one.name) as progress:
             ran = run(
                 _settings(one, options),
@@ -110,6 +111,14 @@ def run_clients(
             )
         codes.append(judge(one, ran, complete=True))
     return report.first_of(codes)
+
+
+def _enough_jobs(options: Options) -> int:
+    """No more workers than scenarios, where that is known beforehand."""
+    patterns = options.scenario_patterns
+    if patterns and not any(set(pattern) & set("*?") for pattern in patterns):
+        return min(default_jobs(), len(patterns))
+    return default_jobs()
 
 
 def _interrupted(progress: console.Live, judge: object) -> None:

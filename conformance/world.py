@@ -391,9 +391,10 @@ class World:
     def _needs_calibration(
         self, clause: str, seen: Seen, expected: Mapping[str, Expectation]
     ) -> bool:
-        return not leaves_a_choice(self._catalogue[clause]) and any(
-            isinstance(one, MapsLike) and not one.finding(seen).holds for one in expected.values()
-        )
+        rings = [one for one in expected.values() if isinstance(one, MapsLike)]
+        if not rings or leaves_a_choice(self._catalogue[clause]):
+            return False
+        return not any(one.finding(seen).holds for one in rings)
 
     async def _calibrated(self, expected: Mapping[str, Expectation]) -> dict[str, Expectation]:
         """The same expectations, with what the client does on a plain ring."""
