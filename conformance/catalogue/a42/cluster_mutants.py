@@ -116,7 +116,7 @@ maximum_defaults_to_the_cap = Mutant(
             config.maximum_ring_size.value or DEFAULT_MAXIMUM,
         )
     },
-    issue="https://github.com/grpc/grpc-java/pull/9709",
+    issue="https://github.com/grpc/grpc-rust/pull/2701",
 )
 
 maximum_defaults_to_1024 = Mutant(

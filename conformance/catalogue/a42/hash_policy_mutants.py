@@ -614,7 +614,6 @@ channel_id_is_an_address = Mutant(
     clause="A42-CHAN-02",
     broken="the channel's id is an address in memory, so it always meets the first entry",
     rules={"channel_id": lambda _rng: id(object())},
-    issue="https://github.com/grpc/grpc/pull/28986",
 )
 
 channel_ids_uneven = Mutant(
