@@ -10,6 +10,7 @@ from conformance.expectations import (
     Answered,
     Avoids,
     MovesOnly,
+    Outcome,
     Reaches,
     Shares,
     Untouched,
@@ -144,11 +145,11 @@ async def test_left_open(
         return
     headers = world.sessions(TELLING)
     calls = await world.until(Avoids(served.addresses()), lambda: world.call(headers))
-    choices = {
+    used = {
         name: served.placed(*without_zeros(two_localities(addresses, taken))).mapping(weights=way)
         for name, (way, taken) in readings.items()
     }
-    await world.judge(clause, calls, choices)
+    await world.judge(clause, calls, {**used, "no call succeeds": Outcome(status="UNAVAILABLE")})
 
 
 @decides("A42-LOC-02", seconds=1)
