@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 from rich.console import Console
+from rich.markup import escape
 
 from client_under_test import Prepared, find, prepare
 from client_under_test.reference.conduct import MUTANT_VARIABLE
@@ -75,7 +76,7 @@ def run_mutants(options: Options, catalogue: Catalogue, screen: Console) -> Exit
     _show(screen, made, chosen, ran)
     if options.json_path:
         options.json_path.write_bytes(
-            msgspec.json.format(msgspec.json.encode(made), indent=1) + b"\\n"
+            msgspec.json.format(msgspec.json.encode(made), indent=1) + b"\n"
         )
     if ran.troubles:
         return Exit.SUITE_TROUBLE
@@ -103,10 +104,10 @@ def _show(screen: Console, made: Matrix, chosen: list[Declared], ran: Ran) -> No
     words = {one.id: one.broken for one in chosen}
     for one in made.mutants:
         colour = "green" if one.verdict == "killed" else "red"
-        by = f" by {', '.join(one.by)}" if one.by else ""
+        by = f" by {escape(', '.join(one.by))}" if one.by else ""
         also = f"; also failed: {', '.join(one.also_failed)}" if one.also_failed else ""
         screen.print(
-            f"[{colour}]{one.verdict:8}[/]  {one.clause:13}  {one.id}: {words[one.id]}{by}{also}",
+            f"[{colour}]{one.verdict:8}[/]  {one.clause:13}  {one.id}: {escape(words[one.id])}{by}{also}",
             highlight=False,
             soft_wrap=True,
         )
@@ -115,7 +116,7 @@ def _show(screen: Console, made: Matrix, chosen: list[Declared], ran: Ran) -> No
     for clause in made.without_mutant:
         screen.print(f"[red]no mutant breaks[/]  {clause}", highlight=False)
     for scenario in made.idle:
-        screen.print(f"[red]kills no mutant[/]  {scenario}", highlight=False)
+        screen.print(f"[red]kills no mutant[/]  {escape(scenario)}", highlight=False)
     for trouble in ran.troubles:
         screen.print(f"! {trouble}", highlight=False, soft_wrap=True, markup=False)
     killed = sum(one.verdict == "killed" for one in made.mutants)

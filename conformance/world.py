@@ -422,14 +422,15 @@ class World:
         """Hold the manifest to its word, if it says how the client names ring entries.
 
         Raises:
-            ManifestContradicted: the calls fit other formats than the stated one.
+            ManifestContradicted: the calls do not fit the stated one.
         """
         stated = self.key_format
         fitting = [name for name, one in expected.items() if one.finding(seen).holds]
-        if stated is not None and fitting and stated not in fitting:
+        if stated is not None and stated not in fitting:
             raise ManifestContradicted(
                 f"the manifest says that ring keys look like {stated}, but this client's look "
-                f"like {' or '.join(fitting)}: mend ring-key-formats in its client.toml"
+                f"like {' or '.join(fitting) or 'none that is known'}: mend ring-key-formats in "
+                "its client.toml"
             )
 
     @property
