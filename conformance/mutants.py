@@ -106,8 +106,9 @@ def _show(screen: Console, made: Matrix, chosen: list[Declared], ran: Ran) -> No
         colour = "green" if one.verdict == "killed" else "red"
         by = f" by {escape(', '.join(one.by))}" if one.by else ""
         also = f"; also failed: {', '.join(one.also_failed)}" if one.also_failed else ""
+        what = f"{one.clause:13}  {one.id}: {escape(words[one.id])}{by}{also}"
         screen.print(
-            f"[{colour}]{one.verdict:8}[/]  {one.clause:13}  {one.id}: {escape(words[one.id])}{by}{also}",
+            f"[{colour}]{one.verdict:8}[/]  {what}",
             highlight=False,
             soft_wrap=True,
         )
