@@ -25,7 +25,7 @@ from conformance.settings import Settings
 
 SCENARIOS = Path(__file__).with_name("scenarios")
 
-WORKERS_PER_CORE = 2
+WORKERS_PER_CORE = 1.5
 """A scenario waits about as long as it computes."""
 
 
@@ -112,7 +112,7 @@ def _arguments(settings: Path, jobs: int) -> list[str]:
 
 def default_jobs() -> int:
     """How many scenarios run at once unless the user says otherwise."""
-    return max(2, WORKERS_PER_CORE * cores())
+    return max(2, round(WORKERS_PER_CORE * cores()))
 
 
 def run(
