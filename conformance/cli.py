@@ -326,7 +326,12 @@ def test(context: click.Context, arguments: tuple[str, ...], *, with_mutants: bo
     )
     if folder is None:
         raise Failure("the tests are not installed: use a checkout, or the wheel")
-    command = [sys.executable, "-m", "pytest", *(arguments or [str(folder)])]
+    places = () if any((Path.cwd() / one).exists() for one in arguments) else (str(folder),)
+    command = [sys.executable, "-m", "pytest", *arguments, *places]
+    if folder.name != "tests":  # a wheel has no pyproject.toml beside the tests
+        command += ["--import-mode=importlib", "-p", "no:cacheprovider", "-o", "asyncio_mode=auto"]
+        for scope in ("fixture", "test"):
+            command += ["-o", f"asyncio_default_{scope}_loop_scope=session"]
     code = subprocess.run(command, check=False, cwd=folder.parent).returncode
     if code == 0 and with_mutants:
         code = int(
