@@ -26,7 +26,8 @@ from conformance.settings import Settings
 SCENARIOS = Path(__file__).with_name("scenarios")
 
 WORKERS_PER_CORE = 1.5
-"""A scenario waits about as long as it computes."""
+"""More workers than cores, as a scenario also waits; with two for each core the suite takes as long
+and every scenario longer."""
 
 
 class Ran(msgspec.Struct, frozen=True, kw_only=True):

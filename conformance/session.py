@@ -6,6 +6,7 @@ import contextlib
 import os
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -121,10 +122,10 @@ def _enough_jobs(options: Options) -> int:
     return default_jobs()
 
 
-def _interrupted(progress: console.Live, judge: object) -> None:
+def _interrupted(progress: console.Live, judge: Callable[[], object]) -> None:
     with contextlib.suppress(Exception):
         progress.__exit__()
-    judge()  # type: ignore[operator]
+    judge()
 
 
 def _id(client: Prepared) -> ClientId:
