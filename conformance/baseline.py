@@ -1,7 +1,8 @@
 """The baseline: failures of a client that are known, exactly. Pure but for reading the file.
 
 An expected failure that passes fails the run too, and so does an entry for a clause that ran and
-matched nothing: a baseline that nobody has to keep true would be an amnesty.
+matched nothing, or whose scenario does not show it: a baseline that nobody has to keep true would
+be an amnesty.
 """
 
 from __future__ import annotations
@@ -41,7 +42,11 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     clause: str
     reason: Reason
     words: Annotated[str, msgspec.Meta(min_length=1)]
-    """What the client does instead."""
+    """Why: explained by the client's own source, and by which wording of the text."""
+    scenario: Annotated[str, msgspec.Meta(min_length=1)] | None = None
+    """The id of the scenario that shows it alone."""
+    seen: Annotated[str, msgspec.Meta(min_length=1)] | None = None
+    """What was served and sent there, and what came."""
     versions: str = ""
     """A version range, as in ``>=1.54,<1.60``; empty means every version."""
     variants: tuple[str, ...] = ()
@@ -91,29 +96,58 @@ class Compared(msgspec.Struct, frozen=True):
     """Clause results, those that the baseline expects marked, and what does not match it."""
 
     clauses: dict[str, ClauseResult]
+    known: tuple[Entry, ...]
+    """Entries whose failure was seen."""
     surprises: tuple[str, ...]
-    """Entries that matched nothing, as sentences."""
+    """Entries that are not true, as sentences."""
 
 
 def compare(
     clauses: Mapping[str, ClauseResult],
+    shown: Mapping[str, Mapping[str, Verdict]],
     entries: Iterable[Entry],
     version: str,
     variant: str | None,
 ) -> Compared:
-    """Mark the failures that the baseline knows, and find the entries that are not true."""
+    """Mark the failures that the baseline knows, and find the entries that are not true.
+
+    Args:
+        clauses: the run's verdicts.
+        shown: by clause, the verdict of each scenario on it.
+        entries: the baseline.
+        version: of the client.
+        variant: of the client.
+    """
     marked = dict(clauses)
-    surprises = []
+    known = []
+    surprises: list[str] = []
     for entry in entries:
         result = clauses.get(entry.clause)
         if result is None or not entry.applies_to(version, variant):
             continue
         if result.verdict is Verdict.FAIL and result.reason is entry.reason:
             marked[entry.clause] = msgspec.structs.replace(result, expected=True)
+            known.append(entry)
+            surprises += _not_shown(entry, shown[entry.clause])
         elif result.verdict not in {Verdict.SKIP, Verdict.ERROR}:
             was = result.verdict.value + (f" ({result.reason.value})" if result.reason else "")
             surprises.append(
                 f"{entry.clause} is expected to fail ({entry.reason.value}: {entry.words}), "
                 f"but the verdict is {was}: mend the entry in {FILE}"
             )
-    return Compared(marked, tuple(surprises))
+    return Compared(marked, tuple(known), tuple(surprises))
+
+
+def _not_shown(entry: Entry, scenarios: Mapping[str, Verdict]) -> Iterable[str]:
+    """That the scenario of an entry does not show its failure, if so."""
+    verdict = scenarios.get(entry.scenario) if entry.scenario else Verdict.FAIL
+    if verdict is None:
+        said = "did not decide it"
+    elif verdict in {Verdict.FAIL, Verdict.SKIP, Verdict.ERROR}:
+        return  # where it was not judged, nothing is said of the entry
+    else:
+        said = f"says {verdict.value}"
+    yield (
+        f"{entry.clause} fails as expected, but {entry.scenario}, which is to show it, {said}: "
+        f"mend the entry in {FILE}"
+    )

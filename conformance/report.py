@@ -76,6 +76,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     clauses: dict[str, ClauseResult]
     totals: dict[Verdict, int]
     """Clauses by verdict; expected failures are under ``fail`` too."""
+    known: tuple[Entry, ...] = ()
+    """Baseline entries whose failure was seen."""
     surprises: tuple[str, ...] = ()
     """Baseline entries that are not true."""
     troubles: tuple[str, ...] = ()
@@ -118,7 +120,11 @@ def build_run(
         for clause in catalogue
         if clause.id in by_clause
     }
-    compared = compare(clauses, entries, client.version, client.variant)
+    shown = {
+        clause: {scenario: worst(decisions)[0] for scenario, decisions in found.items()}
+        for clause, found in by_clause.items()
+    }
+    compared = compare(clauses, shown, entries, client.version, client.variant)
     return Run(
         client=client,
         follows=follows,
@@ -127,6 +133,7 @@ def build_run(
         scenarios=tuple(_scenario(record) for record in ordered),
         clauses=compared.clauses,
         totals=_totals(compared.clauses),
+        known=compared.known,
         surprises=compared.surprises if whole and complete else (),
         troubles=troubles,
     )

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
+from client_under_test.clients import BUILT_IN, built_in
 from conformance import baseline
-from conformance.baseline import BadBaseline, Entry, compare
+from conformance.baseline import BadBaseline, Compared, Entry
 from conformance.catalogue import Strength, load
 from conformance.verdicts import ClauseResult, Reason, Verdict
 
 CLAUSE = "A42-RING-05"
+SCENARIO = "ring.some"
 
 
 def result(verdict: Verdict, reason: Reason | None = None) -> ClauseResult:
@@ -19,7 +23,7 @@ def result(verdict: Verdict, reason: Reason | None = None) -> ClauseResult:
         verdict=verdict,
         reason=reason,
         strength=Strength.MUST,
-        scenarios=("ring.some",),
+        scenarios=(SCENARIO, "ring.other"),
         editions_consistent=None,
         seen=(),
     )
@@ -29,8 +33,27 @@ def entry(
     reason: Reason = Reason.DEVIATES, versions: str = "", variants: tuple[str, ...] = ()
 ) -> Entry:
     return Entry(
-        clause=CLAUSE, reason=reason, words="has no ring", versions=versions, variants=variants
+        clause=CLAUSE,
+        reason=reason,
+        scenario=SCENARIO,
+        seen="Four endpoints and a ring of twelve: every call met the first.",
+        words="has no ring",
+        versions=versions,
+        variants=variants,
     )
+
+
+def compare(
+    found: ClauseResult | None,
+    *entries: Entry,
+    version: str = "1.0",
+    variant: str | None = None,
+    shown: Verdict | None = None,
+) -> Compared:
+    """What the baseline says of a result on the clause, that its scenario has too."""
+    clauses = {CLAUSE: found} if found else {}
+    verdicts = {CLAUSE: {SCENARIO: shown or found.verdict}} if found else {}
+    return baseline.compare(clauses, verdicts, entries, version, variant)
 
 
 DEVIATES = result(Verdict.FAIL, Reason.DEVIATES)
@@ -65,14 +88,14 @@ def test_compare(
     expected: bool,
     surprising: bool,
 ) -> None:
-    compared = compare({CLAUSE: found}, [known], version, variant)
+    compared = compare(found, known, version=version, variant=variant)
     assert compared.clauses[CLAUSE].expected is expected
+    assert compared.known == ((known,) if expected else ())
     assert bool(compared.surprises) is surprising
 
 
 def test_a_surprise_says_what_to_do() -> None:
-    compared = compare({CLAUSE: result(Verdict.PASS)}, [entry()], "1.0", None)
-    (surprise,) = compared.surprises
+    (surprise,) = compare(result(Verdict.PASS), entry()).surprises
     assert surprise == (
         "A42-RING-05 is expected to fail (deviates: has no ring), but the verdict is pass: "
         "mend the entry in expected.toml"
@@ -80,12 +103,36 @@ def test_a_surprise_says_what_to_do() -> None:
 
 
 def test_a_clause_that_did_not_run_is_no_surprise() -> None:
-    assert compare({}, [entry()], "1.0", None).surprises == ()
+    assert compare(None, entry()).surprises == ()
+
+
+@pytest.mark.parametrize(
+    ("shown", "surprising"),
+    [
+        (Verdict.FAIL, False),
+        (Verdict.PASS, True),
+        (Verdict.SEEN, True),
+        (Verdict.SKIP, False),
+        (Verdict.ERROR, False),
+    ],
+)
+def test_the_scenario_of_an_entry_must_show_it(shown: Verdict, *, surprising: bool) -> None:
+    """Another scenario of the clause failed."""
+    compared = compare(DEVIATES, entry(), shown=shown)
+    assert compared.clauses[CLAUSE].expected
+    said = f"A42-RING-05 fails as expected, but ring.some, which is to show it, says {shown.value}"
+    assert [words.split(":")[0] for words in compared.surprises] == ([said] if surprising else [])
+
+
+def test_a_scenario_that_does_not_decide_the_clause() -> None:
+    known = msgspec.structs.replace(entry(), scenario="ring.another")
+    (surprise,) = compare(DEVIATES, known).surprises
+    assert "ring.another, which is to show it, did not decide it: mend" in surprise
 
 
 def test_several_entries_for_versions_of_one_clause() -> None:
     entries = [entry(Reason.EDITION, "<1.59"), entry(Reason.DEVIATES, ">=1.59")]
-    compared = compare({CLAUSE: DEVIATES}, entries, "1.60", None)
+    compared = compare(DEVIATES, *entries, version="1.60")
     assert compared.clauses[CLAUSE].expected
     assert not compared.surprises
 
@@ -94,6 +141,8 @@ GOOD = """
 [[expected]]
 clause = "A42-RING-05"
 reason = "deviates"
+scenario = "ring.some"
+seen = "every call met the first endpoint"
 words = "has no ring"
 versions = ">=1.54,<1.60"
 variants = ["", "old"]
@@ -119,6 +168,8 @@ def test_read(tmp_path: Path) -> None:
         (GOOD.replace('"deviates"', '"odd"'), "breaks the rules.*reason"),
         (GOOD.replace('"deviates"', '"suite"'), "a client does not fail because of suite"),
         (GOOD.replace('"has no ring"', '""'), "breaks the rules.*words"),
+        (GOOD.replace('"every call met the first endpoint"', '""'), "breaks the rules.*seen"),
+        (GOOD.replace('"ring.some"', '""'), "breaks the rules.*scenario"),
         (GOOD.replace("words", "word"), "breaks the rules"),
         (GOOD.replace("[[expected]]", "[[expect]]"), "breaks the rules.*expect"),
         ("expected = 3", "breaks the rules"),
@@ -132,6 +183,15 @@ def test_a_bad_file_is_told_in_one_sentence(tmp_path: Path, text: str, words: st
         baseline.read(path, load())
     assert str(path) in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+async def test_the_scenarios_of_the_built_in_baselines_decide_their_clauses(xdspec: Any) -> None:
+    listed = await xdspec.run("list", "scenarios")
+    decided = {line.split()[0]: line.split()[1:] for line in listed.out.splitlines()}
+    for client in built_in():
+        for one in baseline.read(BUILT_IN / client / baseline.FILE, load()):
+            if one.scenario is not None:
+                assert one.clause in decided.get(one.scenario, ()), (client, one.scenario)
 
 
 def test_a_file_that_is_no_text(tmp_path: Path) -> None:
