@@ -1,0 +1,189 @@
+"""Expectations of the ring: each call where its request hash maps it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from conformance.expectations.weighing import (
+    Finding,
+    WrongKind,
+    calls_of,
+    headers_of,
+    trouble_of,
+)
+from conformance.oracles import ring, statistics
+from conformance.oracles.census import census, met_intervals, ring_interval
+from conformance.oracles.request_hash import HashPolicy, TerminalReading, request_hash
+from conformance.seen import Call, Calls, Seen
+
+
+class Calibration(msgspec.Struct, frozen=True):
+    """What the same client did with a plain ring: tells which key format it has, if a known one."""
+
+    calls: Calls
+    localities: tuple[ring.RingLocality, ...]
+    config: ring.RingConfig
+    policies: tuple[HashPolicy, ...]
+
+    def key_formats(self) -> frozenset[str]:
+        """The known key formats that explain every call."""
+        if trouble_of(self.calls):
+            return frozenset()
+        observed = _observed(self.calls, self.policies, "A42")
+        fitting = ring.fit(observed, self.localities, self.config)
+        return frozenset(candidate.variant.key_format for candidate in fitting)
+
+    def shows_an_unknown_format(self) -> bool:
+        """Whether the calls went well, and no known key format explains them."""
+        return not trouble_of(self.calls) and not self.key_formats()
+
+
+FEWEST_FOR_CENSUS = 20
+"""With fewer hashes any number of changes is to be accepted."""
+
+
+class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
+    """Each call reaches the endpoint to which a ring of this kind maps its request hash.
+
+    Exact where the client's key format is a known one. The text gives the format as an example
+    only, so a client with another is judged by the census of its arcs instead.
+    """
+
+    localities: tuple[ring.RingLocality, ...]
+    config: ring.RingConfig
+    policies: tuple[HashPolicy, ...]
+    weights: ring.WeightReading | None = None
+    """None: any reading of the weights will do, as they are not what is judged."""
+    terminal: TerminalReading = "A42"
+    key_format: str | None = None
+    allotment: str | None = None
+    search: str | None = None
+    """The last three, if set: only variants of the ring with this property will do."""
+    calibration: Calibration | None = None
+    """Made when no known variant fits: tells an unknown key format from a deviation."""
+
+    def candidates(self) -> tuple[ring.Candidate, ...]:
+        """The ways of building the ring that will do."""
+        formats = self.calibration.key_formats() if self.calibration else None
+        return tuple(
+            candidate
+            for candidate in ring.CANDIDATES
+            for variant in [candidate.variant]
+            if self.weights in {None, candidate.weights}
+            and self.key_format in {None, variant.key_format}
+            and self.allotment in {None, variant.allotment}
+            and self.search in {None, variant.search}
+            and (not formats or variant.key_format in formats)
+        )
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh calls."""
+        calls = calls_of(seen)
+        endpoints = ring.weights(self.localities, self.weights or "raw")
+        size = sum(ring.entry_counts(endpoints, self.config).values())
+        wanted = f"each call where a ring of {size} entries maps its hash"
+        oracle = f"ring.build, weights {self.weights or 'raw or A113'}: " + ", ".join(
+            f"{endpoint.address} x {endpoint.weight}" for endpoint in endpoints
+        )
+        if trouble := trouble_of(calls):
+            return Finding(holds=False, wanted=wanted, saw=trouble, oracle=oracle)
+        observed = _observed(calls, self.policies, self.terminal)
+        candidates = self.candidates()
+        for candidate in candidates:  # one by one: most of the work is building the rings
+            if ring.fit(observed, self.localities, self.config, (candidate,)):
+                saw = f"all {len(calls)} calls so, with {_named(candidate)}"
+                return Finding(holds=True, wanted=wanted, saw=saw, oracle=oracle)
+        if self.calibration and self.calibration.shows_an_unknown_format():
+            return self._by_census(observed, endpoints, wanted)
+        saw = self._nearest(calls, observed, candidates)
+        return Finding(holds=False, wanted=wanted, saw=saw, oracle=oracle)
+
+    def _nearest(
+        self,
+        calls: tuple[Call, ...],
+        observed: tuple[tuple[int, str], ...],
+        candidates: tuple[ring.Candidate, ...],
+    ) -> str:
+        """The way of building that explains most, and a call that it does not explain."""
+        best = (-1, "no way of building the ring is known that would do")
+        for candidate in candidates:
+            built = ring.build_for(self.localities, self.config, candidate)
+            picks = [built.pick(value) for value, _ in observed]
+            wrong = [i for i, pick in enumerate(picks) if pick != observed[i][1]]
+            right = len(observed) - len(wrong)
+            if wrong and right > best[0]:
+                call, pick = calls[wrong[0]], picks[wrong[0]]
+                best = (
+                    right,
+                    (
+                        f"{len(wrong)} of {len(observed)} calls elsewhere than by the nearest "
+                        f"known way ({_named(candidate)}): {call.id} ({headers_of(call)}, hash "
+                        f"{observed[wrong[0]][0]:#018x}) reached {call.endpoint} instead of {pick}"
+                    ),
+                )
+        return best[1]
+
+    def _by_census(
+        self,
+        observed: tuple[tuple[int, str], ...],
+        endpoints: tuple[ring.WeightedEndpoint, ...],
+        wanted: str,
+    ) -> Finding:
+        """Judge a client with a key format of its own by its arcs.
+
+        Two looks at the same calls, each with half of the false alarm: how often neighbouring
+        hashes meet different endpoints tells the hash and the size, how many meet each endpoint
+        tells the weights.
+        """
+        alarm = statistics.FALSE_ALARM / 2
+        hashes = [value for value, _ in observed]
+        met_by: dict[int, str] = {}
+        for value, where in observed:
+            if met_by.setdefault(value, where) != where:
+                saw = f"one hash met two endpoints: {value:#018x} {met_by[value]} and {where}"
+                return Finding(holds=False, wanted=wanted, saw=saw)
+        taken = census(observed)
+        if taken.values < FEWEST_FOR_CENSUS:
+            saw = f"{taken.values} different hashes are too few to tell by arcs"
+            return Finding(holds=True, wanted=wanted, saw=saw)
+        changes = ring_interval(endpoints, self.config, hashes, alarm)
+        met = met_intervals(ring.entry_counts(endpoints, self.config), taken.values, alarm)
+        shares = ", ".join(f"{where}: {found}" for where, found in taken.met.items())
+        return Finding(
+            taken.changes in changes
+            and all(taken.met.get(where, 0) in bound for where, bound in met.items())
+            and set(taken.met) <= set(met),
+            f"{wanted}; by its arcs, as its key format is unknown: {changes.low} to "
+            f"{changes.high} changes, and "
+            + ", ".join(f"{where}: {bound.low} to {bound.high}" for where, bound in met.items()),
+            f"{taken.changes} changes among {taken.values} hashes in order; {shares}",
+            "census.ring_interval, census.met_intervals",
+        )
+
+
+def _named(candidate: ring.Candidate) -> str:
+    """How a way of building the ring is told to a reader."""
+    variant = candidate.variant
+    return (
+        f"keys {variant.key_format}, allotted by {variant.allotment}, search {variant.search}, "
+        f"weights {candidate.weights}"
+    )
+
+
+def _observed(
+    calls: Iterable[Call], policies: tuple[HashPolicy, ...], terminal: TerminalReading
+) -> tuple[tuple[int, str], ...]:
+    """Request hash and endpoint of each call.
+
+    Raises:
+        WrongKind: a call's hash is random by these policies, so it maps to nothing.
+    """
+    rows = []
+    for call in calls:
+        value = request_hash(policies, call.metadata, terminal=terminal)
+        if value is None or call.endpoint is None:
+            raise WrongKind(f"call {call.id} has no request hash to be mapped by a ring")
+        rows.append((value, call.endpoint))
+    return tuple(rows)
