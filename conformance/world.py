@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from client_under_test import CALL_ID_KEY, Channel, ClientProcess, Outcome, Prepared
+from client_under_test import CALL_ID_KEY, Batch, Channel, ClientProcess, Outcome, Prepared
 from client_under_test import Call as PlannedCall
 from conformance import timing
 from conformance.bootstrap import VARIABLE as BOOTSTRAP_VARIABLE
@@ -105,6 +105,48 @@ async def launch(
     return Launched(plane, process, given)
 
 
+class UnderWay:
+    """Calls that were started and may still be waiting."""
+
+    def __init__(
+        self,
+        world: World,
+        channel: Channel,
+        planned: Sequence[PlannedCall],
+        batch: Batch,
+        since: int,
+    ) -> None:
+        self._world = world
+        self._channel = channel
+        self._planned = planned
+        self._batch = batch
+        self._since = since
+
+    async def over(self) -> Calls:
+        """Every call, when the last of them has ended.
+
+        Raises:
+            ClientLied: the client's word and the backends' rows contradict each other.
+            ConversationFailed: the client died, hung or babbled.
+        """
+        longest = max((call.deadline or 0 for call in self._planned), default=0)
+        outcomes = await self._batch.finished(deadline=timing.BATCH + longest)
+        return await self._world.settle(self._channel, self._planned, outcomes, self._since)
+
+    @property
+    def waiting(self) -> int:
+        """How many have not ended."""
+        return len(self._planned) - len(self._batch.outcomes)
+
+    async def cancel(self) -> None:
+        """Cancel those that have not ended.
+
+        Raises:
+            ConversationFailed: the client died, hung or babbled.
+        """
+        await self._batch.cancel(deadline=timing.ADAPTER_REPLY)
+
+
 class World:
     """What a scenario works with.
 
@@ -136,6 +178,7 @@ class World:
         self.history: list[str] = []
         """What was served, one after the other, in words."""
         self.calls: list[Call] = []
+        self._planned = 0
         self.members: dict[str, Endpoint] = {}
         """Every endpoint, by the fleet's id of it."""
         self.lateness = Lateness()
@@ -272,6 +315,7 @@ class World:
         path: str = UNARY,
         channel: Channel | None = None,
         concurrency: int = CONCURRENCY,
+        deadline: float = timing.CALL,
     ) -> Calls:
         """Make a call with each of these headers, and say where each really went.
 
@@ -279,27 +323,58 @@ class World:
             ClientLied: the client's word and the backends' rows contradict each other.
             ConversationFailed: the client died, hung or babbled.
         """
+        started = await self.start(
+            headers, path=path, channel=channel, concurrency=concurrency, deadline=deadline
+        )
+        return await started.over()
+
+    async def start(
+        self,
+        headers: Sequence[Headers],
+        *,
+        path: str = UNARY,
+        channel: Channel | None = None,
+        concurrency: int | None = None,
+        deadline: float = timing.CALL,
+        wait_for_ready: bool = False,
+    ) -> UnderWay:
+        """Start a call with each of these headers, all at once unless told otherwise.
+
+        Raises:
+            ConversationFailed: the client died, hung or babbled.
+        """
         used = channel or await self.channel()
-        first = len(self.calls)
+        first = self._planned
+        self._planned += len(headers)
         planned = [
             PlannedCall(
                 id=f"call-{first + number}",
                 path=path,
                 metadata=_pairs(one),
-                deadline=timing.CALL,
+                deadline=deadline,
+                wait_for_ready=wait_for_ready,
             )
             for number, one in enumerate(headers)
         ]
         mark = len(self.fleet.ledger)
         batch = await used.start_calls(planned, concurrency=concurrency)
-        outcomes = await batch.finished(deadline=timing.BATCH)
-        rows = await self._rows(outcomes, mark)
+        return UnderWay(self, used, planned, batch, mark)
+
+    async def settle(
+        self, used: Channel, planned: Sequence[PlannedCall], outcomes: Sequence[Outcome], since: int
+    ) -> Calls:
+        """What became of calls, once the backends' rows agree.
+
+        Raises:
+            ClientLied: the client's word and the backends' rows contradict each other.
+        """
+        rows = await self._rows(outcomes, since)
         by_id = {outcome.id: outcome for outcome in outcomes}
         made = tuple(
             Call(
                 id=one.id,
                 channel=self._channels[used],
-                path=path,
+                path=one.path,
                 metadata=tuple((key, _as_text(value)) for key, value in one.metadata),
                 status=by_id[one.id].status,
                 details=by_id[one.id].details,
