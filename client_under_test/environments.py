@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 from packaging.version import InvalidVersion, Version
 
-from client_under_test import installer
+from client_under_test import installer, toolchain
 from client_under_test.clients import Client
 from client_under_test.exceptions import BuildFailed, MissingToolchain, NoSuchVersion
 from client_under_test.manifest import is_within
@@ -89,6 +89,20 @@ def prepare(client: Client) -> Prepared:
     )
 
 
+def kept(client: Client) -> tuple[str, ...]:
+    """The versions of the client that are in the cache, newest first."""
+    if client.manifest.python is not None:
+        pattern = _shelf() / f"{client.manifest.python.distribution}-*"
+    elif client.manifest.build is not None:
+        pattern = _build_place(client, "*")
+    else:
+        return ()
+    begin, end = pattern.name.split("*")
+    found = (place.name for place in pattern.parent.glob(pattern.name) if place.is_dir())
+    versions = (name.removeprefix(begin).removesuffix(end) for name in found)
+    return tuple(sorted(versions, key=Version, reverse=True))
+
+
 def _checked(version: str) -> str:
     try:
         return str(Version(version))
@@ -134,14 +148,10 @@ def _built(client: Client, version: str) -> Path:
     """The folder with what the client's build made of the sources as they are now."""
     build = client.manifest.build
     assert build is not None, "asked for clients that have one"
-    for tool in build.tools:
-        if shutil.which(tool.program) is None:
-            raise MissingToolchain(
-                f"client {client.name} is built with {tool.program}, which is not on this machine: "
-                f"{tool.get}"
-            )
+    toolchain.demand(client.name, build.tools, ask=False)
 
     def fill(folder: Path) -> None:
+        toolchain.demand(client.name, build.tools, ask=True)
         folder.mkdir()
         places = {"folder": client.folder, "output": folder, "version": version}
         command = [part.format(**places) for part in build.command]
@@ -163,16 +173,22 @@ def _built(client: Client, version: str) -> Path:
             words = (trouble.stderr or trouble.stdout).strip()
             raise BuildFailed(f"client {client.name} could not be built: {words}") from trouble
 
-    return _made_once(cache() / "builds" / f"{client.name}-{version}-{_sources(client)}", fill)
+    return _made_once(_build_place(client, version), fill)
+
+
+def _build_place(client: Client, version: str) -> Path:
+    return cache() / "builds" / f"{client.name}-{version}-{_sources(client)}"
 
 
 # In a client's folder, but nothing that a build reads.
-_NO_SOURCES = {"README.md", "expected.toml"}
+_NO_SOURCES = {"README.md", "client.toml", "expected.toml"}
 
 
 def _sources(client: Client) -> str:
     """A digest of the folder's files and the build's command: another one asks for a new build."""
-    digest = hashlib.sha256(repr(client.manifest.build).encode())
+    build = client.manifest.build
+    assert build is not None, "asked for clients that have one"
+    digest = hashlib.sha256(repr(build.command).encode())
     for file in sorted(path for path in client.folder.rglob("*") if path.is_file()):
         if "__pycache__" not in file.parts and file.name not in _NO_SOURCES:
             digest.update(f"\0{file.relative_to(client.folder)}\0".encode() + file.read_bytes())

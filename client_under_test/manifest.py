@@ -59,10 +59,16 @@ class PythonEnvironment(_Table, frozen=True, kw_only=True):
 
 
 class Tool(_Table, frozen=True, kw_only=True):
-    """A program that the build needs, and what a user types to get it."""
+    """A program that the client is built or run with, and what a user types to get it.
+
+    The first number in what `ask` prints is its version; without `ask`, that is
+    `program --version`.
+    """
 
     program: _Words
     get: _Words
+    at_least: str | None = None
+    ask: _Command | None = None
 
 
 class Build(_Table, frozen=True, kw_only=True):
@@ -240,8 +246,7 @@ def _broken_rules(manifest: Manifest) -> Iterator[tuple[str, str]]:
     placeholders = {"python", "folder"} | ({"output"} if manifest.build is not None else set())
     yield from _unknown_placeholders("start.command", manifest.start.command, placeholders)
     if manifest.build is not None:
-        allowed = {"folder", "output"} | ({"version"} if manifest.build.versions else set())
-        yield from _unknown_placeholders("build.command", manifest.build.command, allowed)
+        yield from _broken_rules_of_build(manifest.build)
     for knob, passing in manifest.knobs.items():
         if (passing.option is None) == (passing.environment is None):
             yield f"knobs.{knob}", "give either option or environment"
@@ -256,6 +261,14 @@ def _broken_rules(manifest: Manifest) -> Iterator[tuple[str, str]]:
             SpecifierSet(versions)
         except InvalidSpecifier:
             yield f"{field}.versions", f"{versions} is not a range such as >=1.59,<1.65"
+
+
+def _broken_rules_of_build(build: Build) -> Iterator[tuple[str, str]]:
+    allowed = {"folder", "output"} | ({"version"} if build.versions else set())
+    yield from _unknown_placeholders("build.command", build.command, allowed)
+    for tool in build.tools:
+        if tool.at_least is not None and not _is_version(tool.at_least):
+            yield "build.tools", f"{tool.at_least} is not a version such as 1.70"
 
 
 def _unknown_placeholders(

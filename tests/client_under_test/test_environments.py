@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from client_under_test import cache, environments, find, installer, prepare
+from client_under_test import cache, environments, find, installer, prepare, toolchain
 from client_under_test.exceptions import (
     BuildFailed,
     MissingToolchain,
@@ -14,6 +14,7 @@ from client_under_test.exceptions import (
     NoWheel,
 )
 from client_under_test.installer import IndexNotReached
+from client_under_test.manifest import Tool
 
 MANIFEST = """
 name = "built"
@@ -22,7 +23,11 @@ issues = "https://example.com/issues"
 capabilities = []
 [build]
 command = {command}
-tools = [{{ program = "{tool}", get = "install it from your system" }}]
+[[build.tools]]
+program = "{tool}"
+ask = ["sh", "-c", "echo this is version 3.10.2 of 2020"]
+at-least = "3.9"
+get = "install it from your system"
 [start]
 command = ["{{output}}/program"]
 environment = {{ A = "start", B = "start" }}
@@ -92,6 +97,9 @@ def test_a_build_is_made_once_and_again_when_a_source_changes(tmp_path: Path) ->
     (folder / "make.py").write_text(MAKE + "# changed\n")
     assert prepare(find(str(folder))).command != first.command
     assert times_made(tmp_path) == 2
+    (folder / "expected.toml").touch()  # nothing that a build reads
+    prepare(find(str(folder)))
+    assert times_made(tmp_path) == 2
 
 
 @pytest.mark.usefixtures("_own_cache")
@@ -125,6 +133,46 @@ def test_a_toolchain_that_is_missing(tmp_path: Path) -> None:
     folder = client_folder(tmp_path, tool="no-such-compiler")
     with pytest.raises(MissingToolchain, match=r"no-such-compiler.*install it from your system"):
         prepare(find(str(folder)))
+
+
+@pytest.mark.usefixtures("_own_cache")
+def test_a_toolchain_that_is_too_old(tmp_path: Path) -> None:
+    folder = client_folder(tmp_path)
+    manifest = folder / "client.toml"
+    manifest.write_text(manifest.read_text().replace('"3.9"', '"3.11"'))
+    words = r"client built needs sh 3\.11 or newer, and this machine has 3\.10\.2: install it from"
+    with pytest.raises(MissingToolchain, match=words):
+        prepare(find(str(folder)))
+
+
+def test_what_a_tool_says_of_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def said(text: str) -> str | None:
+        tool = Tool(program="sh", get="get it", ask=("printf", "%b", text))
+        return toolchain.look(tool).version
+
+    assert said("go version go1.26.8 linux/amd64") == "1.26.8"
+    assert said("\\033[1mApache Maven 3.8.7\\033[m\\nJava version: 17") == "3.8.7"
+    assert said("v20.20.2\\n") == "20.20.2"
+    assert said('openjdk version "21" 2023-09-19') == "21"
+    assert said("here I am") == ""
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\n[ $1 = --version ] && echo 7 >&2\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert toolchain.look(Tool(program="program", get="get it")).version == "7"
+    assert toolchain.look(Tool(program="no-such-program", get="get it")).version is None
+
+
+@pytest.mark.usefixtures("_own_cache")
+def test_versions_that_are_kept(tmp_path: Path) -> None:
+    client = find(str(client_folder(tmp_path)))
+    assert environments.kept(client) == ()
+    prepare(client)
+    assert environments.kept(client) == ("2.1",)
+    for version in ("1.9.0", "1.58.3"):
+        (environments._shelf() / f"grpcio-{version}").mkdir(parents=True)
+    assert environments.kept(find("python")) == ("1.58.3", "1.9.0")
+    assert environments.kept(find("reference")) == ()
 
 
 def test_a_client_with_one_version_has_no_other(tmp_path: Path) -> None:

@@ -98,6 +98,15 @@ def test_placeholders_of_a_build_are_checked() -> None:
         some(f'version = "1"\n{built}')
 
 
+def test_the_version_of_a_tool_is_one() -> None:
+    tool = '[[build.tools]]\nprogram = "make"\nget = "get it"\nat-least = "new"\n'
+    built = GOOD.replace('[python]\ndistribution = "somepc"', "").replace(
+        "[start]", f'[build]\ncommand = ["make"]\n{tool}[start]'
+    )
+    with pytest.raises(BadManifest, match=r"build.tools: new is not a version such as 1\.70"):
+        some(f'version = "1"\n{built}')
+
+
 @pytest.mark.parametrize(
     ("version", "variant", "editions"),
     [
