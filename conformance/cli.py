@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import random
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -294,6 +295,19 @@ def doctor(client: str) -> int:
     healthy = all(finding.verdict != "wrong" for finding in findings)
     click.echo(f"{prepared.name}: {'healthy' if healthy else 'does not obey the contract'}")
     return int(Exit.CONFORMS if healthy else Exit.ADAPTER_TROUBLE)
+
+
+@main.command("new-client")
+@click.argument("language", metavar="LANG")
+@click.argument("folder", metavar="DIR", type=Path)
+def new_client(language: str, folder: Path) -> None:
+    """Write the scaffold of an adapter in LANG into DIR; `other` stands for every language."""
+    from client_under_test import scaffold  # noqa: PLC0415
+
+    with client_trouble():
+        files = scaffold.write(language, folder)
+    click.echo(f"{folder} has {', '.join(map(str, files))}")
+    click.echo(f"Next: xdspec doctor {shlex.quote(str(folder))}")
 
 
 @main.command()

@@ -1,0 +1,93 @@
+"""New adapters: a folder that is built, starts and says hello, for its author to fill in.
+
+A language's folder here is copied as it is, with the contract beside it. Its `start.toml` and
+`by-hand.md` go into the client.toml and README.md that all languages share, in `common`.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from string import Template
+from typing import Final
+
+from client_under_test.exceptions import ClientTrouble
+
+_HERE: Final = Path(__file__).parent
+_COMMON: Final = _HERE / "common"
+_CONTRACT: Final = (_HERE.parent / "contract.md", _HERE.parent / "contract.schema.json")
+_PARTS: Final = {"start.toml", "by-hand.md"}
+
+OTHER: Final = "other"
+"""Stands for every language that has no folder: a manifest, and words instead of a program."""
+
+
+class ScaffoldRefused(ClientTrouble):
+    """The language has no scaffold, or the folder is not free; one sentence."""
+
+
+def languages() -> tuple[str, ...]:
+    """The languages that there are; `OTHER` is the last."""
+    named = {path.name for path in _HERE.iterdir() if (path / "start.toml").is_file()}
+    return (*sorted(named - {OTHER}), OTHER)
+
+
+def write(language: str, folder: Path) -> tuple[Path, ...]:
+    """Write the scaffold of a language, and give the files, relative to `folder`.
+
+    Raises:
+        ScaffoldRefused: there is no such language, or `folder` is no free place.
+    """
+    if language not in languages():
+        raise ScaffoldRefused(
+            f"there is no scaffold for {language}: name one of {', '.join(languages())}"
+        )
+    files = _files(language, _name_of(folder))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()):
+            raise ScaffoldRefused(f"{folder} is not empty: name a folder that is, or a new one")
+        for place, text in files.items():
+            (folder / place).parent.mkdir(parents=True, exist_ok=True)
+            (folder / place).write_text(text, encoding="utf-8")
+    except FileExistsError as trouble:
+        raise ScaffoldRefused(
+            f"{folder} is a file: name a folder that is empty, or a new one"
+        ) from trouble
+    except OSError as trouble:
+        raise ScaffoldRefused(
+            f"{folder} cannot be written: {trouble.strerror}: name another folder"
+        ) from trouble
+    return tuple(files)
+
+
+def _files(language: str, name: str) -> dict[Path, str]:
+    """Texts by their place in the new folder."""
+    source = _HERE / language
+    skeleton = {
+        path.relative_to(source): path.read_text("utf-8")
+        for path in sorted(source.rglob("*"))
+        if path.is_file() and path.name not in _PARTS and "__pycache__" not in path.parts
+    }
+    known = {
+        "name": name,
+        "start": (source / "start.toml").read_text("utf-8"),
+        "files": "".join(f"| `{path.as_posix()}` | {_about(path)} |\n" for path in skeleton),
+        "by_hand": Template((source / "by-hand.md").read_text("utf-8")).substitute(name=name),
+    }
+    common = {
+        path.relative_to(_COMMON): Template(path.read_text("utf-8")).substitute(known)
+        for path in sorted(_COMMON.iterdir())
+    }
+    return {**common, **skeleton, **{Path(p.name): p.read_text("utf-8") for p in _CONTRACT}}
+
+
+def _about(path: Path) -> str:
+    if path.stem.lower() in {"adapter", "main"}:
+        return "the adapter"
+    return "the build" if path.suffix == ".sh" else "what it is built with"
+
+
+def _name_of(folder: Path) -> str:
+    """A name for the client: that of its folder, in the letters that a name may have."""
+    return re.sub(r"[^A-Za-z0-9._-]+|^[^A-Za-z0-9]+", "", folder.resolve().name) or "mine"

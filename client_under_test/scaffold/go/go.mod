@@ -1,0 +1,3 @@
+module xdspec/adapter
+
+go 1.21

@@ -1,0 +1,71 @@
+// Drives the client for xdspec: JSON lines on stdin and stdout, as contract.md says.
+'use strict';
+
+const readline = require('node:readline');
+
+const CONTRACT = 1;
+const NAME = 'scaffold';
+const VERSION = '0.1.0'; // as in client.toml; better: require('PACKAGE/package.json').version
+const CAPABILITIES = ['metadata', 'wait_for_ready', 'kept_open', 'cancel', 'channels', 'watch', 'connect'];
+
+let zero;
+
+const now = () => Number((process.hrtime.bigint() - zero) / 1000n); // microseconds since the first hello
+
+const say = (type, fields) => process.stdout.write(`${JSON.stringify({ type, ...fields })}\n`);
+
+// To write, in the order in which `xdspec doctor` asks for them. Each may give a promise: done is said
+// when it is kept, and other requests go on meanwhile. What it throws is told to the suite.
+const requests = {
+  open_channel({ id, target, options }) {
+    throw new Error('open_channel is not written yet');
+  },
+
+  start_calls({ channel, calls, concurrency, pace }) {
+    throw new Error('start_calls is not written yet');
+  },
+
+  cancel({ calls }) {
+    throw new Error('cancel is not written yet');
+  },
+
+  close({ channel }) {
+    throw new Error('close is not written yet');
+  },
+
+  watch({ channel }) {
+    throw new Error('watch is not written yet');
+  },
+
+  connect({ channel }) {
+    throw new Error('connect is not written yet');
+  },
+};
+
+async function answer(line) {
+  let request;
+  try {
+    request = JSON.parse(line);
+  } catch (trouble) {
+    say('error', { id: null, message: trouble.message });
+    return;
+  }
+  const { id, type } = request;
+  if (type === 'hello') {
+    zero ??= process.hrtime.bigint();
+    const about = { contract: CONTRACT, name: NAME, version: VERSION, capabilities: CAPABILITIES };
+    say('hello', { id, ...about, at: now() });
+    return;
+  }
+  try {
+    if (!Object.hasOwn(requests, type)) throw new Error(`there is no request ${type}`);
+    await requests[type](request);
+  } catch (trouble) {
+    say('error', { id, message: `${trouble}` });
+    return;
+  }
+  say('done', { id });
+}
+
+// The end of stdin means exit: whatever is still open is dropped.
+readline.createInterface({ input: process.stdin }).on('line', answer).on('close', () => process.exit(0));
