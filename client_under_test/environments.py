@@ -17,7 +17,7 @@ from packaging.version import InvalidVersion, Version
 from client_under_test import installer, toolchain
 from client_under_test.clients import Client
 from client_under_test.exceptions import BuildFailed, MissingToolchain, NoSuchVersion
-from client_under_test.manifest import is_within
+from client_under_test.manifest import PythonEnvironment, is_within
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,12 +61,13 @@ def prepare(client: Client) -> Prepared:
     places = {"folder": str(client.folder), "python": sys.executable}
     notes: tuple[str, ...] = ()
     if manifest.python is not None:
-        if client.version is None:
-            version, notes = _newest(manifest.python.distribution)
+        named = client.version or manifest.python.version
+        if named is None:
+            version, notes = _newest(manifest.python)
         else:
-            version = _checked(client.version)
+            version = _checked(named)
         editions = manifest.editions_of(version, client.variant)
-        made = _python_environment(manifest.python.distribution, version)
+        made = _python_environment(manifest.python, version)
         places["python"] = str(made / "bin" / "python")
     else:
         assert manifest.version is not None, "a rule of the manifest"
@@ -92,7 +93,7 @@ def prepare(client: Client) -> Prepared:
 def kept(client: Client) -> tuple[str, ...]:
     """The versions of the client that are in the cache, newest first."""
     if client.manifest.python is not None:
-        pattern = _shelf() / f"{client.manifest.python.distribution}-*"
+        pattern = _python_place(client.manifest.python, "*")
     elif client.manifest.build is not None:
         pattern = _build_place(client, "*")
     else:
@@ -118,24 +119,33 @@ def _shelf() -> Path:
     return cache() / "python" / installer.PLATFORM
 
 
-def _newest(distribution: str) -> tuple[str, tuple[str, ...]]:
+def _python_place(wanted: PythonEnvironment, version: str) -> Path:
+    """Where the environment with this version is kept, a pattern for the version will do."""
+    beside = hashlib.sha256(repr(wanted.beside).encode()).hexdigest()[:8] if wanted.beside else ""
+    name = "+".join(filter(None, (wanted.distribution, beside)))
+    return _shelf() / f"{name}-{version}"
+
+
+def _newest(wanted: PythonEnvironment) -> tuple[str, tuple[str, ...]]:
     """The newest version, and notes; offline, the newest of those in the cache."""
     try:
-        return installer.newest(distribution), ()
+        return installer.newest(wanted.distribution), ()
     except installer.IndexNotReached:
-        folders = [place for place in _shelf().glob(f"{distribution}-*") if place.is_dir()]
+        pattern = _python_place(wanted, "*")
+        begin = pattern.name.removesuffix("*")
+        folders = [place for place in pattern.parent.glob(pattern.name) if place.is_dir()]
         if not folders:
             raise
-        kept = max((place.name.removeprefix(f"{distribution}-") for place in folders), key=Version)
-        note = f"the package index was not reached: {distribution} {kept} is the newest kept here"
-        return kept, (note,)
+        kept = max((place.name.removeprefix(begin) for place in folders), key=Version)
+        what = f"{wanted.distribution} {kept}"
+        return kept, (f"the package index was not reached: {what} is the newest kept here",)
 
 
-def _python_environment(distribution: str, version: str) -> Path:
-    place = _shelf() / f"{distribution}-{version}"
+def _python_environment(wanted: PythonEnvironment, version: str) -> Path:
+    place = _python_place(wanted, version)
     return _made_once(
         place,
-        lambda draft: installer.install(distribution, version, draft),
+        lambda draft: installer.install(wanted.distribution, version, draft, wanted.beside),
         # Its Python links to the one that it was made with, which may be gone.
         is_sound=(place / "bin" / "python").exists,
     )

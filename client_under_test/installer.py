@@ -49,18 +49,18 @@ def newest(distribution: str) -> str:
     return found[1]
 
 
-def install(distribution: str, version: str, folder: Path) -> None:
-    """Make an environment that holds this version, what it needs, and no more.
+def install(distribution: str, version: str, folder: Path, beside: tuple[str, ...] = ()) -> None:
+    """Make an environment that holds this version, what is asked for beside it, and their needs.
 
     Raises:
         IndexNotReached, NoSuchVersion, NoWheel, BuildFailed: as they say.
     """
-    what = f"{distribution} {version}"
+    what = " with ".join([f"{distribution} {version}", *beside])
     _uv("venv", "--quiet", "--no-project", "--python", sys.executable, str(folder), what=what)
     # Compiled now: else the first start would be many times slower than the others.
     _uv(
         *("pip", "install", *_FROM_WHEELS, "--compile-bytecode", "--python", str(folder)),
-        f"{distribution}=={version}",
+        *(f"{distribution}=={version}", *beside),
         what=what,
     )
 

@@ -25,8 +25,15 @@ Knob = Literal[
     "dns_min_interval_ms",
 ]
 
+# Whose words for what is served the client understands, if not gRPC's.
+Dialect = Literal["envoy"]
+
 # Fields that have a closed set of values, and the set.
-_KNOWN: Final = {"capabilities": get_args(Capability), "knobs": get_args(Knob)}
+_KNOWN: Final = {
+    "capabilities": get_args(Capability),
+    "dialect": get_args(Dialect),
+    "knobs": get_args(Knob),
+}
 
 # As the catalogue of clauses names them: a gRFC, one of its dated wordings, or Envoy's own ways.
 Edition = Annotated[str, msgspec.Meta(pattern=r"^(A[0-9]+(-[0-9]{4})?|envoy)$")]
@@ -34,6 +41,7 @@ Edition = Annotated[str, msgspec.Meta(pattern=r"^(A[0-9]+(-[0-9]{4})?|envoy)$")]
 _Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 _Words = Annotated[str, msgspec.Meta(min_length=1)]
 _Command = Annotated[tuple[_Words, ...], msgspec.Meta(min_length=1)]
+_Requirement = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*==[0-9][^\s,]*$")]
 _Url = Annotated[str, msgspec.Meta(pattern=r"^https?://")]
 
 
@@ -53,9 +61,15 @@ class Start(_Table, frozen=True, kw_only=True):
 
 
 class PythonEnvironment(_Table, frozen=True, kw_only=True):
-    """The client is a distribution of a Python package index; any version can be had by name."""
+    """The client is a distribution of a Python package index; any version can be had by name.
+
+    `version` is the one that is meant where none is named; without it that is the newest. What the
+    adapter needs besides the client is listed as `with`, as in `with = ["grpcio==1.85.1"]`.
+    """
 
     distribution: _Name
+    version: str | None = None
+    beside: tuple[_Requirement, ...] = msgspec.field(default=(), name="with")
 
 
 class Tool(_Table, frozen=True, kw_only=True):
@@ -126,6 +140,7 @@ class Manifest(_Table, frozen=True, kw_only=True):
     editions: tuple[Editions, ...] = ()
     ring_key_formats: tuple[RingKeyFormat, ...] = ()
     variants: dict[_Name, Variant] = {}
+    dialect: Dialect | None = None
 
     def editions_of(self, version: str, variant: str | None = None) -> tuple[str, ...]:
         """What the client says it follows in this version and variant, in the file's order.
@@ -239,8 +254,10 @@ def _broken_rules(manifest: Manifest) -> Iterator[tuple[str, str]]:
     """Pairs of field and sentence, for rules that types cannot say."""
     if (manifest.version is None) == (manifest.python is None):
         yield "version", "needed if there is no [python] table, and only then"
-    if manifest.version is not None and not _is_version(manifest.version):
-        yield "version", f"{manifest.version} is not a version such as 1.70.0"
+    pinned = manifest.python.version if manifest.python is not None else None
+    for field, version in (("version", manifest.version), ("python.version", pinned)):
+        if version is not None and not _is_version(version):
+            yield field, f"{version} is not a version such as 1.70.0"
     if manifest.python is not None and manifest.build is not None:
         yield "build", "a client has either a [python] or a [build] table"
     placeholders = {"python", "folder"} | ({"output"} if manifest.build is not None else set())

@@ -175,6 +175,48 @@ def test_versions_that_are_kept(tmp_path: Path) -> None:
     assert environments.kept(find("reference")) == ()
 
 
+ENVIRONMENT = """
+name = "some"
+issues = "https://example.com/issues"
+capabilities = []
+[python]
+distribution = "some-pc"
+version = "2.1"
+{beside}
+[start]
+command = ["{{python}}"]
+"""
+
+
+@pytest.mark.usefixtures("_own_cache")
+def test_a_pinned_version_and_what_is_installed_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is beside a client makes its environment another one."""
+    asked: list[object] = []
+
+    def install(name: str, version: str, folder: Path, beside: tuple[str, ...]) -> None:
+        asked.append((name, version, beside))
+        python = folder / "bin" / "python"
+        python.parent.mkdir(parents=True)
+        python.touch()
+
+    monkeypatch.setattr(installer, "install", install)
+    manifest = tmp_path / "client.toml"
+    manifest.write_text(ENVIRONMENT.format(beside=""))
+    alone = [prepare(find(f"{tmp_path}{version}")) for version in ("", "@2.1", "@1.9")]
+    manifest.write_text(ENVIRONMENT.format(beside='with = ["sender==1.2", "other==3"]'))
+    together = prepare(find(str(tmp_path)))
+    assert [one.version for one in (*alone, together)] == ["2.1", "2.1", "1.9", "2.1"]
+    assert asked == [
+        ("some-pc", "2.1", ()),
+        ("some-pc", "1.9", ()),
+        ("some-pc", "2.1", ("sender==1.2", "other==3")),
+    ]
+    assert len({one.command for one in (*alone, together)}) == 3
+    assert environments.kept(find(str(tmp_path))) == ("2.1",)
+
+
 def test_a_client_with_one_version_has_no_other(tmp_path: Path) -> None:
     with pytest.raises(NoSuchVersion, match=r"client built is there in version 2\.1 only"):
         prepare(find(f"{client_folder(tmp_path)}@2.0"))
