@@ -60,4 +60,41 @@ class Connections(msgspec.Struct, frozen=True, tag="connections"):
     attempts: dict[str, int]
 
 
-Seen = Calls | Contrast | Answer | Connections
+class Attempt(msgspec.Struct, frozen=True):
+    """A connection that an endpoint's gate accepted; seconds since the scenario began."""
+
+    address: str
+    at: float
+    ended_at: float | None = None
+
+
+class Attempts(msgspec.Struct, frozen=True, tag="attempts"):
+    """Attempts to connect, in the order in which they were accepted."""
+
+    attempts: tuple[Attempt, ...]
+
+
+class Reported(msgspec.Struct, frozen=True):
+    """A connectivity state that a channel reported; seconds since the scenario began."""
+
+    state: str
+    at: float
+
+
+class States(msgspec.Struct, frozen=True, tag="states"):
+    """The states of one channel, as the client reports them, oldest first."""
+
+    states: tuple[Reported, ...]
+
+
+class Elapsed(msgspec.Struct, frozen=True, tag="elapsed", kw_only=True):
+    """The time from one event to another, both seen by the suite itself."""
+
+    since: str
+    until: str
+    seconds: float
+    lateness: float
+    """By how much the suite itself was late meanwhile, at worst; in seconds."""
+
+
+Seen = Calls | Contrast | Answer | Connections | Attempts | States | Elapsed

@@ -43,6 +43,14 @@ LEDGER = 5 * SCALE
 EVENT = 5 * SCALE
 """Other single events in which no timer of a gRFC takes part: a connection, a reply."""
 
+ATTEMPT = 10 * SCALE
+"""From what makes a client try an endpoint to the attempt: an EVENT, behind a first retry's backoff
+(1.2 s at most, gRPC's connection backoff) where one is running."""
+
+HELD = 0.5
+"""Deadline of a call that should wait: ten times what a loaded client takes to fail or to serve it.
+One that is too short can only miss a fault, as a call that waits runs into any deadline."""
+
 QUIET = 0.3
 """Window in which a thing that must not happen would have happened: a hundred times what the
 causing message takes through the client on an idle machine. A window that is too short can only

@@ -13,17 +13,33 @@ from client_under_test.exceptions import (
 from conformance import timing
 from conformance.evidence import Trouble
 from conformance.verdicts import Reason, Verdict
-from conformance.world import ClientLied, ClientRefused, ClientSilent, ManifestContradicted
-
-OF_THE_CLIENT: tuple[tuple[type[BaseException], Reason], ...] = (
-    (ClientCrashed, Reason.CRASHED),
-    (ClientExited, Reason.EXITED),
-    (ClientHung, Reason.HUNG),
-    (ClientFlooded, Reason.FLOODED),
-    (ClientSilent, Reason.HUNG),
-    (ClientLied, Reason.LIED),
-    (ClientRefused, Reason.DEVIATES),
+from conformance.world import (
+    ClientLied,
+    ClientRefused,
+    ClientSilent,
+    ClientStuck,
+    ManifestContradicted,
+    RingUnknown,
 )
+
+KNOWN: tuple[tuple[type[BaseException], Verdict, Reason], ...] = (
+    (ConversationOver, Verdict.ERROR, Reason.SUITE),
+    (ClientCrashed, Verdict.FAIL, Reason.CRASHED),
+    (ClientExited, Verdict.FAIL, Reason.EXITED),
+    (ClientHung, Verdict.FAIL, Reason.HUNG),
+    (ClientFlooded, Verdict.FAIL, Reason.FLOODED),
+    (ClientSilent, Verdict.FAIL, Reason.HUNG),
+    (ClientLied, Verdict.FAIL, Reason.LIED),
+    (ClientStuck, Verdict.FAIL, Reason.DEVIATES),
+    (ClientRefused, Verdict.FAIL, Reason.DEVIATES),
+    (ConversationFailed, Verdict.ERROR, Reason.ADAPTER),
+    (ManifestContradicted, Verdict.ERROR, Reason.ADAPTER),
+    (RingUnknown, Verdict.SKIP, Reason.ENVIRONMENT),
+)
+"""The first that fits holds."""
+
+OF_WAITING = (ClientHung, ClientSilent, ClientStuck)
+"""Those that say that something did not come in time."""
 
 
 LAST_WORDS = 5
@@ -38,18 +54,14 @@ def of(error: BaseException, *, lateness: float) -> Trouble:
         lateness: by how many seconds the suite itself was late at worst.
     """
     what = (f"{error}" or type(error).__name__) + _last_words(error)
-    if isinstance(error, ConversationOver):
-        return Trouble(verdict=Verdict.ERROR, reason=Reason.SUITE, what=what)
     if isinstance(error, ConversationFailed) and not error.hello_said:
         return Trouble(verdict=Verdict.ERROR, reason=Reason.ADAPTER, what=what)
-    for kind, reason in OF_THE_CLIENT:
+    if isinstance(error, OF_WAITING) and lateness > timing.LATE:
+        late = f"{what}; but the suite itself was {lateness:.1f} s late, so it cannot tell"
+        return Trouble(verdict=Verdict.ERROR, reason=Reason.TIMING, what=late)
+    for kind, verdict, reason in KNOWN:
         if isinstance(error, kind):
-            if reason is Reason.HUNG and lateness > timing.LATE:
-                late = f"{what}; but the suite itself was {lateness:.1f} s late, so it cannot tell"
-                return Trouble(verdict=Verdict.ERROR, reason=Reason.TIMING, what=late)
-            return Trouble(verdict=Verdict.FAIL, reason=reason, what=what)
-    if isinstance(error, ConversationFailed | ManifestContradicted):
-        return Trouble(verdict=Verdict.ERROR, reason=Reason.ADAPTER, what=what)
+            return Trouble(verdict=verdict, reason=reason, what=what)
     what = f"{type(error).__name__}: {error}"
     return Trouble(verdict=Verdict.ERROR, reason=Reason.SUITE, what=what)
 

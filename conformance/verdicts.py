@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
 from functools import reduce
+from typing import TypeVar
 
 import msgspec
 
 from conformance.catalogue import ENVOY, Clause, Strength, edition_for
 from conformance.expectations import Expectation, Finding
 from conformance.seen import Seen
+
+Wanted = TypeVar("Wanted", bound=Expectation)
 
 
 class Verdict(StrEnum):
@@ -103,9 +106,7 @@ def leaves_a_choice(clause: Clause) -> bool:
     return clause.strength in {Strength.MAY, Strength.UNSPECIFIED}
 
 
-def expectation_of(
-    clause: Clause, expected: Mapping[str, Expectation], edition: str
-) -> Expectation | None:
+def expectation_of(clause: Clause, expected: Mapping[str, Wanted], edition: str) -> Wanted | None:
     """What this wording expects: its own, or that of the latest earlier wording which has one.
 
     Envoy's is neither earlier nor later than the others, so it has its own or none.
@@ -145,6 +146,8 @@ def decide(check: Check, clause: Clause, follows: Collection[str]) -> Decision:
         verdict, reason = Verdict.SKIP, Reason.EDITION
     elif finding.holds:
         verdict, reason = Verdict.PASS, None
+    elif finding.doubtful:
+        verdict, reason = Verdict.ERROR, Reason.TIMING
     else:
         verdict, reason = Verdict.FAIL, Reason.EDITION if consistent else Reason.DEVIATES
     return Decision(

@@ -13,19 +13,41 @@ from typing import Any
 
 import msgspec
 
-from client_under_test import CALL_ID_KEY, Batch, Channel, ClientProcess, Outcome, Prepared
+from client_under_test import (
+    CALL_ID_KEY,
+    Batch,
+    Channel,
+    ClientProcess,
+    Outcome,
+    Prepared,
+    StateWatch,
+)
 from client_under_test import Call as PlannedCall
-from conformance import timing
+from client_under_test.contract import StateName
+from client_under_test.exceptions import NotSeen
+from conformance import dialect, timing
 from conformance.bootstrap import VARIABLE as BOOTSTRAP_VARIABLE
 from conformance.bootstrap import bootstrap
-from conformance.catalogue import Catalogue
+from conformance.catalogue import Catalogue, edition_for
 from conformance.evidence import Judged
 from conformance.expectations import Expectation, MapsLike
 from conformance.lateness import Lateness
 from conformance.oracles.request_hash import HashPolicy, xxh64
-from conformance.seen import Answer, Call, Calls, Connections, Seen
+from conformance.oracles.ring import KEY_FORMATS
+from conformance.seen import (
+    Answer,
+    Attempt,
+    Attempts,
+    Call,
+    Calls,
+    Connections,
+    Elapsed,
+    Reported,
+    Seen,
+    States,
+)
 from conformance.serving import BY_SESSION, LISTENER, SESSION, RingHash, Served, plain
-from conformance.verdicts import Check, leaves_a_choice
+from conformance.verdicts import Check, Wanted, expectation_of, leaves_a_choice
 from fake_control_plane import ControlPlane, DeadlinePassed, Kind, Push
 from test_servers import DeadlinePassed as FleetDeadlinePassed
 from test_servers import Endpoint, Fleet, Mode, Rpc, Serve
@@ -63,6 +85,14 @@ class ClientLied(Exception):
     """What the client reported and what the backends counted cannot both be true."""
 
 
+class ClientStuck(Exception):
+    """The client did not get to where the scenario wanted it before looking."""
+
+
+class RingUnknown(Exception):
+    """Nothing is known of where this client's requests go on a ring."""
+
+
 class ManifestContradicted(Exception):
     """The client's manifest states what the client was not seen to do."""
 
@@ -93,7 +123,7 @@ async def launch(
     Raises:
         ConversationFailed: there is no such program.
     """
-    plane = await ControlPlane.start()
+    plane = await ControlPlane.start(translate=dialect.of(prepared.client.manifest.dialect))
     given = {BOOTSTRAP_VARIABLE: bootstrap(plane.address), **environment}
     try:
         process = await ClientProcess.launch(
@@ -182,6 +212,7 @@ class World:
         self.members: dict[str, Endpoint] = {}
         """Every endpoint, by the fleet's id of it."""
         self.lateness = Lateness()
+        self.began = time.monotonic()
         self._catalogue = catalogue
         self._others: list[ClientProcess] = []
         self._default: Channel | None = None
@@ -421,6 +452,74 @@ class World:
             take(row)
         return arrived
 
+    async def attempted(self, endpoint: Endpoint, count: int = 1, *, why: str) -> None:
+        """Wait until an endpoint has seen so many attempts since the beginning.
+
+        Args:
+            endpoint: where.
+            count: how many.
+            why: what makes a right client try it.
+
+        Raises:
+            ClientStuck: it saw fewer in time.
+        """
+        try:
+            await self.fleet.attempted(endpoint, count, deadline=timing.ATTEMPT)
+        except FleetDeadlinePassed:
+            raise ClientStuck(
+                f"{endpoint.address} saw {len(endpoint.attempts)} attempts to connect within "
+                f"{timing.ATTEMPT:g} s, and not {count}, though {why}"
+            ) from None
+
+    def attempts(self, *endpoints: Endpoint, since: float = 0.0) -> Attempts:
+        """The attempts at these endpoints, or at all, that came after so many seconds."""
+        watched = {one.id for one in endpoints} or self.members.keys()
+        rows = (
+            Attempt(
+                self.members[row.endpoint].address,
+                round(row.accepted_at - self.began, 6),
+                None if row.closed_at is None else round(row.closed_at - self.began, 6),
+            )
+            for row in self.fleet.ledger.attempts
+            if row.endpoint in watched
+        )
+        return Attempts(tuple(row for row in rows if row.at >= since))
+
+    @property
+    def now(self) -> float:
+        """Seconds since the scenario began."""
+        return time.monotonic() - self.began
+
+    async def watch(self, channel: Channel | None = None) -> StateWatch:
+        """Have the channel's state told from now on; the scenario needs the capability `watch`.
+
+        Raises:
+            ConversationFailed: the client died, hung or babbled.
+        """
+        used = channel or await self.channel()
+        return await used.watch(deadline=timing.ADAPTER_REPLY)
+
+    async def reached(self, watched: StateWatch, *states: StateName, since: int = 0) -> None:
+        """Wait until the channel is in one of these states; judging what was seen is up to others.
+
+        Args:
+            watched: the channel's states.
+            states: which.
+            since: how many of the first states are left out.
+        """
+        with suppress(NotSeen):
+            await watched.reached(*states, deadline=timing.EVENT, since=since)
+
+    def states(self, watched: StateWatch, *, since: int = 0) -> States:
+        """The states of a channel that were told so far, without so many of the first."""
+        told = watched.states[since:]
+        return States(tuple(Reported(one.state, round(one.at - self.began, 6)) for one in told))
+
+    def elapsed(self, since: str, began: float, until: str, ended: float) -> Elapsed:
+        """The time between two events, each in seconds since the scenario began."""
+        late = round(self.lateness.worst, 3)
+        return Elapsed(since=since, until=until, seconds=round(ended - began, 6), lateness=late)
+
     async def quiet(self, *endpoints: Endpoint, why: str) -> Connections:
         """Watch these endpoints for the window QUIET; the attempts at each since the beginning.
 
@@ -474,16 +573,9 @@ class World:
     async def _calibrated(self, expected: Mapping[str, Expectation]) -> dict[str, Expectation]:
         """The same expectations, with what the client does on a plain ring."""
         if self._calibration is None:
-            served = plain(
-                await self.addresses(PLAIN_ENDPOINTS),
-                policy=RingHash(minimum=1024, maximum=1024),
-            )
-            await self.serve(served)
-            mapping = served.mapping()
-            headers = self.sessions(CALIBRATION_CALLS)
-            calls = await self.until(mapping, lambda: self.call(headers))
+            served, calls = await self._calls_on_a_plain_ring()
             self._calibration = msgspec.structs.replace(
-                mapping, calibration=served.calibration(calls)
+                served.mapping(), calibration=served.calibration(calls)
             )
         made = self._calibration.calibration
         return {
@@ -492,6 +584,25 @@ class World:
             else one
             for name, one in expected.items()
         }
+
+    async def _calls_on_a_plain_ring(self) -> tuple[Served, Calls]:
+        served = plain(
+            await self.addresses(PLAIN_ENDPOINTS), policy=RingHash(minimum=1024, maximum=1024)
+        )
+        await self.serve(served)
+        headers = self.sessions(CALIBRATION_CALLS)
+        return served, await self.until(served.mapping(), lambda: self.call(headers))
+
+    def by_edition(self, clause: str, expect: Callable[[str], Wanted]) -> dict[str, Wanted]:
+        """What each wording of a clause expects."""
+        return {edition: expect(edition) for edition in self._catalogue[clause].editions}
+
+    def own(self, clause: str, expected: Mapping[str, Wanted]) -> Wanted:
+        """Of these expectations, the one by which the client is judged, or any if by none."""
+        known = self._catalogue[clause]
+        edition = edition_for(known, self.client.follows)
+        found = expectation_of(known, expected, edition) if edition else None
+        return next(iter(expected.values())) if found is None else found
 
     def verify_key_format(self, seen: Seen, expected: Mapping[str, Expectation]) -> None:
         """Hold the manifest to its word, if it says how the client names ring entries.
@@ -507,6 +618,23 @@ class World:
                 f"like {' or '.join(fitting) or 'none that is known'}: mend ring-key-formats in "
                 "its client.toml"
             )
+
+    async def ring_key_format(self) -> str:
+        """How the client names ring entries: as its manifest states, or as seen on a plain ring.
+
+        Raises:
+            RingUnknown: by no known way.
+        """
+        if self.key_format in KEY_FORMATS:
+            return KEY_FORMATS[self.key_format]
+        served, calls = await self._calls_on_a_plain_ring()
+        found = served.calibration(calls).key_formats()
+        if not found:
+            raise RingUnknown(
+                "where a request goes next is not known for this client: its ring entries are "
+                "named in no known way"
+            )
+        return min(found)
 
     @property
     def key_format(self) -> str | None:

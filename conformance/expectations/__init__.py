@@ -19,8 +19,11 @@ from conformance.expectations.calls import (
     Shares,
     Spread,
 )
-from conformance.expectations.connections import Untouched
+from conformance.expectations.connections import Apart, InOrder, Tried, Untouched
+from conformance.expectations.durations import Takes
 from conformance.expectations.mapping import Calibration, MapsLike
+from conformance.expectations.picking import Picks
+from conformance.expectations.states import EndsIn, NeverIn
 from conformance.expectations.weighing import Finding, WrongKind
 
 Expectation = (
@@ -37,24 +40,38 @@ Expectation = (
     | MovesOnly
     | Spread
     | MapsLike
+    | Tried
+    | InOrder
+    | Apart
+    | Takes
+    | Picks
+    | EndsIn
+    | NeverIn
 )
 
 __all__ = [
     "Answered",
+    "Apart",
     "Avoids",
     "Calibration",
+    "EndsIn",
     "Evenly",
     "Everywhere",
     "Expectation",
     "Finding",
+    "InOrder",
     "MapsLike",
     "MovesOnly",
+    "NeverIn",
     "OneEndpoint",
     "Outcome",
+    "Picks",
     "Reaches",
     "SeveralEndpoints",
     "Shares",
     "Spread",
+    "Takes",
+    "Tried",
     "Untouched",
     "WrongKind",
 ]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import msgspec
 
 from conformance.expectations.weighing import Finding, WrongKind
-from conformance.seen import Connections, Seen
+from conformance.seen import Attempts, Connections, Seen
 
 
 class Untouched(msgspec.Struct, frozen=True, tag="untouched"):
@@ -18,3 +20,79 @@ class Untouched(msgspec.Struct, frozen=True, tag="untouched"):
         saw = ", ".join(f"{where}: {count}" for where, count in seen.attempts.items())
         wanted = f"no connection at {', '.join(seen.attempts)}"
         return Finding(not any(seen.attempts.values()), wanted, saw)
+
+
+class Tried(msgspec.Struct, frozen=True, tag="tried", kw_only=True):
+    """Of the attempts, each of these endpoints sees so many, and the others none."""
+
+    least: dict[str, int] = {}
+    """The fewest at each of these."""
+    most: dict[str, int] = {}
+    """The most at each of these; those of neither kind see none, unless `others`."""
+    others: bool = False
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh attempts."""
+        counts = Counter(one.address for one in _attempts(seen).attempts)
+        wanted = [f"{where}: {count} or more" for where, count in self.least.items()]
+        wanted += [f"{where}: {count} at most" for where, count in self.most.items()]
+        if not self.others:
+            wanted.append("none elsewhere")
+        return Finding(
+            all(counts[where] >= count for where, count in self.least.items())
+            and all(counts[where] <= count for where, count in self.most.items())
+            and (self.others or set(counts) <= {*self.least, *self.most}),
+            f"attempts: {', '.join(wanted)}",
+            _told(seen),
+        )
+
+
+class InOrder(msgspec.Struct, frozen=True, tag="in_order"):
+    """The first attempts at these endpoints come in this order, and each of them sees one."""
+
+    addresses: tuple[str, ...]
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh attempts."""
+        met = list(dict.fromkeys(one.address for one in _attempts(seen).attempts))
+        met = [address for address in met if address in self.addresses]
+        wanted = f"first attempts at {', then '.join(self.addresses)}"
+        return Finding(tuple(met) == self.addresses, wanted, _told(seen))
+
+
+class Apart(msgspec.Struct, frozen=True, tag="apart"):
+    """From the end of each attempt to the next at the same endpoint pass so many seconds at least.
+
+    An attempt is seen when it arrives, so lateness of the suite makes a time between two of them
+    shorter only if the first was seen late: `allowance` is for that.
+    """
+
+    seconds: float
+    allowance: float
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh attempts."""
+        latest: dict[str, float] = {}
+        shortest: float | None = None
+        for one in _attempts(seen).attempts:
+            if one.address in latest:
+                apart = one.at - latest[one.address]
+                shortest = apart if shortest is None else min(shortest, apart)
+            latest[one.address] = one.at
+        wanted = f"attempts at one endpoint at least {self.seconds:g} s apart"
+        if shortest is None:
+            return Finding(holds=False, wanted=wanted, saw="no endpoint was tried twice")
+        return Finding(
+            shortest >= self.seconds - self.allowance, wanted, f"{shortest:.3f} s at the closest"
+        )
+
+
+def _attempts(seen: Seen) -> Attempts:
+    if not isinstance(seen, Attempts):
+        raise WrongKind(f"attempts are expected here, not {type(seen).__name__}")
+    return seen
+
+
+def _told(seen: Seen) -> str:
+    rows = [f"{one.address} at {one.at:.3f} s" for one in _attempts(seen).attempts]
+    return "attempts at " + ", ".join(rows) if rows else "no attempt"

@@ -18,6 +18,8 @@ class Finding(msgspec.Struct, frozen=True):
     saw: str
     oracle: str = ""
     """Which function computed what was wanted; empty where nothing had to be computed."""
+    doubtful: bool = False
+    """Whether a machine that was late may be why it does not hold."""
 
 
 class WrongKind(TypeError):

@@ -33,6 +33,14 @@ KeyFormat = Literal["{address}_{i}", "/{address}_{i}", "[/{address}]_{i}", "{add
 In order: C-core, Envoy, Node and current Go; Java; Java up to 1.59; Go up to 1.53.
 """
 
+KEY_FORMATS: Final[dict[str, KeyFormat]] = {
+    "ip:port_i": "{address}_{i}",
+    "/ip:port_i": "/{address}_{i}",
+    "[/ip:port]_i": "[/{address}]_{i}",
+    "ip:porti": "{address}{n}",
+}
+"""As manifests and reports write them."""
+
 Allotment = Literal["list", "localities", "keys"]
 """The order in which endpoints get their entries, which matters when a count is fractional.
 

@@ -8,6 +8,7 @@ import pytest
 from conformance.declare import decides, row
 from conformance.expectations import MovesOnly
 from conformance.oracles import ring as ring_oracle
+from conformance.oracles.ring import KEY_FORMATS
 from conformance.seen import Contrast
 from conformance.serving import Endpoint, Locality, RingHash, Served, plain, weighted
 from conformance.world import World
@@ -100,10 +101,8 @@ async def test_key_of_an_entry(world: World) -> None:
     served = await world.plain_ring()
     calls = await world.call(world.sessions(200))
     choices = {
-        "ip:port_i": served.mapping(key_format="{address}_{i}"),
-        "/ip:port_i": served.mapping(key_format="/{address}_{i}"),
-        "[/ip:port]_i": served.mapping(key_format="[/{address}]_{i}"),
-        "ip:porti": served.mapping(key_format="{address}{n}"),
+        written: served.mapping(key_format=key_format)
+        for written, key_format in KEY_FORMATS.items()
     }
     await world.judge("A42-RING-03", calls, choices)
     world.verify_key_format(calls, choices)

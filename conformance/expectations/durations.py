@@ -1,0 +1,26 @@
+"""The expectation of a time between two events."""
+
+from __future__ import annotations
+
+import msgspec
+
+from conformance.expectations.weighing import Finding, WrongKind
+from conformance.seen import Elapsed, Seen
+
+
+class Takes(msgspec.Struct, frozen=True, tag="takes", kw_only=True):
+    """It takes between so many seconds and so many."""
+
+    least: float = 0.0
+    most: float
+    allowance: float
+    """Seconds of lateness up to which the time is believed; beyond them a miss is doubtful."""
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh a time."""
+        if not isinstance(seen, Elapsed):
+            raise WrongKind(f"a time is expected here, not {type(seen).__name__}")
+        wanted = f"{self.least:g} to {self.most:g} s from {seen.since} to {seen.until}"
+        holds = self.least <= seen.seconds <= self.most
+        saw = f"{seen.seconds:.3f} s (the suite was {seen.lateness:.3f} s late at worst)"
+        return Finding(holds, wanted, saw, doubtful=seen.lateness > self.allowance)

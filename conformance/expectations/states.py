@@ -1,0 +1,43 @@
+"""Expectations of the connectivity states that a channel reports."""
+
+from __future__ import annotations
+
+import msgspec
+
+from conformance.expectations.weighing import Finding, WrongKind
+from conformance.seen import Seen, States
+
+
+class EndsIn(msgspec.Struct, frozen=True, tag="ends_in"):
+    """The last state that the channel reported is one of these."""
+
+    states: tuple[str, ...]
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh states."""
+        reported = _states(seen)
+        wanted = f"the channel in {' or '.join(self.states)} at the end"
+        return Finding(bool(reported) and reported[-1] in self.states, wanted, _told(reported))
+
+
+class NeverIn(msgspec.Struct, frozen=True, tag="never_in"):
+    """The channel reports some state, and none of these."""
+
+    states: tuple[str, ...]
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh states."""
+        reported = _states(seen)
+        wanted = f"the channel never in {' or '.join(self.states)}"
+        holds = bool(reported) and not set(reported) & set(self.states)
+        return Finding(holds, wanted, _told(reported))
+
+
+def _states(seen: Seen) -> list[str]:
+    if not isinstance(seen, States):
+        raise WrongKind(f"states are expected here, not {type(seen).__name__}")
+    return [one.state for one in seen.states]
+
+
+def _told(reported: list[str]) -> str:
+    return "the channel reported " + (", then ".join(reported) or "nothing")

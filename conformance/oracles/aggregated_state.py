@@ -1,0 +1,26 @@
+"""The state that ring_hash reports (A42, Aggregated Connectivity State); who connects unasked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from conformance.oracles.picker import State
+
+
+def aggregated_state(endpoints: Sequence[State]) -> State:
+    """The first of A42's six rules that fits; a state for each endpoint, in any order."""
+    counts = {state: list(endpoints).count(state) for state in endpoints}
+    failed = counts.get("TRANSIENT_FAILURE", 0)
+    rules: tuple[tuple[bool, State], ...] = (
+        ("READY" in counts, "READY"),
+        (failed > 1, "TRANSIENT_FAILURE"),
+        ("CONNECTING" in counts, "CONNECTING"),
+        (failed == 1 and len(endpoints) > 1, "CONNECTING"),
+        ("IDLE" in counts, "IDLE"),
+    )
+    return next((state for holds, state in rules if holds), "TRANSIENT_FAILURE")
+
+
+def connects_unasked(endpoints: Sequence[State]) -> bool:
+    """Whether the policy must see to it that an endpoint gets connected without being picked."""
+    return aggregated_state(endpoints) in {"CONNECTING", "TRANSIENT_FAILURE"}

@@ -1,0 +1,117 @@
+"""Expectations of attempts, states, times and picks: when each holds, and in what words."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from conformance.catalogue import load
+from conformance.expectations import (
+    Apart,
+    EndsIn,
+    Expectation,
+    InOrder,
+    NeverIn,
+    Picks,
+    Takes,
+    Tried,
+    WrongKind,
+)
+from conformance.oracles.picker import State
+from conformance.seen import Attempt, Attempts, Call, Calls, Elapsed, Reported, Seen, States
+from conformance.verdicts import Check, Reason, Verdict, decide
+
+A, B, C = (f"127.0.0.1:{port}" for port in (34101, 34102, 34103))
+
+
+def attempts(*rows: tuple[str, float]) -> Attempts:
+    return Attempts(tuple(Attempt(address, at) for address, at in rows))
+
+
+def told(*states: str) -> States:
+    return States(tuple(Reported(state, float(at)) for at, state in enumerate(states)))
+
+
+def ended(status: str, endpoint: str | None = None) -> Calls:
+    one = Call(id="1", channel="c", path="/s/m", metadata=(), status=status, endpoint=endpoint)
+    return Calls((one, one))
+
+
+def took(seconds: float, *, lateness: float = 0.0) -> Elapsed:
+    return Elapsed(since="this", until="that", seconds=seconds, lateness=lateness)
+
+
+def meets(*states: State) -> tuple[tuple[str, State], ...]:
+    return tuple(zip((A, B, C), states, strict=True))
+
+
+WALK = meets("TRANSIENT_FAILURE", "TRANSIENT_FAILURE", "CONNECTING")
+OLD, NEW = Picks(walk=WALK, edition="A42"), Picks(walk=WALK, edition="A61")
+READY = Picks(walk=meets("TRANSIENT_FAILURE", "READY", "READY"), edition="A61")
+
+
+@pytest.mark.parametrize(
+    ("expected", "seen", "holds"),
+    [
+        (Tried(least={A: 2}), attempts((A, 0), (A, 1)), True),
+        (Tried(least={A: 2}), attempts((A, 0)), False),
+        (Tried(least={A: 1}), attempts((A, 0), (B, 1)), False),
+        (Tried(least={A: 1}, others=True), attempts((A, 0), (B, 1)), True),
+        (Tried(least={A: 1}, most={B: 1}), attempts((A, 0), (B, 1)), True),
+        (Tried(least={A: 1}, most={B: 1}), attempts((A, 0), (B, 1), (B, 2)), False),
+        (Tried(), attempts(), True),
+        (Tried(), attempts((A, 0)), False),
+        (InOrder((A, B)), attempts((A, 0), (C, 1), (A, 2), (B, 3)), True),
+        (InOrder((A, B)), attempts((B, 0), (A, 1)), False),
+        (InOrder((A, B)), attempts((A, 0)), False),
+        (Apart(seconds=0.8, allowance=0.1), attempts((A, 0), (B, 0.1), (A, 0.75)), True),
+        (Apart(seconds=0.8, allowance=0.1), attempts((A, 0), (A, 1), (A, 1.6)), False),
+        (Apart(seconds=0.8, allowance=0.1), attempts((A, 0), (B, 1)), False),
+        (Takes(least=9.8, most=11, allowance=0.5), took(10), True),
+        (Takes(least=9.8, most=11, allowance=0.5), took(9.7), False),
+        (Takes(least=9.8, most=11, allowance=0.5), took(11.1), False),
+        (EndsIn(("READY",)), told("IDLE", "READY"), True),
+        (EndsIn(("READY",)), told("READY", "IDLE"), False),
+        (EndsIn(("READY",)), told(), False),
+        (NeverIn(("IDLE",)), told("CONNECTING", "READY"), True),
+        (NeverIn(("IDLE",)), told("CONNECTING", "IDLE", "READY"), False),
+        (NeverIn(("IDLE",)), told(), False),
+        (OLD, ended("UNAVAILABLE"), True),
+        (OLD, ended("DEADLINE_EXCEEDED"), False),
+        (NEW, ended("DEADLINE_EXCEEDED"), True),
+        (NEW, ended("UNAVAILABLE"), False),
+        (NEW, ended("DEADLINE_EXCEEDED", B), False),
+        (NEW, ended("OK", C), False),
+        (READY, ended("OK", B), True),
+        (READY, ended("OK", C), False),
+        (READY, ended("UNAVAILABLE"), False),
+    ],
+)
+def test_it_holds_or_not(expected: Expectation, seen: Seen, *, holds: bool) -> None:
+    finding = expected.finding(seen)
+    assert finding.holds is holds
+    assert finding.wanted
+    assert finding.saw
+    check = Check(clause="A42-PICK-16", seen=seen, expected={"A42": expected})
+    again = msgspec.json.decode(msgspec.json.encode(check), type=Check)
+    assert again == check
+
+
+@pytest.mark.parametrize("expected", [Tried(), InOrder((A,)), EndsIn(("READY",)), NeverIn(())])
+def test_something_else_cannot_be_weighed(expected: Expectation) -> None:
+    with pytest.raises(WrongKind, match="Elapsed"):
+        expected.finding(took(1))
+
+
+def test_only_a_time_that_is_missed_on_a_late_machine_is_doubtful() -> None:
+    """It is an error then, and no failure; a time that is kept is believed all the same."""
+    clause = load()["A56-TIMER-01"]
+    expected: dict[str, Expectation] = {"A56": Takes(least=9.8, most=11, allowance=0.5)}
+
+    def verdict(seen: Elapsed) -> tuple[Verdict, Reason | None]:
+        decision = decide(Check(clause=clause.id, seen=seen, expected=expected), clause, ["A56"])
+        return decision.verdict, decision.reason
+
+    assert verdict(took(12)) == (Verdict.FAIL, Reason.DEVIATES)
+    assert verdict(took(12, lateness=0.6)) == (Verdict.ERROR, Reason.TIMING)
+    assert verdict(took(10, lateness=0.6)) == (Verdict.PASS, None)
