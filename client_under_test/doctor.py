@@ -1,316 +1,300 @@
 """Checks an adapter against the contract, on plain channels to a backend of its own: no xDS.
 
-What fails here is the adapter's trouble and is never reported as a client's non-conformance.
+What fails here is the adapter's trouble and is never reported as a client's non-conformance. The
+checks are in the order in which an author writes an adapter, and lead through the contract.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import socket
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import grpc
 import msgspec
-from grpc import aio
 
-from client_under_test.channels import CALL_ID_KEY, Call, Channel, Outcome
+from client_under_test.channels import Channel, Outcome
 from client_under_test.contract import Capability, OpenChannel, StateName, Watch
 from client_under_test.environments import Prepared
-from client_under_test.exceptions import ConversationFailed, NotSeen, RequestRefused, signal_name
-from client_under_test.process import ClientProcess
-
-# The slowest known start (a virtual machine without a warm cache on a busy computer), with room.
-START_DEADLINE: Final = 60.0
-
-# Everything else is local and small; this only has to be longer than a busy computer's hiccup.
-ANSWER_DEADLINE: Final = 5.0
+from client_under_test.exceptions import RequestRefused, signal_name
+from client_under_test.patient import (
+    ANSWER_DEADLINE,
+    DUPLEX,
+    SERVICE,
+    Backend,
+    Check,
+    Finding,
+    Patient,
+    Wrong,
+    demand,
+)
 
 # How long "nothing happens" is looked at: a client that wants to connect does so at once.
 QUIET: Final = 0.3
 
-_SERVICE: Final = "grpc.testing.TestService"
-_UNARY: Final = f"/{_SERVICE}/UnaryCall"
-_DUPLEX: Final = f"/{_SERVICE}/FullDuplexCall"
 
-# Tells the doctor's backend what to do with a call: sleep-MILLISECONDS or status-NUMBER.
-_TREATMENT: Final = "doctor"
-
-
-Verdict = Literal["ok", "wrong", "skipped"]
-
-
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """What one check found.
-
-    `rule` is what the contract asks for, as a sentence; `seen` tells what was seen if the verdict
-    is `wrong`, and why it was not looked at if it is `skipped`.
-    """
-
-    check: str
-    rule: str
-    verdict: Verdict
-    seen: str = ""
-
-
-async def examine(prepared: Prepared) -> tuple[Finding, ...]:
-    """Run every check on an adapter, in order; a process that breaks is replaced for the next."""
+async def examine(
+    prepared: Prepared, *, say: Callable[[str], None] = lambda _line: None
+) -> tuple[Finding, ...]:
+    """Run every check on an adapter, in order; `say` hears of it, line by line, as it goes on."""
+    findings: list[Finding] = []
     with tempfile.TemporaryDirectory(prefix="xdspec-doctor-") as folder:
-        async with _Backend.running() as backend:
-            patient = _Patient(prepared, Path(folder), backend)
+        async with Backend.running() as backend:
+            patient = Patient(prepared, Path(folder), backend, say)
             try:
-                return tuple([await patient.undergo(check) for check in _CHECKS])
+                for check in _CHECKS:
+                    findings.append(await patient.undergo(check))
+                    for line in _lines(findings[-1]):
+                        say(line)
             finally:
                 await patient.end()
+    for line in _last_lines(prepared.name, findings):
+        say(line)
+    return tuple(findings)
 
 
-class _Wrong(Exception):
-    """The adapter did not do what the contract says."""
+def is_healthy(findings: Sequence[Finding]) -> bool:
+    """Whether an adapter obeys every rule that could be looked at."""
+    return all(finding.verdict != "wrong" for finding in findings)
 
 
-def _demand(holds: bool, otherwise: str) -> None:  # noqa: FBT001 - reads as a sentence
-    if not holds:
-        raise _Wrong(otherwise)
+def _lines(finding: Finding) -> Iterator[str]:
+    """A finding in words; those that wait for another one are told together at the end."""
+    if finding.waits_for:
+        return
+    yield f"{finding.verdict:7}  {finding.check:15}  {finding.rule}"
+    if finding.seen:
+        mark = "saw: " if finding.verdict == "wrong" else ""
+        yield f"{'':26}{mark}{finding.seen}".replace("\n", f"\n{'':28}")
+    if finding.verdict == "wrong":
+        yield f"{'':26}do:  {finding.advice}"
 
 
-class _Received(msgspec.Struct, frozen=True):
-    """A call that reached the backend."""
-
-    path: str
-    metadata: tuple[tuple[str, str | bytes], ...]
-
-    @property
-    def call_id(self) -> str | bytes | None:
-        return next((value for key, value in self.metadata if key == CALL_ID_KEY), None)
-
-
-class _Backend:
-    """A gRPC server that notes what comes, and does as a call's metadata says."""
-
-    def __init__(self) -> None:
-        self.address = ""
-        self.received: list[_Received] = []
-        self.under_way = 0
-        self.most_under_way = 0
-        self.idle = asyncio.Event()
-
-    @classmethod
-    @contextlib.asynccontextmanager
-    async def running(cls) -> AsyncIterator[_Backend]:
-        """Serve on a loopback port until the end of the block."""
-        backend = cls()
-        server = aio.server(options=(("grpc.so_reuseport", 0),))
-        handlers: dict[str, Any] = {
-            "UnaryCall": grpc.unary_unary_rpc_method_handler(backend._unary),
-            "FullDuplexCall": grpc.stream_stream_rpc_method_handler(backend._duplex),
-        }
-        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(_SERVICE, handlers),))
-        backend.address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
-        await server.start()
-        try:
-            yield backend
-        finally:
-            await server.stop(grace=None)
-
-    def of(self, name: str) -> list[_Received]:
-        """What came of the call with this id."""
-        return [call for call in self.received if call.call_id == name]
-
-    async def _unary(self, _request: bytes, context: Any) -> bytes:
-        async with self._noted(_UNARY, context) as treatment:
-            kind, _, number = treatment.partition("-")
-            if kind == "sleep":
-                await asyncio.sleep(int(number) / 1000)
-            if kind == "status":
-                code = next(c for c in grpc.StatusCode if c.value[0] == int(number))
-                await context.abort(code, f"words of {code.name}")
-            return b""
-
-    async def _duplex(self, _requests: object, context: Any) -> AsyncIterator[bytes]:
-        async with self._noted(_DUPLEX, context):
-            await asyncio.Event().wait()  # until it is cancelled
-            yield b""
-
-    @contextlib.asynccontextmanager
-    async def _noted(self, path: str, context: Any) -> AsyncIterator[str]:
-        metadata = tuple((key, value) for key, value in context.invocation_metadata())
-        self.received.append(_Received(path, metadata))
-        self.under_way += 1
-        self.most_under_way = max(self.most_under_way, self.under_way)
-        self.idle.clear()
-        try:
-            await context.send_initial_metadata((("hostname", self.address),))
-            yield str(dict(metadata).get(_TREATMENT, ""))
-        finally:
-            self.under_way -= 1
-            if not self.under_way:
-                self.idle.set()
+def _last_lines(name: str, findings: Sequence[Finding]) -> Iterator[str]:
+    """What follows from all of them, and the author's next step."""
+    wrong = [finding.check for finding in findings if finding.verdict == "wrong"]
+    waiting = [finding.check for finding in findings if finding.waits_for]
+    if waiting:
+        yield f"then     {', '.join(waiting)}"
+    if not wrong:
+        skipped = sum(finding.verdict == "skipped" for finding in findings)
+        for_want = f"; {skipped} rules ask for capabilities that it does not state"
+        yield f"{name}: healthy{for_want if skipped else ''}"
+        return
+    right = sum(finding.verdict == "ok" for finding in findings)
+    yield f"{name}: obeys {right} of {len(findings)} rules of the contract; next: {wrong[0]}"
 
 
-class _Patient:
-    """The adapter's process while it is examined."""
+_CHECKS: Final[list[Check]] = []
 
-    def __init__(self, prepared: Prepared, folder: Path, backend: _Backend) -> None:
-        self.prepared = prepared
-        self.backend = backend
-        self._folder = folder
-        self._process: ClientProcess | None = None
-        self._does_not_start = ""
-        self._numbers = itertools.count()
-
-    async def undergo(self, check: _Check) -> Finding:
-        """One check's finding."""
-        stated = self.prepared.client.manifest.capabilities
-        missing = [capability for capability in check.needs if capability not in stated]
-        verdict: Verdict = "skipped"
-        if missing:
-            seen = f"its manifest does not state: {', '.join(missing)}"
-        elif self._does_not_start:
-            seen = self._does_not_start
-        else:
-            verdict, seen = await self._findings_of(check)
-        return Finding(check=check.name, rule=check.rule, verdict=verdict, seen=seen)
-
-    async def _findings_of(self, check: _Check) -> tuple[Verdict, str]:
-        try:
-            await check.run(self)
-        except (_Wrong, NotSeen) as wrong:
-            return "wrong", str(wrong)
-        except ConversationFailed as failure:
-            if self._process is None:
-                self._does_not_start = "it does not start"
-            await self.end()
-            return "wrong", "; its stderr ends: ".join(
-                filter(None, (str(failure), failure.stderr_tail))
-            )
-        return "ok", ""
-
-    async def process(self) -> ClientProcess:
-        """The process, started if there is none."""
-        if self._process is None:
-            self._process = await ClientProcess.start(
-                self.prepared,
-                stderr_path=self._folder / f"stderr-{next(self._numbers)}",
-                deadline=START_DEADLINE,
-            )
-        return self._process
-
-    async def end(self) -> None:
-        """Leave no process."""
-        if self._process is not None:
-            process, self._process = self._process, None
-            await process.close(deadline=0)
-
-    async def channel(self, address: str | None = None) -> Channel:
-        """A channel of its own for one check."""
-        target = f"dns:///{address or self.backend.address}"
-        return await (await self.process()).open_channel(target, deadline=ANSWER_DEADLINE)
-
-    def call(self, treatment: str = "", **how: Any) -> Call:
-        """A unary call to the backend."""
-        metadata = (*how.pop("metadata", ()), (_TREATMENT, treatment))
-        described = {"path": _UNARY, "deadline": ANSWER_DEADLINE, "metadata": metadata, **how}
-        return Call(id=f"call-{next(self._numbers)}", **described)
-
-    async def outcome(self, call: Call, address: str | None = None) -> Outcome:
-        """The outcome of one call, on a channel of its own."""
-        channel = await self.channel(address)
-        (outcome,) = await (await channel.start_calls([call])).finished(deadline=ANSWER_DEADLINE)
-        return outcome
+_Run = Callable[[Patient], Awaitable[None]]
 
 
-class _Check(msgspec.Struct, frozen=True):
-    name: str
-    rule: str
-    needs: tuple[Capability, ...]
-    run: Callable[[_Patient], Awaitable[None]]
-
-
-_CHECKS: Final[list[_Check]] = []
-
-_Run = Callable[[_Patient], Awaitable[None]]
-
-
-def _check(name: str, rule: str, *needs: Capability) -> Callable[[_Run], _Run]:
+def _check(
+    name: str, *, rule: str, advice: str, after: str = "", needs: tuple[Capability, ...] = ()
+) -> Callable[[_Run], _Run]:
     def enter(run: _Run) -> _Run:
-        _CHECKS.append(_Check(name, rule, needs, run))
+        _CHECKS.append(
+            Check(name=name, rule=rule, advice=advice, after=after, needs=needs, run=run)
+        )
         return run
 
     return enter
 
 
 def _demand_status(outcome: Outcome, status: str) -> None:
-    _demand(
+    demand(
         outcome.status == status,
         f"{outcome.status} ({outcome.details or 'no details'}) instead of {status}",
     )
 
 
-@_check("hello", "hello tells the version and the capabilities that the manifest tells")
-async def _hello(patient: _Patient) -> None:
+@_check(
+    "hello",
+    rule="hello tells the version and the capabilities that the manifest tells",
+    advice=(
+        "let the program that client.toml starts answer `hello` with contract 1 and the "
+        "capabilities and version that client.toml tells, and keep logs on stderr"
+    ),
+)
+async def _hello(patient: Patient) -> None:
     hello = (await patient.process()).hello
     stated = set(patient.prepared.client.manifest.capabilities)
-    _demand(
+    demand(
         set(hello.capabilities) == stated,
         f"hello has {sorted(hello.capabilities)}, the manifest {sorted(stated)}",
     )
-    _demand(
+    demand(
         hello.version == patient.prepared.version,
-        f"version {hello.version} answers where {patient.prepared.version} was prepared",
+        f"hello has version {hello.version}, and {patient.prepared.version} was prepared",
     )
 
 
-@_check("not-a-request", "a line that is no request is answered by an error whose id is null")
-async def _not_a_request(patient: _Patient) -> None:
+@_check(
+    "not-a-request",
+    rule="a line that is no request is answered by an error whose id is null",
+    advice="catch what the JSON parser raises, and say an error with id null",
+    after="hello",
+)
+async def _not_a_request(patient: Patient) -> None:
     talk = (await patient.process()).talk
     before = len(talk.complaints)
     talk.ask_badly(b"{this is not JSON", None)
     await _answered(lambda: len(talk.complaints) > before, talk.until)
 
 
-@_check("unknown-request", "a request of unknown type is answered by an error with its id")
-async def _unknown_request(patient: _Patient) -> None:
+@_check(
+    "unknown-request",
+    rule="a request of unknown type is answered by an error with its id",
+    advice="end the choice between the types of requests with an error that has the request's id",
+    after="hello",
+)
+async def _unknown_request(patient: Patient) -> None:
     talk = (await patient.process()).talk
     number = talk.next_id()
     talk.ask_badly(msgspec.json.encode({"type": "sing", "id": number}), number)
     await _answered(lambda: talk.is_over(number), talk.until)
 
 
-@_check("unknown-channel", "a request for a channel that is not open is answered by an error")
-async def _unknown_channel(patient: _Patient) -> None:
+@_check(
+    "open-channel",
+    rule="a channel is opened, and done is said",
+    advice=(
+        "make a channel to `target`, not connected yet, without credentials and with retries "
+        "off, keep it under the request's id, and say done"
+    ),
+    after="hello",
+)
+async def _open_channel(patient: Patient) -> None:
+    await patient.channel()
+
+
+@_check(
+    "unknown-channel",
+    rule="a request for a channel that is not open is answered by an error",
+    advice="look for the channel first, and say an error if it is not open",
+    after="hello",
+)
+async def _unknown_channel(patient: Patient) -> None:
     talk = (await patient.process()).talk
     try:
         await Channel(talk, talk.next_id()).connect(deadline=ANSWER_DEADLINE)
     except RequestRefused:
         return
-    raise _Wrong("it was answered by done")
+    raise Wrong("it was answered by done")
 
 
-@_check("unary", "a unary call reports status, who answered, start and end, and is made once")
-async def _unary_call(patient: _Patient) -> None:
+@_check(
+    "unary",
+    rule="a unary call reports status, who answered, start and end, and is made once",
+    advice=(
+        "make each of `calls` with no bytes as its message, say finished with the response header "
+        "`hostname`, and done after the last one"
+    ),
+    after="open-channel",
+)
+async def _unary_call(patient: Patient) -> None:
     call, asked_at = patient.call(), time.monotonic()
     outcome = await patient.outcome(call)
     heard_at, error = time.monotonic(), (await patient.process()).clock.error
     _demand_status(outcome, "OK")
-    _demand(
+    demand(
         outcome.hostname == patient.backend.address,
         f"hostname {outcome.hostname} instead of {patient.backend.address}",
     )
-    _demand(
+    demand(
         asked_at - error <= outcome.started_at <= outcome.ended_at <= heard_at + error,
         "start and end are not between the request and its answer, in this order",
     )
     times = len(patient.backend.of(call.id))
-    _demand(times == 1, f"the backend got the call {times} times")
+    demand(times == 1, f"the backend got the call {times} times")
 
 
-@_check("metadata", "repeated keys keep their order, and -bin values arrive as bytes", "metadata")
-async def _metadata(patient: _Patient) -> None:
+@_check(
+    "unknown-method",
+    rule="a method that the backend does not know ends as UNIMPLEMENTED",
+    advice="a call that fails has finished like any other: say its status",
+    after="unary",
+)
+async def _unknown_method(patient: Patient) -> None:
+    _demand_status(await patient.outcome(patient.call(path=f"/{SERVICE}/None")), "UNIMPLEMENTED")
+
+
+@_check(
+    "statuses",
+    rule="every status is reported by its gRPC name, with its details",
+    advice=(
+        "say a status by gRPC's name of it (CANCELLED, neither Canceled nor 1), and its message "
+        "as `details`"
+    ),
+    after="unary",
+)
+async def _statuses(patient: Patient) -> None:
+    channel = await patient.channel()
+    codes = [code for code in grpc.StatusCode if code is not grpc.StatusCode.OK]
+    calls = [patient.call(f"status-{code.value[0]}") for code in codes]
+    batch = await channel.start_calls(calls, concurrency=4)
+    for code, outcome in zip(codes, await batch.finished(deadline=ANSWER_DEADLINE), strict=True):
+        _demand_status(outcome, code.name)
+        words = f"words of {code.name}"
+        demand(outcome.details == words, f"details {outcome.details!r} instead of {words!r}")
+
+
+@_check(
+    "deadline",
+    rule="a call ends as DEADLINE_EXCEEDED at its deadline",
+    advice="give the call its deadline: microseconds, reckoned from that call's own start",
+    after="unary",
+)
+async def _deadline(patient: Patient) -> None:
+    wanted = 0.2
+    call = patient.call(f"sleep-{ANSWER_DEADLINE * 1000:.0f}", deadline=wanted)
+    outcome = await patient.outcome(call)
+    _demand_status(outcome, "DEADLINE_EXCEEDED")
+    lasted = outcome.ended_at - outcome.started_at
+    demand(wanted * 0.9 <= lasted < wanted + 2, f"it lasted {lasted:.3f} s instead of {wanted} s")
+
+
+@_check(
+    "fail-fast",
+    rule="a call that cannot connect fails as UNAVAILABLE",
+    advice="turn retries off, and wait for ready only where the call says so",
+    after="unary",
+)
+async def _fail_fast(patient: Patient) -> None:
+    with _refusing_address() as address:
+        _demand_status(await patient.outcome(patient.call(), address), "UNAVAILABLE")
+
+
+@_check(
+    "wait-for-ready",
+    rule="a call that waits for ready does not fail as it connects",
+    advice="make a call with wait_for_ready wait, until its deadline",
+    after="unary",
+    needs=("wait_for_ready",),
+)
+async def _wait_for_ready(patient: Patient) -> None:
+    call = patient.call(wait_for_ready=True, deadline=0.5)
+    with _refusing_address() as address:
+        _demand_status(await patient.outcome(call, address), "DEADLINE_EXCEEDED")
+
+
+@_check(
+    "metadata",
+    rule="repeated keys keep their order, and -bin values arrive as bytes",
+    advice=(
+        "send every pair, in order, without replacing an earlier one of its key, and decode the "
+        "base64 of values whose key ends in -bin"
+    ),
+    after="unary",
+    needs=("metadata",),
+)
+async def _metadata(patient: Patient) -> None:
     sent = (
         ("session", "b"),
         ("other", "x"),
@@ -325,67 +309,35 @@ async def _metadata(patient: _Patient) -> None:
     for key in ("session", "other", "trace-bin"):
         wanted = [value for name, value in sent if name == key]
         came = [value for name, value in received.metadata if name == key]
-        _demand(came == wanted, f"{key}: {came} came instead of {wanted}")
-
-
-@_check("statuses", "every status is reported by its gRPC name, with its details")
-async def _statuses(patient: _Patient) -> None:
-    channel = await patient.channel()
-    codes = [code for code in grpc.StatusCode if code is not grpc.StatusCode.OK]
-    calls = [patient.call(f"status-{code.value[0]}") for code in codes]
-    batch = await channel.start_calls(calls, concurrency=4)
-    for code, outcome in zip(codes, await batch.finished(deadline=ANSWER_DEADLINE), strict=True):
-        _demand_status(outcome, code.name)
-        words = f"words of {code.name}"
-        _demand(outcome.details == words, f"details {outcome.details!r} instead of {words!r}")
-
-
-@_check("unknown-method", "a method that the backend does not know ends as UNIMPLEMENTED")
-async def _unknown_method(patient: _Patient) -> None:
-    _demand_status(await patient.outcome(patient.call(path=f"/{_SERVICE}/None")), "UNIMPLEMENTED")
-
-
-@_check("deadline", "a call ends as DEADLINE_EXCEEDED at its deadline")
-async def _deadline(patient: _Patient) -> None:
-    wanted = 0.2
-    call = patient.call(f"sleep-{ANSWER_DEADLINE * 1000:.0f}", deadline=wanted)
-    outcome = await patient.outcome(call)
-    _demand_status(outcome, "DEADLINE_EXCEEDED")
-    lasted = outcome.ended_at - outcome.started_at
-    _demand(wanted * 0.9 <= lasted < wanted + 2, f"it lasted {lasted:.3f} s instead of {wanted} s")
-
-
-@_check("fail-fast", "a call that cannot connect fails as UNAVAILABLE")
-async def _fail_fast(patient: _Patient) -> None:
-    with _refusing_address() as address:
-        _demand_status(await patient.outcome(patient.call(), address), "UNAVAILABLE")
+        demand(came == wanted, f"{key}: {came} came instead of {wanted}")
 
 
 @_check(
-    "wait-for-ready", "a call that waits for ready does not fail as it connects", "wait_for_ready"
+    "all-at-once",
+    rule="calls without concurrency and pace are all under way at once",
+    advice="if both concurrency and pace are null, start every call before waiting for any",
+    after="unary",
 )
-async def _wait_for_ready(patient: _Patient) -> None:
-    call = patient.call(wait_for_ready=True, deadline=0.5)
-    with _refusing_address() as address:
-        _demand_status(await patient.outcome(call, address), "DEADLINE_EXCEEDED")
+async def _all_at_once(patient: Patient) -> None:
+    demand((most := await _most_under_way(patient, None)) == _CALLS, f"{most} of {_CALLS} were")
 
 
-@_check("all-at-once", "calls without concurrency and pace are all under way at once")
-async def _all_at_once(patient: _Patient) -> None:
-    _demand((most := await _most_under_way(patient, None)) == _CALLS, f"{most} of {_CALLS} were")
-
-
-@_check("concurrency", "so many calls are under way at once as the request says")
-async def _concurrency(patient: _Patient) -> None:
+@_check(
+    "concurrency",
+    rule="so many calls are under way at once as the request says",
+    advice="let as many workers as `concurrency` take calls from one queue, until it is empty",
+    after="unary",
+)
+async def _concurrency(patient: Patient) -> None:
     wanted = 4
     most = await _most_under_way(patient, wanted)
-    _demand(most == wanted, f"{most} were, instead of {wanted}")
+    demand(most == wanted, f"{most} were, instead of {wanted}")
 
 
 _CALLS: Final = 12
 
 
-async def _most_under_way(patient: _Patient, concurrency: int | None) -> int:
+async def _most_under_way(patient: Patient, concurrency: int | None) -> int:
     channel = await patient.channel()
     first = await channel.start_calls([patient.call()])  # connects
     await first.finished(deadline=ANSWER_DEADLINE)
@@ -397,23 +349,35 @@ async def _most_under_way(patient: _Patient, concurrency: int | None) -> int:
     return patient.backend.most_under_way
 
 
-@_check("pace", "calls with a pace start one after the other, in order, not waiting for the last")
-async def _pace(patient: _Patient) -> None:
+@_check(
+    "pace",
+    rule="calls with a pace start one after the other, in order, not waiting for the last",
+    advice=(
+        "start call number n at n times `pace` after the first, whatever has become of the others"
+    ),
+    after="unary",
+)
+async def _pace(patient: Patient) -> None:
     pace = 0.05
     channel = await patient.channel()
     calls = [patient.call("sleep-500") for _ in range(5)]
     batch = await channel.start_calls(calls, pace=pace)
     outcomes = await batch.finished(deadline=ANSWER_DEADLINE)
     starts = [outcome.started_at for outcome in outcomes]
-    _demand(starts == sorted(starts), "they did not start in order")
+    demand(starts == sorted(starts), "they did not start in order")
     spread = starts[-1] - starts[0]
     least = pace * (len(calls) - 1) * 0.9
-    _demand(spread >= least, f"they started within {spread:.3f} s instead of {least:.3f} s or more")
-    _demand(starts[-1] < outcomes[0].ended_at, "the last one waited for the first one's end")
+    demand(spread >= least, f"they started within {spread:.3f} s instead of {least:.3f} s or more")
+    demand(starts[-1] < outcomes[0].ended_at, "the last one waited for the first one's end")
 
 
-@_check("long-line", "a request of a megabyte is one line like any other")
-async def _long_line(patient: _Patient) -> None:
+@_check(
+    "long-line",
+    rule="a request of a megabyte is one line like any other",
+    advice="read lines of any length, and let neither reading nor writing wait for a call",
+    after="unary",
+)
+async def _long_line(patient: Patient) -> None:
     channel = await patient.channel()
     calls = [patient.call(metadata=(("filling", "x" * 2000),)) for _ in range(500)]
     batch = await channel.start_calls(calls, concurrency=16)
@@ -422,39 +386,16 @@ async def _long_line(patient: _Patient) -> None:
 
 
 @_check(
-    "kept-open",
-    "a kept-open stream reports when it opened, lets other requests by, and ends when cancelled",
-    "kept_open",
     "cancel",
+    rule="cancelled calls end as CANCELLED, those whose turn has not come without being sent",
+    advice=(
+        "note the calls before the next line is read, for a cancel may be in it, and finish those "
+        "that are never sent as CANCELLED"
+    ),
+    after="unary",
+    needs=("cancel",),
 )
-async def _kept_open(patient: _Patient) -> None:
-    channel, process = await patient.channel(), await patient.process()
-    call = patient.call(path=_DUPLEX, kept_open=True, deadline=None)
-    batch = await channel.start_calls([call])
-    opened = await batch.opened(call.id, deadline=ANSWER_DEADLINE)
-    _demand(
-        opened.hostname == patient.backend.address,
-        f"hostname {opened.hostname} instead of {patient.backend.address}",
-    )
-    async with asyncio.timeout(ANSWER_DEADLINE):
-        await process.talk.say_hello()
-    _demand(not batch.outcomes, "it ended before it was cancelled")
-    await batch.cancel(call.id, deadline=ANSWER_DEADLINE)
-    outcome = await batch.outcome(call.id, deadline=ANSWER_DEADLINE)
-    _demand_status(outcome, "CANCELLED")
-    try:
-        async with asyncio.timeout(ANSWER_DEADLINE):
-            await patient.backend.idle.wait()
-    except TimeoutError:
-        raise _Wrong("the backend's end of the stream stays open") from None
-
-
-@_check(
-    "cancel",
-    "cancelled calls end as CANCELLED, those whose turn has not come without being sent",
-    "cancel",
-)
-async def _cancel(patient: _Patient) -> None:
+async def _cancel(patient: Patient) -> None:
     channel = await patient.channel()
     calls = [patient.call("sleep-9000") for _ in range(2)]
     batch = await channel.start_calls(calls, concurrency=1)
@@ -462,25 +403,78 @@ async def _cancel(patient: _Patient) -> None:
     await batch.cancel(calls[0].id, deadline=ANSWER_DEADLINE)
     for outcome in await batch.finished(deadline=ANSWER_DEADLINE):
         _demand_status(outcome, "CANCELLED")
-    _demand(not patient.backend.of(calls[1].id), "the second call was sent")
+    demand(not patient.backend.of(calls[1].id), "the second call was sent")
     await batch.cancel(deadline=ANSWER_DEADLINE)  # finished calls: nothing to do, and done
 
 
-@_check("watch", "a watch tells the state at once and does not make the channel connect", "watch")
-async def _watch(patient: _Patient) -> None:
+@_check(
+    "kept-open",
+    rule=(
+        "a kept-open stream reports when it opened, lets other requests by, and ends when cancelled"
+    ),
+    advice=(
+        "open a bidirectional stream, send nothing, say opened when its headers are there, and "
+        "read until it ends"
+    ),
+    after="cancel",
+    needs=(
+        "kept_open",
+        "cancel",
+    ),
+)
+async def _kept_open(patient: Patient) -> None:
+    channel, process = await patient.channel(), await patient.process()
+    call = patient.call(path=DUPLEX, kept_open=True, deadline=None)
+    batch = await channel.start_calls([call])
+    opened = await batch.opened(call.id, deadline=ANSWER_DEADLINE)
+    demand(
+        opened.hostname == patient.backend.address,
+        f"hostname {opened.hostname} instead of {patient.backend.address}",
+    )
+    async with asyncio.timeout(ANSWER_DEADLINE):
+        await process.talk.say_hello()
+    demand(not batch.outcomes, "it ended before it was cancelled")
+    await batch.cancel(call.id, deadline=ANSWER_DEADLINE)
+    outcome = await batch.outcome(call.id, deadline=ANSWER_DEADLINE)
+    _demand_status(outcome, "CANCELLED")
+    try:
+        async with asyncio.timeout(ANSWER_DEADLINE):
+            await patient.backend.idle.wait()
+    except TimeoutError:
+        raise Wrong("the backend's end of the stream stays open") from None
+
+
+@_check(
+    "watch",
+    rule="a watch tells the state at once and does not make the channel connect",
+    advice="ask for the state without the wish to connect, say it at once, and then each change",
+    after="open-channel",
+    needs=("watch",),
+)
+async def _watch(patient: Patient) -> None:
     async with _listening() as (address, accepted):
         watch = await (await patient.channel(address)).watch(deadline=ANSWER_DEADLINE)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(QUIET):
                 await accepted.wait()
-        _demand(not accepted.is_set(), "the channel connected")
-        _demand(watch.states[0].state == "IDLE", f"it was {watch.states[0].state} at first")
+        demand(not accepted.is_set(), "the channel connected")
+        demand(watch.states[0].state == "IDLE", f"it was {watch.states[0].state} at first")
 
 
 @_check(
-    "connect", "a channel that is asked to connect does, and a watch sees it", "watch", "connect"
+    "connect",
+    rule="a channel that is asked to connect does, and a watch sees it",
+    advice=(
+        "ask the channel to connect, as by asking for its state with that wish, and say done "
+        "without waiting for it"
+    ),
+    after="watch",
+    needs=(
+        "watch",
+        "connect",
+    ),
 )
-async def _connect(patient: _Patient) -> None:
+async def _connect(patient: Patient) -> None:
     channel = await patient.channel()
     watch = await channel.watch(deadline=ANSWER_DEADLINE)
     await channel.connect(deadline=ANSWER_DEADLINE)
@@ -488,27 +482,40 @@ async def _connect(patient: _Patient) -> None:
     await watch.reached(ready, deadline=ANSWER_DEADLINE)
 
 
-@_check("close", "close ends the channel: its calls as CANCELLED, its watch as done", "watch")
-async def _close(patient: _Patient) -> None:
-    process = await patient.process()
-    talk = process.talk
+@_check(
+    "close",
+    rule="close ends the channel: its calls as CANCELLED, a watch of it as done",
+    advice="cancel the channel's calls, close it, end its watch with done, and then say done",
+    after="unary",
+)
+async def _close(patient: Patient) -> None:
+    talk = (await patient.process()).talk
     opened, watched = talk.next_id(), talk.next_id()
     target = f"dns:///{patient.backend.address}"
     await talk.ask_and_wait(
         OpenChannel(id=opened, target=target, options={}), deadline=ANSWER_DEADLINE
     )
     channel = Channel(talk, opened)
-    talk.listen_to_channel(opened, lambda _state: None)
-    talk.ask(Watch(id=watched, channel=opened))
+    watches = "watch" in patient.prepared.client.manifest.capabilities
+    if watches:
+        talk.listen_to_channel(opened, lambda _state: None)
+        talk.ask(Watch(id=watched, channel=opened))
     batch = await channel.start_calls([patient.call("sleep-9000")])
     await channel.close(deadline=ANSWER_DEADLINE)
     for outcome in await batch.finished(deadline=ANSWER_DEADLINE):
         _demand_status(outcome, "CANCELLED")
-    await _answered(lambda: talk.is_over(watched), talk.until)
+    if watches:
+        await _answered(lambda: talk.is_over(watched), talk.until)
 
 
-@_check("channels", "channels are independent: closing one leaves the others", "channels")
-async def _channels(patient: _Patient) -> None:
+@_check(
+    "channels",
+    rule="channels are independent: closing one leaves the others",
+    advice="keep each channel under its own number, and what belongs to it beside it",
+    after="close",
+    needs=("channels",),
+)
+async def _channels(patient: Patient) -> None:
     first, second = await patient.channel(), await patient.channel()
     await first.close(deadline=ANSWER_DEADLINE)
     batch = await second.start_calls([patient.call()])
@@ -516,15 +523,20 @@ async def _channels(patient: _Patient) -> None:
     _demand_status(outcome, "OK")
 
 
-@_check("end", "the end of stdin ends the process with code 0, whatever is under way")
-async def _end(patient: _Patient) -> None:
+@_check(
+    "end",
+    rule="the end of stdin ends the process with code 0, whatever is under way",
+    advice="exit with code 0 as soon as stdin ends, without waiting for calls or closing anything",
+    after="open-channel",
+)
+async def _end(patient: Patient) -> None:
     channel, process = await patient.channel(), await patient.process()
     await channel.start_calls([patient.call("sleep-9000")])
     ended = await process.close(deadline=ANSWER_DEADLINE)
     await patient.end()
-    _demand(not ended.killed, "it went on and had to be killed")
-    _demand(ended.signal is None, f"it died by {signal_name(ended.signal or 0)}")
-    _demand(ended.code == 0, f"its code was {ended.code}")
+    demand(not ended.killed, "it went on and had to be killed")
+    demand(ended.signal is None, f"it died by {signal_name(ended.signal or 0)}")
+    demand(ended.code == 0, f"its code was {ended.code}")
 
 
 async def _answered(
@@ -534,7 +546,7 @@ async def _answered(
         async with asyncio.timeout(ANSWER_DEADLINE):
             await until(ready)
     except TimeoutError:
-        raise _Wrong(f"no answer came within {ANSWER_DEADLINE:g} s") from None
+        raise Wrong(f"no answer came within {ANSWER_DEADLINE:g} s") from None
 
 
 @contextlib.contextmanager

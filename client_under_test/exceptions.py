@@ -5,6 +5,9 @@ from __future__ import annotations
 import signal as signals
 from typing import Final
 
+LAST_WORDS: Final = 5
+"""Lines of stderr that are quoted."""
+
 
 class ClientTrouble(Exception):
     """Base of all: its text is one sentence for the user."""
@@ -58,6 +61,13 @@ class ConversationFailed(ClientTrouble):
         super().__init__(what)
         self.hello_said: Final = hello_said
         self.stderr_tail: Final = stderr_tail
+
+    def with_last_words(self) -> str:
+        """What happened, and below it the last lines of stderr, if there are any."""
+        lines = [line for line in self.stderr_tail.splitlines() if line.strip(" ^~")]
+        return (
+            "\n".join([f"{self}; its stderr ends:", *lines[-LAST_WORDS:]]) if lines else f"{self}"
+        )
 
 
 class NotStarted(ConversationFailed):

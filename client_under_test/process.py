@@ -9,7 +9,7 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, Self, cast
 
@@ -59,6 +59,13 @@ class Exit(msgspec.Struct, frozen=True, kw_only=True):
     stderr_tail: str
 
 
+class Patience(msgspec.Struct, frozen=True, kw_only=True):
+    """Who waits for a hello is told so: `say` hears a sentence `every` so many seconds."""
+
+    every: float
+    say: Callable[[str], None]
+
+
 class ClientProcess:
     """A running adapter. Made by `start`, or by `launch` ahead of time and `greet` later.
 
@@ -85,6 +92,7 @@ class ClientProcess:
         deadline: float,
         environment: Mapping[str, str] | None = None,
         knobs: Mapping[str, OptionValue] | None = None,
+        patience: Patience | None = None,
     ) -> Self:
         """Launch the adapter and hear its hello.
 
@@ -94,6 +102,7 @@ class ClientProcess:
             deadline: seconds until the hello.
             environment: what this process is given besides the manifest's own, e.g. its bootstrap.
             knobs: generic knobs: by the environment or on every channel, as the manifest says.
+            patience: who hears meanwhile that the hello has not come.
 
         Raises:
             UnknownKnob: the client does not offer a knob.
@@ -103,7 +112,7 @@ class ClientProcess:
             prepared, stderr_path=stderr_path, environment=environment, knobs=knobs
         )
         try:
-            await process.greet(deadline=deadline)
+            await process.greet(deadline=deadline, patience=patience)
         except BaseException:
             await process.close(deadline=0)
             raise
@@ -135,15 +144,21 @@ class ClientProcess:
             )
         return process
 
-    async def greet(self, *, deadline: float) -> None:
+    async def greet(self, *, deadline: float, patience: Patience | None = None) -> None:
         """Hear the hello, and measure how the adapter's clock stands to the suite's.
+
+        Args:
+            deadline: seconds until the hello.
+            patience: who hears meanwhile that it has not come.
 
         Raises:
             ConversationFailed: there was no hello within `deadline` seconds.
         """
         try:
             async with asyncio.timeout(deadline):
-                for _ in range(_HELLOS):
+                with self._told(patience):
+                    await self._talk.say_hello()
+                for _ in range(_HELLOS - 1):
                     await self._talk.say_hello()
         except TimeoutError:
             raise ClientMute(
@@ -151,6 +166,27 @@ class ClientProcess:
                 hello_said=self._talk.hello is not None,
                 stderr_tail=self.stderr_tail(),
             ) from None
+
+    @contextlib.contextmanager
+    def _told(self, patience: Patience | None) -> Iterator[None]:
+        """Let somebody hear, until the end of the block, that it goes on."""
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        again: asyncio.TimerHandle | None = None
+
+        def tell(patience: Patience) -> None:
+            nonlocal again
+            waited = loop.time() - begun
+            patience.say(f"still waiting for the hello of {self.prepared.name}, {waited:.0f} s")
+            again = loop.call_later(patience.every, tell, patience)
+
+        if patience is not None:
+            again = loop.call_later(patience.every, tell, patience)
+        try:
+            yield
+        finally:
+            if again is not None:
+                again.cancel()
 
     @property
     def hello(self) -> Hello:

@@ -284,16 +284,13 @@ def doctor(client: str) -> int:
     """Check the adapter of CLIENT against the contract, without any xDS."""
     import asyncio  # noqa: PLC0415
 
-    from client_under_test.doctor import examine  # noqa: PLC0415
+    from client_under_test.doctor import examine, is_healthy  # noqa: PLC0415
 
     with client_trouble():
-        prepared = prepare(find(client))
-        findings = asyncio.run(examine(prepared))
-    for finding in findings:
-        seen = f": {finding.seen}" if finding.seen else ""
-        click.echo(f"{finding.verdict:8}  {finding.check:24}  {finding.rule}{seen}")
-    healthy = all(finding.verdict != "wrong" for finding in findings)
-    click.echo(f"{prepared.name}: {'healthy' if healthy else 'does not obey the contract'}")
+        found = find(client)
+        with Console().status(f"making what {found} needs"):
+            prepared = prepare(found)
+        healthy = is_healthy(asyncio.run(examine(prepared, say=click.echo)))
     return int(Exit.CONFORMS if healthy else Exit.ADAPTER_TROUBLE)
 
 

@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 
 from client_under_test import doctor, find, prepare
-from client_under_test.doctor import Finding
+from client_under_test.patient import Finding
 
 ADAPTERS = Path(__file__).parent.parent / "adapters"
 
@@ -16,12 +16,22 @@ CLIENTS = ["python", "python@1.58.3"]
 CLIENTS += [str(ADAPTERS / name) for name in ("liar", "crasher", "babbler", "stillborn")]
 
 
+LINES: dict[str, list[str]] = {}
+"""What was said of each."""
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def findings() -> dict[str, tuple[Finding, ...]]:
     """Of all clients, examined side by side."""
-    prepared = [prepare(find(name)) for name in CLIENTS]
-    reports = await asyncio.gather(*map(doctor.examine, prepared))
-    return {name.rpartition("/")[2]: found for name, found in zip(CLIENTS, reports, strict=True)}
+    names = [name.rpartition("/")[2] for name in CLIENTS]
+    LINES.update((name, []) for name in names)
+    reports = await asyncio.gather(
+        *(
+            doctor.examine(prepare(find(place)), say=LINES[name].append)
+            for name, place in zip(names, CLIENTS, strict=True)
+        )
+    )
+    return dict(zip(names, reports, strict=True))
 
 
 def wrong(found: tuple[Finding, ...]) -> dict[str, str]:
@@ -43,9 +53,9 @@ def test_the_python_adapter_is_well(findings: dict[str, tuple[Finding, ...]], na
         ("liar", "kept-open", "OK (no details) instead of CANCELLED"),
         ("crasher", "not-a-request", "the client exited with code 1"),
         ("crasher", "unknown-channel", "it was answered by done"),
-        ("crasher", "unary", "the client died by SIGABRT; its stderr ends: a last word before"),
+        ("crasher", "unary", "the client died by SIGABRT; its stderr ends:\na last word before"),
         ("crasher", "end", "it died by SIGABRT"),
-        ("babbler", "metadata", "the adapter wrote a line that the contract does not know"),
+        ("babbler", "unary", "the adapter wrote a line that the contract does not know"),
         ("stillborn", "hello", "the client exited with code 1 though nobody had asked it to"),
     ],
 )
@@ -56,7 +66,32 @@ def test_the_fakes_are_not(
 
 
 def test_who_does_not_start_is_asked_once(findings: dict[str, tuple[Finding, ...]]) -> None:
-    _first, *others = findings["stillborn"]
-    assert {(finding.verdict, finding.seen) for finding in others} == {
-        ("skipped", "it does not start")
-    }
+    first, *others = findings["stillborn"]
+    assert 'start it by hand and type {"type": "hello"' in first.advice
+    assert {(finding.verdict, finding.waits_for) for finding in others} == {("skipped", "hello")}
+
+
+def test_what_builds_on_a_broken_rule_waits_for_it(
+    findings: dict[str, tuple[Finding, ...]],
+) -> None:
+    waiting = {finding.check: finding.waits_for for finding in findings["babbler"]}
+    assert waiting["unary"] is None
+    assert waiting["kept-open"] == "unary"
+    assert waiting["connect"] is None
+
+
+@pytest.mark.parametrize("name", ["python", "crasher", "stillborn", "liar"])
+def test_what_the_author_reads(findings: dict[str, tuple[Finding, ...]], name: str) -> None:
+    found, lines = findings[name], LINES[name]
+    told = [line.split()[1] for line in lines if line.startswith(("ok", "wrong"))]
+    assert told == [finding.check for finding in found if finding.waits_for is None]
+    advice = [line.partition("do:")[2].strip() for line in lines if "do:  " in line]
+    assert advice == [finding.advice for finding in found if finding.verdict == "wrong"]
+    assert doctor.is_healthy(found) == (not advice) == lines[-1].endswith(": healthy")
+
+
+def test_the_next_step_is_told_last(findings: dict[str, tuple[Finding, ...]]) -> None:
+    del findings
+    *_, waiting, summary = LINES["crasher"]
+    assert waiting.startswith("then     unknown-method, statuses, ")
+    assert summary == "crasher: obeys 4 of 23 rules of the contract; next: not-a-request"
