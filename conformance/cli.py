@@ -125,11 +125,34 @@ def folder(_: click.Context, option: click.Parameter, path: Path) -> Path:
     return path
 
 
+def clauses_of(_: click.Context, option: click.Parameter, grfc: str | None) -> tuple[str, ...]:
+    """The clauses of a gRFC, and those that amend it."""
+    if grfc is None:
+        return ()
+    known = catalogue()
+    clauses = tuple(clause.id for clause in known.only(grfc))
+    if not clauses:
+        there = ", ".join(dict.fromkeys(clause.document.lower() for clause in known))
+        raise click.BadParameter(f"no clause is of {grfc}: there are {there}", param=option)
+    return clauses
+
+
 def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options of ``run``."""
     for option in reversed(
         (
-            click.option("--only", metavar="GRFC", help="Only scenarios of one gRFC, such as a42."),
+            click.option(
+                "--all",
+                "every_client",
+                is_flag=True,
+                help="Every real client that can be had here.",
+            ),
+            click.option(
+                "--only",
+                callback=clauses_of,
+                metavar="GRFC",
+                help="Only scenarios of a gRFC's clauses and of those that amend it, such as a42.",
+            ),
             click.option(
                 "--scenario",
                 "scenario_patterns",
@@ -201,6 +224,8 @@ def run(clients: tuple[str, ...], **options: Any) -> int:
         _known_clause(known, clause)
     seed = options.pop("seed")
     given = Options(seed=random.SystemRandom().getrandbits(32) if seed is None else seed, **options)
+    if given.every_client and clients:
+        raise Failure("--all means every client: name some, or say --all")
     if given.hold and len(given.scenario_patterns) != 1:
         raise Failure("--hold keeps the world of one scenario: name it with --scenario")
     return int(run_clients(clients or ("python",), given, known, Console()))

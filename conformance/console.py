@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Self
 
 from rich.console import Console
@@ -11,9 +13,10 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
+from conformance import timing
 from conformance.catalogue import Catalogue, Clause
 from conformance.evidence import Record
-from conformance.report import Exit, Run, Scenario, is_fatal
+from conformance.report import Exit, NotRun, Run, Scenario, is_fatal, why_skipped
 from conformance.run import Progress
 from conformance.verdicts import ClauseResult, Decision, Reason, Verdict, worst
 
@@ -79,8 +82,33 @@ class Live(Progress):
             )
 
 
+@contextmanager
+def patience(console: Console, what: str) -> Iterator[None]:
+    """Say what is being waited for: at once on a terminal, elsewhere if it takes its time."""
+    if console.is_terminal:
+        with console.status(f"{escape(what)} …"):
+            yield
+        return
+    timer = threading.Timer(
+        timing.PATIENCE, lambda: console.print(f"{what} …", markup=False, highlight=False)
+    )
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
 def show(
-    console: Console, run: Run, catalogue: Catalogue, code: Exit, *, repeat: str, issues: str
+    console: Console,
+    run: Run,
+    catalogue: Catalogue,
+    code: Exit,
+    *,
+    repeat: str,
+    issues: str,
+    brief: bool,
 ) -> None:
     """The report of a run.
 
@@ -91,27 +119,60 @@ def show(
         code: what the command will exit with on account of this run.
         repeat: the beginning of the command that runs one scenario again.
         issues: the client's issue tracker.
+        brief: whether clauses that it passes, or may do as it likes, are left out.
     """
-    client = run.client
-    name = f"{client.name} {client.version}" + (f" +{client.variant}" if client.variant else "")
-    console.print(f"\n{escape(name)}", style="bold", highlight=False)
+    console.print(f"\n{escape(_name(run))}", style="bold", highlight=False)
+    words = {entry.clause: entry.seen or entry.words for entry in run.known}
     for clause, result in run.clauses.items():
-        console.print(_line(catalogue[clause], result), highlight=False, soft_wrap=True)
+        if not (brief and result.verdict in {Verdict.PASS, Verdict.SEEN}):
+            line = _line(catalogue[clause], result, words.get(clause, ""))
+            console.print(line, highlight=False, soft_wrap=True)
     for text in failures(run, catalogue, repeat, issues):
         console.print(text, highlight=False, soft_wrap=True, markup=False)
     for text in (*run.surprises, *run.troubles):
         console.print(f"! {text}", highlight=False, soft_wrap=True, markup=False, style="magenta")
+    console.print(_total(run, code, f"{_name(run)}: "), highlight=False, soft_wrap=True)
+
+
+def _name(run: Run) -> str:
+    client = run.client
+    return f"{client.name} {client.version}" + (f" +{client.variant}" if client.variant else "")
+
+
+def _total(run: Run, code: Exit, begin: str) -> str:
+    """A run in one line."""
     counts = ", ".join(
         f"{count} {painted(verdict)}" for verdict, count in run.totals.items() if count
     )
     known = sum(result.expected for result in run.clauses.values())
     counts += f" ({known} of the failures expected)" if known else ""
-    console.print(
-        f"{escape(name)}: {counts or 'nothing ran'}; {len(run.scenarios)} scenarios in "
-        f"{run.wall_seconds:.1f} s: {SAYS[code]}",
-        highlight=False,
-        soft_wrap=True,
+    return (
+        f"{escape(begin)}{counts or 'nothing ran'}; {len(run.scenarios)} scenarios in "
+        f"{run.wall_seconds:.1f} s: {SAYS[code]}"
     )
+
+
+def show_not_run(console: Console, left: NotRun) -> None:
+    """Why a client could not be run."""
+    said = painted(left.verdict, f"{left.verdict.value} ({left.reason.value})")
+    line = f"\n{said}  {escape(left.client)}: {escape(left.words)}"
+    console.print(line, highlight=False, soft_wrap=True)
+
+
+def summarize(
+    console: Console, runs: Iterable[tuple[Run, Exit]], not_run: Iterable[NotRun]
+) -> None:
+    """Every client of a command, in a line each."""
+    rows = [(_name(run), _total(run, code, "")) for run, code in runs]
+    rows += [
+        (left.client, f"{painted(left.verdict)} ({left.reason.value}): {escape(first_line)}")
+        for left in not_run
+        for first_line in left.words.splitlines()[:1]
+    ]
+    width = max((len(name) for name, _ in rows), default=0)
+    console.print()
+    for name, said in rows:
+        console.print(f"{escape(name.ljust(width))}  {said}", highlight=False, soft_wrap=True)
 
 
 SAYS = {
@@ -124,12 +185,16 @@ SAYS = {
 }
 
 
-def _line(clause: Clause, result: ClauseResult) -> str:
-    """A clause in one line: its verdict, what it is about, and what its editions or choices say."""
+def _line(clause: Clause, result: ClauseResult, known: str) -> str:
+    """A clause in one line: its verdict, what it is about, and what there is to say of it."""
     said = result.verdict.value + (f" ({result.reason.value})" if result.reason else "")
     said += " expected" if result.expected else ""
     more = ""
-    if result.verdict is Verdict.SEEN:
+    if result.expected:
+        more = f": {known}"
+    elif result.verdict is Verdict.SKIP:
+        more = f": {why_skipped(clause, result)}"
+    elif result.verdict is Verdict.SEEN:
         more = ": " + ", ".join(result.seen)
     elif len(clause.editions) > 1 and result.editions_consistent is not None:
         more = f": fits {', '.join(result.editions_consistent) or 'no edition'}"

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
-from conformance.report import Report, Run, Scenario
+from conformance.report import NotRun, Report, Run, Scenario
 from conformance.verdicts import Verdict
 
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -14,12 +14,17 @@ NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 ELEMENTS = {Verdict.FAIL: "failure", Verdict.ERROR: "error", Verdict.SKIP: "skipped"}
 
+COUNTS = {"failure": "failures", "error": "errors", "skipped": "skipped"}
+"""A suite's attribute that counts these elements."""
+
 
 def tree(report: Report) -> ElementTree[Element]:
     """The whole report."""
     root = Element("testsuites")
     for run in report.runs:
         _suite(root, run)
+    for left in report.not_run:
+        _left_out(root, left)
     indent(root)
     return ElementTree(root)
 
@@ -28,7 +33,7 @@ def _suite(root: Element, run: Run) -> None:
     name = f"{run.client.name}@{run.client.version}"
     name += f"+{run.client.variant}" if run.client.variant else ""
     suite = SubElement(root, "testsuite", name=name, time=str(run.wall_seconds))
-    counts = dict.fromkeys(ELEMENTS.values(), 0)
+    counts = dict.fromkeys(COUNTS, 0)
     for scenario in run.scenarios:
         element = _outcome(scenario, run)
         case = SubElement(
@@ -38,9 +43,22 @@ def _suite(root: Element, run: Run) -> None:
             counts[element.tag] += 1
             case.append(element)
     suite.set("tests", str(len(run.scenarios)))
-    suite.set("failures", str(counts["failure"]))
-    suite.set("errors", str(counts["error"]))
-    suite.set("skipped", str(counts["skipped"]))
+    for kind, name in COUNTS.items():
+        suite.set(name, str(counts[kind]))
+
+
+def _left_out(root: Element, left: NotRun) -> None:
+    """A suite of one case, for a client that could not be run."""
+    suite = SubElement(root, "testsuite", name=left.client, time="0", tests="1")
+    tag = ELEMENTS[left.verdict]
+    for kind, name in COUNTS.items():
+        suite.set(name, str(int(kind == tag)))
+    case = SubElement(suite, "testcase", classname=left.client, name="start", time="0")
+    SubElement(case, tag, message=_written(left.words), type=left.reason.value)
+
+
+def _written(words: str) -> str:
+    return NOT_XML.sub("\N{REPLACEMENT CHARACTER}", words)
 
 
 def _outcome(scenario: Scenario, run: Run) -> Element | None:
@@ -55,10 +73,15 @@ def _outcome(scenario: Scenario, run: Run) -> Element | None:
     message = "; ".join(
         dict.fromkeys(one.saw for one in scenario.findings if one.verdict is scenario.verdict)
     )
-    message = NOT_XML.sub("\N{REPLACEMENT CHARACTER}", message)
     reason = scenario.reason.value if scenario.reason else scenario.verdict.value
-    element = Element(tag, message=message, type=reason)
-    element.text = f"evidence: {scenario.evidence}" if scenario.evidence else None
+    element = Element(tag, message=_written(message), type=reason)
+    lines = [f"evidence: {scenario.evidence}"] if scenario.evidence else []
+    lines += [
+        f"known: {entry.words} {entry.issue}".rstrip()
+        for entry in (run.known if known else ())
+        if entry.clause in failed
+    ]
+    element.text = "\n".join(lines) or None
     return element
 
 

@@ -123,12 +123,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def is_selected(name: str, declared: Declaration, selection: Selection) -> bool:
     """Whether a scenario is one of those asked for."""
-    if selection.only and not any(
-        clause.lower().startswith(f"{selection.only}-") for clause in declared.clauses
-    ):
-        return False
-    if selection.clauses and not set(selection.clauses) & set(declared.clauses):
-        return False
+    for clauses in (selection.only, selection.clauses):
+        if clauses and not set(clauses) & set(declared.clauses):
+            return False
     return not selection.scenarios or any(
         name == pattern or fnmatchcase(name, pattern) for pattern in selection.scenarios
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from enum import IntEnum
 from pathlib import Path
 from typing import Any, Literal
@@ -12,7 +12,7 @@ from typing import Any, Literal
 import msgspec
 
 from conformance.baseline import Entry, compare
-from conformance.catalogue import Catalogue, Strength
+from conformance.catalogue import Catalogue, Clause, Strength
 from conformance.evidence import Record
 from conformance.verdicts import (
     PRECEDENCE,
@@ -84,12 +84,24 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """What ended the run itself, if something did."""
 
 
+class NotRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A client of the command that could not be run at all."""
+
+    client: str
+    """As it was named."""
+    verdict: Verdict
+    """SKIP for want of a toolchain, ERROR where its build failed or it did not come up."""
+    reason: Reason
+    words: str
+
+
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """What ``--json`` writes."""
 
     schema: Literal[1] = 1
     provenance: dict[str, Any]
     runs: tuple[Run, ...]
+    not_run: tuple[NotRun, ...] = ()
 
 
 def build_run(
@@ -101,14 +113,10 @@ def build_run(
     wall_seconds: float,
     complete: bool = True,
     entries: Iterable[Entry] = (),
-    whole: bool = True,
+    whole: Container[str] | None = None,
     troubles: tuple[str, ...] = (),
 ) -> Run:
-    """Put the records of a run together.
-
-    Unless it is `whole`, all scenarios of its clauses, an expected failure may be one of those that
-    did not run, and its absence is no surprise.
-    """
+    """Put the records of a run together; `whole` are the clauses of which every scenario ran."""
     ordered = sorted(records, key=lambda record: record.scenario)
     by_clause: dict[str, dict[str, list[Decision]]] = {}
     for record in ordered:
@@ -124,7 +132,8 @@ def build_run(
         clause: {scenario: worst(decisions)[0] for scenario, decisions in found.items()}
         for clause, found in by_clause.items()
     }
-    compared = compare(clauses, shown, entries, client.version, client.variant)
+    judged: Container[str] = (catalogue if whole is None else whole) if complete else ()
+    compared = compare(clauses, shown, entries, client.version, client.variant, whole=judged)
     return Run(
         client=client,
         follows=follows,
@@ -134,7 +143,7 @@ def build_run(
         clauses=compared.clauses,
         totals=_totals(compared.clauses),
         known=compared.known,
-        surprises=compared.surprises if whole and complete else (),
+        surprises=compared.surprises,
         troubles=troubles,
     )
 
@@ -180,6 +189,13 @@ def exit_of(run: Run, *, strict: bool = False) -> Exit:
     if not any(result.verdict is not Verdict.SKIP for result in results):
         return Exit.NOTHING_RAN
     return Exit.CONFORMS
+
+
+def why_skipped(clause: Clause, result: ClauseResult) -> str:
+    """Why nothing is said of a clause that was skipped."""
+    if result.reason is Reason.EDITION:
+        return f"a clause of {', '.join(clause.editions)}, which the client does not state"
+    return "; ".join(result.seen)
 
 
 def is_fatal(result: ClauseResult, *, strict: bool) -> bool:

@@ -1,35 +1,51 @@
-"""One ``xdspec run``: its clients one after another, its baseline, its reports, its exit code."""
+"""One ``xdspec run``: its clients one after another, its baselines, its reports, its exit code."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import shlex
+import shutil
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from rich.console import Console
 
-from client_under_test import Prepared, find, prepare
+from client_under_test import Client, ClientProcess, Prepared, built_in, find, prepare
 from client_under_test.clients import BUILT_IN
-from conformance import baseline, console, junit, report
-from conformance.baseline import BadBaseline
+from client_under_test.exceptions import (
+    BuildFailed,
+    ClientTrouble,
+    ConversationFailed,
+    MissingToolchain,
+    NoWheel,
+)
+from conformance import baseline, console, junit, report, timing, troubles
+from conformance.baseline import BadBaseline, Entry
 from conformance.catalogue import Catalogue
 from conformance.cli import Failure, client_trouble
 from conformance.evidence import Judged
 from conformance.provenance import provenance
-from conformance.report import ClientId, Exit, Report, Run
+from conformance.report import ClientId, Exit, NotRun, Report, Run
 from conformance.run import Ran, default_jobs, run
 from conformance.settings import Selection, Settings, Subject
+from conformance.verdicts import Reason, Verdict
+
+NOT_REAL = {"reference"}
+"""Built-in clients that nobody uses: ``--all`` leaves them out."""
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
     """The options of the command line."""
 
-    only: str | None
+    every_client: bool
+    only: tuple[str, ...]
+    """The clauses of a gRFC; empty: no matter which."""
     scenario_patterns: tuple[str, ...]
     clauses: tuple[str, ...]
     seed: int
@@ -45,91 +61,191 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     def selection(self) -> Selection:
         """Which scenarios they select."""
-        return Selection(
-            only=self.only.lower() if self.only else None,
-            scenarios=self.scenario_patterns,
-            clauses=self.clauses,
-        )
+        return Selection(only=self.only, scenarios=self.scenario_patterns, clauses=self.clauses)
+
+    def enough_jobs(self) -> int:
+        """Workers: no more than scenarios, where that is known beforehand."""
+        patterns = self.scenario_patterns
+        if self.hold:
+            return 0
+        if self.jobs is None and patterns and not any(set(one) & set("*?") for one in patterns):
+            return min(default_jobs(), len(patterns))
+        return self.jobs or default_jobs()
 
 
 def run_clients(
     names: tuple[str, ...], options: Options, catalogue: Catalogue, screen: Console
 ) -> Exit:
     """Run the scenarios against each client, and report."""
+    if options.every_client:
+        names = tuple(name for name in built_in() if name not in NOT_REAL)
     with client_trouble():
         clients = [find(name) for name in names]
-    entries = {}
-    for client in clients:
-        try:
-            entries[client.folder] = baseline.read(client.folder / baseline.FILE, catalogue)
-        except BadBaseline as error:
-            raise Failure(str(error)) from None
-    prepared = []
-    for client in clients:
-        with client_trouble(), screen.status(f"making what {client} needs"):
-            prepared.append(prepare(client))
-    origin = provenance(catalogue, options.seed)
-    done: list[Run] = []
+    session = Session(options, catalogue, screen, _baselines(clients, catalogue))
+    session.several = len(clients) > 1
+    for one in [made for client in clients if (made := session.prepare(client))]:
+        if session.comes_up(one):
+            session.run(one)
+    return session.end()
 
-    def judge(client: Prepared, ran: Ran, *, complete: bool) -> Exit:
+
+def _baselines(clients: list[Client], catalogue: Catalogue) -> dict[Path, tuple[Entry, ...]]:
+    try:
+        return {one.folder: baseline.read(one.folder / baseline.FILE, catalogue) for one in clients}
+    except BadBaseline as error:
+        raise Failure(str(error)) from None
+
+
+class Session:
+    """The clients of one command, and what is known of them so far: all of it is in the report."""
+
+    def __init__(
+        self,
+        options: Options,
+        catalogue: Catalogue,
+        screen: Console,
+        entries: Mapping[Path, tuple[Entry, ...]],
+    ) -> None:
+        self.several = False
+        self._options = options
+        self._catalogue = catalogue
+        self._screen = screen
+        self._entries = entries
+        self._origin = provenance(catalogue, options.seed)
+        self._runs: list[tuple[Run, Exit]] = []
+        self._not_run: list[NotRun] = []
+
+    # A client that cannot be run ends the command if the user named it, and is told of otherwise.
+
+    def prepare(self, client: Client) -> Prepared | None:
+        """Make what a client needs; None if that cannot be done, which is in the report then."""
+        try:
+            with console.patience(self._screen, f"making what {client} needs"):
+                return prepare(client)
+        except (MissingToolchain, NoWheel) as trouble:
+            if not self._options.every_client:
+                raise Failure(str(trouble)) from None
+            self._leave_out(str(client), Verdict.SKIP, Reason.ENVIRONMENT, str(trouble))
+        except BuildFailed as trouble:
+            self._leave_out(str(client), Verdict.ERROR, Reason.ADAPTER, str(trouble))
+        except ClientTrouble as trouble:
+            raise Failure(str(trouble)) from None
+        return None
+
+    def comes_up(self, client: Prepared) -> bool:
+        """Start it once: an adapter that does not even say hello is told of here, and only here."""
+        with tempfile.TemporaryDirectory(prefix="xdspec-") as folder:
+            stderr = Path(folder) / "stderr.log"
+            try:
+                with console.patience(self._screen, f"waiting for the hello of {client.name}"):
+                    asyncio.run(_start_and_end(client, self._options.environment, stderr))
+            except ConversationFailed as failure:
+                kept = self._folder(client)
+                kept.mkdir(parents=True, exist_ok=True)
+                shutil.copy(stderr, kept)
+                words = troubles.of(failure, lateness=0).what
+                words += f"\nfiles: {kept}; `xdspec doctor` tells more of an adapter"
+                self._leave_out(client.name, Verdict.ERROR, Reason.ADAPTER, words)
+                return False
+        return True
+
+    def _leave_out(self, client: str, verdict: Verdict, reason: Reason, words: str) -> None:
+        left = NotRun(client=client, verdict=verdict, reason=reason, words=words)
+        self._not_run.append(left)
+        console.show_not_run(self._screen, left)
+        self._write()
+
+    def run(self, client: Prepared) -> None:
+        """Run the scenarios against a client that is there, and report."""
+        for note in client.notes:
+            self._screen.print(note, highlight=False, markup=False)
+        if self.several:
+            self._screen.print(f"\n{client.name}", style="bold", highlight=False, markup=False)
+        with console.Live(self._screen, client.name) as progress:
+
+            def interrupted(ran: Ran) -> None:
+                with contextlib.suppress(Exception):
+                    progress.__exit__()
+                self._judge(client, ran, complete=False)
+                self.end()
+
+            ran = run(
+                self._settings(client),
+                jobs=self._options.enough_jobs(),
+                progress=progress,
+                interrupted=interrupted,
+            )
+        self._judge(client, ran, complete=True)
+
+    def _judge(self, client: Prepared, ran: Ran, *, complete: bool) -> None:
+        options = self._options
         made = report.build_run(
             ran.records,
-            catalogue,
-            client=_id(client),
+            self._catalogue,
+            client=ClientId(client.client.name, client.version, client.client.variant),
             follows=client.editions,
             wall_seconds=ran.wall_seconds,
             complete=complete,
-            entries=() if options.no_baseline else entries[client.client.folder],
-            whole=not options.scenario_patterns,
+            entries=() if options.no_baseline else self._entries[client.client.folder],
+            whole=options.selection().whole(),
             troubles=ran.troubles,
         )
-        done.append(made)
         code = report.exit_of(made, strict=options.strict)
+        self._runs.append((made, code))
         console.show(
-            screen,
+            self._screen,
             made,
-            catalogue,
+            self._catalogue,
             code,
             repeat=_repeat(client, options),
             issues=client.client.manifest.issues,
+            brief=self.several,
         )
-        _write(Report(provenance=origin, runs=tuple(done)), options)
-        return code
+        self._write()
 
-    codes = []
-    for one in prepared:
-        for note in one.notes:
-            screen.print(note, highlight=False, markup=False)
-        jobs = 0 if options.hold else options.jobs or _enough_jobs(options)
-        with console.Live(screen, one.name) as progress:
-            ran = run(
-                _settings(one, options),
-                jobs=jobs,
-                progress=progress,
-                interrupted=lambda ran, one=one, live=progress: _interrupted(  # type: ignore[misc]
-                    live, lambda: judge(one, ran, complete=False)
-                ),
-            )
-        codes.append(judge(one, ran, complete=True))
-    return report.first_of(codes)
+    def end(self) -> Exit:
+        """The summary of several clients, and the exit code of the command."""
+        if self.several:
+            console.summarize(self._screen, self._runs, self._not_run)
+        codes = [code for _, code in self._runs]
+        if any(one.verdict is Verdict.ERROR for one in self._not_run):
+            codes.append(Exit.ADAPTER_TROUBLE)
+        return report.first_of(codes or [Exit.NOTHING_RAN])
+
+    def _settings(self, client: Prepared) -> Settings:
+        return Settings(
+            subjects=(subject_of(client, environment=self._options.environment),),
+            seed=self._options.seed,
+            out=str(self._folder(client)),
+            keep_evidence=self._options.keep_evidence,
+            hold=self._options.hold,
+            selection=self._options.selection(),
+        )
+
+    def _folder(self, client: Prepared) -> Path:
+        """Where the evidence of a client goes."""
+        return self._options.out.absolute() / client.name.replace(os.sep, "-")
+
+    def _write(self) -> None:
+        made = Report(
+            provenance=self._origin,
+            runs=tuple(run for run, _ in self._runs),
+            not_run=tuple(self._not_run),
+        )
+        try:
+            if self._options.json_path:
+                report.write_json(made, self._options.json_path)
+            if self._options.junit_path:
+                junit.write(made, self._options.junit_path)
+        except OSError as error:
+            raise Failure(f"the report cannot be written: {error}") from None
 
 
-def _enough_jobs(options: Options) -> int:
-    """No more workers than scenarios, where that is known beforehand."""
-    patterns = options.scenario_patterns
-    if patterns and not any(set(pattern) & set("*?") for pattern in patterns):
-        return min(default_jobs(), len(patterns))
-    return default_jobs()
-
-
-def _interrupted(progress: console.Live, judge: Callable[[], object]) -> None:
-    with contextlib.suppress(Exception):
-        progress.__exit__()
-    judge()
-
-
-def _id(client: Prepared) -> ClientId:
-    return ClientId(client.client.name, client.version, client.client.variant)
+async def _start_and_end(client: Prepared, environment: dict[str, str], stderr: Path) -> None:
+    process = await ClientProcess.start(
+        client, stderr_path=stderr, environment=environment, deadline=timing.HELLO
+    )
+    await process.close(deadline=timing.EXIT)
 
 
 def subject_of(client: Prepared, **more: Any) -> Subject:
@@ -144,18 +260,6 @@ def subject_of(client: Prepared, **more: Any) -> Subject:
     return Subject(prepared=client, judged=judged, **more)
 
 
-def _settings(client: Prepared, options: Options) -> Settings:
-    folder = options.out.absolute() / client.name.replace(os.sep, "-")
-    return Settings(
-        subjects=(subject_of(client, environment=options.environment),),
-        seed=options.seed,
-        out=str(folder),
-        keep_evidence=options.keep_evidence,
-        hold=options.hold,
-        selection=options.selection(),
-    )
-
-
 def _repeat(client: Prepared, options: Options) -> str:
     """The beginning of a command that runs one scenario of this run again."""
     program = "./xdspec" if Path(sys.argv[0]).name == "__main__.py" else "xdspec"
@@ -166,13 +270,3 @@ def _repeat(client: Prepared, options: Options) -> str:
     for key, value in options.environment.items():
         words += ["--env", f"{key}={value}"]
     return shlex.join(words)
-
-
-def _write(made: Report, options: Options) -> None:
-    try:
-        if options.json_path:
-            report.write_json(made, options.json_path)
-        if options.junit_path:
-            junit.write(made, options.junit_path)
-    except OSError as error:
-        raise Failure(f"the report cannot be written: {error}") from None

@@ -13,11 +13,19 @@ from conformance.evidence import Judged
 class Selection(msgspec.Struct, frozen=True):
     """Which scenarios run; empty means all."""
 
-    only: str | None = None
-    """A gRFC, ``a42``."""
+    only: tuple[str, ...] = ()
+    """Clauses, such as those of a gRFC, of which a scenario must decide one."""
     scenarios: tuple[str, ...] = ()
     """Ids, or shell patterns of ids."""
     clauses: tuple[str, ...] = ()
+    """More such clauses: a scenario must decide one of these, too."""
+
+    def whole(self) -> frozenset[str] | None:
+        """The clauses of which every scenario runs; None if that is so of all."""
+        if self.scenarios:
+            return frozenset()
+        asked_for = [frozenset(clauses) for clauses in (self.only, self.clauses) if clauses]
+        return frozenset.intersection(*asked_for) if asked_for else None
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):

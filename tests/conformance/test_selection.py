@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.catalogue import load
 from conformance.declare import Declaration
 from conformance.plugin import is_selected
 from conformance.settings import Selection
 
 NAME = "ring.size[by-weight]"
 DECLARED = Declaration(clauses=("A42-RING-09", "A42-RING-04"))
+
+A42, A76 = (tuple(clause.id for clause in load().only(name)) for name in ("a42", "a76"))
 
 
 @pytest.mark.parametrize(
@@ -26,13 +29,34 @@ DECLARED = Declaration(clauses=("A42-RING-09", "A42-RING-04"))
         (Selection(clauses=("A42-RING-04",)), True),
         (Selection(clauses=("A42-RING-05",)), False),
         (Selection(clauses=("A42-RING-05", "A42-RING-09")), True),
-        (Selection(only="a42"), True),
-        (Selection(only="a4"), False),
-        (Selection(only="a76"), False),
-        (Selection(only="a42", scenarios=("ring.*",), clauses=("A42-RING-09",)), True),
-        (Selection(only="a76", scenarios=("ring.*",)), False),
+        (Selection(only=A42), True),
+        (Selection(only=A76), False),
+        (Selection(only=A42, scenarios=("ring.*",), clauses=("A42-RING-09",)), True),
+        (Selection(only=A76, scenarios=("ring.*",)), False),
+        (Selection(only=A76, clauses=("A42-RING-09",)), False),
         (Selection(scenarios=("ring.*",), clauses=("A42-RING-05",)), False),
     ],
 )
 def test_selection(selection: Selection, *, selected: bool) -> None:
     assert is_selected(NAME, DECLARED, selection) is selected
+
+
+def test_a_grfc_has_what_amends_it() -> None:
+    keys = Declaration(clauses=("A76-KEY-01",))
+    assert is_selected("endpoint_key.hash_key", keys, Selection(only=A42))
+    assert is_selected("endpoint_key.hash_key", keys, Selection(only=A76))
+
+
+@pytest.mark.parametrize(
+    ("selection", "whole"),
+    [
+        (Selection(), None),
+        (Selection(scenarios=("ring.*",)), set()),
+        (Selection(scenarios=("ring.*",), clauses=("A42-RING-09",)), set()),
+        (Selection(clauses=("A42-RING-04", "A42-RING-09")), {"A42-RING-04", "A42-RING-09"}),
+        (Selection(only=A76), set(A76)),
+        (Selection(only=A42, clauses=("A42-RING-09",)), {"A42-RING-09"}),
+    ],
+)
+def test_clauses_of_which_every_scenario_runs(selection: Selection, whole: object) -> None:
+    assert selection.whole() == whole
