@@ -23,6 +23,8 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True):
     """Knobs that the client's process, or its channels, are given; skipped where it has none."""
     seconds: float = 0.3
     """About how long it takes: the longest start first."""
+    waits: bool = False
+    """Whether that is the time of a timer, during which nothing is done."""
 
 
 def decides(
@@ -30,9 +32,12 @@ def decides(
     needs: tuple[str, ...] = (),
     knobs: Mapping[str, int] | None = None,
     seconds: float = 0.3,
+    waits: bool = False,
 ) -> pytest.MarkDecorator:
     """Mark a scenario, or a row of its table, with the clauses that it decides."""
-    declared = Declaration(clauses=clauses, needs=needs, knobs=dict(knobs or {}), seconds=seconds)
+    declared = Declaration(
+        clauses=clauses, needs=needs, knobs=dict(knobs or {}), seconds=seconds, waits=waits
+    )
     return pytest.mark.decides(declared)
 
 
@@ -51,6 +56,7 @@ def declaration(item: pytest.Item) -> Declaration:
         needs=tuple(dict.fromkeys(n for mark in marks for n in mark.needs)),
         knobs={k: v for mark in reversed(marks) for k, v in mark.knobs.items()},
         seconds=max(mark.seconds for mark in marks),
+        waits=any(mark.waits for mark in marks),
     )
 
 

@@ -55,6 +55,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     served: tuple[str, ...] = ()
     """What was served, one after the other, in words."""
     decisions: tuple[Decision, ...] = ()
+    beside_others: tuple[Decision, ...] = ()
+    """What it had said beside others, if a time was doubtful there and it was run again alone."""
     evidence: str | None = None
     """The folder's path."""
 

@@ -8,20 +8,23 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
 import msgspec
 import pytest
+from xdist.remote import Producer
 
 from conformance.declare import Declaration, declaration, scenario_id
 from conformance.ending import INTERRUPTED, end_everything_below
 from conformance.evidence import Record
+from conformance.overlap import MOST_WAITING, Overlapping, dealt
 from conformance.plugin import PROPERTY
 from conformance.provenance import cores
-from conformance.settings import Settings
+from conformance.settings import Selection, Settings
+from conformance.verdicts import Reason
 
 SCENARIOS = Path(__file__).with_name("scenarios")
 
@@ -48,13 +51,40 @@ class Progress:
         """A scenario is over."""
 
 
-class _Collector:
+class Collector:
     """A pytest plugin in the command's own process."""
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: Progress, piles: Sequence[tuple[str, ...]]) -> None:
         self.progress = progress
+        self.piles = piles
         self.records: list[Record] = []
         self.troubles: list[str] = []
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Producer) -> Overlapping:
+        """Have scenarios that wait overlap with the others."""
+        return Overlapping(config, log, self.piles)
+
+    def take_doubtful(self) -> dict[str, Record]:
+        """Give away the records of scenarios that an idle machine may judge otherwise, by id."""
+        taken = {one.scenario: one for one in self.records if _is_doubtful(one)}
+        self.records = [one for one in self.records if one.scenario not in taken]
+        self.piles = ()
+        return taken
+
+    def tell_of(self, earlier: Mapping[str, Record]) -> None:
+        """Add to the records of scenarios that ran again what they had said before.
+
+        One that did not come through the second time keeps the record that it had.
+        """
+        again = {one.scenario for one in self.records}
+        self.records = [
+            msgspec.structs.replace(one, beside_others=earlier[one.scenario].decisions)
+            if one.scenario in earlier
+            else one
+            for one in self.records
+        ]
+        self.records += [one for name, one in earlier.items() if name not in again]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take a scenario's record from the report of its teardown."""
@@ -75,15 +105,10 @@ class _Collector:
         """Note what pytest itself died of."""
         self.troubles.append(str(excrepr))
 
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
-        """Say how many there are."""
-        self.progress.planned(len(ids))
 
-    def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Say how many there are, where no workers are used."""
-        if session.items:
-            self.progress.planned(len(session.items))
+def _is_doubtful(record: Record) -> bool:
+    late = any(one.reason is Reason.TIMING for one in record.decisions)
+    return late and not record.mutant
 
 
 @contextmanager
@@ -107,7 +132,7 @@ def _arguments(settings: Path, jobs: int) -> list[str]:
     common += ["-p", "pytest_asyncio.plugin", "-p", "conformance.plugin"]
     common += [f"--xdspec-settings={settings}", "-p", "no:terminal", "-p", "no:logging", "-s"]
     if jobs:
-        common += ["-p", "xdist.plugin", "-n", str(jobs), "--dist=load", "--maxschedchunk=1"]
+        common += ["-p", "xdist.plugin", "-n", str(jobs)]
     return common
 
 
@@ -127,12 +152,18 @@ def run(
 
     Args:
         settings: the run.
-        jobs: scenarios at once, each in a process of its own; 0: one after another in this one.
+        jobs: scenarios at once, each in a process of its own, beside those that only wait for a
+            timer; 0: one after another in this process, 1: in another one.
         progress: is told of it.
         interrupted: is given what there is so far when SIGINT or SIGTERM comes, and then this
             process ends with exit code 2 and takes everything that it has started with it.
     """
-    collector = _Collector(progress)
+    found = collect(settings)
+    progress.planned(len(found))
+    waiting = {name: one.seconds for name, one in found.items() if one.waits and jobs > 1}
+    piles = dealt(waiting, min(MOST_WAITING, len(waiting)))
+    working = min(jobs, len(found) - len(waiting))
+    collector = Collector(progress, piles)
     started = time.monotonic()
     scratch = Path(tempfile.mkdtemp(prefix="xdspec-"))
 
@@ -153,14 +184,22 @@ def run(
             os._exit(INTERRUPTED)
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
+
+    def through(chosen: Settings, processes: int) -> None:
         path = scratch / "settings.json"
-        placed = msgspec.structs.replace(settings, scratch=str(scratch), command=os.getpid())
-        placed.write(path)
+        msgspec.structs.replace(chosen, scratch=str(scratch), command=os.getpid()).write(path)
         with _isolated():
-            code = pytest.main(_arguments(path, jobs), plugins=[collector])
+            code = pytest.main(_arguments(path, processes), plugins=[collector])
         if code in {pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR}:
             collector.troubles.append(f"pytest ended with {pytest.ExitCode(code).name}")
+
+    try:
+        through(settings, working + len(piles))
+        if jobs > 1 and (doubtful := collector.take_doubtful()):
+            progress.planned(len(found) + len(doubtful))
+            selection = Selection(scenarios=tuple(doubtful))
+            through(msgspec.structs.replace(settings, selection=selection), 1)
+            collector.tell_of(doubtful)
         return so_far()
     finally:
         for number, handler in before.items():
@@ -172,20 +211,37 @@ class _Lister:
     """A pytest plugin that notes what is collected."""
 
     def __init__(self) -> None:
-        self.found: dict[str, Declaration] = {}
+        self.items: tuple[pytest.Item, ...] = ()
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Note it."""
-        self.found = {scenario_id(item): declaration(item) for item in session.items}
+        self.items = tuple(session.items)
+
+
+def collect(settings: Settings) -> dict[str, Declaration]:
+    """What the settings select, by pytest's id of it: a scenario, or a mutant before one.
+
+    Raises:
+        RuntimeError: a scenario cannot be collected.
+    """
+    return {item.nodeid: declaration(item) for item in _items(settings)}
 
 
 def scenarios() -> dict[str, Declaration]:
-    """Every scenario by its id, with what it declares."""
+    """Every scenario by its id, with what it declares.
+
+    Raises:
+        RuntimeError: one of them cannot be collected.
+    """
+    return dict(sorted((scenario_id(item), declaration(item)) for item in _items(Settings())))
+
+
+def _items(settings: Settings) -> tuple[pytest.Item, ...]:
     lister = _Lister()
     with tempfile.TemporaryDirectory(prefix="xdspec-") as folder, _isolated():
         path = Path(folder) / "settings.json"
-        Settings().write(path)
+        settings.write(path)
         code = pytest.main([*_arguments(path, 0), "--collect-only"], plugins=[lister])
     if code not in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}:
         raise RuntimeError(f"scenarios cannot be collected: pytest ended with {code}")
-    return dict(sorted(lister.found.items()))
+    return lister.items

@@ -63,15 +63,6 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         """Which scenarios they select."""
         return Selection(only=self.only, scenarios=self.scenario_patterns, clauses=self.clauses)
 
-    def enough_jobs(self) -> int:
-        """Workers: no more than scenarios, where that is known beforehand."""
-        patterns = self.scenario_patterns
-        if self.hold:
-            return 0
-        if self.jobs is None and patterns and not any(set(one) & set("*?") for one in patterns):
-            return min(default_jobs(), len(patterns))
-        return self.jobs or default_jobs()
-
 
 def run_clients(
     names: tuple[str, ...], options: Options, catalogue: Catalogue, screen: Console
@@ -171,7 +162,7 @@ class Session:
 
             ran = run(
                 self._settings(client),
-                jobs=self._options.enough_jobs(),
+                jobs=0 if self._options.hold else self._options.jobs or default_jobs(),
                 progress=progress,
                 interrupted=interrupted,
             )

@@ -1,0 +1,81 @@
+"""Which worker runs what: scenarios that wait for a timer run beside those that work.
+
+A scenario that waits ten seconds for a timer of the client costs next to no processor time. So all
+of them are dealt out at the start to workers of their own, and the other workers take the rest one
+by one, the longest first. A scenario's process never does both at once, so what a time is judged by
+is delayed by no work of its own.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadScheduling
+from xdist.workermanage import WorkerController
+
+MOST_WAITING: Final = 8
+"""Workers for scenarios that wait. Each costs most of a second of processor time to start, and with
+eight the timers of all scenarios together take less time than the rest of the suite."""
+
+
+def dealt(seconds: Mapping[str, float], workers: int) -> tuple[tuple[str, ...], ...]:
+    """Scenarios for each worker: the longest first, each to the worker with the least to do."""
+    piles: list[list[str]] = [[] for _ in range(workers)]
+    loads = [(0.0, number) for number in range(workers)]
+    for name in sorted(seconds, key=lambda one: (-seconds[one], one)):
+        load, number = heapq.heappop(loads)
+        piles[number].append(name)
+        heapq.heappush(loads, (load + seconds[name], number))
+    return tuple(map(tuple, piles))
+
+
+class Overlapping(LoadScheduling):  # type: ignore[misc]  # xdist has no types
+    """Hands out what is collected: xdist asks for it by ``pytest_xdist_make_scheduler``.
+
+    Args:
+        config: of the command.
+        log: xdist's.
+        piles: of scenarios that wait, by node id: one for each worker that is to have nothing else.
+    """
+
+    collection: list[str] | None
+
+    def __init__(
+        self, config: pytest.Config, log: Producer | None, piles: Iterable[tuple[str, ...]]
+    ) -> None:
+        super().__init__(config, log)
+        self._piles = tuple(piles)
+
+    def schedule(self) -> None:
+        """Begin, once every worker has told what it collected."""
+        if self.collection is not None or not self._check_nodes_have_same_collection():
+            super().schedule()
+            return
+        collection = next(iter(self.node2collection.values()))
+        self.collection = collection
+        self.pending[:] = range(len(collection))
+        index = {name: number for number, name in enumerate(collection)}
+        for node, pile in zip(self.nodes, self._piles, strict=False):
+            self._send(node, [index[name] for name in pile])
+            node.shutdown()  # it ends when it is through with its pile
+        for node in self.nodes[len(self._piles) :]:
+            self.check_schedule(node)
+
+    def check_schedule(self, node: WorkerController, duration: float = 0) -> None:  # noqa: ARG002
+        """Keep a worker in one scenario and the knowledge of the next, for which it warms up."""
+        if node.shutting_down:
+            return
+        if self.pending:
+            self._send(node, self.pending[: 2 - len(self.node2pending[node])])
+        if not self.pending:
+            node.shutdown()
+
+    def _send(self, node: WorkerController, numbers: list[int]) -> None:
+        if numbers:
+            self.pending[:] = [number for number in self.pending if number not in numbers]
+            self.node2pending[node].extend(numbers)
+            node.send_runtest_some(numbers)

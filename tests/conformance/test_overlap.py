@@ -1,0 +1,119 @@
+"""How scenarios are dealt out: those that wait for a timer beside those that work."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from conformance.evidence import Judged, Record
+from conformance.overlap import Overlapping, dealt
+from conformance.run import Collector, Progress
+from conformance.verdicts import Decision, Reason, Verdict
+
+
+def test_the_longest_first_to_the_worker_with_the_least_to_do() -> None:
+    waits = {"a": 21.0, "b": 11.0, "c": 10.5, "d": 10.0, "e": 1.0}
+    assert dealt(waits, 2) == (("a", "d"), ("b", "c", "e"))
+    assert dealt(waits, 5) == (("a",), ("b",), ("c",), ("d",), ("e",))
+    assert dealt({}, 0) == ()
+
+
+class Node:
+    """A worker as the scheduler knows it."""
+
+    def __init__(self, number: int) -> None:
+        self.gateway = SimpleNamespace(id=f"gw{number}")
+        self.sent: list[int] = []
+        self.shutting_down = False
+
+    def send_runtest_some(self, numbers: list[int]) -> None:
+        assert not self.shutting_down
+        self.sent += numbers
+
+    def shutdown(self) -> None:
+        self.shutting_down = True
+
+
+COLLECTION = ["wait-1", "wait-2", "wait-3", "work-1", "work-2", "work-3", "work-4"]
+
+
+@pytest.fixture
+def workers() -> list[Any]:
+    return [Node(number) for number in range(4)]
+
+
+@pytest.fixture
+def scheduling(workers: list[Any]) -> Overlapping:
+    options = {"maxschedchunk": 1, "tx": ["popen"] * 4, "numprocesses": 4}
+    config: Any = SimpleNamespace(
+        getoption=options.get, getvalue=options.get, option=SimpleNamespace(**options)
+    )
+    made = Overlapping(config, None, (("wait-1", "wait-3"), ("wait-2",)))
+    for worker in workers:
+        made.add_node(worker)
+        made.add_node_collection(worker, COLLECTION)
+    made.schedule()
+    return made
+
+
+def test_workers_that_wait_get_their_pile_and_nothing_else(
+    scheduling: Overlapping, workers: list[Any]
+) -> None:
+    assert [worker.sent for worker in workers] == [[0, 2], [1], [3, 4], [5, 6]]
+    assert workers[0].shutting_down
+    assert workers[1].shutting_down
+    scheduling.mark_test_complete(workers[0], 0)
+    assert workers[0].sent == [0, 2]
+
+
+def test_everything_runs_once(scheduling: Overlapping, workers: list[Any]) -> None:
+    for worker in workers:
+        for number in tuple(worker.sent):
+            scheduling.mark_test_complete(worker, number)
+    assert scheduling.tests_finished
+    assert not scheduling.has_pending
+    assert sorted(number for worker in workers for number in worker.sent) == list(range(7))
+
+
+def test_what_a_dead_worker_leaves_is_taken_by_one_that_works(
+    scheduling: Overlapping, workers: list[Any]
+) -> None:
+    """The scenario in which it died is told of; the one that it had not begun runs elsewhere."""
+    fresh: Any = Node(4)
+    scheduling.add_node(fresh)
+    scheduling.add_node_collection(fresh, COLLECTION)
+    assert scheduling.remove_node(workers[0]) == "wait-1"
+    assert fresh.sent == [2]
+
+
+def record(scenario: str, verdict: Verdict, reason: Reason | None = None, **more: Any) -> Record:
+    decision = Decision(clause="A56-TIMER-01", verdict=verdict, reason=reason, saw="12 s")
+    client = Judged(name="python", version="1", variant=None, follows=())
+    decisions = (decision,)
+    return Record(
+        scenario=scenario, clauses=(), client=client, seed=1, seconds=1, decisions=decisions, **more
+    )
+
+
+def test_a_doubtful_time_is_taken_again_alone_and_both_are_kept() -> None:
+    doubtful = record("timer.doubtful", Verdict.ERROR, Reason.TIMING)
+    lost = record("timer.lost", Verdict.ERROR, Reason.TIMING)
+    settled = record("timer.settled", Verdict.FAIL, Reason.DEVIATES)
+    collector = Collector(Progress(), (("a pile",),))
+    collector.records = [doubtful, settled, lost]
+    taken = collector.take_doubtful()
+    assert taken == {"timer.doubtful": doubtful, "timer.lost": lost}
+    assert collector.records == [settled]
+    assert collector.piles == ()
+    collector.records.append(record("timer.doubtful", Verdict.PASS))
+    collector.tell_of(taken)
+    again = record("timer.doubtful", Verdict.PASS, beside_others=doubtful.decisions)
+    assert collector.records == [settled, again, lost]
+
+
+def test_a_mutant_is_not_run_again() -> None:
+    collector = Collector(Progress(), ())
+    collector.records = [record("timer.one", Verdict.ERROR, Reason.TIMING, mutant="some.mutant")]
+    assert collector.take_doubtful() == {}
