@@ -77,6 +77,7 @@ class Rules:
     entry_hash: Callable[[str, int], int] = ring.entry_hash
     sort_entries: Callable[[Iterable[tuple[int, int]]], list[tuple[int, int]]] = ring.by_hash
     find_entry: Callable[[Sequence[int], int], int] = ring.first_at_or_after
+    along_the_ring: Callable[[Sequence[int], int], Iterable[int]] = ring.each_endpoint_once
     endpoint_weights: Callable[[Sequence[weights.Weights]], tuple[tuple[int, ...], ...]] = (
         weights.products
     )

@@ -37,19 +37,6 @@ class Ring(msgspec.Struct, frozen=True):
     hashes: tuple[int, ...]
     owners: tuple[int, ...]
 
-    def walk(self, start: int) -> Iterator[int]:
-        """Each endpoint once, in ring order, past the end and once around.
-
-        Clauses: A42-PICK-08, A42-PICK-09, A42-PICK-21; A42-LOC-02, since who comes next is
-        who would be first if the endpoint were not there.
-        """
-        seen = set()
-        for offset in range(len(self.owners)):
-            owner = self.owners[(start + offset) % len(self.owners)]
-            if owner not in seen:
-                seen.add(owner)
-                yield owner
-
 
 # Who stands on the ring.
 
@@ -202,6 +189,20 @@ def first_at_or_after(hashes: Sequence[int], request_hash: int) -> int:
     Clauses: A42-PICK-01, A42-RING-12, A42-RING-13, A42-RING-14.
     """
     return bisect.bisect_left(hashes, request_hash) % len(hashes)
+
+
+def each_endpoint_once(owners: Sequence[int], start: int) -> Iterator[int]:
+    """Whom a request meets from an entry on: in ring order, past the end and once around.
+
+    Clauses: A42-PICK-08, A42-PICK-09, A42-PICK-21; A42-LOC-02, since who comes next is who would
+    be first if the endpoint were not there.
+    """
+    seen = set()
+    for offset in range(len(owners)):
+        owner = owners[(start + offset) % len(owners)]
+        if owner not in seen:
+            seen.add(owner)
+            yield owner
 
 
 def ring_order(ring: Ring, standing: Sequence[Standing]) -> tuple[str, ...]:

@@ -228,7 +228,9 @@ class RingPicker(msgspec.Struct, frozen=True, kw_only=True):
         if not self.ring.hashes:
             return Fail(Status.unavailable("the ring is empty"))
         start = self.rules.find_entry(self.ring.hashes, request_hash.value)
-        walk = (self.candidates[owner] for owner in self.ring.walk(start))
+        walk = (
+            self.candidates[owner] for owner in self.rules.along_the_ring(self.ring.owners, start)
+        )
         if request_hash.drawn:
             return self.rules.pick_at_random(walk, args, one_is_connecting=self.one_is_connecting)
         return self.rules.pick(walk, args)

@@ -37,7 +37,7 @@ def hash_for(addresses: tuple[str, ...], order: tuple[str, ...], rules: Rules = 
     standing = ring.standings([endpoint(address) for address in addresses], rules)
     made = ring.build(standing, ring.Sizes(1024, 4096), rules)
     for start, request_hash in enumerate(made.hashes):
-        walk = [addresses[owner] for owner in made.walk(start)]
+        walk = [addresses[owner] for owner in rules.along_the_ring(made.owners, start)]
         if tuple(walk[: len(order)]) == order:
             return request_hash
     raise AssertionError(order)
