@@ -6,7 +6,7 @@ that the two cannot drift apart.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, get_args
 
@@ -120,6 +120,8 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
     routes: tuple[Route, ...] = (Route(BY_SESSION),)
     cap: int = 4096
     """The client's local cap on ring sizes, an input of the oracle alone."""
+    cluster_name: str = CLUSTER
+    """Another one has the client begin anew, with policies that were never used."""
 
     def __str__(self) -> str:
         """What a reader of a failure needs to know of it, in a line."""
@@ -139,7 +141,7 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
         routes = [
             resources.route(
                 path=route.path,
-                cluster=CLUSTER,
+                cluster=self.cluster_name,
                 hash_policies=[hash_policy_resource(policy) for policy in route.policies],
             )
             for route in self.routes
@@ -148,12 +150,12 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
 
     def cluster(self) -> Any:
         """The CDS resource."""
-        return resources.eds_cluster(CLUSTER, policy=_policy_resource(self.policy))
+        return resources.eds_cluster(self.cluster_name, policy=_policy_resource(self.policy))
 
     def endpoints(self) -> Any:
         """The EDS resource."""
         return resources.endpoints(
-            CLUSTER,
+            self.cluster_name,
             *(
                 resources.locality(
                     place.name,
@@ -212,6 +214,7 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
         search: str | None = None,
         key_format: str | None = None,
         allotment: str | None = None,
+        failed: Iterable[str] = (),
     ) -> MapsLike:
         """Each call where the ring of this priority maps it, by these readings of the text."""
         return MapsLike(
@@ -223,6 +226,7 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
             search=search,
             key_format=key_format,
             allotment=allotment,
+            failed=tuple(failed),
         )
 
     def spread(self) -> Spread:

@@ -52,6 +52,46 @@ HELD = 0.5
 """Deadline of a call that should wait: ten times what a loaded client takes to fail or to serve it.
 One that is too short can only miss a fault, as a call that waits runs into any deadline."""
 
+PACE = 0.1
+"""From one round of calls to the next while something else is awaited: often enough that a request
+is picked in every state which lasts."""
+
+FAILOVER = 10.0
+"""The failover timer of a priority (A56): a client's own, so it does not scale."""
+
+FAILOVER_EARLY = 0.25
+"""By how much less than FAILOVER may be seen: the attempt that begins it is seen when it arrives, a
+little after the client began to connect."""
+
+FAILOVER_LATE = 1.5 * SCALE
+"""By how much more may be seen: what the client does between the timer and the next attempt, on a
+machine with a dozen busy processes."""
+
+AFTER_FAILOVER = 2 * FAILOVER + 10 * SCALE
+"""Until what waits for one failover timer, or two, must have come, and deadline of a call that is
+to be served only then; what is left beyond FAILOVER_LATE tells late from never."""
+
+FAR_FROM_FAILOVER = 5 * SCALE
+"""What must not wait for the failover timer is done by then, and what has to wait for it is not."""
+
+BEFORE_A_REQUEST = 3.0
+"""For how long a priority is left IDLE before its first request, so that a failover timer which
+began too early is seen to: more than FAILOVER_EARLY and FAILOVER_LATE together."""
+
+WITHIN_FAILOVER = 3.0
+"""Time from the first attempt after which it succeeds, far before FAILOVER; or fails, in which case
+a timer that begins again then is seen to."""
+
+BEYOND_FAILOVER = FAILOVER + FAILOVER_LATE
+"""For how long nothing happens that would, had the timer not been ended."""
+
+BELIEVED = 0.5 * SCALE
+"""Lateness of the suite up to which a time that it measured is believed."""
+
+PACE = 0.1
+"""From one call to the next where calls are to come until the client has noticed something: many
+times what an idle client needs to notice it."""
+
 QUIET = 0.3
 """Window in which a thing that must not happen would have happened: a hundred times what the
 causing message takes through the client on an idle machine. A window that is too short can only

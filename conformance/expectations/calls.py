@@ -106,6 +106,21 @@ class Avoids(msgspec.Struct, frozen=True, tag="avoids"):
         return Finding(not met & set(self.addresses), wanted, tally(calls))
 
 
+class OnlyAt(msgspec.Struct, frozen=True, tag="only_at"):
+    """Every call succeeds, at one of these endpoints."""
+
+    addresses: tuple[str, ...]
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh calls."""
+        calls = calls_of(seen)
+        wanted = f"every call served by {' or '.join(self.addresses)}"
+        if trouble := trouble_of(calls):
+            return Finding(holds=False, wanted=wanted, saw=trouble)
+        met = {call.endpoint for call in calls}
+        return Finding(met <= set(self.addresses), wanted, tally(calls))
+
+
 class Reaches(msgspec.Struct, frozen=True, tag="reaches"):
     """Every call succeeds, and each of these endpoints gets one at least."""
 

@@ -1,0 +1,223 @@
+"""A42, Aggregated Connectivity State, and A56: the priority policy and its failover timer."""
+
+from collections.abc import Sequence
+
+from conformance import timing
+from conformance.declare import decides
+from conformance.expectations import OnlyAt, Outcome, Takes, Tried, Untouched
+from conformance.seen import Attempt, Elapsed
+from conformance.serving import Endpoint, Locality, RoundRobin, Served
+from conformance.walk import walk
+from conformance.world import World
+from test_servers import Close, Hold, Mode, Serve, Stall
+from test_servers import Endpoint as Member
+
+AFTER_THE_TIMER = Takes(
+    least=timing.FAILOVER - timing.FAILOVER_EARLY,
+    most=timing.FAILOVER + timing.FAILOVER_LATE,
+    allowance=timing.BELIEVED,
+)
+AT_ONCE = Takes(most=timing.FAR_FROM_FAILOVER, allowance=timing.BELIEVED)
+
+
+async def endpoints(world: World, *modes: Mode) -> list[Member]:
+    """An endpoint for each of these modes of its gate."""
+    return [(await world.endpoints(1, mode=mode))[0] for mode in modes]
+
+
+def ranked(*priorities: Sequence[Member]) -> Served:
+    """For each priority one locality of equal endpoints."""
+    return Served(localities=tuple(map(tier, range(len(priorities)), priorities)))
+
+
+def tier(priority: int, members: Sequence[Member]) -> Locality:
+    """One locality of equal endpoints, of this priority."""
+    listed = tuple(Endpoint(one.address) for one in members)
+    return Locality(listed, name=f"locality-{priority}", priority=priority)
+
+
+async def given_up(world: World, began: Attempt, lower: Sequence[Member]) -> Elapsed:
+    """How long after that attempt the endpoints of a lower priority are contacted."""
+    why = "the priority above has not connected"
+    ended = await world.tried(*lower, why=why, since=began.at, within=timing.AFTER_FAILOVER)
+    return world.elapsed(
+        f"the attempt at {began.address}", began.at, f"that at {ended.address}", ended.at
+    )
+
+
+@decides("A42-FAIL-04", "A42-FAIL-12", "A56-TIMER-01", seconds=10.7, waits=True)
+async def test_stalled_priority(world: World) -> None:
+    first, second = await endpoints(world, Stall(), Stall()), await endpoints(world, Serve())
+    await world.serve(ranked(first, second))
+    waiting = await world.start(world.sessions(5), deadline=timing.AFTER_FAILOVER)
+    began = await world.tried(*first, why="requests came")
+    took = await given_up(world, began, second)
+    await world.judge("A42-FAIL-04", took, AFTER_THE_TIMER)
+    await world.judge("A56-TIMER-01", took, AFTER_THE_TIMER)
+    await world.judge("A42-FAIL-12", await waiting.over(), OnlyAt((second[0].address,)))
+
+
+@decides("A42-FAIL-01")
+async def test_ready_priority(world: World) -> None:
+    first, second = await endpoints(world, Serve(), Serve()), await endpoints(world, Serve())
+    await world.serve(ranked(first, second))
+    calls = await world.call(world.sessions(50))
+    await world.judge("A42-FAIL-01", calls, OnlyAt(tuple(one.address for one in first)))
+
+
+@decides("A42-FAIL-03")
+async def test_lower_priority_untouched(world: World) -> None:
+    """ROUND_ROBIN connects wherever it is made, so it tells when that is."""
+    first, second = await endpoints(world, Serve(), Serve()), await endpoints(world, Serve())
+    await world.serve(ranked(first, second).balanced_by(RoundRobin()))
+    await world.call(world.sessions(50))
+    connections = await world.quiet(*second, why="requests at the first priority")
+    await world.judge("A42-FAIL-03", connections, Untouched())
+
+
+@decides("A42-FAIL-02", seconds=0.5)
+async def test_failed_priority(world: World) -> None:
+    first, second = await endpoints(world, Close(), Close()), await endpoints(world, Serve())
+    await world.serve(ranked(first, second))
+    await world.call(world.sessions(1), deadline=timing.AFTER_FAILOVER)
+    began = await world.tried(*first, why="a request came")
+    await world.judge("A42-FAIL-02", await given_up(world, began, second), AT_ONCE)
+
+
+@decides("A42-FAIL-05", seconds=13, waits=True)
+async def test_idle_for_longer_than_the_timer(world: World) -> None:
+    first, second = await endpoints(world, Serve()), await endpoints(world, Serve())
+    await world.serve_unasked(ranked(first, second))
+    why = "the failover timer would have fired"
+    idle = await world.quiet_from_now(*second, why=why, seconds=timing.BEYOND_FAILOVER)
+    await world.judge("A42-FAIL-05", idle, Tried())
+    calls = await world.call(world.sessions(10))
+    await world.judge("A42-FAIL-05", calls, OnlyAt((first[0].address,)))
+
+
+@decides("A42-FAIL-06", seconds=14, waits=True)
+async def test_first_request_after_a_while(world: World) -> None:
+    first, second = await endpoints(world, Stall(), Stall()), await endpoints(world, Serve())
+    await world.serve_unasked(ranked(first, second))
+    await world.quiet_from_now(why="nothing asks for it", seconds=timing.BEFORE_A_REQUEST)
+    await world.start(world.sessions(1), deadline=timing.AFTER_FAILOVER)
+    began = await world.tried(*first, why="a request came")
+    await world.judge("A42-FAIL-06", await given_up(world, began, second), AFTER_THE_TIMER)
+
+
+@decides("A42-FAIL-07", seconds=11, waits=True)
+async def test_lost_and_stalled(world: World) -> None:
+    """The only endpoint of the first priority was READY, and does not come back."""
+    first, second = await endpoints(world, Serve()), await endpoints(world, Serve())
+    (lost,) = first
+    await world.serve(ranked(first, second))
+    await world.call(world.sessions(1))
+    await lost.set_mode(Stall())
+    since = world.now
+    await lost.kill()
+    await world.start(world.sessions(20), pace=timing.PACE, deadline=timing.AFTER_FAILOVER)
+    began = await world.tried(lost, why="requests came", since=since)
+    await world.judge("A42-FAIL-07", await given_up(world, began, second), AFTER_THE_TIMER)
+
+
+@decides("A42-FAIL-08", seconds=2)
+async def test_connecting_after_failure(world: World) -> None:
+    """Without one of the two that failed, the first priority is CONNECTING, but had its time."""
+    first = await endpoints(world, Close(), Close(), Stall())
+    second = await endpoints(world, Serve())
+    await world.serve(ranked(first, second))
+    await world.call(world.sessions(10))
+    await world.serve(ranked(first[1:], second))
+    for _ in range(3):
+        calls = await world.call(world.sessions(10), deadline=timing.FAR_FROM_FAILOVER)
+        await world.judge("A42-FAIL-08", calls, OnlyAt((second[0].address,)))
+        await world.quiet_from_now(*second, why="the update is applied by then")
+
+
+@decides("A42-FAIL-09", seconds=16, waits=True)
+async def test_ready_in_time(world: World) -> None:
+    first, second = await endpoints(world, Hold()), await endpoints(world, Serve())
+    (held,) = first
+    await world.serve(ranked(first, second))
+    waiting = await world.start(world.sessions(5), deadline=timing.AFTER_FAILOVER)
+    await world.tried(held, why="requests came")
+    await world.quiet_from_now(*second, why="too early", seconds=timing.WITHIN_FAILOVER)
+    await held.set_mode(Serve())
+    await world.judge("A42-FAIL-09", await waiting.over(), OnlyAt((held.address,)))
+    why = "the failover timer would have fired"
+    later = await world.quiet_from_now(*second, why=why, seconds=timing.BEYOND_FAILOVER)
+    await world.judge("A42-FAIL-09", later, Tried())
+    await world.judge("A42-FAIL-09", await world.call(world.sessions(10)), OnlyAt((held.address,)))
+
+
+@decides("A42-FAIL-10", "A56-TIMER-03", seconds=21, waits=True)
+async def test_two_stalled_priorities(world: World) -> None:
+    first, second = (
+        await endpoints(world, Stall(), Stall()),
+        await endpoints(world, Stall(), Stall()),
+    )
+    third = await endpoints(world, Serve())
+    await world.serve(ranked(first, second, third))
+    await world.start(world.sessions(1), deadline=timing.AFTER_FAILOVER)
+    await world.tried(*first, why="a request came")
+    began = await world.tried(
+        *second, why="the first priority stalls", within=timing.AFTER_FAILOVER
+    )
+    waiting = await world.call(world.sessions(5), deadline=timing.FAR_FROM_FAILOVER)
+    await world.judge("A56-TIMER-03", waiting, Outcome(status="DEADLINE_EXCEEDED"))
+    await world.judge("A42-FAIL-10", await given_up(world, began, third), AFTER_THE_TIMER)
+
+
+@decides("A42-FAIL-11", seconds=1.5)
+async def test_return_to_a_higher_priority(world: World) -> None:
+    first, second = await endpoints(world, Close(), Close()), await endpoints(world, Serve())
+    await world.serve(ranked(first, second))
+    await world.call(world.sessions(10))
+    for one in first:
+        await one.set_mode(Serve())
+    await world.tried(*first, why="its backoff is over", since=world.now)
+    higher = OnlyAt(tuple(one.address for one in first))
+    await world.until(higher, lambda: world.call(world.sessions(5)))
+    await world.judge("A42-FAIL-11", await world.call(world.sessions(50)), higher)
+
+
+@decides("A56-TIMER-02", seconds=11, waits=True)
+async def test_connecting_again(world: World) -> None:
+    """An endpoint of the first priority fails after a while, and the next one stalls."""
+    second = await endpoints(world, Serve())
+    met = await walk(world, 3, tier(1, second))
+    await met[0].set_mode(Close(after=timing.WITHIN_FAILOVER))
+    await met[1].set_mode(Stall())
+    await met[2].set_mode(Stall())
+    await world.start([met.request], deadline=timing.AFTER_FAILOVER)
+    began = await world.tried(met[0], why="a request picked it")
+    await world.judge("A56-TIMER-02", await given_up(world, began, second), AFTER_THE_TIMER)
+
+
+@decides("A56-TIMER-04", seconds=11.5, waits=True)
+async def test_all_given_up_and_one_connecting(world: World) -> None:
+    first, second = await endpoints(world, *[Stall()] * 3), await endpoints(world, Close(), Close())
+    await world.serve(ranked(first, second))
+    await world.start(world.sessions(1), deadline=timing.AFTER_FAILOVER)
+    why = "the first priority stalls"
+    for one in second:
+        await world.tried(one, why=why, within=timing.AFTER_FAILOVER)
+    waiting = Outcome(status="DEADLINE_EXCEEDED")
+    calls = await world.until(waiting, lambda: world.call(world.sessions(5), deadline=timing.HELD))
+    await world.judge("A56-TIMER-04", calls, waiting)
+
+
+@decides("A56-TIMER-05", seconds=2)
+async def test_all_priorities_failed(world: World) -> None:
+    first, second = [await endpoints(world, Close(), Close()) for _ in range(2)]
+    await world.serve(ranked(first, second))
+    failed = Outcome(status="UNAVAILABLE")
+    calls = await world.until(failed, lambda: world.call(world.sessions(5)))
+    await world.judge("A56-TIMER-05", calls, failed)
+    waiting = await world.start(
+        world.sessions(5), deadline=timing.AFTER_FAILOVER, wait_for_ready=True
+    )
+    for one in second:
+        await one.set_mode(Serve())
+    last = OnlyAt(tuple(one.address for one in second))
+    await world.judge("A56-TIMER-05", await waiting.over(), last)
