@@ -56,6 +56,16 @@ PACE = 0.1
 """From one round of calls to the next while something else is awaited: often enough that a request
 is picked in every state which lasts."""
 
+SLOW = 0.5
+"""How long an attempt takes that fails slowly: long beside what a client does after a failure."""
+
+SLOWER = 2.5
+"""Another, so much longer that a request which waits for it can be told from one which does not."""
+
+AFTER_ATTEMPTS = 1.2
+"""From the failure of the last attempt that a request waits for to its end, on a loaded machine;
+well below SLOWER. It does not scale: a client that is later than that is not told from another."""
+
 FAILOVER = 10.0
 """The failover timer of a priority (A56): a client's own, so it does not scale."""
 
@@ -73,6 +83,9 @@ to be served only then; what is left beyond FAILOVER_LATE tells late from never.
 
 FAR_FROM_FAILOVER = 5 * SCALE
 """What must not wait for the failover timer is done by then, and what has to wait for it is not."""
+
+SEVERAL_MOMENTS = 1.0
+"""Deadline of a call that should wait while the client goes through several states."""
 
 BEFORE_A_REQUEST = 3.0
 """For how long a priority is left IDLE before its first request, so that a failover timer which

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Final
 
+import msgspec
+
 from conformance import timing
-from conformance.expectations import Picks
+from conformance.expectations import Connects, Picks
 from conformance.oracles import ring
-from conformance.oracles.picker import State
+from conformance.oracles.picker import PickerEdition, State
 from conformance.oracles.request_hash import xxh64
 from conformance.seen import Calls
-from conformance.serving import SESSION, Locality, RingHash, Served, plain
+from conformance.serving import BY_SESSION, SESSION, Locality, RingHash, Route, Served, weighted
 from conformance.world import ClientStuck, Headers, World
 from test_servers import Close, Mode, Serve, Stall
 from test_servers import Endpoint as Member
 
-LARGE: Final = RingHash(minimum=1024)
-"""A ring on which nearly every order of a few endpoints begins somewhere."""
+LARGE: Final = RingHash(minimum=2048)
+"""A ring on which every order of five endpoints begins somewhere: that one of their 120 does not
+has a chance of 120 x (119 / 120)^2050, below 1e-5."""
 
 MODES: Final[dict[State, Mode]] = {
     "READY": Serve(),
@@ -28,20 +32,34 @@ MODES: Final[dict[State, Mode]] = {
 """What an endpoint's gate does so that the endpoint is, or would be, in a state."""
 
 
-async def walk(world: World, count: int, *beside: Locality, ring: RingHash = LARGE) -> Walk:
-    """Serve one locality of so many equal endpoints, in the order in which a request meets them.
+async def walk(
+    world: World,
+    count: int,
+    *beside: Locality,
+    ring: RingHash = LARGE,
+    weights: Sequence[int] = (),
+    routes: Sequence[Route] = (Route(BY_SESSION),),
+    unasked: bool = False,
+) -> Walk:
+    """Serve one locality of so many endpoints, in the order in which a request meets them.
 
     Args:
         world: the scenario's.
         count: how many; of more than five some orders may not be on the ring.
         beside: further localities, such as those of a lower priority.
         ring: the policy.
+        weights: of the endpoints; unset, if none is given.
+        routes: the last one hashes the session.
+        unasked: whether the client is to know of them before any request.
     """
     members = await world.endpoints(count)
-    served = plain([one.address for one in members], policy=ring)
+    listed: dict[str, int | None] = dict.fromkeys(one.address for one in members)
+    listed.update(zip(listed, weights, strict=False))
+    served = weighted(listed, policy=ring)
     served = served.placed(*served.localities, *beside)
+    served = msgspec.structs.replace(served, routes=tuple(routes))
     key_format = await world.ring_key_format()
-    await world.serve(served)
+    await (world.serve_unasked if unasked else world.serve)(served)
     return Walk(world, members, served, key_format)
 
 
@@ -58,11 +76,12 @@ class Walk:
         self._world = world
         self._members = tuple(members)
         self.served = served
-        variants = [one for one in ring.VARIANTS if one.key_format == key_format]
-        self._rings = [
-            ring.build_for(served.ring_localities(), served.config(), ring.Candidate(variant))
-            for variant in variants
-        ]
+        candidates = [one for one in ring.CANDIDATES if one.variant.key_format == key_format]
+        self._rings = tuple(
+            dict.fromkeys(
+                ring.build_for(served.ring_localities(), served.config(), one) for one in candidates
+            )
+        )
         self.request = self.beginning_with(*members)
 
     def __getitem__(self, index: int) -> Member:
@@ -74,16 +93,36 @@ class Walk:
     def __len__(self) -> int:
         return len(self._members)
 
-    def beginning_with(self, *members: Member) -> Headers:
-        """The headers of a request that meets these endpoints first, in this order."""
+    def beginning_with(self, *members: Member, entries: int = 1) -> Headers:
+        """The headers of a request that meets these endpoints first, in this order.
+
+        Args:
+            members: the endpoints.
+            entries: how many entries of the first of them it meets before another one, at least.
+        """
         order = tuple(one.address for one in members)
         while True:
             value = ring.value_preferring(self._rings[0], *order, rng=self._world.rng)
-            met = [one.preference(xxh64(value))[: len(order)] for one in self._rings]
-            if all(found == order for found in met):
+            if all(
+                one.preference(xxh64(value))[: len(order)] == order
+                and {*islice(one.met(xxh64(value)), entries)} == {order[0]}
+                for one in self._rings
+            ):
                 return {SESSION: value}
 
+    def at_the_end(self) -> list[tuple[str, Headers]]:
+        """The endpoint of the ring's last entry, and headers that have the hash of that entry.
+
+        A client that compares hashes as signed numbers has its last entry elsewhere: both.
+        """
+        return [(one.addresses[one.owners[-1]], {SESSION: one.keys[-1]}) for one in self._rings]
+
     # States
+
+    async def set_modes(self, *modes: Mode) -> None:
+        """Have the gates behave so, in the order of the walk."""
+        for member, mode in zip(self, modes, strict=True):
+            await member.set_mode(mode)
 
     async def arrange(self, *states: State) -> None:
         """Bring each endpoint into its state, those that are to be IDLE by leaving them alone.
@@ -131,8 +170,7 @@ class Walk:
             ClientStuck: it was not tried, or the request not served.
         """
         before = len(member.attempts)
-        deadline = timing.CALL if beside else timing.HELD
-        started = await self._world.start([self.beginning_with(member, *beside)], deadline=deadline)
+        started = await self._world.start([self.beginning_with(member, *beside)])
         await self._world.attempted(member, before + 1, why="a request picked it")
         if not beside:
             return
@@ -152,25 +190,51 @@ class Walk:
         """
         if not any(attempt.closed_at is None for attempt in member.attempts):
             before = len(member.attempts)
-            await self._world.start([self.beginning_with(member)], deadline=timing.HELD)
+            await self._world.start([self.beginning_with(member)])
             await self._world.attempted(member, before + 1, why="a request picked it")
 
     # Verdicts
 
-    async def judge(self, clause: str, *states: State, calls: int = 5) -> Calls:
+    async def judge(
+        self, clause: str, *states: State, request: Headers | None = None, calls: int = 5
+    ) -> Calls:
         """Put what becomes of the request before the judge, the endpoints being in these states.
 
         The calls are repeated until they fare as the client's own edition says, or time is up: what
         happened at a gate is known to the client a little later.
         """
-        walk = tuple(zip((one.address for one in self), states, strict=True))
+        walk = self.in_states(*states)
         expected = self._world.by_edition(
-            clause, lambda edition: Picks(walk=walk, edition="A61" if edition == "A61" else "A42")
+            clause, lambda edition: Picks(walk=walk, edition=picker_of(edition))
         )
         own = self._world.own(clause, expected)
+        headers = [self.request if request is None else request] * calls
         deadline = timing.HELD if own.waits else timing.CALL
-        seen = await self._world.until(
-            own, lambda: self._world.call([self.request] * calls, deadline=deadline)
-        )
+        seen = await self._world.until(own, lambda: self._world.call(headers, deadline=deadline))
         await self._world.judge(clause, seen, expected)
         return seen
+
+    async def judge_connecting(self, clause: str, *states: State) -> None:
+        """Put before the judge which IDLE endpoints the request has connected, and which not.
+
+        One is READY, so that the policy connects none on its own account.
+        """
+        walk = self.in_states(*states)
+        expected = self._world.by_edition(
+            clause, lambda edition: Connects(walk=walk, edition=picker_of(edition))
+        )
+        idle = [one for one, state in zip(self, states, strict=True) if state == "IDLE"]
+        await self._world.start([self.request])
+        await self._world.attempts_until(self._world.own(clause, expected), *idle)
+        if behind := idle[1:]:
+            await self._world.quiet_from_now(*behind, why="the request met an IDLE one before")
+        await self._world.judge(clause, self._world.attempts(*idle), expected)
+
+    def in_states(self, *states: State) -> tuple[tuple[str, State], ...]:
+        """The walk as expectations have it: each address, with its state."""
+        return tuple(zip((one.address for one in self), states, strict=True))
+
+
+def picker_of(edition: str) -> PickerEdition:
+    """Whose picker holds by the wording of an edition."""
+    return "A61" if edition == "A61" else "A42"

@@ -285,6 +285,19 @@ class World:
                     f"{answer.error_detail}"
                 )
 
+    async def serve_unasked(self, served: Served) -> None:
+        """Have the client take this in without any request for it.
+
+        It was made to connect by a request to another cluster, which has gone by then.
+
+        Raises:
+            ClientRefused, ClientSilent: as they say.
+        """
+        first = plain(await self.addresses(1))
+        await self.serve(msgspec.structs.replace(first, cluster_name="before"))
+        await self.call(self.sessions(1))
+        await self.serve(served)
+
     async def offer(self, kind: Kind, resource: Any) -> Answer:
         """Send a resource that the client may refuse, and hear its answer.
 
@@ -366,10 +379,11 @@ class World:
         path: str = UNARY,
         channel: Channel | None = None,
         concurrency: int | None = None,
+        pace: float | None = None,
         deadline: float = timing.CALL,
         wait_for_ready: bool = False,
     ) -> UnderWay:
-        """Start a call with each of these headers, all at once unless told otherwise.
+        """Start a call with each of these headers: all at once, so many at once, or one each pace.
 
         Raises:
             ConversationFailed: the client died, hung or babbled.
@@ -388,7 +402,7 @@ class World:
             for number, one in enumerate(headers)
         ]
         mark = len(self.fleet.ledger)
-        batch = await used.start_calls(planned, concurrency=concurrency)
+        batch = await used.start_calls(planned, concurrency=concurrency, pace=pace)
         return UnderWay(self, used, planned, batch, mark)
 
     async def settle(
@@ -471,6 +485,33 @@ class World:
                 f"{timing.ATTEMPT:g} s, and not {count}, though {why}"
             ) from None
 
+    async def tried(
+        self, *endpoints: Endpoint, why: str, since: float = 0.0, within: float = timing.ATTEMPT
+    ) -> Attempt:
+        """Wait for the first attempt at any of these endpoints that comes after so many seconds.
+
+        Args:
+            endpoints: where.
+            why: what makes a right client try one of them.
+            since: in seconds since the scenario began.
+            within: the deadline, from timing.py.
+
+        Raises:
+            ClientStuck: there was none in time.
+        """
+        watched = {one.id for one in endpoints}
+        try:
+            await self.fleet.ledger.wait_attempts(
+                lambda row: row.endpoint in watched and row.accepted_at - self.began >= since,
+                deadline=within,
+            )
+        except FleetDeadlinePassed:
+            names = " or ".join(one.address for one in endpoints)
+            raise ClientStuck(
+                f"no attempt to connect to {names} came within {within:g} s, though {why}"
+            ) from None
+        return self.attempts(*endpoints, since=since).attempts[0]
+
     def attempts(self, *endpoints: Endpoint, since: float = 0.0) -> Attempts:
         """The attempts at these endpoints, or at all, that came after so many seconds."""
         watched = {one.id for one in endpoints} or self.members.keys()
@@ -534,6 +575,55 @@ class World:
             )
         self.note(f"quiet for {timing.QUIET} s after: {why}")
         return Connections({one.address: len(one.attempts) for one in endpoints})
+
+    async def quiet_from_now(
+        self, *endpoints: Endpoint, why: str, seconds: float = timing.QUIET
+    ) -> Attempts:
+        """Watch these endpoints, or all, for a while; the attempts that came meanwhile.
+
+        Args:
+            endpoints: where no connection should be tried.
+            why: what would have made a wrong client try one in this time.
+            seconds: how long, from timing.py; the first attempt ends it.
+        """
+        watched = {endpoint.id for endpoint in endpoints} or self.members.keys()
+        began = self.now
+        with suppress(FleetDeadlinePassed):
+            await self.fleet.ledger.wait_attempts(
+                lambda attempt: attempt.endpoint in watched,
+                since=len(self.fleet.ledger.attempts),
+                deadline=seconds,
+            )
+        self.note(f"quiet for {seconds} s after: {why}")
+        return self.attempts(*endpoints, since=began)
+
+    async def attempts_until(
+        self,
+        expectation: Expectation,
+        *endpoints: Endpoint,
+        since: float = 0.0,
+        meanwhile: Sequence[Headers] = (),
+    ) -> Attempts:
+        """The attempts at these endpoints, or all, once they fit, or ATTEMPT has passed.
+
+        Args:
+            expectation: what they are to be.
+            endpoints: where.
+            since: attempts of the first so many seconds are left out.
+            meanwhile: calls to be made over and over.
+        """
+        deadline = time.monotonic() + timing.ATTEMPT
+        while True:
+            known = len(self.fleet.ledger.attempts)
+            seen = self.attempts(*endpoints, since=since)
+            left = deadline - time.monotonic()
+            if expectation.finding(seen).holds or left <= 0:
+                return seen
+            if meanwhile:
+                await self.call(meanwhile)
+                left = timing.PACE
+            with suppress(FleetDeadlinePassed):
+                await self.fleet.ledger.wait_attempts(lambda _: True, since=known, deadline=left)
 
     async def until(self, expectation: Expectation, calls: Callable[[], Awaitable[Calls]]) -> Calls:
         """Make the same round of calls until it fits, or APPLY has passed; the last round.

@@ -13,6 +13,7 @@ from conformance.expectations.calls import (
     Everywhere,
     MovesOnly,
     OneEndpoint,
+    OnlyAt,
     Outcome,
     Reaches,
     SeveralEndpoints,
@@ -22,7 +23,7 @@ from conformance.expectations.calls import (
 from conformance.expectations.connections import Apart, InOrder, Tried, Untouched
 from conformance.expectations.durations import Takes
 from conformance.expectations.mapping import Calibration, MapsLike
-from conformance.expectations.picking import Picks
+from conformance.expectations.picking import Blames, Connects, Picks
 from conformance.expectations.states import EndsIn, NeverIn
 from conformance.expectations.weighing import Finding, WrongKind
 
@@ -31,6 +32,7 @@ Expectation = (
     | OneEndpoint
     | SeveralEndpoints
     | Everywhere
+    | OnlyAt
     | Avoids
     | Reaches
     | Shares
@@ -45,6 +47,8 @@ Expectation = (
     | Apart
     | Takes
     | Picks
+    | Connects
+    | Blames
     | EndsIn
     | NeverIn
 )
@@ -53,7 +57,9 @@ __all__ = [
     "Answered",
     "Apart",
     "Avoids",
+    "Blames",
     "Calibration",
+    "Connects",
     "EndsIn",
     "Evenly",
     "Everywhere",
@@ -64,6 +70,7 @@ __all__ = [
     "MovesOnly",
     "NeverIn",
     "OneEndpoint",
+    "OnlyAt",
     "Outcome",
     "Picks",
     "Reaches",

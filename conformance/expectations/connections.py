@@ -7,7 +7,7 @@ from collections import Counter
 import msgspec
 
 from conformance.expectations.weighing import Finding, WrongKind
-from conformance.seen import Attempts, Connections, Seen
+from conformance.seen import Attempt, Attempts, Connections, Seen
 
 
 class Untouched(msgspec.Struct, frozen=True, tag="untouched"):
@@ -33,7 +33,7 @@ class Tried(msgspec.Struct, frozen=True, tag="tried", kw_only=True):
 
     def finding(self, seen: Seen) -> Finding:
         """Weigh attempts."""
-        counts = Counter(one.address for one in _attempts(seen).attempts)
+        counts = Counter(one.address for one in attempts_of(seen))
         wanted = [f"{where}: {count} or more" for where, count in self.least.items()]
         wanted += [f"{where}: {count} at most" for where, count in self.most.items()]
         if not self.others:
@@ -43,7 +43,7 @@ class Tried(msgspec.Struct, frozen=True, tag="tried", kw_only=True):
             and all(counts[where] <= count for where, count in self.most.items())
             and (self.others or set(counts) <= {*self.least, *self.most}),
             f"attempts: {', '.join(wanted)}",
-            _told(seen),
+            attempts_told(seen),
         )
 
 
@@ -54,10 +54,10 @@ class InOrder(msgspec.Struct, frozen=True, tag="in_order"):
 
     def finding(self, seen: Seen) -> Finding:
         """Weigh attempts."""
-        met = list(dict.fromkeys(one.address for one in _attempts(seen).attempts))
+        met = list(dict.fromkeys(one.address for one in attempts_of(seen)))
         met = [address for address in met if address in self.addresses]
         wanted = f"first attempts at {', then '.join(self.addresses)}"
-        return Finding(tuple(met) == self.addresses, wanted, _told(seen))
+        return Finding(tuple(met) == self.addresses, wanted, attempts_told(seen))
 
 
 class Apart(msgspec.Struct, frozen=True, tag="apart"):
@@ -74,7 +74,7 @@ class Apart(msgspec.Struct, frozen=True, tag="apart"):
         """Weigh attempts."""
         latest: dict[str, float] = {}
         shortest: float | None = None
-        for one in _attempts(seen).attempts:
+        for one in attempts_of(seen):
             if one.address in latest:
                 apart = one.at - latest[one.address]
                 shortest = apart if shortest is None else min(shortest, apart)
@@ -87,12 +87,18 @@ class Apart(msgspec.Struct, frozen=True, tag="apart"):
         )
 
 
-def _attempts(seen: Seen) -> Attempts:
+def attempts_of(seen: Seen) -> tuple[Attempt, ...]:
+    """The attempts, where nothing else can be weighed.
+
+    Raises:
+        WrongKind: it is something else.
+    """
     if not isinstance(seen, Attempts):
         raise WrongKind(f"attempts are expected here, not {type(seen).__name__}")
-    return seen
+    return seen.attempts
 
 
-def _told(seen: Seen) -> str:
-    rows = [f"{one.address} at {one.at:.3f} s" for one in _attempts(seen).attempts]
+def attempts_told(seen: Seen) -> str:
+    """When each of them came, and where."""
+    rows = [f"{one.address} at {one.at:.3f} s" for one in attempts_of(seen)]
     return "attempts at " + ", ".join(rows) if rows else "no attempt"

@@ -61,6 +61,8 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
     allotment: str | None = None
     search: str | None = None
     """The last three, if set: only variants of the ring with this property will do."""
+    failed: tuple[str, ...] = ()
+    """These have failed and the others are READY: calls that meet one of them go on to the next."""
     calibration: Calibration | None = None
     """Made when no known variant fits: tells an unknown key format from a deviation."""
 
@@ -84,6 +86,8 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
         endpoints = ring.weights(self.localities, self.weights or "raw")
         size = sum(ring.entry_counts(endpoints, self.config).values())
         wanted = f"each call where a ring of {size} entries maps its hash"
+        if self.failed:
+            wanted += f", and on along the ring past {' and '.join(self.failed)}"
         oracle = f"ring.build, weights {self.weights or 'raw or A113'}: " + ", ".join(
             f"{endpoint.address} x {endpoint.weight}" for endpoint in endpoints
         )
@@ -92,7 +96,7 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
         observed = _observed(calls, self.policies, self.terminal)
         candidates = self.candidates()
         for candidate in candidates:  # one by one: most of the work is building the rings
-            if ring.fit(observed, self.localities, self.config, (candidate,)):
+            if ring.fit(observed, self.localities, self.config, (candidate,), failed=self.failed):
                 saw = f"all {len(calls)} calls so, with {_named(candidate)}"
                 return Finding(holds=True, wanted=wanted, saw=saw, oracle=oracle)
         if self.calibration and self.calibration.shows_an_unknown_format():
@@ -110,7 +114,7 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
         best = (-1, "no way of building the ring is known that would do")
         for candidate in candidates:
             built = ring.build_for(self.localities, self.config, candidate)
-            picks = [built.pick(value) for value, _ in observed]
+            picks = [built.pick(value, self.failed) for value, _ in observed]
             wrong = [i for i, pick in enumerate(picks) if pick != observed[i][1]]
             right = len(observed) - len(wrong)
             if wrong and right > best[0]:
@@ -145,8 +149,9 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
                 saw = f"one hash met two endpoints: {value:#018x} {met_by[value]} and {where}"
                 return Finding(holds=False, wanted=wanted, saw=saw)
         taken = census(observed)
-        if taken.values < FEWEST_FOR_CENSUS:
-            saw = f"{taken.values} different hashes are too few to tell by arcs"
+        if taken.values < FEWEST_FOR_CENSUS or self.failed:
+            saw = f"by arcs alone nothing can be told of {taken.values} different hashes"
+            saw += " on a ring with failed endpoints" if self.failed else ": they are too few"
             return Finding(holds=True, wanted=wanted, saw=saw)
         changes = ring_interval(endpoints, self.config, hashes, alarm)
         met = met_intervals(ring.entry_counts(endpoints, self.config), taken.values, alarm)

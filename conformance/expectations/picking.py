@@ -1,11 +1,13 @@
-"""The expectation of what becomes of requests on a ring whose endpoints are in given states."""
+"""Expectations of what becomes of requests on a ring whose endpoints are in given states."""
 
 from __future__ import annotations
 
 from collections import Counter
+from typing import Literal
 
 import msgspec
 
+from conformance.expectations.connections import attempts_of, attempts_told
 from conformance.expectations.weighing import Finding, calls_of, tally
 from conformance.oracles.picker import PickerEdition, State, pick
 from conformance.seen import Seen
@@ -41,3 +43,50 @@ class Picks(msgspec.Struct, frozen=True, tag="picks", kw_only=True):
             ends = Counter(call.status for call in calls)
             holds = set(ends) == {status} and not any(call.endpoint for call in calls)
         return Finding(holds, f"{wanted}: on its walk are {walk}", tally(calls), "picker.pick")
+
+
+class Connects(msgspec.Struct, frozen=True, tag="connects", kw_only=True):
+    """Of the IDLE endpoints that a call meets, those are tried that the pick has connected."""
+
+    walk: tuple[tuple[str, State], ...]
+    edition: PickerEdition
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh attempts at endpoints that were IDLE when the call was made."""
+        picked = pick([state for _, state in self.walk], self.edition)
+        told = {self.walk[index][0] for index in picked.connects}
+        idle = [address for address, state in self.walk if state == "IDLE"]
+        wanted = [f"{address} {'' if address in told else 'not '}tried" for address in idle]
+        walk = ", ".join(f"{address} {state}" for address, state in self.walk)
+        tried = {one.address for one in attempts_of(seen)}
+        return Finding(
+            all((address in tried) == (address in told) for address in idle),
+            f"{', '.join(wanted)}: on the walk of the call are {walk}",
+            attempts_told(seen),
+            "picker.pick",
+        )
+
+
+class Blames(msgspec.Struct, frozen=True, tag="blames", kw_only=True):
+    """Every call fails, and its details name these of the failed endpoints."""
+
+    firsts: tuple[str, ...]
+    """Where the first of the calls, the second and so on would have gone."""
+    whom: Literal["its first endpoint", "one endpoint to all", "no endpoint"]
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh calls."""
+        calls = calls_of(seen)
+        named = [tuple(one for one in self.firsts if one in call.details) for call in calls]
+        blamed: dict[str, bool] = {
+            "its first endpoint": named == [(first,) for first in self.firsts],
+            "one endpoint to all": len(set(named)) == 1 and len(named[0]) == 1,
+            "no endpoint": not any(named),
+        }
+        failed = bool(calls) and all(call.status != "OK" for call in calls)
+        told = "; ".join(f"{call.status}: {call.details or 'no details'}" for call in calls)
+        return Finding(
+            failed and blamed[self.whom],
+            f"details that name {self.whom}, where {', '.join(self.firsts)} come first",
+            told or "no call",
+        )

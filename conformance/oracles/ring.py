@@ -16,7 +16,7 @@ import math
 import random
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Final, Literal, get_args
 
@@ -224,15 +224,26 @@ class Ring:
             return index
         return 0 if self.wraps else index - 1
 
-    def pick(self, value: int) -> str:
-        """The address that a hash goes to while every endpoint is READY (A42, "Picker")."""
-        return self.addresses[self.owners[self.index(value)]]
+    def pick(self, value: int, failed: Collection[str] = ()) -> str:
+        """The address that a hash goes to while all but the failed are READY (A42, "Picker").
+
+        Raises:
+            ValueError: all have failed.
+        """
+        for address in self.met(value):
+            if address not in failed:
+                return address
+        raise ValueError("All endpoints of the ring have failed: none is left to be picked.")
+
+    def met(self, value: int) -> Iterator[str]:
+        """The address of each entry, in the order in which the ring is walked from a hash."""
+        start = self.index(value)
+        walk = itertools.chain(range(start, len(self)), range(start))
+        return (self.addresses[self.owners[index]] for index in walk)
 
     def preference(self, value: int) -> tuple[str, ...]:
         """Every address, each once, in the order in which the ring is walked from a hash."""
-        start = self.index(value)
-        walk = itertools.chain(self.owners[start:], self.owners[:start])
-        return tuple(self.addresses[owner] for owner in dict.fromkeys(walk))
+        return tuple(dict.fromkeys(self.met(value)))
 
     def entries_of(self, address: str) -> tuple[int, ...]:
         """Hashes of an endpoint's entries, ascending."""
@@ -334,8 +345,12 @@ def fit(
     localities: Sequence[RingLocality],
     config: RingConfig,
     candidates: Iterable[Candidate] = CANDIDATES,
+    *,
+    failed: Collection[str] = (),
 ) -> tuple[Candidate, ...]:
     """The candidates that agree with every observation: pairs of a hash and the address it met.
+
+    All endpoints but the failed were READY.
 
     Several are left when they build the same ring, as they do when every count is whole. None
     left means that the client's way of building is not known, which is no fault of its own.
@@ -345,7 +360,7 @@ def fit(
     for candidate in candidates:
         ring = build_for(localities, config, candidate)
         if ring not in judged:
-            judged[ring] = all(ring.pick(value) == address for value, address in observed)
+            judged[ring] = all(ring.pick(value, failed) == address for value, address in observed)
         if judged[ring]:
             fitting.append(candidate)
     return tuple(fitting)

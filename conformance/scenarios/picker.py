@@ -2,20 +2,36 @@
 
 import pytest
 
-from conformance.declare import row
+from conformance import timing
+from conformance.declare import decides, row
+from conformance.expectations import Blames, OnlyAt, Outcome, Takes, Tried
 from conformance.oracles.picker import State
+from conformance.serving import BY_SESSION, Endpoint, Locality, Route
 from conformance.walk import walk
-from conformance.world import World
+from conformance.world import EMPTY, World
+from test_servers import Close, Hold, Serve, Stall
 
 FAILED: State = "TRANSIENT_FAILURE"
+
+# Where a pick begins, and what the state of an endpoint means to it.
+
+
+@decides("A42-PICK-01")
+async def test_start(world: World) -> None:
+    met = await walk(world, 4)
+    for one in met:
+        await one.set_mode(Stall())
+    await world.start([met.request])
+    await world.tried(*met, why="a request picked one of them")
+    await world.judge("A42-PICK-01", world.attempts(), Tried(least={met[0].address: 1}))
 
 
 @pytest.mark.parametrize(
     ("clause", "states"),
     [
-        row("first-ready", "A42-PICK-02", ("READY", "READY", "READY")),
-        row("first-idle", "A42-PICK-04", ("IDLE", "READY", "READY")),
-        row("first-connecting", "A42-PICK-05", ("CONNECTING", "READY", "READY")),
+        row("first-ready", "A42-PICK-02", ("READY", "READY")),
+        row("first-idle", "A42-PICK-04", ("IDLE", "READY")),
+        row("first-connecting", "A42-PICK-05", ("CONNECTING", "READY")),
         row("second-ready", "A42-PICK-10", (FAILED, "READY", "READY")),
         row("second-idle", "A42-PICK-12", (FAILED, "IDLE", "READY")),
         row("second-connecting", "A42-PICK-13", (FAILED, "CONNECTING", "READY")),
@@ -28,3 +44,167 @@ async def test_states(world: World, clause: str, states: tuple[State, ...]) -> N
     met = await walk(world, len(states))
     await met.arrange(*states)
     await met.judge(clause, *states)
+
+
+@pytest.mark.parametrize(
+    ("clause", "states"),
+    [
+        row("first", "A42-PICK-03", ("IDLE", "READY")),
+        row("second", "A42-PICK-11", (FAILED, "IDLE", "READY")),
+        row("third", "A42-PICK-17", (FAILED, FAILED, "IDLE", "READY")),
+        row("none-behind", "A42-PICK-18", (FAILED, FAILED, "IDLE", "IDLE", "READY")),
+    ],
+)
+async def test_told_to_connect(world: World, clause: str, states: tuple[State, ...]) -> None:
+    met = await walk(world, len(states))
+    await met.arrange(*states)
+    await met.judge_connecting(clause, *states)
+
+
+@pytest.mark.parametrize(
+    ("clause", "failed"),
+    [
+        row("first", "A42-PICK-07", 1, seconds=1.5),
+        row("second", "A42-PICK-14", 2, seconds=1.5),
+        row("third", "A42-PICK-19", 3, seconds=1.5),
+    ],
+)
+async def test_tried_again(world: World, clause: str, failed: int) -> None:
+    met = await walk(world, failed + 1)
+    await met.make_ready(met[failed])
+    for number in range(failed):
+        await met[number].set_mode(Close())
+    last = met[failed - 1]
+    again = Tried(least={last.address: 2})
+    seen = await world.attempts_until(again, last, meanwhile=[met.request])
+    await world.judge(clause, seen, again)
+
+
+# Along the ring.
+
+
+@decides("A42-PICK-08")
+async def test_next_along_the_ring(world: World) -> None:
+    met = await walk(world, 4)
+    await met.arrange(FAILED, "READY", "READY", "READY")
+    expected = met.served.mapping(failed=[met[0].address])
+    headers = world.sessions(150)
+    calls = await world.until(expected, lambda: world.call(headers))
+    await world.judge("A42-PICK-08", calls, expected)
+
+
+@decides("A42-PICK-09")
+async def test_several_entries_of_the_first(world: World) -> None:
+    states: tuple[State, ...] = (FAILED, "CONNECTING", "READY")
+    met = await walk(world, len(states), weights=(8, 1, 1))
+    await met.arrange(*states)
+    request = met.beginning_with(*met, entries=3)
+    await met.judge("A42-PICK-09", *states, request=request)
+
+
+@decides("A42-PICK-21")
+async def test_past_the_end_of_the_ring(world: World) -> None:
+    met = await walk(world, 4)
+    failed, headers = zip(*met.at_the_end(), strict=True)
+    await met.arrange(*(FAILED if one.address in failed else "READY" for one in met))
+    expected = met.served.mapping(failed=set(failed))
+    calls = await world.until(expected, lambda: world.call(headers))
+    await world.judge("A42-PICK-21", calls, expected)
+
+
+# A request that waits.
+
+
+@decides("A42-PICK-05", needs=("cancel",))
+async def test_cancelled_while_it_waits(world: World) -> None:
+    met = await walk(world, 2)
+    await met.arrange("IDLE", "READY")
+    await met[0].set_mode(Hold())
+    cancelled = await world.start([met.request])
+    await world.attempted(met[0], why="a request picked it")
+    waiting = await world.start([met.request])
+    await cancelled.cancel()
+    await world.judge("A42-PICK-05", await cancelled.over(), Outcome("CANCELLED"))
+    await met[0].set_mode(Serve())
+    await world.judge("A42-PICK-05", await waiting.over(), OnlyAt((met[0].address,)))
+    await world.judge("A42-PICK-05", world.attempts(met[0]), Tried(most={met[0].address: 1}))
+
+
+@decides("A42-PICK-06")
+async def test_random_hash_of_one_that_waits(world: World) -> None:
+    met = await walk(world, 4, routes=(Route((), path=EMPTY), Route(BY_SESSION)))
+    for one in met:
+        await one.set_mode(Hold())
+    waiting = await world.start([{}], path=EMPTY)
+    first = await world.tried(*met, why="a request picked one of them")
+    for one in met:
+        if one.address != first.address:
+            await one.set_mode(Serve())
+            await met.make_ready(one)
+    for one in met:
+        await one.set_mode(Serve())
+    await world.judge("A42-PICK-06", await waiting.over(), OnlyAt((first.address,)))
+
+
+@decides("A42-PICK-22", seconds=4, waits=True)
+async def test_slow_failures(world: World) -> None:
+    met = await walk(world, 3)
+    slow = (timing.SLOW, timing.SLOW, timing.SLOWER)
+    for one, seconds in zip(met, slow, strict=True):
+        await one.set_mode(Close(after=seconds))
+    request = await world.start([met.request])
+    began = await world.tried(met[0], why="a request picked it")
+    await request.over()
+    took = world.elapsed("the first attempt", began.at, "the end of the request", world.now)
+    waits_for = {"A42": slow[:2], "A61": slow}
+    bounds = {
+        edition: Takes(most=sum(some) + timing.AFTER_ATTEMPTS, allowance=timing.BELIEVED)
+        for edition, some in waits_for.items()
+    }
+    await world.judge("A42-PICK-22", took, bounds)
+
+
+@decides("A42-PICK-23")
+async def test_new_ring_while_it_waits(world: World) -> None:
+    met = await walk(world, 4)
+    await met[0].set_mode(Stall())
+    waiting = await world.start([met.beginning_with(met[0]) for _ in range(20)])
+    await world.attempted(met[0], why="requests picked it")
+    others = Locality(tuple(Endpoint(one.address) for one in met if one is not met[0]))
+    without = met.served.placed(others)
+    await world.serve(without)
+    await world.judge("A42-PICK-23", await waiting.over(), without.mapping())
+
+
+@decides("A42-PICK-24", needs=("wait_for_ready",), seconds=1.5)
+async def test_waits_for_ready(world: World) -> None:
+    met = await walk(world, 2)
+    await met.arrange(FAILED, FAILED)
+    fails = Outcome("UNAVAILABLE")
+    await world.until(fails, lambda: world.call([met.request]))
+    waiting = await world.start([met.request], wait_for_ready=True)
+    await world.call([met.request])
+    for one in met:
+        await one.set_mode(Serve())
+    await world.judge("A42-PICK-24", await waiting.over(), Outcome("OK"))
+
+
+# A request that fails.
+
+
+@decides("A42-PICK-25")
+async def test_what_a_failed_request_is_told(world: World) -> None:
+    met = await walk(world, 3)
+    await met.arrange(FAILED, FAILED, FAILED)
+    headers = [met.beginning_with(one) for one in met]
+    calls = await world.until(Outcome("UNAVAILABLE"), lambda: world.call(headers))
+    firsts = tuple(one.address for one in met)
+    await world.judge(
+        "A42-PICK-25",
+        calls,
+        {
+            "the failure of its first endpoint": Blames(firsts=firsts, whom="its first endpoint"),
+            "the same failure as any other": Blames(firsts=firsts, whom="one endpoint to all"),
+            "of no endpoint": Blames(firsts=firsts, whom="no endpoint"),
+        },
+    )

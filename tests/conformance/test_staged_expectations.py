@@ -8,6 +8,8 @@ import pytest
 from conformance.catalogue import load
 from conformance.expectations import (
     Apart,
+    Blames,
+    Connects,
     EndsIn,
     Expectation,
     InOrder,
@@ -37,6 +39,15 @@ def ended(status: str, endpoint: str | None = None) -> Calls:
     return Calls((one, one))
 
 
+def told_of(*details: str, status: str = "UNAVAILABLE") -> Calls:
+    return Calls(
+        tuple(
+            Call(id="1", channel="c", path="/s/m", metadata=(), status=status, details=text)
+            for text in details
+        )
+    )
+
+
 def took(seconds: float, *, lateness: float = 0.0) -> Elapsed:
     return Elapsed(since="this", until="that", seconds=seconds, lateness=lateness)
 
@@ -48,6 +59,11 @@ def meets(*states: State) -> tuple[tuple[str, State], ...]:
 WALK = meets("TRANSIENT_FAILURE", "TRANSIENT_FAILURE", "CONNECTING")
 OLD, NEW = Picks(walk=WALK, edition="A42"), Picks(walk=WALK, edition="A61")
 READY = Picks(walk=meets("TRANSIENT_FAILURE", "READY", "READY"), edition="A61")
+CONNECTS = Connects(walk=meets("TRANSIENT_FAILURE", "IDLE", "IDLE"), edition="A61")
+ITS_FIRST, ONE_TO_ALL, NOBODY = (
+    Blames(firsts=(A, B), whom=whom)
+    for whom in ("its first endpoint", "one endpoint to all", "no endpoint")
+)
 
 
 @pytest.mark.parametrize(
@@ -85,6 +101,20 @@ READY = Picks(walk=meets("TRANSIENT_FAILURE", "READY", "READY"), edition="A61")
         (READY, ended("OK", B), True),
         (READY, ended("OK", C), False),
         (READY, ended("UNAVAILABLE"), False),
+        (CONNECTS, attempts((B, 0)), True),
+        (CONNECTS, attempts((B, 0), (B, 1)), True),
+        (CONNECTS, attempts(), False),
+        (CONNECTS, attempts((B, 0), (C, 1)), False),
+        (CONNECTS, attempts((C, 0)), False),
+        (ITS_FIRST, told_of(f"no {A}", f"no {B}"), True),
+        (ITS_FIRST, told_of(f"no {A}", f"no {A}"), False),
+        (ITS_FIRST, told_of(f"no {A}", f"no {B}", status="OK"), False),
+        (ITS_FIRST, told_of(), False),
+        (ONE_TO_ALL, told_of(f"no {A}", f"no {A}"), True),
+        (ONE_TO_ALL, told_of(f"no {A}", f"no {B}"), False),
+        (ONE_TO_ALL, told_of("no", "no"), False),
+        (NOBODY, told_of("no", ""), True),
+        (NOBODY, told_of("no", f"no {B}"), False),
     ],
 )
 def test_it_holds_or_not(expected: Expectation, seen: Seen, *, holds: bool) -> None:
@@ -97,7 +127,10 @@ def test_it_holds_or_not(expected: Expectation, seen: Seen, *, holds: bool) -> N
     assert again == check
 
 
-@pytest.mark.parametrize("expected", [Tried(), InOrder((A,)), EndsIn(("READY",)), NeverIn(())])
+@pytest.mark.parametrize(
+    "expected",
+    [Tried(), InOrder((A,)), CONNECTS, READY, ITS_FIRST, EndsIn(("READY",)), NeverIn(())],
+)
 def test_something_else_cannot_be_weighed(expected: Expectation) -> None:
     with pytest.raises(WrongKind, match="Elapsed"):
         expected.finding(took(1))

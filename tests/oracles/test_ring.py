@@ -392,6 +392,33 @@ def test_one_wrong_answer_leaves_nothing_that_fits() -> None:
     assert fit([*seen[:-1], lie], localities, RingConfig(64)) == ()
 
 
+# Past endpoints that have failed
+
+
+def test_who_comes_next_is_who_would_be_first_if_the_failed_were_not_there() -> None:
+    several, config = equal(4), RingConfig(64)
+    ring, without = build(several, config), build(several[1:], RingConfig(48))
+    failed = several[0].address
+    hashes = [xxh64(str(number)) for number in range(400)]
+    assert without.counts() == {one.address: 16 for one in several[1:]}
+    assert [ring.pick(value, [failed]) for value in hashes] == list(map(without.pick, hashes))
+    assert any(ring.pick(value) == failed for value in hashes)
+
+
+def test_fit_goes_past_the_failed() -> None:
+    localities = [locality("", 1, A=1, B=1, C=1)]
+    ring = build_for(localities, RingConfig(64))
+    seen = [(xxh64(str(n)), ring.pick(xxh64(str(n)), ["A"])) for n in range(150)]
+    assert fit(seen, localities, RingConfig(64), failed=["A"])
+    assert not fit(seen, localities, RingConfig(64))
+
+
+def test_nobody_is_left() -> None:
+    ring = build(equal(2), RingConfig(8))
+    with pytest.raises(ValueError, match="none is left"):
+        ring.pick(0, ring.addresses)
+
+
 # Targets
 
 
