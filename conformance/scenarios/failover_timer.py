@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from conformance import timing
 from conformance.declare import decides
 from conformance.expectations import OnlyAt, Outcome, Takes, Tried, Untouched
+from conformance.priorities import endpoints, ranked, tier
 from conformance.seen import Attempt, Elapsed
-from conformance.serving import Endpoint, Locality, RoundRobin, Served
+from conformance.serving import RoundRobin
 from conformance.walk import walk
 from conformance.world import World
-from test_servers import Close, Hold, Mode, Serve, Stall
+from test_servers import Close, Hold, Serve, Stall
 from test_servers import Endpoint as Member
 
 AFTER_THE_TIMER = Takes(
@@ -18,22 +19,6 @@ AFTER_THE_TIMER = Takes(
     allowance=timing.BELIEVED,
 )
 AT_ONCE = Takes(most=timing.FAR_FROM_FAILOVER, allowance=timing.BELIEVED)
-
-
-async def endpoints(world: World, *modes: Mode) -> list[Member]:
-    """An endpoint for each of these modes of its gate."""
-    return [(await world.endpoints(1, mode=mode))[0] for mode in modes]
-
-
-def ranked(*priorities: Sequence[Member]) -> Served:
-    """For each priority one locality of equal endpoints."""
-    return Served(localities=tuple(map(tier, range(len(priorities)), priorities)))
-
-
-def tier(priority: int, members: Sequence[Member]) -> Locality:
-    """One locality of equal endpoints, of this priority."""
-    listed = tuple(Endpoint(one.address) for one in members)
-    return Locality(listed, name=f"locality-{priority}", priority=priority)
 
 
 async def given_up(world: World, began: Attempt, lower: Sequence[Member]) -> Elapsed:

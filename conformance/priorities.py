@@ -1,0 +1,26 @@
+"""Endpoints by priority, each with the mode of its gate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from conformance.serving import Endpoint, Locality, Served
+from conformance.world import World
+from test_servers import Endpoint as Member
+from test_servers import Mode
+
+
+async def endpoints(world: World, *modes: Mode) -> list[Member]:
+    """An endpoint for each of these modes of its gate."""
+    return [(await world.endpoints(1, mode=mode))[0] for mode in modes]
+
+
+def ranked(*priorities: Sequence[Member]) -> Served:
+    """For each priority one locality of equal endpoints."""
+    return Served(localities=tuple(map(tier, range(len(priorities)), priorities)))
+
+
+def tier(priority: int, members: Sequence[Member]) -> Locality:
+    """One locality of equal endpoints, of this priority."""
+    listed = tuple(Endpoint(one.address) for one in members)
+    return Locality(listed, name=f"locality-{priority}", priority=priority)
