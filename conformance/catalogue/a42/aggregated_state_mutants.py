@@ -120,3 +120,9 @@ nothing_is_idle = Mutant(
     broken="without endpoints the policy is IDLE",
     rules={"aggregated_state": instead(FAILED, IDLE, where=lambda states: not states)},
 )
+
+removed_ones_count = Mutant(
+    clause="A42-AGG-14",
+    broken="endpoints that were removed still count",
+    rules={"ring_endpoints": lambda before, now: list(dict.fromkeys([*before, *now]))},
+)
