@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import random
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
@@ -387,6 +388,8 @@ class World:
             )
             for number, one in enumerate(headers)
         ]
+        if not self._tells_calls_apart:
+            planned = marked_by_rows(planned)
         mark = len(self.fleet.ledger)
         batch = await used.start_calls(planned, concurrency=concurrency)
         return UnderWay(self, used, planned, batch, mark)
@@ -399,7 +402,10 @@ class World:
         Raises:
             ClientLied: the client's word and the backends' rows contradict each other.
         """
-        rows = await self._rows(outcomes, since)
+        if self._tells_calls_apart:
+            rows = await self._rows(outcomes, since)
+        else:
+            rows = await self._rows_by_count(planned, outcomes, since)
         by_id = {outcome.id: outcome for outcome in outcomes}
         made = tuple(
             Call(
@@ -434,6 +440,43 @@ class World:
                     f"but {real} received it"
                 )
         return arrived
+
+    @property
+    def _tells_calls_apart(self) -> bool:
+        """Whether the client makes each call once, with metadata of its own."""
+        return "metadata" in self.process.prepared.client.manifest.capabilities
+
+    async def _rows_by_count(
+        self, planned: Sequence[PlannedCall], outcomes: Sequence[Outcome], since: int
+    ) -> dict[str, str]:
+        """The endpoint that the client says answered each call, if the backends received as many.
+
+        They may have received more: such a client makes more calls than it is asked for.
+        """
+        ledger = self.fleet.ledger
+        told = {one.id: one.hostname or "nobody" for one in outcomes if one.status == "OK"}
+        claimed = Counter((one.mark, told[one.id]) for one in planned if one.id in told)
+        counted = Counter[tuple[str | None, str]]()
+        looked_at = since
+
+        def complete(_: Rpc) -> bool:
+            nonlocal looked_at
+            fresh = ledger.rpcs[looked_at:]
+            looked_at += len(fresh)
+            for row in fresh:
+                address = self.members[row.endpoint].address
+                counted.update((str(mark), address) for mark in row.values(CALL_ID_KEY))
+            return bool(fresh) and claimed <= counted
+
+        if claimed:
+            with suppress(FleetDeadlinePassed):
+                await ledger.wait(complete, since=since, deadline=timing.LEDGER)
+        for (mark, where), more in sorted((claimed - counted).items()):
+            raise ClientLied(
+                f"the client reports {claimed[mark, where]} calls like {mark} as answered by "
+                f"{where}, {more} more than were received there"
+            )
+        return told
 
     async def _arrived(self, claimed: AbstractSet[str], since: int) -> dict[str, str]:
         """By call: the endpoint whose backend has a row of it, once all of these have one."""
@@ -656,6 +699,20 @@ class World:
         finally:
             await self.plane.close()
             await self.fleet.stop()
+
+
+def marked_by_rows(planned: Sequence[PlannedCall]) -> list[PlannedCall]:
+    """The same calls, but those that are alike and follow one another share the first one's mark.
+
+    For a client that cannot give each call metadata of its own.
+    """
+    marked: list[PlannedCall] = []
+    for one in planned:
+        last = marked[-1] if marked else None
+        alike = last is not None and last.metadata == one.metadata
+        mark = last.mark if last is not None and alike else one.id
+        marked.append(msgspec.structs.replace(one, mark=mark))
+    return marked
 
 
 def _pairs(headers: Headers) -> tuple[tuple[str, str | bytes], ...]:
