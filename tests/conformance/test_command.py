@@ -70,9 +70,15 @@ def unbuildable(folder: Path, program: str) -> str:
         (["run", CRASHER, "--env", "=x"], "is not of the form NAME=VALUE"),
         (["run", CRASHER, "--jobs", "0"], "--jobs"),
         (["run", CRASHER, "--seed", "x"], "--seed"),
+        (["run", CRASHER, "--only", "a99"], "no clause is of a99: there are a42, a"),
+        (["run", CRASHER, "--all"], "name some, or say --all"),
         (["run", CRASHER, "--hold"], "name it with --scenario"),
         (["run", CRASHER, "--no-such-option"], "No such option"),
         (["doctor", "cobol"], "there is no client cobol"),
+        (["new-client", "cobol", "mine"], "there is no scaffold for cobol: name one of go, java, "),
+        (["new-client", "go", __file__], "is a file: name a folder"),
+        (["new-client", "go", str(ADAPTERS)], "is not empty: name a folder that is, or a new one"),
+        (["new-client", "go"], "Missing argument"),
         (["judge", "no/such/folder"], "cannot be read: No such file or directory"),
         (["judge", __file__], "cannot be read: Not a directory"),
         (["explain"], "Missing argument"),
@@ -156,6 +162,17 @@ async def test_explain(xdspec: Any) -> None:
     assert "decides   A42-CONF-05" in scenario.out
     assert "knob      ring_size_cap = 256" in scenario.out
     assert (neither.code, "no clause A42-RING-99" in neither.err) == (4, True)
+
+
+def test_a_new_client_is_for_the_doctor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = invoke("new-client", "other", "my client")
+    assert made.exit_code == 0
+    assert made.output.endswith("Next: xdspec doctor 'my client'\n")
+    ended = invoke("doctor", "my client")
+    assert ended.exit_code == 6
+    assert "there is no program" in ended.output
+    assert ended.output.endswith("obeys 0 of 23 rules of the contract; next: hello\n")
 
 
 async def test_nothing_selected(xdspec: Any) -> None:
