@@ -142,6 +142,11 @@ class Manifest(_Table, frozen=True, kw_only=True):
     variants: dict[_Name, Variant] = {}
     dialect: Dialect | None = None
 
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The programs that the client needs."""
+        return self.build.tools if self.build is not None else ()
+
     def editions_of(self, version: str, variant: str | None = None) -> tuple[str, ...]:
         """What the client says it follows in this version and variant, in the file's order.
 

@@ -36,8 +36,8 @@ from conformance.run import Ran, default_jobs, run
 from conformance.settings import Selection, Settings, Subject
 from conformance.verdicts import Reason, Verdict
 
-NOT_REAL = {"reference"}
-"""Built-in clients that nobody uses: ``--all`` leaves them out."""
+NOT_REAL = {"interop", "reference"}
+"""Built-in clients that nobody uses as they are: ``--all`` leaves them out."""
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
