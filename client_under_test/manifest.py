@@ -53,11 +53,13 @@ class Start(_Table, frozen=True, kw_only=True):
     """How the adapter is started.
 
     In `command`, `{python}` is the Python of the client's environment, `{folder}` the client's
-    folder and `{output}` what was built.
+    folder and `{output}` what was built. `asks` has the environment variables that the user must
+    set, each with what it is; the report tells their values.
     """
 
     command: _Command
     environment: dict[str, str] = {}
+    asks: dict[str, _Words] = {}
 
 
 class PythonEnvironment(_Table, frozen=True, kw_only=True):

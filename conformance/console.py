@@ -138,7 +138,8 @@ def show(
 
 def _name(run: Run) -> str:
     client = run.client
-    return f"{client.name} {client.version}" + (f" +{client.variant}" if client.variant else "")
+    name = f"{client.name} {client.version}" + (f" +{client.variant}" if client.variant else "")
+    return name + (f" ({client.told})" if client.told else "")
 
 
 def _total(run: Run, code: Exit, begin: str) -> str:

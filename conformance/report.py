@@ -45,6 +45,8 @@ class ClientId(msgspec.Struct, frozen=True):
     name: str
     version: str
     variant: str | None
+    told: str = ""
+    """What the user said where the manifest asks: of a stock client, its command."""
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):

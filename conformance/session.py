@@ -121,7 +121,7 @@ class Session:
         """Make what a client needs; None if that cannot be done, which is in the report then."""
         try:
             with console.patience(self._screen, f"making what {client} needs"):
-                return prepare(client)
+                return prepare(client, self._options.environment)
         except (MissingToolchain, NoWheel) as trouble:
             if not self._options.every_client:
                 raise Failure(str(trouble)) from None
@@ -182,7 +182,7 @@ class Session:
         made = report.build_run(
             ran.records,
             self._catalogue,
-            client=ClientId(client.client.name, client.version, client.client.variant),
+            client=ClientId(client.client.name, client.version, client.client.variant, client.told),
             follows=client.editions,
             wall_seconds=ran.wall_seconds,
             complete=complete,
