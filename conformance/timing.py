@@ -19,6 +19,9 @@ client once before it counts on it, so one that stays mute is waited for only on
 PATIENCE = 3.0
 """After which a user is told what is waited for."""
 
+STILL_WAITING = 10 * SCALE
+"""Spacing of the sentences that say so again: often enough that nobody thinks of a hang."""
+
 ADAPTER_REPLY = 10 * SCALE
 """An adapter's reply to a request that does no I/O; ten times a garbage collector's worst pause."""
 

@@ -48,6 +48,7 @@ def breed() -> None:
 ON_FIRST_CALL = {
     "crasher": crash,
     "exiter": lambda: sys.exit(3),
+    "slow": lambda: sys.exit(3),
     "hanger": signal.pause,
     "babbler": babble,
     "flooder": flood,
