@@ -269,6 +269,19 @@ def judge(folder: Path) -> int:
     return int(exit_of(judged))
 
 
+@main.command()
+@click.argument("reports", nargs=-1, required=True, type=Path, metavar="REPORT…")
+def table(reports: tuple[Path, ...]) -> None:
+    """Print the table of clients and clauses, as Markdown, from REPORTs that --json has written."""
+    from conformance import table as tables  # noqa: PLC0415
+
+    try:
+        text = tables.table([tables.read(path) for path in reports], catalogue())
+    except tables.BadReport as error:
+        raise Failure(str(error)) from None
+    click.echo(text, nl=False)
+
+
 @main.command("list")
 @click.argument("what", type=click.Choice(["clients", "scenarios", "clauses"]))
 def list_things(what: str) -> None:
