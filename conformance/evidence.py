@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from conformance.catalogue import Catalogue
+from conformance.catalogue import Catalogue, Clause, is_foreign
 from conformance.verdicts import Check, Decision, Reason, Verdict, decide
 
 SCHEMA = 1
@@ -67,16 +67,20 @@ def decisions_of(record: Record, catalogue: Catalogue) -> tuple[Decision, ...]:
     """The verdicts on the clauses that the scenario claims; one clause may have several.
 
     Trouble is one more verdict on every clause: a failure or an error outweighs what a client that
-    lies or dies seemed to do right.
+    lies or dies seemed to do right. Of a clause that is foreign to the client nothing is said but
+    that.
     """
-    claimed = dict.fromkeys(record.clauses)
-    decisions = [
-        decide(check, catalogue[check.clause], record.client.follows)
+    follows = record.client.follows
+    foreign = [one for one in record.clauses if is_foreign(catalogue[one], follows)]
+    claimed = dict.fromkeys(one for one in record.clauses if one not in foreign)
+    decisions = [_not_asked(catalogue[one]) for one in dict.fromkeys(foreign)]
+    decisions += [
+        decide(check, catalogue[check.clause], follows)
         for check in record.checks
         if check.clause in claimed
     ]
     trouble = record.trouble
-    surplus = {check.clause for check in record.checks} - set(claimed)
+    surplus = {check.clause for check in record.checks} - set(record.clauses)
     if surplus and trouble is None:
         what = f"the scenario judged {', '.join(sorted(surplus))} without claiming to decide it"
         trouble = Trouble(verdict=Verdict.ERROR, reason=Reason.SUITE, what=what)
@@ -90,6 +94,12 @@ def decisions_of(record: Record, catalogue: Catalogue) -> tuple[Decision, ...]:
             saw = "the scenario ended without a verdict on this clause"
         decisions.append(Decision(clause=clause, verdict=verdict, reason=reason, saw=saw))
     return tuple(decisions)
+
+
+def _not_asked(clause: Clause) -> Decision:
+    return Decision(
+        clause=clause.id, verdict=Verdict.SKIP, reason=Reason.EDITION, saw=clause.grpc_only or ""
+    )
 
 
 def write(folder: Path, record: Record) -> None:

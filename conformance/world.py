@@ -286,23 +286,23 @@ class World:
                     f"{answer.error_detail}"
                 )
 
-    async def offer(self, kind: Kind, resource: Any) -> Answer:
+    async def offer(self, kind: Kind, resource: Any, *, deadline: float = timing.ANSWER) -> Answer:
         """Send a resource that the client may refuse, and hear its answer.
 
         Raises:
             ClientSilent: it answered nothing in time.
         """
         self.history.append(f"an offer of {kind.name}: {' '.join(str(resource).split())}")
-        return await self.answer(await self.plane.set(resource), kind)
+        return await self.answer(await self.plane.set(resource), kind, deadline=deadline)
 
-    async def answer(self, push: Push, kind: Kind) -> Answer:
+    async def answer(self, push: Push, kind: Kind, *, deadline: float = timing.ANSWER) -> Answer:
         """The ACK or NACK of a pushed resource.
 
         Raises:
             ClientSilent: none came in time.
         """
         try:
-            request = await self.plane.transcript.answered(push, kind, deadline=timing.ANSWER)
+            request = await self.plane.transcript.answered(push, kind, deadline=deadline)
         except DeadlinePassed as passed:
             raise ClientSilent(str(passed)) from None
         return Answer(

@@ -90,6 +90,26 @@ def test_trouble_is_a_verdict_on_every_clause(verdict: Verdict, reason: Reason) 
     assert [d.saw for d in decisions_of(one, CATALOGUE)[1:]] == ["so it went"] * 2
 
 
+ENVOY = Judged(name="envoy", version="1.40.0", variant=None, follows=("A42", "envoy"))
+
+
+@pytest.mark.parametrize(
+    "ended", [None, Trouble(verdict=Verdict.FAIL, reason=Reason.DEVIATES, what="so it went")]
+)
+def test_a_clause_that_is_foreign_to_the_client_is_skipped_whatever_happened(
+    ended: Trouble | None,
+) -> None:
+    foreign = msgspec.structs.replace(HOLDS_NOT, clause="A42-CHAN-01")
+    both = record("A42-RING-05", "A42-CHAN-01", checks=(HOLDS, foreign), ended_by=ended)
+    asked = [verdict for verdict in verdicts(both) if verdict[0] == "A42-CHAN-01"]
+    assert (Verdict.FAIL, Reason.DEVIATES) in [verdict[1:] for verdict in asked]
+    of_envoy = decisions_of(msgspec.structs.replace(both, client=ENVOY), CATALOGUE)
+    (skipped,) = (one for one in of_envoy if one.clause == "A42-CHAN-01")
+    assert (skipped.verdict, skipped.reason) == (Verdict.SKIP, Reason.EDITION)
+    assert skipped.saw == CATALOGUE["A42-CHAN-01"].grpc_only
+    assert PASS_05 in [(one.clause, one.verdict, one.reason) for one in of_envoy]
+
+
 # Every exception that can end a scenario.
 
 AFTER: dict[str, Any] = {"hello_said": True, "stderr_tail": "\n".join("abcdefg") + "\n\n"}
