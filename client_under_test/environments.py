@@ -174,6 +174,9 @@ def _python_environment(wanted: PythonEnvironment, version: str) -> Path:
 
 # Builds.
 
+# Lines of a builder that are quoted: what it says of the mistake comes before how it sums up.
+_LAST_WORDS = 60
+
 
 def _built(client: Client, version: str) -> Path:
     """The folder with what the client's build made of the sources as they are now."""
@@ -191,8 +194,10 @@ def _built(client: Client, version: str) -> Path:
                 command,
                 check=True,
                 cwd=folder,
-                capture_output=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,  # compilers speak there, build tools often do not
                 text=True,
+                errors="replace",
                 stdin=subprocess.DEVNULL,
             )
         except OSError as trouble:
@@ -201,7 +206,7 @@ def _built(client: Client, version: str) -> Path:
                 f"{trouble.strerror}"
             ) from trouble
         except subprocess.CalledProcessError as trouble:
-            words = (trouble.stderr or trouble.stdout).strip()
+            words = "\n".join(trouble.stdout.strip().splitlines()[-_LAST_WORDS:])
             raise BuildFailed(f"client {client.name} could not be built: {words}") from trouble
 
     return _made_once(_build_place(client, version), fill)
