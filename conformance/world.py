@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import math
 import random
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -70,6 +72,8 @@ ENOUGH_TO_SPREAD = 300
 CALIBRATION_CALLS = 150
 PLAIN_ENDPOINTS = 4
 DEFAULT_RING = RingHash()
+
+_T = TypeVar("_T")
 
 Headers = Mapping[str, str | bytes] | Sequence[tuple[str, str | bytes]]
 
@@ -157,11 +161,14 @@ class UnderWay:
         """Every call, when the last of them has ended.
 
         Raises:
+            ClientRefused: the client NACKed what was served first, so calls may wait in vain.
             ClientLied: the client's word and the backends' rows contradict each other.
             ConversationFailed: the client died, hung or babbled.
         """
         longest = max((call.deadline or 0 for call in self._planned), default=0)
-        outcomes = await self._batch.finished(deadline=timing.BATCH + longest)
+        outcomes = await self._world.unless_refused(
+            self._batch.finished(deadline=timing.BATCH + longest)
+        )
         return await self._world.settle(self._channel, self._planned, outcomes, self._since)
 
     @property
@@ -219,6 +226,7 @@ class World:
         self._default: Channel | None = None
         self._channels: dict[Channel, str] = {}
         self._served: Served | None = None
+        self._first: Push | None = None
         self._calibration: MapsLike | None = None
 
     # What is there
@@ -269,7 +277,7 @@ class World:
         self._served = served
         self.history.append(str(served))
         if before is None:
-            await self.plane.set(*served.resources())
+            self._first = await self.plane.set(*served.resources())
             return
         old = dict(zip(Kind, before.resources(), strict=True))
         changed = [
@@ -281,10 +289,34 @@ class World:
         for kind in push.versions:
             answer = await self.answer(push, kind)
             if not answer.acked:
-                raise ClientRefused(
-                    f"the client refused the {kind.name} resource that the scenario builds on: "
-                    f"{answer.error_detail}"
-                )
+                raise _refused(kind, answer.error_detail)
+
+    async def unless_refused(self, waiting: Coroutine[Any, Any, _T]) -> _T:
+        """What is waited for, as long as the client does not refuse what it was served first.
+
+        Nobody waits for the answers to that: a client need not ask before it has calls to make.
+
+        Raises:
+            ClientRefused: it NACKed one of those resources.
+        """
+        first = self._first
+        if first is None:
+            return await waiting
+        waited = asyncio.create_task(waiting)
+        nacked = {
+            asyncio.create_task(self.plane.transcript.nacked(first, kind, deadline=math.inf)): kind
+            for kind in first.versions
+        }
+        try:
+            done, _ = await asyncio.wait([waited, *nacked], return_when=asyncio.FIRST_COMPLETED)
+            if waited in done:
+                return await waited
+            refusal = next(task for task in nacked if task in done)
+            raise _refused(nacked[refusal], refusal.result().error_detail)
+        finally:
+            for task in (waited, *nacked):
+                task.cancel()
+            await asyncio.gather(waited, *nacked, return_exceptions=True)
 
     async def offer(self, kind: Kind, resource: Any, *, deadline: float = timing.ANSWER) -> Answer:
         """Send a resource that the client may refuse, and hear its answer.
@@ -713,6 +745,12 @@ def marked_by_rows(planned: Sequence[PlannedCall]) -> list[PlannedCall]:
         mark = last.mark if last is not None and alike else one.id
         marked.append(msgspec.structs.replace(one, mark=mark))
     return marked
+
+
+def _refused(kind: Kind, why: str | None) -> ClientRefused:
+    return ClientRefused(
+        f"the client refused the {kind.name} resource that the scenario builds on: {why or ''}"
+    )
 
 
 def _pairs(headers: Headers) -> tuple[tuple[str, str | bytes], ...]:
