@@ -90,6 +90,29 @@ def test_trouble_is_a_verdict_on_every_clause(verdict: Verdict, reason: Reason) 
     assert [d.saw for d in decisions_of(one, CATALOGUE)[1:]] == ["so it went"] * 2
 
 
+@pytest.mark.parametrize(
+    ("clause", "follows", "reason", "verdict"),
+    [
+        ("A42-RING-05", ("A42",), Reason.DEVIATES, (Verdict.FAIL, Reason.DEVIATES)),
+        ("A42-RING-05", (), Reason.DEVIATES, (Verdict.SKIP, Reason.EDITION)),
+        ("A42-RING-05", (), Reason.CRASHED, (Verdict.FAIL, Reason.CRASHED)),
+        ("A42-CDS-16", ("A42",), Reason.DEVIATES, (Verdict.SEEN, None)),
+        ("A42-CDS-16", ("A42",), Reason.HUNG, (Verdict.FAIL, Reason.HUNG)),
+        ("A42-CDS-16", (), Reason.DEVIATES, (Verdict.SKIP, Reason.EDITION)),
+    ],
+)
+def test_who_refuses_what_a_scenario_builds_on_fails_what_it_states_only(
+    clause: str, follows: tuple[str, ...], reason: Reason, verdict: tuple[Verdict, Reason | None]
+) -> None:
+    ended = Trouble(verdict=Verdict.FAIL, reason=reason, what="it refused")
+    client = msgspec.structs.replace(CLIENT, follows=follows)
+    one = msgspec.structs.replace(record(clause, ended_by=ended), client=client)
+    (said,) = decisions_of(one, CATALOGUE)
+    assert (said.verdict, said.reason) == verdict
+    assert said.saw == "it refused"
+    assert said.verdict is not Verdict.SEEN or said.choices == ("not to be seen: it refused",)
+
+
 ENVOY = Judged(name="envoy", version="1.40.0", variant=None, follows=("A42", "envoy"))
 
 
