@@ -18,7 +18,7 @@ from typing import Any, Final
 import grpc
 import msgspec
 
-from client_under_test.channels import Channel, Outcome
+from client_under_test.channels import CALL_ID_KEY, Channel, Outcome
 from client_under_test.contract import Capability, OpenChannel, StateName, Watch
 from client_under_test.environments import Prepared
 from client_under_test.exceptions import RequestRefused, signal_name
@@ -29,6 +29,7 @@ from client_under_test.patient import (
     Backend,
     Check,
     Finding,
+    NoUse,
     Patient,
     Wrong,
     demand,
@@ -193,8 +194,8 @@ async def _unknown_channel(patient: Patient) -> None:
     "unary",
     rule="a unary call reports status, who answered, start and end, and is made once",
     advice=(
-        "make each of `calls` with no bytes as its message, say finished with the response header "
-        "`hostname`, and done after the last one"
+        "make each of `calls`, with its metadata and no bytes as its message, say finished with "
+        "the response header `hostname`, and done after the last one"
     ),
     after="open-channel",
 )
@@ -212,8 +213,41 @@ async def _unary_call(patient: Patient) -> None:
         "start and end are not between the request and its answer, in this order",
     )
     times = len(patient.backend.of(call.id))
+    if not times:
+        raise NoUse(
+            f"a call reached the backend without ({CALL_ID_KEY}, {call.id}) of its metadata"
+        )
     once = times == 1 or (times > 1 and not patient.is_able("metadata"))
     demand(once, f"the backend got the call {times} times")
+
+
+@_check(
+    "metadata",
+    rule="repeated keys keep their order, and -bin values arrive as bytes",
+    advice=(
+        "send every pair, in order, without replacing an earlier one of its key, and decode the "
+        "base64 of values whose key ends in -bin"
+    ),
+    after="unary",
+    needs=("metadata",),
+)
+async def _metadata(patient: Patient) -> None:
+    sent = (
+        ("session", "b"),
+        ("other", "x"),
+        ("session", "a"),
+        ("session", "b"),
+        ("trace-bin", bytes(range(256))),
+        ("trace-bin", b""),
+    )
+    call = patient.call(metadata=sent)
+    _demand_status(await patient.outcome(call), "OK")
+    received = patient.backend.of(call.id)
+    demand(len(received) == 1, f"the backend got the call {len(received)} times")
+    for key in ("session", "other", "trace-bin"):
+        wanted = [value for name, value in sent if name == key]
+        came = [value for name, value in received[0].metadata if name == key]
+        demand(came == wanted, f"{key}: {came} came instead of {wanted}")
 
 
 @_check(
@@ -284,34 +318,6 @@ async def _wait_for_ready(patient: Patient) -> None:
     call = patient.call(wait_for_ready=True, deadline=0.5)
     with _refusing_address() as address:
         _demand_status(await patient.outcome(call, address), "DEADLINE_EXCEEDED")
-
-
-@_check(
-    "metadata",
-    rule="repeated keys keep their order, and -bin values arrive as bytes",
-    advice=(
-        "send every pair, in order, without replacing an earlier one of its key, and decode the "
-        "base64 of values whose key ends in -bin"
-    ),
-    after="unary",
-    needs=("metadata",),
-)
-async def _metadata(patient: Patient) -> None:
-    sent = (
-        ("session", "b"),
-        ("other", "x"),
-        ("session", "a"),
-        ("session", "b"),
-        ("trace-bin", bytes(range(256))),
-        ("trace-bin", b""),
-    )
-    call = patient.call(metadata=sent)
-    _demand_status(await patient.outcome(call), "OK")
-    (received,) = patient.backend.of(call.id)
-    for key in ("session", "other", "trace-bin"):
-        wanted = [value for name, value in sent if name == key]
-        came = [value for name, value in received.metadata if name == key]
-        demand(came == wanted, f"{key}: {came} came instead of {wanted}")
 
 
 @_check(

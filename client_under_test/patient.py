@@ -70,6 +70,10 @@ class Wrong(Exception):
     """The adapter did not do what the contract says."""
 
 
+class NoUse(Wrong):
+    """It did not, and so what builds on it says nothing."""
+
+
 def demand(holds: bool, otherwise: str) -> None:  # noqa: FBT001 - reads as a sentence
     """Go on only if it holds.
 
@@ -219,6 +223,8 @@ class Patient:
         try:
             await check.run(self)
         except (Wrong, NotSeen) as wrong:
+            if isinstance(wrong, NoUse):
+                self._blocked[check.name] = check.name
             return "wrong", str(wrong), check.advice
         except ConversationFailed as failure:
             self._blocked[check.name if self._process is not None else HELLO] = check.name
