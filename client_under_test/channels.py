@@ -37,7 +37,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
     `id` is unique in the process; `metadata` values are bytes for keys that end in -bin;
     `deadline` is in seconds from the call's own start. A `kept_open` call is a bidirectional
-    stream that sends nothing and stays open, another one is unary with an empty request.
+    stream that sends nothing and stays open, another one is unary with an empty request. `mark`
+    is what its metadata has under CALL_ID_KEY, its own id unless it shares one with calls like it.
     """
 
     id: str
@@ -46,6 +47,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     deadline: float | None = None
     wait_for_ready: bool = False
     kept_open: bool = False
+    mark: str | None = None
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -317,7 +319,7 @@ class Channel:
 
 
 def _planned(call: Call) -> PlannedCall:
-    metadata = (*call.metadata, (CALL_ID_KEY, call.id))
+    metadata = (*call.metadata, (CALL_ID_KEY, call.mark or call.id))
     return PlannedCall(
         id=call.id,
         path=call.path,

@@ -54,6 +54,8 @@ def find(text: str) -> Client:
     if match is None:
         raise UnknownClient(f"a client needs a name: one of {', '.join(built_in())}, or a folder")
     place, version, variant = match["place"], match["version"], match["variant"]
+    if place not in built_in() and (Path(text) / manifests.FILE).is_file():
+        place, version, variant = text, None, None  # a folder such as c++-client
     folder = BUILT_IN / place if place in built_in() else Path(place).absolute()
     if not (folder / manifests.FILE).is_file():
         raise UnknownClient(

@@ -18,7 +18,7 @@ from typing import Any, Final
 import grpc
 import msgspec
 
-from client_under_test.channels import Channel, Outcome
+from client_under_test.channels import CALL_ID_KEY, Channel, Outcome
 from client_under_test.contract import Capability, OpenChannel, StateName, Watch
 from client_under_test.environments import Prepared
 from client_under_test.exceptions import RequestRefused, signal_name
@@ -29,6 +29,7 @@ from client_under_test.patient import (
     Backend,
     Check,
     Finding,
+    NoUse,
     Patient,
     Wrong,
     demand,
@@ -193,8 +194,8 @@ async def _unknown_channel(patient: Patient) -> None:
     "unary",
     rule="a unary call reports status, who answered, start and end, and is made once",
     advice=(
-        "make each of `calls` with no bytes as its message, say finished with the response header "
-        "`hostname`, and done after the last one"
+        "make each of `calls`, with its metadata and no bytes as its message, say finished with "
+        "the response header `hostname`, and done after the last one"
     ),
     after="open-channel",
 )
@@ -212,7 +213,41 @@ async def _unary_call(patient: Patient) -> None:
         "start and end are not between the request and its answer, in this order",
     )
     times = len(patient.backend.of(call.id))
-    demand(times == 1, f"the backend got the call {times} times")
+    if not times:
+        raise NoUse(
+            f"a call reached the backend without ({CALL_ID_KEY}, {call.id}) of its metadata"
+        )
+    once = times == 1 or (times > 1 and not patient.is_able("metadata"))
+    demand(once, f"the backend got the call {times} times")
+
+
+@_check(
+    "metadata",
+    rule="repeated keys keep their order, and -bin values arrive as bytes",
+    advice=(
+        "send every pair, in order, without replacing an earlier one of its key, and decode the "
+        "base64 of values whose key ends in -bin"
+    ),
+    after="unary",
+    needs=("metadata",),
+)
+async def _metadata(patient: Patient) -> None:
+    sent = (
+        ("session", "b"),
+        ("other", "x"),
+        ("session", "a"),
+        ("session", "b"),
+        ("trace-bin", bytes(range(256))),
+        ("trace-bin", b""),
+    )
+    call = patient.call(metadata=sent)
+    _demand_status(await patient.outcome(call), "OK")
+    received = patient.backend.of(call.id)
+    demand(len(received) == 1, f"the backend got the call {len(received)} times")
+    for key in ("session", "other", "trace-bin"):
+        wanted = [value for name, value in sent if name == key]
+        came = [value for name, value in received[0].metadata if name == key]
+        demand(came == wanted, f"{key}: {came} came instead of {wanted}")
 
 
 @_check(
@@ -220,6 +255,7 @@ async def _unary_call(patient: Patient) -> None:
     rule="a method that the backend does not know ends as UNIMPLEMENTED",
     advice="a call that fails has finished like any other: say its status",
     after="unary",
+    needs=("metadata",),
 )
 async def _unknown_method(patient: Patient) -> None:
     _demand_status(await patient.outcome(patient.call(path=f"/{SERVICE}/None")), "UNIMPLEMENTED")
@@ -239,9 +275,9 @@ async def _statuses(patient: Patient) -> None:
     codes = [code for code in grpc.StatusCode if code is not grpc.StatusCode.OK]
     calls = [patient.call(f"status-{code.value[0]}") for code in codes]
     batch = await channel.start_calls(calls, concurrency=4)
-    for code, outcome in zip(codes, await batch.finished(deadline=ANSWER_DEADLINE), strict=True):
+    for code, outcome in zip(codes, await batch.finished(deadline=patient.deadline), strict=True):
         _demand_status(outcome, code.name)
-        words = f"words of {code.name}"
+        words = f"words of {code.name}" if patient.is_able("metadata") else outcome.details
         demand(outcome.details == words, f"details {outcome.details!r} instead of {words!r}")
 
 
@@ -285,38 +321,11 @@ async def _wait_for_ready(patient: Patient) -> None:
 
 
 @_check(
-    "metadata",
-    rule="repeated keys keep their order, and -bin values arrive as bytes",
-    advice=(
-        "send every pair, in order, without replacing an earlier one of its key, and decode the "
-        "base64 of values whose key ends in -bin"
-    ),
-    after="unary",
-    needs=("metadata",),
-)
-async def _metadata(patient: Patient) -> None:
-    sent = (
-        ("session", "b"),
-        ("other", "x"),
-        ("session", "a"),
-        ("session", "b"),
-        ("trace-bin", bytes(range(256))),
-        ("trace-bin", b""),
-    )
-    call = patient.call(metadata=sent)
-    _demand_status(await patient.outcome(call), "OK")
-    (received,) = patient.backend.of(call.id)
-    for key in ("session", "other", "trace-bin"):
-        wanted = [value for name, value in sent if name == key]
-        came = [value for name, value in received.metadata if name == key]
-        demand(came == wanted, f"{key}: {came} came instead of {wanted}")
-
-
-@_check(
     "all-at-once",
     rule="calls without concurrency and pace are all under way at once",
     advice="if both concurrency and pace are null, start every call before waiting for any",
     after="unary",
+    needs=("metadata",),
 )
 async def _all_at_once(patient: Patient) -> None:
     demand((most := await _most_under_way(patient, None)) == _CALLS, f"{most} of {_CALLS} were")
@@ -327,6 +336,7 @@ async def _all_at_once(patient: Patient) -> None:
     rule="so many calls are under way at once as the request says",
     advice="let as many workers as `concurrency` take calls from one queue, until it is empty",
     after="unary",
+    needs=("metadata",),
 )
 async def _concurrency(patient: Patient) -> None:
     wanted = 4
@@ -356,6 +366,7 @@ async def _most_under_way(patient: Patient, concurrency: int | None) -> int:
         "start call number n at n times `pace` after the first, whatever has become of the others"
     ),
     after="unary",
+    needs=("metadata",),
 )
 async def _pace(patient: Patient) -> None:
     pace = 0.05
@@ -381,7 +392,7 @@ async def _long_line(patient: Patient) -> None:
     channel = await patient.channel()
     calls = [patient.call(metadata=(("filling", "x" * 2000),)) for _ in range(500)]
     batch = await channel.start_calls(calls, concurrency=16)
-    for outcome in await batch.finished(deadline=3 * ANSWER_DEADLINE):
+    for outcome in await batch.finished(deadline=3 * patient.deadline):
         _demand_status(outcome, "OK")
 
 
@@ -502,7 +513,7 @@ async def _close(patient: Patient) -> None:
         talk.ask(Watch(id=watched, channel=opened))
     batch = await channel.start_calls([patient.call("sleep-9000")])
     await channel.close(deadline=ANSWER_DEADLINE)
-    for outcome in await batch.finished(deadline=ANSWER_DEADLINE):
+    for outcome in await batch.finished(deadline=patient.deadline):
         _demand_status(outcome, "CANCELLED")
     if watches:
         await _answered(lambda: talk.is_over(watched), talk.until)

@@ -16,7 +16,7 @@ from packaging.version import InvalidVersion, Version
 
 from client_under_test import installer, toolchain
 from client_under_test.clients import Client
-from client_under_test.exceptions import BuildFailed, MissingToolchain, NoSuchVersion
+from client_under_test.exceptions import BuildFailed, MissingToolchain, NoSuchVersion, NotTold
 from client_under_test.manifest import PythonEnvironment, is_within
 
 
@@ -24,7 +24,8 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     """A client that can be started.
 
     `version` is exact. `environment` is what the manifest and the variant ask for. `editions` are
-    those that the client says it follows. `notes` are sentences for the user.
+    those that the client says it follows. `notes` are sentences for the user. `told` is what the
+    user said where the manifest asks.
     """
 
     client: Client
@@ -33,6 +34,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     editions: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    told: str = ""
 
     @property
     def name(self) -> str:
@@ -51,13 +53,18 @@ def cache() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "xdspec"
 
 
-def prepare(client: Client) -> Prepared:
+def prepare(client: Client, environment: Mapping[str, str] | None = None) -> Prepared:
     """Make the client's environment or build, or find it made; blocks.
 
+    Args:
+        client: which.
+        environment: variables that the user sets for the client, besides those of this process.
+
     Raises:
-        MissingToolchain, NoSuchVersion, NoWheel, BuildFailed: as they say.
+        NotTold, MissingToolchain, NoSuchVersion, NoWheel, BuildFailed: as they say.
     """
     manifest = client.manifest
+    answers = _answers(client, {**os.environ, **(environment or {})})
     places = {"folder": str(client.folder), "python": sys.executable}
     notes: tuple[str, ...] = ()
     if manifest.python is not None:
@@ -83,11 +90,25 @@ def prepare(client: Client) -> Prepared:
     return Prepared(
         client=client,
         command=tuple(part.format(**places) for part in manifest.start.command),
-        environment={**manifest.start.environment, **variant},
+        environment={**manifest.start.environment, **variant, **answers},
         version=version,
         editions=editions,
         notes=notes,
+        told=", ".join(answers.values()),
     )
+
+
+def _answers(client: Client, environment: Mapping[str, str]) -> dict[str, str]:
+    """What the user says to each question of the manifest."""
+    asks = client.manifest.start.asks
+    answers = {name: environment.get(name, "").strip() for name in asks}
+    for name, answer in answers.items():
+        if not answer:
+            raise NotTold(
+                f"client {client} wants to be told {asks[name]}: say it with --env {name}=..., or "
+                "set that variable"
+            )
+    return answers
 
 
 def kept(client: Client) -> tuple[str, ...]:
@@ -153,6 +174,9 @@ def _python_environment(wanted: PythonEnvironment, version: str) -> Path:
 
 # Builds.
 
+# Lines of a builder that are quoted: what it says of the mistake comes before how it sums up.
+_LAST_WORDS = 60
+
 
 def _built(client: Client, version: str) -> Path:
     """The folder with what the client's build made of the sources as they are now."""
@@ -170,8 +194,10 @@ def _built(client: Client, version: str) -> Path:
                 command,
                 check=True,
                 cwd=folder,
-                capture_output=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,  # compilers speak there, build tools often do not
                 text=True,
+                errors="replace",
                 stdin=subprocess.DEVNULL,
             )
         except OSError as trouble:
@@ -180,7 +206,7 @@ def _built(client: Client, version: str) -> Path:
                 f"{trouble.strerror}"
             ) from trouble
         except subprocess.CalledProcessError as trouble:
-            words = (trouble.stderr or trouble.stdout).strip()
+            words = "\n".join(trouble.stdout.strip().splitlines()[-_LAST_WORDS:])
             raise BuildFailed(f"client {client.name} could not be built: {words}") from trouble
 
     return _made_once(_build_place(client, version), fill)

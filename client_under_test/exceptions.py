@@ -24,6 +24,10 @@ class BadManifest(ClientTrouble):
     """A client.toml that breaks its rules; the text names file and field."""
 
 
+class NotTold(ClientTrouble):
+    """The manifest asks the user for something that is not set; the text says what and how."""
+
+
 class MissingToolchain(ClientTrouble):
     """A program that builds the client is not on this machine; the text says how to get it."""
 

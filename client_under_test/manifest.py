@@ -53,11 +53,13 @@ class Start(_Table, frozen=True, kw_only=True):
     """How the adapter is started.
 
     In `command`, `{python}` is the Python of the client's environment, `{folder}` the client's
-    folder and `{output}` what was built.
+    folder and `{output}` what was built. `asks` has the environment variables that the user must
+    set, each with what it is; the report tells their values.
     """
 
     command: _Command
     environment: dict[str, str] = {}
+    asks: dict[str, _Words] = {}
 
 
 class PythonEnvironment(_Table, frozen=True, kw_only=True):
@@ -141,6 +143,11 @@ class Manifest(_Table, frozen=True, kw_only=True):
     ring_key_formats: tuple[RingKeyFormat, ...] = ()
     variants: dict[_Name, Variant] = {}
     dialect: Dialect | None = None
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The programs that the client needs."""
+        return self.build.tools if self.build is not None else ()
 
     def editions_of(self, version: str, variant: str | None = None) -> tuple[str, ...]:
         """What the client says it follows in this version and variant, in the file's order.

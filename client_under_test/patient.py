@@ -70,6 +70,10 @@ class Wrong(Exception):
     """The adapter did not do what the contract says."""
 
 
+class NoUse(Wrong):
+    """It did not, and so what builds on it says nothing."""
+
+
 def demand(holds: bool, otherwise: str) -> None:  # noqa: FBT001 - reads as a sentence
     """Go on only if it holds.
 
@@ -188,13 +192,13 @@ class Patient:
         self._folder = folder
         self._patience = Patience(every=STILL_WAITING, say=say)
         self._process: ClientProcess | None = None
+        self._channel: Channel | None = None  # the last one
         self._blocked: dict[str, str] = {}  # checks that say nothing, and on account of which
         self._numbers = itertools.count()
 
     async def undergo(self, check: Check) -> Finding:
         """One check's finding."""
-        stated = self.prepared.client.manifest.capabilities
-        missing = [capability for capability in check.needs if capability not in stated]
+        missing = [capability for capability in check.needs if not self.is_able(capability)]
         verdict: Verdict = "skipped"
         advice = check.advice
         waits_for = self._blocked.get(check.after) or self._blocked.get(HELLO)
@@ -219,6 +223,8 @@ class Patient:
         try:
             await check.run(self)
         except (Wrong, NotSeen) as wrong:
+            if isinstance(wrong, NoUse):
+                self._blocked[check.name] = check.name
             return "wrong", str(wrong), check.advice
         except ConversationFailed as failure:
             self._blocked[check.name if self._process is not None else HELLO] = check.name
@@ -255,13 +261,26 @@ class Patient:
     async def end(self) -> None:
         """Leave no process."""
         if self._process is not None:
-            process, self._process = self._process, None
+            process, self._process, self._channel = self._process, None, None
             await process.close(deadline=0)
+
+    @property
+    def deadline(self) -> float:
+        """Seconds for calls to end; a stock client is started for them."""
+        return ANSWER_DEADLINE if self.is_able("metadata") else START_DEADLINE
+
+    def is_able(self, capability: Capability) -> bool:
+        """Whether its manifest states this."""
+        return capability in self.prepared.client.manifest.capabilities
 
     async def channel(self, address: str | None = None) -> Channel:
         """A channel of its own for one check."""
+        if self._channel is not None and not self.is_able("channels"):
+            await self._channel.close(deadline=ANSWER_DEADLINE)
         target = f"dns:///{address or self.backend.address}"
-        return await (await self.process()).open_channel(target, deadline=ANSWER_DEADLINE)
+        process = await self.process()
+        self._channel = await process.open_channel(target, deadline=ANSWER_DEADLINE)
+        return self._channel
 
     def call(self, treatment: str = "", **how: Any) -> Call:
         """A unary call to the backend."""
@@ -272,5 +291,5 @@ class Patient:
     async def outcome(self, call: Call, address: str | None = None) -> Outcome:
         """The outcome of one call, on a channel of its own."""
         channel = await self.channel(address)
-        (outcome,) = await (await channel.start_calls([call])).finished(deadline=ANSWER_DEADLINE)
+        (outcome,) = await (await channel.start_calls([call])).finished(deadline=self.deadline)
         return outcome

@@ -170,23 +170,21 @@ class ClientProcess:
     @contextlib.contextmanager
     def _told(self, patience: Patience | None) -> Iterator[None]:
         """Let somebody hear, until the end of the block, that it goes on."""
+        if patience is None:
+            yield
+            return
         loop = asyncio.get_running_loop()
-        begun = loop.time()
-        again: asyncio.TimerHandle | None = None
+        waiting = f"still waiting for the hello of {self.prepared.name}"
 
-        def tell(patience: Patience) -> None:
-            nonlocal again
-            waited = loop.time() - begun
-            patience.say(f"still waiting for the hello of {self.prepared.name}, {waited:.0f} s")
-            again = loop.call_later(patience.every, tell, patience)
+        def tell(turn: int) -> None:
+            patience.say(f"{waiting}, {turn * patience.every:g} s")
+            timers.append(loop.call_later(patience.every, tell, turn + 1))
 
-        if patience is not None:
-            again = loop.call_later(patience.every, tell, patience)
+        timers = [loop.call_later(patience.every, tell, 1)]
         try:
             yield
         finally:
-            if again is not None:
-                again.cancel()
+            timers[-1].cancel()
 
     @property
     def hello(self) -> Hello:

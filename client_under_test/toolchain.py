@@ -56,14 +56,14 @@ def look(tool: Tool) -> Found:
     try:
         done = subprocess.run(
             tool.ask or (tool.program, "--version"),
-            check=False,
+            check=True,
             capture_output=True,
             text=True,
             stdin=subprocess.DEVNULL,
             timeout=_ANSWER_DEADLINE,
             cwd="/",  # some say another version in a folder that asks for one
         )
-    except (OSError, subprocess.TimeoutExpired):
+    except (OSError, subprocess.SubprocessError):
         return Found(tool=tool, version="")
     said = _NUMBERS.search(_COLOURS.sub("", done.stdout + done.stderr))
     return Found(tool=tool, version=said[0] if said else "")

@@ -18,7 +18,9 @@ import msgspec
 from rich.console import Console
 
 from client_under_test import built_in, find, prepare
+from client_under_test.environments import kept
 from client_under_test.exceptions import BuildFailed, ClientTrouble
+from client_under_test.toolchain import look
 from conformance.catalogue import Catalogue, CatalogueError, UnknownClause, load
 from conformance.report import Exit
 
@@ -267,6 +269,19 @@ def judge(folder: Path) -> int:
     return int(exit_of(judged))
 
 
+@main.command()
+@click.argument("reports", nargs=-1, required=True, type=Path, metavar="REPORT…")
+def table(reports: tuple[Path, ...]) -> None:
+    """Print the table of clients and clauses, as Markdown, from REPORTs that --json has written."""
+    from conformance import table as tables  # noqa: PLC0415
+
+    try:
+        text = tables.table([tables.read(path) for path in reports], catalogue())
+    except tables.BadReport as error:
+        raise Failure(str(error)) from None
+    click.echo(text, nl=False)
+
+
 @main.command("list")
 @click.argument("what", type=click.Choice(["clients", "scenarios", "clauses"]))
 def list_things(what: str) -> None:
@@ -304,15 +319,28 @@ def explain(identifier: str) -> None:
 
 
 @main.command()
-@click.argument("client")
-def doctor(client: str) -> int:
-    """Check the adapter of CLIENT against the contract, without any xDS."""
+@click.argument("client", required=False)
+def doctor(client: str | None) -> int:
+    """Check the adapter of CLIENT against the contract, without any xDS.
+
+    Without CLIENT, tell which toolchains are here, and how to get what is missing.
+    """
     import asyncio  # noqa: PLC0415
 
     from client_under_test.doctor import examine, is_healthy  # noqa: PLC0415
+    from conformance.console import toolchain_lines  # noqa: PLC0415
 
     with client_trouble():
-        found = find(client)
+        there = [find(name) for name in (built_in() if client is None else [client])]
+        lacks = False
+        for one in there:
+            tools = [look(tool) for tool in one.manifest.tools]
+            lacks |= any(tool.is_missing for tool in tools)
+            for line in toolchain_lines(one, tools, kept(one)):
+                click.echo(line)
+        if client is None:
+            return int(Exit.BAD_INPUT if lacks else Exit.CONFORMS)
+        (found,) = there
         with Console().status(f"making what {found} needs"):
             prepared = prepare(found)
         healthy = is_healthy(asyncio.run(examine(prepared, say=click.echo)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Self
 
@@ -13,6 +13,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
+from client_under_test import Client
+from client_under_test.toolchain import Found
 from conformance import timing
 from conformance.catalogue import Catalogue, Clause
 from conformance.evidence import Record
@@ -136,7 +138,8 @@ def show(
 
 def _name(run: Run) -> str:
     client = run.client
-    return f"{client.name} {client.version}" + (f" +{client.variant}" if client.variant else "")
+    name = f"{client.name} {client.version}" + (f" +{client.variant}" if client.variant else "")
+    return name + (f" ({client.told})" if client.told else "")
 
 
 def _total(run: Run, code: Exit, begin: str) -> str:
@@ -150,6 +153,39 @@ def _total(run: Run, code: Exit, begin: str) -> str:
         f"{escape(begin)}{counts or 'nothing ran'}; {len(run.scenarios)} scenarios in "
         f"{run.wall_seconds:.1f} s: {SAYS[code]}"
     )
+
+
+SHOWN = 4
+"""Versions in the cache that are named."""
+
+
+def toolchain_lines(client: Client, tools: Sequence[Found], kept: Sequence[str]) -> Iterable[str]:
+    """What a client needs of this machine, what of it is here, and what is made already.
+
+    Args:
+        client: one as it was named.
+        tools: its programs, as they were found.
+        kept: its versions in the cache.
+    """
+    manifest = client.manifest
+    made = ", ".join(kept[:SHOWN]) or "not yet"
+    made += f" and {len(kept) - SHOWN} more" if len(kept) > SHOWN else ""
+    if manifest.python is not None:
+        state = f"{manifest.python.distribution} from a package index; made: {made}"
+    elif any(tool.is_missing for tool in tools):
+        state = "cannot be built here"
+    else:
+        state = f"built: {made}" if manifest.build is not None else "needs nothing"
+    yield f"{client!s:12}  {state}"
+    for tool in tools:
+        program = tool.tool.program
+        if tool.version is None:
+            yield f"    missing   {tool.needed}: {tool.tool.get}"
+        elif tool.is_old:
+            yield f"    too old   {program} {tool.version}, not {tool.needed}: {tool.tool.get}"
+        else:
+            at_least = f" (at least {tool.tool.at_least})" if tool.tool.at_least else ""
+            yield f"    found     {program} {tool.version or 'of unknown version'}{at_least}"
 
 
 def show_not_run(console: Console, left: NotRun) -> None:

@@ -6,12 +6,13 @@ what was served, what was said on each stream, which connections and RPCs came, 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 import msgspec
 
-from conformance.catalogue import Catalogue
-from conformance.verdicts import Check, Decision, Reason, Verdict, decide
+from conformance.catalogue import Catalogue, Clause, edition_for, is_foreign
+from conformance.verdicts import Check, Decision, Reason, Verdict, decide, leaves_a_choice
 
 SCHEMA = 1
 FILE = "scenario.json"
@@ -69,29 +70,56 @@ def decisions_of(record: Record, catalogue: Catalogue) -> tuple[Decision, ...]:
     """The verdicts on the clauses that the scenario claims; one clause may have several.
 
     Trouble is one more verdict on every clause: a failure or an error outweighs what a client that
-    lies or dies seemed to do right.
+    lies or dies seemed to do right. Of a clause that is foreign to the client nothing is said but
+    that.
     """
-    claimed = dict.fromkeys(record.clauses)
-    decisions = [
-        decide(check, catalogue[check.clause], record.client.follows)
+    follows = record.client.follows
+    foreign = [one for one in record.clauses if is_foreign(catalogue[one], follows)]
+    claimed = dict.fromkeys(one for one in record.clauses if one not in foreign)
+    decisions = [_not_asked(catalogue[one]) for one in dict.fromkeys(foreign)]
+    decisions += [
+        decide(check, catalogue[check.clause], follows)
         for check in record.checks
         if check.clause in claimed
     ]
     trouble = record.trouble
-    surplus = {check.clause for check in record.checks} - set(claimed)
+    surplus = {check.clause for check in record.checks} - set(record.clauses)
     if surplus and trouble is None:
         what = f"the scenario judged {', '.join(sorted(surplus))} without claiming to decide it"
         trouble = Trouble(verdict=Verdict.ERROR, reason=Reason.SUITE, what=what)
     for clause in claimed:
         if trouble is not None:
-            verdict, reason, saw = trouble.verdict, trouble.reason, trouble.what
-        elif any(decision.clause == clause for decision in decisions):
-            continue
-        else:
-            verdict, reason = Verdict.ERROR, Reason.SUITE
-            saw = "the scenario ended without a verdict on this clause"
-        decisions.append(Decision(clause=clause, verdict=verdict, reason=reason, saw=saw))
+            decisions.append(_ended_by(trouble, catalogue[clause], follows))
+        elif not any(decision.clause == clause for decision in decisions):
+            what = "the scenario ended without a verdict on this clause"
+            unjudged = Trouble(verdict=Verdict.ERROR, reason=Reason.SUITE, what=what)
+            decisions.append(_ended_by(unjudged, catalogue[clause], follows))
     return tuple(decisions)
+
+
+def _ended_by(trouble: Trouble, clause: Clause, follows: Collection[str]) -> Decision:
+    """What trouble says of a clause.
+
+    A client that lives and tells the truth, but does not take the scenario to its end, fails only
+    what it states to follow, and only where the text leaves no choice.
+    """
+    said = Decision(
+        clause=clause.id, verdict=trouble.verdict, reason=trouble.reason, saw=trouble.what
+    )
+    if trouble.reason is not Reason.DEVIATES:
+        return said
+    if edition_for(clause, follows) is None:
+        return msgspec.structs.replace(said, verdict=Verdict.SKIP, reason=Reason.EDITION)
+    if leaves_a_choice(clause):
+        choices = (f"not to be seen: {trouble.what}",)
+        return msgspec.structs.replace(said, verdict=Verdict.SEEN, reason=None, choices=choices)
+    return said
+
+
+def _not_asked(clause: Clause) -> Decision:
+    return Decision(
+        clause=clause.id, verdict=Verdict.SKIP, reason=Reason.EDITION, saw=clause.grpc_only or ""
+    )
 
 
 def write(folder: Path, record: Record) -> None:

@@ -22,6 +22,8 @@ def explain_clause(clause: Clause, declared: Mapping[str, Declaration]) -> str:
         lines.append(f"  basis     {clause.basis}")
     if clause.seen_by:
         lines.append(f"  seen by   {clause.seen_by}")
+    if clause.grpc_only:
+        lines.append(f"  gRPC only {clause.grpc_only}")
     if clause.unobservable:
         lines.append(f"  not observable: {clause.unobservable}")
     deciders = deciding(clause.id, declared)

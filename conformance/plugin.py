@@ -23,7 +23,7 @@ import pytest
 import pytest_asyncio
 
 from conformance import evidence, timing, troubles
-from conformance.catalogue import Catalogue, load
+from conformance.catalogue import Catalogue, is_foreign, load
 from conformance.declare import (
     MARK,
     MUTANT_MARK,
@@ -194,6 +194,12 @@ def _record(item: pytest.Item, **more: Any) -> Record:
     return msgspec.structs.replace(record, decisions=decisions)
 
 
+def asks_nothing(item: pytest.Item) -> bool:
+    """Whether all that a scenario decides is foreign to its client."""
+    catalogue, follows = item.config.stash[CATALOGUE], subject_of(item).judged.follows
+    return all(is_foreign(catalogue[clause], follows) for clause in declaration(item).clauses)
+
+
 class Wanted(msgspec.Struct, frozen=True):
     """What a scenario wants its world to be launched with."""
 
@@ -281,6 +287,8 @@ async def world(
     """The world of one scenario."""
     item = request.node
     settings = request.config.stash[SETTINGS]
+    if asks_nothing(item):
+        pytest.skip("it is about clauses that are gRPC's alone")
     able = subject.prepared.client.manifest.capabilities
     if missing := [need for need in declaration(item).needs if need not in able]:
         pytest.skip(f"the adapter cannot do this: {', '.join(missing)}")
@@ -288,6 +296,8 @@ async def world(
     if wanted.missing():
         pytest.skip(f"the client has no knob for this: {wanted.missing()}")
     following = item.stash[NEXT]
+    if following is not None and asks_nothing(following):
+        following = None
     launched = await worlds.take(wanted, Wanted.by(following) if following else None)
     made = World(
         launched,

@@ -45,6 +45,8 @@ class ClientId(msgspec.Struct, frozen=True):
     name: str
     version: str
     variant: str | None
+    told: str = ""
+    """What the user said where the manifest asks: of a stock client, its command."""
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
@@ -196,6 +198,8 @@ def exit_of(run: Run, *, strict: bool = False) -> Exit:
 
 def why_skipped(clause: Clause, result: ClauseResult) -> str:
     """Why nothing is said of a clause that was skipped."""
+    if clause.grpc_only is not None and clause.grpc_only in result.seen:
+        return f"gRPC's alone: {clause.grpc_only.removesuffix('.')}"
     if result.reason is Reason.EDITION:
         return f"a clause of {', '.join(clause.editions)}, which the client does not state"
     return "; ".join(result.seen)

@@ -63,11 +63,14 @@ class Endpoint(msgspec.Struct, frozen=True):
     address: str
     weight: int | None = None
     hash_key: str | None = None
+    health: str = "UNKNOWN"
+    """A name of the xDS API's HealthStatus."""
 
     def __str__(self) -> str:
         weight = "" if self.weight is None else f" x {self.weight}"
         key = "" if self.hash_key is None else f" key {self.hash_key!r}"
-        return f"{self.address}{weight}{key}"
+        health = "" if self.health == "UNKNOWN" else f" {self.health}"
+        return f"{self.address}{weight}{key}{health}"
 
 
 class Locality(msgspec.Struct, frozen=True):
@@ -160,7 +163,12 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
                 resources.locality(
                     place.name,
                     *(
-                        resources.endpoint(one.address, weight=one.weight, hash_key=one.hash_key)
+                        resources.endpoint(
+                            one.address,
+                            weight=one.weight,
+                            health=one.health,
+                            hash_key=one.hash_key,
+                        )
                         for one in place.endpoints
                     ),
                     weight=place.weight,
@@ -263,6 +271,10 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
     def balanced_by(self, policy: RingHash | RoundRobin) -> Served:
         """The same, with another LB policy."""
         return msgspec.structs.replace(self, policy=policy)
+
+    def capped_at(self, cap: int) -> Served:
+        """The same, for the oracle of a client with another local cap."""
+        return msgspec.structs.replace(self, cap=cap)
 
     def placed(self, *localities: Locality) -> Served:
         """The same, with other localities."""

@@ -9,7 +9,7 @@ import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from client_under_test.exceptions import (
     MissingToolchain,
     NoWheel,
 )
+from client_under_test.process import Patience
 from conformance import baseline, console, junit, report, timing, troubles
 from conformance.baseline import BadBaseline, Entry
 from conformance.catalogue import Catalogue
@@ -36,8 +37,8 @@ from conformance.run import Ran, default_jobs, run
 from conformance.settings import Selection, Settings, Subject
 from conformance.verdicts import Reason, Verdict
 
-NOT_REAL = {"reference"}
-"""Built-in clients that nobody uses: ``--all`` leaves them out."""
+NOT_REAL = {"interop", "reference"}
+"""Built-in clients that nobody uses as they are: ``--all`` leaves them out."""
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,7 +113,7 @@ class Session:
         """Make what a client needs; None if that cannot be done, which is in the report then."""
         try:
             with console.patience(self._screen, f"making what {client} needs"):
-                return prepare(client)
+                return prepare(client, self._options.environment)
         except (MissingToolchain, NoWheel) as trouble:
             if not self._options.every_client:
                 raise Failure(str(trouble)) from None
@@ -129,7 +130,9 @@ class Session:
             stderr = Path(folder) / "stderr.log"
             try:
                 with console.patience(self._screen, f"waiting for the hello of {client.name}"):
-                    asyncio.run(_start_and_end(client, self._options.environment, stderr))
+                    asyncio.run(
+                        _start_and_end(client, self._options.environment, stderr, self._say)
+                    )
             except ConversationFailed as failure:
                 kept = self._folder(client)
                 kept.mkdir(parents=True, exist_ok=True)
@@ -140,16 +143,19 @@ class Session:
                 return False
         return True
 
+    def _say(self, words: str) -> None:
+        self._screen.print(words, highlight=False, markup=False)
+
     def _leave_out(self, client: str, verdict: Verdict, reason: Reason, words: str) -> None:
         left = NotRun(client=client, verdict=verdict, reason=reason, words=words)
         self._not_run.append(left)
-        console.show_not_run(self._screen, left)
         self._write()
+        console.show_not_run(self._screen, left)
 
     def run(self, client: Prepared) -> None:
         """Run the scenarios against a client that is there, and report."""
         for note in client.notes:
-            self._screen.print(note, highlight=False, markup=False)
+            self._say(note)
         if self.several:
             self._screen.print(f"\n{client.name}", style="bold", highlight=False, markup=False)
         with console.Live(self._screen, client.name) as progress:
@@ -173,7 +179,7 @@ class Session:
         made = report.build_run(
             ran.records,
             self._catalogue,
-            client=ClientId(client.client.name, client.version, client.client.variant),
+            client=ClientId(client.client.name, client.version, client.client.variant, client.told),
             follows=client.editions,
             wall_seconds=ran.wall_seconds,
             complete=complete,
@@ -183,6 +189,7 @@ class Session:
         )
         code = report.exit_of(made, strict=options.strict)
         self._runs.append((made, code))
+        self._write()  # first: whoever interrupts what follows has it
         console.show(
             self._screen,
             made,
@@ -192,7 +199,6 @@ class Session:
             issues=client.client.manifest.issues,
             brief=self.several,
         )
-        self._write()
 
     def end(self) -> Exit:
         """The summary of several clients, and the exit code of the command."""
@@ -232,9 +238,15 @@ class Session:
             raise Failure(f"the report cannot be written: {error}") from None
 
 
-async def _start_and_end(client: Prepared, environment: dict[str, str], stderr: Path) -> None:
+async def _start_and_end(
+    client: Prepared, environment: dict[str, str], stderr: Path, say: Callable[[str], None]
+) -> None:
     process = await ClientProcess.start(
-        client, stderr_path=stderr, environment=environment, deadline=timing.HELLO
+        client,
+        stderr_path=stderr,
+        environment=environment,
+        deadline=timing.HELLO,
+        patience=Patience(every=timing.STILL_WAITING, say=say),
     )
     await process.close(deadline=timing.EXIT)
 

@@ -19,11 +19,20 @@ client once before it counts on it, so one that stays mute is waited for only on
 PATIENCE = 3.0
 """After which a user is told what is waited for."""
 
+STILL_WAITING = 10 * SCALE
+"""Spacing of the sentences that say so again: often enough that nobody thinks of a hang."""
+
 ADAPTER_REPLY = 10 * SCALE
 """An adapter's reply to a request that does no I/O; ten times a garbage collector's worst pause."""
 
 ANSWER = 10 * SCALE
 """From the push of a resource to its ACK or NACK; milliseconds on an idle machine."""
+
+LARGE_RING = 60 * SCALE
+"""The same for a Cluster that asks for a ring of 8,388,608 entries.
+
+Envoy builds it before it answers: 4 s of work, and three times that beside busy neighbours.
+"""
 
 SUBSCRIBE = 10 * SCALE
 """From the start of a channel to its first subscriptions: the same work as ANSWER."""

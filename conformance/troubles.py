@@ -42,10 +42,6 @@ OF_WAITING = (ClientHung, ClientSilent, ClientStuck)
 """Those that say that something did not come in time."""
 
 
-LAST_WORDS = 5
-"""Lines of stderr that are quoted; all of it is in the evidence."""
-
-
 def of(error: BaseException, *, lateness: float) -> Trouble:
     """The verdict on every clause of a scenario that this exception ended.
 
@@ -53,7 +49,9 @@ def of(error: BaseException, *, lateness: float) -> Trouble:
         error: what ended it.
         lateness: by how many seconds the suite itself was late at worst.
     """
-    what = (f"{error}" or type(error).__name__) + _last_words(error)
+    what = f"{error}" or type(error).__name__
+    if isinstance(error, ConversationFailed):
+        what = error.with_last_words()
     if isinstance(error, ConversationFailed) and not error.hello_said:
         return Trouble(verdict=Verdict.ERROR, reason=Reason.ADAPTER, what=what)
     if isinstance(error, OF_WAITING) and lateness > timing.LATE:
@@ -64,10 +62,3 @@ def of(error: BaseException, *, lateness: float) -> Trouble:
             return Trouble(verdict=verdict, reason=reason, what=what)
     what = f"{type(error).__name__}: {error}"
     return Trouble(verdict=Verdict.ERROR, reason=Reason.SUITE, what=what)
-
-
-def _last_words(error: BaseException) -> str:
-    if not isinstance(error, ConversationFailed):
-        return ""
-    lines = [line for line in error.stderr_tail.splitlines() if line.strip()]
-    return "\n".join(["; its stderr ends:", *lines[-LAST_WORDS:]]) if lines else ""

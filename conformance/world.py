@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import math
 import random
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -69,6 +72,8 @@ ENOUGH_TO_SPREAD = 300
 CALIBRATION_CALLS = 150
 PLAIN_ENDPOINTS = 4
 DEFAULT_RING = RingHash()
+
+_T = TypeVar("_T")
 
 Headers = Mapping[str, str | bytes] | Sequence[tuple[str, str | bytes]]
 
@@ -156,11 +161,14 @@ class UnderWay:
         """Every call, when the last of them has ended.
 
         Raises:
+            ClientRefused: the client NACKed what was served first, so calls may wait in vain.
             ClientLied: the client's word and the backends' rows contradict each other.
             ConversationFailed: the client died, hung or babbled.
         """
         longest = max((call.deadline or 0 for call in self._planned), default=0)
-        outcomes = await self._batch.finished(deadline=timing.BATCH + longest)
+        outcomes = await self._world.unless_refused(
+            self._batch.finished(deadline=timing.BATCH + longest)
+        )
         return await self._world.settle(self._channel, self._planned, outcomes, self._since)
 
     @property
@@ -218,6 +226,7 @@ class World:
         self._default: Channel | None = None
         self._channels: dict[Channel, str] = {}
         self._served: Served | None = None
+        self._first: Push | None = None
         self._calibration: MapsLike | None = None
 
     # What is there
@@ -268,7 +277,7 @@ class World:
         self._served = served
         self.history.append(str(served))
         if before is None:
-            await self.plane.set(*served.resources())
+            self._first = await self.plane.set(*served.resources())
             return
         old = dict(zip(Kind, before.resources(), strict=True))
         changed = [
@@ -280,10 +289,7 @@ class World:
         for kind in push.versions:
             answer = await self.answer(push, kind)
             if not answer.acked:
-                raise ClientRefused(
-                    f"the client refused the {kind.name} resource that the scenario builds on: "
-                    f"{answer.error_detail}"
-                )
+                raise _refused(kind, answer.error_detail)
 
     async def serve_unasked(self, served: Served) -> None:
         """Have the client take this in without any request for it.
@@ -298,23 +304,50 @@ class World:
         await self.call(self.sessions(1))
         await self.serve(served)
 
-    async def offer(self, kind: Kind, resource: Any) -> Answer:
+    async def unless_refused(self, waiting: Coroutine[Any, Any, _T]) -> _T:
+        """What is waited for, as long as the client does not refuse what it was served first.
+
+        Nobody waits for the answers to that: a client need not ask before it has calls to make.
+
+        Raises:
+            ClientRefused: it NACKed one of those resources.
+        """
+        first = self._first
+        if first is None:
+            return await waiting
+        waited = asyncio.create_task(waiting)
+        nacked = {
+            asyncio.create_task(self.plane.transcript.nacked(first, kind, deadline=math.inf)): kind
+            for kind in first.versions
+        }
+        try:
+            done, _ = await asyncio.wait([waited, *nacked], return_when=asyncio.FIRST_COMPLETED)
+            if waited in done:
+                return await waited
+            refusal = next(task for task in nacked if task in done)
+            raise _refused(nacked[refusal], refusal.result().error_detail)
+        finally:
+            for task in (waited, *nacked):
+                task.cancel()
+            await asyncio.gather(waited, *nacked, return_exceptions=True)
+
+    async def offer(self, kind: Kind, resource: Any, *, deadline: float = timing.ANSWER) -> Answer:
         """Send a resource that the client may refuse, and hear its answer.
 
         Raises:
             ClientSilent: it answered nothing in time.
         """
         self.history.append(f"an offer of {kind.name}: {' '.join(str(resource).split())}")
-        return await self.answer(await self.plane.set(resource), kind)
+        return await self.answer(await self.plane.set(resource), kind, deadline=deadline)
 
-    async def answer(self, push: Push, kind: Kind) -> Answer:
+    async def answer(self, push: Push, kind: Kind, *, deadline: float = timing.ANSWER) -> Answer:
         """The ACK or NACK of a pushed resource.
 
         Raises:
             ClientSilent: none came in time.
         """
         try:
-            request = await self.plane.transcript.answered(push, kind, deadline=timing.ANSWER)
+            request = await self.plane.transcript.answered(push, kind, deadline=deadline)
         except DeadlinePassed as passed:
             raise ClientSilent(str(passed)) from None
         return Answer(
@@ -401,6 +434,8 @@ class World:
             )
             for number, one in enumerate(headers)
         ]
+        if not self._tells_calls_apart:
+            planned = marked_by_rows(planned)
         mark = len(self.fleet.ledger)
         batch = await used.start_calls(planned, concurrency=concurrency, pace=pace)
         return UnderWay(self, used, planned, batch, mark)
@@ -413,7 +448,10 @@ class World:
         Raises:
             ClientLied: the client's word and the backends' rows contradict each other.
         """
-        rows = await self._rows(outcomes, since)
+        if self._tells_calls_apart:
+            rows = await self._rows(outcomes, since)
+        else:
+            rows = await self._rows_by_count(planned, outcomes, since)
         by_id = {outcome.id: outcome for outcome in outcomes}
         made = tuple(
             Call(
@@ -448,6 +486,43 @@ class World:
                     f"but {real} received it"
                 )
         return arrived
+
+    @property
+    def _tells_calls_apart(self) -> bool:
+        """Whether the client makes each call once, with metadata of its own."""
+        return "metadata" in self.process.prepared.client.manifest.capabilities
+
+    async def _rows_by_count(
+        self, planned: Sequence[PlannedCall], outcomes: Sequence[Outcome], since: int
+    ) -> dict[str, str]:
+        """The endpoint that the client says answered each call, if the backends received as many.
+
+        They may have received more: such a client makes more calls than it is asked for.
+        """
+        ledger = self.fleet.ledger
+        told = {one.id: one.hostname or "nobody" for one in outcomes if one.status == "OK"}
+        claimed = Counter((one.mark, told[one.id]) for one in planned if one.id in told)
+        counted = Counter[tuple[str | None, str]]()
+        looked_at = since
+
+        def complete(_: Rpc) -> bool:
+            nonlocal looked_at
+            fresh = ledger.rpcs[looked_at:]
+            looked_at += len(fresh)
+            for row in fresh:
+                address = self.members[row.endpoint].address
+                counted.update((str(mark), address) for mark in row.values(CALL_ID_KEY))
+            return bool(fresh) and claimed <= counted
+
+        if claimed:
+            with suppress(FleetDeadlinePassed):
+                await ledger.wait(complete, since=since, deadline=timing.LEDGER)
+        for (mark, where), more in sorted((claimed - counted).items()):
+            raise ClientLied(
+                f"the client reports {claimed[mark, where]} calls like {mark} as answered by "
+                f"{where}, {more} more than were received there"
+            )
+        return told
 
     async def _arrived(self, claimed: AbstractSet[str], since: int) -> dict[str, str]:
         """By call: the endpoint whose backend has a row of it, once all of these have one."""
@@ -746,6 +821,26 @@ class World:
         finally:
             await self.plane.close()
             await self.fleet.stop()
+
+
+def marked_by_rows(planned: Sequence[PlannedCall]) -> list[PlannedCall]:
+    """The same calls, but those that are alike and follow one another share the first one's mark.
+
+    For a client that cannot give each call metadata of its own.
+    """
+    marked: list[PlannedCall] = []
+    for one in planned:
+        last = marked[-1] if marked else None
+        alike = last is not None and last.metadata == one.metadata
+        mark = last.mark if last is not None and alike else one.id
+        marked.append(msgspec.structs.replace(one, mark=mark))
+    return marked
+
+
+def _refused(kind: Kind, why: str | None) -> ClientRefused:
+    return ClientRefused(
+        f"the client refused the {kind.name} resource that the scenario builds on: {why or ''}"
+    )
 
 
 def _pairs(headers: Headers) -> tuple[tuple[str, str | bytes], ...]:

@@ -28,15 +28,24 @@ SERVER_OPTIONS: Final = (
 )
 
 
+Translate = Callable[[Any], Any]
+"""From a resource that is given to the one that is served in its place."""
+
+
+def _as_it_is(resource: Any) -> Any:
+    return resource
+
+
 class ControlPlane:
     """A scripted xDS control plane; made by `start` or `running`."""
 
-    def __init__(self, reservation: Reservation) -> None:
+    def __init__(self, reservation: Reservation, translate: Translate = _as_it_is) -> None:
         self.transcript: Final = Transcript()
         self.loads: Final = Loads()
         self.script: Final = Script(self)
         self.snapshots: Final = Snapshots()
         self._reservation = reservation
+        self._translate = translate
         self._server: Any = None
         self._stopping = False
         self._streams = 0
@@ -44,13 +53,20 @@ class ControlPlane:
         self._sessions: dict[Session[Any], asyncio.Task[Any]] = {}
 
     @classmethod
-    async def start(cls, host: str = "127.0.0.1", port: int = 0) -> ControlPlane:
+    async def start(
+        cls, host: str = "127.0.0.1", port: int = 0, *, translate: Translate = _as_it_is
+    ) -> ControlPlane:
         """Listen, on a port of choice or (0) a free one.
+
+        Args:
+            host: The address.
+            port: The port.
+            translate: Puts resources into the words of a client that has its own, as they are set.
 
         Raises:
             PortTaken: the address cannot be listened on.
         """
-        plane = cls(Reservation(host, port))
+        plane = cls(Reservation(host, port), translate)
         try:
             await plane.resume()
         except BaseException:
@@ -89,7 +105,8 @@ class ControlPlane:
         Raises:
             BadResource: something given is no resource.
         """
-        return self._push(lambda: self.snapshots.set(resources, node), node)
+        translated = map(self._translate, resources)
+        return self._push(lambda: self.snapshots.set(translated, node), node)
 
     async def replace(
         self, *resources: Any, node: str | None = None, kinds: Collection[Kind] = tuple(Kind)
@@ -99,7 +116,8 @@ class ControlPlane:
         Raises:
             BadResource: something given is no resource, or of a type that is not replaced.
         """
-        return self._push(lambda: self.snapshots.replace(resources, node, kinds), node)
+        translated = map(self._translate, resources)
+        return self._push(lambda: self.snapshots.replace(translated, node, kinds), node)
 
     async def delete(self, kind: Kind, *names: str, node: str | None = None) -> Push:
         """Take resources away; clients learn it of listeners and clusters only.

@@ -9,6 +9,9 @@ Rules of this file:
   has not got in this version or, where absence means deletion, when one that it has got is gone.
 * The first request that carries a nonce answers the response that brought this nonce: an ACK, or a
   NACK when it has an error. Any later request with it only changes the subscription.
+* A later request with the newest nonce that changes nothing asks for all of it once more: so does
+  Envoy for the endpoints of a cluster that has changed, which it does not use before they come
+  (xDS protocol, "Resource warming").
 """
 
 from __future__ import annotations
@@ -133,11 +136,14 @@ class AdsStream:
             name: sent for name, sent in state.sent.items() if state.subscription.covers(name)
         }
         answer = None if version is None else Answer.NACK if rejects else Answer.ACK
+        is_newest = bool(state.nonces) and nonce == state.nonces[-1]
+        if answer is None and is_newest and not kind.is_complete and state.subscription == before:
+            state.sent.clear()
         return Reception(
             kind=kind,
             answer=answer,
             answered_version=version or "",
-            stale=bool(state.nonces) and nonce != state.nonces[-1],
+            stale=bool(state.nonces) and not is_newest,
             subscribed=tuple(sorted(state.subscription.entries - before.entries)),
             unsubscribed=tuple(sorted(before.entries - state.subscription.entries)),
         )

@@ -3,7 +3,7 @@
 from test_servers.exceptions import DeadlinePassed, FleetTrouble, NotLoopback, PortTaken
 from test_servers.fleet import Endpoint, Fleet
 from test_servers.ledger import Attempt, Ledger, Rpc
-from test_servers.modes import Close, Hold, Mode, Serve, Stall
+from test_servers.modes import Close, Hold, Mode, Refuse, Serve, Stall
 
 __all__ = [
     "Attempt",
@@ -17,6 +17,7 @@ __all__ = [
     "Mode",
     "NotLoopback",
     "PortTaken",
+    "Refuse",
     "Rpc",
     "Serve",
     "Stall",

@@ -16,7 +16,7 @@ from test_servers.modes import Mode, Serve
 __all__ = ["Endpoint", "Fleet"]
 
 _OPEN_FILES = 16384
-"""For 500 endpoints (6 files each) with some thousand spliced connections (3 each)."""
+"""For 500 endpoints (7 files each) with some thousand spliced connections (3 each)."""
 
 _SERVE = Serve()
 
@@ -27,7 +27,7 @@ class Endpoint:
     Attributes:
         id: Such as "endpoint-0", counted through the fleet.
         host: A loopback address.
-        port: The gate's port, open from start to end.
+        port: The gate's port, its own from start to end.
         address: Both, such as "127.0.0.1:40123" or "[::1]:40123".
     """
 
@@ -59,7 +59,7 @@ class Endpoint:
 
         Held connections follow the new mode; live and stalled ones stay as they are.
         """
-        self._gate.set_mode(mode)
+        await self._gate.set_mode(mode)
 
     async def set_serving(self, *, serving: bool) -> None:
         """Changes what the backend's health service says."""

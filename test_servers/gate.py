@@ -2,12 +2,13 @@
 
 import asyncio
 import errno
+import socket
 import time
 from collections.abc import Callable
 
 from test_servers.exceptions import FleetTrouble, PortTaken
 from test_servers.ledger import Ender, Ledger
-from test_servers.modes import Close, Hold, Mode, Serve, Stall
+from test_servers.modes import Close, Hold, Mode, Refuse, Serve, Stall
 
 __all__ = ["BACKEND_HOST", "Gate", "host_port"]
 
@@ -34,7 +35,7 @@ def host_port(host: str, port: int) -> str:
 
 
 class Gate:
-    """A listener that stays open from `open` to `close`.
+    """A port that is its own from `open` to `close`, listened on unless its mode is to refuse.
 
     Args:
         endpoint: Id of the endpoint, for the ledger.
@@ -53,21 +54,26 @@ class Gate:
         self._mode = mode
         self._report = report
         self._connections: dict[str, int] = {}
+        self._holder: socket.socket | None = None
         self._server: asyncio.Server | None = None
         self.is_closed = False
 
     async def open(self, host: str, port: int) -> int:
-        """Starts to listen; returns the port, chosen by the system if 0 was asked for.
+        """Takes a port, chosen by the system if 0 was asked for, and returns it.
 
         Raises:
             PortTaken: The address is in use.
             FleetTrouble: The address cannot be listened on.
         """
+        # Bound and never listening, it keeps the port while nobody listens, and lets listeners
+        # beside it, for they have SO_REUSEADDR too.
+        self._holder = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
         try:
-            self._server = await asyncio.get_running_loop().create_server(
-                lambda: _ClientLeg(_Connection(self)), host, port, backlog=_BACKLOG
-            )
+            self._holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self._holder.bind((host, port))
+            await self._obey()
         except OSError as error:
+            self._holder.close()
             address = host_port(host, port)
             if error.errno == errno.EADDRINUSE:
                 raise PortTaken(
@@ -77,17 +83,31 @@ class Gate:
             raise FleetTrouble(
                 f"cannot listen on {address} ({reason}): choose another address"
             ) from error
-        bound: int = self._server.sockets[0].getsockname()[1]
+        bound: int = self._holder.getsockname()[1]
         return bound
+
+    async def _obey(self) -> None:
+        """Listens, or stops to, as the mode says."""
+        if isinstance(self._mode, Refuse):
+            if self._server is not None:
+                self._server.close()
+                self._server = None
+        elif self._server is None:
+            assert self._holder is not None, "a gate is opened before its mode is changed"
+            host, port = self._holder.getsockname()[:2]
+            self._server = await asyncio.get_running_loop().create_server(
+                lambda: _ClientLeg(_Connection(self)), host, port, backlog=_BACKLOG
+            )
 
     @property
     def mode(self) -> Mode:
         """What is done with the next connection."""
         return self._mode
 
-    def set_mode(self, mode: Mode) -> None:
+    async def set_mode(self, mode: Mode) -> None:
         """Changes what is done with connections from now on, and with those held now."""
         self._mode = mode
+        await self._obey()
         for connection in tuple(self.live):
             if connection.is_held:
                 connection.follow(mode)
@@ -105,8 +125,11 @@ class Gate:
         self.is_closed = True
         if self._server is not None:
             self._server.close()
-            await self.kill()
+        await self.kill()
+        if self._server is not None:
             await self._server.wait_closed()
+        if self._holder is not None:
+            self._holder.close()
 
     def connection_of(self, peer: str) -> int:
         """Id of the connection whose splice the backend knows by this gRPC peer name, or 0."""
@@ -171,6 +194,8 @@ class _Connection:
                 self._timer = asyncio.get_running_loop().call_later(after, self._close)
             case Close():
                 self._close()
+            case Refuse():
+                self.drop("gate")
             case Stall():
                 self._early.clear()
                 self.client.resume_reading()
@@ -179,7 +204,7 @@ class _Connection:
 
     def early(self, data: bytes) -> None:
         """Keeps what came before there is a splice, if there may ever be one."""
-        if isinstance(self._following, Stall | Close):
+        if isinstance(self._following, Stall | Close | Refuse):
             return
         self._early.append(data)
         self._early_size += len(data)

@@ -25,26 +25,31 @@ import (
 
 const contract = 1
 
-var capabilities = []string{"metadata", "wait_for_ready", "kept_open", "cancel", "channels", "watch", "connect"}
+var capabilities = strings.Fields("metadata wait_for_ready kept_open cancel channels watch connect")
 
 // By number: codes.Code itself says Canceled where gRPC says CANCELLED.
-var statusNames = []string{
-	"OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND",
-	"ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED",
-	"OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
-}
+var statusNames = strings.Fields(`OK CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND
+	ALREADY_EXISTS PERMISSION_DENIED RESOURCE_EXHAUSTED FAILED_PRECONDITION ABORTED OUT_OF_RANGE
+	UNIMPLEMENTED INTERNAL UNAVAILABLE DATA_LOSS UNAUTHENTICATED`)
 
 type fields map[string]any
 
 type request struct {
 	Type        string
-	ID          int
+	ID          *int
 	Target      string
 	Options     map[string]int
 	Channel     int
 	Calls       json.RawMessage // of start_calls: what to call; of cancel: ids
 	Concurrency *int
 	Pace        *int64
+}
+
+type channel struct {
+	*grpc.ClientConn
+	number int
+	ctx    context.Context // of its calls
+	drop   context.CancelFunc
 }
 
 type call struct {
@@ -55,21 +60,14 @@ type call struct {
 	WaitForReady bool `json:"wait_for_ready"`
 	KeptOpen     bool `json:"kept_open"`
 
-	home *channel
 	ctx  context.Context
 	drop context.CancelFunc
 }
 
-type channel struct {
-	*grpc.ClientConn
-	number int
-}
-
-// What the process holds; a call is in calls until it has finished.
 var (
 	zero     time.Time
 	channels = map[int]*channel{} // for the reader of stdin alone
-	calls    sync.Map
+	calls    sync.Map             // those that have not finished, by id
 	talking  sync.Mutex
 )
 
@@ -80,18 +78,13 @@ func main() {
 		if err != nil {
 			return // end of stdin means exit: whatever is still open is dropped
 		}
-		r := &request{ID: -1}
-		if err := json.Unmarshal(line, r); err != nil || r.ID < 0 {
+		var r request
+		if err := json.Unmarshal(line, &r); err != nil || r.ID == nil {
 			say("error", fields{"id": nil, "message": fmt.Sprintf("this is no request: %v", err)})
-			continue
-		}
-		if rest, err := begin(r); err != nil {
+		} else if rest, err := begin(&r); err != nil {
 			say("error", fields{"id": r.ID, "message": err.Error()})
-		} else if rest != nil {
-			go func() {
-				rest()
-				say("done", fields{"id": r.ID})
-			}()
+		} else {
+			go rest()
 		}
 	}
 }
@@ -106,33 +99,31 @@ func say(kind string, said fields) {
 
 func now() int64 { return time.Since(zero).Microseconds() }
 
-func nothing() {}
-
 // begin does what must be in the order of the requests, and gives what may take long.
 func begin(r *request) (rest func(), err error) {
+	done := func() { say("done", fields{"id": r.ID}) }
 	switch r.Type {
 	case "hello":
 		if zero.IsZero() {
 			zero = time.Now()
 		}
-		say("hello", fields{
-			"id": r.ID, "contract": contract, "name": "grpc-go", "version": grpc.Version,
-			"capabilities": capabilities, "at": now(),
-		})
-		return nil, nil
+		return func() {
+			say("hello", fields{
+				"id": r.ID, "contract": contract, "name": "grpc-go", "version": grpc.Version,
+				"capabilities": capabilities, "at": now(),
+			})
+		}, nil
 	case "open_channel":
-		return nothing, open(r)
+		return done, open(r)
 	case "cancel":
-		var names []string
-		if err := json.Unmarshal(r.Calls, &names); err != nil {
-			return nil, err
-		}
-		for _, name := range names {
-			if c, unfinished := calls.Load(name); unfinished {
+		var ids []string
+		err := json.Unmarshal(r.Calls, &ids)
+		for _, id := range ids {
+			if c, unfinished := calls.Load(id); unfinished {
 				c.(*call).drop()
 			}
 		}
-		return nothing, nil
+		return done, err
 	}
 	home := channels[r.Channel]
 	if home == nil {
@@ -140,15 +131,17 @@ func begin(r *request) (rest func(), err error) {
 	}
 	switch r.Type {
 	case "start_calls":
-		return home.start(r)
+		planned, err := home.plan(r)
+		return func() { home.start(planned, r); done() }, err
 	case "watch":
-		return home.watch, nil
+		return func() { home.watch(); done() }, nil
 	case "connect":
 		home.Connect()
-		return nothing, nil
+		return done, nil
 	case "close":
 		delete(channels, r.Channel)
-		return nothing, home.shut()
+		home.drop() // first: on a connection that is closed under it, a call ends as UNAVAILABLE
+		return done, home.Close()
 	}
 	return nil, fmt.Errorf("there is no request %q", r.Type)
 }
@@ -177,20 +170,12 @@ func open(r *request) error {
 		grpc.WithDisableRetry(), // retries would hide failures
 		grpc.WithDefaultCallOptions(grpc.ForceCodec(noBytes{})),
 	)
-	if err == nil {
-		channels[r.ID] = &channel{conn, r.ID}
+	if err != nil {
+		return err
 	}
-	return err
-}
-
-func (home *channel) shut() error {
-	calls.Range(func(_, each any) bool {
-		if c := each.(*call); c.home == home {
-			c.drop() // on a connection that is closed under it, a call ends as UNAVAILABLE
-		}
-		return true
-	})
-	return home.Close()
+	ctx, drop := context.WithCancel(context.Background())
+	channels[*r.ID] = &channel{conn, *r.ID, ctx, drop}
+	return nil
 }
 
 func (home *channel) watch() {
@@ -204,99 +189,86 @@ func (home *channel) watch() {
 	}
 }
 
-func (home *channel) start(r *request) (rest func(), err error) {
-	var planned []*call
-	if err := json.Unmarshal(r.Calls, &planned); err != nil {
-		return nil, err
-	}
+// plan makes calls known that have not begun, so that they can be cancelled.
+func (home *channel) plan(r *request) (planned []*call, err error) {
+	err = json.Unmarshal(r.Calls, &planned)
 	for _, c := range planned {
-		c.home = home
-		c.ctx, c.drop = context.WithCancel(context.Background())
+		c.ctx, c.drop = context.WithCancel(home.ctx)
 		calls.Store(c.ID, c)
 	}
-	return func() {
-		turns, begun := make(chan *call), time.Now()
-		atOnce := len(planned)
-		if r.Concurrency != nil {
-			atOnce = *r.Concurrency
-		}
-		var workers sync.WaitGroup
-		for range atOnce {
-			workers.Go(func() {
-				for c := range turns {
-					c.make()
-				}
-			})
-		}
-		for turn, c := range planned {
-			if r.Pace != nil {
-				turnsAt := begun.Add(time.Duration(int64(turn)**r.Pace) * time.Microsecond)
-				time.Sleep(time.Until(turnsAt))
-			}
-			turns <- c
-		}
-		close(turns)
-		workers.Wait()
-	}, nil
+	return planned, err
 }
 
-// make makes the call and reports how it ended; one that was cancelled before its turn is not sent.
-func (c *call) make() {
-	defer c.drop()
-	startedAt := now()
-	headers, err := metadata.MD(nil), status.FromContextError(c.ctx.Err()).Err()
-	if err == nil {
-		headers, err = c.send()
+func (home *channel) start(planned []*call, r *request) {
+	begun, atOnce := time.Now(), len(planned)
+	if r.Concurrency != nil {
+		atOnce = *r.Concurrency
 	}
-	ended, name := status.Convert(err), "UNKNOWN"
+	places := make(chan bool, atOnce)
+	var underWay sync.WaitGroup
+	for turn, c := range planned {
+		if r.Pace != nil {
+			time.Sleep(time.Until(begun.Add(time.Duration(int64(turn)**r.Pace) * time.Microsecond)))
+		}
+		places <- true
+		underWay.Go(func() { home.make(c); <-places })
+	}
+	underWay.Wait()
+}
+
+// make makes a call and reports how it ended; one that was cancelled before its turn is not sent.
+func (home *channel) make(c *call) {
+	startedAt, headers := now(), metadata.MD{}
+	ended := status.FromContextError(c.ctx.Err())
+	if c.ctx.Err() == nil {
+		ended = status.Convert(home.send(c, &headers))
+	}
+	c.drop()
+	calls.Delete(c.ID)
+	name := "UNKNOWN"
 	if code := int(ended.Code()); code < len(statusNames) {
 		name = statusNames[code]
 	}
-	calls.Delete(c.ID)
 	say("finished", fields{
 		"call": c.ID, "status": name, "details": ended.Message(), "hostname": hostname(headers),
 		"started_at": startedAt, "ended_at": now(),
 	})
 }
 
-// send gives the response headers, as far as they came, and how the call ended.
-func (c *call) send() (headers metadata.MD, err error) {
-	sent := metadata.MD{}
+func (home *channel) send(c *call, headers *metadata.MD) error {
+	ctx := c.ctx
 	for _, pair := range c.Metadata {
 		key, value := pair[0], pair[1]
 		if strings.HasSuffix(key, "-bin") {
 			decoded, _ := base64.StdEncoding.DecodeString(value)
 			value = string(decoded)
 		}
-		sent.Append(key, value)
+		ctx = metadata.AppendToOutgoingContext(ctx, key, value)
 	}
-	ctx := metadata.NewOutgoingContext(c.ctx, sent)
 	if c.Deadline != nil {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeout(ctx, time.Duration(*c.Deadline)*time.Microsecond)
 		defer stop()
 	}
-	options := []grpc.CallOption{grpc.WaitForReady(c.WaitForReady), grpc.Header(&headers)}
+	options := []grpc.CallOption{grpc.WaitForReady(c.WaitForReady), grpc.Header(headers)}
 	if !c.KeptOpen {
-		err = c.home.Invoke(ctx, c.Path, nil, nil, options...)
-		return headers, err
+		return home.Invoke(ctx, c.Path, nil, nil, options...)
 	}
 	desc := &grpc.StreamDesc{StreamName: c.Path, ClientStreams: true, ServerStreams: true}
-	stream, err := c.home.NewStream(ctx, desc, c.Path, options...)
+	stream, err := home.NewStream(ctx, desc, c.Path, options...)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	headers, err = stream.Header()
-	if told := hostname(headers); told != nil {
-		say("opened", fields{"call": c.ID, "hostname": told, "at": now()})
+	if *headers, err = stream.Header(); hostname(*headers) != nil {
+		say("opened", fields{"call": c.ID, "hostname": hostname(*headers), "at": now()})
 	}
 	for err == nil {
 		err = stream.RecvMsg(nil)
 	}
 	if err == io.EOF {
-		err = nil
+		return nil
 	}
-	return headers, err
+	return err
 }
 
 func hostname(headers metadata.MD) any {

@@ -31,7 +31,7 @@ function channelOf(request) {
   return client;
 }
 
-// Each gives a promise if the request is done later than at its return.
+// Each throws if it cannot be done, and gives a promise if it is done later than at its return.
 const requests = {
   open_channel({ id, target, options }) {
     const credentials = grpc.credentials.createInsecure();
@@ -48,14 +48,8 @@ const requests = {
     drop(request.calls);
   },
 
-  async watch(request) {
-    const channel = channelOf(request).getChannel();
-    for (;;) {
-      const state = channel.getConnectivityState(false);
-      say('state', { channel: request.channel, state: grpc.connectivityState[state], at: now() });
-      if (state === grpc.connectivityState.SHUTDOWN) return;
-      await new Promise((changed) => channel.watchConnectivityState(state, Infinity, changed));
-    }
+  watch(request) {
+    return follow(request.channel, channelOf(request).getChannel());
   },
 
   connect(request) {
@@ -75,6 +69,15 @@ function drop(ids) {
     const call = calls.get(id);
     calls.delete(id);
     call?.rpc?.cancel();
+  }
+}
+
+async function follow(number, channel) {
+  for (;;) {
+    const state = channel.getConnectivityState(false);
+    say('state', { channel: number, state: grpc.connectivityState[state], at: now() });
+    if (state === grpc.connectivityState.SHUTDOWN) return;
+    await new Promise((changed) => channel.watchConnectivityState(state, Infinity, changed));
   }
 }
 
@@ -146,13 +149,15 @@ async function answer(line) {
     say('hello', { id, ...about, at: now() });
     return;
   }
+  let rest;
   try {
     if (!Object.hasOwn(requests, type)) throw new Error(`there is no request ${type}`);
-    await requests[type](request);
+    rest = requests[type](request);
   } catch (trouble) {
     say('error', { id, message: `${trouble}` });
     return;
   }
+  await rest; // what the client throws from here on ends the process, as it would end any program
   say('done', { id });
 }
 

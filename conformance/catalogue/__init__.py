@@ -10,6 +10,7 @@ from conformance.catalogue.loader import (
     Strength,
     UnknownClause,
     edition_for,
+    is_foreign,
     load,
 )
 
@@ -23,5 +24,6 @@ __all__ = [
     "Strength",
     "UnknownClause",
     "edition_for",
+    "is_foreign",
     "load",
 ]

@@ -65,6 +65,7 @@ class Clause(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         basis: Where the rule is written, if the document only points there.
         seen_by: How it is seen from outside.
         unobservable: Why it cannot be seen. Either this or `seen_by` is there.
+        grpc_only: Why there is no such thing in Envoy: then nothing is asked of its edition.
     """
 
     id: str
@@ -78,6 +79,7 @@ class Clause(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     basis: str | None = None
     seen_by: str | None = None
     unobservable: str | None = None
+    grpc_only: str | None = None
 
     @property
     def editions(self) -> tuple[str, ...]:
@@ -133,6 +135,11 @@ class Catalogue:
         )
 
 
+def is_foreign(clause: Clause, follows: Collection[str]) -> bool:
+    """Whether a clause is gRPC's alone, and the client one that states Envoy's edition."""
+    return ENVOY in follows and clause.grpc_only is not None
+
+
 def edition_for(clause: Clause, follows: Collection[str]) -> str | None:
     """Tell by which wording a client is judged that states to follow these editions.
 
@@ -144,6 +151,8 @@ def edition_for(clause: Clause, follows: Collection[str]) -> str | None:
         The latest edition of the clause among them (Envoy's before all), or None where the
         statement is in no text that the client follows: then there is nothing to judge.
     """
+    if is_foreign(clause, follows):
+        return None
     for edition in (ENVOY, *reversed(EDITIONS)):
         if edition in follows and edition in clause.wordings:
             return edition
@@ -215,10 +224,16 @@ def _complaint(clause: Clause) -> str | None:
         return "an id looks like A42-HASH-03"
     if parts[1] != clause.document:
         return f"the id must begin with the document, {clause.document}"
-    if clause.document not in clause.wordings:
-        return f"the wording of {clause.document} is missing"
-    if (clause.seen_by is None) == (clause.unobservable is None):
-        return "a row has either `seen_by` or `unobservable`"
-    if clause.new_in not in (None, *clause.editions[:1]):
-        return "`new_in` must be the first edition that has a wording"
-    return None
+    complaints = {
+        f"the wording of {clause.document} is missing": clause.document not in clause.wordings,
+        "a row has either `seen_by` or `unobservable`": (
+            (clause.seen_by is None) == (clause.unobservable is None)
+        ),
+        "what is gRPC's alone has no wording of Envoy's": (
+            clause.grpc_only is not None and ENVOY in clause.wordings
+        ),
+        "`new_in` must be the first edition that has a wording": (
+            clause.new_in not in (None, *clause.editions[:1])
+        ),
+    }
+    return next((words for words, holds in complaints.items() if holds), None)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from conformance import timing
 from conformance.declare import decides, row
 from conformance.expectations import Answered, Evenly, OneEndpoint, Outcome, SeveralEndpoints
 from conformance.seen import Answer
@@ -45,7 +46,8 @@ async def test_ring_hash(world: World) -> None:
 async def test_sizes(world: World, clause: str, ring: RingHash) -> None:
     served = await world.plain_ring(ring=ring)
     calls = await world.call(world.sessions(TELLING))
-    await world.judge(clause, calls, served.mapping())
+    uncapped = served.capped_at(LIMIT)
+    await world.judge(clause, calls, {"A42": served.mapping(), "envoy": uncapped.mapping()})
 
 
 @decides("A42-CDS-05")
@@ -67,7 +69,9 @@ async def test_maximum(world: World) -> None:
     ],
 )
 async def test_accepted(world: World, clause: str, ring: RingHash) -> None:
-    answer = await offer_cluster(world, lambda served: served.balanced_by(ring).cluster())
+    answer = await offer_cluster(
+        world, lambda served: served.balanced_by(ring).cluster(), deadline=timing.LARGE_RING
+    )
     await world.judge(clause, answer, Answered(acked=True))
 
 
@@ -153,11 +157,13 @@ async def judge_choice(world: World, clause: str, answer: Answer) -> None:
     await world.judge(clause, calls, {f"ACK, and {name}": how for name, how in outcomes.items()})
 
 
-async def offer_cluster(world: World, change: Callable[[Served], Any]) -> Answer:
+async def offer_cluster(
+    world: World, change: Callable[[Served], Any], *, deadline: float = timing.ANSWER
+) -> Answer:
     """The client's answer to a changed Cluster, after it has used a good one."""
     served = await world.plain_ring()
     await world.call(world.sessions(1))
-    return await world.offer(Kind.CLUSTER, change(served))
+    return await world.offer(Kind.CLUSTER, change(served), deadline=deadline)
 
 
 @decides("A42-CDS-02")

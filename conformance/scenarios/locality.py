@@ -20,7 +20,7 @@ from conformance.seen import Contrast
 from conformance.serving import Endpoint, Locality, RingHash, RoundRobin, Served
 from conformance.world import World
 from fake_control_plane import Kind
-from test_servers import Close
+from test_servers import Refuse
 
 TELLING = 400
 
@@ -167,7 +167,7 @@ async def test_keys_of_a_lost_endpoint_move_once(world: World) -> None:
     await world.serve(before)
     headers = world.sessions(200)
     await world.call(headers)
-    await lost.set_mode(Close())
+    await lost.set_mode(Refuse())
     await lost.kill()
     unreachable = await world.until(Avoids((lost.address,)), lambda: world.call(headers))
     await world.serve(removed)
@@ -200,7 +200,9 @@ async def test_localities_under_round_robin(world: World) -> None:
     await world.serve(served)
     await world.until(Reaches(served.addresses()), lambda: world.call(world.sessions(30)))
     calls = await world.call(world.sessions(TELLING))
-    await world.judge("A42-LOC-06", calls, Shares({light: (1, 10), one: (9, 20), two: (9, 20)}))
+    unweighted = Shares({light: (1, 10), one: (9, 20), two: (9, 20)})
+    weighted = Shares({light: (1, 10), one: (9, 80), two: (63, 80)})
+    await world.judge("A42-LOC-06", calls, {"A42": unweighted, "envoy": weighted})
 
 
 @decides("A42-LOC-03", "A42-LOC-05")
@@ -212,21 +214,34 @@ async def test_ring_of_the_first_priority(world: World) -> None:
     await world.judge("A42-LOC-05", calls, served.mapping(priority=0))
 
 
-@decides("A42-LOC-03", "A42-LOC-04", "A42-LOC-05", seconds=0.6)
-async def test_ring_of_the_second_priority(world: World) -> None:
-    dead = [endpoint.address for endpoint in await world.endpoints(2, mode=Close())]
+@decides("A42-LOC-04", seconds=0.6)
+async def test_failover(world: World) -> None:
+    dead = [endpoint.address for endpoint in await world.endpoints(2, mode=Refuse())]
     served = two_priorities(dead, await world.addresses(2))
     await world.serve(served)
     calls = await world.call(world.sessions(TELLING))
-    for clause in ("A42-LOC-03", "A42-LOC-04", "A42-LOC-05"):
+    on_its_ring, nowhere = served.mapping(priority=1), Outcome(status="UNAVAILABLE")
+    await world.judge("A42-LOC-04", calls, {"A42": on_its_ring, "envoy": nowhere})
+
+
+@decides("A42-LOC-03", "A42-LOC-05", seconds=0.6)
+async def test_ring_of_the_second_priority(world: World) -> None:
+    """Those of the first are not healthy."""
+    served = two_priorities(await world.addresses(2), await world.addresses(2), health="UNHEALTHY")
+    await world.serve(served)
+    calls = await world.call(world.sessions(TELLING))
+    for clause in ("A42-LOC-03", "A42-LOC-05"):
         await world.judge(clause, calls, served.mapping(priority=1))
 
 
-def two_priorities(first: tuple[str, ...] | list[str], second: tuple[str, ...]) -> Served:
+def two_priorities(
+    first: Sequence[str], second: Sequence[str], *, health: str = "UNKNOWN"
+) -> Served:
     """Two endpoints in each of two priorities, and a ring size that is no default."""
+    unlike = tuple(Endpoint(address, health=health) for address in first)
     return Served(
         localities=(
-            Locality(tuple(map(Endpoint, first)), name="one", priority=0),
+            Locality(unlike, name="one", priority=0),
             Locality(tuple(map(Endpoint, second)), name="two", priority=1),
         ),
         policy=RingHash(minimum=300),

@@ -205,6 +205,6 @@ async def test_what_a_failed_request_is_told(world: World) -> None:
         {
             "the failure of its first endpoint": Blames(firsts=firsts, whom="its first endpoint"),
             "the same failure as any other": Blames(firsts=firsts, whom="one endpoint to all"),
-            "of no endpoint": Blames(firsts=firsts, whom="no endpoint"),
+            "no endpoint": Blames(firsts=firsts, whom="no endpoint"),
         },
     )

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from typing import Any
 
 
@@ -47,6 +48,7 @@ def breed() -> None:
 ON_FIRST_CALL = {
     "crasher": crash,
     "exiter": lambda: sys.exit(3),
+    "slow": lambda: sys.exit(3),
     "hanger": signal.pause,
     "babbler": babble,
     "flooder": flood,
@@ -58,6 +60,8 @@ def main(name: str) -> None:
     if name == "stillborn":
         sys.stderr.write("cannot find a library\n")
         sys.exit(1)
+    if name == "slow":
+        time.sleep(2)
     for line in sys.stdin:
         request = json.loads(line)
         match request["type"]:

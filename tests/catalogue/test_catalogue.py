@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from conformance.catalogue import (
     EDITIONS,
@@ -14,6 +15,7 @@ from conformance.catalogue import (
     Strength,
     UnknownClause,
     edition_for,
+    is_foreign,
     load,
 )
 
@@ -85,7 +87,8 @@ def test_wordings_are_whole_sentences_of_known_editions() -> None:
     for row in load():
         assert set(row.wordings) <= {*EDITIONS, ENVOY}, row.id
         assert row.document in row.wordings, row.id
-        for sentence in (*row.wordings.values(), row.seen_by, row.unobservable):
+        said = (*row.wordings.values(), row.seen_by, row.unobservable, row.grpc_only)
+        for sentence in said:
             assert sentence is None or re.fullmatch(r"[A-Z\d][^\n]{9,239}\.", sentence), row.id
 
 
@@ -187,6 +190,14 @@ def test_edition_for(
     assert edition_for(clause(new_in, **wordings), follows) == expected
 
 
+def test_what_is_grpcs_alone_is_foreign_to_envoys_edition() -> None:
+    alone = structs.replace(clause(A42="x", A61="y"), grpc_only="There is none.")
+    assert edition_for(alone, {"A42", "A61"}) == "A61"
+    assert edition_for(alone, {"A42", "envoy"}) is None
+    assert [is_foreign(alone, follows) for follows in ({"A42"}, {"A42", "envoy"})] == [False, True]
+    assert not is_foreign(clause(A42="x"), {"A42", "envoy"})
+
+
 def test_editions_of_a_clause_stand_in_order_of_time() -> None:
     assert clause(envoy="e", A61="y", A42="x").editions == ("A42", "A61", "envoy")
 
@@ -224,6 +235,7 @@ def test_editions_of_the_reference_clients(
         (ROW.replace("[A42-", "[A61-"), "a42/hash.toml, A61-HASH-01: the id must begin with"),
         (ROW.replace("seen_by", "basis"), "a42/hash.toml, A42-HASH-01: a row has either"),
         (ROW + "unobservable = 'No.'", "a42/hash.toml, A42-HASH-01: a row has either"),
+        (ROW + "envoy = 'E.'\ngrpc_only = 'W.'", "a42/hash.toml, A42-HASH-01: what is gRPC's"),
         (ROW + "new_in = 'A61'", "a42/hash.toml, A42-HASH-01: `new_in` must be"),
         (ROW.replace("'A statement.'", "5"), "a42/hash.toml, A42-HASH-01: Expected `str`"),
         (ROW + ROW, "a42/hash.toml: Cannot declare .*A42-HASH-01"),

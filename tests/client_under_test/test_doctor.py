@@ -13,7 +13,9 @@ ADAPTERS = Path(__file__).parent.parent / "adapters"
 
 # The real ones need a package index, once.
 CLIENTS = ["python", "python@1.58.3"]
-CLIENTS += [str(ADAPTERS / name) for name in ("liar", "crasher", "babbler", "stillborn")]
+CLIENTS += [
+    str(ADAPTERS / name) for name in ("liar", "crasher", "babbler", "stillborn", "forgetful")
+]
 
 
 LINES: dict[str, list[str]] = {}
@@ -56,6 +58,7 @@ def test_the_python_adapter_is_well(findings: dict[str, tuple[Finding, ...]], na
         ("crasher", "unary", "the client died by SIGABRT; its stderr ends:\na last word before"),
         ("crasher", "end", "it died by SIGABRT"),
         ("babbler", "unary", "the adapter wrote a line that the contract does not know"),
+        ("forgetful", "unary", "a call reached the backend without (xdspec-call, "),
         ("stillborn", "hello", "the client exited with code 1 though nobody had asked it to"),
     ],
 )
@@ -78,9 +81,11 @@ def test_what_builds_on_a_broken_rule_waits_for_it(
     assert waiting["unary"] is None
     assert waiting["kept-open"] == "unary"
     assert waiting["connect"] is None
+    waiting = {finding.check: finding.waits_for for finding in findings["forgetful"]}
+    assert waiting["statuses"] == waiting["metadata"] == waiting["close"] == "unary"
 
 
-@pytest.mark.parametrize("name", ["python", "crasher", "stillborn", "liar"])
+@pytest.mark.parametrize("name", ["python", "crasher", "stillborn", "liar", "forgetful"])
 def test_what_the_author_reads(findings: dict[str, tuple[Finding, ...]], name: str) -> None:
     found, lines = findings[name], LINES[name]
     told = [line.split()[1] for line in lines if line.startswith(("ok", "wrong"))]
@@ -93,5 +98,5 @@ def test_what_the_author_reads(findings: dict[str, tuple[Finding, ...]], name: s
 def test_the_next_step_is_told_last(findings: dict[str, tuple[Finding, ...]]) -> None:
     del findings
     *_, waiting, summary = LINES["crasher"]
-    assert waiting.startswith("then     unknown-method, statuses, ")
+    assert waiting.startswith("then     metadata, unknown-method, statuses, ")
     assert summary == "crasher: obeys 4 of 23 rules of the contract; next: not-a-request"

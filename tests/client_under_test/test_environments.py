@@ -122,8 +122,10 @@ def test_a_variant_gives_environment_and_editions(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("_own_cache")
 def test_a_build_that_fails_leaves_its_words_and_nothing_else(tmp_path: Path) -> None:
-    folder = client_folder(tmp_path, code="import sys; sys.exit('line 7: no such thing')")
-    with pytest.raises(BuildFailed, match="client built could not be built: line 7: no such thing"):
+    code = "import sys; print('line 7: no such thing', flush=True); sys.exit('failed')"
+    folder = client_folder(tmp_path, code=code)
+    words = "client built could not be built: line 7: no such thing\nfailed$"
+    with pytest.raises(BuildFailed, match=words):
         prepare(find(str(folder)))
     assert [place for place in cache().rglob("*") if place.name[0] != "."] == [cache() / "builds"]
 

@@ -28,6 +28,7 @@ from client_under_test.exceptions import (
     UnknownKnob,
     WrongContract,
 )
+from client_under_test.process import Patience
 
 ADAPTERS = Path(__file__).parent.parent / "adapters"
 DEADLINE = 10.0
@@ -118,6 +119,20 @@ async def test_trouble_before_hello(
     failure = await fail_to_start(name, tmp_path, deadline)
     assert type(failure) is kind
     assert not failure.hello_said
+
+
+async def test_who_waits_for_a_slow_start_is_told(tmp_path: Path) -> None:
+    said: list[str] = []
+    process = await ClientProcess.start(
+        fake("slow"),
+        stderr_path=tmp_path / "stderr",
+        deadline=DEADLINE,
+        patience=Patience(every=0.5, say=said.append),
+    )
+    await process.close(deadline=DEADLINE)
+    assert process.hello.name == "fake"
+    waiting = "still waiting for the hello of slow"
+    assert said[:3] == [f"{waiting}, {waited} s" for waited in ("0.5", "1", "1.5")]
 
 
 async def test_a_crash_tells_signal_and_last_words(tmp_path: Path) -> None:

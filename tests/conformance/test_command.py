@@ -70,9 +70,15 @@ def unbuildable(folder: Path, program: str) -> str:
         (["run", CRASHER, "--env", "=x"], "is not of the form NAME=VALUE"),
         (["run", CRASHER, "--jobs", "0"], "--jobs"),
         (["run", CRASHER, "--seed", "x"], "--seed"),
+        (["run", CRASHER, "--only", "a99"], "no clause is of a99: there are a42, a"),
+        (["run", CRASHER, "--all"], "name some, or say --all"),
         (["run", CRASHER, "--hold"], "name it with --scenario"),
         (["run", CRASHER, "--no-such-option"], "No such option"),
         (["doctor", "cobol"], "there is no client cobol"),
+        (["new-client", "cobol", "mine"], "there is no scaffold for cobol: name one of go, java, "),
+        (["new-client", "go", __file__], "is a file: name a folder"),
+        (["new-client", "go", str(ADAPTERS)], "is not empty: name a folder that is, or a new one"),
+        (["new-client", "go"], "Missing argument"),
         (["judge", "no/such/folder"], "cannot be read: No such file or directory"),
         (["judge", __file__], "cannot be read: Not a directory"),
         (["explain"], "Missing argument"),
@@ -116,6 +122,105 @@ def test_clients_that_cannot_be_run(
     assert "Traceback" not in ended.output
 
 
+# Toolchains, and clients that cannot be had.
+
+TOOLS = """
+[build]
+command = ["sh", "-c", "COMMAND"]
+tools = [
+    { program = "PROGRAM", get = "ask for it" },
+    { program = "sh", ask = ["echo", "shell 1.2.3"], at-least = "LEAST", get = "get a new one" },
+]
+"""
+
+
+@pytest.fixture
+def clients(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """Makes clients, all of them built in, with a cache of their own."""
+    monkeypatch.setenv("XDSPEC_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("client_under_test.clients.BUILT_IN", tmp_path / "clients")
+
+    def make(name: str, program: str = "sh", least: str = "1.2", command: str = "true") -> str:
+        folder = tmp_path / "clients" / name
+        folder.mkdir(parents=True)
+        text = (MANIFEST + TOOLS).replace('"some"', f'"{name}"')
+        for place, word in (("PROGRAM", program), ("LEAST", least), ("COMMAND", command)):
+            text = text.replace(place, word)
+        return manifest(folder, text)
+
+    return make
+
+
+def test_doctor_tells_of_all_toolchains(clients: Callable[..., str]) -> None:
+    clients("well")
+    assert invoke("doctor").exit_code == 0
+    clients("poor", program="no-such-compiler")
+    clients("old", least="1.10")
+    ended = invoke("doctor")
+    assert ended.exit_code == 4
+    rows = [" ".join(line.split()) for line in ended.output.splitlines()]
+    assert rows == [
+        "old cannot be built here",
+        "found sh of unknown version",
+        "too old sh 1.2.3, not sh 1.10 or newer: get a new one",
+        "poor cannot be built here",
+        "missing no-such-compiler: ask for it",
+        "found sh 1.2.3 (at least 1.2)",
+        "well built: not yet",
+        "found sh of unknown version",
+        "found sh 1.2.3 (at least 1.2)",
+    ]
+
+
+def test_doctor_of_one_client_begins_with_its_toolchain(clients: Callable[..., str]) -> None:
+    clients("poor", program="no-such-compiler")
+    clients("well")
+    ended = invoke("doctor", "poor")
+    assert ended.exit_code == 4
+    assert "missing   no-such-compiler: ask for it" in ended.output
+    assert "well" not in ended.output
+
+
+def test_all_leaves_out_what_cannot_be_had(
+    clients: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    clients("poor", program="no-such-compiler")
+    clients("broken", command="echo line 7: no such thing; exit 1")
+    clients("reference", command="exit 1")
+    ended = invoke("run", "--all", "--json", "r.json", "--junit", "r.xml")
+    assert ended.exit_code == 6
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert [(one["client"], one["verdict"], one["reason"]) for one in report["not_run"]] == [
+        ("broken", "error", "adapter"),
+        ("poor", "skip", "environment"),
+    ]
+    assert "error (adapter)  broken: client broken could not be built: line 7: no" in ended.output
+    lack = "client poor needs no-such-compiler, which is not on this machine: ask for it"
+    assert f"skip (environment)  poor: {lack}" in ended.output
+    assert f"poor    skip (environment): {lack}" in ended.output
+    suites = parse("r.xml").getroot()  # noqa: S314  # written here
+    assert [
+        (one.get("name"), one.get("errors"), one.get("skipped"), one[0][0].tag) for one in suites
+    ] == [("broken", "1", "0", "error"), ("poor", "0", "1", "skipped")]
+    assert suites[1][0][0].get("message") == lack
+
+
+def test_nothing_can_be_had_at_all(clients: Callable[..., str]) -> None:
+    clients("poor", program="no-such-compiler")
+    assert invoke("run", "--all").exit_code == 5
+
+
+def test_a_client_that_was_named_must_be_there(clients: Callable[..., str]) -> None:
+    clients("poor", program="no-such-compiler")
+    clients("broken", command="exit 1")
+    ended = invoke("run", "broken", "poor")
+    assert ended.exit_code == 4
+    assert ended.output.splitlines()[-1] == (
+        "xdspec: client poor needs no-such-compiler, which is not on this machine: ask for it"
+    )
+
+
 @pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["--version"], ["judge", "-h"]])
 def test_help(words: list[str]) -> None:
     ended = invoke(*words)
@@ -156,6 +261,17 @@ async def test_explain(xdspec: Any) -> None:
     assert "decides   A42-CONF-05" in scenario.out
     assert "knob      ring_size_cap = 256" in scenario.out
     assert (neither.code, "no clause A42-RING-99" in neither.err) == (4, True)
+
+
+def test_a_new_client_is_for_the_doctor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = invoke("new-client", "other", "my client")
+    assert made.exit_code == 0
+    assert made.output.endswith("Next: xdspec doctor 'my client'\n")
+    ended = invoke("doctor", "my client")
+    assert ended.exit_code == 6
+    assert "there is no program" in ended.output
+    assert ended.output.endswith("obeys 0 of 23 rules of the contract; next: hello\n")
 
 
 async def test_nothing_selected(xdspec: Any) -> None:

@@ -90,6 +90,49 @@ def test_trouble_is_a_verdict_on_every_clause(verdict: Verdict, reason: Reason) 
     assert [d.saw for d in decisions_of(one, CATALOGUE)[1:]] == ["so it went"] * 2
 
 
+@pytest.mark.parametrize(
+    ("clause", "follows", "reason", "verdict"),
+    [
+        ("A42-RING-05", ("A42",), Reason.DEVIATES, (Verdict.FAIL, Reason.DEVIATES)),
+        ("A42-RING-05", (), Reason.DEVIATES, (Verdict.SKIP, Reason.EDITION)),
+        ("A42-RING-05", (), Reason.CRASHED, (Verdict.FAIL, Reason.CRASHED)),
+        ("A42-CDS-16", ("A42",), Reason.DEVIATES, (Verdict.SEEN, None)),
+        ("A42-CDS-16", ("A42",), Reason.HUNG, (Verdict.FAIL, Reason.HUNG)),
+        ("A42-CDS-16", (), Reason.DEVIATES, (Verdict.SKIP, Reason.EDITION)),
+    ],
+)
+def test_who_refuses_what_a_scenario_builds_on_fails_what_it_states_only(
+    clause: str, follows: tuple[str, ...], reason: Reason, verdict: tuple[Verdict, Reason | None]
+) -> None:
+    ended = Trouble(verdict=Verdict.FAIL, reason=reason, what="it refused")
+    client = msgspec.structs.replace(CLIENT, follows=follows)
+    one = msgspec.structs.replace(record(clause, ended_by=ended), client=client)
+    (said,) = decisions_of(one, CATALOGUE)
+    assert (said.verdict, said.reason) == verdict
+    assert said.saw == "it refused"
+    assert said.verdict is not Verdict.SEEN or said.choices == ("not to be seen: it refused",)
+
+
+ENVOY = Judged(name="envoy", version="1.40.0", variant=None, follows=("A42", "envoy"))
+
+
+@pytest.mark.parametrize(
+    "ended", [None, Trouble(verdict=Verdict.FAIL, reason=Reason.DEVIATES, what="so it went")]
+)
+def test_a_clause_that_is_foreign_to_the_client_is_skipped_whatever_happened(
+    ended: Trouble | None,
+) -> None:
+    foreign = msgspec.structs.replace(HOLDS_NOT, clause="A42-CHAN-01")
+    both = record("A42-RING-05", "A42-CHAN-01", checks=(HOLDS, foreign), ended_by=ended)
+    asked = [verdict for verdict in verdicts(both) if verdict[0] == "A42-CHAN-01"]
+    assert (Verdict.FAIL, Reason.DEVIATES) in [verdict[1:] for verdict in asked]
+    of_envoy = decisions_of(msgspec.structs.replace(both, client=ENVOY), CATALOGUE)
+    (skipped,) = (one for one in of_envoy if one.clause == "A42-CHAN-01")
+    assert (skipped.verdict, skipped.reason) == (Verdict.SKIP, Reason.EDITION)
+    assert skipped.saw == CATALOGUE["A42-CHAN-01"].grpc_only
+    assert PASS_05 in [(one.clause, one.verdict, one.reason) for one in of_envoy]
+
+
 # Every exception that can end a scenario.
 
 AFTER: dict[str, Any] = {"hello_said": True, "stderr_tail": "\n".join("abcdefg") + "\n\n"}

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+ADAPTERS = Path(__file__).parent.parent / "adapters"
 
 SCENARIO = "ring.size[by-weight]"
 CLAUSES = {"A42-RING-04", "A42-RING-09"}
@@ -63,6 +66,8 @@ async def test_an_adapter_that_does_not_come_up_is_told_of_once(
     assert f"error (adapter)  {name}: {left['words']}" in ended.out
     assert ended.out.count(words) == 1
     assert "xdspec doctor" in ended.out
+    waited = "still waiting for the hello of mute, 1.5 s" in ended.out
+    assert waited == (name == "mute")
     assert (ended.evidence / name / "stderr.log").exists()
     assert "Traceback" not in ended.said
 
@@ -108,3 +113,19 @@ async def test_the_folder_is_judged_alike(
     verdicts = {line.split()[2] for line in lines if line.startswith(f"{kind} (")}
     assert verdicts == CLAUSES
     assert "not the verdicts of the run" not in again.out
+
+
+async def test_several_clients_in_one_report(xdspec: Any) -> None:
+    """One that does not come up does not stop the others, and the worst code is the command's."""
+    names = ["crasher", "stillborn", "exiter"]
+    folders = [str(ADAPTERS / name) for name in names]
+    ended = await xdspec.run("run", *folders, "--scenario", SCENARIO, "--jobs", "1")
+    assert ended.code == 6
+    assert [run["client"]["name"] for run in ended.report["runs"]] == ["crasher", "exiter"]
+    assert [left["client"] for left in ended.report["not_run"]] == ["stillborn"]
+    summary = ended.out.split("\n\n")[-1].splitlines()
+    assert [line.split(" scenarios in ")[0] for line in summary[:2]] == [
+        "crasher 0  2 fail; 1",
+        "exiter 0   2 fail; 1",
+    ]
+    assert summary[2].startswith("stillborn  error (adapter): the client exited with code 1")

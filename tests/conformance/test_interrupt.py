@@ -54,6 +54,22 @@ async def test_interrupt(started: Started, number: signal.Signals, *, group: boo
         assert not ports & running.ports_of_all()
 
 
+async def test_interrupt_in_the_second_client_leaves_the_first(started: Started) -> None:
+    words = ["run", str(ADAPTERS / "exiter"), PINNED, "--scenario", "ring.size*", "--jobs", "2"]
+    async with started(*words) as running:
+        await running.line("pass  ring.size")
+        running.send(signal.SIGINT, group=True)
+        ended = await running.ended()
+        assert ended.code == 2
+        first, second = ended.report["runs"]
+        assert (first["client"]["name"], first["complete"]) == ("exiter", True)
+        assert (second["client"]["name"], second["complete"]) == ("python", False)
+        assert len(first["scenarios"]) > len(second["scenarios"]) >= 1
+        summary = ended.out.split("\n\n")[-1].splitlines()
+        assert [line.split("  ")[0] for line in summary] == ["exiter 0", "python 1.85.1"]
+        await running.gone(deadline=PROMISED)
+
+
 async def test_kill(started: Started) -> None:
     """Nobody is left who could clean up: the kernel ends workers and clients."""
     async with started("run", PINNED, "--jobs", "2") as running:

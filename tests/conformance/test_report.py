@@ -29,6 +29,19 @@ PASSED = (Verdict.PASS, None)
 SKIPPED = (Verdict.SKIP, Reason.CAPABILITY)
 
 
+def test_why_a_clause_was_skipped() -> None:
+    def words(clause: str, reason: Reason, saw: str) -> str:
+        made = run(record("ring.a", decision(clause, Verdict.SKIP, reason, saw)))
+        return report.why_skipped(CATALOGUE[clause], made.clauses[clause])
+
+    assert words(MUST, Reason.CAPABILITY, "it cannot") == "it cannot"
+    assert words(MUST, Reason.EDITION, "all calls") == (
+        "a clause of A42-2021, A42, which the client does not state"
+    )
+    alone = CATALOGUE["A42-CHAN-01"].grpc_only or ""
+    assert words("A42-CHAN-01", Reason.EDITION, alone) == f"gRPC's alone: {alone[:-1]}"
+
+
 def test_the_clauses_used_here_are_what_their_names_say() -> None:
     strengths = [CATALOGUE[clause].strength for clause in (MUST, SHOULD, FREE)]
     assert strengths == [Strength.MUST, Strength.SHOULD, Strength.UNSPECIFIED]

@@ -79,6 +79,19 @@ async def test_a_push_is_sent_acked_and_written_down(plane: ControlPlane, client
     assert opened.at <= asked.at <= sent.at <= event.at
 
 
+async def test_resources_are_served_in_the_clients_own_words(clients: Any, names_of: Names) -> None:
+    plane = await ControlPlane.start(translate=lambda cluster: eds_cluster(cluster.name * 2))
+    try:
+        client = await clients.ads(plane.address, node="n")
+        await client.request(CDS, ["*"])
+        await plane.set(eds_cluster("a"))
+        assert names_of(await client.receive()) == ["aa"]
+        await plane.replace(eds_cluster("b"))
+        assert names_of(await client.receive()) == ["bb"]
+    finally:
+        await plane.close()
+
+
 async def test_a_nack_tells_why(plane: ControlPlane, clients: Any) -> None:
     client = await clients.ads(plane.address)
     await client.request(CDS, ["c"])

@@ -220,6 +220,34 @@ def test_a_nonce_is_answered_once() -> None:
     assert (again.answer, again.subscribed) == (None, ("b",))
 
 
+ASKED_AGAIN = [
+    # kind, names after the ACK, with the nonce of the newest response; what is sent
+    pytest.param(EDS, ["a", "b"], True, ["a", "b"], id="nothing changes: all of it"),
+    pytest.param(EDS, ["a"], True, None, id="the subscription changes"),
+    pytest.param(EDS, ["a", "b"], False, None, id="with an old nonce"),
+    pytest.param(RDS, ["a", "b"], True, ["a", "b"], id="so does RDS"),
+    pytest.param(CDS, ["a", "b"], True, None, id="but not CDS, whose responses delete"),
+]
+
+
+@pytest.mark.parametrize(("kind", "again", "newest", "sent"), ASKED_AGAIN)
+def test_asking_again(*, kind: Kind, again: list[str], newest: bool, sent: list[str]) -> None:
+    world = World((kind, "a"), (kind, "b"))
+    ask(world.stream, kind, "a", "b")
+    first = world.respond(kind)
+    assert first is not None
+    ask(world.stream, kind, "a", "b", nonce=first.nonce)
+    assert world.respond(kind) is None, "that was the ACK"
+    asked = ask(world.stream, kind, *again, nonce=first.nonce if newest else "old")
+    assert asked.answer is None
+    second = world.respond(kind)
+    assert names(second) == sent
+    if second is not None:
+        assert (second.version, second.nonce != first.nonce) == (first.version, True)
+        ask(world.stream, kind, "a", "b", nonce=second.nonce)
+        assert world.respond(kind) is None, "so was this"
+
+
 @pytest.mark.parametrize("nonce", ["", "never sent"])
 def test_a_nonce_that_was_not_sent_is_stale_and_no_answer(nonce: str) -> None:
     world, _, _ = sent_twice()

@@ -19,6 +19,7 @@ from test_servers import (
     Hold,
     NotLoopback,
     PortTaken,
+    Refuse,
     Serve,
     Stall,
 )
@@ -66,6 +67,16 @@ async def test_close_is_a_failed_attempt(fleet: Fleet, after: float) -> None:
     assert attempt.closed_at - attempt.accepted_at >= after
     assert attempt.closed_by == "gate"
     assert not fleet.ledger.rpcs
+
+
+async def test_refuse_is_a_failure_until_the_endpoint_serves(fleet: Fleet) -> None:
+    endpoint = await fleet.endpoint(Refuse())
+    async with channel_to(endpoint) as channel:
+        await becomes(channel, State.TRANSIENT_FAILURE)
+        assert not endpoint.attempts
+        await endpoint.set_mode(Serve())
+        await channel.unary_unary(PATH)(b"", timeout=5, wait_for_ready=True)
+    assert endpoint.attempts[0].mode == Serve()
 
 
 async def test_stall_stays_connecting(fleet: Fleet) -> None:

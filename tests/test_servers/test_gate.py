@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from test_servers import Attempt, Close, Hold, Ledger, Mode, Serve, Stall
+from test_servers import Attempt, Close, Hold, Ledger, Mode, Refuse, Serve, Stall
 from test_servers.gate import Gate, host_port
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -115,6 +115,38 @@ async def test_close_closes_when_it_says(after: float) -> None:
     assert after <= attempt.closed_at - attempt.accepted_at < after + 1
 
 
+async def test_refuse_leaves_no_trace_and_keeps_the_port() -> None:
+    async with door(Refuse(), greet) as it:
+        for _ in range(2):
+            with pytest.raises(ConnectionRefusedError):
+                await it.knock()
+        with socket.socket() as other, pytest.raises(OSError, match="in use"):
+            other.bind(("127.0.0.1", it.port))
+        assert not it.ledger.attempts
+        await it.gate.set_mode(Serve())
+        reader, writer = await it.knock()
+        assert await reader.readexactly(7) == b"welcome"
+        writer.close()
+
+
+async def test_refuse_lets_live_connections_live_and_drops_held_ones() -> None:
+    async with door(Serve()) as it:
+        live, live_writer = await it.knock()
+        await it.ledger.wait_attempts(lambda _: True, deadline=5)
+        await it.gate.set_mode(Hold())
+        held, held_writer = await it.knock()
+        await it.ledger.wait_attempts(lambda _: True, count=2, deadline=5)
+        await it.gate.set_mode(Refuse())
+        assert await held.read() == b""
+        with pytest.raises(ConnectionRefusedError):
+            await it.knock()
+        live_writer.write(b"hello")
+        live_writer.write_eof()
+        assert await live.read() == b"hello"
+        live_writer.close()
+        held_writer.close()
+
+
 @pytest.mark.parametrize("mode", [Stall(), Hold(), Close(60)])
 async def test_silent_modes_hear_and_say_nothing(mode: Mode) -> None:
     async with door(mode, greet) as it:
@@ -137,7 +169,7 @@ async def test_a_held_connection_loses_nothing_when_released(size: int) -> None:
         await it.ledger.wait_attempts(
             lambda row: (row.first_byte_at is not None) == bool(size), deadline=5
         )
-        it.gate.set_mode(Serve())
+        await it.gate.set_mode(Serve())
         await writer.drain()
         writer.write(b"!")
         writer.write_eof()
@@ -150,7 +182,7 @@ async def test_a_held_connection_follows_any_next_mode() -> None:
     async with door(Hold(), greet) as it:
         reader, writer = await it.knock()
         await it.ledger.wait_attempts(lambda _: True, deadline=5)
-        it.gate.set_mode(Close())
+        await it.gate.set_mode(Close())
         assert await reader.read() == b""
         writer.close()
 
@@ -159,11 +191,11 @@ async def test_a_stalled_connection_stays_when_the_mode_changes() -> None:
     async with door(Stall(), greet) as it:
         stalled, stalled_writer = await it.knock()
         await it.ledger.wait_attempts(lambda _: True, deadline=5)
-        it.gate.set_mode(Serve())
+        await it.gate.set_mode(Serve())
         served, served_writer = await it.knock()
         assert await served.readexactly(7) == b"welcome"
         assert await is_quiet(stalled)
-        it.gate.set_mode(Close())
+        await it.gate.set_mode(Close())
         assert await is_quiet(served)
         stalled_writer.close()
         served_writer.close()

@@ -61,7 +61,7 @@ async function answer(line) {
     if (!Object.hasOwn(requests, type)) throw new Error(`there is no request ${type}`);
     await requests[type](request);
   } catch (trouble) {
-    say('error', { id, message: `${trouble}` });
+    say('error', { id, message: trouble.stack.split('\n', 2).join('') }); // what, and where
     return;
   }
   say('done', { id });

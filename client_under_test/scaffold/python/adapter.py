@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import time
+import traceback
 from importlib import metadata
 from typing import Any
 
@@ -49,7 +50,9 @@ class Adapter:
             await do[request["type"]](request)
         except Exception as trouble:  # noqa: BLE001 - the suite is told of every one
             number = request.get("id") if isinstance(request, dict) else None
-            self.say("error", id=number, message=f"{type(trouble).__name__}: {trouble}")
+            place = traceback.extract_tb(trouble.__traceback__)[-1]
+            where = f"{place.name}, line {place.lineno}"
+            self.say("error", id=number, message=f"{type(trouble).__name__}: {trouble} ({where})")
 
     async def hello(self, request: Fields) -> None:
         self.zero = self.zero or time.monotonic_ns()

@@ -96,7 +96,9 @@ public final class Adapter {
   }
 
   private void error(Integer id, RuntimeException trouble) {
-    say("error", fields("id", id, "message", trouble.toString()));
+    StackTraceElement[] places = trouble.getStackTrace();
+    String where = places.length > 0 ? " at " + places[0] : "";
+    say("error", fields("id", id, "message", trouble + where));
   }
 
   private void say(String type, Map<String, Object> fields) {

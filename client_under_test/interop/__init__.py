@@ -1,0 +1,1 @@
+"""Drives any stock xDS interop client for the suite; README.md tells how."""

@@ -1,0 +1,129 @@
+"""What is served, in the words of a client that is no gRPC client. Pure.
+
+Scenarios speak gRPC's dialect of xDS, in which much goes without saying. A client whose manifest
+names another dialect is sent the same resources in its own words: what gRPC takes for granted is
+written down, and nothing that a resource says is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from envoy.config.cluster.v3 import cluster_pb2
+from envoy.config.core.v3 import config_source_pb2
+from envoy.config.listener.v3 import listener_pb2
+from envoy.config.route.v3 import route_pb2
+from envoy.extensions.filters.http.router.v3 import router_pb2
+from envoy.extensions.filters.network.http_connection_manager.v3 import (
+    http_connection_manager_pb2,
+)
+from envoy.extensions.upstreams.http.v3 import http_protocol_options_pb2
+
+from fake_control_plane.resources import AGGREGATE_CLUSTER_TYPE, ROUTER_FILTER
+
+Translate = Callable[[Any], Any]
+"""From a resource to the one that is sent in its place."""
+
+MANAGER: Final = "envoy.filters.network.http_connection_manager"
+PROTOCOL_OPTIONS: Final = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
+LOOPBACK: Final = "127.0.0.1"
+V3: Final = config_source_pb2.V3
+
+
+def of(name: str | None) -> Translate:
+    """The dialect of this name, as manifests say it; None: gRPC's."""
+    return _as_it_is if name is None else _DIALECTS[name]
+
+
+def _as_it_is(resource: Any) -> Any:
+    return resource
+
+
+def envoy(resource: Any) -> Any:
+    """A resource as Envoy, as a proxy, has to be told the same; others than the four stay."""
+    for kind, translate in _TO_ENVOY.items():
+        if isinstance(resource, kind):
+            translated = kind()
+            translated.CopyFrom(resource)
+            translate(translated)
+            return translated
+    return resource
+
+
+def _listener(listener: Any) -> None:
+    """A socket with a filter chain, where gRPC has an api_listener.
+
+    The port is the client's choice. It is not shared: with SO_REUSEPORT two proxies could be given
+    the same one.
+    """
+    if not listener.HasField("api_listener"):
+        return
+    wrapped = listener.api_listener.api_listener
+    manager = http_connection_manager_pb2.HttpConnectionManager()
+    if wrapped.Is(manager.DESCRIPTOR):
+        wrapped.Unpack(manager)
+        _manager(manager)
+        wrapped.Pack(manager)
+    listener.filter_chains.add().filters.add(name=MANAGER).typed_config.CopyFrom(wrapped)
+    listener.ClearField("api_listener")
+    listener.address.socket_address.address = LOOPBACK
+    listener.address.socket_address.port_value = 0
+    listener.enable_reuse_port.value = False
+
+
+def _manager(manager: Any) -> None:
+    """Headers are to reach the backends as the caller sent them: a gRPC client adds none."""
+    manager.stat_prefix = manager.stat_prefix or "xdspec"
+    manager.generate_request_id.value = False
+    for one in manager.http_filters:
+        if one.name == ROUTER_FILTER:
+            router = router_pb2.Router()
+            one.typed_config.Unpack(router)
+            router.suppress_envoy_headers = True
+            one.typed_config.Pack(router)
+    if manager.HasField("rds"):
+        manager.rds.config_source.resource_api_version = V3
+    if manager.HasField("route_config"):
+        _route_configuration(manager.route_config)
+
+
+def _route_configuration(configuration: Any) -> None:
+    """Without Envoy's limit of 15 s: in gRPC a route limits no request unless it says so."""
+    for host in configuration.virtual_hosts:
+        for route in host.routes:
+            if route.HasField("route") and not route.route.HasField("timeout"):
+                route.route.timeout.SetInParent()
+
+
+def _cluster(cluster: Any) -> None:
+    """HTTP/2, and balancing by what EDS says, as gRPC does it.
+
+    Weights of localities count only if asked for, and endpoints that are said to be unhealthy are
+    used after all (the panic) unless that is switched off. The LB policy of an aggregate cluster
+    must be CLUSTER_PROVIDED, and its leaves keep theirs.
+    """
+    is_aggregate = cluster.cluster_type.name == AGGREGATE_CLUSTER_TYPE
+    if is_aggregate:
+        cluster.lb_policy = cluster_pb2.Cluster.CLUSTER_PROVIDED
+        cluster.ClearField("lb_config")
+        return
+    options = http_protocol_options_pb2.HttpProtocolOptions()
+    options.explicit_http_config.http2_protocol_options.SetInParent()
+    cluster.typed_extension_protocol_options[PROTOCOL_OPTIONS].Pack(options)
+    cluster.common_lb_config.healthy_panic_threshold.SetInParent()
+    if cluster.HasField("eds_cluster_config"):
+        cluster.eds_cluster_config.eds_config.resource_api_version = V3
+        cluster.common_lb_config.locality_weighted_lb_config.SetInParent()
+    if cluster.type == cluster_pb2.Cluster.LOGICAL_DNS:
+        cluster.dns_lookup_family = cluster_pb2.Cluster.V4_ONLY
+        cluster.load_assignment.cluster_name = cluster.load_assignment.cluster_name or cluster.name
+
+
+_TO_ENVOY: Final[dict[Any, Callable[[Any], None]]] = {
+    listener_pb2.Listener: _listener,
+    route_pb2.RouteConfiguration: _route_configuration,
+    cluster_pb2.Cluster: _cluster,
+}
+
+_DIALECTS: Final[dict[str, Translate]] = {"envoy": envoy}

@@ -1,0 +1,206 @@
+"""The table clients x clauses, as Markdown, from reports alone: the same reports, the same text."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from conformance.baseline import Entry
+from conformance.catalogue import Catalogue, Clause, edition_for
+from conformance.report import NotRun, Report, Run, why_skipped
+from conformance.verdicts import PRECEDENCE, ClauseResult, Verdict
+
+HEAD = """\
+# Compliance
+
+Every clause that a scenario decides, and what each client was seen to do, in the words of the
+[README](../README.md#what-a-verdict-means). Where a clause has several wordings, the edition that
+the client is judged by follows its verdict. Made by `xdspec table`
+([how](../CONTRIBUTING.md#the-table-of-clients-and-clauses)), never by hand."""
+
+NOTHING = "-"
+"""Stands where a client's run decided nothing of a clause."""
+
+
+class BadReport(Exception):
+    """A report from which no table can be made; the text says why."""
+
+
+class Column(msgspec.Struct, frozen=True, kw_only=True):
+    """A client of the table."""
+
+    run: Run
+    provenance: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The client with its exact version."""
+        client = self.run.client
+        return f"{client.name} {client.version}" + (f" +{client.variant}" if client.variant else "")
+
+    @property
+    def command(self) -> str:
+        """What repeats a scenario of it, up to the scenario's name."""
+        client = self.run.client
+        variant = f"+{client.variant}" if client.variant else ""
+        return f"xdspec run {client.name}@{client.version}{variant} --scenario "
+
+
+def read(path: Path) -> Report:
+    """Read what ``--json`` has written.
+
+    Raises:
+        BadReport: it cannot be read, is none of this suite, or holds a part of a run.
+    """
+    try:
+        report = msgspec.json.decode(path.read_bytes(), type=Report)
+    except OSError as error:
+        raise BadReport(f"{path} cannot be read: {error.strerror}") from None
+    except msgspec.DecodeError as error:
+        raise BadReport(f"{path} is no report of this suite: {error}") from None
+    for run in report.runs:
+        if not run.complete:
+            raise BadReport(f"{path} has a run of {run.client.name} that was interrupted")
+    return report
+
+
+def table(reports: Sequence[Report], catalogue: Catalogue) -> str:
+    """The whole document.
+
+    Raises:
+        BadReport: a run knows a clause that the catalogue has not.
+    """
+    columns = [
+        Column(run=run, provenance=report.provenance) for report in reports for run in report.runs
+    ]
+    for column in columns:
+        for name in column.run.clauses:
+            if name not in catalogue:
+                raise BadReport(f"{column.name} was judged by {name}, which is no clause any more")
+    parts = [
+        HEAD,
+        "\n".join(_runs(columns)),
+        *_not_run([left for report in reports for left in report.not_run]),
+        *_sections(columns, catalogue),
+        "## Deviations",
+        *(part for column in columns for part in _deviations(column, catalogue)),
+        "## What was not judged",
+        *(part for column in columns for part in _unjudged(column, catalogue)),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _row(*cells: object) -> str:
+    return "| " + " | ".join(str(cell) for cell in cells) + " |"
+
+
+def _text(words: str) -> str:
+    """Words as they are, in a cell or elsewhere."""
+    plain = " ".join(words.split())
+    for sign in ("\\", "|", "<", "*", "`", "["):
+        plain = plain.replace(sign, f"\\{sign}")
+    return plain
+
+
+def _runs(columns: Iterable[Column]) -> Iterator[str]:
+    yield _row("client", "states", *(verdict.value for verdict in PRECEDENCE), "judged")
+    yield "|---|---|" + "---:|" * len(PRECEDENCE) + "---|"
+    for column in columns:
+        suite = column.provenance["suite"]
+        commit = f" ({suite['commit'][:12]})" if suite["commit"] else ""
+        yield _row(
+            column.name,
+            ", ".join(column.run.follows),
+            *(column.run.totals[verdict] for verdict in PRECEDENCE),
+            f"{column.provenance['started'][:10]} by {suite['version']}{commit}",
+        )
+
+
+def _not_run(left_out: Sequence[NotRun]) -> Iterator[str]:
+    if left_out:
+        yield "\n".join(
+            f"- {left.client}: {left.verdict.value} ({left.reason.value}): "
+            + _text(left.words.splitlines()[0])
+            for left in left_out
+        )
+
+
+def _sections(columns: Sequence[Column], catalogue: Catalogue) -> Iterator[str]:
+    """A table for each section of the texts, in their order."""
+    sections: dict[tuple[str, str], list[Clause]] = {}
+    for clause in catalogue:
+        if any(clause.id in column.run.clauses for column in columns):
+            sections.setdefault((clause.document, clause.section), []).append(clause)
+    for (document, section), clauses in sections.items():
+        lines = [f"## {document}: {section}", ""]
+        lines.append(_row("clause", "", "", *(column.name for column in columns)))
+        lines.append("|---" * (3 + len(columns)) + "|")
+        for clause in clauses:
+            cells = (_cell(clause, column.run) for column in columns)
+            lines.append(_row(clause.id, _text(clause.title), clause.strength.value, *cells))
+        yield "\n".join(lines)
+
+
+def _cell(clause: Clause, run: Run) -> str:
+    result = run.clauses.get(clause.id)
+    if result is None:
+        return NOTHING
+    if result.verdict is Verdict.SEEN:
+        return _text(f"seen: {', '.join(result.seen)}")
+    if result.verdict is Verdict.PASS and len(clause.editions) > 1:
+        return f"pass ({edition_for(clause, run.follows)})"
+    return _said(result)
+
+
+def _said(result: ClauseResult) -> str:
+    said = f"**{result.verdict.value}**" if result.verdict is Verdict.FAIL else result.verdict.value
+    return said + (f" ({result.reason.value})" if result.reason else "")
+
+
+def _deviations(column: Column, catalogue: Catalogue) -> Iterator[str]:
+    """Each failure of a client: what was seen, how to see it again, and why."""
+    known = {entry.clause: entry for entry in column.run.known}
+    failed = [
+        (catalogue[name], result)
+        for name, result in column.run.clauses.items()
+        if result.verdict is Verdict.FAIL
+    ]
+    if failed:
+        yield f"### {column.name}"
+    for clause, result in failed:
+        heading = f"**{clause.id}**, {_text(clause.title)} [{clause.strength.value}]: "
+        lines = [heading + f"fail ({result.reason.value if result.reason else ''})", ""]
+        lines += _explained(known[clause.id], column) if result.expected else _bare(result, column)
+        yield "\n".join(lines)
+
+
+def _explained(entry: Entry, column: Column) -> Iterator[str]:
+    if entry.seen:
+        yield f"- seen: {_text(entry.seen)}"
+    yield f"- why: {_text(entry.words)}"
+    if entry.scenario:
+        yield f"- again: `{column.command}{shlex.quote(entry.scenario)}`"
+    if entry.issue:
+        yield f"- known: <{entry.issue}>"
+
+
+def _bare(result: ClauseResult, column: Column) -> Iterator[str]:
+    """A failure that is not in the baseline: nobody has explained it yet."""
+    yield f"- seen: {_text('; '.join(result.seen))}"
+    yield f"- again: `{column.command}{shlex.quote(result.scenarios[0])}`"
+
+
+def _unjudged(column: Column, catalogue: Catalogue) -> Iterator[str]:
+    """The clauses of which a client's run says nothing, by the reason."""
+    reasons: dict[str, list[str]] = {}
+    for name, result in column.run.clauses.items():
+        if result.verdict in {Verdict.SKIP, Verdict.ERROR}:
+            words = why_skipped(catalogue[name], result)
+            reasons.setdefault(f"{_said(result)}: {_text(words)}", []).append(name)
+    if reasons:
+        lines = [f"- {reason}: {', '.join(names)}" for reason, names in reasons.items()]
+        yield f"### {column.name}\n\n" + "\n".join(lines)
