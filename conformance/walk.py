@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
@@ -200,8 +200,9 @@ class Walk:
     ) -> Calls:
         """Put what becomes of the request before the judge, the endpoints being in these states.
 
-        The calls are repeated until they fare as the client's own edition says, or time is up: what
-        happened at a gate is known to the client a little later.
+        Where none is READY the calls are repeated until they fare as the client's own edition says,
+        or time is up: what failed at a gate is known to the client a little later. Beside one that
+        is, the endpoints are known to have failed; and others may be IDLE, which a call changes.
         """
         walk = self.in_states(*states)
         expected = self._world.by_edition(
@@ -210,7 +211,11 @@ class Walk:
         own = self._world.own(clause, expected)
         headers = [self.request if request is None else request] * calls
         deadline = timing.HELD if own.waits else timing.CALL
-        seen = await self._world.until(own, lambda: self._world.call(headers, deadline=deadline))
+
+        def call() -> Awaitable[Calls]:
+            return self._world.call(headers, deadline=deadline)
+
+        seen = await (call() if "READY" in states else self._world.until(own, call))
         await self._world.judge(clause, seen, expected)
         return seen
 
