@@ -158,7 +158,10 @@ def run(
         interrupted: is given what there is so far when SIGINT or SIGTERM comes, and then this
             process ends with exit code 2 and takes everything that it has started with it.
     """
-    found = collect(settings)
+    try:
+        found = collect(settings)
+    except RuntimeError as error:
+        return Ran(records=(), troubles=(str(error),), wall_seconds=0.0)
     progress.planned(len(found))
     waiting = {name: one.seconds for name, one in found.items() if one.waits and jobs > 1}
     piles = dealt(waiting, min(MOST_WAITING, len(waiting)))
@@ -212,6 +215,12 @@ class _Lister:
 
     def __init__(self) -> None:
         self.items: tuple[pytest.Item, ...] = ()
+        self.troubles: list[str] = []
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Note scenarios that cannot be collected."""
+        if report.failed:
+            self.troubles.append(f"{report.nodeid or 'scenarios'}: {report.longreprtext}")
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Note it."""
@@ -243,5 +252,6 @@ def _items(settings: Settings) -> tuple[pytest.Item, ...]:
         settings.write(path)
         code = pytest.main([*_arguments(path, 0), "--collect-only"], plugins=[lister])
     if code not in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}:
-        raise RuntimeError(f"scenarios cannot be collected: pytest ended with {code}")
+        words = "; ".join(lister.troubles) or f"pytest ended with {code}"
+        raise RuntimeError(f"scenarios cannot be collected: {words}")
     return lister.items

@@ -72,6 +72,8 @@ class Attempts(msgspec.Struct, frozen=True, tag="attempts"):
     """Attempts to connect, in the order in which they were accepted."""
 
     attempts: tuple[Attempt, ...]
+    lateness: float = 0.0
+    """By how much the suite itself was late meanwhile, at worst; in seconds."""
 
 
 class Reported(msgspec.Struct, frozen=True):

@@ -65,6 +65,15 @@ PACE = 0.1
 """From one round of calls to the next while something else is awaited: often enough that a request
 is picked in every state which lasts."""
 
+SHORTEST_BACKOFF = 0.8
+"""From an attempt that fails to the next at the same endpoint: gRPC's 1 s, less its jitter."""
+
+SEEN_LATE = 0.1 * SCALE
+"""By how much later than it came an attempt may be seen."""
+
+A_FEW_BACKOFFS = 3.0
+"""In which what a failure still brings about has come: two backoffs at their longest are 3.1 s."""
+
 SLOW = 0.5
 """How long an attempt takes that fails slowly: long beside what a client does after a failure."""
 
@@ -109,10 +118,6 @@ BEYOND_FAILOVER = FAILOVER + FAILOVER_LATE
 
 BELIEVED = 0.5 * SCALE
 """Lateness of the suite up to which a time that it measured is believed."""
-
-PACE = 0.1
-"""From one call to the next where calls are to come until the client has noticed something: many
-times what an idle client needs to notice it."""
 
 QUIET = 0.3
 """Window in which a thing that must not happen would have happened: a hundred times what the

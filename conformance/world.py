@@ -599,7 +599,8 @@ class World:
             for row in self.fleet.ledger.attempts
             if row.endpoint in watched
         )
-        return Attempts(tuple(row for row in rows if row.at >= since))
+        late = round(self.lateness.worst, 3)
+        return Attempts(tuple(row for row in rows if row.at >= since), late)
 
     @property
     def now(self) -> float:
@@ -652,14 +653,15 @@ class World:
         return Connections({one.address: len(one.attempts) for one in endpoints})
 
     async def quiet_from_now(
-        self, *endpoints: Endpoint, why: str, seconds: float = timing.QUIET
+        self, *endpoints: Endpoint, why: str, seconds: float = timing.QUIET, count: int = 1
     ) -> Attempts:
         """Watch these endpoints, or all, for a while; the attempts that came meanwhile.
 
         Args:
             endpoints: where no connection should be tried.
             why: what would have made a wrong client try one in this time.
-            seconds: how long, from timing.py; the first attempt ends it.
+            seconds: how long, from timing.py.
+            count: so many attempts end it early.
         """
         watched = {endpoint.id for endpoint in endpoints} or self.members.keys()
         began = self.now
@@ -667,6 +669,7 @@ class World:
             await self.fleet.ledger.wait_attempts(
                 lambda attempt: attempt.endpoint in watched,
                 since=len(self.fleet.ledger.attempts),
+                count=count,
                 deadline=seconds,
             )
         self.note(f"quiet for {seconds} s after: {why}")

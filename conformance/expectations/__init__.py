@@ -20,7 +20,14 @@ from conformance.expectations.calls import (
     Shares,
     Spread,
 )
-from conformance.expectations.connections import Apart, InOrder, Tried, Untouched
+from conformance.expectations.connections import (
+    Apart,
+    AtMost,
+    Different,
+    InOrder,
+    Tried,
+    Untouched,
+)
 from conformance.expectations.durations import Takes
 from conformance.expectations.mapping import Calibration, MapsLike
 from conformance.expectations.picking import Blames, Connects, Picks
@@ -45,6 +52,8 @@ Expectation = (
     | Tried
     | InOrder
     | Apart
+    | AtMost
+    | Different
     | Takes
     | Picks
     | Connects
@@ -56,10 +65,12 @@ Expectation = (
 __all__ = [
     "Answered",
     "Apart",
+    "AtMost",
     "Avoids",
     "Blames",
     "Calibration",
     "Connects",
+    "Different",
     "EndsIn",
     "Evenly",
     "Everywhere",

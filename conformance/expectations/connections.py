@@ -30,16 +30,21 @@ class Tried(msgspec.Struct, frozen=True, tag="tried", kw_only=True):
     most: dict[str, int] = {}
     """The most at each of these; those of neither kind see none, unless `others`."""
     others: bool = False
+    total: int = 0
+    """The fewest of all."""
 
     def finding(self, seen: Seen) -> Finding:
         """Weigh attempts."""
         counts = Counter(one.address for one in attempts_of(seen))
         wanted = [f"{where}: {count} or more" for where, count in self.least.items()]
         wanted += [f"{where}: {count} at most" for where, count in self.most.items()]
+        if self.total:
+            wanted.append(f"{self.total} or more in all")
         if not self.others:
             wanted.append("none elsewhere")
         return Finding(
-            all(counts[where] >= count for where, count in self.least.items())
+            counts.total() >= self.total
+            and all(counts[where] >= count for where, count in self.least.items())
             and all(counts[where] <= count for where, count in self.most.items())
             and (self.others or set(counts) <= {*self.least, *self.most}),
             f"attempts: {', '.join(wanted)}",
@@ -60,11 +65,35 @@ class InOrder(msgspec.Struct, frozen=True, tag="in_order"):
         return Finding(tuple(met) == self.addresses, wanted, attempts_told(seen))
 
 
-class Apart(msgspec.Struct, frozen=True, tag="apart"):
-    """From the end of each attempt to the next at the same endpoint pass so many seconds at least.
+class Different(msgspec.Struct, frozen=True, tag="different"):
+    """The first so many attempts are each at another endpoint."""
 
-    An attempt is seen when it arrives, so lateness of the suite makes a time between two of them
-    shorter only if the first was seen late: `allowance` is for that.
+    count: int
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh attempts."""
+        first = [one.address for one in attempts_of(seen)][: self.count]
+        wanted = f"the first {self.count} attempts at as many endpoints"
+        return Finding(len(set(first)) == self.count, wanted, attempts_told(seen))
+
+
+class AtMost(msgspec.Struct, frozen=True, tag="at_most"):
+    """No more endpoints than so many are tried."""
+
+    count: int
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh attempts."""
+        met = {one.address for one in attempts_of(seen)}
+        wanted = f"attempts at {self.count} endpoints at most"
+        return Finding(len(met) <= self.count, wanted, attempts_told(seen))
+
+
+class Apart(msgspec.Struct, frozen=True, tag="apart"):
+    """From each attempt to the next at the same endpoint pass so many seconds at least.
+
+    An attempt that is seen late makes the time to the next one shorter: a miss is doubtful if the
+    suite was later than the allowance, by which all times are taken for longer than they seem.
     """
 
     seconds: float
@@ -72,18 +101,21 @@ class Apart(msgspec.Struct, frozen=True, tag="apart"):
 
     def finding(self, seen: Seen) -> Finding:
         """Weigh attempts."""
+        attempts = attempts_of(seen)
         latest: dict[str, float] = {}
-        shortest: float | None = None
-        for one in attempts_of(seen):
+        apart: list[float] = []
+        for one in attempts:
             if one.address in latest:
-                apart = one.at - latest[one.address]
-                shortest = apart if shortest is None else min(shortest, apart)
+                apart.append(one.at - latest[one.address])
             latest[one.address] = one.at
         wanted = f"attempts at one endpoint at least {self.seconds:g} s apart"
-        if shortest is None:
+        if not apart:
             return Finding(holds=False, wanted=wanted, saw="no endpoint was tried twice")
         return Finding(
-            shortest >= self.seconds - self.allowance, wanted, f"{shortest:.3f} s at the closest"
+            min(apart) >= self.seconds - self.allowance,
+            wanted,
+            f"{min(apart):.3f} s at the closest",
+            doubtful=lateness_of(seen) > self.allowance,
         )
 
 
@@ -102,3 +134,8 @@ def attempts_told(seen: Seen) -> str:
     """When each of them came, and where."""
     rows = [f"{one.address} at {one.at:.3f} s" for one in attempts_of(seen)]
     return "attempts at " + ", ".join(rows) if rows else "no attempt"
+
+
+def lateness_of(seen: Seen) -> float:
+    """By how much the suite was late while it watched; in seconds."""
+    return seen.lateness if isinstance(seen, Attempts) else 0.0
