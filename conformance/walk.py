@@ -117,6 +117,18 @@ class Walk:
         """
         return [(one.addresses[one.owners[-1]], {SESSION: one.keys[-1]}) for one in self._rings]
 
+    def without(self, *members: Member) -> Served:
+        """What is served, without these endpoints."""
+        gone = {one.address for one in members}
+        return self.served.placed(
+            *(
+                msgspec.structs.replace(
+                    place, endpoints=tuple(e for e in place.endpoints if e.address not in gone)
+                )
+                for place in self.served.localities
+            )
+        )
+
     # States
 
     async def set_modes(self, *modes: Mode) -> None:

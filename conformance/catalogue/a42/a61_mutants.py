@@ -1,6 +1,7 @@
 """Mutants of the clauses in a61.toml."""
 
 from client_under_test.reference.mutants import Mutant
+from client_under_test.reference.policies.interface import State
 from conformance.catalogue.a42.proactive_mutants import several_at_once, unless
 
 several_endpoints_at_a_time = Mutant(
@@ -17,6 +18,6 @@ failed_ones_rest = Mutant(
 
 new_list_unnoticed = Mutant(
     clause="A61-PRO-03",
-    broken="an endpoint that is added is not connected without being picked",
-    rules={"unasked": unless(lambda _, prospects: len(prospects) == 2)},  # noqa: PLR2004
+    broken="after one failure nothing is connected without being picked",
+    rules={"unasked": unless(lambda aggregated, _: aggregated is State.CONNECTING)},
 )

@@ -12,6 +12,7 @@ from client_under_test.reference.policies.ring_states import (
 
 Unasked = Callable[[State, Sequence[Prospect], str | None], str | None]
 FAILED = State.TRANSIENT_FAILURE
+ENOUGH_TO_FAIL = 2
 
 
 def unless(hindered: Callable[[State, Sequence[Prospect]], bool]) -> Unasked:
@@ -105,7 +106,7 @@ last_one_first = Mutant(
 only_the_first_three = Mutant(
     clause="A42-PRO-06",
     broken="when three have failed the policy stops",
-    rules={"unasked": unless(lambda _, prospects: failures(prospects) > 2)},
+    rules={"unasked": unless(lambda _, prospects: failures(prospects) > ENOUGH_TO_FAIL)},
 )
 
 goes_on_when_ready = Mutant(
