@@ -74,6 +74,10 @@ SEEN_LATE = 0.1 * SCALE
 A_FEW_BACKOFFS = 3.0
 """In which what a failure still brings about has come: two backoffs at their longest are 3.1 s."""
 
+BRIEF = 0.05
+"""How long an attempt takes whose failure is to be told in the same words each time: the client has
+sent its first bytes by then, and they have been read, so that it meets the end of a stream."""
+
 SLOW = 0.5
 """How long an attempt takes that fails slowly: long beside what a client does after a failure."""
 

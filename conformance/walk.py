@@ -182,6 +182,8 @@ class Walk:
             ClientStuck: it was not tried, or the request not served.
         """
         before = len(member.attempts)
+        if not beside and before and isinstance(member.attempts[-1].mode, Close):
+            return  # a request for another endpoint went on to it, or the policy did
         started = await self._world.start([self.beginning_with(member, *beside)])
         await self._world.attempted(member, before + 1, why="a request picked it")
         if not beside:

@@ -32,6 +32,7 @@ async def test_start(world: World) -> None:
         row("first-ready", "A42-PICK-02", ("READY", "READY")),
         row("first-idle", "A42-PICK-04", ("IDLE", "READY")),
         row("first-connecting", "A42-PICK-05", ("CONNECTING", "READY")),
+        row("first-alone-connecting", "A42-PICK-05", ("CONNECTING", FAILED, FAILED)),
         row("second-ready", "A42-PICK-10", (FAILED, "READY", "READY")),
         row("second-idle", "A42-PICK-12", (FAILED, "IDLE", "READY")),
         row("second-connecting", "A42-PICK-13", (FAILED, "CONNECTING", "READY")),
@@ -195,7 +196,9 @@ async def test_waits_for_ready(world: World) -> None:
 @decides("A42-PICK-25")
 async def test_what_a_failed_request_is_told(world: World) -> None:
     met = await walk(world, 3)
-    await met.arrange(FAILED, FAILED, FAILED)
+    for one in met:
+        await one.set_mode(Close(after=timing.BRIEF))
+        await met.make_failed(one)
     headers = [met.beginning_with(one) for one in met]
     calls = await world.until(Outcome("UNAVAILABLE"), lambda: world.call(headers))
     firsts = tuple(one.address for one in met)

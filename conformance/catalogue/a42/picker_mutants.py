@@ -141,6 +141,22 @@ connecting_not_waited_for = Mutant(
     rules={"pick": passes_over(State.CONNECTING, place=0, told=False)},
 )
 
+
+def fails_with_the_policy(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
+    """While the policy reports TRANSIENT_FAILURE, as by A42-AGG-02, every request fails."""
+    candidates = list(walk)
+    states = [one.state for one in candidates]
+    if State.READY in states or states.count(State.TRANSIENT_FAILURE) < 2:  # noqa: PLR2004
+        return pick_by_a61(candidates, args)
+    return Fail(Status.unavailable("no endpoint is connected"))
+
+
+fails_as_others_have = Mutant(
+    clause="A42-PICK-05",
+    broken="a request fails though its endpoint is CONNECTING, as two others have failed",
+    rules={"pick": fails_with_the_policy},
+)
+
 drawn_at_each_pick = Mutant(
     clause="A42-PICK-06",
     broken="a random hash is drawn at each pick, not once for the request",
