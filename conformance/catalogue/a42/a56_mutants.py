@@ -43,6 +43,7 @@ begins_again_at_each_report = Mutant(
             reported is State.CONNECTING and settled is not State.TRANSIENT_FAILURE
         )
     },
+    issue="https://github.com/grpc/grpc-go/issues/8516",
 )
 
 timers_below_ignored = Mutant(
@@ -55,6 +56,7 @@ last_one_used = Mutant(
     clause="A56-TIMER-04",
     broken="with all timers over the last priority is used, even if it has failed",
     rules={"choose_priority": choose_by_a42},
+    issue="https://github.com/grpc/grpc-java/pull/12240",
 )
 
 given_up_for_good = Mutant(

@@ -113,6 +113,7 @@ time_again_after_failure = Mutant(
             reported is State.CONNECTING and before is not State.CONNECTING
         )
     },
+    issue="https://github.com/grpc/grpc/pull/29332",
 )
 
 two_seconds = Mutant(
