@@ -279,13 +279,8 @@ class World:
         if before is None:
             self._first = await self.plane.set(*served.resources())
             return
-        old = dict(zip(Kind, before.resources(), strict=True))
-        changed = [
-            resource
-            for kind, resource in zip(Kind, served.resources(), strict=True)
-            if resource != old[kind]
-        ]
-        push = await self.plane.set(*changed)
+        known = before.resources()
+        push = await self.plane.set(*(one for one in served.resources() if one not in known))
         for kind in push.versions:
             answer = await self.answer(push, kind)
             if not answer.acked:
@@ -559,6 +554,21 @@ class World:
                 f"{endpoint.address} saw {len(endpoint.attempts)} attempts to connect within "
                 f"{timing.ATTEMPT:g} s, and not {count}, though {why}"
             ) from None
+
+    async def request_and_cancel(self, headers: Headers, picked: Endpoint) -> None:
+        """Make a request, and cancel it as soon as the endpoint that it picks is tried.
+
+        The scenario needs the capability `cancel`.
+
+        Raises:
+            ClientStuck: the endpoint was not tried.
+            ConversationFailed: the client died, hung or babbled.
+        """
+        tried = len(picked.attempts)
+        started = await self.start([headers])
+        await self.attempted(picked, tried + 1, why="a request picked it")
+        await started.cancel()
+        await started.over()
 
     async def tried(
         self, *endpoints: Endpoint, why: str, since: float = 0.0, within: float = timing.ATTEMPT

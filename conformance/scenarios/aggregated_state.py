@@ -60,8 +60,10 @@ async def test_one_failed_of_three(world: World) -> None:
     watched = await world.watch()
     await world.reached(watched, "IDLE")
     told = len(watched.states)
-    calls = await world.call([met.request], deadline=timing.SEVERAL_MOMENTS)
-    await world.judge("A42-AGG-04", calls, WAITS)
+    waiting = await world.start([met.request], deadline=timing.SEVERAL_MOMENTS)
+    await world.attempted(met[0], why="a request picked it")
+    await world.judge("A42-AGG-04", await waiting.over(), WAITS)
+    await world.reached(watched, "CONNECTING", since=told)
     states = from_connecting_on(world.states(watched, since=told))
     await world.judge("A42-AGG-04", states, NeverIn(("IDLE", "TRANSIENT_FAILURE")))
 

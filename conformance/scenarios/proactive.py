@@ -8,12 +8,14 @@ from conformance.walk import Walk, walk
 from conformance.world import World
 from test_servers import Close, Hold, Mode, Serve, Stall
 
+CANCEL = ("cancel",)
+
 
 async def failed_unasked(world: World, *others: Mode) -> Walk:
     """The first endpoint failed after its request had ended, so nothing picks any other."""
     met = await walk(world, 1 + len(others))
     await met.set_modes(Hold(), *others)
-    await world.call([met.request], deadline=timing.HELD)
+    await world.request_and_cancel(met.request, met[0])
     await met[0].set_mode(Close())
     return met
 
@@ -26,7 +28,7 @@ async def test_one_ready(world: World) -> None:
     await world.judge("A42-PRO-01", quiet, Tried())
 
 
-@decides("A42-PRO-03", "A42-PRO-09", seconds=1)
+@decides("A42-PRO-03", "A42-PRO-09", needs=CANCEL, seconds=1)
 async def test_first_failed(world: World) -> None:
     await failed_unasked(world, Stall(), Stall())
     another = Tried(total=2, others=True)
@@ -35,7 +37,7 @@ async def test_first_failed(world: World) -> None:
     await world.judge("A42-PRO-09", attempts, Different(2))
 
 
-@decides("A42-PRO-02", "A42-PRO-04", "A42-PRO-06", seconds=3)
+@decides("A42-PRO-02", "A42-PRO-04", "A42-PRO-06", needs=CANCEL, seconds=3)
 async def test_all_failed(world: World) -> None:
     """Two failures make TRANSIENT_FAILURE, from which on it goes on nevertheless."""
     met = await failed_unasked(world, *[Close()] * 3)
@@ -52,13 +54,13 @@ async def test_all_failed(world: World) -> None:
     await world.judge("A42-PRO-06", calls, repaired)
 
 
-@decides("A42-PRO-05", seconds=1)
+@decides("A42-PRO-05", needs=CANCEL, seconds=1)
 async def test_order(world: World) -> None:
     """The ring is walked from a request that meets the endpoints otherwise than they are listed."""
     met = await walk(world, 4)
     along = (met[3], met[1], met[0], met[2])
     await met.set_modes(Close(), Close(), Close(), Hold())
-    await world.call([met.beginning_with(*along)], deadline=timing.HELD)
+    await world.request_and_cancel(met.beginning_with(*along), met[3])
     await met[3].set_mode(Close())
     each = Tried(least={one.address: 1 for one in met})
     orders = {
@@ -68,7 +70,7 @@ async def test_order(world: World) -> None:
     await world.judge("A42-PRO-05", await world.attempts_until(each), orders)
 
 
-@decides("A42-PRO-07", seconds=4, waits=True)
+@decides("A42-PRO-07", needs=CANCEL, seconds=4, waits=True)
 async def test_end_at_ready(world: World) -> None:
     met = await failed_unasked(world, *[Hold()] * 4)
     await world.attempts_until(Tried(total=2, others=True))
@@ -116,7 +118,7 @@ async def test_ready_one_removed(world: World) -> None:
     await world.judge("A42-PRO-11", attempts, tried)
 
 
-@decides("A42-PRO-12", "A61-PRO-01", seconds=2)
+@decides("A42-PRO-12", "A61-PRO-01", needs=CANCEL, seconds=2)
 async def test_number_at_once(world: World) -> None:
     met = await failed_unasked(world, *[Stall()] * 4)
     await world.attempts_until(Tried(total=2, others=True))
@@ -129,18 +131,18 @@ async def test_number_at_once(world: World) -> None:
     await world.judge("A42-PRO-12", attempts, {"one": AtMost(1), "several": Tried(total=2)})
 
 
-@decides("A61-PRO-02", seconds=3)
+@decides("A61-PRO-02", needs=CANCEL, seconds=3)
 async def test_failed_ones_go_on(world: World) -> None:
     met = await failed_unasked(world, Close(), Close(), Close())
     twice = Tried(least={one.address: 2 for one in met})
     await world.judge("A61-PRO-02", await world.attempts_until(twice), twice)
 
 
-@decides("A61-PRO-03", seconds=1)
+@decides("A61-PRO-03", needs=CANCEL, seconds=1)
 async def test_endpoint_added(world: World) -> None:
     failed, added = await endpoints(world, Close(), Stall())
     await world.serve(ranked([failed]))
-    await world.call(world.sessions(1), deadline=timing.HELD)
+    await world.request_and_cancel(*world.sessions(1), failed)
     await world.serve(ranked([failed, added]))
     tried = Tried(least={added.address: 1})
     attempts = await world.attempts_until(tried, added)
