@@ -85,6 +85,6 @@ def claimable(definition: Any) -> frozenset[str]:
     return frozenset(own | rows)
 
 
-def row(name: str, clause: str, *values: object, seconds: float = 0.3) -> Any:
+def row(name: str, clause: str, *values: object) -> Any:
     """A row of a scenario's table: its name, the clause that it decides, and more arguments."""
-    return pytest.param(clause, *values, id=name, marks=decides(clause, seconds=seconds))
+    return pytest.param(clause, *values, id=name, marks=decides(clause))

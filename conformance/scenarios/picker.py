@@ -62,12 +62,13 @@ async def test_told_to_connect(world: World, clause: str, states: tuple[State, .
     await met.judge_connecting(clause, *states)
 
 
+@decides(seconds=1.5, waits=True)
 @pytest.mark.parametrize(
     ("clause", "failed"),
     [
-        row("first", "A42-PICK-07", 1, seconds=1.5),
-        row("second", "A42-PICK-14", 2, seconds=1.5),
-        row("third", "A42-PICK-19", 3, seconds=1.5),
+        row("first", "A42-PICK-07", 1),
+        row("second", "A42-PICK-14", 2),
+        row("third", "A42-PICK-19", 3),
     ],
 )
 async def test_tried_again(world: World, clause: str, failed: int) -> None:
@@ -177,7 +178,7 @@ async def test_new_ring_while_it_waits(world: World) -> None:
     await world.judge("A42-PICK-23", await waiting.over(), without.mapping())
 
 
-@decides("A42-PICK-24", needs=("wait_for_ready",), seconds=1.5)
+@decides("A42-PICK-24", needs=("wait_for_ready",), seconds=1.5, waits=True)
 async def test_waits_for_ready(world: World) -> None:
     met = await walk(world, 2)
     await met.arrange(FAILED, FAILED)
