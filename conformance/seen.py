@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import msgspec
 
+from conformance.oracles.load import Load, Place, Received
+
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
     """One RPC: what the client was asked to send, what it says, and where it really went."""
@@ -99,4 +101,22 @@ class Elapsed(msgspec.Struct, frozen=True, tag="elapsed", kw_only=True):
     """By how much the suite itself was late meanwhile, at worst; in seconds."""
 
 
-Seen = Calls | Contrast | Answer | Connections | Attempts | States | Elapsed
+class ReportedLoad(msgspec.Struct, frozen=True):
+    """What all reports together say of one place."""
+
+    place: Place
+    load: Load
+
+
+class Loads(msgspec.Struct, frozen=True, tag="loads", kw_only=True):
+    """What the backends counted, and what was reported of it."""
+
+    received: tuple[Received, ...]
+    reported: tuple[ReportedLoad, ...]
+    clusters: tuple[str, ...]
+    """Those that a report named, with or without any load."""
+    lost: int = 0
+    """Calls that failed and that no backend received."""
+
+
+Seen = Calls | Contrast | Answer | Connections | Attempts | States | Elapsed | Loads

@@ -22,6 +22,7 @@ from conformance.oracles.request_hash import (
     UnsupportedKind,
     UnsupportedPolicy,
 )
+from fake_control_plane import Locality as LocalityName
 from fake_control_plane import resources
 
 LISTENER = "xdspec.test"
@@ -78,6 +79,7 @@ class Locality(msgspec.Struct, frozen=True):
 
     endpoints: tuple[Endpoint, ...]
     name: str = "locality"
+    """Its region, or ``region/zone/sub_zone``."""
     weight: int | None = 1
     priority: int = 0
 
@@ -125,15 +127,35 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
     """The client's local cap on ring sizes, an input of the oracle alone."""
     cluster_name: str = CLUSTER
     """Another one has the client begin anew, with policies that were never used."""
+    service_name: str | None = None
+    """What EDS calls the cluster; None: as CDS does."""
+    is_reported: bool = False
+    """Whether the cluster names a load reporting server: this control plane."""
+    is_dns: bool = False
+    """Whether it is a LOGICAL_DNS cluster, of the address of its only endpoint."""
+    beside: tuple[Served, ...] = ()
+    """Further clusters; their routes come first."""
 
     def __str__(self) -> str:
         """What a reader of a failure needs to know of it, in a line."""
         places = "; ".join(map(str, self.localities))
-        return f"{self.policy}; {'; '.join(map(str, self.routes))}; {places}"
+        words = f"{self.policy}; {'; '.join(map(str, self.routes))}; {places}"
+        return f"{'LOGICAL_DNS, ' if self.is_dns else ''}{words}" + "".join(
+            f"; beside it {one.cluster_name}: {one}" for one in self.beside
+        )
 
     def resources(self) -> tuple[Any, ...]:
-        """The four resources, to be given to the control plane."""
-        return (self.listener(), self.route_configuration(), self.cluster(), self.endpoints())
+        """The resources, to be given to the control plane."""
+        return (
+            self.listener(),
+            self.route_configuration(),
+            *(one.cluster() for one in self.clusters()),
+            *(one.endpoints() for one in self.clusters() if not one.is_dns),
+        )
+
+    def clusters(self) -> tuple[Served, ...]:
+        """Each of the clusters, in the order of their routes."""
+        return (*self.beside, self)
 
     def listener(self) -> Any:
         """The LDS resource."""
@@ -144,24 +166,37 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
         routes = [
             resources.route(
                 path=route.path,
-                cluster=self.cluster_name,
+                cluster=one.cluster_name,
                 hash_policies=[hash_policy_resource(policy) for policy in route.policies],
             )
-            for route in self.routes
+            for one in self.clusters()
+            for route in one.routes
         ]
         return resources.route_configuration(ROUTE, *routes)
 
     def cluster(self) -> Any:
         """The CDS resource."""
-        return resources.eds_cluster(self.cluster_name, policy=_policy_resource(self.policy))
+        policy = _policy_resource(self.policy)
+        if self.is_dns:
+            (address,) = self.addresses()
+            host, _, port = address.rpartition(":")
+            return resources.logical_dns_cluster(
+                self.cluster_name, host, int(port), policy=policy, lrs=self.is_reported
+            )
+        return resources.eds_cluster(
+            self.cluster_name,
+            service_name=self.service_name,
+            policy=policy,
+            lrs=self.is_reported,
+        )
 
     def endpoints(self) -> Any:
         """The EDS resource."""
         return resources.endpoints(
-            self.cluster_name,
+            self.service_name or self.cluster_name,
             *(
                 resources.locality(
-                    place.name,
+                    LocalityName(*place.name.split("/")),
                     *(
                         resources.endpoint(
                             one.address,

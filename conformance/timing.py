@@ -50,6 +50,10 @@ gracefully, once the new one is connected."""
 LEDGER = 5 * SCALE
 """From the outcome of a call at the client to the backend's own row of it."""
 
+REPORTED = 5 * SCALE
+"""From the end of a call to the report of it: load is reported each second, if asked for as often,
+and some clients know no shorter interval."""
+
 EVENT = 5 * SCALE
 """Other single events in which no timer of a gRFC takes part: a connection, a reply."""
 

@@ -29,6 +29,7 @@ from conformance.expectations.connections import (
     Untouched,
 )
 from conformance.expectations.durations import Takes
+from conformance.expectations.load import Balances
 from conformance.expectations.mapping import Calibration, MapsLike
 from conformance.expectations.picking import Blames, Connects, Picks
 from conformance.expectations.states import EndsIn, NeverIn
@@ -60,6 +61,7 @@ Expectation = (
     | Blames
     | EndsIn
     | NeverIn
+    | Balances
 )
 
 __all__ = [
@@ -67,6 +69,7 @@ __all__ = [
     "Apart",
     "AtMost",
     "Avoids",
+    "Balances",
     "Blames",
     "Calibration",
     "Connects",

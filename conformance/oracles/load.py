@@ -1,0 +1,104 @@
+"""The load that a right client reports, computed from what its backends counted themselves (LRS).
+
+Reports are summed before: what they say of requests issued, succeeded and failed are counts since
+the report before, what they say of requests in progress is a gauge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+
+class Place(Struct, frozen=True, order=True):
+    """What load is reported under."""
+
+    cluster: str
+    service_name: str = ""
+    """The name by which EDS knows the cluster, empty if it is none of its own."""
+    locality: str = ""
+    """``region/zone/sub_zone``, without empty parts at the end."""
+
+    def __str__(self) -> str:
+        service = f", service name {self.service_name}" if self.service_name else ""
+        return f"cluster {self.cluster}{service}, locality {self.locality or 'without a name'}"
+
+
+class Load(Struct, frozen=True, kw_only=True):
+    """Requests of one place. Those that were issued have succeeded, failed or not ended yet."""
+
+    issued: int = 0
+    succeeded: int = 0
+    errors: int = 0
+    in_progress: int = 0
+
+    def __str__(self) -> str:
+        return (
+            f"{self.issued} issued, {self.succeeded} succeeded, {self.errors} failed, "
+            f"{self.in_progress} in progress"
+        )
+
+    def __add__(self, other: Load) -> Load:
+        return Load(
+            issued=self.issued + other.issued,
+            succeeded=self.succeeded + other.succeeded,
+            errors=self.errors + other.errors,
+            in_progress=self.in_progress + other.in_progress,
+        )
+
+
+NOTHING = Load()
+
+
+class Received(Struct, frozen=True, kw_only=True):
+    """What the backend of one endpoint counted."""
+
+    address: str
+    succeeded: int = 0
+    errors: int = 0
+    in_progress: int = 0
+
+    @property
+    def load(self) -> Load:
+        """The same, as it is reported."""
+        return Load(
+            issued=self.succeeded + self.errors + self.in_progress,
+            succeeded=self.succeeded,
+            errors=self.errors,
+            in_progress=self.in_progress,
+        )
+
+
+def due(received: Iterable[Received], places: Mapping[str, Place]) -> dict[Place, Load]:
+    """The load of each place, by what its backends counted.
+
+    Args:
+        received: what each backend counted.
+        places: where each address belongs; others are in clusters that are not reported.
+    """
+    loads: dict[Place, Load] = {}
+    for one in received:
+        place = places.get(one.address)
+        if place is not None and one.load != NOTHING:
+            loads[place] = loads.get(place, NOTHING) + one.load
+    return loads
+
+
+def balances(due: Mapping[Place, Load], reported: Mapping[Place, Load], *, lost: int = 0) -> bool:
+    """Whether the reports, summed, say exactly what is due.
+
+    Args:
+        due: by what the backends counted.
+        reported: by the reports; a place of which nothing is told need not be there.
+        lost: requests that failed and that no backend received. Each of them may have been sent, on
+            a connection that was lost on the way, or not: if so, it was issued and has failed.
+    """
+    surplus = 0
+    for place in {*due, *reported}:
+        said, wanted = reported.get(place, NOTHING), due.get(place, NOTHING)
+        more = said.issued - wanted.issued
+        if more < 0 or said != wanted + Load(issued=more, errors=more):
+            return False
+        surplus += more
+    return surplus <= lost

@@ -1,0 +1,163 @@
+"""A42, Move Load Reporting into xds_cluster_impl Policy: what is reported of requests."""
+
+from collections.abc import Sequence
+
+import pytest
+from msgspec.structs import replace
+
+from conformance.declare import decides, row
+from conformance.expectations import OnlyAt
+from conformance.loads import arrived, balanced, reported
+from conformance.priorities import endpoints, ranked
+from conformance.serving import (
+    BY_SESSION,
+    Endpoint,
+    Locality,
+    RingHash,
+    RoundRobin,
+    Route,
+    Served,
+)
+from conformance.world import EMPTY, World
+from test_servers import Close, Hold, Serve
+from test_servers import Endpoint as Member
+
+NAMES = ("one", "one/a", "one/a/i")
+"""Localities told apart by region, zone and sub-zone."""
+
+BEHAVIOR = "rpc-behavior"
+"""Has a backend end a request otherwise than well, or not at all."""
+
+
+def apart(members: Sequence[Member]) -> Served:
+    """The endpoints in three localities by turns, their load reported."""
+    turns = len(NAMES)
+    listed = [Endpoint(one.address) for one in members]
+    return Served(
+        localities=tuple(
+            Locality(tuple(listed[number::turns]), name) for number, name in enumerate(NAMES)
+        ),
+        service_name="service",
+        is_reported=True,
+    )
+
+
+async def judge(world: World, clause: str, served: Served) -> None:
+    """Put before the judge what was reported of all requests until now."""
+    await world.judge(clause, await reported(world, balanced(served)), balanced(served))
+
+
+@decides(seconds=1.5, waits=True)
+@pytest.mark.parametrize(
+    ("clause", "policy"),
+    [
+        row("ring-hash", "A42-LOAD-01", RingHash()),
+        row("round-robin", "A42-LOAD-02", RoundRobin()),
+    ],
+)
+async def test_localities(world: World, clause: str, policy: RingHash | RoundRobin) -> None:
+    served = apart(await world.endpoints(6)).balanced_by(policy)
+    await world.serve(served)
+    await world.call(world.sessions(200))
+    await judge(world, clause, served)
+
+
+@decides("A42-LOAD-03", seconds=1.5, waits=True)
+async def test_logical_dns(world: World) -> None:
+    (address,) = await world.addresses(1)
+    only = Locality((Endpoint(address),), name="")
+    served = Served(localities=(only,), is_dns=True, is_reported=True)
+    await world.serve(served)
+    await world.call(world.sessions(50))
+    await judge(world, "A42-LOAD-03", served)
+
+
+@decides("A42-LOAD-04", seconds=2.5, waits=True)
+async def test_failed_and_queued(world: World) -> None:
+    members = await endpoints(world, Hold(), Close(), Close())
+    served = apart(members)
+    await world.serve(served)
+    waiting = await world.start(world.sessions(60))
+    for one in members:
+        await world.attempted(one, why="requests picked it")
+    for one in members:
+        await one.set_mode(Serve())
+    await waiting.over()
+    await judge(world, "A42-LOAD-04", served)
+    await world.call(world.sessions(60))
+    await judge(world, "A42-LOAD-04", served)
+
+
+@decides("A42-LOAD-05", seconds=3, waits=True)
+async def test_failover_and_back(world: World) -> None:
+    """ROUND_ROBIN tries a lost endpoint again at once: then it sends no request there any more."""
+    first, second = await endpoints(world, Serve(), Serve()), await endpoints(world, Serve())
+    served = replace(ranked(first, second), policy=RoundRobin(), is_reported=True)
+    await world.serve(served)
+    await world.call(world.sessions(50))
+    await judge(world, "A42-LOAD-05", served)
+    for one in first:
+        await one.set_mode(Close())
+        await one.kill()
+    for one in first:
+        await world.attempted(one, 2, why="its connection was lost")
+    await until_served_by(world, second)
+    await judge(world, "A42-LOAD-05", served)
+    for one in first:
+        await one.set_mode(Serve())
+    await until_served_by(world, first)
+    await judge(world, "A42-LOAD-05", served)
+
+
+async def until_served_by(world: World, members: Sequence[Member]) -> None:
+    """Make calls until all of them are served by these endpoints."""
+    there = OnlyAt(tuple(one.address for one in members))
+    await world.until(there, lambda: world.call(world.sessions(10)))
+
+
+@decides("A42-LOAD-06", seconds=2.5, waits=True)
+async def test_successes_errors_and_requests_in_progress(world: World) -> None:
+    members = await world.endpoints(3)
+    served = apart(members)
+    await world.serve(served)
+    await world.call(world.sessions(30))
+    await world.call([{**one, BEHAVIOR: "error-code-9"} for one in world.sessions(20)])
+    started = await world.start([{**one, BEHAVIOR: "keep-open"} for one in world.sessions(10)])
+    await arrived(world, 10, why="a request was made for each")
+    await judge(world, "A42-LOAD-06", served)
+    for one in members:
+        await one.kill()
+    await started.over()
+    await judge(world, "A42-LOAD-06", served)
+
+
+@decides("A42-LOAD-07", seconds=1.5, waits=True)
+async def test_names(world: World) -> None:
+    served = await two_clusters(world)
+    served = replace(served, beside=(replace(served.beside[0], is_reported=True),))
+    await world.serve(served)
+    await world.call(world.sessions(20), path=EMPTY)
+    await world.call(world.sessions(30))
+    await judge(world, "A42-LOAD-07", served)
+
+
+@decides("A42-LOAD-08", seconds=1.5, waits=True)
+async def test_without_lrs_server(world: World) -> None:
+    served = await two_clusters(world)
+    await world.serve(served)
+    calls = await world.call(world.sessions(20), path=EMPTY)
+    await world.judge("A42-LOAD-08", calls, OnlyAt(served.beside[0].addresses()))
+    await world.call(world.sessions(30))
+    await judge(world, "A42-LOAD-08", served)
+
+
+async def two_clusters(world: World) -> Served:
+    """A reported cluster, and one beside it that is not reported and gets the empty calls."""
+    here, there = [(Locality((Endpoint(one),)),) for one in await world.addresses(2)]
+    other = Served(
+        localities=there,
+        cluster_name="other",
+        service_name="other-service",
+        routes=(Route(BY_SESSION, path=EMPTY),),
+    )
+    return Served(localities=here, service_name="service", is_reported=True, beside=(other,))
