@@ -83,6 +83,7 @@ async def test_failed_and_queued(world: World) -> None:
     for one in members:
         await one.set_mode(Serve())
     await waiting.over()
+    await until_served_by(world, members)
     await judge(world, "A42-LOAD-04", served)
     await world.call(world.sessions(60))
     await judge(world, "A42-LOAD-04", served)
