@@ -142,7 +142,8 @@ async def test_failed_ones_go_on(world: World) -> None:
 async def test_endpoint_added(world: World) -> None:
     failed, added = await endpoints(world, Close(), Stall())
     await world.serve(ranked([failed]))
-    await world.request_and_cancel(*world.sessions(1), failed)
+    (session,) = world.sessions(1)
+    await world.request_and_cancel(session, failed)
     await world.serve(ranked([failed, added]))
     tried = Tried(least={added.address: 1})
     attempts = await world.attempts_until(tried, added)
