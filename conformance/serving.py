@@ -66,12 +66,15 @@ class Endpoint(msgspec.Struct, frozen=True):
     hash_key: str | None = None
     health: str = "UNKNOWN"
     """A name of the xDS API's HealthStatus."""
+    further: tuple[str, ...] = ()
+    """Its additional addresses (A61)."""
 
     def __str__(self) -> str:
         weight = "" if self.weight is None else f" x {self.weight}"
         key = "" if self.hash_key is None else f" key {self.hash_key!r}"
         health = "" if self.health == "UNKNOWN" else f" {self.health}"
-        return f"{self.address}{weight}{key}{health}"
+        addresses = "+".join((self.address, *self.further))
+        return f"{addresses}{weight}{key}{health}"
 
 
 class Locality(msgspec.Struct, frozen=True):
@@ -200,6 +203,7 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
                     *(
                         resources.endpoint(
                             one.address,
+                            *one.further,
                             weight=one.weight,
                             health=one.health,
                             hash_key=one.hash_key,

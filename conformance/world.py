@@ -363,12 +363,16 @@ class World:
         self._channels[opened] = f"channel-{len(self._channels) + 1}"
         return opened
 
-    async def open_channel_elsewhere(self) -> Channel:
-        """A channel to the same target in a second process of the client."""
+    async def open_channel_elsewhere(self, **environment: str) -> Channel:
+        """A channel to the same target in one more process of the client.
+
+        Args:
+            environment: what this process is given besides, such as a guard.
+        """
         elsewhere = await ClientProcess.launch(
             self.process.prepared,
-            environment=self._environment,
-            stderr_path=self.process.stderr_path.with_suffix(".elsewhere.stderr"),
+            environment={**self._environment, **environment},
+            stderr_path=self.process.stderr_path.with_suffix(f".{len(self._others) + 2}.stderr"),
         )
         self._others.append(elsewhere)
         await elsewhere.greet(deadline=timing.HELLO)

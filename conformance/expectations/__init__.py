@@ -15,6 +15,7 @@ from conformance.expectations.calls import (
     OneEndpoint,
     OnlyAt,
     Outcome,
+    Outcomes,
     Reaches,
     SeveralEndpoints,
     Shares,
@@ -37,6 +38,7 @@ from conformance.expectations.weighing import Finding, WrongKind
 
 Expectation = (
     Outcome
+    | Outcomes
     | OneEndpoint
     | SeveralEndpoints
     | Everywhere
@@ -86,6 +88,7 @@ __all__ = [
     "OneEndpoint",
     "OnlyAt",
     "Outcome",
+    "Outcomes",
     "Picks",
     "Reaches",
     "SeveralEndpoints",

@@ -34,6 +34,25 @@ class Outcome(msgspec.Struct, frozen=True, tag="outcome"):
         return Finding(set(counts) == {self.status}, f"every call ends {self.status}", saw)
 
 
+class Outcomes(msgspec.Struct, frozen=True, tag="outcomes"):
+    """Of two rounds, every call of the first ends with one status, of the second with another."""
+
+    before: str
+    after: str
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh a contrast."""
+        if not isinstance(seen, Contrast):
+            raise WrongKind(f"a contrast is expected here, not {type(seen).__name__}")
+        first = Outcome(self.before).finding(seen.before)
+        second = Outcome(self.after).finding(seen.after)
+        return Finding(
+            first.holds and second.holds,
+            f"first {first.wanted}, then {second.wanted}",
+            f"first {first.saw}, then {second.saw}",
+        )
+
+
 class Grouped(msgspec.Struct, frozen=True):
     """How calls are put into groups, each looked at alone: by channel, by a header, or not."""
 

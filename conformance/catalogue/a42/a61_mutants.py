@@ -1,8 +1,58 @@
 """Mutants of the clauses in a61.toml."""
 
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
 from client_under_test.reference.mutants import Mutant
-from client_under_test.reference.policies.interface import State
+from client_under_test.reference.policies.aggregates import only_the_first
+from client_under_test.reference.policies.interface import Endpoint, State
 from conformance.catalogue.a42.proactive_mutants import several_at_once, unless
+
+
+def weighed_by_addresses(
+    _before: Sequence[Endpoint], now: Sequence[Endpoint]
+) -> Sequence[Endpoint]:
+    """Each endpoint, as heavy as it has addresses."""
+    return [replace(one, weight=one.weight * len(one.addresses)) for one in now]
+
+
+weight_for_each_address = Mutant(
+    clause="A61-RING-01",
+    broken="an endpoint weighs its weight for each of its addresses",
+    rules={"ring_endpoints": weighed_by_addresses},
+)
+
+placed_by_the_last_address = Mutant(
+    clause="A61-RING-02",
+    broken="an endpoint is placed by the last of its addresses",
+    rules={"ring_key": lambda endpoint: endpoint.addresses[-1]},
+)
+
+first_address_only = Mutant(
+    clause="A61-RING-03",
+    broken="additional addresses are not used, though A61 is stated",
+    rules={"used_addresses": only_the_first},
+)
+
+placed_by_the_lowest_address = Mutant(
+    clause="A61-RING-04",
+    broken="an endpoint is placed by the lowest of its addresses, whichever is first",
+    rules={"ring_key": lambda endpoint: min(endpoint.addresses)},
+)
+
+failed_with_its_first_address = Mutant(
+    clause="A61-SUB-01",
+    broken="an endpoint has failed as soon as its first address has",
+    rules={"used_addresses": only_the_first},
+)
+
+guarded = Mutant(
+    clause="A61-GUARD-01",
+    broken="additional addresses are not used",
+    rules={"used_addresses": only_the_first},
+    reports="not used when unset, not used when false",
+)
 
 several_endpoints_at_a_time = Mutant(
     clause="A61-PRO-01",

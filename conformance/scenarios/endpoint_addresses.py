@@ -1,0 +1,106 @@
+"""A61: an endpoint of several addresses on the ring."""
+
+from collections.abc import Mapping
+from itertools import product
+
+from msgspec.structs import replace
+
+from conformance import timing
+from conformance.declare import decides
+from conformance.expectations import OnlyAt, Outcome, Outcomes
+from conformance.seen import Calls, Contrast
+from conformance.serving import Endpoint, Locality, Served, plain
+from conformance.walk import LARGE, Walk
+from conformance.world import World
+from test_servers import Close, Hold, Serve
+
+GUARD = "GRPC_EXPERIMENTAL_XDS_DUALSTACK_ENDPOINTS"
+
+
+def listed(*endpoints: Endpoint) -> Served:
+    """One locality."""
+    return replace(plain((), policy=LARGE), localities=(Locality(endpoints),))
+
+
+def taken_for(calls: Calls, addresses: Mapping[str, str]) -> Calls:
+    """The calls as if these addresses had been others."""
+    return Calls(
+        tuple(
+            replace(call, endpoint=addresses.get(call.endpoint or "", call.endpoint))
+            for call in calls
+        )
+    )
+
+
+@decides("A61-RING-01", "A61-RING-02", "A61-RING-04", seconds=0.6)
+async def test_place_on_the_ring(world: World) -> None:
+    a, b, c, d = await world.addresses(4)
+    served = listed(Endpoint(a, further=(b,)), Endpoint(c), Endpoint(d))
+    await world.serve(served)
+    headers = world.sessions(200)
+    calls = await world.call(headers)
+    for clause in ("A61-RING-01", "A61-RING-02", "A61-RING-04"):
+        await world.judge(clause, calls, served.mapping())
+    swapped = listed(Endpoint(b, further=(a,)), Endpoint(c), Endpoint(d))
+    await world.serve(swapped)
+
+    async def by_endpoint() -> Calls:  # its connection to the other address may well be kept
+        return taken_for(await world.call(headers), {a: b})
+
+    calls = await world.until(swapped.mapping(), by_endpoint)
+    await world.judge("A61-RING-04", calls, swapped.mapping())
+
+
+@decides("A61-RING-03", seconds=0.6)
+async def test_second_address(world: World) -> None:
+    first, second, *others = await world.endpoints(4)
+    await first.set_mode(Close())
+    served = listed(
+        Endpoint(first.address, further=(second.address,)),
+        *(Endpoint(one.address) for one in others),
+    )
+    await world.serve(served)
+    calls = await world.call(world.sessions(200))
+    as_one = taken_for(calls, {second.address: first.address})
+    await world.judge("A61-RING-03", as_one, served.mapping())
+
+
+@decides("A61-SUB-01", seconds=1)
+async def test_one_address_failed(world: World) -> None:
+    """The request waits for the second address, and is served there."""
+    first, second, *others = await world.endpoints(4)
+    await first.set_mode(Close())
+    await second.set_mode(Hold())
+    served = listed(
+        Endpoint(first.address, further=(second.address,)),
+        *(Endpoint(one.address) for one in others),
+    )
+    key_format = await world.ring_key_format()
+    await world.serve(served)
+    met = Walk(world, [first, *others], served, key_format)
+    waiting = await world.start([met.request], deadline=timing.CALL)
+    await world.attempted(second, why="the first address failed")
+    held = await world.call([met.request], deadline=timing.HELD)
+    await world.judge("A61-SUB-01", held, Outcome(status="DEADLINE_EXCEEDED"))
+    await second.set_mode(Serve())
+    await world.judge("A61-SUB-01", await waiting.over(), OnlyAt((second.address,)))
+
+
+@decides("A61-GUARD-01", seconds=1.5)
+async def test_guard(world: World) -> None:
+    """Only the second address of the only endpoint serves."""
+    first, second = await world.endpoints(2)
+    await first.set_mode(Close())
+    await world.serve(listed(Endpoint(first.address, further=(second.address,))))
+    header = world.sessions(1)
+    unset = await world.call(header)
+    switched_off = await world.open_channel_elsewhere(**{GUARD: "false"})
+    off = await world.call(header, channel=switched_off)
+    ends = {"used": "OK", "not used": "UNAVAILABLE"}
+    choices = {
+        f"{while_unset} when unset, {while_off} when false": Outcomes(
+            before=ends[while_unset], after=ends[while_off]
+        )
+        for while_unset, while_off in product(ends, repeat=2)
+    }
+    await world.judge("A61-GUARD-01", Contrast(unset, off), choices)
