@@ -199,6 +199,7 @@ async def test_what_a_failed_request_is_told(world: World) -> None:
     met = await walk(world, 3)
     for one in met:
         await one.set_mode(Close(after=timing.BRIEF))
+    for one in met:
         await met.make_failed(one)
     headers = [met.beginning_with(one) for one in met]
     calls = await world.until(Outcome("UNAVAILABLE"), lambda: world.call(headers))
