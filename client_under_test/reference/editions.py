@@ -117,6 +117,10 @@ class Rules:
     circuit_is_open: Callable[[int, int], bool] = gatekeeping.circuit_is_open
     in_flight_key: Callable[[Account], tuple[str, str]] = gatekeeping.in_flight_key
     counted_for: Callable[[Account], gatekeeping.LoadKey | None] = gatekeeping.counted_for
+    while_waiting: Callable[[gatekeeping.Counts], gatekeeping.Counts] = gatekeeping.while_waiting
+    when_sent: Callable[[gatekeeping.Counts], gatekeeping.Counts] = gatekeeping.when_sent
+    when_ended: Callable[[gatekeeping.Counts, bool], gatekeeping.Counts] = gatekeeping.when_ended
+    once_reported: Callable[[gatekeeping.Counts], gatekeeping.Counts] = gatekeeping.once_reported
 
     # Clusters, their endpoints and the tree of policies (A37): policies/aggregates.py.
     leaves: aggregates.FindLeaves = aggregates.all_or_nothing

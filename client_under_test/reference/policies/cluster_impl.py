@@ -16,6 +16,7 @@ from client_under_test.reference.policies.interface import (
     Picker,
     PickResult,
     Place,
+    Queue,
     QueuePicker,
     State,
     Status,
@@ -42,6 +43,8 @@ class ClusterPicker(msgspec.Struct, frozen=True):
         if rules.circuit_is_open(in_flight, self.config.max_requests):
             return Drop(Status.unavailable("too many requests in flight"), self.account)
         result = self.child.pick(args)
+        if isinstance(result, Queue):
+            self.tools.ledger.waits(self.account)
         if not isinstance(result, Complete):
             return result
         # It counts for the locality of the endpoint that was picked:

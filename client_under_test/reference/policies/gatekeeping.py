@@ -29,6 +29,15 @@ class LoadKey(msgspec.Struct, frozen=True, order=True):
     locality: Locality
 
 
+class Counts(msgspec.Struct, frozen=True, kw_only=True):
+    """A42-LOAD-06: what was done since the last report, and what is being done now."""
+
+    issued: int = 0
+    succeeded: int = 0
+    errors: int = 0
+    in_progress: int = 0
+
+
 def falls_to(drops: Sequence[DropCategory], random: random.Random) -> str | None:
     """Draw for each category in turn (A27); the name of the first that the request falls to."""
     for drop in drops:
@@ -57,3 +66,30 @@ def counted_for(account: Account) -> LoadKey | None:
     if not account.reported:
         return None
     return LoadKey(account.cluster, account.service_name, account.locality)
+
+
+def while_waiting(counts: Counts) -> Counts:
+    """A42-LOAD-04: a request that waits for another pick does not count."""
+    return counts
+
+
+def when_sent(counts: Counts) -> Counts:
+    """A42-LOAD-04: a request was sent."""
+    return msgspec.structs.replace(
+        counts, issued=counts.issued + 1, in_progress=counts.in_progress + 1
+    )
+
+
+def when_ended(counts: Counts, ok: bool) -> Counts:  # noqa: FBT001 - how it ended
+    """A42-LOAD-06: a request that was sent has ended."""
+    return msgspec.structs.replace(
+        counts,
+        in_progress=counts.in_progress - 1,
+        succeeded=counts.succeeded + ok,
+        errors=counts.errors + (not ok),
+    )
+
+
+def once_reported(counts: Counts) -> Counts:
+    """Requests in progress stay counted; of all others the next report says nothing."""
+    return Counts(in_progress=counts.in_progress)

@@ -6,11 +6,12 @@ One ledger is shared by all channels of a process. Load is taken out of it for e
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from client_under_test.reference.policies.gatekeeping import LoadKey
+from client_under_test.reference.policies.gatekeeping import Counts, LoadKey
 from client_under_test.reference.policies.interface import Account, Drop, Locality
 
 if TYPE_CHECKING:
@@ -46,10 +47,7 @@ class Ledger:
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
         self._in_flight: Counter[tuple[str, str]] = Counter()
-        self._in_progress: Counter[LoadKey] = Counter()
-        self._issued: Counter[LoadKey] = Counter()
-        self._succeeded: Counter[LoadKey] = Counter()
-        self._errors: Counter[LoadKey] = Counter()
+        self._loads: dict[LoadKey, Counts] = {}
         self._dropped: Counter[tuple[str, str]] = Counter()
         self._categories: Counter[tuple[str, str, str]] = Counter()
 
@@ -57,21 +55,24 @@ class Ledger:
         """Count the requests that circuit breaking goes by."""
         return self._in_flight[self._rules.in_flight_key(account)]
 
+    def waits(self, account: Account) -> None:
+        """A request was picked, and is to be picked again."""
+        self._count(account, self._rules.while_waiting)
+
     def started(self, account: Account) -> None:
-        """A42-LOAD-04: a request was sent; told once, however many picks it took."""
+        """A request was sent; told once, however many picks it took."""
         self._in_flight[self._rules.in_flight_key(account)] += 1
-        key = self._rules.counted_for(account)
-        if key is not None:
-            self._issued[key] += 1
-            self._in_progress[key] += 1
+        self._count(account, self._rules.when_sent)
 
     def finished(self, account: Account, *, ok: bool) -> None:
-        """A42-LOAD-06: a request that was sent has ended."""
+        """A request that was sent has ended."""
         self._in_flight[self._rules.in_flight_key(account)] -= 1
+        self._count(account, lambda counts: self._rules.when_ended(counts, ok))
+
+    def _count(self, account: Account, change: Callable[[Counts], Counts]) -> None:
         key = self._rules.counted_for(account)
         if key is not None:
-            self._in_progress[key] -= 1
-            (self._succeeded if ok else self._errors)[key] += 1
+            self._loads[key] = change(self._loads.get(key, Counts()))
 
     def dropped(self, drop: Drop) -> None:
         """A request was dropped, by a category of EDS or by circuit breaking."""
@@ -87,13 +88,15 @@ class Ledger:
         localities: dict[tuple[str, str], list[LocalityLoad]] = {
             pair: [] for pair, count in sorted(self._dropped.items()) if count
         }
-        for key in sorted({*self._issued, *self._succeeded, *self._errors, *+self._in_progress}):
+        for key, counts in sorted(self._loads.items()):
+            if counts == Counts():
+                continue
             load = LocalityLoad(
                 locality=key.locality,
-                issued=self._issued[key],
-                succeeded=self._succeeded[key],
-                errors=self._errors[key],
-                in_progress=self._in_progress[key],
+                issued=counts.issued,
+                succeeded=counts.succeeded,
+                errors=counts.errors,
+                in_progress=counts.in_progress,
             )
             localities.setdefault((key.cluster, key.service_name), []).append(load)
         taken = tuple(
@@ -110,7 +113,8 @@ class Ledger:
             )
             for (cluster, service_name), loads in localities.items()
         )
-        for counts in (self._issued, self._succeeded, self._errors, self._dropped):
-            counts.clear()
+        for key, counts in self._loads.items():
+            self._loads[key] = self._rules.once_reported(counts)
+        self._dropped.clear()
         self._categories.clear()
         return taken
