@@ -268,6 +268,7 @@ FAKES = {  # and the time scale of their runs
     "breeder": 1.0,
     "flooder": 1.0,
     "babbler": 1.0,
+    "refuser": 1.0,
     "stillborn": 1.0,
     "old-contract": 1.0,
 }
