@@ -328,7 +328,7 @@ def doctor(client: str | None) -> int:
     import asyncio  # noqa: PLC0415
 
     from client_under_test.doctor import examine, is_healthy  # noqa: PLC0415
-    from conformance.console import toolchain_lines  # noqa: PLC0415
+    from conformance.console import patience, toolchain_lines  # noqa: PLC0415
 
     with client_trouble():
         there = [find(name) for name in (built_in() if client is None else [client])]
@@ -341,7 +341,7 @@ def doctor(client: str | None) -> int:
         if client is None:
             return int(Exit.BAD_INPUT if lacks else Exit.CONFORMS)
         (found,) = there
-        with Console().status(f"making what {found} needs"):
+        with patience(Console(), f"making what {found} needs"):
             prepared = prepare(found)
         healthy = is_healthy(asyncio.run(examine(prepared, say=click.echo)))
     return int(Exit.CONFORMS if healthy else Exit.ADAPTER_TROUBLE)
