@@ -24,7 +24,7 @@ CLAUSES = {"A42-RING-04", "A42-RING-09"}
         ("flooder", "fail", "flooded", 1, "wrote without end"),
         ("babbler", "error", "adapter", 6, "does not know"),
         ("refuser", "fail", "deviates", 1, "the client refused the CLUSTER resource"),
-        ("hanger", "fail", "hung", 1, "did not end 400 of 400 calls within 9 s"),
+        ("hanger", "fail", "hung", 1, "did not end 400 of 400 calls within 12 s"),
     ],
 )
 async def test_verdict(
