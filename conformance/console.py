@@ -123,7 +123,7 @@ def show(
         issues: the client's issue tracker.
         brief: whether clauses that it passes, or may do as it likes, are left out.
     """
-    console.print(f"\n{escape(_name(run))}", style="bold", highlight=False)
+    console.print(f"\n{escape(str(run.client))}", style="bold", highlight=False)
     words = {entry.clause: entry.seen or entry.words for entry in run.known}
     for clause, result in run.clauses.items():
         if not (brief and result.verdict in {Verdict.PASS, Verdict.SEEN}):
@@ -133,13 +133,7 @@ def show(
         console.print(text, highlight=False, soft_wrap=True, markup=False)
     for text in (*run.surprises, *run.troubles):
         console.print(f"! {text}", highlight=False, soft_wrap=True, markup=False, style="magenta")
-    console.print(_total(run, code, f"{_name(run)}: "), highlight=False, soft_wrap=True)
-
-
-def _name(run: Run) -> str:
-    client = run.client
-    name = f"{client.name} {client.version}" + (f" +{client.variant}" if client.variant else "")
-    return name + (f" ({client.told})" if client.told else "")
+    console.print(_total(run, code, f"{run.client}: "), highlight=False, soft_wrap=True)
 
 
 def _total(run: Run, code: Exit, begin: str) -> str:
@@ -170,7 +164,9 @@ def toolchain_lines(client: Client, tools: Sequence[Found], kept: Sequence[str])
     manifest = client.manifest
     made = ", ".join(kept[:SHOWN]) or "not yet"
     made += f" and {len(kept) - SHOWN} more" if len(kept) > SHOWN else ""
-    if manifest.python is not None:
+    if manifest.start.asks:
+        state = f"wants to be told, by --env: {', '.join(manifest.start.asks)}"
+    elif manifest.python is not None:
         state = f"{manifest.python.distribution} from a package index; made: {made}"
     elif any(tool.is_missing for tool in tools):
         state = "cannot be built here"
@@ -199,7 +195,7 @@ def summarize(
     console: Console, runs: Iterable[tuple[Run, Exit]], not_run: Iterable[NotRun]
 ) -> None:
     """Every client of a command, in a line each."""
-    rows = [(_name(run), _total(run, code, "")) for run, code in runs]
+    rows = [(str(run.client), _total(run, code, "")) for run, code in runs]
     rows += [
         (left.client, f"{painted(left.verdict)} ({left.reason.value}): {escape(first_line)}")
         for left in not_run

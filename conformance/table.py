@@ -39,8 +39,7 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def name(self) -> str:
         """The client with its exact version."""
-        client = self.run.client
-        return f"{client.name} {client.version}" + (f" +{client.variant}" if client.variant else "")
+        return _text(str(self.run.client))
 
     @property
     def command(self) -> str:

@@ -327,6 +327,7 @@ async def test_the_report_says_where_it_comes_from(passing: Any) -> None:
         "name": "python",
         "version": "1.85.1",
         "variant": None,
+        "told": "",
     }
 
 

@@ -212,7 +212,7 @@ def least_shape(value: Report) -> None:
     read = json.loads(msgspec.json.encode(value))
     assert read["schema"] == 1
     one = read["runs"][0]
-    assert set(one["client"]) == {"name", "version", "variant"}
+    assert {"name", "version", "variant"} <= set(one["client"])
     assert one["wall_seconds"] > 0
     for scenario in one["scenarios"]:
         assert {"id", "verdict", "reason", "seconds", "clauses", "evidence"} <= set(scenario)
