@@ -90,6 +90,10 @@ class ClientLied(Exception):
     """What the client reported and what the backends counted cannot both be true."""
 
 
+class ClientUnable(Exception):
+    """The client cannot do what the scenario asks of it, as its manifest says."""
+
+
 class ClientStuck(Exception):
     """The client did not get to where the scenario wanted it before looking."""
 
@@ -167,7 +171,7 @@ class UnderWay:
         """
         longest = max((call.deadline or 0 for call in self._planned), default=0)
         outcomes = await self._world.unless_refused(
-            self._batch.finished(deadline=timing.BATCH + longest)
+            self._batch.finished(deadline=self._world.patience + longest)
         )
         return await self._world.settle(self._channel, self._planned, outcomes, self._since)
 
@@ -385,9 +389,10 @@ class World:
 
         Raises:
             ClientLied: the client's word and the backends' rows contradict each other.
+            ClientUnable: it cannot make such calls.
             ConversationFailed: the client died, hung or babbled.
         """
-        started = await self.start(
+        started = await self._start(
             headers, path=path, channel=channel, concurrency=concurrency, deadline=deadline
         )
         return await started.over()
@@ -405,8 +410,30 @@ class World:
         """Start a call with each of these headers, all at once unless told otherwise.
 
         Raises:
+            ClientUnable: it cannot make such calls, or makes one row of them after another.
             ConversationFailed: the client died, hung or babbled.
         """
+        if not self._tells_calls_apart:
+            raise ClientUnable("the client cannot make calls beside others that wait")
+        return await self._start(
+            headers,
+            path=path,
+            channel=channel,
+            concurrency=concurrency,
+            deadline=deadline,
+            wait_for_ready=wait_for_ready,
+        )
+
+    async def _start(
+        self,
+        headers: Sequence[Headers],
+        *,
+        path: str,
+        channel: Channel | None,
+        concurrency: int | None,
+        deadline: float,
+        wait_for_ready: bool = False,
+    ) -> UnderWay:
         used = channel or await self.channel()
         first = self._planned
         self._planned += len(headers)
@@ -422,6 +449,10 @@ class World:
         ]
         if not self._tells_calls_apart:
             planned = marked_by_rows(planned)
+            if path not in {UNARY, EMPTY} or any(
+                key.endswith("-bin") for one in planned for key, _ in one.metadata
+            ):
+                raise ClientUnable("the client makes plain calls with metadata of text only")
         mark = len(self.fleet.ledger)
         batch = await used.start_calls(planned, concurrency=concurrency)
         return UnderWay(self, used, planned, batch, mark)
@@ -472,6 +503,11 @@ class World:
                     f"but {real} received it"
                 )
         return arrived
+
+    @property
+    def patience(self) -> float:
+        """Seconds for a batch of calls, besides what the longest of them may take."""
+        return timing.BATCH if self._tells_calls_apart else timing.ROWS
 
     @property
     def _tells_calls_apart(self) -> bool:

@@ -40,6 +40,8 @@ LONGEST: Final = 3600  # seconds of a wait that the suite ends itself; Node coun
 LOOKS: Final = 4
 """At the statuses of calls that failed, until they are all the same."""
 
+DYING: Final = 2.0  # seconds from the end of its connections to that of its process, at most
+
 STATUSES: Final = {code.value[0]: code.name for code in grpc.StatusCode}
 
 Pairs = tuple[tuple[str, str], ...]
@@ -69,7 +71,7 @@ class StockClient:
         self._command = (*command, *flags)
         self._services = aio.insecure_channel(f"ipv4:127.0.0.1:{port}", options=CHANNEL_OPTIONS)
         self._process: asyncio.subprocess.Process | None = None
-        self._watch: asyncio.Task[None] | None = None
+        self._ending: asyncio.Task[int] | None = None
         self._kind = "UNARY_CALL"
         self._counted: dict[str, Counter[str]] = {}
 
@@ -105,8 +107,8 @@ class StockClient:
 
     async def end(self) -> None:
         """End the process."""
-        if self._watch is not None:
-            self._watch.cancel()
+        if self._ending is not None:
+            self._ending.remove_done_callback(_end_likewise)
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
@@ -137,7 +139,8 @@ class StockClient:
                 "stats service answered: is it an xDS interop client?"
             )
         await answering
-        self._watch = asyncio.create_task(_end_likewise(ending))
+        self._ending = ending
+        self._ending.add_done_callback(_end_likewise)
 
     async def _configure(self, types: Sequence[str], metadata: Pairs, deadline: int) -> None:
         request = stats_pb2.ClientConfigureRequest(types=types, timeout_sec=deadline)
@@ -194,16 +197,19 @@ class StockClient:
         try:
             return await call(request, wait_for_ready=wait_for_ready)
         except aio.AioRpcError as error:
+            if self._ending is not None:  # if it dies, that is what there is to say, and not here
+                await asyncio.wait([self._ending], timeout=DYING)
             raise Unfit(
                 f"{method} of the stock client answers {error.code().name}: {error.details()}"
             ) from None
 
 
-async def _end_likewise(ending: asyncio.Task[int]) -> None:
+def _end_likewise(ending: asyncio.Task[int]) -> None:
     """Its end is the client's end: so it becomes this process's."""
-    code = await ending
+    code = ending.result()
     if code < 0:
-        signal.signal(-code, signal.SIG_DFL)
+        with contextlib.suppress(OSError):  # nothing else can be done about SIGKILL
+            signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
     os._exit(code)
 
