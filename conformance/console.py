@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Self
 
@@ -39,9 +39,18 @@ def painted(verdict: Verdict, text: str | None = None) -> str:
 class Live(Progress):
     """Progress on a terminal: a bar; elsewhere, a line for each scenario unless quiet."""
 
-    def __init__(self, console: Console, title: str, *, quiet: bool = False) -> None:
+    def __init__(
+        self,
+        console: Console,
+        title: str,
+        *,
+        quiet: bool = False,
+        known: Collection[str] = (),
+    ) -> None:
+        """Progress of a run with this title; failures of `known` clauses are expected."""
         self._console = console
         self._quiet = quiet
+        self._known = frozenset(known)
         self._bar = Bar(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -76,6 +85,8 @@ class Live(Progress):
             return
         if not self._console.is_terminal or verdict in {Verdict.FAIL, Verdict.ERROR}:
             said = painted(verdict) + (f" ({reason.value})" if reason else "")
+            failed = {one.clause for one in record.decisions if one.verdict is Verdict.FAIL}
+            said += " expected" if verdict is Verdict.FAIL and failed <= self._known else ""
             place = f"{self._done}/{self._count or '?'}"
             self._console.print(
                 f"{place:>8}  {said}  {escape(record.scenario)}  {record.seconds:.2f} s",

@@ -167,7 +167,8 @@ class Session:
             self._say(note)
         if self.several:
             self._screen.print(f"\n{client.name}", style="bold", highlight=False, markup=False)
-        with console.Live(self._screen, client.name) as progress:
+        known = [entry.clause for entry in self._known(client)]
+        with console.Live(self._screen, client.name, known=known) as progress:
 
             def interrupted(ran: Ran) -> None:
                 with contextlib.suppress(Exception):
@@ -183,6 +184,12 @@ class Session:
             )
         self._judge(client, ran, complete=True)
 
+    def _known(self, client: Prepared) -> tuple[Entry, ...]:
+        """The failures of a client that are expected."""
+        entries = () if self._options.no_baseline else self._entries[client.client.folder]
+        variant = client.client.variant
+        return tuple(one for one in entries if one.applies_to(client.version, variant))
+
     def _judge(self, client: Prepared, ran: Ran, *, complete: bool) -> None:
         options = self._options
         made = report.build_run(
@@ -192,7 +199,7 @@ class Session:
             follows=client.editions,
             wall_seconds=ran.wall_seconds,
             complete=complete,
-            entries=() if options.no_baseline else self._entries[client.client.folder],
+            entries=self._known(client),
             whole=options.selection().whole(),
             troubles=ran.troubles,
         )

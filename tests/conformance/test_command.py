@@ -387,10 +387,12 @@ def pretender(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 WEIGHTS = "locality.weight_of_locality_and_endpoint"
-ENTRY = """
+ENTRY = f"""
 [[expected]]
 clause = "A42-LOC-07"
 reason = "edition"
+scenario = "{WEIGHTS}"
+seen = "Weights 1 to 3 in two localities: the shares are the raw products'."
 words = "does not normalise weights yet"
 """
 
@@ -416,5 +418,9 @@ async def test_an_edition_that_is_only_stated(xdspec: Any, pretender: Path) -> N
     assert "not the verdicts of the run" not in again.out
 
     assert known.code == 0
+    assert f"fail (edition) expected  {WEIGHTS}" in known.out
+    assert "fail (edition) expected  weight of an endpoint on the ring: Weights 1 to" in known.out
+    assert [entry["scenario"] for entry in known.report["runs"][0]["known"]] == [WEIGHTS]
+    assert f"fail (edition)  {WEIGHTS}" in counted.out
     assert known.clauses["A42-LOC-07"]["expected"] is True
     assert counted.code == 1
