@@ -82,8 +82,8 @@ def run_clients(
         names = tuple(name for name in built_in() if name not in NOT_REAL)
     with client_trouble():
         clients = [find(name) for name in names]
-    session = Session(options, catalogue, screen, _baselines(clients, catalogue))
-    session.several = len(clients) > 1
+    entries = _baselines(clients, catalogue)
+    session = Session(options, catalogue, screen, entries, several=len(clients) > 1)
     for one in [made for client in clients if (made := session.prepare(client))]:
         if session.comes_up(one):
             session.run(one)
@@ -106,8 +106,10 @@ class Session:
         catalogue: Catalogue,
         screen: Console,
         entries: Mapping[Path, tuple[Entry, ...]],
+        *,
+        several: bool,
     ) -> None:
-        self.several = False
+        self._several = several
         self._options = options
         self._catalogue = catalogue
         self._screen = screen
@@ -137,6 +139,7 @@ class Session:
         """Start it once: an adapter that does not even say hello is told of here, and only here."""
         with tempfile.TemporaryDirectory(prefix="xdspec-") as folder:
             stderr = Path(folder) / "stderr.log"
+            stderr.touch()
             try:
                 with console.patience(self._screen, f"waiting for the hello of {client.name}"):
                     asyncio.run(
@@ -165,7 +168,7 @@ class Session:
         """Run the scenarios against a client that is there, and report."""
         for note in client.notes:
             self._say(note)
-        if self.several:
+        if self._several:
             self._screen.print(f"\n{client.name}", style="bold", highlight=False, markup=False)
         known = [entry.clause for entry in self._known(client)]
         with console.Live(self._screen, client.name, known=known) as progress:
@@ -213,12 +216,12 @@ class Session:
             code,
             repeat=_repeat(client, options),
             issues=client.client.manifest.issues,
-            brief=self.several,
+            brief=self._several,
         )
 
     def end(self) -> Exit:
         """The summary of several clients, and the exit code of the command."""
-        if self.several:
+        if self._several:
             console.summarize(self._screen, self._runs, self._not_run)
         codes = [code for _, code in self._runs]
         if any(one.verdict is Verdict.ERROR for one in self._not_run):

@@ -105,6 +105,12 @@ def test_bad_input(
         (bad_baseline, 4, "expected.toml"),
         (lambda folder: unbuildable(folder, "no-such-compiler"), 4, "ask for it"),
         (lambda folder: unbuildable(folder, "sh"), 6, "could not be built"),
+        (lambda folder: manifest(folder, MANIFEST), 6, "some: the client exited with code 0"),
+        (
+            lambda folder: manifest(folder, MANIFEST.replace("{python}", "no-such-program")),
+            6,
+            "some: there is no program no-such-program",
+        ),
     ],
 )
 def test_clients_that_cannot_be_run(
@@ -115,6 +121,7 @@ def test_clients_that_cannot_be_run(
     says: str,
 ) -> None:
     monkeypatch.setenv("XDSPEC_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "client").mkdir()
     ended = invoke("run", make(tmp_path / "client"))
     assert says in ended.output
