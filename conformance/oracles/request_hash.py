@@ -35,8 +35,8 @@ UnsupportedKind = Literal[
 SeveralValues = Literal["joined", "first", "last", "sorted"]
 """What is hashed of a header that is there several times; the text leaves it open.
 
-`joined`: all, joined by commas (A28's way for matching). `sorted`: Envoy's way, each by itself in the
-order of their bytes, the hash of one as the seed for the next.
+`joined`: all, joined by commas (A28's way for matching). `sorted`: Envoy's way, each by itself in
+the order of their bytes, the hash of one as the seed for the next.
 """
 
 _MASK = 2**64 - 1
