@@ -8,7 +8,7 @@ be an amnesty.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -60,8 +60,22 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return inside and (not self.variants or (variant or "") in self.variants)
 
 
+class _Written(Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An entry of the file, for one clause or for several that fail by one and the same cause."""
+
+    also: tuple[str, ...] = ()
+    """More clauses; each must fail as if it had an entry of its own, in whatever scenario."""
+
+    def each(self) -> Iterator[Entry]:
+        """An entry for each clause."""
+        entry = Entry(**{field: getattr(self, field) for field in Entry.__struct_fields__})
+        yield entry
+        for clause in self.also:
+            yield msgspec.structs.replace(entry, clause=clause, scenario=None)
+
+
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    expected: tuple[Entry, ...] = ()
+    expected: tuple[_Written, ...] = ()
 
 
 def read(path: Path, catalogue: Catalogue) -> tuple[Entry, ...]:
@@ -73,11 +87,12 @@ def read(path: Path, catalogue: Catalogue) -> tuple[Entry, ...]:
     if not path.exists():
         return ()
     try:
-        entries = msgspec.convert(tomllib.loads(path.read_text()), type=_File).expected
+        written = msgspec.convert(tomllib.loads(path.read_text()), type=_File).expected
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BadBaseline(f"{path} cannot be read: {error}") from None
     except msgspec.ValidationError as error:
         raise BadBaseline(f"{path} breaks the rules of a baseline: {error}") from None
+    entries = tuple(each for entry in written for each in entry.each())
     for entry in entries:
         if entry.clause not in catalogue:
             raise BadBaseline(f"{path} expects a failure of {entry.clause}, which is no clause")

@@ -169,9 +169,24 @@ def test_read(tmp_path: Path) -> None:
     assert not one.applies_to("1.60", "old")
 
 
+def test_one_cause_of_several_failures(tmp_path: Path) -> None:
+    path = tmp_path / baseline.FILE
+    path.write_text(GOOD + 'also = ["A42-RING-06", "A42-RING-09"]')
+    one, *others = baseline.read(path, load())
+    assert (one.clause, one.scenario) == (CLAUSE, SCENARIO)
+    assert [(each.clause, each.scenario) for each in others] == [
+        ("A42-RING-06", None),
+        ("A42-RING-09", None),
+    ]
+    assert {(each.reason, each.words, each.seen, each.issue) for each in others} == {
+        (one.reason, one.words, one.seen, one.issue)
+    }
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
+        (GOOD + 'also = ["A42-RING-99"]', "A42-RING-99, which is no clause"),
         (GOOD.replace("A42-RING-05", "A42-RING-99"), "A42-RING-99, which is no clause"),
         (GOOD.replace(">=1.54,<1.60", "new ones"), "no version range: 'new ones'"),
         (GOOD.replace('"deviates"', '"odd"'), "breaks the rules.*reason"),
