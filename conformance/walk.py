@@ -93,7 +93,10 @@ class Walk:
 
         Raises:
             ClientStuck: the client did not get there.
+            ClientUnable: for this client the gates of the fleet cannot do it.
         """
+        if set(states) != {"READY"}:
+            await self._world.demand_handshakes()
         by_state: dict[State, list[Member]] = {state: [] for state in MODES}
         for member, state in zip(self, states, strict=True):
             by_state[state].append(member)
@@ -131,8 +134,7 @@ class Walk:
             ClientStuck: it was not tried, or the request not served.
         """
         before = len(member.attempts)
-        deadline = timing.CALL if beside else timing.HELD
-        started = await self._world.start([self.beginning_with(member, *beside)], deadline=deadline)
+        started = await self._world.start([self.beginning_with(member, *beside)])
         await self._world.attempted(member, before + 1, why="a request picked it")
         if not beside:
             return
@@ -152,7 +154,7 @@ class Walk:
         """
         if not any(attempt.closed_at is None for attempt in member.attempts):
             before = len(member.attempts)
-            await self._world.start([self.beginning_with(member)], deadline=timing.HELD)
+            await self._world.start([self.beginning_with(member)])
             await self._world.attempted(member, before + 1, why="a request picked it")
 
     # Verdicts

@@ -53,7 +53,7 @@ from conformance.serving import BY_SESSION, LISTENER, SESSION, RingHash, Served,
 from conformance.verdicts import Check, Wanted, expectation_of, leaves_a_choice
 from fake_control_plane import ControlPlane, DeadlinePassed, Kind, Push
 from test_servers import DeadlinePassed as FleetDeadlinePassed
-from test_servers import Endpoint, Fleet, Mode, Rpc, Serve
+from test_servers import Endpoint, Fleet, Mode, Rpc, Serve, Stall
 
 UNARY = "/grpc.testing.TestService/UnaryCall"
 EMPTY = "/grpc.testing.TestService/EmptyCall"
@@ -581,6 +581,38 @@ class World:
                 f"{endpoint.address} saw {len(endpoint.attempts)} attempts to connect within "
                 f"{timing.ATTEMPT:g} s, and not {count}, though {why}"
             ) from None
+
+    async def demand_handshakes(self) -> None:
+        """Make sure that the client calls no connection READY before the server has said a word.
+
+        Else no gate that closes or is silent can make an endpoint fail, or hold it CONNECTING. It
+        is asked of a channel beside, straight to a silent endpoint; a client that cannot be asked
+        is trusted.
+
+        Raises:
+            ClientUnable: it does.
+        """
+        able = self.process.prepared.client.manifest.capabilities
+        if not {"channels", "watch", "connect"} <= set(able):
+            return
+        (silent,) = await self.fleet.endpoints(1, mode=Stall())
+        beside = await self.process.open_channel(
+            f"dns:///{silent.address}", deadline=timing.ADAPTER_REPLY
+        )
+        watch = await beside.watch(deadline=timing.ADAPTER_REPLY)
+        await beside.connect(deadline=timing.ADAPTER_REPLY)
+        with suppress(FleetDeadlinePassed):
+            await self.fleet.ledger.wait_attempts(
+                lambda one: one.endpoint == silent.id and one.first_byte_at is not None,
+                deadline=timing.EVENT,
+            )
+        # Answered after all that the client has told until now.
+        await beside.close(deadline=timing.ADAPTER_REPLY)
+        if "READY" in {seen.state for seen in watch.states}:
+            raise ClientUnable(
+                "the client calls a connection READY before the server has said a word, "
+                "so no gate can hold it CONNECTING"
+            )
 
     def attempts(self, *endpoints: Endpoint, since: float = 0.0) -> Attempts:
         """The attempts at these endpoints, or at all, that came after so many seconds."""
