@@ -84,7 +84,7 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
         endpoints = ring.weights(self.localities, self.weights or "raw")
         size = sum(ring.entry_counts(endpoints, self.config).values())
         wanted = f"each call where a ring of {size} entries maps its hash"
-        oracle = f"ring.build, weights {self.weights or 'raw or A113'}: " + ", ".join(
+        oracle = f"ring.build, weights {self.weights or 'by any reading'}: " + ", ".join(
             f"{endpoint.address} x {endpoint.weight}" for endpoint in endpoints
         )
         if trouble := trouble_of(calls):

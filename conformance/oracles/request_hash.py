@@ -209,7 +209,8 @@ def _hash(policy: HashPolicy, metadata: Metadata, channel_id_hash: int | None) -
     values = header_values(metadata, policy.name, policy.several)
     if policy.regex is not None:
         values = tuple(rewrite(one, policy.regex, policy.substitution) for one in values)
-    return functools.reduce(lambda seed, one: xxh64(one, seed), sorted(values), 0)
+    first, *others = sorted(values)
+    return functools.reduce(lambda seed, one: xxh64(one, seed), others, xxh64(first))
 
 
 def _text(name: str, value: str | bytes) -> str:

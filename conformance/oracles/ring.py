@@ -24,8 +24,10 @@ from msgspec import Struct
 
 from conformance.oracles.request_hash import xxh64
 
-WeightReading = Literal["raw", "A113"]
-"""An endpoint's weight: the product of the raw weights (A42), or of shares in UQ1.31 (A113)."""
+WeightReading = Literal["raw", "A113", "envoy"]
+"""An endpoint's weight: the product of the raw weights (A42), of shares in UQ1.31 (A113), or of
+shares in double arithmetic (Envoy).
+"""
 
 KeyFormat = Literal["{address}_{i}", "/{address}_{i}", "[/{address}]_{i}", "{address}{n}"]
 """What is hashed for an entry; `i` counts the endpoint's own entries, `n` all entries of the ring.
@@ -92,10 +94,13 @@ class RingLocality(Struct, frozen=True):
 
 
 class WeightedEndpoint(Struct, frozen=True, kw_only=True):
-    """An endpoint as the ring_hash policy is given it; `weight` is 1 or more."""
+    """An endpoint as the ring_hash policy is given it.
+
+    `weight` is 1 or more, or by Envoy's reading a share of 1.
+    """
 
     address: str
-    weight: int = 1
+    weight: int | float = 1
     locality: str = ""
     hash_key: str | None = None
 
@@ -175,12 +180,16 @@ def weights(
                 raise ValueError(
                     f"The weight of {endpoint.address} is {endpoint.weight}; it must be 1 or more."
                 )
-            if reading == "raw":
-                weight = endpoint.weight * locality_weight
-            else:
-                share = endpoint.weight * _ONE // endpoint_sum
-                locality_share = locality_weight * _ONE // locality_sum
-                weight = max(share * locality_share >> 31, 1)
+            weight: float
+            match reading:
+                case "raw":
+                    weight = endpoint.weight * locality_weight
+                case "A113":
+                    share = endpoint.weight * _ONE // endpoint_sum
+                    locality_share = locality_weight * _ONE // locality_sum
+                    weight = max(share * locality_share >> 31, 1)
+                case "envoy":
+                    weight = endpoint.weight * (locality_weight / locality_sum) / endpoint_sum
             flat.append(
                 WeightedEndpoint(
                     address=endpoint.address,
@@ -283,7 +292,8 @@ def entry_counts(
     ordered = _allotted(_merged(endpoints), allotment)
     if not ordered:
         raise ValueError("A ring needs at least one endpoint.")
-    total = sum(endpoint.weight for endpoint in ordered)
+    shares = any(isinstance(endpoint.weight, float) for endpoint in ordered)
+    total = 1.0 if shares else sum(endpoint.weight for endpoint in ordered)
     lightest = min(endpoint.weight for endpoint in ordered) / total
     scale = min(math.ceil(lightest * minimum) / lightest, float(maximum))
     counts: dict[str, int] = {}

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterator
+from typing import get_args
 
 import pytest
 
@@ -123,7 +124,7 @@ async def test_odd_entry(world: World) -> None:
     choices = {
         f"{name}, weights {reading}": served.mapping(allotment=order, weights=reading)
         for order, name in orders.items()
-        for reading in ("raw", "A113")
+        for reading in get_args(ring_oracle.WeightReading)
     }
     await world.judge("A42-RING-10", calls, choices)
 

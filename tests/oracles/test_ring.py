@@ -22,6 +22,7 @@ from conformance.oracles import (
     RingVariant,
     Search,
     WeightedEndpoint,
+    WeightReading,
     build,
     build_for,
     entry_counts,
@@ -88,6 +89,16 @@ def test_normalised_weights_are_products_of_truncated_shares() -> None:
         math.floor(Fraction(third * seventh) / one),
         math.floor(Fraction(two_thirds * seventh) / one),
         six_sevenths,
+    ]
+
+
+def test_envoys_weights_are_shares_in_double_arithmetic() -> None:
+    localities = [locality("1", 3, A=2, B=1), locality("2", 2, C=3, D=1)]
+    assert [each.weight for each in weights(localities, "envoy")] == [
+        2 * 0.6 / 3,
+        1 * 0.6 / 3,
+        3 * 0.4 / 4,
+        1 * 0.4 / 4,
     ]
 
 
@@ -166,13 +177,33 @@ def test_counts_by_hand(each: list[int], config: RingConfig, counts: list[int]) 
     assert list(entry_counts(listed, config).values()) == counts
 
 
-def test_normalised_weights_give_another_size() -> None:
-    localities = [locality("", 1, A=1, B=2, C=3)]
-    sizes = {
-        reading: len(build_for(localities, RingConfig(10), Candidate(weights=reading)))
-        for reading in ("raw", "A113")
-    }
-    assert sizes == {"raw": 12, "A113": 13}
+@pytest.mark.parametrize(
+    ("localities", "config", "sizes"),
+    [
+        ([locality("", 1, A=1, B=2, C=3)], RingConfig(10), {"raw": 12, "A113": 13, "envoy": 12}),
+        (
+            [locality("1", 3, A=2, B=1), locality("2", 2, C=3, D=1)],
+            RingConfig(),
+            {"raw": 1029, "A113": 1031, "envoy": 1030},
+        ),
+    ],
+)
+def test_readings_of_the_weights_give_other_sizes(
+    localities: list[RingLocality], config: RingConfig, sizes: dict[WeightReading, int]
+) -> None:
+    for reading, size in sizes.items():
+        assert len(build_for(localities, config, Candidate(weights=reading))) == size
+
+
+@given(endpoint_lists(), configs())
+def test_within_one_locality_envoys_shares_are_raw_weights(
+    listed: tuple[WeightedEndpoint, ...], config: RingConfig
+) -> None:
+    only = [
+        RingLocality("", tuple(RingEndpoint(each.address, int(each.weight)) for each in listed))
+    ]
+    raw, shares = (entry_counts(weights(only, way), config) for way in ("raw", "envoy"))
+    assert raw == shares
 
 
 @given(endpoint_lists(), configs())
@@ -180,15 +211,16 @@ def test_size_is_the_least_that_gives_the_lightest_whole_entries(
     listed: tuple[WeightedEndpoint, ...], config: RingConfig
 ) -> None:
     minimum, maximum = config.sizes()
-    lightest = Fraction(min(each.weight for each in listed), sum(each.weight for each in listed))
+    raw = [int(each.weight) for each in listed]
+    lightest = Fraction(min(raw), sum(raw))
     whole = math.ceil(minimum * lightest)
     size = min(whole / lightest, Fraction(maximum))
     counts = entry_counts(listed, config)
     # Rounding may add an entry, or leave one out: for the whole ring and for each endpoint.
     assert abs(sum(counts.values()) - math.ceil(size)) <= 1
     assert minimum - 1 <= sum(counts.values()) <= maximum + 1
-    for each in listed:
-        share = Fraction(each.weight, sum(other.weight for other in listed))
+    for each, weight in zip(listed, raw, strict=True):
+        share = Fraction(weight, sum(raw))
         assert abs(counts[each.address] - share * size) <= 1 + Fraction(1, 10**6)
 
 
