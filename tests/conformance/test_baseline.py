@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Container
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -209,9 +208,9 @@ def test_a_bad_file_is_told_in_one_sentence(tmp_path: Path, text: str, words: st
     assert "\n" not in str(raised.value)
 
 
-async def test_the_scenarios_of_the_built_in_baselines_decide_their_clauses(xdspec: Any) -> None:
-    listed = await xdspec.run("list", "scenarios")
-    decided = {line.split()[0]: line.split()[1:] for line in listed.out.splitlines()}
+def test_the_scenarios_of_the_built_in_baselines_decide_their_clauses(
+    decided: dict[str, list[str]],
+) -> None:
     for client in built_in():
         for one in baseline.read(BUILT_IN / client / baseline.FILE, load()):
             if one.scenario is not None:
