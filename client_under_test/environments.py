@@ -92,7 +92,7 @@ def prepare(client: Client, environment: Mapping[str, str] | None = None) -> Pre
     variant = manifest.variants[client.variant].environment if client.variant else {}
     return Prepared(
         client=client,
-        command=tuple(part.format(**places) for part in manifest.start.command),
+        command=tuple(part.format(**places, version=version) for part in manifest.start.command),
         environment={**manifest.start.environment, **variant, **answers},
         version=version,
         editions=editions,
