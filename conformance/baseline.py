@@ -32,6 +32,9 @@ REASONS = {
 """For which a client fails: the others belong to verdicts that are no failure of its."""
 
 
+Text = Annotated[str, msgspec.Meta(min_length=1)]
+
+
 class BadBaseline(Exception):
     """A baseline that cannot be used; the text names file and entry."""
 
@@ -41,12 +44,12 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     clause: str
     reason: Reason
-    words: Annotated[str, msgspec.Meta(min_length=1)]
-    """Why: explained by the client's own source, and by which wording of the text."""
-    scenario: Annotated[str, msgspec.Meta(min_length=1)] | None = None
-    """The id of the scenario that shows it alone."""
-    seen: Annotated[str, msgspec.Meta(min_length=1)] | None = None
+    scenario: Text | None
+    """The id of the scenario that shows it alone; None if it has its cause in another's entry."""
+    seen: Text
     """What was served and sent there, and what came."""
+    words: Text
+    """Why: explained by the client's own source, and by which wording of the text."""
     versions: str = ""
     """A version range, as in ``>=1.54,<1.60``; empty means every version."""
     variants: tuple[str, ...] = ()

@@ -135,7 +135,7 @@ def show(
         brief: whether clauses that it passes, or may do as it likes, are left out.
     """
     console.print(f"\n{escape(str(run.client))}", style="bold", highlight=False)
-    words = {entry.clause: entry.seen or entry.words for entry in run.known}
+    words = {entry.clause: entry.seen for entry in run.known if entry.scenario}
     for clause, result in run.clauses.items():
         if not (brief and result.verdict in {Verdict.PASS, Verdict.SEEN}):
             line = _line(catalogue[clause], result, words.get(clause, ""))
@@ -234,7 +234,7 @@ def _line(clause: Clause, result: ClauseResult, known: str) -> str:
     said += " expected" if result.expected else ""
     more = ""
     if result.expected:
-        more = f": {known}"
+        more = f": {known}" if known else ""
     elif result.verdict is Verdict.SKIP:
         more = f": {why_skipped(clause, result)}"
     elif result.verdict is Verdict.SEEN:

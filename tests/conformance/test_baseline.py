@@ -194,6 +194,8 @@ def test_one_cause_of_several_failures(tmp_path: Path) -> None:
         (GOOD.replace('"every call met the first endpoint"', '""'), "breaks the rules.*seen"),
         (GOOD.replace('"ring.some"', '""'), "breaks the rules.*scenario"),
         (GOOD.replace("words", "word"), "breaks the rules"),
+        (GOOD.replace("scenario", "# "), "breaks the rules.*scenario"),
+        (GOOD.replace("seen", "# "), "breaks the rules.*seen"),
         (GOOD.replace("[[expected]]", "[[expect]]"), "breaks the rules.*expect"),
         ("expected = 3", "breaks the rules"),
         ("[[expected", "cannot be read"),
