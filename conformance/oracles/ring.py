@@ -43,10 +43,11 @@ KEY_FORMATS: Final[dict[str, KeyFormat]] = {
 }
 """As manifests and reports write them."""
 
-Allotment = Literal["list", "localities", "keys"]
+Allotment = Literal["list", "localities", "keys", "buckets"]
 """The order in which endpoints get their entries, which matters when a count is fractional.
 
-As listed; by the localities' names, as listed within each (C-core); by their keys (Go).
+As listed; by the localities' names, as listed within each (C-core); by their keys (Go); as they
+lie in the buckets of a hash table (Java).
 """
 
 Search = Literal["wrap", "signed"]
@@ -63,6 +64,7 @@ DEFAULT_CAP: Final = 4096  # the client's own
 
 _SPACE: Final = 2**64
 _ONE: Final = 1 << 31  # 1 in A113's UQ1.31
+_IPV4_BYTES: Final = 4
 
 
 class RingEndpoint(Struct, frozen=True):
@@ -454,6 +456,33 @@ def _allotted(
             return sorted(endpoints, key=lambda each: each.locality)
         case "keys":
             return sorted(endpoints, key=lambda each: each.hash_key or each.address)
+        case "buckets":
+            size = 16  # what a HashMap begins with; it doubles once more than three quarters full
+            while len(endpoints) > size * 3 // 4:
+                size *= 2
+            return sorted(endpoints, key=lambda each: _bucket(each.address, size))
+
+
+def _bucket(address: str, size: int) -> int:
+    """Where java.util.HashMap, with so many buckets, puts the list of just this InetSocketAddress.
+
+    Known for literal addresses only; any others stay in their order.
+    """
+    host, _, port = address.rpartition(":")
+    try:
+        packed = ipaddress.ip_address(host.strip("[]")).packed
+    except ValueError:
+        return 0
+    # Four bytes make a number; those of IPv6 count as signed ones.
+    sign = 0x80 if len(packed) > _IPV4_BYTES else 0
+    code = 31 + int(port)
+    for start in range(0, len(packed), 4):
+        word = 0
+        for byte in packed[start : start + 4]:
+            word = (word << 8) + (byte ^ sign) - sign
+        code += word
+    code %= 1 << 32
+    return (code ^ code >> 16) & (size - 1)
 
 
 def _name(endpoint: WeightedEndpoint, key_format: KeyFormat) -> str:

@@ -248,6 +248,12 @@ def rebuilt(
     return entries
 
 
+def in_java(each: WeightedEndpoint) -> int:
+    """The bucket of sixteen for an endpoint on 127.0.0.1, whose number is 0x7f000001."""
+    code = 31 + 0x7F000001 + int(each.address.rpartition(":")[2])
+    return (code ^ code >> 16) % 16
+
+
 def scanned(entries: Sequence[tuple[int, str]], value: int, search: str) -> str:
     """The pick by looking at every entry."""
 
@@ -277,6 +283,7 @@ def test_pick_is_a_linear_scan_of_a_naive_ring(
         "list": listed,
         "localities": sorted(listed, key=lambda each: each.locality),
         "keys": sorted(listed, key=lambda each: each.address),
+        "buckets": sorted(listed, key=in_java),
     }[variant.allotment]
     entries = rebuilt(order, config, variant.key_format)
     ring = build(listed, config, variant)
@@ -382,6 +389,31 @@ def test_keys(key_format: KeyFormat, address: str, hash_key: str | None, key: st
     ring = build(listed, RingConfig(1), RingVariant(key_format))
     assert ring.keys == (key,)
     assert ring.entries_of(address) == (xxh64(key),)
+
+
+@pytest.mark.parametrize(
+    ("listed", "order"),
+    [
+        # As OpenJDK 17 iterated over a HashMap of lists of one InetSocketAddress each.
+        (
+            """127.0.0.1:22124 127.0.0.1:25022 127.0.0.1:16734 127.0.0.1:24237 127.0.0.1:33138
+            127.0.0.1:36340 127.0.0.1:18179 127.0.0.1:29178 127.0.0.1:32793 127.0.0.1:57048
+            127.0.0.1:57502 127.0.0.1:36893 127.0.0.1:50961""",
+            [6, 0, 3, 12, 4, 5, 9, 8, 7, 11, 1, 2, 10],
+        ),
+        (
+            """[bf59:3bb:58cb:352d:441a:9816:e01c:a09c]:35530
+            [cadb:e9f1:9cf6:3a76:4709:89d3:3458:d772]:58345
+            [8f46:9db2:2fd7:a8c0:17c2:1b47:41e4:8258]:4452
+            [142d:ced6:5468:2038:ce7c:6176:8340:a0eb]:29041""",
+            [2, 1, 0, 3],
+        ),
+    ],
+)
+def test_allotment_by_the_buckets_of_java(listed: str, order: list[int]) -> None:
+    addresses = listed.split()
+    counts = entry_counts([endpoint(each) for each in addresses], RingConfig(1), "buckets")
+    assert list(counts) == [addresses[index] for index in order]
 
 
 # Fitting
