@@ -679,14 +679,15 @@ class World:
         return Connections({one.address: len(one.attempts) for one in endpoints})
 
     async def until(self, expectation: Expectation, calls: Callable[[], Awaitable[Calls]]) -> Calls:
-        """Make the same round of calls until it fits, or APPLY has passed; the last round.
+        """Make the same round of calls until it fits; the last one begins when APPLY has passed.
 
         For what follows an update: the ACK comes before the new policy is in use.
         """
         deadline = time.monotonic() + timing.APPLY
         while True:
+            began = time.monotonic()
             seen = await calls()
-            if expectation.finding(seen).holds or time.monotonic() > deadline:
+            if expectation.finding(seen).holds or began > deadline:
                 return seen
 
     # What the judge gets

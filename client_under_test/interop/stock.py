@@ -37,7 +37,7 @@ CHANNEL_OPTIONS: Final = (
 
 LONGEST: Final = 3600  # seconds of a wait that the suite ends itself; Node counts them in 31 bits
 
-WARMING: Final = 5
+WARMING: Final = 15
 """Seconds in which a first call should end that nobody looks at: a virtual machine's takes long."""
 
 LOOKS: Final = 4
@@ -162,7 +162,7 @@ class StockClient:
         fresh: Counter[str] = Counter()
         for _ in range(LOOKS if count else 0):
             now = await self._statuses()
-            fresh = now - self._counted.get(self._kind, Counter())
+            fresh = (now - self._counted.get(self._kind, Counter())) or fresh
             self._counted[self._kind] = now
             if len(fresh) == 1:
                 break
