@@ -78,7 +78,7 @@ def main() -> None:
     """Conformance tests for the load balancing of gRPC's xDS clients.
 
     Exit codes: 0 conforms, 1 does not conform, 2 interrupted, 3 trouble of the suite, 4 bad input,
-    5 nothing ran, 6 trouble of an adapter.
+    5 nothing was judged, 6 trouble of an adapter.
     """
     scale = os.environ.get("XDSPEC_TIME_SCALE", "1")  # conformance.timing reads it as it loads
     try:

@@ -223,7 +223,7 @@ SAYS = {
     Exit.DEVIATES: "[red]does not conform[/]",
     Exit.INTERRUPTED: "[yellow]interrupted, so this is a part only[/]",
     Exit.SUITE_TROUBLE: "[magenta]the suite itself was in trouble[/]",
-    Exit.NOTHING_RAN: "[yellow]nothing ran[/]",
+    Exit.NOTHING_RAN: "[yellow]nothing was judged[/]",
     Exit.ADAPTER_TROUBLE: "[magenta]the adapter is in trouble: see xdspec doctor[/]",
 }
 
