@@ -183,8 +183,6 @@ def toolchain_lines(client: Client, tools: Sequence[Found], kept: Sequence[str])
         state = "cannot be built here"
     else:
         state = f"built: {made}" if manifest.build is not None else "needs nothing"
-    if manifest.start.asks:
-        state += f"; to be told {', '.join(manifest.start.asks)}"
     yield f"{client!s:12}  {state}"
     for tool in tools:
         program = tool.tool.program
