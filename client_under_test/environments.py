@@ -78,7 +78,10 @@ def prepare(client: Client, environment: Mapping[str, str] | None = None) -> Pre
         places["python"] = str(made / "bin" / "python")
     else:
         assert manifest.version is not None, "a rule of the manifest"
-        version = manifest.version if client.version is None else _checked(client.version)
+        named = client.version or manifest.version
+        same = Version(_checked(named)) == Version(manifest.version)
+        # As it was spelt: others than Python write 0.1.0-alpha.3.
+        version = manifest.version if same else named
         others = manifest.build.versions if manifest.build is not None else None
         if version != manifest.version and not (others and is_within(version, others)):
             there = f"versions {others}" if others else f"version {manifest.version} only"
@@ -89,7 +92,7 @@ def prepare(client: Client, environment: Mapping[str, str] | None = None) -> Pre
     variant = manifest.variants[client.variant].environment if client.variant else {}
     return Prepared(
         client=client,
-        command=tuple(part.format(**places) for part in manifest.start.command),
+        command=tuple(part.format(**places, version=version) for part in manifest.start.command),
         environment={**manifest.start.environment, **variant, **answers},
         version=version,
         editions=editions,

@@ -53,8 +53,8 @@ class Start(_Table, frozen=True, kw_only=True):
     """How the adapter is started.
 
     In `command`, `{python}` is the Python of the client's environment, `{folder}` the client's
-    folder and `{output}` what was built. `asks` has the environment variables that the user must
-    set, each with what it is; the report tells their values.
+    folder, `{version}` the exact version and `{output}` what was built. `asks` has the environment
+    variables that the user must set, each with what it is; the report tells their values.
     """
 
     command: _Command
@@ -267,7 +267,9 @@ def _broken_rules(manifest: Manifest) -> Iterator[tuple[str, str]]:
             yield field, f"{version} is not a version such as 1.70.0"
     if manifest.python is not None and manifest.build is not None:
         yield "build", "a client has either a [python] or a [build] table"
-    placeholders = {"python", "folder"} | ({"output"} if manifest.build is not None else set())
+    placeholders = {"python", "folder", "version"} | (
+        {"output"} if manifest.build is not None else set()
+    )
     yield from _unknown_placeholders("start.command", manifest.start.command, placeholders)
     if manifest.build is not None:
         yield from _broken_rules_of_build(manifest.build)

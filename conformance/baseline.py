@@ -8,7 +8,7 @@ be an amnesty.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -32,6 +32,9 @@ REASONS = {
 """For which a client fails: the others belong to verdicts that are no failure of its."""
 
 
+Text = Annotated[str, msgspec.Meta(min_length=1)]
+
+
 class BadBaseline(Exception):
     """A baseline that cannot be used; the text names file and entry."""
 
@@ -41,12 +44,12 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     clause: str
     reason: Reason
-    words: Annotated[str, msgspec.Meta(min_length=1)]
-    """Why: explained by the client's own source, and by which wording of the text."""
-    scenario: Annotated[str, msgspec.Meta(min_length=1)] | None = None
-    """The id of the scenario that shows it alone."""
-    seen: Annotated[str, msgspec.Meta(min_length=1)] | None = None
+    scenario: Text | None
+    """The id of the scenario that shows it alone; None if it has its cause in another's entry."""
+    seen: Text
     """What was served and sent there, and what came."""
+    words: Text
+    """Why: explained by the client's own source, and by which wording of the text."""
     versions: str = ""
     """A version range, as in ``>=1.54,<1.60``; empty means every version."""
     variants: tuple[str, ...] = ()
@@ -60,8 +63,22 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return inside and (not self.variants or (variant or "") in self.variants)
 
 
+class _Written(Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An entry of the file, for one clause or for several that fail by one and the same cause."""
+
+    also: tuple[str, ...] = ()
+    """More clauses; each must fail as if it had an entry of its own, in whatever scenario."""
+
+    def each(self) -> Iterator[Entry]:
+        """An entry for each clause."""
+        entry = Entry(**{field: getattr(self, field) for field in Entry.__struct_fields__})
+        yield entry
+        for clause in self.also:
+            yield msgspec.structs.replace(entry, clause=clause, scenario=None)
+
+
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    expected: tuple[Entry, ...] = ()
+    expected: tuple[_Written, ...] = ()
 
 
 def read(path: Path, catalogue: Catalogue) -> tuple[Entry, ...]:
@@ -73,11 +90,12 @@ def read(path: Path, catalogue: Catalogue) -> tuple[Entry, ...]:
     if not path.exists():
         return ()
     try:
-        entries = msgspec.convert(tomllib.loads(path.read_text()), type=_File).expected
+        written = msgspec.convert(tomllib.loads(path.read_text()), type=_File).expected
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BadBaseline(f"{path} cannot be read: {error}") from None
     except msgspec.ValidationError as error:
         raise BadBaseline(f"{path} breaks the rules of a baseline: {error}") from None
+    entries = tuple(each for entry in written for each in entry.each())
     for entry in entries:
         if entry.clause not in catalogue:
             raise BadBaseline(f"{path} expects a failure of {entry.clause}, which is no clause")

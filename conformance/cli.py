@@ -78,7 +78,7 @@ def main() -> None:
     """Conformance tests for the load balancing of gRPC's xDS clients.
 
     Exit codes: 0 conforms, 1 does not conform, 2 interrupted, 3 trouble of the suite, 4 bad input,
-    5 nothing ran, 6 trouble of an adapter.
+    5 nothing was judged, 6 trouble of an adapter.
     """
     scale = os.environ.get("XDSPEC_TIME_SCALE", "1")  # conformance.timing reads it as it loads
     try:
@@ -328,7 +328,7 @@ def doctor(client: str | None) -> int:
     import asyncio  # noqa: PLC0415
 
     from client_under_test.doctor import examine, is_healthy  # noqa: PLC0415
-    from conformance.console import toolchain_lines  # noqa: PLC0415
+    from conformance.console import patience, toolchain_lines  # noqa: PLC0415
 
     with client_trouble():
         there = [find(name) for name in (built_in() if client is None else [client])]
@@ -341,7 +341,7 @@ def doctor(client: str | None) -> int:
         if client is None:
             return int(Exit.BAD_INPUT if lacks else Exit.CONFORMS)
         (found,) = there
-        with Console().status(f"making what {found} needs"):
+        with patience(Console(), f"making what {found} needs"):
             prepared = prepare(found)
         healthy = is_healthy(asyncio.run(examine(prepared, say=click.echo)))
     return int(Exit.CONFORMS if healthy else Exit.ADAPTER_TROUBLE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Self
 
@@ -39,9 +39,18 @@ def painted(verdict: Verdict, text: str | None = None) -> str:
 class Live(Progress):
     """Progress on a terminal: a bar; elsewhere, a line for each scenario unless quiet."""
 
-    def __init__(self, console: Console, title: str, *, quiet: bool = False) -> None:
+    def __init__(
+        self,
+        console: Console,
+        title: str,
+        *,
+        quiet: bool = False,
+        known: Collection[str] = (),
+    ) -> None:
+        """Progress of a run with this title; failures of `known` clauses are expected."""
         self._console = console
         self._quiet = quiet
+        self._known = frozenset(known)
         self._bar = Bar(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -76,6 +85,8 @@ class Live(Progress):
             return
         if not self._console.is_terminal or verdict in {Verdict.FAIL, Verdict.ERROR}:
             said = painted(verdict) + (f" ({reason.value})" if reason else "")
+            failed = {one.clause for one in record.decisions if one.verdict is Verdict.FAIL}
+            said += " expected" if verdict is Verdict.FAIL and failed <= self._known else ""
             place = f"{self._done}/{self._count or '?'}"
             self._console.print(
                 f"{place:>8}  {said}  {escape(record.scenario)}  {record.seconds:.2f} s",
@@ -123,8 +134,8 @@ def show(
         issues: the client's issue tracker.
         brief: whether clauses that it passes, or may do as it likes, are left out.
     """
-    console.print(f"\n{escape(_name(run))}", style="bold", highlight=False)
-    words = {entry.clause: entry.seen or entry.words for entry in run.known}
+    console.print(f"\n{escape(str(run.client))}", style="bold", highlight=False)
+    words = {entry.clause: entry.seen for entry in run.known if entry.scenario}
     for clause, result in run.clauses.items():
         if not (brief and result.verdict in {Verdict.PASS, Verdict.SEEN}):
             line = _line(catalogue[clause], result, words.get(clause, ""))
@@ -133,13 +144,7 @@ def show(
         console.print(text, highlight=False, soft_wrap=True, markup=False)
     for text in (*run.surprises, *run.troubles):
         console.print(f"! {text}", highlight=False, soft_wrap=True, markup=False, style="magenta")
-    console.print(_total(run, code, f"{_name(run)}: "), highlight=False, soft_wrap=True)
-
-
-def _name(run: Run) -> str:
-    client = run.client
-    name = f"{client.name} {client.version}" + (f" +{client.variant}" if client.variant else "")
-    return name + (f" ({client.told})" if client.told else "")
+    console.print(_total(run, code, f"{run.client}: "), highlight=False, soft_wrap=True)
 
 
 def _total(run: Run, code: Exit, begin: str) -> str:
@@ -170,7 +175,9 @@ def toolchain_lines(client: Client, tools: Sequence[Found], kept: Sequence[str])
     manifest = client.manifest
     made = ", ".join(kept[:SHOWN]) or "not yet"
     made += f" and {len(kept) - SHOWN} more" if len(kept) > SHOWN else ""
-    if manifest.python is not None:
+    if manifest.start.asks:
+        state = f"wants to be told, by --env: {', '.join(manifest.start.asks)}"
+    elif manifest.python is not None:
         state = f"{manifest.python.distribution} from a package index; made: {made}"
     elif any(tool.is_missing for tool in tools):
         state = "cannot be built here"
@@ -199,7 +206,7 @@ def summarize(
     console: Console, runs: Iterable[tuple[Run, Exit]], not_run: Iterable[NotRun]
 ) -> None:
     """Every client of a command, in a line each."""
-    rows = [(_name(run), _total(run, code, "")) for run, code in runs]
+    rows = [(str(run.client), _total(run, code, "")) for run, code in runs]
     rows += [
         (left.client, f"{painted(left.verdict)} ({left.reason.value}): {escape(first_line)}")
         for left in not_run
@@ -216,7 +223,7 @@ SAYS = {
     Exit.DEVIATES: "[red]does not conform[/]",
     Exit.INTERRUPTED: "[yellow]interrupted, so this is a part only[/]",
     Exit.SUITE_TROUBLE: "[magenta]the suite itself was in trouble[/]",
-    Exit.NOTHING_RAN: "[yellow]nothing ran[/]",
+    Exit.NOTHING_RAN: "[yellow]nothing was judged[/]",
     Exit.ADAPTER_TROUBLE: "[magenta]the adapter is in trouble: see xdspec doctor[/]",
 }
 
@@ -227,7 +234,7 @@ def _line(clause: Clause, result: ClauseResult, known: str) -> str:
     said += " expected" if result.expected else ""
     more = ""
     if result.expected:
-        more = f": {known}"
+        more = f": {known}" if known else ""
     elif result.verdict is Verdict.SKIP:
         more = f": {why_skipped(clause, result)}"
     elif result.verdict is Verdict.SEEN:

@@ -48,6 +48,10 @@ class ClientId(msgspec.Struct, frozen=True):
     told: str = ""
     """What the user said where the manifest asks: of a stock client, its command."""
 
+    def __str__(self) -> str:
+        variant = f" +{self.variant}" if self.variant else ""
+        return f"{self.name} {self.version}{variant}" + (f" ({self.told})" if self.told else "")
+
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     """A scenario of a run."""

@@ -73,8 +73,8 @@ def run_clients(
         names = tuple(name for name in built_in() if name not in NOT_REAL)
     with client_trouble():
         clients = [find(name) for name in names]
-    session = Session(options, catalogue, screen, _baselines(clients, catalogue))
-    session.several = len(clients) > 1
+    entries = _baselines(clients, catalogue)
+    session = Session(options, catalogue, screen, entries, several=len(clients) > 1)
     for one in [made for client in clients if (made := session.prepare(client))]:
         if session.comes_up(one):
             session.run(one)
@@ -97,8 +97,10 @@ class Session:
         catalogue: Catalogue,
         screen: Console,
         entries: Mapping[Path, tuple[Entry, ...]],
+        *,
+        several: bool,
     ) -> None:
-        self.several = False
+        self._several = several
         self._options = options
         self._catalogue = catalogue
         self._screen = screen
@@ -128,6 +130,7 @@ class Session:
         """Start it once: an adapter that does not even say hello is told of here, and only here."""
         with tempfile.TemporaryDirectory(prefix="xdspec-") as folder:
             stderr = Path(folder) / "stderr.log"
+            stderr.touch()
             try:
                 with console.patience(self._screen, f"waiting for the hello of {client.name}"):
                     asyncio.run(
@@ -156,9 +159,10 @@ class Session:
         """Run the scenarios against a client that is there, and report."""
         for note in client.notes:
             self._say(note)
-        if self.several:
+        if self._several:
             self._screen.print(f"\n{client.name}", style="bold", highlight=False, markup=False)
-        with console.Live(self._screen, client.name) as progress:
+        known = [entry.clause for entry in self._known(client)]
+        with console.Live(self._screen, client.name, known=known) as progress:
 
             def interrupted(ran: Ran) -> None:
                 with contextlib.suppress(Exception):
@@ -174,6 +178,12 @@ class Session:
             )
         self._judge(client, ran, complete=True)
 
+    def _known(self, client: Prepared) -> tuple[Entry, ...]:
+        """The failures of a client that are expected."""
+        entries = () if self._options.no_baseline else self._entries[client.client.folder]
+        variant = client.client.variant
+        return tuple(one for one in entries if one.applies_to(client.version, variant))
+
     def _judge(self, client: Prepared, ran: Ran, *, complete: bool) -> None:
         options = self._options
         made = report.build_run(
@@ -183,7 +193,7 @@ class Session:
             follows=client.editions,
             wall_seconds=ran.wall_seconds,
             complete=complete,
-            entries=() if options.no_baseline else self._entries[client.client.folder],
+            entries=self._known(client),
             whole=options.selection().whole(),
             troubles=ran.troubles,
         )
@@ -197,12 +207,12 @@ class Session:
             code,
             repeat=_repeat(client, options),
             issues=client.client.manifest.issues,
-            brief=self.several,
+            brief=self._several,
         )
 
     def end(self) -> Exit:
         """The summary of several clients, and the exit code of the command."""
-        if self.several:
+        if self._several:
             console.summarize(self._screen, self._runs, self._not_run)
         codes = [code for _, code in self._runs]
         if any(one.verdict is Verdict.ERROR for one in self._not_run):

@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 
-from conformance.baseline import Entry
 from conformance.catalogue import Catalogue, Clause, edition_for
 from conformance.report import NotRun, Report, Run, why_skipped
 from conformance.verdicts import PRECEDENCE, ClauseResult, Verdict
@@ -39,8 +38,7 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def name(self) -> str:
         """The client with its exact version."""
-        client = self.run.client
-        return f"{client.name} {client.version}" + (f" +{client.variant}" if client.variant else "")
+        return _text(str(self.run.client))
 
     @property
     def command(self) -> str:
@@ -157,41 +155,46 @@ def _cell(clause: Clause, run: Run) -> str:
 
 
 def _said(result: ClauseResult) -> str:
-    said = f"**{result.verdict.value}**" if result.verdict is Verdict.FAIL else result.verdict.value
-    return said + (f" ({result.reason.value})" if result.reason else "")
+    bare = _bare(result)
+    return bare.replace("fail", "**fail**", 1) if result.verdict is Verdict.FAIL else bare
+
+
+def _bare(result: ClauseResult) -> str:
+    return result.verdict.value + (f" ({result.reason.value})" if result.reason else "")
 
 
 def _deviations(column: Column, catalogue: Catalogue) -> Iterator[str]:
     """Each failure of a client: what was seen, how to see it again, and why."""
+    failed = [name for name, one in column.run.clauses.items() if one.verdict is Verdict.FAIL]
     known = {entry.clause: entry for entry in column.run.known}
-    failed = [
-        (catalogue[name], result)
-        for name, result in column.run.clauses.items()
-        if result.verdict is Verdict.FAIL
-    ]
+    likewise: dict[str, list[str]] = {}
+    for name in failed:
+        if name in known and known[name].scenario is None:
+            likewise.setdefault(known[name].words, []).append(name)
     if failed:
         yield f"### {column.name}"
-    for clause, result in failed:
-        heading = f"**{clause.id}**, {_text(clause.title)} [{clause.strength.value}]: "
-        lines = [heading + f"fail ({result.reason.value if result.reason else ''})", ""]
-        lines += _explained(known[clause.id], column) if result.expected else _bare(result, column)
+    for name in failed:
+        clause, result, entry = catalogue[name], column.run.clauses[name], known.get(name)
+        lines = [
+            f"**{name}**, {_text(clause.title)} [{clause.strength.value}]: {_bare(result)}",
+            "",
+        ]
+        if entry is None:
+            lines.append(f"- seen: {_text('; '.join(result.seen))}")
+            lines.append(_again(result.scenarios[0], column))
+        elif entry.scenario is None:
+            continue
+        else:
+            lines += [f"- seen: {_text(entry.seen)}", f"- why: {_text(entry.words)}"]
+            lines.append(_again(entry.scenario, column))
+            lines += [f"- known: <{entry.issue}>"] if entry.issue else []
+            same = ", ".join(likewise.get(entry.words, ()))
+            lines += [f"- by the same cause: {same}"] if same else []
         yield "\n".join(lines)
 
 
-def _explained(entry: Entry, column: Column) -> Iterator[str]:
-    if entry.seen:
-        yield f"- seen: {_text(entry.seen)}"
-    yield f"- why: {_text(entry.words)}"
-    if entry.scenario:
-        yield f"- again: `{column.command}{shlex.quote(entry.scenario)}`"
-    if entry.issue:
-        yield f"- known: <{entry.issue}>"
-
-
-def _bare(result: ClauseResult, column: Column) -> Iterator[str]:
-    """A failure that is not in the baseline: nobody has explained it yet."""
-    yield f"- seen: {_text('; '.join(result.seen))}"
-    yield f"- again: `{column.command}{shlex.quote(result.scenarios[0])}`"
+def _again(scenario: str, column: Column) -> str:
+    return f"- again: `{column.command}{shlex.quote(scenario)}`"
 
 
 def _unjudged(column: Column, catalogue: Catalogue) -> Iterator[str]:

@@ -18,6 +18,7 @@ from conformance.world import (
     ClientRefused,
     ClientSilent,
     ClientStuck,
+    ClientUnable,
     ManifestContradicted,
     RingUnknown,
 )
@@ -35,6 +36,7 @@ KNOWN: tuple[tuple[type[BaseException], Verdict, Reason], ...] = (
     (ConversationFailed, Verdict.ERROR, Reason.ADAPTER),
     (ManifestContradicted, Verdict.ERROR, Reason.ADAPTER),
     (RingUnknown, Verdict.SKIP, Reason.ENVIRONMENT),
+    (ClientUnable, Verdict.SKIP, Reason.CAPABILITY),
 )
 """The first that fits holds."""
 

@@ -144,7 +144,10 @@ class Walk:
 
         Raises:
             ClientStuck: the client did not get there.
+            ClientUnable: for this client the gates of the fleet cannot do it.
         """
+        if set(states) != {"READY"}:
+            await self._world.demand_handshakes()
         by_state: dict[State, list[Member]] = {state: [] for state in MODES}
         for member, state in zip(self, states, strict=True):
             by_state[state].append(member)

@@ -53,7 +53,7 @@ from conformance.serving import BY_SESSION, LISTENER, SESSION, RingHash, Served,
 from conformance.verdicts import Check, Wanted, expectation_of, leaves_a_choice
 from fake_control_plane import ControlPlane, DeadlinePassed, Kind, Push
 from test_servers import DeadlinePassed as FleetDeadlinePassed
-from test_servers import Endpoint, Fleet, Mode, Rpc, Serve
+from test_servers import Endpoint, Fleet, Mode, Rpc, Serve, Stall
 
 UNARY = "/grpc.testing.TestService/UnaryCall"
 EMPTY = "/grpc.testing.TestService/EmptyCall"
@@ -88,6 +88,10 @@ class ClientSilent(Exception):
 
 class ClientLied(Exception):
     """What the client reported and what the backends counted cannot both be true."""
+
+
+class ClientUnable(Exception):
+    """The client cannot do what the scenario asks of it, as its manifest says."""
 
 
 class ClientStuck(Exception):
@@ -167,7 +171,7 @@ class UnderWay:
         """
         longest = max((call.deadline or 0 for call in self._planned), default=0)
         outcomes = await self._world.unless_refused(
-            self._batch.finished(deadline=timing.BATCH + longest)
+            self._batch.finished(deadline=self._world.patience + longest)
         )
         return await self._world.settle(self._channel, self._planned, outcomes, self._since)
 
@@ -397,9 +401,10 @@ class World:
 
         Raises:
             ClientLied: the client's word and the backends' rows contradict each other.
+            ClientUnable: it cannot make such calls.
             ConversationFailed: the client died, hung or babbled.
         """
-        started = await self.start(
+        started = await self._start(
             headers, path=path, channel=channel, concurrency=concurrency, deadline=deadline
         )
         return await started.over()
@@ -418,8 +423,32 @@ class World:
         """Start a call with each of these headers: all at once, so many at once, or one each pace.
 
         Raises:
+            ClientUnable: it cannot make such calls, or makes one row of them after another.
             ConversationFailed: the client died, hung or babbled.
         """
+        if not self._tells_calls_apart:
+            raise ClientUnable("the client cannot make calls beside others that wait")
+        return await self._start(
+            headers,
+            path=path,
+            channel=channel,
+            concurrency=concurrency,
+            pace=pace,
+            deadline=deadline,
+            wait_for_ready=wait_for_ready,
+        )
+
+    async def _start(
+        self,
+        headers: Sequence[Headers],
+        *,
+        path: str,
+        channel: Channel | None,
+        concurrency: int | None,
+        pace: float | None = None,
+        deadline: float,
+        wait_for_ready: bool = False,
+    ) -> UnderWay:
         used = channel or await self.channel()
         first = self._planned
         self._planned += len(headers)
@@ -435,6 +464,10 @@ class World:
         ]
         if not self._tells_calls_apart:
             planned = marked_by_rows(planned)
+            if path not in {UNARY, EMPTY} or any(
+                key.endswith("-bin") for one in planned for key, _ in one.metadata
+            ):
+                raise ClientUnable("the client makes plain calls with metadata of text only")
         mark = len(self.fleet.ledger)
         batch = await used.start_calls(planned, concurrency=concurrency, pace=pace)
         return UnderWay(self, used, planned, batch, mark)
@@ -485,6 +518,11 @@ class World:
                     f"but {real} received it"
                 )
         return arrived
+
+    @property
+    def patience(self) -> float:
+        """Seconds for a batch of calls, besides what the longest of them may take."""
+        return timing.BATCH if self._tells_calls_apart else timing.ROWS
 
     @property
     def _tells_calls_apart(self) -> bool:
@@ -600,6 +638,38 @@ class World:
                 f"no attempt to connect to {names} came within {within:g} s, though {why}"
             ) from None
         return self.attempts(*endpoints, since=since).attempts[0]
+
+    async def demand_handshakes(self) -> None:
+        """Make sure that the client calls no connection READY before the server has said a word.
+
+        Else no gate that closes or is silent can make an endpoint fail, or hold it CONNECTING. It
+        is asked of a channel beside, straight to a silent endpoint; a client that cannot be asked
+        is trusted.
+
+        Raises:
+            ClientUnable: it does.
+        """
+        able = self.process.prepared.client.manifest.capabilities
+        if not {"channels", "watch", "connect"} <= set(able):
+            return
+        (silent,) = await self.fleet.endpoints(1, mode=Stall())
+        beside = await self.process.open_channel(
+            f"dns:///{silent.address}", deadline=timing.ADAPTER_REPLY
+        )
+        watch = await beside.watch(deadline=timing.ADAPTER_REPLY)
+        await beside.connect(deadline=timing.ADAPTER_REPLY)
+        with suppress(FleetDeadlinePassed):
+            await self.fleet.ledger.wait_attempts(
+                lambda one: one.endpoint == silent.id and one.first_byte_at is not None,
+                deadline=timing.EVENT,
+            )
+        # Answered after all that the client has told until now.
+        await beside.close(deadline=timing.ADAPTER_REPLY)
+        if "READY" in {seen.state for seen in watch.states}:
+            raise ClientUnable(
+                "the client calls a connection READY before the server has said a word, "
+                "so no gate can hold it CONNECTING"
+            )
 
     def attempts(self, *endpoints: Endpoint, since: float = 0.0) -> Attempts:
         """The attempts at these endpoints, or at all, that came after so many seconds."""
@@ -718,14 +788,15 @@ class World:
                 await self.fleet.ledger.wait_attempts(lambda _: True, since=known, deadline=left)
 
     async def until(self, expectation: Expectation, calls: Callable[[], Awaitable[Calls]]) -> Calls:
-        """Make the same round of calls until it fits, or APPLY has passed; the last round.
+        """Make the same round of calls until it fits; the last one begins when APPLY has passed.
 
         For what follows an update: the ACK comes before the new policy is in use.
         """
         deadline = time.monotonic() + timing.APPLY
         while True:
+            began = time.monotonic()
             seen = await calls()
-            if expectation.finding(seen).holds or time.monotonic() > deadline:
+            if expectation.finding(seen).holds or began > deadline:
                 return seen
 
     # What the judge gets

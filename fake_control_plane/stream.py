@@ -9,9 +9,10 @@ Rules of this file:
   has not got in this version or, where absence means deletion, when one that it has got is gone.
 * The first request that carries a nonce answers the response that brought this nonce: an ACK, or a
   NACK when it has an error. Any later request with it only changes the subscription.
-* A later request with the newest nonce that changes nothing asks for all of it once more: so does
-  Envoy for the endpoints of a cluster that has changed, which it does not use before they come
-  (xDS protocol, "Resource warming").
+* A later request with the newest nonce that changes nothing, after a response of the type above (of
+  clusters above endpoints, of listeners above routes), asks for all of it once more: so does Envoy
+  for the endpoints of a cluster that has changed, which it does not use before they come (xDS
+  protocol, "Resource warming").
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ from fake_control_plane.kinds import Kind
 from fake_control_plane.snapshot import Packed, Resource, Snapshot
 
 WILDCARD: Final = "*"
+
+ABOVE: Final = {Kind.ENDPOINTS: Kind.CLUSTER, Kind.ROUTE: Kind.LISTENER}
+"""The type whose resources name those of another."""
 
 
 class Answer(enum.Enum):
@@ -137,7 +141,7 @@ class AdsStream:
         }
         answer = None if version is None else Answer.NACK if rejects else Answer.ACK
         is_newest = bool(state.nonces) and nonce == state.nonces[-1]
-        if answer is None and is_newest and not kind.is_complete and state.subscription == before:
+        if answer is None and is_newest and state.subscription == before and self._is_below(kind):
             state.sent.clear()
         return Reception(
             kind=kind,
@@ -197,6 +201,11 @@ class AdsStream:
         """
         return self._note(kind, version, resources, fault=fault, nonce=nonce)
 
+    def _is_below(self, kind: Kind) -> bool:
+        """Whether a response of the type above came after the newest one of this type."""
+        above = self._types.get(ABOVE[kind]) if kind in ABOVE else None
+        return above is not None and above.newest > self._types[kind].newest
+
     def _due(self, kind: Kind, snapshot: Snapshot) -> tuple[Resource, ...] | None:
         wanted = self.subscribed(kind, snapshot)
         if wanted is None:
@@ -219,10 +228,11 @@ class AdsStream:
         fault: str = "",
         nonce: str | None = None,
     ) -> Outgoing:
+        self._sent_responses += 1
         if nonce is None:
-            self._sent_responses += 1
             nonce = f"{self._label}.{self._sent_responses}"
         state = self._types.setdefault(kind, _TypeState())
+        state.newest = self._sent_responses
         state.nonces.append(nonce)
         state.unanswered[nonce] = version
         return Outgoing(
@@ -237,4 +247,5 @@ class _TypeState:
         self.subscription = Subscription()
         self.sent: dict[str, int] = {}
         self.nonces: deque[str] = deque(maxlen=2)  # the newest last
+        self.newest = 0  # the number of the newest response, of all of the stream
         self.unanswered: dict[str, str] = {}

@@ -1,6 +1,6 @@
 """The bridge: the contract of ../contract.md on one side, a stock xDS interop client on the other.
 
-    python -I -m client_under_test.interop [COMMAND...]
+    python -I -m client_under_test.interop --version=VERSION [COMMAND...]
 
 Without COMMAND the environment variable XDSPEC_INTEROP_CLIENT has it. No request of a client that
 was configured call by call can be told from the next, so it has no capability `metadata`: calls are
@@ -24,8 +24,7 @@ from client_under_test.interop.stock import METHODS, Made, Pairs, StockClient, U
 
 CONTRACT: Final = 1
 COMMAND: Final = "XDSPEC_INTEROP_CLIENT"
-RATE: Final = int(os.environ.get("XDSPEC_INTEROP_QPS", "200"))
-VERSION: Final = os.environ.get("XDSPEC_INTEROP_VERSION", "1.0.0")
+RATE: Final = int(os.environ.get("XDSPEC_INTEROP_QPS", "100"))
 
 LINE_LIMIT: Final = 1 << 27  # a request of a hundred thousand calls is one line
 
@@ -39,7 +38,8 @@ Row = tuple[How, list[str]]
 class Bridge:
     """What one process holds: its clock, and a stock client for each channel."""
 
-    def __init__(self, command: list[str]) -> None:
+    def __init__(self, version: str, command: list[str]) -> None:
+        self.version = version
         self.command = command
         self.zero: int | None = None
         self.clients: dict[int, StockClient] = {}
@@ -75,8 +75,8 @@ class Bridge:
     async def hello(self, request: Fields) -> None:
         """Say who is here."""
         self.zero = self.zero or time.monotonic_ns()
-        about = {"contract": CONTRACT, "name": "interop", "version": VERSION, "capabilities": []}
-        self.say("hello", id=request["id"], **about, at=self.now())
+        about = {"contract": CONTRACT, "name": "interop", "version": self.version}
+        self.say("hello", id=request["id"], **about, capabilities=[], at=self.now())
 
     async def open_channel(self, request: Fields) -> None:
         """Keep the target: the client would connect at once, so it starts with the first call."""
@@ -153,7 +153,7 @@ def command() -> list[str]:
         SystemExit: there is none, or no such program.
     """
     try:
-        words = sys.argv[1:] or shlex.split(os.environ.get(COMMAND, ""))
+        words = sys.argv[2:] or shlex.split(os.environ.get(COMMAND, ""))
     except ValueError as error:
         sys.exit(f"{COMMAND} is no command: {error}")
     if not words:
@@ -165,7 +165,7 @@ def command() -> list[str]:
 
 async def main() -> None:
     """Answer until the end of stdin."""
-    bridge, running = Bridge(command()), set()
+    bridge, running = Bridge(sys.argv[1].removeprefix("--version="), command()), set()
     stdin = asyncio.StreamReader(limit=LINE_LIMIT)
     protocol = asyncio.StreamReaderProtocol(stdin)
     await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, sys.stdin)

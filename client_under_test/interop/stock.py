@@ -37,8 +37,13 @@ CHANNEL_OPTIONS: Final = (
 
 LONGEST: Final = 3600  # seconds of a wait that the suite ends itself; Node counts them in 31 bits
 
+WARMING: Final = 15
+"""Seconds in which a first call should end that nobody looks at: a virtual machine's takes long."""
+
 LOOKS: Final = 4
 """At the statuses of calls that failed, until they are all the same."""
+
+DYING: Final = 2.0  # seconds from the end of its connections to that of its process, at most
 
 STATUSES: Final = {code.value[0]: code.name for code in grpc.StatusCode}
 
@@ -69,7 +74,7 @@ class StockClient:
         self._command = (*command, *flags)
         self._services = aio.insecure_channel(f"ipv4:127.0.0.1:{port}", options=CHANNEL_OPTIONS)
         self._process: asyncio.subprocess.Process | None = None
-        self._watch: asyncio.Task[None] | None = None
+        self._ending: asyncio.Task[int] | None = None
         self._kind = "UNARY_CALL"
         self._counted: dict[str, Counter[str]] = {}
 
@@ -87,6 +92,7 @@ class StockClient:
         flag, self._kind = METHODS[path]
         if self._process is None:
             await self._start(flag, metadata)
+            await self._served(1, at_most=WARMING)
             self._counted[self._kind] = await self._statuses()
         await self._configure([self._kind], metadata, deadline)
 
@@ -105,8 +111,8 @@ class StockClient:
 
     async def end(self) -> None:
         """End the process."""
-        if self._watch is not None:
-            self._watch.cancel()
+        if self._ending is not None:
+            self._ending.remove_done_callback(_end_likewise)
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
@@ -137,7 +143,8 @@ class StockClient:
                 "stats service answered: is it an xDS interop client?"
             )
         await answering
-        self._watch = asyncio.create_task(_end_likewise(ending))
+        self._ending = ending
+        self._ending.add_done_callback(_end_likewise)
 
     async def _configure(self, types: Sequence[str], metadata: Pairs, deadline: int) -> None:
         request = stats_pb2.ClientConfigureRequest(types=types, timeout_sec=deadline)
@@ -155,7 +162,7 @@ class StockClient:
         fresh: Counter[str] = Counter()
         for _ in range(LOOKS if count else 0):
             now = await self._statuses()
-            fresh = now - self._counted.get(self._kind, Counter())
+            fresh = (now - self._counted.get(self._kind, Counter())) or fresh
             self._counted[self._kind] = now
             if len(fresh) == 1:
                 break
@@ -163,11 +170,14 @@ class StockClient:
         each = sorted(fresh.elements()) or ["UNKNOWN"]
         return [each[turn * len(each) // count] for turn in range(count)]
 
-    async def _served(self, count: int) -> list[str]:
-        """Who answered so many calls from now on; those that nobody answered are left out."""
+    async def _served(self, count: int, *, at_most: int = LONGEST) -> list[str]:
+        """Who answered so many calls from now on; those that nobody answered are left out.
+
+        `at_most` so many seconds are waited for.
+        """
         heard = await self._ask(
             "LoadBalancerStatsService/GetClientStats",
-            stats_pb2.LoadBalancerStatsRequest(num_rpcs=count, timeout_sec=LONGEST),
+            stats_pb2.LoadBalancerStatsRequest(num_rpcs=count, timeout_sec=at_most),
             stats_pb2.LoadBalancerStatsResponse,
         )
         return list(Counter(heard.rpcs_by_peer).elements())
@@ -194,16 +204,19 @@ class StockClient:
         try:
             return await call(request, wait_for_ready=wait_for_ready)
         except aio.AioRpcError as error:
+            if self._ending is not None:  # if it dies, that is what there is to say, and not here
+                await asyncio.wait([self._ending], timeout=DYING)
             raise Unfit(
                 f"{method} of the stock client answers {error.code().name}: {error.details()}"
             ) from None
 
 
-async def _end_likewise(ending: asyncio.Task[int]) -> None:
+def _end_likewise(ending: asyncio.Task[int]) -> None:
     """Its end is the client's end: so it becomes this process's."""
-    code = await ending
+    code = ending.result()
     if code < 0:
-        signal.signal(-code, signal.SIG_DFL)
+        with contextlib.suppress(OSError):  # nothing else can be done about SIGKILL
+            signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
     os._exit(code)
 

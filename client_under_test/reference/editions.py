@@ -7,7 +7,7 @@ by name; the state machines call them and know no editions. An `Edition` is a na
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final
@@ -23,6 +23,7 @@ from client_under_test.reference.policies import (
     ring_picks,
     ring_states,
     shuffling,
+    turns,
     weights,
 )
 from client_under_test.reference.policies.interface import (
@@ -62,6 +63,9 @@ class Rules:
 
     # What a ring_hash config may say: policies/ring_config.py.
     request_hash_header: Callable[[Any], str | None] = ring_config.field_unknown
+
+    # ROUND_ROBIN: policies/turns.py.
+    turns: Callable[[int, random.Random], Iterator[int]] = turns.one_after_the_other
 
     # The ring (A42, Ring Construction): policies/ring.py, policies/weights.py.
     ring_endpoints: Callable[[Sequence[Endpoint], Sequence[Endpoint]], Sequence[Endpoint]] = (

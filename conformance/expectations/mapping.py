@@ -88,7 +88,7 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
         wanted = f"each call where a ring of {size} entries maps its hash"
         if self.failed:
             wanted += f", and on along the ring past {' and '.join(self.failed)}"
-        oracle = f"ring.build, weights {self.weights or 'raw or A113'}: " + ", ".join(
+        oracle = f"ring.build, weights {self.weights or 'by any reading'}: " + ", ".join(
             f"{endpoint.address} x {endpoint.weight}" for endpoint in endpoints
         )
         if trouble := trouble_of(calls):

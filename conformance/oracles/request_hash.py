@@ -32,6 +32,13 @@ UnsupportedKind = Literal[
 `unset` is a policy whose kind the client cannot know: none of the oneof is set.
 """
 
+SeveralValues = Literal["joined", "first", "last", "sorted"]
+"""What is hashed of a header that is there several times; the text leaves it open.
+
+`joined`: all, joined by commas (A28's way for matching). `sorted`: Envoy's way, each by itself in
+the order of their bytes, the hash of one as the seed for the next.
+"""
+
 _MASK = 2**64 - 1
 _BINARY_SUFFIX = "-bin"
 _CONTENT_TYPE = "application/grpc"
@@ -45,12 +52,14 @@ class HeaderPolicy(Struct, frozen=True, tag="header", kw_only=True):
         regex: RE2 pattern of `regex_rewrite`; None for no rewrite.
         substitution: RE2 rewrite string, `\1` to `\9` for groups and `\0` for the whole match.
         terminal: ends the evaluation, see `TerminalReading`.
+        several: how several values are read.
     """
 
     name: str
     regex: str | None = None
     substitution: str = ""
     terminal: bool = False
+    several: SeveralValues = "joined"
 
 
 class ChannelIdPolicy(Struct, frozen=True, tag="channel_id"):
@@ -69,28 +78,38 @@ class UnsupportedPolicy(Struct, frozen=True, tag="unsupported"):
 HashPolicy = HeaderPolicy | ChannelIdPolicy | UnsupportedPolicy
 
 
-def xxh64(value: str | bytes) -> int:
-    """XXH64 with seed 0 of a value's bytes (text as UTF-8): 0 <= hash < 2^64."""
-    return xxhash.xxh64_intdigest(value.encode() if isinstance(value, str) else value)
+def xxh64(value: str | bytes, seed: int = 0) -> int:
+    """XXH64 of a value's bytes (text as UTF-8): 0 <= hash < 2^64."""
+    return xxhash.xxh64_intdigest(value.encode() if isinstance(value, str) else value, seed)
 
 
-def header_value(metadata: Metadata, name: str) -> str | None:
-    """What a header policy of this name sees; None when it sees nothing.
+def header_values(
+    metadata: Metadata, name: str, several: SeveralValues = "joined"
+) -> tuple[str, ...]:
+    """What a header policy of this name sees; nothing when the header counts as absent.
 
-    A28, header matching: a `-bin` header counts as absent; the values of a repeated header are
-    joined by commas in the order sent; `content-type` is what gRPC itself sends, whatever the
-    application put there. A header that is there with an empty value is present.
+    A28, header matching: a `-bin` header counts as absent; `content-type` is what gRPC itself
+    sends, whatever the application put there. A header that is there with an empty value is
+    present.
 
     Raises:
         ValueError: a value is not ASCII text, which no gRPC client can send.
     """
     wanted = name.lower()
     if wanted.endswith(_BINARY_SUFFIX):
-        return None
+        return ()
     if wanted == "content-type":
-        return _CONTENT_TYPE
-    values = [value for key, value in metadata if key.lower() == wanted]
-    return ",".join(_text(wanted, value) for value in values) if values else None
+        return (_CONTENT_TYPE,)
+    values = tuple(_text(wanted, value) for key, value in metadata if key.lower() == wanted)
+    match several:
+        case "joined":
+            return (",".join(values),) if values else ()
+        case "first":
+            return values[:1]
+        case "last":
+            return values[-1:]
+        case "sorted":
+            return values
 
 
 def rewrite(value: str, regex: str, substitution: str) -> str:
@@ -175,7 +194,7 @@ def request_hash(
 def _gives_hash(policy: HashPolicy, metadata: Metadata) -> bool:
     match policy:
         case HeaderPolicy(name=name):
-            return header_value(metadata, name) is not None
+            return bool(header_values(metadata, name))
         case ChannelIdPolicy():
             return True
         case UnsupportedPolicy():
@@ -187,10 +206,11 @@ def _hash(policy: HashPolicy, metadata: Metadata, channel_id_hash: int | None) -
         if channel_id_hash is None:
             raise ValueError("The channel id counts here, so its hash must be given.")
         return channel_id_hash
-    value = header_value(metadata, policy.name) or ""
+    values = header_values(metadata, policy.name, policy.several)
     if policy.regex is not None:
-        value = rewrite(value, policy.regex, policy.substitution)
-    return xxh64(value)
+        values = tuple(rewrite(one, policy.regex, policy.substitution) for one in values)
+    first, *others = sorted(values)
+    return functools.reduce(lambda seed, one: xxh64(one, seed), others, xxh64(first))
 
 
 def _text(name: str, value: str | bytes) -> str:

@@ -24,8 +24,10 @@ from msgspec import Struct
 
 from conformance.oracles.request_hash import xxh64
 
-WeightReading = Literal["raw", "A113"]
-"""An endpoint's weight: the product of the raw weights (A42), or of shares in UQ1.31 (A113)."""
+WeightReading = Literal["raw", "A113", "envoy"]
+"""An endpoint's weight: the product of the raw weights (A42), of shares in UQ1.31 (A113), or of
+shares in double arithmetic (Envoy).
+"""
 
 KeyFormat = Literal["{address}_{i}", "/{address}_{i}", "[/{address}]_{i}", "{address}{n}"]
 """What is hashed for an entry; `i` counts the endpoint's own entries, `n` all entries of the ring.
@@ -41,10 +43,11 @@ KEY_FORMATS: Final[dict[str, KeyFormat]] = {
 }
 """As manifests and reports write them."""
 
-Allotment = Literal["list", "localities", "keys"]
+Allotment = Literal["list", "localities", "keys", "buckets"]
 """The order in which endpoints get their entries, which matters when a count is fractional.
 
-As listed; by the localities' names, as listed within each (C-core); by their keys (Go).
+As listed; by the localities' names, as listed within each (C-core); by their keys (Go); as they
+lie in the buckets of a hash table (Java).
 """
 
 Search = Literal["wrap", "signed"]
@@ -61,6 +64,7 @@ DEFAULT_CAP: Final = 4096  # the client's own
 
 _SPACE: Final = 2**64
 _ONE: Final = 1 << 31  # 1 in A113's UQ1.31
+_IPV4_BYTES: Final = 4
 
 
 class RingEndpoint(Struct, frozen=True):
@@ -92,10 +96,13 @@ class RingLocality(Struct, frozen=True):
 
 
 class WeightedEndpoint(Struct, frozen=True, kw_only=True):
-    """An endpoint as the ring_hash policy is given it; `weight` is 1 or more."""
+    """An endpoint as the ring_hash policy is given it.
+
+    `weight` is 1 or more, or by Envoy's reading a share of 1.
+    """
 
     address: str
-    weight: int = 1
+    weight: int | float = 1
     locality: str = ""
     hash_key: str | None = None
 
@@ -175,12 +182,16 @@ def weights(
                 raise ValueError(
                     f"The weight of {endpoint.address} is {endpoint.weight}; it must be 1 or more."
                 )
-            if reading == "raw":
-                weight = endpoint.weight * locality_weight
-            else:
-                share = endpoint.weight * _ONE // endpoint_sum
-                locality_share = locality_weight * _ONE // locality_sum
-                weight = max(share * locality_share >> 31, 1)
+            weight: float
+            match reading:
+                case "raw":
+                    weight = endpoint.weight * locality_weight
+                case "A113":
+                    share = endpoint.weight * _ONE // endpoint_sum
+                    locality_share = locality_weight * _ONE // locality_sum
+                    weight = max(share * locality_share >> 31, 1)
+                case "envoy":
+                    weight = endpoint.weight * (locality_weight / locality_sum) / endpoint_sum
             flat.append(
                 WeightedEndpoint(
                     address=endpoint.address,
@@ -294,7 +305,8 @@ def entry_counts(
     ordered = _allotted(_merged(endpoints), allotment)
     if not ordered:
         raise ValueError("A ring needs at least one endpoint.")
-    total = sum(endpoint.weight for endpoint in ordered)
+    shares = any(isinstance(endpoint.weight, float) for endpoint in ordered)
+    total = 1.0 if shares else sum(endpoint.weight for endpoint in ordered)
     lightest = min(endpoint.weight for endpoint in ordered) / total
     scale = min(math.ceil(lightest * minimum) / lightest, float(maximum))
     counts: dict[str, int] = {}
@@ -459,6 +471,33 @@ def _allotted(
             return sorted(endpoints, key=lambda each: each.locality)
         case "keys":
             return sorted(endpoints, key=lambda each: each.hash_key or each.address)
+        case "buckets":
+            size = 16  # what a HashMap begins with; it doubles once more than three quarters full
+            while len(endpoints) > size * 3 // 4:
+                size *= 2
+            return sorted(endpoints, key=lambda each: _bucket(each.address, size))
+
+
+def _bucket(address: str, size: int) -> int:
+    """Where java.util.HashMap, with so many buckets, puts the list of just this InetSocketAddress.
+
+    Known for literal addresses only; any others stay in their order.
+    """
+    host, _, port = address.rpartition(":")
+    try:
+        packed = ipaddress.ip_address(host.strip("[]")).packed
+    except ValueError:
+        return 0
+    # Four bytes make a number; those of IPv6 count as signed ones.
+    sign = 0x80 if len(packed) > _IPV4_BYTES else 0
+    code = 31 + int(port)
+    for start in range(0, len(packed), 4):
+        word = 0
+        for byte in packed[start : start + 4]:
+            word = (word << 8) + (byte ^ sign) - sign
+        code += word
+    code %= 1 << 32
+    return (code ^ code >> 16) & (size - 1)
 
 
 def _name(endpoint: WeightedEndpoint, key_format: KeyFormat) -> str:

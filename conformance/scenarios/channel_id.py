@@ -45,7 +45,7 @@ async def test_other_channels_other_values(world: World) -> None:
     await world.judge("A42-CHAN-03", once, served.spread())
 
 
-@decides("A42-CHAN-02", needs=("channels",), seconds=0.6)
+@decides("A42-CHAN-02", seconds=0.6)
 async def test_other_processes_other_values(world: World) -> None:
     """The first channel of each process; more of them only while they seem to be the same."""
     await world.serve(plain(await world.addresses(64), policies=(CHANNEL_ID,)))
@@ -56,8 +56,9 @@ async def test_other_processes_other_values(world: World) -> None:
     await world.judge("A42-CHAN-02", calls, SeveralEndpoints())
 
 
-@decides("A42-CHAN-04")
+@decides("A42-CHAN-04", needs=("metadata",))
 async def test_same_value_across_routes_and_updates(world: World) -> None:
+    """A client that is not told call by call may have a channel for each method."""
     localities = plain(await world.addresses(MANY_ENDPOINTS)).localities
     served = Served(
         localities=localities,

@@ -5,7 +5,14 @@ from functools import partial
 import pytest
 
 from conformance.declare import decides, row
-from conformance.expectations import Answered, Evenly, MovesOnly, OneEndpoint, SeveralEndpoints
+from conformance.expectations import (
+    Answered,
+    Evenly,
+    MovesOnly,
+    OneEndpoint,
+    Reaches,
+    SeveralEndpoints,
+)
 from conformance.oracles.request_hash import HeaderPolicy, UnsupportedKind, UnsupportedPolicy
 from conformance.seen import Calls, Contrast
 from conformance.serving import BY_SESSION, SESSION, RoundRobin, Route, Served, plain
@@ -167,13 +174,12 @@ async def test_change_at_run_time(world: World) -> None:
 
 @decides("A42-HASH-19")
 async def test_round_robin_does_not_hash(world: World) -> None:
-    served = plain(await world.addresses(4), policy=RoundRobin())
+    served = plain(await world.addresses(10), policy=RoundRobin())
     await world.serve(served)
-    evenly = Evenly(served.addresses())
-    calls = await world.until(
-        evenly, lambda: world.call([{SESSION: "same"}] * ENOUGH_TO_DIFFER, concurrency=1)
-    )
-    await world.judge("A42-HASH-19", calls, evenly)
+    headers = [{SESSION: "same"}] * ENOUGH_TO_DIFFER
+    await world.until(Reaches(served.addresses()), lambda: world.call(headers, concurrency=1))
+    calls = await world.call(headers, concurrency=1)
+    await world.judge("A42-HASH-19", calls, Evenly(served.addresses()))
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,13 @@ import pytest
 from conformance.declare import decides, row
 from conformance.expectations import (
     Answered,
+    Expectation,
     MovesOnly,
     OneEndpoint,
     Reaches,
     SeveralEndpoints,
 )
-from conformance.oracles.request_hash import HeaderPolicy
+from conformance.oracles.request_hash import HeaderPolicy, SeveralValues
 from conformance.seen import Contrast
 from conformance.serving import BY_SESSION, SESSION, plain
 from conformance.world import (
@@ -63,11 +64,21 @@ async def test_repeated_header(world: World) -> None:
     values = list(zip(world.values(100), world.values(100), strict=True))
     headers = [[(SESSION, first), ("other", "x"), (SESSION, second)] for first, second in values]
     calls, again = await world.call(headers), await world.call(headers)
-    await world.judge("A42-HDR-05", calls, {"joined by commas": served.mapping()})
+
+    def reading(way: SeveralValues) -> Expectation:
+        return served.hashed_by(HeaderPolicy(name=SESSION, several=way)).mapping()
+
+    ways: dict[str, SeveralValues] = {
+        "joined by commas": "joined",
+        "the first": "first",
+        "the last": "last",
+        "sorted, one the seed of the next": "sorted",
+    }
+    await world.judge("A42-HDR-05", calls, {name: reading(way) for name, way in ways.items()})
     await world.judge("A42-HDR-06", Contrast(calls, again), MovesOnly(()))
 
 
-@decides("A42-HDR-07")
+@decides("A42-HDR-07", needs=("metadata",))
 async def test_binary_header(world: World) -> None:
     served = await world.plain_ring(HeaderPolicy(name="session-bin"))
     calls = await world.call([{"session-bin": b"\x00same"}] * ENOUGH_TO_SPREAD)

@@ -46,9 +46,11 @@ async def test_weight_of_locality_and_endpoint(world: World) -> None:
     )
     await world.serve(served)
     calls = await world.call(world.sessions(TELLING))
-    shares = served.mapping(weights="A113")
+    readings: dict[str, WeightReading] = {"A42": "raw", "A113": "A113", "envoy": "envoy"}
     await world.judge(
-        "A42-LOC-07", calls, {"A42": served.mapping(weights="raw"), "A113": shares, "envoy": shares}
+        "A42-LOC-07",
+        calls,
+        {edition: served.mapping(weights=reading) for edition, reading in readings.items()},
     )
 
 
@@ -123,6 +125,7 @@ def without_zeros(places: Sequence[Locality]) -> tuple[Locality, ...]:
             {
                 "kept": ("raw", (10, 1, 1, 1, 1)),
                 "no product, but shares": ("A113", (10, 1, 2, 1, 1)),
+                "no product, but shares as in Envoy": ("envoy", (10, 1, 2, 1, 1)),
                 "cut to 32 bits": ("raw", (2, 1, 1, 1, 1)),
                 "the largest of 32 bits": ("raw", (2**32 - 1, 2**29, 1, 2**29, 1)),
                 "the largest of 31 bits": ("raw", (2**31 - 1, 2**29, 1, 2**29, 1)),

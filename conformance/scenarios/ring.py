@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterator
+from typing import get_args
 
 import pytest
 
@@ -110,7 +111,10 @@ async def test_key_of_an_entry(world: World) -> None:
 
 @decides("A42-RING-10")
 async def test_odd_entry(world: World) -> None:
-    """Listed so that any two of the known orders differ by four entries or more."""
+    """Listed so that any two of the known orders differ by four entries or more.
+
+    But for buckets, which follow from the ports.
+    """
     a, b, c, d, e, f = sorted(await world.addresses(6))
     places = (
         Locality((Endpoint(f, 2), Endpoint(d, 2)), name="z"),
@@ -119,11 +123,16 @@ async def test_odd_entry(world: World) -> None:
     served = Served(localities=places, policy=RingHash(minimum=31, maximum=31))
     await world.serve(served)
     calls = await world.call(world.sessions(TELLING))
-    orders = {"list": "as listed", "localities": "by locality", "keys": "by key"}
+    orders = {
+        "list": "as listed",
+        "localities": "by locality",
+        "keys": "by key",
+        "buckets": "by hash bucket",
+    }
     choices = {
         f"{name}, weights {reading}": served.mapping(allotment=order, weights=reading)
         for order, name in orders.items()
-        for reading in ("raw", "A113")
+        for reading in get_args(ring_oracle.WeightReading)
     }
     await world.judge("A42-RING-10", calls, choices)
 
@@ -139,6 +148,7 @@ async def test_more_endpoints_than_entries(world: World) -> None:
     choices = {
         "every other one as listed": served.mapping(allotment="list"),
         "every other one by key": served.mapping(allotment="keys"),
+        "every other one by hash bucket": served.mapping(allotment="buckets"),
         "each has one, beyond the maximum": larger.mapping(),
     }
     await world.judge("A42-RING-11", calls, choices)

@@ -1,9 +1,10 @@
-"""Adapters that obey the contract without any gRPC, up to one misdeed: `fakes.py NAME`."""
+"""Adapters that obey the contract and make no calls, up to one misdeed: `fakes.py NAME`."""
 
 from __future__ import annotations
 
 import json
 import os
+import queue
 import signal
 import subprocess
 import sys
@@ -38,6 +39,32 @@ def flood() -> None:
         sys.stdout.write("x" * 65536)
 
 
+def refuse() -> None:
+    """Ask the control plane for the Cluster, refuse it, and leave the calls waiting."""
+    # ruff: disable[PLC0415] - the others start without them
+    import grpc
+    from envoy.config.core.v3.base_pb2 import Node
+    from envoy.service.discovery.v3.ads_pb2_grpc import AggregatedDiscoveryServiceStub
+    from envoy.service.discovery.v3.discovery_pb2 import DiscoveryRequest
+    # ruff: enable[PLC0415]
+
+    bootstrap = json.loads(os.environ["GRPC_XDS_BOOTSTRAP_CONFIG"])
+    asked = DiscoveryRequest(
+        node=Node(id=bootstrap["node"]["id"]),
+        type_url="type.googleapis.com/envoy.config.cluster.v3.Cluster",
+        resource_names=["cluster"],
+    )
+    refused = DiscoveryRequest(type_url=asked.type_url, resource_names=asked.resource_names)
+    refused.error_detail.message = "no such policy here"
+    requests: queue.SimpleQueue[DiscoveryRequest] = queue.SimpleQueue()
+    requests.put(asked)
+    channel = grpc.insecure_channel(bootstrap["xds_servers"][0]["server_uri"])
+    plane = AggregatedDiscoveryServiceStub(channel)
+    for response in plane.StreamAggregatedResources(iter(requests.get, None)):
+        refused.response_nonce = response.nonce
+        requests.put(refused)
+
+
 def breed() -> None:
     # The child keeps stdout open: only the end of the whole group ends the conversation.
     child = subprocess.Popen([sys.executable, "-I", "-c", "import signal; signal.pause()"])
@@ -53,6 +80,7 @@ ON_FIRST_CALL = {
     "babbler": babble,
     "flooder": flood,
     "breeder": breed,
+    "refuser": refuse,
 }
 
 

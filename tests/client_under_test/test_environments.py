@@ -238,6 +238,9 @@ def test_a_build_that_can_make_other_versions_is_told_which(tmp_path: Path) -> N
     assert [Path(each.command[0]).read_text() for each in (newest, old)] == ["2.1", "1.9.1"]
     assert (newest.version, newest.name) == ("2.1", "built")
     assert (old.version, old.name, old.editions) == ("1.9.1", "built@1.9.1", ("A42", "A42-2021"))
+    same, early = prepare(find(f"{folder}@2.1.0")), prepare(find(f"{folder}@2.0-alpha.3"))
+    assert (same.version, early.version) == ("2.1", "2.0-alpha.3")
+    assert Path(early.command[0]).read_text() == "2.0-alpha.3"
     with pytest.raises(NoSuchVersion, match=r"client built is there in versions >=1\.9"):
         prepare(find(f"{folder}@1.8"))
 

@@ -241,6 +241,14 @@ def started(xdspec: Command) -> Callable[..., AbstractAsyncContextManager[Runnin
 
 
 @pytest.fixture(scope="session")
+async def decided(xdspec: Command) -> dict[str, list[str]]:
+    """The clauses that each scenario decides, as they are listed."""
+    ended = await xdspec.run("list", "scenarios")
+    assert ended.code == 0
+    return {line.split()[0]: line.split()[1:] for line in ended.out.splitlines()}
+
+
+@pytest.fixture(scope="session")
 async def passing(xdspec: Command) -> Ended:
     """A run of scenarios that a real client passes, with all evidence."""
     scenarios = (
@@ -268,6 +276,7 @@ FAKES = {  # and the time scale of their runs
     "breeder": 1.0,
     "flooder": 1.0,
     "babbler": 1.0,
+    "refuser": 1.0,
     "stillborn": 1.0,
     "old-contract": 1.0,
 }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Container
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -169,9 +168,24 @@ def test_read(tmp_path: Path) -> None:
     assert not one.applies_to("1.60", "old")
 
 
+def test_one_cause_of_several_failures(tmp_path: Path) -> None:
+    path = tmp_path / baseline.FILE
+    path.write_text(GOOD + 'also = ["A42-RING-06", "A42-RING-09"]')
+    one, *others = baseline.read(path, load())
+    assert (one.clause, one.scenario) == (CLAUSE, SCENARIO)
+    assert [(each.clause, each.scenario) for each in others] == [
+        ("A42-RING-06", None),
+        ("A42-RING-09", None),
+    ]
+    assert {(each.reason, each.words, each.seen, each.issue) for each in others} == {
+        (one.reason, one.words, one.seen, one.issue)
+    }
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
+        (GOOD + 'also = ["A42-RING-99"]', "A42-RING-99, which is no clause"),
         (GOOD.replace("A42-RING-05", "A42-RING-99"), "A42-RING-99, which is no clause"),
         (GOOD.replace(">=1.54,<1.60", "new ones"), "no version range: 'new ones'"),
         (GOOD.replace('"deviates"', '"odd"'), "breaks the rules.*reason"),
@@ -180,6 +194,8 @@ def test_read(tmp_path: Path) -> None:
         (GOOD.replace('"every call met the first endpoint"', '""'), "breaks the rules.*seen"),
         (GOOD.replace('"ring.some"', '""'), "breaks the rules.*scenario"),
         (GOOD.replace("words", "word"), "breaks the rules"),
+        (GOOD.replace("scenario", "# "), "breaks the rules.*scenario"),
+        (GOOD.replace("seen", "# "), "breaks the rules.*seen"),
         (GOOD.replace("[[expected]]", "[[expect]]"), "breaks the rules.*expect"),
         ("expected = 3", "breaks the rules"),
         ("[[expected", "cannot be read"),
@@ -194,9 +210,9 @@ def test_a_bad_file_is_told_in_one_sentence(tmp_path: Path, text: str, words: st
     assert "\n" not in str(raised.value)
 
 
-async def test_the_scenarios_of_the_built_in_baselines_decide_their_clauses(xdspec: Any) -> None:
-    listed = await xdspec.run("list", "scenarios")
-    decided = {line.split()[0]: line.split()[1:] for line in listed.out.splitlines()}
+def test_the_scenarios_of_the_built_in_baselines_decide_their_clauses(
+    decided: dict[str, list[str]],
+) -> None:
     for client in built_in():
         for one in baseline.read(BUILT_IN / client / baseline.FILE, load()):
             if one.scenario is not None:

@@ -105,6 +105,12 @@ def test_bad_input(
         (bad_baseline, 4, "expected.toml"),
         (lambda folder: unbuildable(folder, "no-such-compiler"), 4, "ask for it"),
         (lambda folder: unbuildable(folder, "sh"), 6, "could not be built"),
+        (lambda folder: manifest(folder, MANIFEST), 6, "some: the client exited with code 0"),
+        (
+            lambda folder: manifest(folder, MANIFEST.replace("{python}", "no-such-program")),
+            6,
+            "some: there is no program no-such-program",
+        ),
     ],
 )
 def test_clients_that_cannot_be_run(
@@ -115,6 +121,7 @@ def test_clients_that_cannot_be_run(
     says: str,
 ) -> None:
     monkeypatch.setenv("XDSPEC_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "client").mkdir()
     ended = invoke("run", make(tmp_path / "client"))
     assert says in ended.output
@@ -239,12 +246,9 @@ def test_list_clients_and_clauses() -> None:
     assert [line.split()[0] for line in listed] == [clause.id for clause in load()]
 
 
-async def test_list_scenarios(xdspec: Any) -> None:
-    ended = await xdspec.run("list", "scenarios")
-    rows = {line.split()[0]: line.split()[1:] for line in ended.out.splitlines()}
-    assert ended.code == 0
-    assert rows["ring.size[by-weight]"] == ["A42-RING-09", "A42-RING-04"]
-    assert len(rows) > 90
+def test_list_scenarios(decided: dict[str, list[str]]) -> None:
+    assert decided["ring.size[by-weight]"] == ["A42-RING-09", "A42-RING-04"]
+    assert len(decided) > 90
 
 
 async def test_explain(xdspec: Any) -> None:
@@ -327,6 +331,7 @@ async def test_the_report_says_where_it_comes_from(passing: Any) -> None:
         "name": "python",
         "version": "1.85.1",
         "variant": None,
+        "told": "",
     }
 
 
@@ -386,10 +391,12 @@ def pretender(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 WEIGHTS = "locality.weight_of_locality_and_endpoint"
-ENTRY = """
+ENTRY = f"""
 [[expected]]
 clause = "A42-LOC-07"
 reason = "edition"
+scenario = "{WEIGHTS}"
+seen = "Weights 1 to 3 in two localities: the shares are the raw products'."
 words = "does not normalise weights yet"
 """
 
@@ -415,5 +422,9 @@ async def test_an_edition_that_is_only_stated(xdspec: Any, pretender: Path) -> N
     assert "not the verdicts of the run" not in again.out
 
     assert known.code == 0
+    assert f"fail (edition) expected  {WEIGHTS}" in known.out
+    assert "fail (edition) expected  weight of an endpoint on the ring: Weights 1 to" in known.out
+    assert [entry["scenario"] for entry in known.report["runs"][0]["known"]] == [WEIGHTS]
+    assert f"fail (edition)  {WEIGHTS}" in counted.out
     assert known.clauses["A42-LOC-07"]["expected"] is True
     assert counted.code == 1

@@ -23,7 +23,8 @@ CLAUSES = {"A42-RING-04", "A42-RING-09"}
         ("breeder", "fail", "exited", 1, "exited with code 3 though nobody had asked it to"),
         ("flooder", "fail", "flooded", 1, "wrote without end"),
         ("babbler", "error", "adapter", 6, "does not know"),
-        ("hanger", "fail", "hung", 1, "did not end 400 of 400 calls within 9 s"),
+        ("refuser", "fail", "deviates", 1, "the client refused the CLUSTER resource"),
+        ("hanger", "fail", "hung", 1, "did not end 400 of 400 calls within 12 s"),
     ],
 )
 async def test_verdict(

@@ -84,8 +84,15 @@ def error(reason: Reason) -> Record:
     return of(MUST, (Verdict.ERROR, reason))
 
 
-KNOWN = Entry(clause=MUST, reason=Reason.DEVIATES, words="is known")
-OTHERWISE = Entry(clause=MUST, reason=Reason.CRASHED, words="is known")
+KNOWN = Entry(
+    clause=MUST,
+    reason=Reason.DEVIATES,
+    scenario=of(MUST, FAILED).scenario,
+    seen="calls elsewhere",
+    words="is known",
+    issue="https://example.com/1",
+)
+OTHERWISE = msgspec.structs.replace(KNOWN, reason=Reason.CRASHED)
 
 
 @pytest.mark.parametrize(
@@ -212,7 +219,7 @@ def least_shape(value: Report) -> None:
     read = json.loads(msgspec.json.encode(value))
     assert read["schema"] == 1
     one = read["runs"][0]
-    assert set(one["client"]) == {"name", "version", "variant"}
+    assert {"name", "version", "variant"} <= set(one["client"])
     assert one["wall_seconds"] > 0
     for scenario in one["scenarios"]:
         assert {"id", "verdict", "reason", "seconds", "clauses", "evidence"} <= set(scenario)
@@ -272,10 +279,26 @@ def test_junit() -> None:
     assert cases["ring.d"][0].tag == "error"
 
 
-@pytest.mark.parametrize(("entries", "tag"), [((KNOWN,), "skipped"), ((), "failure")])
-def test_a_known_failure_is_no_failure_of_junit(entries: tuple[Entry, ...], tag: str) -> None:
+@pytest.mark.parametrize(
+    ("entries", "tag", "text"),
+    [((KNOWN,), "skipped", "known: is known https://example.com/1"), ((), "failure", None)],
+)
+def test_a_known_failure_is_no_failure_of_junit(
+    entries: tuple[Entry, ...], tag: str, text: str | None
+) -> None:
     suite = suite_of(run(of(MUST, FAILED), entries=entries))
-    assert suite[0][0].tag == tag
+    assert (suite[0][0].tag, suite[0][0].text) == (tag, text)
+
+
+def test_a_known_failure_must_be_shown_by_its_scenario() -> None:
+    others = record("ring.others", decision(MUST, *FAILED))
+    shows = record(str(KNOWN.scenario), decision(MUST, *PASSED))
+    made = run(others, shows, entries=[KNOWN])
+    assert made.clauses[MUST].expected
+    assert made.known == (KNOWN,)
+    assert exit_of(made) is Exit.DEVIATES
+    (surprise,) = made.surprises
+    assert f"{KNOWN.scenario}, which is to show it, says pass" in surprise
 
 
 def test_a_result_is_plain_data() -> None:

@@ -8,6 +8,7 @@ import pytest
 from conformance.catalogue import load
 from conformance.expectations import (
     Apart,
+    Balances,
     Blames,
     Connects,
     EndsIn,
@@ -19,8 +20,20 @@ from conformance.expectations import (
     Tried,
     WrongKind,
 )
+from conformance.oracles.load import Load, Place, Received
 from conformance.oracles.picker import State
-from conformance.seen import Attempt, Attempts, Call, Calls, Elapsed, Reported, Seen, States
+from conformance.seen import (
+    Attempt,
+    Attempts,
+    Call,
+    Calls,
+    Elapsed,
+    Loads,
+    Reported,
+    ReportedLoad,
+    Seen,
+    States,
+)
 from conformance.verdicts import Check, Reason, Verdict, decide
 
 A, B, C = (f"127.0.0.1:{port}" for port in (34101, 34102, 34103))
@@ -52,6 +65,20 @@ def took(seconds: float, *, lateness: float = 0.0) -> Elapsed:
     return Elapsed(since="this", until="that", seconds=seconds, lateness=lateness)
 
 
+HERE, THERE = (Place("c", "s", name) for name in ("here", "there"))
+
+
+def loads(place: Place, *, received: int = 2, reported: int = 2, lost: int = 0) -> Loads:
+    failed = max(reported - received, 0)
+    load = Load(issued=reported, succeeded=reported - failed, errors=failed)
+    return Loads(
+        received=(Received(address=A, succeeded=received),),
+        reported=(ReportedLoad(place, load),),
+        clusters=(place.cluster,),
+        lost=lost,
+    )
+
+
 def meets(*states: State) -> tuple[tuple[str, State], ...]:
     return tuple(zip((A, B, C), states, strict=True))
 
@@ -60,6 +87,7 @@ WALK = meets("TRANSIENT_FAILURE", "TRANSIENT_FAILURE", "CONNECTING")
 OLD, NEW = Picks(walk=WALK, edition="A42"), Picks(walk=WALK, edition="A61")
 READY = Picks(walk=meets("TRANSIENT_FAILURE", "READY", "READY"), edition="A61")
 CONNECTS = Connects(walk=meets("TRANSIENT_FAILURE", "IDLE", "IDLE"), edition="A61")
+BALANCED, LOSSY = (Balances(places={A: HERE, B: THERE}, lossy=lossy) for lossy in (False, True))
 ITS_FIRST, ONE_TO_ALL, NOBODY = (
     Blames(firsts=(A, B), whom=whom)
     for whom in ("its first endpoint", "one endpoint to all", "no endpoint")
@@ -113,6 +141,14 @@ ITS_FIRST, ONE_TO_ALL, NOBODY = (
         (ONE_TO_ALL, told_of(f"no {A}", f"no {A}"), True),
         (ONE_TO_ALL, told_of(f"no {A}", f"no {B}"), False),
         (ONE_TO_ALL, told_of("no", "no"), False),
+        (BALANCED, loads(HERE), True),
+        (BALANCED, loads(HERE, reported=1), False),
+        (BALANCED, loads(HERE, reported=3, lost=1), False),
+        (BALANCED, loads(HERE, received=0, reported=0), False),
+        (BALANCED, loads(THERE), False),
+        (BALANCED, msgspec.structs.replace(loads(HERE), clusters=("c", "d")), False),
+        (LOSSY, loads(HERE, reported=3, lost=1), True),
+        (LOSSY, loads(HERE, reported=4, lost=1), False),
         (NOBODY, told_of("no", ""), True),
         (NOBODY, told_of("no", f"no {B}"), False),
     ],
@@ -129,7 +165,7 @@ def test_it_holds_or_not(expected: Expectation, seen: Seen, *, holds: bool) -> N
 
 @pytest.mark.parametrize(
     "expected",
-    [Tried(), InOrder((A,)), CONNECTS, READY, ITS_FIRST, EndsIn(("READY",)), NeverIn(())],
+    [Tried(), InOrder((A,)), CONNECTS, READY, ITS_FIRST, EndsIn(("READY",)), NeverIn(()), BALANCED],
 )
 def test_something_else_cannot_be_weighed(expected: Expectation) -> None:
     with pytest.raises(WrongKind, match="Elapsed"):

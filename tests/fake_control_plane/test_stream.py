@@ -221,31 +221,41 @@ def test_a_nonce_is_answered_once() -> None:
 
 
 ASKED_AGAIN = [
-    # kind, names after the ACK, with the nonce of the newest response; what is sent
-    pytest.param(EDS, ["a", "b"], True, ["a", "b"], id="nothing changes: all of it"),
-    pytest.param(EDS, ["a"], True, None, id="the subscription changes"),
-    pytest.param(EDS, ["a", "b"], False, None, id="with an old nonce"),
-    pytest.param(RDS, ["a", "b"], True, ["a", "b"], id="so does RDS"),
-    pytest.param(CDS, ["a", "b"], True, None, id="but not CDS, whose responses delete"),
+    # kind, what came above it meanwhile, names and nonce of a request after the ACK; what is sent
+    pytest.param(EDS, CDS, ["a", "b"], True, ["a", "b"], id="endpoints of a cluster that changed"),
+    pytest.param(RDS, LDS, ["a", "b"], True, ["a", "b"], id="routes of a listener that changed"),
+    pytest.param(EDS, None, ["a", "b"], True, None, id="nothing changed"),
+    pytest.param(EDS, LDS, ["a", "b"], True, None, id="something else changed"),
+    pytest.param(EDS, CDS, ["a"], True, None, id="the subscription changes"),
+    pytest.param(EDS, CDS, ["a", "b"], False, None, id="with an old nonce"),
+    pytest.param(CDS, LDS, ["a", "b"], True, None, id="there is nothing above clusters"),
 ]
 
 
-@pytest.mark.parametrize(("kind", "again", "newest", "sent"), ASKED_AGAIN)
-def test_asking_again(*, kind: Kind, again: list[str], newest: bool, sent: list[str]) -> None:
+@pytest.mark.parametrize(("kind", "above", "again", "newest", "sent"), ASKED_AGAIN)
+def test_asking_again(
+    *, kind: Kind, above: Kind | None, again: list[str], newest: bool, sent: list[str] | None
+) -> None:
     world = World((kind, "a"), (kind, "b"))
     ask(world.stream, kind, "a", "b")
     first = world.respond(kind)
     assert first is not None
     ask(world.stream, kind, "a", "b", nonce=first.nonce)
     assert world.respond(kind) is None, "that was the ACK"
+    if above is not None:
+        world.set((above, "c"))
+        ask(world.stream, above, "c")
+        assert names(world.respond(above)) == ["c"]
     asked = ask(world.stream, kind, *again, nonce=first.nonce if newest else "old")
     assert asked.answer is None
     second = world.respond(kind)
     assert names(second) == sent
     if second is not None:
         assert (second.version, second.nonce != first.nonce) == (first.version, True)
-        ask(world.stream, kind, "a", "b", nonce=second.nonce)
-        assert world.respond(kind) is None, "so was this"
+        for meant in (Answer.ACK, None):  # who says it twice gets no more for it
+            told = ask(world.stream, kind, "a", "b", nonce=second.nonce)
+            assert told.answer is meant
+            assert world.respond(kind) is None
 
 
 @pytest.mark.parametrize("nonce", ["", "never sent"])

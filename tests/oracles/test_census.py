@@ -146,7 +146,8 @@ def test_an_unknown_key_format_passes_by_its_census(weights: tuple[int, ...]) ->
     hashes = sets_of_hashes(2000)[0]
     owners = (entries[bisect_left(entries, (value, "")) % len(entries)][1] for value in hashes)
     seen = list(zip(hashes, owners, strict=True))
-    locality = RingLocality("", tuple(RingEndpoint(each.address, each.weight) for each in listed))
+    of_locality = tuple(RingEndpoint(each.address, int(each.weight)) for each in listed)
+    locality = RingLocality("", of_locality)
     assert fit(seen, [locality], config) == ()
     taken = census(seen)
     assert taken.changes in ring_interval(listed, config, hashes)

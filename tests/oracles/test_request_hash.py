@@ -9,11 +9,12 @@ from conformance.oracles import (
     HashPolicy,
     HeaderPolicy,
     Metadata,
+    SeveralValues,
     TerminalReading,
     UnsupportedPolicy,
     combine,
     contributing,
-    header_value,
+    header_values,
     request_hash,
     rewrite,
     xxh64,
@@ -45,28 +46,51 @@ def test_hash_is_xxh64_with_seed_0(value: str, digest: int) -> None:
 @pytest.mark.parametrize(
     ("metadata", "name", "seen"),
     [
-        ([("session", "one")], "session", "one"),
-        ([("session", "one")], "Session", "one"),
-        ([("session", b"one")], "session", "one"),
-        ([("session", "")], "session", ""),
-        ([("session", "one")], "other", None),
-        ([], "session", None),
-        ([("session", "b"), ("x", "-"), ("session", "a")], "session", "b,a"),
-        ([("session", "a"), ("session", "")], "session", "a,"),
-        ([("session-bin", b"\x00")], "session-bin", None),
-        ([("session-bin", b"\x00")], "SESSION-BIN", None),
-        ([], "content-type", "application/grpc"),
-        ([("content-type", "text/plain")], "content-type", "application/grpc"),
+        ([("session", "one")], "session", ("one",)),
+        ([("session", "one")], "Session", ("one",)),
+        ([("session", b"one")], "session", ("one",)),
+        ([("session", "")], "session", ("",)),
+        ([("session", "one")], "other", ()),
+        ([], "session", ()),
+        ([("session", "b"), ("x", "-"), ("session", "a")], "session", ("b,a",)),
+        ([("session", "a"), ("session", "")], "session", ("a,",)),
+        ([("session-bin", b"\x00")], "session-bin", ()),
+        ([("session-bin", b"\x00")], "SESSION-BIN", ()),
+        ([], "content-type", ("application/grpc",)),
+        ([("content-type", "text/plain")], "content-type", ("application/grpc",)),
     ],
 )
-def test_what_a_header_policy_sees(metadata: Metadata, name: str, seen: str | None) -> None:
-    assert header_value(metadata, name) == seen
+def test_what_a_header_policy_sees(metadata: Metadata, name: str, seen: tuple[str, ...]) -> None:
+    assert header_values(metadata, name) == seen
+
+
+@pytest.mark.parametrize(
+    ("several", "one", "two"),
+    [
+        ("joined", xxh64("b"), xxh64("b,a")),
+        ("first", xxh64("b"), xxh64("b")),
+        ("last", xxh64("b"), xxh64("a")),
+        ("sorted", xxh64("b"), xxh64("b", xxh64("a"))),
+    ],
+)
+def test_several_values_of_a_header(several: SeveralValues, one: int, two: int) -> None:
+    policy = HeaderPolicy(name="session", several=several)
+    both = [("session", "b"), ("x", "-"), ("session", "a")]
+    assert request_hash([policy], both[:1], terminal="A42") == one
+    assert request_hash([policy], both, terminal="A42") == two
+    assert request_hash([policy], [("x", "-")], terminal="A42") is None
+
+
+def test_several_values_are_rewritten_one_by_one_before_they_are_sorted() -> None:
+    policy = HeaderPolicy(name="session", regex="^a", substitution="z", several="sorted")
+    both = [("session", "a"), ("session", "b")]
+    assert request_hash([policy], both, terminal="A42") == xxh64("z", xxh64("b"))
 
 
 def test_a_value_that_no_client_can_send_is_refused() -> None:
     for value in ("é", b"\xff"):
         with pytest.raises(ValueError, match="not ASCII"):
-            header_value([("session", value)], "session")
+            header_values([("session", value)], "session")
 
 
 @pytest.mark.parametrize(

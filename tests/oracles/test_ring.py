@@ -22,6 +22,7 @@ from conformance.oracles import (
     RingVariant,
     Search,
     WeightedEndpoint,
+    WeightReading,
     build,
     build_for,
     entry_counts,
@@ -88,6 +89,16 @@ def test_normalised_weights_are_products_of_truncated_shares() -> None:
         math.floor(Fraction(third * seventh) / one),
         math.floor(Fraction(two_thirds * seventh) / one),
         six_sevenths,
+    ]
+
+
+def test_envoys_weights_are_shares_in_double_arithmetic() -> None:
+    localities = [locality("1", 3, A=2, B=1), locality("2", 2, C=3, D=1)]
+    assert [each.weight for each in weights(localities, "envoy")] == [
+        2 * 0.6 / 3,
+        1 * 0.6 / 3,
+        3 * 0.4 / 4,
+        1 * 0.4 / 4,
     ]
 
 
@@ -166,13 +177,33 @@ def test_counts_by_hand(each: list[int], config: RingConfig, counts: list[int]) 
     assert list(entry_counts(listed, config).values()) == counts
 
 
-def test_normalised_weights_give_another_size() -> None:
-    localities = [locality("", 1, A=1, B=2, C=3)]
-    sizes = {
-        reading: len(build_for(localities, RingConfig(10), Candidate(weights=reading)))
-        for reading in ("raw", "A113")
-    }
-    assert sizes == {"raw": 12, "A113": 13}
+@pytest.mark.parametrize(
+    ("localities", "config", "sizes"),
+    [
+        ([locality("", 1, A=1, B=2, C=3)], RingConfig(10), {"raw": 12, "A113": 13, "envoy": 12}),
+        (
+            [locality("1", 3, A=2, B=1), locality("2", 2, C=3, D=1)],
+            RingConfig(),
+            {"raw": 1029, "A113": 1031, "envoy": 1030},
+        ),
+    ],
+)
+def test_readings_of_the_weights_give_other_sizes(
+    localities: list[RingLocality], config: RingConfig, sizes: dict[WeightReading, int]
+) -> None:
+    for reading, size in sizes.items():
+        assert len(build_for(localities, config, Candidate(weights=reading))) == size
+
+
+@given(endpoint_lists(), configs())
+def test_within_one_locality_envoys_shares_are_raw_weights(
+    listed: tuple[WeightedEndpoint, ...], config: RingConfig
+) -> None:
+    only = [
+        RingLocality("", tuple(RingEndpoint(each.address, int(each.weight)) for each in listed))
+    ]
+    raw, shares = (entry_counts(weights(only, way), config) for way in ("raw", "envoy"))
+    assert raw == shares
 
 
 @given(endpoint_lists(), configs())
@@ -180,15 +211,16 @@ def test_size_is_the_least_that_gives_the_lightest_whole_entries(
     listed: tuple[WeightedEndpoint, ...], config: RingConfig
 ) -> None:
     minimum, maximum = config.sizes()
-    lightest = Fraction(min(each.weight for each in listed), sum(each.weight for each in listed))
+    raw = [int(each.weight) for each in listed]
+    lightest = Fraction(min(raw), sum(raw))
     whole = math.ceil(minimum * lightest)
     size = min(whole / lightest, Fraction(maximum))
     counts = entry_counts(listed, config)
     # Rounding may add an entry, or leave one out: for the whole ring and for each endpoint.
     assert abs(sum(counts.values()) - math.ceil(size)) <= 1
     assert minimum - 1 <= sum(counts.values()) <= maximum + 1
-    for each in listed:
-        share = Fraction(each.weight, sum(other.weight for other in listed))
+    for each, weight in zip(listed, raw, strict=True):
+        share = Fraction(weight, sum(raw))
         assert abs(counts[each.address] - share * size) <= 1 + Fraction(1, 10**6)
 
 
@@ -214,6 +246,12 @@ def rebuilt(
             number += 1
             current += 1
     return entries
+
+
+def in_java(each: WeightedEndpoint) -> int:
+    """The bucket of sixteen for an endpoint on 127.0.0.1, whose number is 0x7f000001."""
+    code = 31 + 0x7F000001 + int(each.address.rpartition(":")[2])
+    return (code ^ code >> 16) % 16
 
 
 def scanned(entries: Sequence[tuple[int, str]], value: int, search: str) -> str:
@@ -245,6 +283,7 @@ def test_pick_is_a_linear_scan_of_a_naive_ring(
         "list": listed,
         "localities": sorted(listed, key=lambda each: each.locality),
         "keys": sorted(listed, key=lambda each: each.address),
+        "buckets": sorted(listed, key=in_java),
     }[variant.allotment]
     entries = rebuilt(order, config, variant.key_format)
     ring = build(listed, config, variant)
@@ -350,6 +389,31 @@ def test_keys(key_format: KeyFormat, address: str, hash_key: str | None, key: st
     ring = build(listed, RingConfig(1), RingVariant(key_format))
     assert ring.keys == (key,)
     assert ring.entries_of(address) == (xxh64(key),)
+
+
+@pytest.mark.parametrize(
+    ("listed", "order"),
+    [
+        # As OpenJDK 17 iterated over a HashMap of lists of one InetSocketAddress each.
+        (
+            """127.0.0.1:22124 127.0.0.1:25022 127.0.0.1:16734 127.0.0.1:24237 127.0.0.1:33138
+            127.0.0.1:36340 127.0.0.1:18179 127.0.0.1:29178 127.0.0.1:32793 127.0.0.1:57048
+            127.0.0.1:57502 127.0.0.1:36893 127.0.0.1:50961""",
+            [6, 0, 3, 12, 4, 5, 9, 8, 7, 11, 1, 2, 10],
+        ),
+        (
+            """[bf59:3bb:58cb:352d:441a:9816:e01c:a09c]:35530
+            [cadb:e9f1:9cf6:3a76:4709:89d3:3458:d772]:58345
+            [8f46:9db2:2fd7:a8c0:17c2:1b47:41e4:8258]:4452
+            [142d:ced6:5468:2038:ce7c:6176:8340:a0eb]:29041""",
+            [2, 1, 0, 3],
+        ),
+    ],
+)
+def test_allotment_by_the_buckets_of_java(listed: str, order: list[int]) -> None:
+    addresses = listed.split()
+    counts = entry_counts([endpoint(each) for each in addresses], RingConfig(1), "buckets")
+    assert list(counts) == [addresses[index] for index in order]
 
 
 # Fitting

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import count
 
 import msgspec
 
@@ -41,7 +40,7 @@ class TurnPicker(msgspec.Struct, frozen=True):
 
     def pick(self, args: PickArgs, /) -> PickResult:
         """Take the next turn."""
-        return self.pickers[next(self.turns) % len(self.pickers)].pick(args)
+        return self.pickers[next(self.turns)].pick(args)
 
 
 @dataclass(slots=True, eq=False)
@@ -117,8 +116,8 @@ class RoundRobin:
         reports = [member.report for member in self._members.values()]
         ready = tuple(one.picker for one in reports if one.state is State.READY)
         if ready:
-            start = self._tools.random.randrange(len(ready))
-            return UpdateState(State.READY, TurnPicker(ready, count(start)))
+            turns = self._tools.rules.turns(len(ready), self._tools.random)
+            return UpdateState(State.READY, TurnPicker(ready, turns))
         if any(one.state is not State.TRANSIENT_FAILURE for one in reports):
             return UpdateState(State.CONNECTING, QueuePicker())
         if reports:

@@ -1,5 +1,7 @@
 """Mutants of the clauses in cluster.toml."""
 
+from itertools import count
+
 from client_under_test.reference.mutants import Mutant, for_good
 from client_under_test.reference.policies.configs import DEFAULT_MAXIMUM, DEFAULT_MINIMUM
 from client_under_test.reference.policies.ring import capped_sizes
@@ -39,6 +41,12 @@ round_robin_is_ring_hash = Mutant(
     clause="A42-CDS-02",
     broken="ROUND_ROBIN is accepted, and balanced by hash",
     xds={"supported_policy": lambda policy: supported_policy(policy) and "RING_HASH"},
+)
+
+round_robin_draws_lots = Mutant(
+    clause="A42-CDS-02",
+    broken="ROUND_ROBIN is accepted, and balanced by lot",
+    rules={"turns": lambda members, rng: (rng.randrange(members) for _ in count())},
 )
 
 maglev_is_ring_hash = Mutant(

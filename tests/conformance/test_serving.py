@@ -1,0 +1,58 @@
+"""What is served, as the resources that the control plane sends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.loads import balanced
+from conformance.oracles.load import Place
+from conformance.serving import Endpoint, Locality, Route, Served
+
+A, B, C = (f"127.0.0.1:{port}" for port in (34101, 34102, 34103))
+
+OTHER = Served(
+    localities=(Locality((Endpoint(B),)),),
+    cluster_name="other",
+    service_name="service",
+    is_reported=True,
+    routes=(Route((), path="/s/m"),),
+)
+SERVED = Served(localities=(Locality((Endpoint(A),), "region/zone/sub_zone"),), beside=(OTHER,))
+BY_NAME = Served(localities=(Locality((Endpoint(C),), ""),), is_dns=True, is_reported=True)
+
+
+def kinds(served: Served) -> list[str]:
+    return [type(one).__name__ for one in served.resources()]
+
+
+def test_several_clusters() -> None:
+    assert kinds(SERVED) == [
+        "Listener",
+        "RouteConfiguration",
+        *["Cluster"] * 2,
+        *["ClusterLoadAssignment"] * 2,
+    ]
+    _, routes, other, own, others, owns = SERVED.resources()
+    ways = [(one.match.path, one.route.cluster) for one in routes.virtual_hosts[0].routes]
+    assert ways == [("/s/m", "other"), ("", "cluster")]
+    assert [one.name for one in (other, own)] == ["other", "cluster"]
+    assert other.eds_cluster_config.service_name == others.cluster_name == "service"
+    assert owns.cluster_name == "cluster"
+    assert [one.HasField("lrs_server") for one in (other, own)] == [True, False]
+    name: Any = owns.endpoints[0].locality
+    assert (name.region, name.zone, name.sub_zone) == ("region", "zone", "sub_zone")
+    assert str(OTHER) in str(SERVED)
+
+
+def test_cluster_by_dns() -> None:
+    assert kinds(BY_NAME) == ["Listener", "RouteConfiguration", "Cluster"]
+    cluster = BY_NAME.cluster()
+    only = cluster.load_assignment.endpoints[0].lb_endpoints[0].endpoint.address.socket_address
+    assert (only.address, only.port_value) == ("127.0.0.1", 34103)
+    assert cluster.HasField("lrs_server")
+    assert str(BY_NAME).startswith("LOGICAL_DNS")
+
+
+def test_where_load_belongs() -> None:
+    assert balanced(SERVED).places == {B: Place("other", "service", "locality")}
+    assert balanced(BY_NAME, lossy=True).places == {C: Place("cluster")}
