@@ -95,7 +95,11 @@ class ClientUnable(Exception):
 
 
 class ClientStuck(Exception):
-    """The client did not get to where the scenario wanted it before looking."""
+    """The client did not get in time to where the scenario wanted it before looking."""
+
+
+class ClientStrayed(Exception):
+    """A request that was to bring the client there ended otherwise than one of a right client."""
 
 
 class RingUnknown(Exception):
