@@ -13,9 +13,9 @@ from conformance.expectations import Connects, Picks
 from conformance.oracles import ring
 from conformance.oracles.picker import PickerEdition, State
 from conformance.oracles.request_hash import xxh64
-from conformance.seen import Calls
+from conformance.seen import Call, Calls
 from conformance.serving import BY_SESSION, SESSION, Locality, RingHash, Route, Served, weighted
-from conformance.world import ClientStuck, Headers, World
+from conformance.world import ClientStrayed, ClientStuck, Headers, World
 from test_servers import Close, Mode, Serve, Stall
 from test_servers import Endpoint as Member
 
@@ -143,7 +143,7 @@ class Walk:
         connects it on its own account.
 
         Raises:
-            ClientStuck: the client did not get there.
+            ClientStuck, ClientStrayed: the client did not get there.
             ClientUnable: for this client the gates of the fleet cannot do it.
         """
         if set(states) != {"READY"}:
@@ -164,14 +164,10 @@ class Walk:
         """Have an endpoint that serves connected, by a request that picks it.
 
         Raises:
-            ClientStuck: the request was not served there.
+            ClientStuck, ClientStrayed: the request was not served there.
         """
         (call,) = await self._world.call([self.beginning_with(member)])
-        if call.endpoint != member.address:
-            raise ClientStuck(
-                f"a request that picks {member.address}, which serves, ended {call.status} "
-                f"({call.details or 'no details'}) at {call.endpoint or 'no endpoint'}"
-            )
+        _served_by(member, call, f"a request that picks {member.address}, which serves,")
 
     async def make_failed(self, member: Member, *beside: Member) -> None:
         """Have an endpoint whose gate closes connections tried, by a request that picks it.
@@ -182,7 +178,7 @@ class Walk:
                 served there tells that the client knows of the failure.
 
         Raises:
-            ClientStuck: it was not tried, or the request not served.
+            ClientStuck, ClientStrayed: it was not tried, or the request not served.
         """
         before = len(member.attempts)
         if not beside and before and isinstance(member.attempts[-1].mode, Close):
@@ -192,12 +188,9 @@ class Walk:
         if not beside:
             return
         (call,) = await started.over()
-        if call.endpoint != beside[0].address:
-            raise ClientStuck(
-                f"a request whose first endpoint, {member.address}, failed and whose second, "
-                f"{beside[0].address}, is connected ended {call.status} "
-                f"({call.details or 'no details'}) at {call.endpoint or 'no endpoint'}"
-            )
+        next_one = beside[0]
+        met = f"{member.address}, failed and whose second, {next_one.address}, is connected"
+        _served_by(next_one, call, f"a request whose first endpoint, {met}")
 
     async def make_connecting(self, member: Member) -> None:
         """Have an endpoint whose gate is silent tried, by a request that picks it, if need be.
@@ -260,3 +253,11 @@ class Walk:
 def picker_of(edition: str) -> PickerEdition:
     """Whose picker holds by the wording of an edition."""
     return "A61" if edition == "A61" else "A42"
+
+
+def _served_by(member: Member, call: Call, what: str) -> None:
+    if call.endpoint == member.address and call.status == "OK":
+        return
+    where = call.endpoint or "no endpoint"
+    said = f"{what} ended {call.status} ({call.details or 'no details'}) at {where}"
+    raise (ClientStuck if call.status == "DEADLINE_EXCEEDED" else ClientStrayed)(said)

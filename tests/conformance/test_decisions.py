@@ -16,7 +16,14 @@ from conformance.evidence import BadEvidence, Judged, Record, Trouble, decisions
 from conformance.expectations import Outcome
 from conformance.seen import Call, Calls
 from conformance.verdicts import Check, Reason, Verdict
-from conformance.world import ClientLied, ClientRefused, ClientSilent, ManifestContradicted
+from conformance.world import (
+    ClientLied,
+    ClientRefused,
+    ClientSilent,
+    ClientStrayed,
+    ClientStuck,
+    ManifestContradicted,
+)
 
 CATALOGUE: Catalogue = load()
 CLIENT = Judged(name="python", version="1.85.1", variant=None, follows=("A42", "A61"))
@@ -155,6 +162,8 @@ SAID = [
     (ClientLied("two stories"), Verdict.FAIL, Reason.LIED),
     (ClientRefused("a NACK"), Verdict.FAIL, Reason.DEVIATES),
     (ClientSilent("no answer"), Verdict.FAIL, Reason.HUNG),
+    (ClientStuck("no attempt"), Verdict.FAIL, Reason.DEVIATES),
+    (ClientStrayed("served elsewhere"), Verdict.FAIL, Reason.DEVIATES),
     (RuntimeError("a mistake of ours"), Verdict.ERROR, Reason.SUITE),
     (KeyError("x"), Verdict.ERROR, Reason.SUITE),
 ]
@@ -182,9 +191,16 @@ def test_a_suite_that_was_late_accuses_nobody_of_hanging(error: Exception) -> No
     assert f"{timing.LATE + 0.5:.1f} s late" in late.what
 
 
-def test_lateness_excuses_no_crash() -> None:
-    said = troubles.of(trouble.ClientCrashed(11, **AFTER), lateness=60)
-    assert (said.verdict, said.reason) == (Verdict.FAIL, Reason.CRASHED)
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (trouble.ClientCrashed(11, **AFTER), Reason.CRASHED),
+        (ClientStrayed("served elsewhere"), Reason.DEVIATES),
+    ],
+)
+def test_lateness_excuses_nothing_that_has_happened(error: Exception, reason: Reason) -> None:
+    said = troubles.of(error, lateness=60)
+    assert (said.verdict, said.reason) == (Verdict.FAIL, reason)
 
 
 def test_the_last_words_of_the_client_are_quoted() -> None:
