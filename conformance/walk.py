@@ -146,12 +146,10 @@ class Walk:
             ClientStuck, ClientStrayed: the client did not get there.
             ClientUnable: for this client the gates of the fleet cannot do it.
         """
-        if set(states) != {"READY"}:
-            await self._world.demand_handshakes()
+        await self.set_modes(*(MODES[state] for state in states))
         by_state: dict[State, list[Member]] = {state: [] for state in MODES}
         for member, state in zip(self, states, strict=True):
             by_state[state].append(member)
-            await member.set_mode(MODES[state])
         for member in by_state["READY"]:
             await self.make_ready(member)
         beside = by_state["READY"][:1]
@@ -159,6 +157,17 @@ class Walk:
             await self.make_failed(member, *beside)
         for member in by_state["CONNECTING"]:
             await self.make_connecting(member)
+
+    async def set_modes(self, *modes: Mode) -> None:
+        """Have each endpoint's gate do this.
+
+        Raises:
+            ClientUnable: for this client the gates of the fleet cannot do what they are to.
+        """
+        if not all(isinstance(mode, Serve) for mode in modes):
+            await self._world.demand_handshakes()
+        for member, mode in zip(self, modes, strict=True):
+            await member.set_mode(mode)
 
     async def make_ready(self, member: Member) -> None:
         """Have an endpoint that serves connected, by a request that picks it.

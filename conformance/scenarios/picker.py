@@ -19,8 +19,7 @@ FAILED: State = "TRANSIENT_FAILURE"
 @decides("A42-PICK-01")
 async def test_start(world: World) -> None:
     met = await walk(world, 4)
-    for one in met:
-        await one.set_mode(Stall())
+    await met.set_modes(*[Stall()] * 4)
     await world.start([met.request])
     await world.tried(*met, why="a request picked one of them")
     await world.judge("A42-PICK-01", world.attempts(), Tried(least={met[0].address: 1}))
@@ -73,9 +72,8 @@ async def test_told_to_connect(world: World, clause: str, states: tuple[State, .
 )
 async def test_tried_again(world: World, clause: str, failed: int) -> None:
     met = await walk(world, failed + 1)
+    await met.set_modes(*[Close()] * failed, Serve())
     await met.make_ready(met[failed])
-    for number in range(failed):
-        await met[number].set_mode(Close())
     last = met[failed - 1]
     again = Tried(least={last.address: 2})
     seen = await world.attempts_until(again, last, meanwhile=[met.request])
@@ -135,16 +133,14 @@ async def test_cancelled_while_it_waits(world: World) -> None:
 @decides("A42-PICK-06")
 async def test_random_hash_of_one_that_waits(world: World) -> None:
     met = await walk(world, 4, routes=(Route((), path=EMPTY), Route(BY_SESSION)))
-    for one in met:
-        await one.set_mode(Hold())
+    await met.set_modes(*[Hold()] * 4)
     waiting = await world.start([{}], path=EMPTY)
     first = await world.tried(*met, why="a request picked one of them")
     for one in met:
         if one.address != first.address:
             await one.set_mode(Serve())
             await met.make_ready(one)
-    for one in met:
-        await one.set_mode(Serve())
+    await met.set_modes(*[Serve()] * 4)
     await world.judge("A42-PICK-06", await waiting.over(), OnlyAt((first.address,)))
 
 
@@ -152,8 +148,7 @@ async def test_random_hash_of_one_that_waits(world: World) -> None:
 async def test_slow_failures(world: World) -> None:
     met = await walk(world, 3)
     slow = (timing.SLOW, timing.SLOW, timing.SLOWER)
-    for one, seconds in zip(met, slow, strict=True):
-        await one.set_mode(Close(after=seconds))
+    await met.set_modes(*(Close(after=seconds) for seconds in slow))
     request = await world.start([met.request])
     began = await world.tried(met[0], why="a request picked it")
     await request.over()
@@ -169,7 +164,7 @@ async def test_slow_failures(world: World) -> None:
 @decides("A42-PICK-23")
 async def test_new_ring_while_it_waits(world: World) -> None:
     met = await walk(world, 4)
-    await met[0].set_mode(Stall())
+    await met.set_modes(Stall(), Serve(), Serve(), Serve())
     waiting = await world.start([met.beginning_with(met[0]) for _ in range(20)])
     await world.attempted(met[0], why="requests picked it")
     others = Locality(tuple(Endpoint(one.address) for one in met if one is not met[0]))
@@ -186,8 +181,7 @@ async def test_waits_for_ready(world: World) -> None:
     await world.until(fails, lambda: world.call([met.request]))
     waiting = await world.start([met.request], wait_for_ready=True)
     await world.call([met.request])
-    for one in met:
-        await one.set_mode(Serve())
+    await met.set_modes(Serve(), Serve())
     await world.judge("A42-PICK-24", await waiting.over(), Outcome("OK"))
 
 
@@ -197,8 +191,7 @@ async def test_waits_for_ready(world: World) -> None:
 @decides("A42-PICK-25")
 async def test_what_a_failed_request_is_told(world: World) -> None:
     met = await walk(world, 3)
-    for one in met:
-        await one.set_mode(Close(after=timing.BRIEF))
+    await met.set_modes(*[Close(after=timing.BRIEF)] * 3)
     for one in met:
         await met.make_failed(one)
     headers = [met.beginning_with(one) for one in met]
