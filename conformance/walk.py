@@ -82,6 +82,7 @@ class Walk:
                 ring.build_for(served.ring_localities(), served.config(), one) for one in candidates
             )
         )
+        self._can_be_held = False
         self.request = self.beginning_with(*members)
 
     def __getitem__(self, index: int) -> Member:
@@ -131,11 +132,6 @@ class Walk:
 
     # States
 
-    async def set_modes(self, *modes: Mode) -> None:
-        """Have the gates behave so, in the order of the walk."""
-        for member, mode in zip(self, modes, strict=True):
-            await member.set_mode(mode)
-
     async def arrange(self, *states: State) -> None:
         """Bring each endpoint into its state, those that are to be IDLE by leaving them alone.
 
@@ -164,8 +160,9 @@ class Walk:
         Raises:
             ClientUnable: for this client the gates of the fleet cannot do what they are to.
         """
-        if not all(isinstance(mode, Serve) for mode in modes):
+        if not (self._can_be_held or all(isinstance(mode, Serve) for mode in modes)):
             await self._world.demand_handshakes()
+            self._can_be_held = True
         for member, mode in zip(self, modes, strict=True):
             await member.set_mode(mode)
 
