@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from conformance.oracles.course import Fault, Listing, Request
 from conformance.oracles.load import Load, Place, Received
 
 
@@ -119,4 +120,14 @@ class Loads(msgspec.Struct, frozen=True, tag="loads", kw_only=True):
     """Calls that failed and that no backend received."""
 
 
-Seen = Calls | Contrast | Answer | Connections | Attempts | States | Elapsed | Loads
+class Course(msgspec.Struct, frozen=True, tag="course", kw_only=True):
+    """Requests, and what was done to endpoints and lists meanwhile; seconds since the beginning."""
+
+    requests: tuple[Request, ...]
+    listings: tuple[Listing, ...]
+    faults: tuple[Fault, ...]
+    lateness: float
+    """By how much the suite itself was late meanwhile, at worst; in seconds."""
+
+
+Seen = Calls | Contrast | Answer | Connections | Attempts | States | Elapsed | Loads | Course

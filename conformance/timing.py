@@ -131,6 +131,18 @@ BEYOND_FAILOVER = FAILOVER + FAILOVER_LATE
 BELIEVED = 0.5 * SCALE
 """Lateness of the suite up to which a time that it measured is believed."""
 
+SOAK = float(os.environ.get("XDSPEC_SOAK", "6"))
+"""For how long requests are made while endpoints fail at random and lists change. The default has a
+storm, a calm and another storm, enough for any mistake that lasts; 30 s and more look for rare ones
+and cost a core for most of that time."""
+
+SOAK_PACE = 0.005
+"""From one request of the soak to the next."""
+
+MOMENTS = 1.0 * SCALE
+"""How long before a request the reason may lie why it failed or where it went, after the ACK of an
+update: far above the milliseconds that a client takes, and half of a calm."""
+
 QUIET = 0.3
 """Window in which a thing that must not happen would have happened: a hundred times what the
 causing message takes through the client on an idle machine. A window that is too short can only

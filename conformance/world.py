@@ -8,7 +8,7 @@ import math
 import random
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from pathlib import Path
@@ -183,6 +183,26 @@ class UnderWay:
     def waiting(self) -> int:
         """How many have not ended."""
         return len(self._planned) - len(self._batch.outcomes)
+
+    async def ends(self) -> AsyncIterator[int]:
+        """How many have ended, each time that one more has.
+
+        Raises:
+            ConversationFailed: the client died or babbled.
+        """
+        count = 0
+        async for _ in self._batch:
+            count += 1
+            yield count
+
+    @property
+    def spans(self) -> dict[str, tuple[float, float]]:
+        """When each that has ended began, and when it ended; seconds since the scenario began."""
+        began = self._world.began
+        return {
+            one.id: (round(one.started_at - began, 6), round(one.ended_at - began, 6))
+            for one in self._batch.outcomes
+        }
 
     async def cancel(self) -> None:
         """Cancel those that have not ended.

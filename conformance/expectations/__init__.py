@@ -29,6 +29,7 @@ from conformance.expectations.connections import (
     Tried,
     Untouched,
 )
+from conformance.expectations.course import FailsForAReason, OnlyListed
 from conformance.expectations.durations import Takes
 from conformance.expectations.load import Balances
 from conformance.expectations.mapping import Calibration, MapsLike
@@ -64,6 +65,8 @@ Expectation = (
     | EndsIn
     | NeverIn
     | Balances
+    | OnlyListed
+    | FailsForAReason
 )
 
 __all__ = [
@@ -80,6 +83,7 @@ __all__ = [
     "Evenly",
     "Everywhere",
     "Expectation",
+    "FailsForAReason",
     "Finding",
     "InOrder",
     "MapsLike",
@@ -87,6 +91,7 @@ __all__ = [
     "NeverIn",
     "OneEndpoint",
     "OnlyAt",
+    "OnlyListed",
     "Outcome",
     "Outcomes",
     "Picks",

@@ -1,0 +1,216 @@
+"""Random faults and updates while requests are made: planned as values, then carried out."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from conformance import timing
+from conformance.oracles.course import Fault, Listing, Request
+from conformance.seen import Course
+from conformance.serving import Endpoint, Locality, RingHash, RoundRobin, Served
+from conformance.world import World
+from test_servers import Close, Hold, Mode, Serve, Stall
+from test_servers import Endpoint as Member
+
+STORM: Final = 400
+"""Requests in which a deed is done at each step."""
+
+CALM: Final = 400
+"""Requests after a storm in which nothing is done, so that what goes wrong then has no excuse."""
+
+STEP: Final = 20
+"""Requests from one deed of a storm to the next."""
+
+MOST_SILENT: Final = 2
+"""Endpoints that are silent at once: requests go on ending, by which time is told."""
+
+POLICIES: Final = (RingHash(minimum=64), RingHash(), RoundRobin())
+SILENT: Final = (Stall, Hold)
+LOCALITIES: Final = ("one", "two", "three")
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """An endpoint's gate behaves so from now on."""
+
+    member: int
+    mode: Mode
+
+
+class Kill(msgspec.Struct, frozen=True):
+    """An endpoint's connections are dropped."""
+
+    member: int
+
+
+class Change(msgspec.Struct, frozen=True):
+    """An update: these endpoints and this policy."""
+
+    members: tuple[int, ...]
+    policy: RingHash | RoundRobin
+
+
+class Deed(msgspec.Struct, frozen=True):
+    """What is done once so many requests have ended."""
+
+    after: int
+    what: Turn | Kill | Change
+
+
+def plan(rng: random.Random, *, members: int, requests: int) -> tuple[Deed, ...]:
+    """Storms with a deed at each step, and calms.
+
+    The first endpoint is always on the list and always serves, but that its connections may be
+    dropped: so a request that ends neither well nor by a fault has been forgotten.
+    """
+    modes: list[Mode] = [Serve()] * members
+    change = Change(tuple(range(members)), POLICIES[0])
+    deeds = [Deed(0, change)]
+    for begin in range(0, requests, STORM + CALM):
+        for after in range(begin + STEP, begin + STORM, STEP):
+            what = _anything(rng, modes, change)
+            if isinstance(what, Change):
+                change = what
+            elif isinstance(what, Turn):
+                modes[what.member] = what.mode
+            deeds.append(Deed(after, what))
+        end = begin + STORM
+        mended = [Turn(one, Serve()) for one, mode in enumerate(modes) if mode != Serve()]
+        modes = [Serve()] * members
+        change = _change(rng, members, change)
+        deeds += [Deed(end, one) for one in mended] + [Deed(end, change)]
+    return tuple(deeds)
+
+
+def _anything(rng: random.Random, modes: Sequence[Mode], now: Change) -> Turn | Kill | Change:
+    kind = rng.choices(("turn", "kill", "change"), (5, 2, 3))[0]
+    if kind == "change":
+        return _change(rng, len(modes), now)
+    if kind == "kill":
+        return Kill(rng.randrange(len(modes)))
+    member = rng.randrange(1, len(modes))
+    silent = sum(isinstance(mode, SILENT) for mode in modes)
+    choices: list[Mode] = [Serve(), Close(), Stall(), Hold()]
+    if silent >= MOST_SILENT:
+        choices = choices[:2]
+    return Turn(member, rng.choice([mode for mode in choices if mode != modes[member]]))
+
+
+def _change(rng: random.Random, members: int, now: Change) -> Change:
+    """Another list, of the first endpoint and some others, and now and then another policy."""
+    others = rng.sample(range(1, members), rng.randrange(2, members - 1))
+    policy = rng.choice([one for one in POLICIES if one != now.policy])
+    return Change((0, *sorted(others)), policy if rng.random() < 1 / 3 else now.policy)
+
+
+class Soak:
+    """A plan carried out."""
+
+    def __init__(self, world: World, members: Sequence[Member]) -> None:
+        self._world = world
+        self._members = members
+        self._listings: list[Listing] = []
+        self._faults: list[Fault] = []
+        self._lasting: dict[int, Fault] = {}
+
+    @property
+    def everything(self) -> Served:
+        """What is served when all endpoints are on the list."""
+        return self.served(Change(tuple(range(len(self._members))), POLICIES[0]))
+
+    def served(self, change: Change) -> Served:
+        """What is served by a change: the endpoints of each locality are always the same."""
+        turns = len(LOCALITIES)
+        places = (
+            Locality(
+                tuple(Endpoint(self._members[m].address) for m in change.members if m % turns == n),
+                name,
+            )
+            for n, name in enumerate(LOCALITIES)
+        )
+        return Served(
+            localities=tuple(place for place in places if place.endpoints),
+            policy=change.policy,
+            service_name="service",
+            is_reported=True,
+        )
+
+    async def run(self, deeds: Sequence[Deed], *, requests: int) -> Course:
+        """Make the requests, do each deed when its time has come, and tell what came of it."""
+        world = self._world
+        due = deque(deeds)
+        await self._do_all(due, ended=0)
+        started = await world.start(world.sessions(requests), pace=timing.SOAK_PACE)
+        with suppress(TimeoutError):  # a client that hangs is found out below
+            async with asyncio.timeout(requests * timing.SOAK_PACE + timing.BATCH):
+                async for ended in started.ends():
+                    await self._do_all(due, ended=ended)
+        calls = await started.over()
+        spans = started.spans
+        now = world.now
+        return Course(
+            requests=tuple(
+                Request(
+                    id=one.id,
+                    began=spans[one.id][0],
+                    ended=spans[one.id][1],
+                    status=one.status,
+                    endpoint=one.endpoint,
+                )
+                for one in calls
+            ),
+            listings=tuple(replace(one, ended=min(one.ended, now)) for one in self._listings),
+            faults=tuple(
+                replace(one, ended=min(one.ended, now))
+                for one in (*self._faults, *self._lasting.values())
+            ),
+            lateness=round(world.lateness.worst, 3),
+        )
+
+    async def _do_all(self, due: deque[Deed], *, ended: int) -> None:
+        """Do what is to be done once so many requests have ended."""
+        while due and due[0].after <= ended:
+            match due.popleft().what:
+                case Change() as change:
+                    await self._change(change)
+                case Kill(member):
+                    await self._kill(member)
+                case Turn(member, mode):
+                    await self._turn(member, mode)
+
+    async def _change(self, change: Change) -> None:
+        served, began = self.served(change), self._world.now
+        await self._world.serve(served)
+        if self._listings:
+            self._listings[-1] = replace(self._listings[-1], ended=self._world.now)
+        self._listings.append(Listing(addresses=served.addresses(), began=began, ended=math.inf))
+
+    async def _turn(self, member: int, mode: Mode) -> None:
+        """Have a gate behave otherwise; who is stalled would stay so for good, and is dropped."""
+        one, began = self._members[member], self._world.now
+        was_stalled = isinstance(one.mode, Stall)
+        await one.set_mode(mode)
+        if was_stalled:
+            await one.kill()
+        if lasting := self._lasting.pop(member, None):
+            self._faults.append(replace(lasting, ended=self._world.now))
+        if mode != Serve():
+            self._lasting[member] = Fault(
+                address=one.address,
+                began=began,
+                ended=math.inf,
+                is_silent=isinstance(mode, SILENT),
+            )
+
+    async def _kill(self, member: int) -> None:
+        one, began = self._members[member], self._world.now
+        await one.kill()
+        self._faults.append(Fault(address=one.address, began=began, ended=self._world.now))
