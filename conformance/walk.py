@@ -172,7 +172,8 @@ class Walk:
         Raises:
             ClientStuck, ClientStrayed: the request was not served there.
         """
-        (call,) = await self._world.call([self.beginning_with(member)])
+        request = self.beginning_with(member)
+        (call,) = await self._world.call([request], deadline=timing.FIRST_CALL)
         _served_by(member, call, f"a request that picks {member.address}, which serves,")
 
     async def make_failed(self, member: Member, *beside: Member) -> None:
