@@ -21,19 +21,25 @@ from conformance.world import World
 from test_servers import Close, Hold, Mode, Serve, Stall
 from test_servers import Endpoint as Member
 
-STORM: Final = 400
-"""Requests in which a deed is done at each step."""
-
-CALM: Final = 400
+CALM: Final = 300
 """Requests after a storm in which nothing is done, so that what goes wrong then has no excuse."""
 
-STEP: Final = 20
+STEP: Final = 15
 """Requests from one deed of a storm to the next."""
+
+TURNS, KILLS = 10, 4
+"""How many of each are in a storm."""
 
 MOST_SILENT: Final = 2
 """Endpoints that are silent at once: requests go on ending, by which time is told."""
 
-POLICIES: Final = (RingHash(minimum=64), RingHash(), RoundRobin())
+SMALL, LARGE = RingHash(minimum=64), RingHash()
+POLICIES: Final[tuple[RingHash | RoundRobin, ...]] = (SMALL, SMALL, LARGE, LARGE, RoundRobin())
+"""Of the changes of a storm, in any order; in the calm after it, of the storm's number."""
+
+STORM: Final = STEP * (TURNS + KILLS + len(POLICIES) + 1)
+"""Requests in which a deed is done at each step."""
+
 SILENT: Final = (Stall, Hold)
 LOCALITIES: Final = ("one", "two", "three")
 
@@ -71,44 +77,43 @@ def plan(rng: random.Random, *, members: int, requests: int) -> tuple[Deed, ...]
     The first endpoint is always on the list and always serves, but that its connections may be
     dropped: so a request that ends neither well nor by a fault has been forgotten.
     """
-    modes: list[Mode] = [Serve()] * members
-    change = Change(tuple(range(members)), POLICIES[0])
-    deeds = [Deed(0, change)]
-    for begin in range(0, requests, STORM + CALM):
-        for after in range(begin + STEP, begin + STORM, STEP):
-            what = _anything(rng, modes, change)
-            if isinstance(what, Change):
-                change = what
-            elif isinstance(what, Turn):
+    deeds = [Deed(0, Change(tuple(range(members)), SMALL))]
+    for number, begin in enumerate(range(0, requests, STORM + CALM)):
+        modes: list[Mode] = [Serve()] * members
+        kinds = ["turn"] * TURNS + ["kill"] * KILLS + ["change"] * len(POLICIES)
+        rng.shuffle(kinds)
+        policies = rng.sample(POLICIES, len(POLICIES))
+        for step, kind in enumerate(kinds, start=1):
+            what: Turn | Kill | Change
+            if kind == "turn":
+                what = _turn(rng, modes)
                 modes[what.member] = what.mode
-            deeds.append(Deed(after, what))
+            elif kind == "kill":
+                what = Kill(rng.randrange(members))
+            else:
+                what = _change(rng, members, policies.pop())
+            deeds.append(Deed(begin + step * STEP, what))
         end = begin + STORM
-        mended = [Turn(one, Serve()) for one, mode in enumerate(modes) if mode != Serve()]
-        modes = [Serve()] * members
-        change = _change(rng, members, change)
-        deeds += [Deed(end, one) for one in mended] + [Deed(end, change)]
+        odd = [member for member, mode in enumerate(modes) if mode != Serve()]
+        deeds += [Deed(end, Turn(member, Serve())) for member in odd]
+        deeds.append(Deed(end, _change(rng, members, POLICIES[number % len(POLICIES)])))
     return tuple(deeds)
 
 
-def _anything(rng: random.Random, modes: Sequence[Mode], now: Change) -> Turn | Kill | Change:
-    kind = rng.choices(("turn", "kill", "change"), (5, 2, 3))[0]
-    if kind == "change":
-        return _change(rng, len(modes), now)
-    if kind == "kill":
-        return Kill(rng.randrange(len(modes)))
+def _turn(rng: random.Random, modes: Sequence[Mode]) -> Turn:
+    """Another mode for an endpoint that is not the first."""
     member = rng.randrange(1, len(modes))
     silent = sum(isinstance(mode, SILENT) for mode in modes)
-    choices: list[Mode] = [Serve(), Close(), Stall(), Hold()]
-    if silent >= MOST_SILENT:
-        choices = choices[:2]
+    choices: list[Mode] = [Serve(), Close()]
+    if silent < MOST_SILENT:
+        choices += [Stall(), Hold()]
     return Turn(member, rng.choice([mode for mode in choices if mode != modes[member]]))
 
 
-def _change(rng: random.Random, members: int, now: Change) -> Change:
-    """Another list, of the first endpoint and some others, and now and then another policy."""
+def _change(rng: random.Random, members: int, policy: RingHash | RoundRobin) -> Change:
+    """The first endpoint and some of the others, but never all."""
     others = rng.sample(range(1, members), rng.randrange(2, members - 1))
-    policy = rng.choice([one for one in POLICIES if one != now.policy])
-    return Change((0, *sorted(others)), policy if rng.random() < 1 / 3 else now.policy)
+    return Change((0, *sorted(others)), policy)
 
 
 class Soak:
@@ -124,7 +129,7 @@ class Soak:
     @property
     def everything(self) -> Served:
         """What is served when all endpoints are on the list."""
-        return self.served(Change(tuple(range(len(self._members))), POLICIES[0]))
+        return self.served(Change(tuple(range(len(self._members))), SMALL))
 
     def served(self, change: Change) -> Served:
         """What is served by a change: the endpoints of each locality are always the same."""

@@ -136,9 +136,9 @@ BELIEVED = 0.5 * SCALE
 """Lateness of the suite up to which a time that it measured is believed."""
 
 SOAK = float(os.environ.get("XDSPEC_SOAK", "6"))
-"""For how long requests are made while endpoints fail at random and lists change. The default has a
-storm, a calm and another storm, enough for any mistake that lasts; 30 s and more look for rare ones
-and cost a core for most of that time."""
+"""For how long requests are made while endpoints fail at random and lists change. The default has
+two storms, each with a calm after it, enough for any mistake that lasts; 30 s and more look for rare
+ones, and cost a core for half of that time."""
 
 SOAK_PACE = 0.005
 """From one request of the soak to the next."""

@@ -247,6 +247,19 @@ def of_address(endpoints: Iterable[Endpoint]) -> dict[tuple[str, ...], Endpoint]
     return {one.addresses: one for one in endpoints}
 
 
+def all_ever_listed(since: int) -> Callable[[Sequence[Endpoint], Sequence[Endpoint]], object]:
+    """From the update of this number on, all endpoints that were ever on a list."""
+    lists: list[Sequence[Endpoint]] = []
+
+    def listed(_before: Sequence[Endpoint], now: Sequence[Endpoint]) -> Sequence[Endpoint]:
+        lists.append(now)
+        if len(lists) < since:
+            return now
+        return [*of_address(endpoint for one in lists for endpoint in one).values()]
+
+    return listed
+
+
 old_ring_kept = Mutant(
     clause="A42-RING-18",
     broken="the ring stays the one of the first list",
@@ -271,6 +284,12 @@ removed_endpoints_stay = Mutant(
     rules={
         "ring_endpoints": lambda before, now: (*of_address((*before, *now)).values(),),
     },
+)
+
+removed_endpoints_stay_in_the_end = Mutant(
+    clause="A42-RING-18",
+    broken="from the fourth update on an endpoint keeps its entries when it is no longer listed",
+    rules={"ring_endpoints": all_ever_listed(since=4)},
 )
 
 old_weights_kept = Mutant(
