@@ -200,7 +200,8 @@ def going_on(
     rings = [
         tuple(ring.build_for(one.ring_localities(), one.config(), way) for one in (full, removed))
         for way in ring.CANDIDATES
-        if way.variant.allotment == "list"
+        # Where entries are numbered over all endpoints, only the last one listed may go.
+        if way.variant.key_format != "{address}{n}" or way.variant.allotment == "list"
     ]
     return [
         one
