@@ -173,7 +173,7 @@ class Walk:
             ClientStuck, ClientStrayed: the request was not served there.
         """
         request = self.beginning_with(member)
-        (call,) = await self._world.call([request], deadline=timing.FIRST_CALL)
+        (call,) = await self._world.call([request], deadline=timing.COLD_CALL)
         _served_by(member, call, f"a request that picks {member.address}, which serves,")
 
     async def make_failed(self, member: Member, *beside: Member) -> None:

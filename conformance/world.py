@@ -27,7 +27,7 @@ from client_under_test import (
 )
 from client_under_test import Call as PlannedCall
 from client_under_test.contract import StateName
-from client_under_test.exceptions import NotSeen
+from client_under_test.exceptions import ClientHung, NotSeen
 from conformance import dialect, timing
 from conformance.bootstrap import VARIABLE as BOOTSTRAP_VARIABLE
 from conformance.bootstrap import bootstrap
@@ -173,11 +173,19 @@ class UnderWay:
             ClientLied: the client's word and the backends' rows contradict each other.
             ConversationFailed: the client died, hung or babbled.
         """
-        longest = max((call.deadline or 0 for call in self._planned), default=0)
-        outcomes = await self._world.unless_refused(
-            self._batch.finished(deadline=self._world.patience + longest)
-        )
+        outcomes = await self._world.unless_refused(self._ended())
         return await self._world.settle(self._channel, self._planned, outcomes, self._since)
+
+    async def _ended(self) -> tuple[Outcome, ...]:
+        """Every outcome; who makes one row of calls after another has time as long as some come."""
+        longest = max((call.deadline or 0 for call in self._planned), default=0)
+        while True:
+            before = len(self._batch.outcomes)
+            try:
+                return await self._batch.finished(deadline=timing.BATCH + longest)
+            except ClientHung:
+                if self._world.tells_calls_apart or len(self._batch.outcomes) == before:
+                    raise
 
     @property
     def waiting(self) -> int:
@@ -419,15 +427,19 @@ class World:
         path: str = UNARY,
         channel: Channel | None = None,
         concurrency: int = CONCURRENCY,
-        deadline: float = timing.CALL,
+        deadline: float | None = None,
     ) -> Calls:
         """Make a call with each of these headers, and say where each really went.
+
+        Without a deadline of its own a call has time enough to succeed.
 
         Raises:
             ClientLied: the client's word and the backends' rows contradict each other.
             ClientUnable: it cannot make such calls.
             ConversationFailed: the client died, hung or babbled.
         """
+        if deadline is None:
+            deadline = timing.CALL if self.tells_calls_apart else timing.COLD_CALL
         started = await self._start(
             headers, path=path, channel=channel, concurrency=concurrency, deadline=deadline
         )
@@ -450,7 +462,7 @@ class World:
             ClientUnable: it cannot make such calls, or makes one row of them after another.
             ConversationFailed: the client died, hung or babbled.
         """
-        if not self._tells_calls_apart:
+        if not self.tells_calls_apart:
             raise ClientUnable("the client cannot make calls beside others that wait")
         return await self._start(
             headers,
@@ -486,7 +498,7 @@ class World:
             )
             for number, one in enumerate(headers)
         ]
-        if not self._tells_calls_apart:
+        if not self.tells_calls_apart:
             planned = marked_by_rows(planned)
             if path not in {UNARY, EMPTY} or any(
                 key.endswith("-bin") for one in planned for key, _ in one.metadata
@@ -504,7 +516,7 @@ class World:
         Raises:
             ClientLied: the client's word and the backends' rows contradict each other.
         """
-        if self._tells_calls_apart:
+        if self.tells_calls_apart:
             rows = await self._rows(outcomes, since)
         else:
             rows = await self._rows_by_count(planned, outcomes, since)
@@ -544,12 +556,7 @@ class World:
         return arrived
 
     @property
-    def patience(self) -> float:
-        """Seconds for a batch of calls, besides what the longest of them may take."""
-        return timing.BATCH if self._tells_calls_apart else timing.ROWS
-
-    @property
-    def _tells_calls_apart(self) -> bool:
+    def tells_calls_apart(self) -> bool:
         """Whether the client makes each call once, with metadata of its own."""
         return "metadata" in self.process.prepared.client.manifest.capabilities
 

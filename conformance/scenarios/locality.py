@@ -15,9 +15,11 @@ from conformance.expectations import (
     Shares,
     Untouched,
 )
+from conformance.oracles import ring
+from conformance.oracles.request_hash import xxh64
 from conformance.oracles.ring import WeightReading
 from conformance.seen import Contrast
-from conformance.serving import Endpoint, Locality, RingHash, RoundRobin, Served
+from conformance.serving import SESSION, Endpoint, Locality, RingHash, RoundRobin, Served
 from conformance.world import World
 from fake_control_plane import Kind
 from test_servers import Refuse
@@ -168,7 +170,7 @@ async def test_keys_of_a_lost_endpoint_move_once(world: World) -> None:
         if full.keeps_entries_in(rest, changed=lost.address)
     )
     await world.serve(before)
-    headers = world.sessions(200)
+    headers = going_on(before, removed, lost.address, world.sessions(200))
     await world.call(headers)
     await lost.set_mode(Refuse())
     await lost.kill()
@@ -184,6 +186,32 @@ def lone_endpoint_beside(lone: str, others: list[str], weight: int) -> Served:
     one = (Endpoint(anchor, 1), *(Endpoint(address, weight) for address in heavy))
     places = (Locality(one, name="one"), Locality((Endpoint(lone, weight),), name="two"))
     return Served(localities=places, policy=RingHash(minimum=1))
+
+
+def going_on(
+    full: Served, removed: Served, lost: str, headers: Sequence[dict[str, str]]
+) -> list[dict[str, str]]:
+    """Those that go on, when this endpoint is lost, to where they go once it is removed.
+
+    All others have hashes beyond the last entry, which may be that entry's (A42-RING-14): if it is
+    one of the lost endpoint, they go on at the other end of the ring, and when it is removed they
+    come back to what is the last entry then.
+    """
+    rings = [
+        tuple(ring.build_for(one.ring_localities(), one.config(), way) for one in (full, removed))
+        for way in ring.CANDIDATES
+        # Where entries are numbered over all endpoints, only the last one listed may go.
+        if way.variant.key_format != "{address}{n}" or way.variant.allotment == "list"
+    ]
+    return [
+        one
+        for one in headers
+        for value in [xxh64(one[SESSION])]
+        if all(
+            next(where for where in before.preference(value) if where != lost) == after.pick(value)
+            for before, after in rings
+        )
+    ]
 
 
 @decides("A42-LOC-06")
