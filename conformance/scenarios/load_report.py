@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from conformance.declare import decides, row
-from conformance.expectations import OnlyAt
+from conformance.expectations import OnlyAt, Reaches
 from conformance.loads import arrived, balanced, reported
 from conformance.priorities import endpoints, ranked
 from conformance.serving import (
@@ -18,7 +18,7 @@ from conformance.serving import (
     Route,
     Served,
 )
-from conformance.world import EMPTY, World
+from conformance.world import CONCURRENCY, EMPTY, World
 from test_servers import Close, Hold, Serve
 from test_servers import Endpoint as Member
 
@@ -27,6 +27,10 @@ NAMES = ("one", "one/a", "one/a/i")
 
 BEHAVIOR = "rpc-behavior"
 """Has a backend end a request otherwise than well, or not at all."""
+
+LOST_EACH = 25
+"""Requests from one loss of a connection to the next: 40 times there is the moment in which a
+request may be picked for a connection that has just gone."""
 
 
 def apart(members: Sequence[Member]) -> Served:
@@ -87,6 +91,40 @@ async def test_failed_and_queued(world: World) -> None:
     await judge(world, "A42-LOAD-04", served)
     await world.call(world.sessions(60))
     await judge(world, "A42-LOAD-04", served)
+
+
+@decides("A42-LOAD-04", seconds=3, waits=True)
+async def test_locality_that_goes_and_returns(world: World) -> None:
+    """What it had not reported when it went is reported once."""
+    members = await world.endpoints(3)
+    served = apart(members)
+    without = served.placed(*served.localities[:2])
+    for _ in range(3):
+        await world.serve(served)
+        everywhere = Reaches(served.addresses())
+        await world.until(everywhere, lambda: world.call(world.sessions(40)))
+        await world.serve(without)
+        await until_served_by(world, members[:2])
+    await world.serve(served)
+    await world.until(everywhere, lambda: world.call(world.sessions(40)))
+    await judge(world, "A42-LOAD-04", served)
+    await world.call(world.sessions(40))
+    await judge(world, "A42-LOAD-04", served)
+
+
+@decides("A42-LOAD-04", needs=("metadata",), seconds=3)
+async def test_connections_lost_on_the_way(world: World) -> None:
+    members = await world.endpoints(3)
+    served = apart(members)
+    await world.serve(served)
+    await world.call(world.sessions(30))
+    started = await world.start(world.sessions(1000), concurrency=CONCURRENCY)
+    async for ended in started.ends():
+        if ended % LOST_EACH == 0:
+            await members[ended // LOST_EACH % len(members)].kill()
+    await started.over()
+    balances = balanced(served, lossy=True)
+    await world.judge("A42-LOAD-04", await reported(world, balances), balances)
 
 
 @decides("A42-LOAD-05", seconds=3, waits=True)
