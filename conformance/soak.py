@@ -17,7 +17,7 @@ from conformance import timing
 from conformance.oracles.course import Fault, Listing, Request
 from conformance.seen import Course
 from conformance.serving import Endpoint, Locality, RingHash, RoundRobin, Served
-from conformance.world import World
+from conformance.world import CONCURRENCY, World
 from test_servers import Close, Hold, Mode, Serve, Stall
 from test_servers import Endpoint as Member
 
@@ -153,6 +153,7 @@ class Soak:
         world = self._world
         due = deque(deeds)
         await self._do_all(due, ended=0)
+        await world.call(world.sessions(CONCURRENCY))  # a client is slow at first
         started = await world.start(world.sessions(requests), pace=timing.SOAK_PACE)
         with suppress(TimeoutError):  # a client that hangs is found out below
             async with asyncio.timeout(requests * timing.SOAK_PACE + timing.BATCH):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 
 class Place(Struct, frozen=True, order=True):
@@ -90,15 +91,27 @@ def balances(due: Mapping[Place, Load], reported: Mapping[Place, Load], *, lost:
 
     Args:
         due: by what the backends counted.
-        reported: by the reports; a place of which nothing is told need not be there.
+        reported: by the reports; a place of which nothing is told need not be there. A client need
+            not tell what was issued: what it tells says that, too.
         lost: requests that failed and that no backend received. Each of them may have been sent, on
             a connection that was lost on the way, or not: if so, it was issued and has failed.
     """
     surplus = 0
-    for place in {*due, *reported}:
-        said, wanted = reported.get(place, NOTHING), due.get(place, NOTHING)
+    told = _with_issued(reported)
+    for place in {*due, *told}:
+        said, wanted = told.get(place, NOTHING), due.get(place, NOTHING)
         more = said.issued - wanted.issued
         if more < 0 or said != wanted + Load(issued=more, errors=more):
             return False
         surplus += more
     return surplus <= lost
+
+
+def _with_issued(reported: Mapping[Place, Load]) -> Mapping[Place, Load]:
+    """The same, where nothing is told of requests issued anywhere: as many as the others."""
+    if any(load.issued for load in reported.values()):
+        return reported
+    return {
+        place: replace(load, issued=load.succeeded + load.errors + load.in_progress)
+        for place, load in reported.items()
+    }

@@ -13,13 +13,16 @@ from conformance.expectations import (
     Connects,
     EndsIn,
     Expectation,
+    FailsForAReason,
     InOrder,
     NeverIn,
+    OnlyListed,
     Picks,
     Takes,
     Tried,
     WrongKind,
 )
+from conformance.oracles.course import Fault, Listing, Request
 from conformance.oracles.load import Load, Place, Received
 from conformance.oracles.picker import State
 from conformance.seen import (
@@ -27,6 +30,7 @@ from conformance.seen import (
     Attempts,
     Call,
     Calls,
+    Course,
     Elapsed,
     Loads,
     Reported,
@@ -77,6 +81,25 @@ def loads(place: Place, *, received: int = 2, reported: int = 2, lost: int = 0) 
         clusters=(place.cluster,),
         lost=lost,
     )
+
+
+def course(
+    *statuses: str, endpoint: str | None = A, lateness: float = 0.0, fault: bool = False
+) -> Course:
+    """Requests long after a list with A and B was served, and maybe a fault at B."""
+    return Course(
+        requests=tuple(
+            Request(id="1", began=5, ended=6, status=status, endpoint=endpoint)
+            for status in statuses
+        ),
+        listings=(Listing(addresses=(A, B), began=0, ended=9),),
+        faults=(Fault(address=B, began=4, ended=5),) if fault else (),
+        lateness=lateness,
+    )
+
+
+PLACED = OnlyListed(moments=1, allowance=0.5)
+REASONED = FailsForAReason(moments=1, allowance=0.5)
 
 
 def meets(*states: State) -> tuple[tuple[str, State], ...]:
@@ -149,6 +172,13 @@ ITS_FIRST, ONE_TO_ALL, NOBODY = (
         (BALANCED, msgspec.structs.replace(loads(HERE), clusters=("c", "d")), False),
         (LOSSY, loads(HERE, reported=3, lost=1), True),
         (LOSSY, loads(HERE, reported=4, lost=1), False),
+        (PLACED, course("OK", "UNAVAILABLE"), True),
+        (PLACED, course("OK", endpoint=C), False),
+        (PLACED, course("UNAVAILABLE"), False),
+        (REASONED, course("OK", "UNAVAILABLE"), False),
+        (REASONED, course("OK", "UNAVAILABLE", fault=True), True),
+        (REASONED, course("OK", "DEADLINE_EXCEEDED", fault=True), False),
+        (REASONED, course(), False),
         (NOBODY, told_of("no", ""), True),
         (NOBODY, told_of("no", f"no {B}"), False),
     ],
@@ -165,7 +195,18 @@ def test_it_holds_or_not(expected: Expectation, seen: Seen, *, holds: bool) -> N
 
 @pytest.mark.parametrize(
     "expected",
-    [Tried(), InOrder((A,)), CONNECTS, READY, ITS_FIRST, EndsIn(("READY",)), NeverIn(()), BALANCED],
+    [
+        Tried(),
+        InOrder((A,)),
+        CONNECTS,
+        READY,
+        ITS_FIRST,
+        EndsIn(("READY",)),
+        NeverIn(()),
+        BALANCED,
+        PLACED,
+        REASONED,
+    ],
 )
 def test_something_else_cannot_be_weighed(expected: Expectation) -> None:
     with pytest.raises(WrongKind, match="Elapsed"):
@@ -184,3 +225,8 @@ def test_only_a_time_that_is_missed_on_a_late_machine_is_doubtful() -> None:
     assert verdict(took(12)) == (Verdict.FAIL, Reason.DEVIATES)
     assert verdict(took(12, lateness=0.6)) == (Verdict.ERROR, Reason.TIMING)
     assert verdict(took(10, lateness=0.6)) == (Verdict.PASS, None)
+
+
+def test_where_a_request_went_on_a_late_machine_is_doubtful() -> None:
+    finding = PLACED.finding(course("OK", endpoint=C, lateness=0.6))
+    assert (finding.holds, finding.doubtful) == (False, True)

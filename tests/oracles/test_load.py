@@ -52,6 +52,10 @@ def test_endpoints_of_a_place_are_summed_and_strangers_left_out() -> None:
             {NEAR: load(2, 0, 1)}, {NEAR: load(2, 1)}, 3, False, id="progress told as error"
         ),
         pytest.param(
+            {NEAR: load(3, 1)}, {NEAR: Load(succeeded=3, errors=1)}, 0, True, id="issued not told"
+        ),
+        pytest.param({NEAR: load(3, 1)}, {NEAR: Load(succeeded=3)}, 0, False, id="nor an error"),
+        pytest.param(
             {NEAR: load(3)}, {NEAR: Load(issued=4, succeeded=3)}, 1, False, id="issued and no more"
         ),
     ],
