@@ -134,7 +134,8 @@ def show(
         issues: the client's issue tracker.
         brief: whether clauses that it passes, or may do as it likes, are left out.
     """
-    console.print(f"\n{escape(str(run.client))}", style="bold", highlight=False)
+    if not brief:  # else it stands above the progress
+        console.print(f"\n{escape(str(run.client))}", style="bold", highlight=False)
     words = {entry.clause: entry.seen for entry in run.known if entry.scenario}
     for clause, result in run.clauses.items():
         if not (brief and result.verdict in {Verdict.PASS, Verdict.SEEN}):

@@ -119,6 +119,8 @@ def hash_header(
     policy.header.header_name = name
     if regex is not None:
         policy.header.regex_rewrite.pattern.regex = regex
+        # The only engine, which had to be named once: grpc-java up to 1.72 leaves the rewrite out.
+        policy.header.regex_rewrite.pattern.google_re2.SetInParent()
         policy.header.regex_rewrite.substitution = substitution
     return policy
 

@@ -44,7 +44,10 @@ HASH_POLICIES = [
         {
             "header": {
                 "headerName": "k",
-                "regexRewrite": {"pattern": {"regex": "a(.)"}, "substitution": r"\1"},
+                "regexRewrite": {
+                    "pattern": {"googleRe2": {}, "regex": "a(.)"},
+                    "substitution": r"\1",
+                },
             },
             "terminal": True,
         },
