@@ -37,7 +37,7 @@ from conformance.hold import hold
 from conformance.material import write_exception, write_material
 from conformance.settings import Selection, Settings, Subject
 from conformance.verdicts import Reason, Verdict
-from conformance.world import Launched, World, launch
+from conformance.world import ClientUnable, Launched, World, launch
 from test_servers import Fleet
 
 PROPERTY = "xdspec"
@@ -323,14 +323,17 @@ async def _finish(item: pytest.Item, made: World, settings: Settings) -> None:
     if made.fleet.troubles:
         what = "; ".join(made.fleet.troubles)
         trouble = Trouble(verdict=Verdict.ERROR, reason=Reason.SUITE, what=what)
-    record = _record(
-        item,
-        checks=tuple(made.checks),
-        trouble=trouble,
-        notes=tuple(made.notes),
-        served=tuple(made.history),
-        lateness=round(made.lateness.worst, 3),
-    )
+    told: dict[str, Any] = {
+        "notes": tuple(made.notes),
+        "served": tuple(made.history),
+        "lateness": round(made.lateness.worst, 3),
+    }
+    record = _record(item, checks=tuple(made.checks), trouble=trouble, **told)
+    if any(one.verdict is Verdict.FAIL for one in record.decisions):
+        try:
+            await made.demand_gates_that_work()
+        except ClientUnable as unable:
+            record = _record(item, trouble=troubles.of(unable, lateness=0), **told)
     if settings.hold:
         await hold(made, record)
     item.stash[RECORD] = _with_evidence(

@@ -27,7 +27,7 @@ from client_under_test import (
 )
 from client_under_test import Call as PlannedCall
 from client_under_test.contract import StateName
-from client_under_test.exceptions import ClientHung, NotSeen
+from client_under_test.exceptions import ClientHung, ClientTrouble, NotSeen
 from conformance import dialect, timing
 from conformance.bootstrap import VARIABLE as BOOTSTRAP_VARIABLE
 from conformance.bootstrap import bootstrap
@@ -701,6 +701,18 @@ class World:
                 "the client calls a connection READY before the server has said a word, "
                 "so no gate can hold it CONNECTING"
             )
+
+    async def demand_gates_that_work(self) -> None:
+        """Before a client is accused where gates closed or were silent: ask whether they can.
+
+        Raises:
+            ClientUnable: they cannot, so what was seen says nothing of the client.
+        """
+        if self.process.failure is None and any(
+            not isinstance(attempt.mode, Serve) for attempt in self.fleet.ledger.attempts
+        ):
+            with suppress(ClientTrouble):
+                await self.demand_handshakes()
 
     def attempts(self, *endpoints: Endpoint, since: float = 0.0) -> Attempts:
         """The attempts at these endpoints, or at all, that came after so many seconds."""
