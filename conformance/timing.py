@@ -139,9 +139,13 @@ rare ones, and cost a core for half of that time."""
 SOAK_PACE = 0.005
 """From one request of the soak to the next."""
 
-MOMENTS = 1.0 * SCALE
+SOAK_CALL = 30 * SCALE
+"""The deadline of such a request: it passes only if the request was forgotten, also on a machine on
+which a client that is not warm yet gets no processor for seconds."""
+
+MOMENTS = 0.5 * SCALE
 """How long before a request the reason may lie why it failed or where it went, after the ACK of an
-update: far above the milliseconds that a client takes, and half of a calm."""
+update: ten times what a client takes on a machine with forty busy processes, a third of a calm."""
 
 QUIET = 0.3
 """Window in which a thing that must not happen would have happened: a hundred times what the
