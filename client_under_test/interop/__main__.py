@@ -24,7 +24,7 @@ from client_under_test.interop.stock import METHODS, Made, Pairs, StockClient, U
 
 CONTRACT: Final = 1
 COMMAND: Final = "XDSPEC_INTEROP_CLIENT"
-RATE: Final = int(os.environ.get("XDSPEC_INTEROP_QPS", "100"))
+RATE: Final = int(os.environ.get("XDSPEC_INTEROP_QPS", "200"))
 
 LINE_LIMIT: Final = 1 << 27  # a request of a hundred thousand calls is one line
 

@@ -4,7 +4,7 @@ from itertools import dropwhile
 
 from conformance import timing
 from conformance.declare import decides
-from conformance.expectations import EndsIn, NeverIn, OnlyAt, Outcome, Tried
+from conformance.expectations import EndsIn, NeverIn, OnlyAt, Outcome, Tried, Untouched
 from conformance.priorities import endpoints, ranked, tier
 from conformance.seen import States
 from conformance.serving import Endpoint, Locality, RingHash, Served
@@ -165,6 +165,8 @@ async def test_failed_ones_removed(world: World) -> None:
     await world.serve(ranked(failed, lower))
     await world.call(world.sessions(5), deadline=timing.FAR_FROM_FAILOVER)
     await world.serve(ranked(fresh, lower))
+    unasked = await world.quiet(*fresh, why="the policy would connect them, were it failed still")
+    await world.judge("A42-AGG-14", unasked, Untouched())
     mended = OnlyAt(tuple(one.address for one in fresh))
     calls = await world.until(mended, lambda: world.call(world.sessions(5)))
     await world.judge("A42-AGG-14", calls, mended)

@@ -34,7 +34,8 @@ async def given_up(world: World, began: Attempt, lower: Sequence[Member]) -> Ela
 async def test_stalled_priority(world: World) -> None:
     first, second = await endpoints(world, Stall(), Stall()), await endpoints(world, Serve())
     await world.serve(ranked(first, second))
-    waiting = await world.start(world.sessions(5), deadline=timing.AFTER_FAILOVER)
+    patience = timing.FAILOVER + timing.FAR_FROM_FAILOVER
+    waiting = await world.start(world.sessions(5), deadline=patience)
     began = await world.tried(*first, why="requests came")
     took = await given_up(world, began, second)
     await world.judge("A42-FAIL-04", took, AFTER_THE_TIMER)

@@ -18,7 +18,7 @@ from conformance.serving import (
     Route,
     Served,
 )
-from conformance.world import CONCURRENCY, EMPTY, World
+from conformance.world import EMPTY, World
 from test_servers import Close, Hold, Serve
 from test_servers import Endpoint as Member
 
@@ -27,10 +27,6 @@ NAMES = ("one", "one/a", "one/a/i")
 
 BEHAVIOR = "rpc-behavior"
 """Has a backend end a request otherwise than well, or not at all."""
-
-LOST_EACH = 25
-"""Requests from one loss of a connection to the next: 40 times there is the moment in which a
-request may be picked for a connection that has just gone."""
 
 
 def apart(members: Sequence[Member]) -> Served:
@@ -110,21 +106,6 @@ async def test_locality_that_goes_and_returns(world: World) -> None:
     await judge(world, "A42-LOAD-04", served)
     await world.call(world.sessions(40))
     await judge(world, "A42-LOAD-04", served)
-
-
-@decides("A42-LOAD-04", needs=("metadata",), seconds=3)
-async def test_connections_lost_on_the_way(world: World) -> None:
-    members = await world.endpoints(3)
-    served = apart(members)
-    await world.serve(served)
-    await world.call(world.sessions(30))
-    started = await world.start(world.sessions(1000), concurrency=CONCURRENCY)
-    async for ended in started.ends():
-        if ended % LOST_EACH == 0:
-            await members[ended // LOST_EACH % len(members)].kill()
-    await started.over()
-    balances = balanced(served, lossy=True)
-    await world.judge("A42-LOAD-04", await reported(world, balances), balances)
 
 
 @decides("A42-LOAD-05", seconds=3, waits=True)

@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Iterator
-from typing import get_args
 
 import pytest
 
@@ -132,7 +131,7 @@ async def test_odd_entry(world: World) -> None:
     choices = {
         f"{name}, weights {reading}": served.mapping(allotment=order, weights=reading)
         for order, name in orders.items()
-        for reading in get_args(ring_oracle.WeightReading)
+        for reading in ("raw", "A113")
     }
     await world.judge("A42-RING-10", calls, choices)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import sys
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -93,8 +93,8 @@ class RingOfEachLocality:
     def __init__(self, rings: Sequence[ring.Ring]) -> None:
         self._turns = itertools.cycle(rings)
 
-    def pick(self, value: int) -> str:
-        return next(self._turns).pick(value)
+    def pick(self, value: int, failed: Collection[str] = ()) -> str:
+        return next(self._turns).pick(value, failed)
 
 
 def a_ring_for_each_locality(patch: pytest.MonkeyPatch) -> None:

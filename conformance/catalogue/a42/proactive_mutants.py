@@ -59,13 +59,6 @@ def several_at_once(
     return next(iter(idle_ones(prospects)), None)
 
 
-def from_the_end(
-    aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
-) -> str | None:
-    """A61's rule, from the last of the ring on."""
-    return first_idle(aggregated, prospects[::-1], last_failed)
-
-
 def failures(prospects: Sequence[Prospect]) -> int:
     """How many have failed."""
     return sum(one.counted is FAILED for one in prospects)
@@ -94,13 +87,6 @@ same_endpoint_again = Mutant(
     broken="after a failure the same endpoint is tried again and no other",
     rules={"unasked": the_same_again},
     edition="seed",
-)
-
-last_one_first = Mutant(
-    clause="A42-PRO-05",
-    broken="endpoints are connected from the end of the ring",
-    rules={"unasked": from_the_end},
-    reports="none of the known",
 )
 
 only_the_first_three = Mutant(

@@ -106,12 +106,14 @@ failure_forgotten_for_requests = Mutant(
     clause="A42-SUB-08",
     broken="a failure is forgotten when the next attempt begins",
     rules={"counted_state": as_reported},
+    edition="seed",
 )
 
 failure_forgotten_in_the_state = Mutant(
     clause="A42-SUB-09",
     broken="a failure is forgotten when the next attempt begins",
     rules={"counted_state": as_reported},
+    edition="seed",
 )
 
 failed_once_and_for_all = Mutant(
