@@ -80,13 +80,14 @@ def main() -> None:
     Exit codes: 0 conforms, 1 does not conform, 2 interrupted, 3 trouble of the suite, 4 bad input,
     5 nothing was judged, 6 trouble of an adapter.
     """
-    scale = os.environ.get("XDSPEC_TIME_SCALE", "1")  # conformance.timing reads it as it loads
-    try:
-        good = 0 < float(scale) < math.inf
-    except ValueError:
-        good = False
-    if not good:
-        raise Failure(f"XDSPEC_TIME_SCALE is {scale!r}: a number above 0 is wanted")
+    for variable in ("XDSPEC_TIME_SCALE", "XDSPEC_SOAK"):  # conformance.timing reads them
+        number = os.environ.get(variable, "1")
+        try:
+            good = 0 < float(number) < math.inf
+        except ValueError:
+            good = False
+        if not good:
+            raise Failure(f"{variable} is {number!r}: a number above 0 is wanted")
 
 
 def catalogue() -> Catalogue:

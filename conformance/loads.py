@@ -27,6 +27,7 @@ def balanced(served: Served, *, lossy: bool = False) -> Balances:
             if one.is_reported
         },
         lossy=lossy,
+        category=next(iter(served.drops), ""),
     )
 
 
@@ -46,7 +47,8 @@ def loads(world: World, expectation: Balances) -> Loads:
     Where connections were lost, a call has succeeded only if the client says so, too: it may have
     been answered in vain.
     """
-    failed = {one.id for one in world.calls if one.status != "OK"} if expectation.lossy else set()
+    looks = expectation.lossy or expectation.category
+    failed = {one.id for one in world.calls if one.status != "OK"} if looks else set()
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for row in world.fleet.ledger.rpcs:
         calls = {str(value) for value in row.values(CALL_ID_KEY)}
@@ -56,6 +58,7 @@ def loads(world: World, expectation: Balances) -> Loads:
         counts[world.members[row.endpoint].address][ended] += 1
         failed -= calls
     said = world.plane.loads
+    drops = [said.drops(cluster) for cluster in dict(said.clusters())]
     return Loads(
         received=tuple(Received(address=address, **count) for address, count in counts.items()),
         reported=tuple(
@@ -73,6 +76,8 @@ def loads(world: World, expectation: Balances) -> Loads:
         ),
         clusters=tuple(dict.fromkeys(cluster for cluster, _ in said.clusters())),
         lost=len(failed),
+        drops=sum(one.total for one in drops),
+        categories=dict(sum((Counter(one.by_category) for one in drops), Counter())),
     )
 
 

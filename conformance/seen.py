@@ -117,7 +117,11 @@ class Loads(msgspec.Struct, frozen=True, tag="loads", kw_only=True):
     clusters: tuple[str, ...]
     """Those that a report named, with or without any load."""
     lost: int = 0
-    """Calls that failed and that no backend received."""
+    """Calls that failed and that no backend received, where those are looked at."""
+    drops: int = 0
+    """Requests that were reported as dropped."""
+    categories: dict[str, int] = {}
+    """Those of them that were reported with a category."""
 
 
 class Course(msgspec.Struct, frozen=True, tag="course", kw_only=True):

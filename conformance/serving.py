@@ -136,6 +136,8 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the cluster names a load reporting server: this control plane."""
     is_dns: bool = False
     """Whether it is a LOGICAL_DNS cluster, of the address of its only endpoint."""
+    drops: dict[str, int] = {}
+    """Categories of EDS, and how many of a million requests each drops."""
     beside: tuple[Served, ...] = ()
     """Further clusters; their routes come first."""
 
@@ -143,6 +145,7 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
         """What a reader of a failure needs to know of it, in a line."""
         places = "; ".join(map(str, self.localities))
         words = f"{self.policy}; {'; '.join(map(str, self.routes))}; {places}"
+        words += "".join(f"; {share} per million dropped" for share in self.drops.values())
         return f"{'LOGICAL_DNS, ' if self.is_dns else ''}{words}" + "".join(
             f"; beside it {one.cluster_name}: {one}" for one in self.beside
         )
@@ -215,6 +218,10 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
                 )
                 for place in self.localities
             ),
+            drops=[
+                resources.drop(category, per_million=share)
+                for category, share in self.drops.items()
+            ],
         )
 
     def addresses(self) -> tuple[str, ...]:

@@ -154,9 +154,12 @@ class Soak:
         due = deque(deeds)
         await self._do_all(due, ended=0)
         await world.call(world.sessions(CONCURRENCY))  # a client is slow at first
-        started = await world.start(world.sessions(requests), pace=timing.SOAK_PACE)
+        started = await world.start(
+            world.sessions(requests), pace=timing.SOAK_PACE, deadline=timing.SOAK_CALL
+        )
+        longest = requests * timing.SOAK_PACE + timing.SOAK_CALL + timing.BATCH
         with suppress(TimeoutError):  # a client that hangs is found out below
-            async with asyncio.timeout(requests * timing.SOAK_PACE + timing.BATCH):
+            async with asyncio.timeout(longest):
                 async for ended in started.ends():
                     await self._do_all(due, ended=ended)
         calls = await started.over()

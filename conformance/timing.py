@@ -139,6 +139,10 @@ rare ones, and cost a core for half of that time."""
 SOAK_PACE = 0.005
 """From one request of the soak to the next."""
 
+SOAK_CALL = 30 * SCALE
+"""The deadline of such a request: it passes only if the request was forgotten, also on a machine on
+which a client that is not warm yet gets no processor for seconds."""
+
 MOMENTS = 1.0 * SCALE
 """How long before a request the reason may lie why it failed or where it went, after the ACK of an
 update: far above the milliseconds that a client takes, and half of a calm."""

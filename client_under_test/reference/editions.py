@@ -124,6 +124,8 @@ class Rules:
     while_waiting: Callable[[gatekeeping.Counts], gatekeeping.Counts] = gatekeeping.while_waiting
     when_sent: Callable[[gatekeeping.Counts], gatekeeping.Counts] = gatekeeping.when_sent
     when_ended: Callable[[gatekeeping.Counts, bool], gatekeeping.Counts] = gatekeeping.when_ended
+    when_dropped: Callable[[gatekeeping.Counts], gatekeeping.Counts] = gatekeeping.when_dropped
+    told_category: Callable[[str | None], str | None] = gatekeeping.told_category
     once_reported: Callable[[gatekeeping.Counts], gatekeeping.Counts] = gatekeeping.once_reported
 
     # Clusters, their endpoints and the tree of policies (A37): policies/aggregates.py.

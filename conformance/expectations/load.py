@@ -18,6 +18,8 @@ class Balances(msgspec.Struct, frozen=True, tag="balances", kw_only=True):
     """Where each address belongs; those of clusters that are not to be reported are left out."""
     lossy: bool = False
     """Whether connections were lost while requests were on their way."""
+    category: str = ""
+    """Of EDS, if it drops requests: whatever fails without being received was dropped."""
 
     def finding(self, seen: Seen) -> Finding:
         """Weigh loads."""
@@ -30,11 +32,26 @@ class Balances(msgspec.Struct, frozen=True, tag="balances", kw_only=True):
         wanted = f"reports of exactly {_told(counted)}"
         if lost:
             wanted += f"; and of {lost} more failed ones, or fewer"
+        drops, categories = 0, dict[str, int]()
+        if self.category:
+            drops, categories = seen.lost, {self.category: seen.lost}
+            wanted += f"; and of {drops} drops by {self.category}"
         saw = _told(reported)
+        if self.category or seen.drops:
+            listed = ", ".join(f"{count} by {name}" for name, count in seen.categories.items())
+            saw += f"; {seen.drops} drops, {listed or 'of no category'}"
         if strangers:
             saw += f"; reports that name {', '.join(sorted(strangers))}"
-        holds = bool(counted) and not strangers and balances(counted, reported, lost=lost)
-        return Finding(holds, wanted, saw, "load.due")
+        return Finding(
+            bool(counted)
+            and not strangers
+            and (seen.drops, seen.categories) == (drops, categories)
+            and bool(drops) == bool(self.category)
+            and balances(counted, reported, lost=lost),
+            wanted,
+            saw,
+            "load.due",
+        )
 
 
 def _told(loads: Mapping[Place, Load]) -> str:

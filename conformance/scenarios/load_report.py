@@ -151,6 +151,15 @@ async def test_successes_errors_and_requests_in_progress(world: World) -> None:
     await judge(world, "A42-LOAD-06", served)
 
 
+@decides("A42-LOAD-11", needs=("metadata",), seconds=1.5, waits=True)
+async def test_dropped(world: World) -> None:
+    """That none of 200 is dropped has a chance of 0.9^200, below 1e-9."""
+    served = replace(apart(await world.endpoints(3)), drops={"tenth": 100_000})
+    await world.serve(served)
+    await world.call(world.sessions(200))
+    await judge(world, "A42-LOAD-11", served)
+
+
 @decides("A42-LOAD-07", seconds=1.5, waits=True)
 async def test_names(world: World) -> None:
     served = await two_clusters(world)

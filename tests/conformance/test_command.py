@@ -286,11 +286,12 @@ async def test_nothing_selected(xdspec: Any) -> None:
     assert ended.report["runs"][0]["scenarios"] == []
 
 
-@pytest.mark.parametrize("scale", ["slow", "0", "-1", "nan", "inf"])
-def test_a_time_scale_that_is_none(scale: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDSPEC_TIME_SCALE", scale)
+@pytest.mark.parametrize("number", ["slow", "0", "-1", "nan", "inf"])
+@pytest.mark.parametrize("variable", ["XDSPEC_TIME_SCALE", "XDSPEC_SOAK"])
+def test_a_number_that_is_none(variable: str, number: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(variable, number)
     ended = invoke("run", CRASHER)
-    assert "XDSPEC_TIME_SCALE" in ended.output
+    assert variable in ended.output
     assert ended.exit_code == 4
 
 

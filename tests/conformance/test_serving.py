@@ -44,6 +44,13 @@ def test_several_clusters() -> None:
     assert str(OTHER) in str(SERVED)
 
 
+def test_drops() -> None:
+    served = Served(localities=SERVED.localities, drops={"half": 500_000})
+    (drop,) = served.endpoints().policy.drop_overloads
+    assert (drop.category, drop.drop_percentage.numerator) == ("half", 500_000)
+    assert not SERVED.endpoints().HasField("policy")
+
+
 def test_cluster_by_dns() -> None:
     assert kinds(BY_NAME) == ["Listener", "RouteConfiguration", "Cluster"]
     cluster = BY_NAME.cluster()

@@ -83,6 +83,11 @@ def loads(place: Place, *, received: int = 2, reported: int = 2, lost: int = 0) 
     )
 
 
+def dropping(drops: int, **categories: int) -> Loads:
+    """Three requests failed without being received; so many were reported as dropped."""
+    return msgspec.structs.replace(loads(HERE, lost=3), drops=drops, categories=categories)
+
+
 def course(
     *statuses: str, endpoint: str | None = A, lateness: float = 0.0, fault: bool = False
 ) -> Course:
@@ -111,6 +116,7 @@ OLD, NEW = Picks(walk=WALK, edition="A42"), Picks(walk=WALK, edition="A61")
 READY = Picks(walk=meets("TRANSIENT_FAILURE", "READY", "READY"), edition="A61")
 CONNECTS = Connects(walk=meets("TRANSIENT_FAILURE", "IDLE", "IDLE"), edition="A61")
 BALANCED, LOSSY = (Balances(places={A: HERE, B: THERE}, lossy=lossy) for lossy in (False, True))
+DROPPED = Balances(places={A: HERE}, category="half")
 ITS_FIRST, ONE_TO_ALL, NOBODY = (
     Blames(firsts=(A, B), whom=whom)
     for whom in ("its first endpoint", "one endpoint to all", "no endpoint")
@@ -172,6 +178,12 @@ ITS_FIRST, ONE_TO_ALL, NOBODY = (
         (BALANCED, msgspec.structs.replace(loads(HERE), clusters=("c", "d")), False),
         (LOSSY, loads(HERE, reported=3, lost=1), True),
         (LOSSY, loads(HERE, reported=4, lost=1), False),
+        (BALANCED, dropping(1), False),
+        (DROPPED, dropping(3, half=3), True),
+        (DROPPED, dropping(3, other=3), False),
+        (DROPPED, dropping(2, half=2), False),
+        (DROPPED, dropping(3), False),
+        (DROPPED, loads(HERE, lost=3), False),
         (PLACED, course("OK", "UNAVAILABLE"), True),
         (PLACED, course("OK", endpoint=C), False),
         (PLACED, course("UNAVAILABLE"), False),

@@ -90,6 +90,16 @@ def when_ended(counts: Counts, ok: bool) -> Counts:  # noqa: FBT001 - how it end
     )
 
 
+def when_dropped(counts: Counts) -> Counts:
+    """A42-LOAD-11: a request that was dropped counts for no locality."""
+    return counts
+
+
+def told_category(category: str | None) -> str | None:
+    """A42-LOAD-11: a drop is told under its category, if it has one."""
+    return category
+
+
 def once_reported(counts: Counts) -> Counts:
     """Requests in progress stay counted; of all others the next report says nothing."""
     return Counts(in_progress=counts.in_progress)

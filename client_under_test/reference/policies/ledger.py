@@ -79,9 +79,11 @@ class Ledger:
         account = drop.account
         if not account.reported:
             return
+        self._count(account, self._rules.when_dropped)
         self._dropped[account.cluster, account.service_name] += 1
-        if drop.category is not None:
-            self._categories[account.cluster, account.service_name, drop.category] += 1
+        category = self._rules.told_category(drop.category)
+        if category is not None:
+            self._categories[account.cluster, account.service_name, category] += 1
 
     def take(self) -> tuple[ClusterLoad, ...]:
         """Take out what has gathered since the last time; requests in progress stay counted."""

@@ -196,3 +196,21 @@ lrs_server_not_asked_for = Mutant(
         )
     },
 )
+
+# Drops.
+
+drops_count_for_a_locality = Mutant(
+    clause="A42-LOAD-11",
+    broken="requests that are dropped count as failed ones of a locality without a name, too",
+    rules={
+        "when_dropped": lambda counts: replace(
+            counts, issued=counts.issued + 1, errors=counts.errors + 1
+        )
+    },
+)
+
+category_not_told = Mutant(
+    clause="A42-LOAD-11",
+    broken="drops are told without their category",
+    rules={"told_category": lambda _: None},
+)
