@@ -199,6 +199,12 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
             click.option(
                 "--keep-evidence", is_flag=True, help="Keep that of scenarios that pass, too."
             ),
+            click.option(
+                "--fast",
+                is_flag=True,
+                help="Shorten the client's failover timer where it has a knob for that; clauses on "
+                "its length are skipped.",
+            ),
             click.option("--no-baseline", is_flag=True, help="Let expected failures count."),
             click.option("--strict", is_flag=True, help="Let SHOULD clauses fail the run, too."),
             click.option(

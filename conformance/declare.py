@@ -25,6 +25,10 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True):
     """About how long it takes: the longest start first."""
     waits: bool = False
     """Whether that is the time of a timer, during which nothing is done."""
+    failover: bool = False
+    """Whether it is the failover timer, which --fast has shortened."""
+    timed: tuple[str, ...] = ()
+    """Those of its clauses that are about how long that timer takes: not to be judged then."""
 
 
 def decides(
@@ -33,10 +37,18 @@ def decides(
     knobs: Mapping[str, int] | None = None,
     seconds: float = 0.3,
     waits: bool = False,
+    failover: bool = False,
+    timed: tuple[str, ...] = (),
 ) -> pytest.MarkDecorator:
     """Mark a scenario, or a row of its table, with the clauses that it decides."""
     declared = Declaration(
-        clauses=clauses, needs=needs, knobs=dict(knobs or {}), seconds=seconds, waits=waits
+        clauses=(*clauses, *timed),
+        needs=needs,
+        knobs=dict(knobs or {}),
+        seconds=seconds,
+        waits=waits,
+        failover=failover or bool(timed),
+        timed=timed,
     )
     return pytest.mark.decides(declared)
 
@@ -57,6 +69,8 @@ def declaration(item: pytest.Item) -> Declaration:
         knobs={k: v for mark in reversed(marks) for k, v in mark.knobs.items()},
         seconds=max(mark.seconds for mark in marks),
         waits=any(mark.waits for mark in marks),
+        failover=any(mark.failover for mark in marks),
+        timed=tuple(t for mark in marks for t in mark.timed),
     )
 
 

@@ -18,6 +18,9 @@ SCHEMA = 1
 FILE = "scenario.json"
 
 
+SHORTENED = "it is about the length of a timer that --fast has shortened"
+
+
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
     """The client that a scenario judged, as far as verdicts depend on it."""
 
@@ -52,6 +55,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     """By how many seconds the suite's own event loop was late, at worst."""
     checks: tuple[Check, ...] = ()
     trouble: Trouble | None = None
+    untimed: tuple[str, ...] = ()
+    """Clauses on the length of a timer that was shortened for the client."""
     notes: tuple[str, ...] = ()
     served: tuple[str, ...] = ()
     """What was served, one after the other, in words."""
@@ -75,8 +80,15 @@ def decisions_of(record: Record, catalogue: Catalogue) -> tuple[Decision, ...]:
     """
     follows = record.client.follows
     foreign = [one for one in record.clauses if is_foreign(catalogue[one], follows)]
-    claimed = dict.fromkeys(one for one in record.clauses if one not in foreign)
+    claimed = dict.fromkeys(
+        one for one in record.clauses if one not in foreign and one not in record.untimed
+    )
     decisions = [_not_asked(catalogue[one]) for one in dict.fromkeys(foreign)]
+    decisions += [
+        Decision(clause=one, verdict=Verdict.SKIP, reason=Reason.FAST, saw=SHORTENED)
+        for one in record.untimed
+        if one not in foreign
+    ]
     decisions += [
         decide(check, catalogue[check.clause], follows)
         for check in record.checks

@@ -9,6 +9,7 @@ is delayed by no work of its own.
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -18,8 +19,20 @@ from xdist.scheduler import LoadScheduling
 from xdist.workermanage import WorkerController
 
 MOST_WAITING: Final = 8
-"""Workers for scenarios that wait. Each costs most of a second of processor time to start, and with
-eight the timers of all scenarios together take less time than the rest of the suite."""
+"""Workers for scenarios that wait. Each costs most of a second of processor time to start."""
+
+
+def piles_of(waiting: Mapping[str, float], *, meanwhile: float) -> tuple[tuple[str, ...], ...]:
+    """Deal scenarios that wait out to as few workers as are through with them in time.
+
+    Args:
+        waiting: how many seconds each takes.
+        meanwhile: for how many seconds the others work.
+    """
+    if not waiting:
+        return ()
+    time = max(meanwhile, *waiting.values())
+    return dealt(waiting, min(MOST_WAITING, math.ceil(sum(waiting.values()) / time)))
 
 
 def dealt(seconds: Mapping[str, float], workers: int) -> tuple[tuple[str, ...], ...]:

@@ -35,7 +35,7 @@ from conformance.declare import (
 from conformance.evidence import Record, Trouble
 from conformance.hold import hold
 from conformance.material import write_exception, write_material
-from conformance.settings import Selection, Settings, Subject
+from conformance.settings import FAILOVER_KNOB, Selection, Settings, Subject
 from conformance.verdicts import Reason, Verdict
 from conformance.world import ClientUnable, Launched, World, launch
 from test_servers import Fleet
@@ -184,6 +184,7 @@ def _record(item: pytest.Item, **more: Any) -> Record:
     record = Record(
         scenario=scenario_id(item),
         clauses=declaration(item).clauses,
+        untimed=untimed(item),
         client=subject.judged,
         mutant=subject.mutant,
         seed=item.config.stash[SETTINGS].seed,
@@ -195,9 +196,20 @@ def _record(item: pytest.Item, **more: Any) -> Record:
 
 
 def asks_nothing(item: pytest.Item) -> bool:
-    """Whether all that a scenario decides is foreign to its client."""
+    """Whether all that a scenario decides is foreign to its client, or not to be judged now."""
     catalogue, follows = item.config.stash[CATALOGUE], subject_of(item).judged.follows
-    return all(is_foreign(catalogue[clause], follows) for clause in declaration(item).clauses)
+    clauses = set(declaration(item).clauses) - set(untimed(item))
+    return all(is_foreign(catalogue[clause], follows) for clause in clauses)
+
+
+def is_hurried(item: pytest.Item) -> bool:
+    """Whether the client's failover timer is shortened in this scenario."""
+    return declaration(item).failover and item.config.stash[SETTINGS].hurries(subject_of(item))
+
+
+def untimed(item: pytest.Item) -> tuple[str, ...]:
+    """The clauses of a scenario that are not judged, as their timer is shortened."""
+    return declaration(item).timed if is_hurried(item) else ()
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -209,7 +221,10 @@ class Wanted(msgspec.Struct, frozen=True):
     @classmethod
     def by(cls, item: pytest.Item) -> Wanted:
         """What this one wants."""
-        return cls(subject_of(item), declaration(item).knobs)
+        knobs = declaration(item).knobs
+        if is_hurried(item):
+            knobs = {**knobs, FAILOVER_KNOB: round(timing.FAST_FAILOVER.seconds * 1000)}
+        return cls(subject_of(item), knobs)
 
     def missing(self) -> str:
         """What the client lacks for these knobs, in words; empty if nothing."""
@@ -288,7 +303,7 @@ async def world(
     item = request.node
     settings = request.config.stash[SETTINGS]
     if asks_nothing(item):
-        pytest.skip("it is about clauses that are gRPC's alone")
+        pytest.skip("nothing that it decides is asked of this client")
     able = subject.prepared.client.manifest.capabilities
     if missing := [need for need in declaration(item).needs if need not in able]:
         pytest.skip(f"the adapter cannot do this: {', '.join(missing)}")
@@ -305,6 +320,7 @@ async def world(
         catalogue=request.config.stash[CATALOGUE],
         client=subject.judged,
         rng=random.Random(f"{settings.seed} {scenario_id(item)}"),
+        failover=timing.FAST_FAILOVER if is_hurried(item) else timing.FAILOVER,
     )
     try:
         with made.lateness:

@@ -17,10 +17,11 @@ import msgspec
 import pytest
 from xdist.remote import Producer
 
+from conformance import timing
 from conformance.declare import Declaration, declaration, scenario_id
 from conformance.ending import INTERRUPTED, end_everything_below
 from conformance.evidence import Record
-from conformance.overlap import MOST_WAITING, Overlapping, dealt
+from conformance.overlap import Overlapping, piles_of
 from conformance.plugin import PROPERTY
 from conformance.provenance import cores
 from conformance.settings import Selection, Settings
@@ -163,9 +164,14 @@ def run(
     except RuntimeError as error:
         return Ran(records=(), troubles=(str(error),), wall_seconds=0.0)
     progress.planned(len(found))
-    waiting = {name: one.seconds for name, one in found.items() if one.waits and jobs > 1}
-    piles = dealt(waiting, min(MOST_WAITING, len(waiting)))
+    waiting = {
+        name: one.seconds * _shortened(one, settings)
+        for name, one in found.items()
+        if one.waits and jobs > 1
+    }
     working = min(jobs, len(found) - len(waiting))
+    work = sum(one.seconds for name, one in found.items() if name not in waiting)
+    piles = piles_of(waiting, meanwhile=work / max(working, 1))
     collector = Collector(progress, piles)
     started = time.monotonic()
     scratch = Path(tempfile.mkdtemp(prefix="xdspec-"))
@@ -208,6 +214,13 @@ def run(
         for number, handler in before.items():
             signal.signal(number, handler)
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _shortened(one: Declaration, settings: Settings) -> float:
+    """What is left of a scenario's time, once timers are shortened."""
+    if one.failover and any(map(settings.hurries, settings.subjects)):
+        return timing.FAST_FAILOVER.seconds / timing.FAILOVER.seconds
+    return 1.0
 
 
 class _Lister:

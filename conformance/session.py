@@ -59,6 +59,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     no_baseline: bool
     strict: bool
     hold: bool
+    fast: bool
 
     def selection(self) -> Selection:
         """Which scenarios they select."""
@@ -226,6 +227,7 @@ class Session:
             out=str(self._folder(client)),
             keep_evidence=self._options.keep_evidence,
             hold=self._options.hold,
+            fast=self._options.fast,
             selection=self._options.selection(),
         )
 
@@ -280,6 +282,7 @@ def _repeat(client: Prepared, options: Options) -> str:
     if client.client.folder.parent != BUILT_IN:
         name = name.replace(client.client.name, str(client.client.folder), 1)
     words = [program, "run", name, "--seed", str(options.seed)]
+    words += ["--fast"] if options.fast else []
     for key, value in options.environment.items():
         words += ["--env", f"{key}={value}"]
     return shlex.join(words)

@@ -9,6 +9,8 @@ import msgspec
 from client_under_test import Prepared
 from conformance.evidence import Judged
 
+FAILOVER_KNOB = "failover_timeout_ms"
+
 
 class Selection(msgspec.Struct, frozen=True):
     """Which scenarios run; empty means all."""
@@ -54,7 +56,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     keep_evidence: bool = False
     """Whether scenarios that pass leave their folder too."""
     hold: bool = False
+    fast: bool = False
+    """Whether clients' timers are shortened where they have a knob for it."""
     selection: Selection = Selection()
+
+    def hurries(self, subject: Subject) -> bool:
+        """Whether this client's failover timer is shortened where a scenario waits for it."""
+        return self.fast and FAILOVER_KNOB in subject.prepared.client.manifest.knobs
 
     def write(self, path: Path) -> None:
         """Write them for another process."""

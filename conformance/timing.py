@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 
+import msgspec
+
 SCALE = float(os.environ.get("XDSPEC_TIME_SCALE", "1"))
 """Multiplies every deadline, for machines that are slower than any we know (an emulator, say)."""
 
@@ -96,18 +98,42 @@ AFTER_ATTEMPTS = 1.2
 """From the failure of the last attempt that a request waits for to its end, on a loaded machine;
 well below SLOWER. It does not scale: a client that is later than that is not told from another."""
 
-FAILOVER = 10.0
-"""The failover timer of a priority (A56): a client's own, so it does not scale."""
+
+class Failover(msgspec.Struct, frozen=True):
+    """The failover timer of a priority (A56): a client's own, so it does not scale."""
+
+    seconds: float
+
+    @property
+    def well_within(self) -> float:
+        """Time after which the first attempt succeeds, far before the timer's end.
+
+        Or fails, in which case a timer that begins again then is seen to.
+        """
+        return 0.3 * self.seconds
+
+    @property
+    def beyond(self) -> float:
+        """For how long nothing happens that would, had the timer not been ended."""
+        return self.seconds + FAILOVER_LATE
+
+
+FAILOVER = Failover(10.0)
+"""As the gRFC has it, and clients are shipped."""
+
+FAST_FAILOVER = Failover(3.0)
+"""Under --fast, of a client that has a knob for it: what is well within it is done two seconds
+before its end."""
 
 FAILOVER_EARLY = 0.25
-"""By how much less than FAILOVER may be seen: the attempt that begins it is seen when it arrives, a
-little after the client began to connect."""
+"""By how much less than the failover timer may be seen: the attempt that begins it is seen when it
+arrives, a little after the client began to connect."""
 
 FAILOVER_LATE = 1.5 * SCALE
 """By how much more may be seen: what the client does between the timer and the next attempt, on a
 machine with a dozen busy processes."""
 
-AFTER_FAILOVER = 2 * FAILOVER + 10 * SCALE
+AFTER_FAILOVER = 2 * FAILOVER.seconds + 10 * SCALE
 """Until what waits for one failover timer, or two, must have come, and deadline of a call that is
 to be served only then; what is left beyond FAILOVER_LATE tells late from never."""
 
@@ -120,13 +146,6 @@ SEVERAL_MOMENTS = 1.0
 BEFORE_A_REQUEST = 3.0
 """For how long a priority is left IDLE before its first request, so that a failover timer which
 began too early is seen to: more than FAILOVER_EARLY and FAILOVER_LATE together."""
-
-WITHIN_FAILOVER = 3.0
-"""Time from the first attempt after which it succeeds, far before FAILOVER; or fails, in which case
-a timer that begins again then is seen to."""
-
-BEYOND_FAILOVER = FAILOVER + FAILOVER_LATE
-"""For how long nothing happens that would, had the timer not been ended."""
 
 BELIEVED = 0.5 * SCALE
 """Lateness of the suite up to which a time that it measured is believed."""

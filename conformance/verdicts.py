@@ -49,6 +49,8 @@ class Reason(StrEnum):
     # skip; EDITION too: the clause belongs to an amendment that the client does not state
     CAPABILITY = "capability"
     ENVIRONMENT = "environment"
+    FAST = "fast"
+    """The clause is about the length of a timer that was shortened on the user's wish."""
     # error
     ADAPTER = "adapter"
     SUITE = "suite"

@@ -230,6 +230,7 @@ class World:
         catalogue: the clauses, to know which of them leave a choice.
         client: the client as it is judged.
         rng: the scenario's own random source, from the run's seed.
+        failover: the client's failover timer.
     """
 
     def __init__(
@@ -240,6 +241,7 @@ class World:
         catalogue: Catalogue,
         client: Judged,
         rng: random.Random,
+        failover: timing.Failover = timing.FAILOVER,
     ) -> None:
         self.plane = launched.plane
         self.process = launched.process
@@ -247,6 +249,7 @@ class World:
         self.fleet = fleet
         self.client = client
         self.rng = rng
+        self.failover = failover
         self.checks: list[Check] = []
         self.notes: list[str] = []
         self.history: list[str] = []
@@ -669,6 +672,19 @@ class World:
                 f"no attempt to connect to {names} came within {within:g} s, though {why}"
             ) from None
         return self.attempts(*endpoints, since=since).attempts[0]
+
+    async def abandoned(self, *endpoints: Endpoint) -> None:
+        """Wait until no connection to these endpoints is left, or EVENT has passed.
+
+        A client that was told that they are gone picks them no more when it has closed them.
+        """
+        watched = {one.id for one in endpoints}
+        with suppress(FleetDeadlinePassed):
+            await self.fleet.ledger.wait_attempts(
+                lambda row: row.endpoint in watched and row.closed_at is not None,
+                count=sum(len(one.attempts) for one in endpoints),
+                deadline=timing.EVENT,
+            )
 
     async def demand_handshakes(self) -> None:
         """Make sure that the client calls no connection READY before the server has said a word.

@@ -83,7 +83,7 @@ async def test_connection_lost_beside_idle_ones(world: World) -> None:
 @decides("A42-AGG-06", seconds=0.5)
 async def test_only_endpoint_failed(world: World) -> None:
     only, lower = await endpoints(world, Close()), await endpoints(world, Serve())
-    await world.serve(ranked(only, lower))
+    await world.serve_unasked(ranked(only, lower))
     calls = await world.call(world.sessions(1), deadline=timing.FAR_FROM_FAILOVER)
     await world.judge("A42-AGG-06", calls, OnlyAt((lower[0].address,)))
 
@@ -100,7 +100,7 @@ async def test_one_ready_beside_two_failed(world: World) -> None:
 @decides("A42-AGG-08", seconds=0.5)
 async def test_two_failed_beside_one_connecting(world: World) -> None:
     lower = await endpoints(world, Serve())
-    met = await walk(world, 3, tier(1, lower))
+    met = await walk(world, 3, tier(1, lower), unasked=True)
     await met.set_modes(Close(), Close(), Stall())
     await met.make_connecting(met[2])
     calls = await world.call([met.request], deadline=timing.FAR_FROM_FAILOVER)
@@ -140,15 +140,16 @@ async def test_many_entries_of_one_endpoint(world: World) -> None:
     uneven = Locality((Endpoint(heavy.address, 50), Endpoint(light.address, 1)))
     served = Served(localities=(uneven, tier(1, [lower])), policy=RingHash(minimum=1024))
     await world.serve(served)
-    calls = await world.call(world.sessions(10), deadline=timing.SEVERAL_MOMENTS)
+    await world.start(world.sessions(10))
     await world.attempted(heavy, why="requests came")
+    calls = await world.call(world.sessions(10), deadline=timing.SEVERAL_MOMENTS)
     await world.judge("A42-AGG-12", calls, WAITS)
 
 
 @decides("A42-AGG-13", seconds=0.5)
 async def test_no_endpoints(world: World) -> None:
     lower = await endpoints(world, Serve())
-    await world.serve(ranked((), lower))
+    await world.serve_unasked(ranked((), lower))
     calls = await world.call(world.sessions(5), deadline=timing.FAR_FROM_FAILOVER)
     await world.judge("A42-AGG-13", calls, OnlyAt((lower[0].address,)))
     await world.serve(ranked(()))
@@ -162,7 +163,7 @@ async def test_failed_ones_removed(world: World) -> None:
     """What stays was never tried, so the first priority is IDLE, and used again."""
     failed, lower = await endpoints(world, Close(), Close()), await endpoints(world, Serve())
     fresh = await endpoints(world, Serve(), Serve())
-    await world.serve(ranked(failed, lower))
+    await world.serve_unasked(ranked(failed, lower))
     await world.call(world.sessions(5), deadline=timing.FAR_FROM_FAILOVER)
     await world.serve(ranked(fresh, lower))
     unasked = await world.quiet(*fresh, why="the policy would connect them, were it failed still")

@@ -14,8 +14,8 @@ from test_servers import Close, Hold, Serve, Stall
 from test_servers import Endpoint as Member
 
 AFTER_THE_TIMER = Takes(
-    least=timing.FAILOVER - timing.FAILOVER_EARLY,
-    most=timing.FAILOVER + timing.FAILOVER_LATE,
+    least=timing.FAILOVER.seconds - timing.FAILOVER_EARLY,
+    most=timing.FAILOVER.seconds + timing.FAILOVER_LATE,
     allowance=timing.BELIEVED,
 )
 AT_ONCE = Takes(most=timing.FAR_FROM_FAILOVER, allowance=timing.BELIEVED)
@@ -30,11 +30,11 @@ async def given_up(world: World, began: Attempt, lower: Sequence[Member]) -> Ela
     )
 
 
-@decides("A42-FAIL-04", "A42-FAIL-12", "A56-TIMER-01", seconds=10.7, waits=True)
+@decides("A42-FAIL-12", timed=("A42-FAIL-04", "A56-TIMER-01"), seconds=10.7, waits=True)
 async def test_stalled_priority(world: World) -> None:
     first, second = await endpoints(world, Stall(), Stall()), await endpoints(world, Serve())
     await world.serve(ranked(first, second))
-    patience = timing.FAILOVER + timing.FAR_FROM_FAILOVER
+    patience = world.failover.seconds + timing.FAR_FROM_FAILOVER
     waiting = await world.start(world.sessions(5), deadline=patience)
     began = await world.tried(*first, why="requests came")
     took = await given_up(world, began, second)
@@ -70,18 +70,18 @@ async def test_failed_priority(world: World) -> None:
     await world.judge("A42-FAIL-02", await given_up(world, began, second), AT_ONCE)
 
 
-@decides("A42-FAIL-05", seconds=13, waits=True)
+@decides("A42-FAIL-05", seconds=13, waits=True, failover=True)
 async def test_idle_for_longer_than_the_timer(world: World) -> None:
     first, second = await endpoints(world, Serve()), await endpoints(world, Serve())
     await world.serve_unasked(ranked(first, second))
     why = "the failover timer would have fired"
-    idle = await world.quiet_from_now(*second, why=why, seconds=timing.BEYOND_FAILOVER)
+    idle = await world.quiet_from_now(*second, why=why, seconds=world.failover.beyond)
     await world.judge("A42-FAIL-05", idle, Tried())
     calls = await world.call(world.sessions(10))
     await world.judge("A42-FAIL-05", calls, OnlyAt((first[0].address,)))
 
 
-@decides("A42-FAIL-06", seconds=14, waits=True)
+@decides(timed=("A42-FAIL-06",), seconds=14, waits=True)
 async def test_first_request_after_a_while(world: World) -> None:
     first, second = await endpoints(world, Stall(), Stall()), await endpoints(world, Serve())
     await world.serve_unasked(ranked(first, second))
@@ -91,7 +91,7 @@ async def test_first_request_after_a_while(world: World) -> None:
     await world.judge("A42-FAIL-06", await given_up(world, began, second), AFTER_THE_TIMER)
 
 
-@decides("A42-FAIL-07", seconds=11, waits=True)
+@decides(timed=("A42-FAIL-07",), seconds=11, waits=True)
 async def test_lost_and_stalled(world: World) -> None:
     """The only endpoint of the first priority was READY, and does not come back."""
     first, second = await endpoints(world, Serve()), await endpoints(world, Serve())
@@ -120,23 +120,23 @@ async def test_connecting_after_failure(world: World) -> None:
         await world.quiet_from_now(*second, why="the update is applied by then")
 
 
-@decides("A42-FAIL-09", seconds=16, waits=True)
+@decides("A42-FAIL-09", seconds=16, waits=True, failover=True)
 async def test_ready_in_time(world: World) -> None:
     first, second = await endpoints(world, Hold()), await endpoints(world, Serve())
     (held,) = first
     await world.serve(ranked(first, second))
     waiting = await world.start(world.sessions(5), deadline=timing.AFTER_FAILOVER)
     await world.tried(held, why="requests came")
-    await world.quiet_from_now(*second, why="too early", seconds=timing.WITHIN_FAILOVER)
+    await world.quiet_from_now(*second, why="too early", seconds=world.failover.well_within)
     await held.set_mode(Serve())
     await world.judge("A42-FAIL-09", await waiting.over(), OnlyAt((held.address,)))
     why = "the failover timer would have fired"
-    later = await world.quiet_from_now(*second, why=why, seconds=timing.BEYOND_FAILOVER)
+    later = await world.quiet_from_now(*second, why=why, seconds=world.failover.beyond)
     await world.judge("A42-FAIL-09", later, Tried())
     await world.judge("A42-FAIL-09", await world.call(world.sessions(10)), OnlyAt((held.address,)))
 
 
-@decides("A42-FAIL-10", "A56-TIMER-03", seconds=21, waits=True)
+@decides("A56-TIMER-03", timed=("A42-FAIL-10",), seconds=21, waits=True)
 async def test_two_stalled_priorities(world: World) -> None:
     first, second = (
         await endpoints(world, Stall(), Stall()),
@@ -149,7 +149,7 @@ async def test_two_stalled_priorities(world: World) -> None:
     began = await world.tried(
         *second, why="the first priority stalls", within=timing.AFTER_FAILOVER
     )
-    waiting = await world.call(world.sessions(5), deadline=timing.FAR_FROM_FAILOVER)
+    waiting = await world.call(world.sessions(5), deadline=timing.HELD)
     await world.judge("A56-TIMER-03", waiting, Outcome(status="DEADLINE_EXCEEDED"))
     await world.judge("A42-FAIL-10", await given_up(world, began, third), AFTER_THE_TIMER)
 
@@ -167,12 +167,12 @@ async def test_return_to_a_higher_priority(world: World) -> None:
     await world.judge("A42-FAIL-11", await world.call(world.sessions(50)), higher)
 
 
-@decides("A56-TIMER-02", seconds=11, waits=True)
+@decides(timed=("A56-TIMER-02",), seconds=11, waits=True)
 async def test_connecting_again(world: World) -> None:
     """An endpoint of the first priority fails after a while, and the next one stalls."""
     second = await endpoints(world, Serve())
     met = await walk(world, 3, tier(1, second))
-    await met[0].set_mode(Close(after=timing.WITHIN_FAILOVER))
+    await met[0].set_mode(Close(after=world.failover.well_within))
     await met[1].set_mode(Stall())
     await met[2].set_mode(Stall())
     await world.start([met.request], deadline=timing.AFTER_FAILOVER)
@@ -180,7 +180,7 @@ async def test_connecting_again(world: World) -> None:
     await world.judge("A56-TIMER-02", await given_up(world, began, second), AFTER_THE_TIMER)
 
 
-@decides("A56-TIMER-04", seconds=11.5, waits=True)
+@decides("A56-TIMER-04", seconds=11.5, waits=True, failover=True)
 async def test_all_given_up_and_one_connecting(world: World) -> None:
     first, second = await endpoints(world, *[Stall()] * 3), await endpoints(world, Close(), Close())
     await world.serve(ranked(first, second))

@@ -36,7 +36,7 @@ async def test_one_hash(world: World) -> None:
 @decides("A42-SUB-04", "A42-SUB-05", needs=("watch",), seconds=1)
 async def test_held_and_released(world: World) -> None:
     (only,) = await endpoints(world, Hold())
-    await world.serve(ranked([only]))
+    await world.serve_unasked(ranked([only]))
     watched = await world.watch()
     held = await world.call(world.sessions(5), deadline=timing.HELD)
     await world.reached(watched, "CONNECTING")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from conformance.evidence import Judged, Record
-from conformance.overlap import Overlapping, dealt
+from conformance.overlap import MOST_WAITING, Overlapping, dealt, piles_of
 from conformance.run import Collector, Progress
 from conformance.verdicts import Decision, Reason, Verdict
 
@@ -18,6 +18,23 @@ def test_the_longest_first_to_the_worker_with_the_least_to_do() -> None:
     assert dealt(waits, 2) == (("a", "d"), ("b", "c", "e"))
     assert dealt(waits, 5) == (("a",), ("b",), ("c",), ("d",), ("e",))
     assert dealt({}, 0) == ()
+
+
+@pytest.mark.parametrize(
+    ("waiting", "meanwhile", "workers"),
+    [
+        ([], 10.0, 0),
+        ([5.0, 5.0], 10.0, 1),
+        ([5.0, 5.0, 1.0], 10.0, 2),
+        ([20.0, 5.0, 5.0], 1.0, 2),
+        ([1.0] * 100, 1.0, MOST_WAITING),
+    ],
+)
+def test_as_few_workers_wait_as_are_through_in_time(
+    waiting: list[float], meanwhile: float, workers: int
+) -> None:
+    named = {str(number): seconds for number, seconds in enumerate(waiting)}
+    assert len(piles_of(named, meanwhile=meanwhile)) == workers
 
 
 class Node:
