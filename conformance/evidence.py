@@ -53,6 +53,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     lateness: float = 0.0
     """By how many seconds the suite's own event loop was late, at worst."""
+    starved: float = 0.0
+    """Of a scenario that failed: for how many seconds the client waited for a processor."""
     checks: tuple[Check, ...] = ()
     trouble: Trouble | None = None
     untimed: tuple[str, ...] = ()

@@ -36,6 +36,7 @@ from conformance.evidence import Record, Trouble
 from conformance.hold import hold
 from conformance.material import write_exception, write_material
 from conformance.settings import FAILOVER_KNOB, Selection, Settings, Subject
+from conformance.starvation import starved
 from conformance.verdicts import Reason, Verdict
 from conformance.world import ClientUnable, Launched, World, launch
 from test_servers import Fleet
@@ -170,7 +171,7 @@ def _without_world(item: pytest.Item) -> Record:
         )
     else:
         error = error or RuntimeError("the scenario left no record")
-        trouble = troubles.of(error, lateness=0)
+        trouble = troubles.of(error)
 
     def leave(folder: Path) -> None:
         if error is not None:
@@ -333,9 +334,10 @@ async def world(
 async def _finish(item: pytest.Item, made: World, settings: Settings) -> None:
     """Decide, and leave the evidence, while everything is still there to be asked."""
     error = made.process.failure or item.stash.get(TROUBLE, None)
-    trouble = None
+    trouble, waited = None, 0.0
     if error is not None:
-        trouble = troubles.of(error, lateness=made.lateness.worst)
+        waited = round(starved(made.process.pid), 3)
+        trouble = troubles.of(error, lateness=made.lateness.worst, starved=waited)
     if made.fleet.troubles:
         what = "; ".join(made.fleet.troubles)
         trouble = Trouble(verdict=Verdict.ERROR, reason=Reason.SUITE, what=what)
@@ -346,10 +348,12 @@ async def _finish(item: pytest.Item, made: World, settings: Settings) -> None:
     }
     record = _record(item, checks=tuple(made.checks), trouble=trouble, **told)
     if any(one.verdict is Verdict.FAIL for one in record.decisions):
+        waited = waited or round(starved(made.process.pid), 3)
         try:
             await made.demand_gates_that_work()
         except ClientUnable as unable:
-            record = _record(item, trouble=troubles.of(unable, lateness=0), **told)
+            record = _record(item, trouble=troubles.of(unable), **told)
+    record = msgspec.structs.replace(record, starved=waited)
     if settings.hold:
         await hold(made, record)
     item.stash[RECORD] = _with_evidence(

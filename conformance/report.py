@@ -67,6 +67,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     served: tuple[str, ...] = ()
     """Of a scenario that failed: what was served, in words."""
     lateness: float = 0.0
+    starved: float = 0.0
+    """Of one that failed: for how many seconds the client had to wait for a processor."""
     beside_others: tuple[Decision, ...] = ()
     """What it had said before it was run again alone, because a late machine made it doubtful."""
 
@@ -178,6 +180,7 @@ def _scenario(record: Record) -> Scenario:
         findings=tuple(one for one in record.decisions if one.verdict is not Verdict.PASS),
         served=record.served if verdict in bad else (),
         lateness=record.lateness,
+        starved=record.starved,
         beside_others=record.beside_others,
     )
 

@@ -25,7 +25,7 @@ from conformance.overlap import Overlapping, piles_of
 from conformance.plugin import PROPERTY
 from conformance.provenance import cores
 from conformance.settings import Selection, Settings
-from conformance.verdicts import Reason
+from conformance.verdicts import Reason, Verdict
 
 SCENARIOS = Path(__file__).with_name("scenarios")
 
@@ -108,8 +108,10 @@ class Collector:
 
 
 def _is_doubtful(record: Record) -> bool:
+    """Whether the suite was late, or a client that failed was kept from working."""
     late = any(one.reason is Reason.TIMING for one in record.decisions)
-    return late and not record.mutant
+    failed = any(one.verdict is Verdict.FAIL for one in record.decisions)
+    return (late or (failed and record.starved > timing.STARVED)) and not record.mutant
 
 
 @contextmanager

@@ -141,7 +141,7 @@ class Session:
                 kept = self._folder(client)
                 kept.mkdir(parents=True, exist_ok=True)
                 shutil.copy(stderr, kept)
-                words = troubles.of(failure, lateness=0).what
+                words = troubles.of(failure).what
                 words += f"\nfiles: {kept}; `xdspec doctor` tells more of an adapter"
                 self._leave_out(client.name, Verdict.ERROR, Reason.ADAPTER, words)
                 return False

@@ -178,5 +178,10 @@ LATE = 1.0 * SCALE
 """By how much the suite's own event loop may be late before a passed deadline says nothing of the
 client any more: far above what a loaded machine shows, far below every deadline."""
 
+STARVED = EVENT / 2
+"""For how long the machine may keep a client waiting for a processor, all in all, before a passed
+deadline says nothing of it any more: half of the shortest one. A scenario that fails in such a
+client runs again alone."""
+
 HEARTBEAT = 0.02
 """Spacing of the beats that measure the suite's own lateness: well below any interval judged."""

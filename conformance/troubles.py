@@ -46,21 +46,28 @@ OF_WAITING = (ClientHung, ClientSilent, ClientStuck)
 """Those that say that something did not come in time."""
 
 
-def of(error: BaseException, *, lateness: float) -> Trouble:
+def of(error: BaseException, *, lateness: float = 0.0, starved: float = 0.0) -> Trouble:
     """The verdict on every clause of a scenario that this exception ended.
 
     Args:
         error: what ended it.
         lateness: by how many seconds the suite itself was late at worst.
+        starved: for how many seconds the client waited for a processor.
     """
     what = f"{error}" or type(error).__name__
     if isinstance(error, ConversationFailed):
         what = error.with_last_words()
     if isinstance(error, ConversationFailed) and not error.hello_said:
         return Trouble(verdict=Verdict.ERROR, reason=Reason.ADAPTER, what=what)
-    if isinstance(error, OF_WAITING) and lateness > timing.LATE:
-        late = f"{what}; but the suite itself was {lateness:.1f} s late, so it cannot tell"
-        return Trouble(verdict=Verdict.ERROR, reason=Reason.TIMING, what=late)
+    if isinstance(error, OF_WAITING):
+        excuse = ""
+        if lateness > timing.LATE:
+            excuse = f"the suite itself was {lateness:.1f} s late"
+        elif starved > timing.STARVED:
+            excuse = f"the client waited {starved:.1f} s for a processor"
+        if excuse:
+            late = f"{what}; but {excuse}, so nobody can tell"
+            return Trouble(verdict=Verdict.ERROR, reason=Reason.TIMING, what=late)
     for kind, verdict, reason in KNOWN:
         if isinstance(error, kind):
             return Trouble(verdict=verdict, reason=reason, what=what)

@@ -191,6 +191,14 @@ def test_a_suite_that_was_late_accuses_nobody_of_hanging(error: Exception) -> No
     assert f"{timing.LATE + 0.5:.1f} s late" in late.what
 
 
+@pytest.mark.parametrize("error", [ClientStuck("no attempt"), ClientSilent("no answer")], ids=str)
+def test_a_client_that_the_machine_kept_waiting_is_not_accused_of_it(error: Exception) -> None:
+    assert troubles.of(error, starved=timing.STARVED).verdict is Verdict.FAIL
+    starved = troubles.of(error, starved=timing.STARVED + 0.5)
+    assert (starved.verdict, starved.reason) == (Verdict.ERROR, Reason.TIMING)
+    assert f"waited {timing.STARVED + 0.5:.1f} s for a processor" in starved.what
+
+
 @pytest.mark.parametrize(
     ("error", "reason"),
     [
@@ -199,7 +207,7 @@ def test_a_suite_that_was_late_accuses_nobody_of_hanging(error: Exception) -> No
     ],
 )
 def test_lateness_excuses_nothing_that_has_happened(error: Exception, reason: Reason) -> None:
-    said = troubles.of(error, lateness=60)
+    said = troubles.of(error, lateness=60, starved=60)
     assert (said.verdict, said.reason) == (Verdict.FAIL, reason)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from conformance import timing
 from conformance.evidence import Judged, Record
 from conformance.overlap import MOST_WAITING, Overlapping, dealt, piles_of
 from conformance.run import Collector, Progress
@@ -117,17 +118,18 @@ def record(scenario: str, verdict: Verdict, reason: Reason | None = None, **more
 def test_a_doubtful_time_is_taken_again_alone_and_both_are_kept() -> None:
     doubtful = record("timer.doubtful", Verdict.ERROR, Reason.TIMING)
     lost = record("timer.lost", Verdict.ERROR, Reason.TIMING)
-    settled = record("timer.settled", Verdict.FAIL, Reason.DEVIATES)
+    settled = record("timer.settled", Verdict.FAIL, Reason.DEVIATES, starved=timing.STARVED)
+    slowed = record("timer.slowed", Verdict.FAIL, Reason.DEVIATES, starved=timing.STARVED + 1)
     collector = Collector(Progress(), (("a pile",),))
-    collector.records = [doubtful, settled, lost]
+    collector.records = [doubtful, settled, lost, slowed]
     taken = collector.take_doubtful()
-    assert taken == {"timer.doubtful": doubtful, "timer.lost": lost}
+    assert taken == {"timer.doubtful": doubtful, "timer.lost": lost, "timer.slowed": slowed}
     assert collector.records == [settled]
     assert collector.piles == ()
     collector.records.append(record("timer.doubtful", Verdict.PASS))
     collector.tell_of(taken)
     again = record("timer.doubtful", Verdict.PASS, beside_others=doubtful.decisions)
-    assert collector.records == [settled, again, lost]
+    assert collector.records == [settled, again, lost, slowed]
 
 
 def test_a_mutant_is_not_run_again() -> None:
