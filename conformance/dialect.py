@@ -40,6 +40,16 @@ def _as_it_is(resource: Any) -> Any:
     return resource
 
 
+def asks_by_name(name: str | None) -> bool:
+    """Whether a client of this dialect is asked for the load of clusters by their names.
+
+    Envoy does not read lrs_server: the load reporting server says what it wants. Asked for all
+    clusters, Envoy tells of its bootstrap's own too, and loses what is sent to a new one before its
+    first interval begins; asked by name it counts from the cluster's beginning.
+    """
+    return name == "envoy"
+
+
 def envoy(resource: Any) -> Any:
     """A resource as Envoy, as a proxy, has to be told the same; others than the four stay."""
     for kind, translate in _TO_ENVOY.items():

@@ -228,15 +228,15 @@ FIRST = (
     Exit.SUITE_TROUBLE,
     Exit.ADAPTER_TROUBLE,
     Exit.DEVIATES,
-    Exit.NOTHING_RAN,
+    Exit.CONFORMS,
 )
 """Of several codes, the first of these is the command's."""
 
 
 def first_of(codes: Iterable[Exit]) -> Exit:
-    """The exit code of several runs."""
+    """The exit code of several runs: that nothing was judged, only if that is so of all of them."""
     found = set(codes)
-    return next((code for code in FIRST if code in found), Exit.CONFORMS)
+    return next((code for code in FIRST if code in found), Exit.NOTHING_RAN)
 
 
 def schema() -> dict[str, Any]:

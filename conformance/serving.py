@@ -163,6 +163,10 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
         """Each of the clusters, in the order of their routes."""
         return (*self.beside, self)
 
+    def reported_clusters(self) -> tuple[str, ...]:
+        """The names of the clusters whose load is to be reported."""
+        return tuple(one.cluster_name for one in self.clusters() if one.is_reported)
+
     def listener(self) -> Any:
         """The LDS resource."""
         return resources.listener(LISTENER, route_config=ROUTE)

@@ -218,7 +218,7 @@ class Session:
         codes = [code for _, code in self._runs]
         if any(one.verdict is Verdict.ERROR for one in self._not_run):
             codes.append(Exit.ADAPTER_TROUBLE)
-        return report.first_of(codes or [Exit.NOTHING_RAN])
+        return report.first_of(codes)
 
     def _settings(self, client: Prepared) -> Settings:
         return Settings(

@@ -136,7 +136,10 @@ async def launch(
     Raises:
         ConversationFailed: there is no such program.
     """
-    plane = await ControlPlane.start(translate=dialect.of(prepared.client.manifest.dialect))
+    spoken = prepared.client.manifest.dialect
+    plane = await ControlPlane.start(translate=dialect.of(spoken))
+    if dialect.asks_by_name(spoken):
+        plane.script.report_loads(clusters=())
     given = {BOOTSTRAP_VARIABLE: bootstrap(plane.address), **environment}
     try:
         process = await ClientProcess.launch(
@@ -315,6 +318,7 @@ class World:
         before = self._served
         self._served = served
         self.history.append(str(served))
+        self._ask_for_load(before, served)
         if before is None:
             self._first = await self.plane.set(*served.resources())
             return
@@ -324,6 +328,14 @@ class World:
             answer = await self.answer(push, kind)
             if not answer.acked:
                 raise _refused(kind, answer.error_detail)
+
+    def _ask_for_load(self, before: Served | None, served: Served) -> None:
+        """Before the clusters come, ask a client for their load that has to be asked by name."""
+        wanted = served.reported_clusters()
+        known = before.reported_clusters() if before else ()
+        spoken = self.process.prepared.client.manifest.dialect
+        if wanted != known and dialect.asks_by_name(spoken):
+            self.plane.script.report_loads(clusters=wanted)
 
     async def serve_unasked(self, served: Served) -> None:
         """Have the client take this in without any request for it.

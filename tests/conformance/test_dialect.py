@@ -175,3 +175,5 @@ def test_nothing_that_was_given_is_changed() -> None:
 def test_dialects_by_name() -> None:
     assert dialect.of("envoy") is dialect.envoy
     assert dialect.of(None)(EDS) is EDS
+    assert dialect.asks_by_name("envoy")
+    assert not dialect.asks_by_name(None)

@@ -157,7 +157,9 @@ def test_trouble_of_the_suite_in_a_clause_that_failed_elsewhere_is_not_lost() ->
     ("codes", "code"),
     [
         ([Exit.CONFORMS, Exit.CONFORMS], Exit.CONFORMS),
-        ([Exit.CONFORMS, Exit.NOTHING_RAN], Exit.NOTHING_RAN),
+        ([Exit.NOTHING_RAN, Exit.CONFORMS], Exit.CONFORMS),
+        ([Exit.NOTHING_RAN, Exit.NOTHING_RAN], Exit.NOTHING_RAN),
+        ([], Exit.NOTHING_RAN),
         ([Exit.NOTHING_RAN, Exit.DEVIATES], Exit.DEVIATES),
         ([Exit.DEVIATES, Exit.ADAPTER_TROUBLE], Exit.ADAPTER_TROUBLE),
         ([Exit.ADAPTER_TROUBLE, Exit.SUITE_TROUBLE], Exit.SUITE_TROUBLE),

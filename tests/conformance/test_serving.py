@@ -60,6 +60,11 @@ def test_cluster_by_dns() -> None:
     assert str(BY_NAME).startswith("LOGICAL_DNS")
 
 
+def test_whose_load_is_to_be_reported() -> None:
+    assert SERVED.reported_clusters() == ("other",)
+    assert BY_NAME.reported_clusters() == ("cluster",)
+
+
 def test_where_load_belongs() -> None:
     assert balanced(SERVED).places == {B: Place("other", "service", "locality")}
     assert balanced(BY_NAME, lossy=True).places == {C: Place("cluster")}

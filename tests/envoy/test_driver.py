@@ -17,7 +17,7 @@ from client_under_test.exceptions import ClientCrashed, RequestRefused
 from conformance import dialect
 from conformance.bootstrap import VARIABLE, bootstrap
 from conformance.serving import LISTENER, SESSION, RingHash, plain
-from fake_control_plane import ControlPlane, Kind
+from fake_control_plane import ControlPlane, Kind, LoadResponse
 from test_servers import Fleet
 
 UNARY = "/grpc.testing.TestService/UnaryCall"
@@ -145,6 +145,28 @@ async def test_a_changed_cluster_is_acked_as_its_endpoints_come_again(
             push = await plane.set(changed)
             acked = await plane.transcript.acked(push, Kind.CLUSTER, deadline=DEADLINE)
             assert push.versions == {Kind.CLUSTER: acked.answered_version}
+
+
+async def test_load_that_is_asked_for_by_name_is_counted_from_the_beginning(
+    envoy: Prepared, plane: ControlPlane, fleet: Fleet, tmp_path: Path
+) -> None:
+    """Even if the cluster comes only later, and nothing is told of others."""
+    served = plain([one.address for one in await fleet.endpoints(1)])
+    plane.script.report_loads(clusters=())
+    async with started(envoy, tmp_path, plane) as process:
+        await plane.transcript.wait(
+            lambda event: isinstance(event, LoadResponse), deadline=DEADLINE
+        )
+        plane.script.report_loads(clusters=[served.cluster_name])
+        await plane.set(*served.resources())
+        channel = await process.open_channel(f"xds:///{LISTENER}", deadline=DEADLINE)
+        for name in "ab":
+            batch = await channel.start_calls([call(name)])
+            await batch.finished(deadline=DEADLINE)
+        told = await plane.reported(
+            lambda loads: loads.is_balanced(served.cluster_name, issued=2), deadline=DEADLINE
+        )
+    assert told.clusters() == ((served.cluster_name, ""),)
 
 
 async def test_without_a_bootstrap_there_are_no_xds_channels(
