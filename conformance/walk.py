@@ -85,6 +85,7 @@ class Walk:
         self._world = world
         self._members = tuple(members)
         self.served = served
+        self.key_format = key_format
         candidates = [one for one in ring.CANDIDATES if one.variant.key_format == key_format]
         self._rings = tuple(
             dict.fromkeys(
