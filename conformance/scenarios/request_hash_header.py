@@ -6,7 +6,7 @@ from conformance import timing
 from conformance.declare import decides, row
 from conformance.expectations import Answered, AtMost, OnlyAt, Outcome, Tried
 from conformance.oracles.picker import State
-from conformance.serving import SESSION, Route, TypedRingHash
+from conformance.serving import SESSION, TypedRingHash
 from conformance.walk import LARGE, Walk, walk
 from conformance.world import ENOUGH_TO_SPREAD, PLAIN_ENDPOINTS, World
 from fake_control_plane import Kind
@@ -117,9 +117,8 @@ async def test_refused(world: World, clause: str, named: str) -> None:
 
 
 async def arranged(world: World, *states: State) -> Walk:
-    """Endpoints in these states, by requests that have the header; further ones have none."""
-    named = TypedRingHash(SESSION, minimum=LARGE.minimum)
-    met = await walk(world, len(states), ring=named, routes=[Route(())])
+    """Endpoints in these states, by requests with the header, which is the session here."""
+    met = await walk(world, len(states), ring=TypedRingHash(SESSION, minimum=LARGE.minimum))
     await met.arrange(*states)
     return met
 
@@ -127,7 +126,7 @@ async def arranged(world: World, *states: State) -> Walk:
 @decides("A76-REQ-04")
 async def test_one_ready(world: World) -> None:
     met = await arranged(world, "READY", FAILED, "CONNECTING", "IDLE")
-    calls = await world.call(WITHOUT * MANY)
+    calls = await world.call(WITHOUT * MANY, deadline=timing.EVENT)
     await world.judge("A76-REQ-04", calls, OnlyAt((met[0].address,)))
 
 
@@ -158,5 +157,5 @@ async def test_all_idle(world: World) -> None:
 async def test_all_failed(world: World) -> None:
     await arranged(world, FAILED, FAILED, FAILED)
     fails = Outcome("UNAVAILABLE")
-    calls = await world.until(fails, lambda: world.call(WITHOUT * MANY))
+    calls = await world.until(fails, lambda: world.call(WITHOUT * MANY, deadline=timing.EVENT))
     await world.judge("A76-REQ-07", calls, fails)
