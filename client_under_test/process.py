@@ -90,7 +90,7 @@ class ClientProcess:
         *,
         stderr_path: Path,
         deadline: float,
-        environment: Mapping[str, str] | None = None,
+        environment: Mapping[str, str | None] | None = None,
         knobs: Mapping[str, OptionValue] | None = None,
         patience: Patience | None = None,
     ) -> Self:
@@ -100,7 +100,8 @@ class ClientProcess:
             prepared: what to start.
             stderr_path: the file that keeps the process's stderr.
             deadline: seconds until the hello.
-            environment: what this process is given besides the manifest's own, e.g. its bootstrap.
+            environment: what this process is given besides the manifest's own, e.g. its bootstrap;
+                None for what it is not to have at all.
             knobs: generic knobs: by the environment or on every channel, as the manifest says.
             patience: who hears meanwhile that the hello has not come.
 
@@ -124,12 +125,13 @@ class ClientProcess:
         prepared: Prepared,
         *,
         stderr_path: Path,
-        environment: Mapping[str, str] | None = None,
+        environment: Mapping[str, str | None] | None = None,
         knobs: Mapping[str, OptionValue] | None = None,
     ) -> Self:
         """Start the process and let it warm up; `greet` comes next. Arguments as of `start`."""
         passed = prepared.client.manifest.pass_knobs(knobs or {})
-        given = {**prepared.environment, **passed.environment, **(environment or {})}
+        own = {**_inherited(), **prepared.environment, **passed.environment}
+        given = {**own, **(environment or {})}
         if shutil.which(prepared.command[0]) is None:
             raise NotStarted(f"there is no program {prepared.command[0]}", hello_said=False)
         process = cls(prepared, stderr_path, passed.options)
@@ -139,7 +141,7 @@ class ClientProcess:
                 *(sys.executable, "-I", "-S", str(_TRAMPOLINE), str(os.getpid())),
                 *prepared.command,
                 stderr=stderr,
-                env={**_inherited(), **given},
+                env={name: value for name, value in given.items() if value is not None},
                 start_new_session=True,
             )
         return process

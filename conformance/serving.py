@@ -21,6 +21,7 @@ from conformance.oracles.request_hash import (
     TerminalReading,
     UnsupportedKind,
     UnsupportedPolicy,
+    policies_in_use,
 )
 from fake_control_plane import Locality as LocalityName
 from fake_control_plane import resources
@@ -51,11 +52,35 @@ class RingHash(msgspec.Struct, frozen=True, tag="RING_HASH"):
         return f"RING_HASH, {sizes}, hash function {_or_unset(self.hash_function)}"
 
 
+class TypedRingHash(msgspec.Struct, frozen=True, tag="TypedStruct"):
+    """``load_balancing_policy`` with gRPC's own config of ring_hash in a TypedStruct (A52, A76)."""
+
+    request_hash_header: str | None = None
+    """None leaves it out."""
+    minimum: int | None = None
+    maximum: int | None = None
+
+    def config(self) -> dict[str, str | int]:
+        """The config, as in a service config."""
+        fields = {
+            "requestHashHeader": self.request_hash_header,
+            "minRingSize": self.minimum,
+            "maxRingSize": self.maximum,
+        }
+        return {name: value for name, value in fields.items() if value is not None}
+
+    def __str__(self) -> str:
+        return f"TypedStruct of ring_hash_experimental {self.config()}"
+
+
 class RoundRobin(msgspec.Struct, frozen=True, tag="ROUND_ROBIN"):
     """``lb_policy: ROUND_ROBIN``."""
 
     def __str__(self) -> str:
         return "ROUND_ROBIN"
+
+
+Policy = RingHash | TypedRingHash | RoundRobin
 
 
 class Endpoint(msgspec.Struct, frozen=True):
@@ -124,7 +149,7 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
     """One cluster, the routes to it and the endpoints in it."""
 
     localities: tuple[Locality, ...]
-    policy: RingHash | RoundRobin = RingHash()
+    policy: Policy = RingHash()
     routes: tuple[Route, ...] = (Route(BY_SESSION),)
     cap: int = 4096
     """The client's local cap on ring sizes, an input of the oracle alone."""
@@ -240,6 +265,11 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
             minimum=self.policy.minimum, maximum=self.policy.maximum, cap=self.cap
         )
 
+    def hashed(self, route: int = -1) -> tuple[HashPolicy, ...]:
+        """What makes the hash of a request on this route, for the oracle."""
+        named = self.policy.request_hash_header if isinstance(self.policy, TypedRingHash) else None
+        return policies_in_use(self.routes[route].policies, named or "")
+
     def ring_localities(
         self, priority: int = 0, *, hash_keys: bool = False
     ) -> tuple[ring.RingLocality, ...]:
@@ -278,7 +308,7 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
         return MapsLike(
             localities=self.ring_localities(priority, hash_keys=hash_keys),
             config=self.config(),
-            policies=self.routes[route].policies,
+            policies=self.hashed(route),
             weights=weights,
             terminal=terminal,
             search=search,
@@ -318,7 +348,7 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
         """The same, with these hash policies on the one route."""
         return msgspec.structs.replace(self, routes=(Route(policies),))
 
-    def balanced_by(self, policy: RingHash | RoundRobin) -> Served:
+    def balanced_by(self, policy: Policy) -> Served:
         """The same, with another LB policy."""
         return msgspec.structs.replace(self, policy=policy)
 
@@ -336,14 +366,14 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
             calls=calls,
             localities=self.ring_localities(),
             config=self.config(),
-            policies=self.routes[-1].policies,
+            policies=self.hashed(),
         )
 
 
 def plain(
     addresses: Sequence[str],
     *,
-    policy: RingHash | RoundRobin = RingHash(),  # noqa: B008  # frozen
+    policy: Policy = RingHash(),  # noqa: B008  # frozen
     policies: tuple[HashPolicy, ...] = BY_SESSION,
 ) -> Served:
     """One locality of equal endpoints."""
@@ -351,21 +381,26 @@ def plain(
     return Served(localities=(one,), policy=policy, routes=(Route(policies),))
 
 
-def weighted(weights: dict[str, int | None], *, policy: RingHash = RingHash()) -> Served:  # noqa: B008
+def weighted(weights: dict[str, int | None], *, policy: Policy = RingHash()) -> Served:  # noqa: B008
     """One locality of endpoints with these weights, by address."""
     endpoints = tuple(Endpoint(address, weight) for address, weight in weights.items())
     return Served(localities=(Locality(endpoints),), policy=policy)
 
 
-def _policy_resource(policy: RingHash | RoundRobin) -> Any:
-    if isinstance(policy, RoundRobin):
-        return resources.RoundRobin()
-    return resources.RingHash(
-        minimum=policy.minimum,
-        maximum=policy.maximum,
-        hash_function=policy.hash_function,
-        with_config=policy.has_config,
-    )
+def _policy_resource(policy: Policy) -> Any:
+    match policy:
+        case RoundRobin():
+            return resources.RoundRobin()
+        case TypedRingHash():
+            config = resources.typed_struct("ring_hash_experimental", policy.config())
+            return resources.load_balancing_policy(config)
+        case RingHash():
+            return resources.RingHash(
+                minimum=policy.minimum,
+                maximum=policy.maximum,
+                hash_function=policy.hash_function,
+                with_config=policy.has_config,
+            )
 
 
 def _unset(*, terminal: bool) -> Any:

@@ -14,7 +14,16 @@ from conformance.oracles import ring
 from conformance.oracles.picker import PickerEdition, State
 from conformance.oracles.request_hash import xxh64
 from conformance.seen import Call, Calls
-from conformance.serving import BY_SESSION, SESSION, Locality, RingHash, Route, Served, weighted
+from conformance.serving import (
+    BY_SESSION,
+    SESSION,
+    Locality,
+    Policy,
+    RingHash,
+    Route,
+    Served,
+    weighted,
+)
 from conformance.world import ClientStrayed, ClientStuck, Headers, World
 from test_servers import Close, Mode, Serve, Stall
 from test_servers import Endpoint as Member
@@ -36,7 +45,7 @@ async def walk(
     world: World,
     count: int,
     *beside: Locality,
-    ring: RingHash = LARGE,
+    ring: Policy = LARGE,
     weights: Sequence[int] = (),
     routes: Sequence[Route] = (Route(BY_SESSION),),
     unasked: bool = False,
@@ -49,7 +58,7 @@ async def walk(
         beside: further localities, such as those of a lower priority.
         ring: the policy.
         weights: of the endpoints; unset, if none is given.
-        routes: the last one hashes the session.
+        routes: the last one hashes the session, unless the policy does.
         unasked: whether the client is to know of them before any request.
     """
     members = await world.endpoints(count)
@@ -76,6 +85,7 @@ class Walk:
         self._world = world
         self._members = tuple(members)
         self.served = served
+        self.key_format = key_format
         candidates = [one for one in ring.CANDIDATES if one.variant.key_format == key_format]
         self._rings = tuple(
             dict.fromkeys(

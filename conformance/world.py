@@ -49,7 +49,15 @@ from conformance.seen import (
     Seen,
     States,
 )
-from conformance.serving import BY_SESSION, LISTENER, SESSION, RingHash, Served, plain
+from conformance.serving import (
+    BY_SESSION,
+    LISTENER,
+    SESSION,
+    Policy,
+    RingHash,
+    Served,
+    plain,
+)
 from conformance.verdicts import Check, Wanted, expectation_of, leaves_a_choice
 from fake_control_plane import ControlPlane, DeadlinePassed, Kind, Push
 from test_servers import DeadlinePassed as FleetDeadlinePassed
@@ -283,7 +291,7 @@ class World:
         """The addresses of so many more endpoints that serve."""
         return tuple(endpoint.address for endpoint in await self.endpoints(count))
 
-    async def plain_ring(self, *policies: HashPolicy, ring: RingHash = DEFAULT_RING) -> Served:
+    async def plain_ring(self, *policies: HashPolicy, ring: Policy = DEFAULT_RING) -> Served:
         """Serve one locality of four equal endpoints, hashed by these policies or the session."""
         addresses = await self.addresses(PLAIN_ENDPOINTS)
         served = plain(addresses, policy=ring, policies=policies or BY_SESSION)
@@ -414,11 +422,12 @@ class World:
         self._channels[opened] = f"channel-{len(self._channels) + 1}"
         return opened
 
-    async def open_channel_elsewhere(self, **environment: str) -> Channel:
+    async def open_channel_elsewhere(self, **environment: str | None) -> Channel:
         """A channel to the same target in one more process of the client.
 
         Args:
-            environment: what this process is given besides, such as a guard.
+            environment: what this process is given besides, such as a guard; None takes away what
+                the manifest, its variant or the user gave.
         """
         elsewhere = await ClientProcess.launch(
             self.process.prepared,

@@ -5,7 +5,7 @@ Each returns a plain protobuf message, so that what a builder has no word for ca
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -20,6 +20,7 @@ from envoy.extensions.filters.network.http_connection_manager.v3 import (
     http_connection_manager_pb2,
 )
 from envoy.type.v3 import percent_pb2
+from xds.type.v3 import typed_struct_pb2
 
 from fake_control_plane.exceptions import BadResource
 from fake_control_plane.loads import Locality
@@ -48,7 +49,8 @@ class RoundRobin(msgspec.Struct, frozen=True):
     """The ROUND_ROBIN policy of a cluster."""
 
 
-Policy = RingHash | RoundRobin
+Policy = RingHash | RoundRobin | Any
+"""The last is what `load_balancing_policy` builds; the older `lb_policy` then stays unset."""
 
 ROUND_ROBIN: Final = RoundRobin()
 
@@ -60,6 +62,32 @@ def ring_hash(
 ) -> RingHash:
     """The RING_HASH policy with a config message; None leaves a field out."""
     return RingHash(minimum=minimum, maximum=maximum, hash_function=hash_function)
+
+
+def load_balancing_policy(*policies: Any) -> Any:
+    """A list of policies (A52), for a cluster, or for a policy that has such a list in its config.
+
+    Args:
+        policies: The config message of each, most preferred first; its type tells which it is.
+    """
+    message = cluster_pb2.LoadBalancingPolicy()
+    for one in policies:
+        config = message.policies.add().typed_extension_config
+        config.name = one.DESCRIPTOR.full_name
+        config.typed_config.Pack(one)
+    return message
+
+
+def typed_struct(policy: str, config: Mapping[str, Any]) -> Any:
+    """The config of a policy that has no message of its own for it, as an xds.type.v3.TypedStruct.
+
+    Args:
+        policy: The name under which the client registers the policy.
+        config: Its config, as in a service config.
+    """
+    message = typed_struct_pb2.TypedStruct(type_url=f"type.googleapis.com/{policy}")
+    message.value.update(dict(config))
+    return message
 
 
 def listener(name: str, *, route_config: str | Any) -> Any:
@@ -295,6 +323,8 @@ def _cluster(
         message.lb_policy = cluster_pb2.Cluster.RING_HASH
         if policy.with_config:
             _set_ring_hash_config(message.ring_hash_lb_config, policy)
+    elif not isinstance(policy, RoundRobin):
+        message.load_balancing_policy.CopyFrom(policy)
     return message
 
 

@@ -78,6 +78,15 @@ class UnsupportedPolicy(Struct, frozen=True, tag="unsupported"):
 HashPolicy = HeaderPolicy | ChannelIdPolicy | UnsupportedPolicy
 
 
+def policies_in_use(route: Sequence[HashPolicy], header: str) -> tuple[HashPolicy, ...]:
+    """What makes the hash: the header that the LB policy's config names, or the route's policies.
+
+    A76, request_hash_header: where one is named, the route's policies count for nothing; its values
+    are joined by commas and hashed.
+    """
+    return (HeaderPolicy(name=header),) if header else tuple(route)
+
+
 def xxh64(value: str | bytes, seed: int = 0) -> int:
     """XXH64 of a value's bytes (text as UTF-8): 0 <= hash < 2^64."""
     return xxhash.xxh64_intdigest(value.encode() if isinstance(value, str) else value, seed)

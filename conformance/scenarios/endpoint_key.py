@@ -1,26 +1,41 @@
 """A76: the hash_key of an endpoint's metadata places it on the ring."""
 
 from conformance.declare import decides
-from conformance.expectations import MovesOnly
+from conformance.expectations import MapsLike, MovesOnly, OnlyAt, Reaches
 from conformance.seen import Contrast
 from conformance.serving import Endpoint, Locality, Served, plain
 from conformance.world import World
 
 KEYS = ("tick", "trick", "track")
+GUARD = "GRPC_XDS_ENDPOINT_HASH_KEY_BACKWARD_COMPAT"
+
+
+def keyed(*rows: tuple[str, str]) -> Served:
+    """One locality of endpoints with these addresses and keys."""
+    return Served(localities=(Locality(tuple(Endpoint(at, hash_key=key) for at, key in rows)),))
+
+
+def used_or_not(served: Served) -> dict[str, MapsLike]:
+    """Each call where keys place the endpoints, or where addresses do."""
+    return {"used": served.mapping(hash_keys=True), "ignored": served.mapping(hash_keys=False)}
 
 
 @decides("A76-KEY-01", "A76-KEY-07")
 async def test_hash_key(world: World) -> None:
-    places = [Endpoint(a, hash_key=k) for a, k in zip(await world.addresses(3), KEYS, strict=True)]
-    served = Served(localities=(Locality(tuple(places)),))
+    served = keyed(*zip(await world.addresses(3), KEYS, strict=True))
     await world.serve(served)
     calls = await world.call(world.sessions(200))
     await world.judge("A76-KEY-01", calls, served.mapping(hash_keys=True))
-    await world.judge(
-        "A76-KEY-07",
-        calls,
-        {"used": served.mapping(hash_keys=True), "ignored": served.mapping(hash_keys=False)},
-    )
+    await world.judge("A76-KEY-07", calls, used_or_not(served))
+
+
+@decides("A76-KEY-06")
+async def test_switched_off(world: World) -> None:
+    served = keyed(*zip(await world.addresses(3), KEYS, strict=True))
+    await world.serve(served)
+    switched_off = await world.open_channel_elsewhere(**{GUARD: "true"})
+    calls = await world.call(world.sessions(200), channel=switched_off)
+    await world.judge("A76-KEY-06", calls, used_or_not(served))
 
 
 @decides("A76-KEY-02")
@@ -42,13 +57,9 @@ async def test_empty_hash_key(world: World) -> None:
 async def test_change_of_hash_keys(world: World) -> None:
     """Keys go round the endpoints; then an endpoint comes back under its key elsewhere."""
     a, b, c, other = await world.addresses(4)
-
-    def placed(*rows: tuple[str, str]) -> Served:
-        return Served(localities=(Locality(tuple(Endpoint(at, hash_key=k) for at, k in rows)),))
-
     headers = world.sessions(200)
     tick, trick, track = KEYS
-    first = placed((a, tick), (b, trick), (c, track))
+    first = keyed((a, tick), (b, trick), (c, track))
     await world.serve(first)
     calls = await world.call(headers)
     if not first.mapping(hash_keys=True).finding(calls).holds:
@@ -56,10 +67,29 @@ async def test_change_of_hash_keys(world: World) -> None:
             await world.judge(clause, calls, first.mapping(hash_keys=True))
         return
     for clause, served in (
-        ("A76-KEY-03", placed((a, trick), (b, track), (c, tick))),
-        ("A76-KEY-04", placed((other, trick), (b, track), (c, tick))),
+        ("A76-KEY-03", keyed((a, trick), (b, track), (c, tick))),
+        ("A76-KEY-04", keyed((other, trick), (b, track), (c, tick))),
     ):
         await world.serve(served)
         expected = served.mapping(hash_keys=True)
         calls = await world.until(expected, lambda: world.call(headers))
         await world.judge(clause, calls, expected)
+
+
+@decides("A76-KEY-05")
+async def test_one_key_for_two(world: World) -> None:
+    first, last, other = await world.addresses(3)
+    tick, trick, _ = KEYS
+    served = keyed((first, tick), (last, tick), (other, trick))
+    await world.serve(served)
+    calls = await world.call(world.sessions(200))
+    await world.judge(
+        "A76-KEY-05",
+        calls,
+        {
+            "the one listed first": OnlyAt((first, other)),
+            "the one listed last": OnlyAt((last, other)),
+            "both of them": Reaches((first, last)),
+            "the keys are ignored": served.mapping(hash_keys=False),
+        },
+    )
