@@ -6,7 +6,7 @@ that the two cannot drift apart.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, get_args
 
@@ -56,6 +56,10 @@ class RoundRobin(msgspec.Struct, frozen=True, tag="ROUND_ROBIN"):
 
     def __str__(self) -> str:
         return "ROUND_ROBIN"
+
+
+Policy = RingHash | RoundRobin
+"""The LB policy of a cluster."""
 
 
 class Endpoint(msgspec.Struct, frozen=True):
@@ -121,10 +125,10 @@ def _policy_in_words(policy: HashPolicy) -> str:
 
 
 class Served(msgspec.Struct, frozen=True, kw_only=True):
-    """One cluster, the routes to it and the endpoints in it."""
+    """One cluster, the routes to it and the endpoints in it, or below it."""
 
-    localities: tuple[Locality, ...]
-    policy: RingHash | RoundRobin = RingHash()
+    localities: tuple[Locality, ...] = ()
+    policy: Policy = RingHash()
     routes: tuple[Route, ...] = (Route(BY_SESSION),)
     cap: int = 4096
     """The client's local cap on ring sizes, an input of the oracle alone."""
@@ -136,12 +140,18 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the cluster names a load reporting server: this control plane."""
     is_dns: bool = False
     """Whether it is a LOGICAL_DNS cluster, of the address of its only endpoint."""
+    below: tuple[Served, ...] = ()
+    """What it consists of, the most preferred first, if it is an aggregate. Routes to these count
+    for nothing."""
     beside: tuple[Served, ...] = ()
     """Further clusters; their routes come first."""
 
     def __str__(self) -> str:
         """What a reader of a failure needs to know of it, in a line."""
-        places = "; ".join(map(str, self.localities))
+        if self.below:
+            places = f"made of {', '.join(f'{one.cluster_name}: {one}' for one in self.below)}"
+        else:
+            places = "; ".join(map(str, self.localities))
         words = f"{self.policy}; {'; '.join(map(str, self.routes))}; {places}"
         return f"{'LOGICAL_DNS, ' if self.is_dns else ''}{words}" + "".join(
             f"; beside it {one.cluster_name}: {one}" for one in self.beside
@@ -152,13 +162,23 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
         return (
             self.listener(),
             self.route_configuration(),
-            *(one.cluster() for one in self.clusters()),
-            *(one.endpoints() for one in self.clusters() if not one.is_dns),
+            *(one.cluster() for one in self.all_clusters()),
+            *(one.endpoints() for one in self.all_clusters() if not (one.is_dns or one.below)),
         )
 
     def clusters(self) -> tuple[Served, ...]:
-        """Each of the clusters, in the order of their routes."""
+        """Each of the clusters to which there are routes, in the order of these."""
         return (*self.beside, self)
+
+    def all_clusters(self) -> tuple[Served, ...]:
+        """Those clusters, and behind each what is below it."""
+        return tuple(one for root in self.clusters() for one in root.tree())
+
+    def tree(self) -> Iterator[Served]:
+        """The cluster, and all that it consists of."""
+        yield self
+        for one in self.below:
+            yield from one.tree()
 
     def listener(self) -> Any:
         """The LDS resource."""
@@ -180,6 +200,9 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
     def cluster(self) -> Any:
         """The CDS resource."""
         policy = _policy_resource(self.policy)
+        if self.below:
+            names = (one.cluster_name for one in self.below)
+            return resources.aggregate_cluster(self.cluster_name, *names, policy=policy)
         if self.is_dns:
             (address,) = self.addresses()
             host, _, port = address.rpartition(":")
@@ -307,7 +330,7 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
         """The same, with these hash policies on the one route."""
         return msgspec.structs.replace(self, routes=(Route(policies),))
 
-    def balanced_by(self, policy: RingHash | RoundRobin) -> Served:
+    def balanced_by(self, policy: Policy) -> Served:
         """The same, with another LB policy."""
         return msgspec.structs.replace(self, policy=policy)
 
@@ -332,7 +355,7 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
 def plain(
     addresses: Sequence[str],
     *,
-    policy: RingHash | RoundRobin = RingHash(),  # noqa: B008  # frozen
+    policy: Policy = RingHash(),  # noqa: B008  # frozen
     policies: tuple[HashPolicy, ...] = BY_SESSION,
 ) -> Served:
     """One locality of equal endpoints."""
@@ -346,7 +369,7 @@ def weighted(weights: dict[str, int | None], *, policy: RingHash = RingHash()) -
     return Served(localities=(Locality(endpoints),), policy=policy)
 
 
-def _policy_resource(policy: RingHash | RoundRobin) -> Any:
+def _policy_resource(policy: Policy) -> Any:
     if isinstance(policy, RoundRobin):
         return resources.RoundRobin()
     return resources.RingHash(
