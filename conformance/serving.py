@@ -6,7 +6,7 @@ that the two cannot drift apart.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, get_args
 
@@ -81,6 +81,7 @@ class RoundRobin(msgspec.Struct, frozen=True, tag="ROUND_ROBIN"):
 
 
 Policy = RingHash | TypedRingHash | RoundRobin
+"""The LB policy of a cluster."""
 
 
 class Endpoint(msgspec.Struct, frozen=True):
@@ -146,9 +147,9 @@ def _policy_in_words(policy: HashPolicy) -> str:
 
 
 class Served(msgspec.Struct, frozen=True, kw_only=True):
-    """One cluster, the routes to it and the endpoints in it."""
+    """One cluster, the routes to it and the endpoints in it, or below it."""
 
-    localities: tuple[Locality, ...]
+    localities: tuple[Locality, ...] = ()
     policy: Policy = RingHash()
     routes: tuple[Route, ...] = (Route(BY_SESSION),)
     cap: int = 4096
@@ -163,12 +164,18 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it is a LOGICAL_DNS cluster, of the address of its only endpoint."""
     drops: dict[str, int] = {}
     """Categories of EDS, and how many of a million requests each drops."""
+    below: tuple[Served, ...] = ()
+    """What it consists of, the most preferred first, if it is an aggregate. Routes to these count
+    for nothing."""
     beside: tuple[Served, ...] = ()
     """Further clusters; their routes come first."""
 
     def __str__(self) -> str:
         """What a reader of a failure needs to know of it, in a line."""
-        places = "; ".join(map(str, self.localities))
+        if self.below:
+            places = f"made of {', '.join(f'{one.cluster_name}: {one}' for one in self.below)}"
+        else:
+            places = "; ".join(map(str, self.localities))
         words = f"{self.policy}; {'; '.join(map(str, self.routes))}; {places}"
         words += "".join(f"; {share} per million dropped" for share in self.drops.values())
         return f"{'LOGICAL_DNS, ' if self.is_dns else ''}{words}" + "".join(
@@ -180,17 +187,27 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
         return (
             self.listener(),
             self.route_configuration(),
-            *(one.cluster() for one in self.clusters()),
-            *(one.endpoints() for one in self.clusters() if not one.is_dns),
+            *(one.cluster() for one in self.all_clusters()),
+            *(one.endpoints() for one in self.all_clusters() if not (one.is_dns or one.below)),
         )
 
     def clusters(self) -> tuple[Served, ...]:
-        """Each of the clusters, in the order of their routes."""
+        """Each of the clusters to which there are routes, in the order of these."""
         return (*self.beside, self)
 
     def reported_clusters(self) -> tuple[str, ...]:
         """The names of the clusters whose load is to be reported."""
         return tuple(one.cluster_name for one in self.clusters() if one.is_reported)
+
+    def all_clusters(self) -> tuple[Served, ...]:
+        """Those clusters, and behind each what is below it."""
+        return tuple(one for root in self.clusters() for one in root.tree())
+
+    def tree(self) -> Iterator[Served]:
+        """The cluster, and all that it consists of."""
+        yield self
+        for one in self.below:
+            yield from one.tree()
 
     def listener(self) -> Any:
         """The LDS resource."""
@@ -212,6 +229,9 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
     def cluster(self) -> Any:
         """The CDS resource."""
         policy = _policy_resource(self.policy)
+        if self.below:
+            names = (one.cluster_name for one in self.below)
+            return resources.aggregate_cluster(self.cluster_name, *names, policy=policy)
         if self.is_dns:
             (address,) = self.addresses()
             host, _, port = address.rpartition(":")

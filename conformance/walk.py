@@ -237,7 +237,7 @@ class Walk:
         )
         own = self._world.own(clause, expected)
         headers = [self.request if request is None else request] * calls
-        deadline = timing.HELD if own.waits else timing.CALL
+        deadline = timing.HELD if own.waits else timing.EVENT
 
         def call() -> Awaitable[Calls]:
             return self._world.call(headers, deadline=deadline)

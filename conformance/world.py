@@ -898,10 +898,12 @@ class World:
     def _needs_calibration(
         self, clause: str, seen: Seen, expected: Mapping[str, Expectation]
     ) -> bool:
-        rings = [one for one in expected.values() if isinstance(one, MapsLike)]
-        if not rings or leaves_a_choice(self._catalogue[clause]):
+        """Whether a ring is expected, and nothing that is expected explains the calls."""
+        if leaves_a_choice(self._catalogue[clause]):
             return False
-        return not any(one.finding(seen).holds for one in rings)
+        ways = expected.values()
+        is_ring = any(isinstance(one, MapsLike) for one in ways)
+        return is_ring and not any(one.finding(seen).holds for one in ways)
 
     async def _calibrated(self, expected: Mapping[str, Expectation]) -> dict[str, Expectation]:
         """The same expectations, with what the client does on a plain ring."""

@@ -4,20 +4,22 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from conformance import timing
 from conformance.declare import decides, row
 from conformance.expectations import (
     Answered,
     Evenly,
+    Expectation,
     OneEndpoint,
     Outcome,
     Reaches,
     SeveralEndpoints,
 )
-from conformance.seen import Answer
-from conformance.serving import SESSION, RingHash, RoundRobin, Served, plain, weighted
-from conformance.world import ENOUGH_TO_DIFFER, World
+from conformance.seen import Answer, Calls
+from conformance.serving import SESSION, Policy, RingHash, RoundRobin, Served, plain, weighted
+from conformance.world import ENOUGH_TO_DIFFER, ClientRefused, World
 from fake_control_plane import Kind
 
 LIMIT = 8 * 1024 * 1024
@@ -30,6 +32,8 @@ ROUND_ROBIN is not taken for a ring."""
 TURNS = 10
 """Endpoints that get the same number of ENOUGH_TO_DIFFER calls by lot, instead of in turn, with a
 chance of 40! / (4!^10 x 10^40), about 1e-6."""
+
+GUARD = "GRPC_XDS_EXPERIMENTAL_ENABLE_RING_HASH"
 
 TELLING = 400
 """Calls that tell apart rings whose sizes differ by a few per cent."""
@@ -216,6 +220,54 @@ async def test_change_of_sizes(world: World) -> None:
         await world.serve(changed)
         calls = await world.until(changed.mapping(), lambda: world.call(headers))
         await world.judge("A42-CDS-24", calls, changed.mapping())
+
+
+@decides("A42-CDS-25", seconds=0.6)
+@pytest.mark.parametrize(
+    ("own", "of_the_leaf"),
+    [
+        pytest.param(RingHash(), RoundRobin(), id="ring-hash-above-round-robin"),
+        pytest.param(RoundRobin(), RingHash(), id="round-robin-above-ring-hash"),
+    ],
+)
+async def test_aggregate(world: World, own: Policy, of_the_leaf: Policy) -> None:
+    """The same calls tell either, as each header value comes twice and they are made in turn."""
+    leaf = replace(plain(await world.addresses(TURNS), policy=of_the_leaf), cluster_name="leaf")
+    await world.serve(Served(policy=own, below=(leaf,)))
+    ways: dict[Policy, Expectation] = {
+        RingHash(): leaf.balanced_by(RingHash()).mapping(),
+        RoundRobin(): Evenly(leaf.addresses()),
+    }
+    by_edition = {"A42": ways[own], "A75": ways[of_the_leaf], "envoy": ways[of_the_leaf]}
+    headers = TWICE * world.sessions(ENOUGH_TO_DIFFER // TWICE)
+    judged = world.own("A42-CDS-25", by_edition)
+    await world.until(judged, lambda: world.call(headers, concurrency=1))
+    calls = await world.call(headers, concurrency=1)
+    await world.judge("A42-CDS-25", calls, by_edition)
+
+
+@decides("A42-CDS-26", seconds=1)
+async def test_guard(world: World) -> None:
+    await world.plain_ring()
+    channels = {
+        "when unset": await world.channel(),
+        "when false": await world.open_channel_elsewhere(**{GUARD: "false"}),
+    }
+    for guard, channel in channels.items():
+        seen: Calls | Answer
+        ways: dict[str, Expectation]
+        try:
+            seen = await world.call([{SESSION: "same"}] * ENOUGH_TO_DIFFER, channel=channel)
+            ways = {
+                "obeyed": OneEndpoint(),
+                "balanced otherwise": SeveralEndpoints(),
+                "refused": Outcome("UNAVAILABLE"),
+            }
+        except ClientRefused as refused:
+            seen = Answer(kind="CDS", version="", acked=False, error_detail=str(refused))
+            ways = {"refused": Answered(acked=False)}
+        by_guard = {f"{way} {guard}": expected for way, expected in ways.items()}
+        await world.judge("A42-CDS-26", seen, by_guard)
 
 
 async def judge_rotation(world: World, clause: str, served: Served) -> None:

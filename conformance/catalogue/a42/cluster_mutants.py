@@ -3,6 +3,7 @@
 from itertools import count
 
 from client_under_test.reference.mutants import Mutant, for_good
+from client_under_test.reference.policies import aggregates
 from client_under_test.reference.policies.configs import DEFAULT_MAXIMUM, DEFAULT_MINIMUM
 from client_under_test.reference.policies.ring import capped_sizes
 from client_under_test.reference.policies.ring_config import (
@@ -54,6 +55,33 @@ maglev_is_ring_hash = Mutant(
     broken="MAGLEV is taken for RING_HASH",
     xds={"supported_policy": lambda policy: supported_policy(2 if policy == MAGLEV else policy)},
     reports="ACK, and calls succeed",
+)
+
+policy_of_the_aggregate = Mutant(
+    clause="A42-CDS-25",
+    broken="the policy of the aggregate holds for its leaves, though A75 is stated",
+    rules={"policy_source": aggregates.policy_of_the_aggregate},
+)
+
+policy_of_the_leaf = Mutant(
+    clause="A42-CDS-25",
+    broken="each leaf has its own policy, though A75 is not stated",
+    rules={"policy_source": aggregates.policy_of_the_leaf},
+    edition="seed",
+)
+
+ring_hash_guarded = Mutant(
+    clause="A42-CDS-26",
+    broken="RING_HASH is an error",
+    xds={"supported_policy": {0: "ROUND_ROBIN"}.get},
+    reports="refused when unset",
+)
+
+ring_hash_guarded_and_accepted = Mutant(
+    clause="A42-CDS-26",
+    broken="RING_HASH is accepted, and balanced in turn",
+    xds={"supported_policy": lambda policy: supported_policy(policy) and "ROUND_ROBIN"},
+    reports="balanced otherwise when unset",
 )
 
 # The sizes.

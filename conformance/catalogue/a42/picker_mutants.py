@@ -266,6 +266,13 @@ fails_after_two = Mutant(
     rules={"pick": pick_by_a42},
 )
 
+waits_after_two = Mutant(
+    clause="A42-PICK-16",
+    broken="a request waits for a third endpoint after two that failed",
+    rules={"pick": pick_by_a61},
+    edition="seed",
+)
+
 third_passed_over = Mutant(
     clause="A42-PICK-17",
     broken="after two failed endpoints READY ones are looked for and IDLE ones left alone",
