@@ -88,6 +88,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     oracle: str = ""
     choices: tuple[str, ...] = ()
     """Of a clause that leaves a choice: what fits."""
+    seconds: float | None = None
+    """Of a clause about a time: what was measured."""
 
 
 class ClauseResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,6 +101,8 @@ class ClauseResult(msgspec.Struct, frozen=True, kw_only=True):
     scenarios: tuple[str, ...]
     editions_consistent: tuple[str, ...] | None
     seen: tuple[str, ...]
+    seconds: tuple[float, ...] = ()
+    """Of a clause about a time: what each scenario measured."""
     expected: bool = False
     """Whether the baseline knew of this failure."""
 
@@ -161,6 +165,7 @@ def decide(check: Check, clause: Clause, follows: Collection[str]) -> Decision:
         saw=finding.saw,
         wanted=finding.wanted,
         oracle=finding.oracle,
+        seconds=finding.seconds,
     )
 
 
@@ -207,6 +212,7 @@ def combine(clause: Clause, decisions: Mapping[str, Iterable[Decision]]) -> Clau
         scenarios=tuple(decisions),
         editions_consistent=consistent,
         seen=tuple(said),
+        seconds=tuple(d.seconds for d in everything if d.seconds is not None),
     )
 
 

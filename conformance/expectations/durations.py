@@ -23,4 +23,5 @@ class Takes(msgspec.Struct, frozen=True, tag="takes", kw_only=True):
         wanted = f"{self.least:g} to {self.most:g} s from {seen.since} to {seen.until}"
         holds = self.least <= seen.seconds <= self.most
         saw = f"{seen.seconds:.3f} s (the suite was {seen.lateness:.3f} s late at worst)"
-        return Finding(holds, wanted, saw, doubtful=seen.lateness > self.allowance)
+        late = seen.lateness > self.allowance
+        return Finding(holds, wanted, saw, doubtful=late, seconds=seen.seconds)

@@ -20,6 +20,8 @@ class Finding(msgspec.Struct, frozen=True):
     """Which function computed what was wanted; empty where nothing had to be computed."""
     doubtful: bool = False
     """Whether a machine that was late may be why it does not hold."""
+    seconds: float | None = None
+    """The time that was measured, where it is one that is weighed."""
 
 
 class WrongKind(TypeError):

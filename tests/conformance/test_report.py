@@ -13,8 +13,9 @@ from xml.etree.ElementTree import Element, fromstring
 import jsonschema
 import msgspec
 import pytest
+from rich.console import Console
 
-from conformance import junit, report
+from conformance import console, junit, report
 from conformance.baseline import Entry
 from conformance.catalogue import Catalogue, Strength, load
 from conformance.evidence import Judged, Record
@@ -205,6 +206,22 @@ def test_scenarios_are_in_order_and_clauses_combined() -> None:
         Verdict.SKIP: 1,
     }
     assert WHOLE.wall_seconds == 1.235
+
+
+def test_what_was_measured_is_told_even_of_a_pass() -> None:
+    took = [
+        msgspec.structs.replace(decision("A56-TIMER-01", *PASSED), seconds=seconds)
+        for seconds in (10.018, 10.204)
+    ]
+    made = run(record("timer.a", took[0]), record("timer.b", took[1]), of(MUST, PASSED))
+    assert made.clauses["A56-TIMER-01"].seconds == (10.018, 10.204)
+    said = StringIO()
+    screen = Console(file=said, width=200)
+    console.show(
+        screen, made, CATALOGUE, Exit.CONFORMS, repeat="xdspec run", issues="", brief=False
+    )
+    (line,) = [one for one in said.getvalue().splitlines() if "A56-TIMER-01" in one]
+    assert line.endswith("time of the failover timer: 10.02 s, 10.20 s")
 
 
 def test_a_scenario_says_what_went_wrong() -> None:
