@@ -139,7 +139,7 @@ async def test_many_entries_of_one_endpoint(world: World) -> None:
     heavy, light, lower = await endpoints(world, Close(), Stall(), Serve())
     uneven = Locality((Endpoint(heavy.address, 50), Endpoint(light.address, 1)))
     served = Served(localities=(uneven, tier(1, [lower])), policy=RingHash(minimum=1024))
-    await world.serve(served)
+    await world.serve_unasked(served)
     await world.start(world.sessions(10))
     await world.attempted(heavy, why="requests came")
     calls = await world.call(world.sessions(10), deadline=timing.SEVERAL_MOMENTS)

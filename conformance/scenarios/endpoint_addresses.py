@@ -1,10 +1,11 @@
-"""A61: an endpoint of several addresses on the ring."""
+"""A61: an endpoint of several addresses on the ring, with A61's guard on where there is one."""
 
 from collections.abc import Mapping
 from itertools import product
 
 from msgspec.structs import replace
 
+from client_under_test import Channel
 from conformance import timing
 from conformance.declare import decides
 from conformance.expectations import OnlyAt, Outcome, Outcomes
@@ -20,6 +21,11 @@ GUARD = "GRPC_EXPERIMENTAL_XDS_DUALSTACK_ENDPOINTS"
 def listed(*endpoints: Endpoint) -> Served:
     """One locality."""
     return replace(plain((), policy=LARGE), localities=(Locality(endpoints),))
+
+
+async def guarded(world: World) -> Channel:
+    """A channel of a client that is told to read further addresses: A61 lets it wait for that."""
+    return await world.open_channel_elsewhere(**{GUARD: "true"})
 
 
 def taken_for(calls: Calls, addresses: Mapping[str, str]) -> Calls:
@@ -42,15 +48,15 @@ async def test_place_on_the_ring(world: World) -> None:
     a, b, c, d = await world.addresses(4)
     served = listed(Endpoint(a, further=(b,)), Endpoint(c), Endpoint(d))
     await world.serve(served)
-    headers = world.sessions(200)
-    calls = await world.call(headers)
+    headers, channel = world.sessions(200), await guarded(world)
+    calls = await world.call(headers, channel=channel)
     for clause in ("A61-RING-01", "A61-RING-02", "A61-RING-04"):
         await judge(world, clause, calls, served)
     swapped = listed(Endpoint(b, further=(a,)), Endpoint(c), Endpoint(d))
     await world.serve(swapped)
 
     async def by_endpoint() -> Calls:  # its connection to the other address may well be kept
-        return taken_for(await world.call(headers), {a: b})
+        return taken_for(await world.call(headers, channel=channel), {a: b})
 
     calls = await world.until(swapped.mapping(), by_endpoint)
     await judge(world, "A61-RING-04", calls, swapped)
@@ -65,7 +71,7 @@ async def test_second_address(world: World) -> None:
         *(Endpoint(one.address) for one in others),
     )
     await world.serve(served)
-    calls = await world.call(world.sessions(200))
+    calls = await world.call(world.sessions(200), channel=await guarded(world))
     as_one = taken_for(calls, {second.address: first.address})
     await judge(world, "A61-RING-03", as_one, served)
 
@@ -80,12 +86,12 @@ async def test_one_address_failed(world: World) -> None:
         Endpoint(first.address, further=(second.address,)),
         *(Endpoint(one.address) for one in others),
     )
-    key_format = await world.ring_key_format()
+    key_format, channel = await world.ring_key_format(), await guarded(world)
     await world.serve(served)
     met = Walk(world, [first, *others], served, key_format)
-    waiting = await world.start([met.request], deadline=timing.CALL)
+    waiting = await world.start([met.request], channel=channel)
     await world.attempted(second, why="the first address failed")
-    held = await world.call([met.request], deadline=timing.HELD)
+    held = await world.call([met.request], channel=channel, deadline=timing.HELD)
     await world.judge("A61-SUB-01", held, Outcome(status="DEADLINE_EXCEEDED"))
     await second.set_mode(Serve())
     await world.judge("A61-SUB-01", await waiting.over(), OnlyAt((second.address,)))
