@@ -218,18 +218,19 @@ async def test_the_client_sees_only_what_it_is_given(
         monkeypatch.setenv(name, "inherited")
     code = "import json, os, sys; json.dump(dict(os.environ), open(sys.argv[1], 'w'))"
     seen = tmp_path / "seen"
-    prepared = written(tmp_path, code, environment={"A": "manifest", "B": "manifest"})
+    prepared = written(tmp_path, code, environment=dict.fromkeys("ABC", "manifest"))
     prepared = msgspec.structs.replace(prepared, command=(*prepared.command, str(seen)))
     process = await ClientProcess.launch(
         prepared,
         stderr_path=tmp_path / "stderr",
-        environment={"B": "given", "GRPC_VERBOSITY": "given"},
+        environment={"B": "given", "C": None, "GRPC_VERBOSITY": "given"},
     )
     await process.close(deadline=DEADLINE)
     environment = json.loads(seen.read_text())
     assert environment["PATH"] == os.environ["PATH"]
     assert (environment["A"], environment["B"]) == ("manifest", "given")
     assert environment["GRPC_VERBOSITY"] == "given"
+    assert "C" not in environment
     assert "inherited" not in environment.values()
 
 

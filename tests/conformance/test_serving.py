@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from xds.type.v3 import typed_struct_pb2
+
 from conformance.loads import balanced
 from conformance.oracles.load import Place
-from conformance.serving import Endpoint, Locality, Route, Served
+from conformance.oracles.request_hash import HeaderPolicy
+from conformance.serving import (
+    BY_SESSION,
+    Endpoint,
+    Locality,
+    Route,
+    Served,
+    TypedRingHash,
+)
 
 A, B, C = (f"127.0.0.1:{port}" for port in (34101, 34102, 34103))
 
@@ -68,3 +78,17 @@ def test_whose_load_is_to_be_reported() -> None:
 def test_where_load_belongs() -> None:
     assert balanced(SERVED).places == {B: Place("other", "service", "locality")}
     assert balanced(BY_NAME, lossy=True).places == {C: Place("cluster")}
+
+
+def test_header_that_the_policy_names() -> None:
+    named = SERVED.balanced_by(TypedRingHash("tenant", minimum=64))
+    only = named.cluster().load_balancing_policy.policies[0].typed_extension_config
+    message = typed_struct_pb2.TypedStruct.FromString(only.typed_config.value)
+    assert message.type_url.endswith("/ring_hash_experimental")
+    assert dict(message.value) == {"requestHashHeader": "tenant", "minRingSize": 64}
+    assert named.hashed() == (HeaderPolicy(name="tenant"),)
+    assert named.mapping().policies == named.hashed()
+    assert named.config().minimum == 64
+    for unnamed in (TypedRingHash(), TypedRingHash("")):
+        assert SERVED.balanced_by(unnamed).hashed() == BY_SESSION
+    assert not dict(TypedRingHash().config())

@@ -7,6 +7,8 @@ from envoy.extensions.clusters.aggregate.v3 import cluster_pb2 as aggregate_pb2
 from envoy.extensions.filters.network.http_connection_manager.v3 import (
     http_connection_manager_pb2,
 )
+from envoy.extensions.load_balancing_policies.round_robin.v3 import round_robin_pb2
+from envoy.extensions.load_balancing_policies.wrr_locality.v3 import wrr_locality_pb2
 from google.protobuf import json_format
 
 from fake_control_plane import Locality
@@ -25,11 +27,13 @@ from fake_control_plane.resources import (
     hash_query_parameter,
     hash_source_ip,
     listener,
+    load_balancing_policy,
     locality,
     logical_dns_cluster,
     ring_hash,
     route,
     route_configuration,
+    typed_struct,
 )
 
 
@@ -144,6 +148,19 @@ def test_a_hash_function_that_the_enum_does_not_have() -> None:
     assert eds_cluster("c", policy=ring_hash(hash_function=None)).HasField("ring_hash_lb_config")
     with pytest.raises(BadResource, match="'SHA' is no hash function; there are XX_HASH"):
         eds_cluster("c", policy=ring_hash(hash_function="SHA"))
+
+
+def test_policies_of_the_extension_field() -> None:
+    inner = load_balancing_policy(typed_struct("my.Policy", {"n": 2}), round_robin_pb2.RoundRobin())
+    localities = wrr_locality_pb2.WrrLocality(endpoint_picking_policy=inner)
+    cluster = eds_cluster("c", policy=load_balancing_policy(localities))
+    (only,) = plain(cluster)["loadBalancingPolicy"]["policies"]
+    picking = only["typedExtensionConfig"]["typedConfig"]["endpointPickingPolicy"]
+    own, other = (one["typedExtensionConfig"]["typedConfig"] for one in picking["policies"])
+    assert own["typeUrl"] == "type.googleapis.com/my.Policy"
+    assert own["value"] == {"n": 2}
+    assert other["@type"].endswith(".RoundRobin")
+    assert cluster.lb_policy == eds_cluster("c").lb_policy
 
 
 def test_aggregate() -> None:

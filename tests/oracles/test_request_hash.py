@@ -15,6 +15,7 @@ from conformance.oracles import (
     combine,
     contributing,
     header_values,
+    policies_in_use,
     request_hash,
     rewrite,
     xxh64,
@@ -201,3 +202,12 @@ def test_request_hash(reading: TerminalReading) -> None:
 def test_an_unknown_channel_id_that_does_not_count_is_not_asked_for() -> None:
     policies: list[HashPolicy] = [header("a", terminal=True), CHANNEL]
     assert request_hash(policies, METADATA, terminal="A42") == xxh64("1")
+
+
+def test_a_header_that_the_lb_policy_names() -> None:
+    route = [header("a"), header("b", terminal=True)]
+    assert policies_in_use(route, "") == tuple(route)
+    named = policies_in_use(route, "c")
+    metadata = [("c", "1"), ("a", "x"), ("c", "2")]
+    assert request_hash(named, metadata, terminal="A42") == xxh64("1,2")
+    assert request_hash(named, METADATA, terminal="A42") is None
