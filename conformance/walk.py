@@ -128,6 +128,10 @@ class Walk:
         """
         return [(one.addresses[one.owners[-1]], {SESSION: one.keys[-1]}) for one in self._rings]
 
+    def around(self) -> tuple[str, ...]:
+        """Every endpoint, in the order in which the ring has them from its lowest hash on."""
+        return self._rings[0].preference(0)
+
     def without(self, *members: Member) -> Served:
         """What is served, without these endpoints."""
         gone = {one.address for one in members}

@@ -38,12 +38,12 @@ async def test_one_ring_over_all_localities(world: World) -> None:
 
 @decides("A42-LOC-07")
 async def test_weight_of_locality_and_endpoint(world: World) -> None:
-    """The text's own figures: 6, 3, 6 and 2 as products, 40, 20, 30 and 10 per cent as shares."""
+    """Shares of 9, 3, 2 and 2 sixteenths, which any arithmetic has exactly (A113-WEIGHT-01)."""
     a, b, c, d = await world.addresses(4)
     served = Served(
         localities=(
-            Locality((Endpoint(a, 2), Endpoint(b, 1)), name="one", weight=3),
-            Locality((Endpoint(c, 3), Endpoint(d, 1)), name="two", weight=2),
+            Locality((Endpoint(a, 3), Endpoint(b, 1)), name="one", weight=3),
+            Locality((Endpoint(c, 1), Endpoint(d, 1)), name="two", weight=1),
         )
     )
     await world.serve(served)

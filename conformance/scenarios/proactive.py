@@ -2,9 +2,9 @@
 
 from conformance import timing
 from conformance.declare import decides
-from conformance.expectations import Apart, AtMost, Different, OnlyAt, Tried
+from conformance.expectations import Apart, AtMost, Different, InOrder, OnlyAt, Tried
 from conformance.priorities import endpoints, ranked
-from conformance.walk import Walk, walk
+from conformance.walk import LARGE, Walk, walk
 from conformance.world import World
 from test_servers import Close, Hold, Mode, Serve, Stall
 
@@ -52,6 +52,42 @@ async def test_all_failed(world: World) -> None:
     calls = await world.until(repaired, lambda: world.call(world.sessions(5)))
     await world.judge("A42-PRO-06", attempts, each)
     await world.judge("A42-PRO-06", calls, repaired)
+
+
+def orders(met: Walk) -> dict[str, InOrder]:
+    """The known orders in which the others may come when the first one listed has failed."""
+    first, *others = met.served.addresses()
+    around = [*met.around()]
+    place = around.index(first)
+    onward = around[place + 1 :] + around[:place]
+    around.remove(first)
+    ways = {
+        "of the list": others,
+        "of the addresses": sorted(others),
+        "of the ring, from its beginning": around,
+        "of the ring, on from the failed one": onward,
+    }
+    return {name: InOrder((first, *way)) for name, way in ways.items()}
+
+
+@decides("A42-PRO-05", needs=CANCEL, seconds=1)
+async def test_order(world: World) -> None:
+    """Listed so that the known orders are all different."""
+    key_format = await world.ring_key_format()
+    members = await world.endpoints(5)
+    while True:
+        served = ranked(members).balanced_by(LARGE)
+        met = Walk(world, members, served, key_format)
+        if len(set(orders(met).values())) == len(orders(met)):
+            break
+        world.rng.shuffle(members)
+    await world.serve(served)
+    await met.set_modes(Hold(), *[Close()] * 4)
+    await world.request_and_cancel(met.request, met[0])
+    await met[0].set_mode(Close())
+    each = Tried(least={one.address: 1 for one in met})
+    attempts = await world.attempts_until(each)
+    await world.judge("A42-PRO-05", attempts, orders(met))
 
 
 @decides("A42-PRO-07", needs=CANCEL, seconds=4, waits=True)

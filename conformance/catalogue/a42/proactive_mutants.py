@@ -59,6 +59,14 @@ def several_at_once(
     return next(iter(idle_ones(prospects)), None)
 
 
+def by_address(
+    aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
+) -> str | None:
+    """A61's rule, from the lowest address on."""
+    ordered = sorted(prospects, key=lambda one: one.identity)
+    return first_idle(aggregated, ordered, last_failed)
+
+
 def failures(prospects: Sequence[Prospect]) -> int:
     """How many have failed."""
     return sum(one.counted is FAILED for one in prospects)
@@ -87,6 +95,13 @@ same_endpoint_again = Mutant(
     broken="after a failure the same endpoint is tried again and no other",
     rules={"unasked": the_same_again},
     edition="seed",
+)
+
+lowest_address_first = Mutant(
+    clause="A42-PRO-05",
+    broken="endpoints are connected in the order of their addresses",
+    rules={"unasked": by_address},
+    reports="of the addresses",
 )
 
 only_the_first_three = Mutant(

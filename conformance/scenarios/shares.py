@@ -1,0 +1,75 @@
+"""A113, Computing Endpoint Weights: shares of a priority in place of products of weights."""
+
+from collections.abc import Sequence
+
+from conformance.declare import decides
+from conformance.serving import Endpoint, Locality, RingHash, Served
+from conformance.world import World
+
+GUARD = "GRPC_EXPERIMENTAL_PF_WEIGHTED_SHUFFLING"
+
+TELLING = 400
+
+HALF = 2**31
+"""An endpoint that weighs one beside others of so much has half of the smallest share, 2^-31, if
+its locality is one of two."""
+
+
+def two_localities(
+    addresses: Sequence[str],
+    one: Sequence[int],
+    two: Sequence[int],
+    policy: RingHash,
+    *,
+    weight: int = 1,
+) -> Served:
+    """Endpoints of these weights, in a locality of weight one and in another of this weight."""
+    weights = (*one, *two)
+    places = [Endpoint(where, weight) for where, weight in zip(addresses, weights, strict=True)]
+    first, second = tuple(places[: len(one)]), tuple(places[len(one) :])
+    localities = Locality(first, name="one"), Locality(second, name="two", weight=weight)
+    return Served(localities=localities, policy=policy)
+
+
+@decides("A113-WEIGHT-01")
+async def test_fixed_point(world: World) -> None:
+    """An eighth of eight entries is one; beside sevenths that are rounded down it is two."""
+    addresses = await world.addresses(4)
+    served = two_localities(addresses, (1, 1), (3, 4), RingHash(minimum=8), weight=3)
+    await world.serve(served)
+    calls = await world.call(world.sessions(TELLING))
+    ways = {
+        "in fixed point": served.mapping(weights="A113"),
+        "exact": served.mapping(weights="envoy"),
+        "no shares": served.mapping(weights="raw"),
+    }
+    await world.judge("A113-WEIGHT-01", calls, ways)
+
+
+@decides("A113-WEIGHT-02")
+async def test_share_of_nothing(world: World) -> None:
+    """However small, it asks for more entries than the maximum has; without it eight suffice."""
+    addresses = await world.addresses(3)
+    served = two_localities(addresses, (1, HALF - 1), (1,), RingHash(minimum=8, maximum=64))
+    await world.serve(served)
+    calls = await world.call(world.sessions(TELLING))
+    await world.judge("A113-WEIGHT-02", calls, served.mapping(weights="A113"))
+
+
+@decides("A113-WEIGHT-03", seconds=1.5)
+async def test_guard(world: World) -> None:
+    """Shares of quarters, which any arithmetic has exactly."""
+    served = two_localities(await world.addresses(4), (3, 1), (2, 6), RingHash())
+    await world.serve(served)
+    channels = {
+        "when unset": await world.channel(),
+        "when true": await world.open_channel_elsewhere(**{GUARD: "true"}),
+        "when false": await world.open_channel_elsewhere(**{GUARD: "false"}),
+    }
+    headers = world.sessions(TELLING)
+    for guard, channel in channels.items():
+        ways = {
+            f"by shares {guard}": served.mapping(weights="A113"),
+            f"by products {guard}": served.mapping(weights="raw"),
+        }
+        await world.judge("A113-WEIGHT-03", await world.call(headers, channel=channel), ways)
