@@ -115,7 +115,7 @@ async def test_locality_that_goes_and_returns(world: World) -> None:
 
 @decides("A42-LOAD-05", seconds=3, waits=True)
 async def test_failover_and_back(world: World) -> None:
-    """ROUND_ROBIN tries a lost endpoint again at once: then it sends no request there any more."""
+    """ROUND_ROBIN connects unasked: once it does so below, no request is picked for a lost one."""
     first, second = await endpoints(world, Serve(), Serve()), await endpoints(world, Serve())
     served = replace(ranked(first, second), policy=RoundRobin(), is_reported=True)
     await world.serve(served)
@@ -124,8 +124,8 @@ async def test_failover_and_back(world: World) -> None:
     for one in first:
         await one.set_mode(Close())
         await one.kill()
-    for one in first:
-        await world.attempted(one, 2, why="its connection was lost")
+    for one in second:
+        await world.attempted(one, why="the first priority has failed")
     await until_served_by(world, second)
     await judge(world, "A42-LOAD-05", served)
     for one in first:
