@@ -53,7 +53,8 @@ async def test_share_of_nothing(world: World) -> None:
     served = two_localities(addresses, (1, HALF - 1), (1,), RingHash(minimum=8, maximum=64))
     await world.serve(served)
     calls = await world.call(world.sessions(TELLING))
-    await world.judge("A113-WEIGHT-02", calls, served.mapping(weights="A113"))
+    by = {"A113": served.mapping(weights="A113"), "envoy": served.mapping(weights="envoy")}
+    await world.judge("A113-WEIGHT-02", calls, by)
 
 
 @decides("A113-WEIGHT-03", seconds=1.5)
