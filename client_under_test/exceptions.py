@@ -44,6 +44,10 @@ class BuildFailed(ClientTrouble):
     """The client could not be built or installed; the text ends with the builder's own words."""
 
 
+class NoOwnHosts(ClientTrouble):
+    """This machine cannot give a process host names of its own; the text says why."""
+
+
 class UnknownKnob(ClientTrouble):
     """The client's manifest does not offer this knob, or not for a single channel."""
 

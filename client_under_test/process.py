@@ -9,7 +9,7 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Self, cast
 
@@ -127,8 +127,12 @@ class ClientProcess:
         stderr_path: Path,
         environment: Mapping[str, str | None] | None = None,
         knobs: Mapping[str, OptionValue] | None = None,
+        within: Sequence[str] = (),
     ) -> Self:
-        """Start the process and let it warm up; `greet` comes next. Arguments as of `start`."""
+        """Start the process and let it warm up; `greet` comes next. Arguments as of `start`.
+
+        `within` is a command that becomes the one written behind it, such as `hosts.with_hosts`.
+        """
         passed = prepared.client.manifest.pass_knobs(knobs or {})
         own = {**_inherited(), **prepared.environment, **passed.environment}
         given = {**own, **(environment or {})}
@@ -139,6 +143,7 @@ class ClientProcess:
             await asyncio.get_running_loop().subprocess_exec(
                 lambda: process._pipes,
                 *(sys.executable, "-I", "-S", str(_TRAMPOLINE), str(os.getpid())),
+                *within,
                 *prepared.command,
                 stderr=stderr,
                 env={name: value for name, value in given.items() if value is not None},

@@ -161,7 +161,7 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
     is_reported: bool = False
     """Whether the cluster names a load reporting server: this control plane."""
     is_dns: bool = False
-    """Whether it is a LOGICAL_DNS cluster, of the address of its only endpoint."""
+    """Whether it is a LOGICAL_DNS cluster, of the address, or host name, of its only endpoint."""
     drops: dict[str, int] = {}
     """Categories of EDS, and how many of a million requests each drops."""
     below: tuple[Served, ...] = ()

@@ -9,6 +9,7 @@ from client_under_test.exceptions import (
     ClientHung,
     ConversationFailed,
     ConversationOver,
+    NoOwnHosts,
 )
 from conformance import timing
 from conformance.evidence import Trouble
@@ -38,6 +39,7 @@ KNOWN: tuple[tuple[type[BaseException], Verdict, Reason], ...] = (
     (ConversationFailed, Verdict.ERROR, Reason.ADAPTER),
     (ManifestContradicted, Verdict.ERROR, Reason.ADAPTER),
     (RingUnknown, Verdict.SKIP, Reason.ENVIRONMENT),
+    (NoOwnHosts, Verdict.SKIP, Reason.ENVIRONMENT),
     (ClientUnable, Verdict.SKIP, Reason.CAPABILITY),
 )
 """The first that fits holds."""

@@ -28,6 +28,7 @@ from client_under_test import (
 from client_under_test import Call as PlannedCall
 from client_under_test.contract import StateName
 from client_under_test.exceptions import ClientHung, ClientTrouble, NotSeen
+from client_under_test.hosts import with_hosts, write_hosts
 from conformance import dialect, timing
 from conformance.bootstrap import VARIABLE as BOOTSTRAP_VARIABLE
 from conformance.bootstrap import bootstrap
@@ -61,7 +62,7 @@ from conformance.serving import (
 from conformance.verdicts import Check, Wanted, expectation_of, leaves_a_choice
 from fake_control_plane import ControlPlane, DeadlinePassed, Kind, Push
 from test_servers import DeadlinePassed as FleetDeadlinePassed
-from test_servers import Endpoint, Fleet, Mode, Rpc, Serve, Stall
+from test_servers import Endpoint, Fleet, Mode, PortTaken, Rpc, Serve, Stall
 
 UNARY = "/grpc.testing.TestService/UnaryCall"
 EMPTY = "/grpc.testing.TestService/EmptyCall"
@@ -287,6 +288,18 @@ class World:
         self.members.update({endpoint.id: endpoint for endpoint in made})
         return made
 
+    async def endpoints_of_one_port(self, *hosts: str) -> list[Endpoint]:
+        """An endpoint that serves at each of these addresses, all at the same port."""
+        port, made = 0, list[Endpoint]()
+        while len(made) < len(hosts):
+            try:
+                made.append(await self.fleet.endpoint(host=hosts[len(made)], port=port))
+                port = made[0].port
+            except PortTaken:
+                port, made = 0, []
+        self.members.update({endpoint.id: endpoint for endpoint in made})
+        return made
+
     async def addresses(self, count: int) -> tuple[str, ...]:
         """The addresses of so many more endpoints that serve."""
         return tuple(endpoint.address for endpoint in await self.endpoints(count))
@@ -422,17 +435,28 @@ class World:
         self._channels[opened] = f"channel-{len(self._channels) + 1}"
         return opened
 
-    async def open_channel_elsewhere(self, **environment: str | None) -> Channel:
+    async def open_channel_elsewhere(
+        self, hosts: Mapping[str, Sequence[str]] | None = None, /, **environment: str | None
+    ) -> Channel:
         """A channel to the same target in one more process of the client.
 
         Args:
+            hosts: the only host names that this process knows, with their addresses.
             environment: what this process is given besides, such as a guard; None takes away what
                 the manifest, its variant or the user gave.
+
+        Raises:
+            NoOwnHosts: there are hosts, and this machine cannot do that.
         """
+        beside = self.process.stderr_path
+        within: Sequence[str] = ()
+        if hosts is not None:
+            within = await asyncio.to_thread(with_hosts, *write_hosts(beside.parent, hosts))
         elsewhere = await ClientProcess.launch(
             self.process.prepared,
             environment={**self._environment, **environment},
-            stderr_path=self.process.stderr_path.with_suffix(f".{len(self._others) + 2}.stderr"),
+            stderr_path=beside.with_suffix(f".{len(self._others) + 2}.stderr"),
+            within=within,
         )
         self._others.append(elsewhere)
         await elsewhere.greet(deadline=timing.HELLO)

@@ -8,12 +8,14 @@ from msgspec.structs import replace
 from client_under_test import Channel
 from conformance import timing
 from conformance.declare import decides
-from conformance.expectations import OnlyAt, Outcome, Outcomes
+from conformance.expectations import Avoids, OneEndpoint, OnlyAt, Outcome, Outcomes
 from conformance.seen import Calls, Contrast
 from conformance.serving import Endpoint, Locality, Served, plain
 from conformance.walk import LARGE, Walk
-from conformance.world import World
+from conformance.world import ENOUGH_TO_DIFFER, World
 from test_servers import Close, Hold, Refuse, Serve
+
+NAME = "several.xdspec.test"
 
 GUARD = "GRPC_EXPERIMENTAL_XDS_DUALSTACK_ENDPOINTS"
 
@@ -115,3 +117,25 @@ async def test_guard(world: World) -> None:
         for while_unset, while_off in product(ends, repeat=2)
     }
     await world.judge("A61-GUARD-01", Contrast(unset, off), choices)
+
+
+@decides("A61-DNS-01", seconds=1.5)
+async def test_logical_dns(world: World) -> None:
+    """A name of three addresses, all of which serve, until the one that is used does not."""
+    known = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
+    channel = await world.open_channel_elsewhere({NAME: known})
+    members = {one.address: one for one in await world.endpoints_of_one_port(*known)}
+    port = next(iter(members.values())).port
+    await world.serve(replace(plain([f"{NAME}:{port}"]), is_dns=True))
+    headers = world.sessions(ENOUGH_TO_DIFFER)
+    calls = await world.call(headers, channel=channel)
+    await world.judge("A61-DNS-01", calls, OneEndpoint())
+    used = calls.calls[0].endpoint
+    if used is None:
+        return
+    await members[used].set_mode(Close())
+    await members[used].kill()
+    another = Avoids((used,))
+    calls = await world.until(another, lambda: world.call(headers, channel=channel))
+    await world.judge("A61-DNS-01", calls, another)
+    await world.judge("A61-DNS-01", calls, OneEndpoint())

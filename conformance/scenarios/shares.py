@@ -63,7 +63,7 @@ async def test_guard(world: World) -> None:
     served = two_localities(await world.addresses(4), (3, 1), (2, 6), RingHash())
     await world.serve(served)
     channels = {
-        "when unset": await world.channel(),
+        "when unset": await world.open_channel_elsewhere(**{GUARD: None}),
         "when true": await world.open_channel_elsewhere(**{GUARD: "true"}),
         "when false": await world.open_channel_elsewhere(**{GUARD: "false"}),
     }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from envoy.extensions.clusters.aggregate.v3 import cluster_pb2 as aggregate_pb2
+from msgspec.structs import replace
 from xds.type.v3 import typed_struct_pb2
 
 from conformance.loads import balanced
@@ -52,6 +54,20 @@ def test_several_clusters() -> None:
     name: Any = owns.endpoints[0].locality
     assert (name.region, name.zone, name.sub_zone) == ("region", "zone", "sub_zone")
     assert str(OTHER) in str(SERVED)
+
+
+def test_aggregate() -> None:
+    """All that is below it, level by level, has a Cluster; those of EDS have endpoints as well."""
+    lower = Served(cluster_name="lower", below=(replace(BY_NAME, cluster_name="by-name"),))
+    served = Served(below=(replace(SERVED, cluster_name="leaf", beside=()), lower))
+    _, routes, *clusters, endpoints = served.resources()
+    assert [one.route.cluster for one in routes.virtual_hosts[0].routes] == ["cluster"]
+    assert [one.name for one in clusters] == ["cluster", "leaf", "lower", "by-name"]
+    assert endpoints.cluster_name == "leaf"
+    made_of = aggregate_pb2.ClusterConfig()
+    clusters[0].cluster_type.typed_config.Unpack(made_of)
+    assert [*made_of.clusters] == ["leaf", "lower"]
+    assert all(one.cluster_name in str(served) for one in served.tree() if one is not served)
 
 
 def test_drops() -> None:

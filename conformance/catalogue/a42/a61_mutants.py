@@ -5,7 +5,10 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from client_under_test.reference.mutants import Mutant
-from client_under_test.reference.policies.aggregates import only_the_first
+from client_under_test.reference.policies.aggregates import (
+    an_endpoint_for_each_address,
+    only_the_first,
+)
 from client_under_test.reference.policies.interface import Endpoint, State
 from conformance.catalogue.a42.proactive_mutants import several_at_once, unless
 
@@ -45,6 +48,12 @@ failed_with_its_first_address = Mutant(
     clause="A61-SUB-01",
     broken="an endpoint has failed as soon as its first address has",
     rules={"used_addresses": only_the_first},
+)
+
+each_address_an_endpoint = Mutant(
+    clause="A61-DNS-01",
+    broken="each address that DNS gives is an endpoint of its own",
+    rules={"dns_endpoints": an_endpoint_for_each_address},
 )
 
 guarded = Mutant(
