@@ -134,8 +134,9 @@ async def test_nothing_tried_yet(world: World) -> None:
     await world.judge("A42-AGG-11", quiet, Tried())
 
 
-@decides("A42-AGG-12", seconds=1.5)
+@decides("A42-AGG-12", needs=("metadata",), seconds=1.5)
 async def test_many_entries_of_one_endpoint(world: World) -> None:
+    """All calls at once: one after another they would wait for the failover timer."""
     heavy, light, lower = await endpoints(world, Close(), Stall(), Serve())
     uneven = Locality((Endpoint(heavy.address, 50), Endpoint(light.address, 1)))
     served = Served(localities=(uneven, tier(1, [lower])), policy=RingHash(minimum=1024))
