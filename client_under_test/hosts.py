@@ -35,6 +35,9 @@ def write_hosts(folder: Path, names: Mapping[str, Iterable[str]]) -> tuple[Path,
 def with_hosts(table: Path, servers: Path) -> tuple[str, ...]:
     """What stands before a command so that it sees these in the place of the machine's own.
 
+    Who is not root needs a user namespace as well. That undoes the tie to the life of the parent,
+    so that such a process ends with its standard input only, as it does where there are no ties.
+
     Raises:
         NoOwnHosts: this machine, or this user on it, cannot do that.
     """
