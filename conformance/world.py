@@ -170,18 +170,22 @@ class UnderWay:
         planned: Sequence[PlannedCall],
         batch: Batch,
         since: int,
+        *,
+        concurrency: int | None = None,
     ) -> None:
         self._world = world
         self._channel = channel
         self._planned = planned
         self._batch = batch
         self._since = since
+        self._concurrency = concurrency
 
     async def over(self) -> Calls:
         """Every call, when the last of them has ended.
 
         Raises:
             ClientRefused: the client NACKed what was served first, so calls may wait in vain.
+            ClientStuck: calls that wait for others to end ran into their deadlines instead.
             ClientLied: the client's word and the backends' rows contradict each other.
             ConversationFailed: the client died, hung or babbled.
         """
@@ -195,9 +199,18 @@ class UnderWay:
             before = len(self._batch.outcomes)
             try:
                 return await self._batch.finished(deadline=timing.BATCH + longest)
-            except ClientHung:
-                if self._world.tells_calls_apart or len(self._batch.outcomes) == before:
+            except ClientHung as hung:
+                ended = len(self._batch.outcomes)
+                if self._in_time(ended, longest):
+                    raise ClientStuck(f"{hung}, as those before them waited too long") from None
+                if self._world.tells_calls_apart or ended == before:
                     raise
+
+    def _in_time(self, ended: int, longest: float) -> bool:
+        """Whether so many ended in BATCH as do if each of so many at once ends by its deadline."""
+        if self._concurrency is None or not longest:
+            return False
+        return ended >= self._concurrency * int(timing.BATCH / longest) > 0
 
     @property
     def waiting(self) -> int:
@@ -554,7 +567,7 @@ class World:
                 raise ClientUnable("the client makes plain calls with metadata of text only")
         mark = len(self.fleet.ledger)
         batch = await used.start_calls(planned, concurrency=concurrency, pace=pace)
-        return UnderWay(self, used, planned, batch, mark)
+        return UnderWay(self, used, planned, batch, mark, concurrency=concurrency)
 
     async def settle(
         self, used: Channel, planned: Sequence[PlannedCall], outcomes: Sequence[Outcome], since: int
