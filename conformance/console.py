@@ -240,10 +240,11 @@ def _line(clause: Clause, result: ClauseResult, known: str) -> str:
         more = f": {why_skipped(clause, result)}"
     elif result.verdict is Verdict.SEEN:
         more = ": " + ", ".join(result.seen)
-    elif result.seconds:
-        more = ": " + ", ".join(f"{seconds:.2f} s" for seconds in result.seconds)
-    elif len(clause.editions) > 1 and result.editions_consistent is not None:
-        more = f": fits {', '.join(result.editions_consistent) or 'no edition'}"
+    else:
+        told = [f"{seconds:.2f} s" for seconds in result.seconds]
+        if len(clause.editions) > 1 and result.editions_consistent is not None:
+            told.append(f"fits {', '.join(result.editions_consistent) or 'no edition'}")
+        more = f": {', '.join(told)}" if told else ""
     return (
         f"  {clause.id:13}  {painted(result.verdict, f'{said:14}')}  {escape(clause.title + more)}"
     )

@@ -16,7 +16,7 @@ def write_material(folder: Path, world: World, error: BaseException | None) -> N
     """Write what the control plane, the fleet and the client's process have to show."""
     world.plane.transcript.write(folder / "transcript.jsonl")
     world.fleet.ledger.write(folder / "rpcs.jsonl")
-    _lines(folder / "calls.jsonl", world.calls)
+    _lines(folder / "calls.jsonl", (*world.calls, *world.unsettled()))
     _lines(
         folder / "attempts.jsonl",
         [

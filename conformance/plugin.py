@@ -38,7 +38,7 @@ from conformance.material import write_exception, write_material
 from conformance.settings import FAILOVER_KNOB, Selection, Settings, Subject
 from conformance.starvation import starved
 from conformance.verdicts import Reason, Verdict
-from conformance.world import ClientUnable, Launched, World, launch
+from conformance.world import ClientAstray, ClientUnable, Launched, World, launch
 from test_servers import Fleet
 
 PROPERTY = "xdspec"
@@ -335,6 +335,11 @@ async def _finish(item: pytest.Item, made: World, settings: Settings) -> None:
     """Decide, and leave the evidence, while everything is still there to be asked."""
     error = made.process.failure or item.stash.get(TROUBLE, None)
     trouble, waited = None, 0.0
+    if made.process.failure is None:
+        try:
+            made.demand_a_stream()
+        except ClientAstray as astray:
+            error = astray
     if error is not None:
         waited = round(starved(made.process.pid), 3)
         trouble = troubles.of(error, lateness=made.lateness.worst, starved=waited)

@@ -32,6 +32,9 @@ CLUSTER = "cluster"
 SESSION = "session"
 """The metadata key that most scenarios hash."""
 
+MOST_TOLD = 16
+"""Endpoints of a locality that a failure's text names."""
+
 BY_SESSION = (HeaderPolicy(name=SESSION),)
 
 
@@ -113,7 +116,9 @@ class Locality(msgspec.Struct, frozen=True):
     priority: int = 0
 
     def __str__(self) -> str:
-        listed = ", ".join(map(str, self.endpoints))
+        listed = ", ".join(map(str, self.endpoints[:MOST_TOLD]))
+        if len(self.endpoints) > MOST_TOLD:
+            listed += f" and {len(self.endpoints) - MOST_TOLD} more, which are in transcript.jsonl"
         head = f"locality {self.name}, priority {self.priority}, weight {_or_unset(self.weight)}"
         return f"{head}: {listed}"
 
@@ -138,7 +143,7 @@ def _policy_in_words(policy: HashPolicy) -> str:
         case HeaderPolicy(regex=None):
             words = f"header {policy.name}"
         case HeaderPolicy():
-            words = f"header {policy.name} with {policy.regex!r} -> {policy.substitution!r}"
+            words = f"header {policy.name} with '{policy.regex}' -> '{policy.substitution}'"
         case ChannelIdPolicy():
             words = "channel id"
         case UnsupportedPolicy():

@@ -15,6 +15,7 @@ from conformance import timing
 from conformance.evidence import Trouble
 from conformance.verdicts import Reason, Verdict
 from conformance.world import (
+    ClientAstray,
     ClientLied,
     ClientRefused,
     ClientSilent,
@@ -37,6 +38,7 @@ KNOWN: tuple[tuple[type[BaseException], Verdict, Reason], ...] = (
     (ClientStrayed, Verdict.FAIL, Reason.DEVIATES),
     (ClientRefused, Verdict.FAIL, Reason.DEVIATES),
     (ConversationFailed, Verdict.ERROR, Reason.ADAPTER),
+    (ClientAstray, Verdict.ERROR, Reason.ADAPTER),
     (ManifestContradicted, Verdict.ERROR, Reason.ADAPTER),
     (RingUnknown, Verdict.SKIP, Reason.ENVIRONMENT),
     (NoOwnHosts, Verdict.SKIP, Reason.ENVIRONMENT),
@@ -44,7 +46,7 @@ KNOWN: tuple[tuple[type[BaseException], Verdict, Reason], ...] = (
 )
 """The first that fits holds."""
 
-OF_WAITING = (ClientHung, ClientSilent, ClientStuck)
+OF_WAITING = (ClientAstray, ClientHung, ClientSilent, ClientStuck)
 """Those that say that something did not come in time."""
 
 

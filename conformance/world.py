@@ -56,11 +56,12 @@ from conformance.serving import (
     SESSION,
     Policy,
     RingHash,
+    Route,
     Served,
     plain,
 )
 from conformance.verdicts import Check, Wanted, expectation_of, leaves_a_choice
-from fake_control_plane import ControlPlane, DeadlinePassed, Kind, Push
+from fake_control_plane import ControlPlane, DeadlinePassed, Kind, Push, StreamOpened
 from test_servers import DeadlinePassed as FleetDeadlinePassed
 from test_servers import Endpoint, Fleet, Mode, PortTaken, Rpc, Serve, Stall
 
@@ -113,6 +114,10 @@ class ClientStrayed(Exception):
 
 class RingUnknown(Exception):
     """Nothing is known of where this client's requests go on a ring."""
+
+
+class ClientAstray(Exception):
+    """The client made calls, and never came to the control plane."""
 
 
 class ManifestContradicted(Exception):
@@ -179,6 +184,7 @@ class UnderWay:
         self._batch = batch
         self._since = since
         self._concurrency = concurrency
+        self._is_settled = False
 
     async def over(self) -> Calls:
         """Every call, when the last of them has ended.
@@ -190,7 +196,27 @@ class UnderWay:
             ConversationFailed: the client died, hung or babbled.
         """
         outcomes = await self._world.unless_refused(self._ended())
-        return await self._world.settle(self._channel, self._planned, outcomes, self._since)
+        calls = await self._world.settle(self._channel, self._planned, outcomes, self._since)
+        self._is_settled = True
+        return calls
+
+    def said(self) -> tuple[Call, ...]:
+        """What the client says of calls that have ended, until it is held against the backends."""
+        if self._is_settled:
+            return ()
+        by_id = {one.id: one for one in self._batch.outcomes}
+        return tuple(
+            Call(
+                id=one.id,
+                channel=self._world.names_of_channels[self._channel],
+                path=one.path,
+                metadata=tuple((key, _as_text(value)) for key, value in one.metadata),
+                status=by_id[one.id].status,
+                details=by_id[one.id].details,
+            )
+            for one in self._planned
+            if one.id in by_id
+        )
 
     async def _ended(self) -> tuple[Outcome, ...]:
         """Every outcome; who makes one row of calls after another has time as long as some come."""
@@ -281,6 +307,7 @@ class World:
         """What was served, one after the other, in words."""
         self.calls: list[Call] = []
         self._planned = 0
+        self._under_way: list[UnderWay] = []
         self.members: dict[str, Endpoint] = {}
         """Every endpoint, by the fleet's id of it."""
         self.lateness = Lateness()
@@ -288,7 +315,7 @@ class World:
         self._catalogue = catalogue
         self._others: list[ClientProcess] = []
         self._default: Channel | None = None
-        self._channels: dict[Channel, str] = {}
+        self.names_of_channels: dict[Channel, str] = {}
         self._served: Served | None = None
         self._first: Push | None = None
         self._calibration: MapsLike | None = None
@@ -374,14 +401,19 @@ class World:
     async def serve_unasked(self, served: Served) -> None:
         """Have the client take this in without any request for it.
 
-        It was made to connect by a request to another cluster, which has gone by then.
+        It came with another cluster, to which a request was made, and which is left out then. So no
+        request can meet a route that is there before its cluster, as happens where both are new.
 
         Raises:
             ClientRefused, ClientSilent: as they say.
         """
-        first = plain(await self.addresses(1))
-        await self.serve(msgspec.structs.replace(first, cluster_name="before"))
-        await self.call(self.sessions(1))
+        other = msgspec.structs.replace(
+            plain(await self.addresses(1)),
+            cluster_name="other",
+            routes=(Route(BY_SESSION, path=EMPTY),),
+        )
+        await self.serve(msgspec.structs.replace(served, beside=(*served.beside, other)))
+        await self.call(self.sessions(1), path=EMPTY)
         await self.serve(served)
 
     async def unless_refused(self, waiting: Coroutine[Any, Any, _T]) -> _T:
@@ -445,7 +477,7 @@ class World:
 
     async def _open(self, process: ClientProcess) -> Channel:
         opened = await process.open_channel(f"xds:///{LISTENER}", deadline=timing.ADAPTER_REPLY)
-        self._channels[opened] = f"channel-{len(self._channels) + 1}"
+        self.names_of_channels[opened] = f"channel-{len(self.names_of_channels) + 1}"
         return opened
 
     async def open_channel_elsewhere(
@@ -567,7 +599,9 @@ class World:
                 raise ClientUnable("the client makes plain calls with metadata of text only")
         mark = len(self.fleet.ledger)
         batch = await used.start_calls(planned, concurrency=concurrency, pace=pace)
-        return UnderWay(self, used, planned, batch, mark, concurrency=concurrency)
+        started = UnderWay(self, used, planned, batch, mark, concurrency=concurrency)
+        self._under_way.append(started)
+        return started
 
     async def settle(
         self, used: Channel, planned: Sequence[PlannedCall], outcomes: Sequence[Outcome], since: int
@@ -585,7 +619,7 @@ class World:
         made = tuple(
             Call(
                 id=one.id,
-                channel=self._channels[used],
+                channel=self.names_of_channels[used],
                 path=one.path,
                 metadata=tuple((key, _as_text(value)) for key, value in one.metadata),
                 status=by_id[one.id].status,
@@ -686,8 +720,22 @@ class World:
         except FleetDeadlinePassed:
             raise ClientStuck(
                 f"{endpoint.address} saw {len(endpoint.attempts)} attempts to connect within "
-                f"{timing.ATTEMPT:g} s, and not {count}, though {why}"
+                f"{timing.ATTEMPT:g} s, and not {count}, though {why}{self._ended_meanwhile()}"
             ) from None
+
+    def unsettled(self) -> tuple[Call, ...]:
+        """Calls that the client says have ended, and for whose end nobody waited."""
+        return tuple(call for one in self._under_way for call in one.said())
+
+    def _ended_meanwhile(self) -> str:
+        """Those of them that have failed, in words."""
+        ended = Counter(
+            f"{one.status} ({one.details or 'no details'})"
+            for one in self.unsettled()
+            if one.status != "OK"
+        )
+        listed = "; ".join(f"{count} ended with {how}" for how, count in ended.items())
+        return f". Of the requests under way {listed}" if listed else ""
 
     async def request_and_cancel(self, headers: Headers, picked: Endpoint) -> None:
         """Make a request, and cancel it as soon as the endpoint that it picks is tried.
@@ -727,7 +775,8 @@ class World:
         except FleetDeadlinePassed:
             names = " or ".join(one.address for one in endpoints)
             raise ClientStuck(
-                f"no attempt to connect to {names} came within {within:g} s, though {why}"
+                f"no attempt to connect to {names} came within {within:g} s, "
+                f"though {why}{self._ended_meanwhile()}"
             ) from None
         return self.attempts(*endpoints, since=since).attempts[0]
 
@@ -774,6 +823,23 @@ class World:
             raise ClientUnable(
                 "the client calls a connection READY before the server has said a word, "
                 "so no gate can hold it CONNECTING"
+            )
+
+    def demand_a_stream(self) -> None:
+        """Before anything is said of a client: it must have come to the control plane.
+
+        Raises:
+            ClientAstray: it did not, though calls were made, none of which it says went well.
+        """
+        made = (*self.calls, *self.unsettled())
+        came = any(isinstance(one, StreamOpened) for one in self.plane.transcript.events)
+        if made and not came and all(one.status != "OK" for one in made):
+            ends = Counter(f"{one.status} ({one.details or 'no details'})" for one in made)
+            (end, count), *_ = ends.most_common(1)
+            raise ClientAstray(
+                f"the client never opened a stream to the control plane: {count} of {len(made)} "
+                f"calls ended with {end}. Does the adapter register xDS, if its library wants "
+                f"that, and does the library read {BOOTSTRAP_VARIABLE}?"
             )
 
     async def demand_gates_that_work(self) -> None:

@@ -15,7 +15,14 @@ from conformance.expectations.weighing import (
 )
 from conformance.oracles import ring, statistics
 from conformance.oracles.census import census, met_intervals, ring_interval
-from conformance.oracles.request_hash import HashPolicy, TerminalReading, request_hash
+from conformance.oracles.request_hash import (
+    HashPolicy,
+    HeaderPolicy,
+    TerminalReading,
+    header_values,
+    request_hash,
+    rewrite,
+)
 from conformance.seen import Call, Calls, Seen
 
 
@@ -123,7 +130,8 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
                     right,
                     (
                         f"{len(wrong)} of {len(observed)} calls elsewhere than by the nearest "
-                        f"known way ({_named(candidate)}): {call.id} ({headers_of(call)}, hash "
+                        f"known way ({_named(candidate)}): {call.id} ({headers_of(call)}"
+                        f"{_rewritten(call, self.policies)}, hash "
                         f"{observed[wrong[0]][0]:#018x}) reached {call.endpoint} instead of {pick}"
                     ),
                 )
@@ -166,6 +174,16 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
             f"{taken.changes} changes among {taken.values} hashes in order; {shares}",
             "census.ring_interval, census.met_intervals",
         )
+
+
+def _rewritten(call: Call, policies: Iterable[HashPolicy]) -> str:
+    """What is to be hashed in place of the headers that are rewritten."""
+    return "".join(
+        f", rewritten to '{rewrite(value, policy.regex, policy.substitution)}'"
+        for policy in policies
+        if isinstance(policy, HeaderPolicy) and policy.regex is not None
+        for value in header_values(call.metadata, policy.name, policy.several)
+    )
 
 
 def _named(candidate: ring.Candidate) -> str:

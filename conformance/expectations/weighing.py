@@ -60,4 +60,4 @@ def tally(calls: Iterable[Call]) -> str:
 
 def headers_of(call: Call) -> str:
     """What a call was sent with."""
-    return ", ".join(f"{key}={value!r}" for key, value in call.metadata) or "no metadata"
+    return ", ".join(f"{key}='{value}'" for key, value in call.metadata) or "no metadata"

@@ -65,6 +65,14 @@ def refuse() -> None:
         requests.put(refused)
 
 
+def stray(request: dict[str, Any]) -> None:
+    """Have every call fail, with no word to the control plane."""
+    for call in request["calls"]:
+        failed = {"status": "UNAVAILABLE", "details": "no resolver of xds", "hostname": None}
+        say("finished", call=call["id"], **failed, started_at=0, ended_at=0)
+    say("done", id=request["id"])
+
+
 def breed() -> None:
     # The child keeps stdout open: only the end of the whole group ends the conversation.
     child = subprocess.Popen([sys.executable, "-I", "-c", "import signal; signal.pause()"])
@@ -97,6 +105,8 @@ def main(name: str) -> None:
                 continue
             case "hello":
                 say_hello(request, 99 if name == "old-contract" else 1)
+            case "start_calls" if name == "stray":
+                stray(request)
             case "start_calls":
                 ON_FIRST_CALL[name]()
             case "watch":

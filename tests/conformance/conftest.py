@@ -277,6 +277,7 @@ FAKES = {  # and the time scale of their runs
     "flooder": 1.0,
     "babbler": 1.0,
     "refuser": 1.0,
+    "stray": 1.0,
     "stillborn": 1.0,
     "old-contract": 1.0,
 }

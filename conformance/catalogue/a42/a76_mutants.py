@@ -1,5 +1,6 @@
 """Mutants of the clauses in a76.toml."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -76,15 +77,15 @@ new_address_without_key = Mutant(
     },
 )
 
-one_endpoint_for_a_key = Mutant(
+none_for_a_key_of_two = Mutant(
     clause="A76-KEY-05",
-    broken="of several endpoints with one key the last counts alone",
+    broken="endpoints that have their key with others are left out",
     rules={
-        "ring_endpoints": lambda _before, now: list(
-            {one.hash_key or one.addresses[0]: one for one in now}.values()
-        )
+        "ring_endpoints": lambda _before, now: [
+            one for one in now if Counter(keys_of(now).values())[one.hash_key] == 1
+        ]
     },
-    reports="the one listed last",
+    reports="neither of them",
 )
 
 hash_key_switched_off = Mutant(
