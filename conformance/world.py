@@ -714,9 +714,12 @@ class World:
 
         Raises:
             ClientStuck: it saw fewer in time.
+            ClientRefused: the client NACKed what was served first.
         """
         try:
-            await self.fleet.attempted(endpoint, count, deadline=timing.ATTEMPT)
+            await self.unless_refused(
+                self.fleet.attempted(endpoint, count, deadline=timing.ATTEMPT)
+            )
         except FleetDeadlinePassed:
             raise ClientStuck(
                 f"{endpoint.address} saw {len(endpoint.attempts)} attempts to connect within "
@@ -765,12 +768,15 @@ class World:
 
         Raises:
             ClientStuck: there was none in time.
+            ClientRefused: the client NACKed what was served first.
         """
         watched = {one.id for one in endpoints}
         try:
-            await self.fleet.ledger.wait_attempts(
-                lambda row: row.endpoint in watched and row.accepted_at - self.began >= since,
-                deadline=within,
+            await self.unless_refused(
+                self.fleet.ledger.wait_attempts(
+                    lambda row: row.endpoint in watched and row.accepted_at - self.began >= since,
+                    deadline=within,
+                )
             )
         except FleetDeadlinePassed:
             names = " or ".join(one.address for one in endpoints)
