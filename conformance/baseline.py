@@ -15,6 +15,7 @@ from typing import Annotated
 import msgspec
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
+from client_under_test.complaint import complaint
 from conformance.catalogue import Catalogue
 from conformance.verdicts import ClauseResult, Reason, Verdict
 
@@ -90,11 +91,13 @@ def read(path: Path, catalogue: Catalogue) -> tuple[Entry, ...]:
     if not path.exists():
         return ()
     try:
-        written = msgspec.convert(tomllib.loads(path.read_text()), type=_File).expected
+        raw = tomllib.loads(path.read_text())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BadBaseline(f"{path} cannot be read: {error}") from None
-    except msgspec.ValidationError as error:
-        raise BadBaseline(f"{path} breaks the rules of a baseline: {error}") from None
+    wrong = complaint(raw, _File)
+    if wrong is not None:
+        raise BadBaseline(f"{path} breaks the rules of a baseline: {wrong}")
+    written = msgspec.convert(raw, _File).expected
     entries = tuple(each for entry in written for each in entry.each())
     for entry in entries:
         if entry.clause not in catalogue:

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from rich.console import Console
 
-from client_under_test import Client, ClientProcess, Prepared, built_in, find, prepare
+from client_under_test import Client, ClientProcess, Prepared, built_in, prepare
 from client_under_test.clients import BUILT_IN
 from client_under_test.exceptions import (
     BuildFailed,
@@ -29,7 +29,7 @@ from client_under_test.process import Patience
 from conformance import baseline, console, junit, report, timing, troubles
 from conformance.baseline import BadBaseline, Entry
 from conformance.catalogue import Catalogue
-from conformance.cli import Failure, client_trouble
+from conformance.cli import Failure, client_trouble, found_client
 from conformance.evidence import Judged
 from conformance.provenance import provenance
 from conformance.report import ClientId, Exit, NotRun, Report, Run
@@ -73,7 +73,7 @@ def run_clients(
     if options.every_client:
         names = tuple(name for name in built_in() if name not in NOT_REAL)
     with client_trouble():
-        clients = [find(name) for name in names]
+        clients = [found_client(name) for name in names]
     entries = _baselines(clients, catalogue)
     session = Session(options, catalogue, screen, entries, several=len(clients) > 1)
     for one in [made for client in clients if (made := session.prepare(client))]:
