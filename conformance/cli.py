@@ -52,6 +52,12 @@ def client_trouble() -> Iterator[None]:
         raise Failure(str(trouble)) from None
 
 
+def program() -> str:
+    """What the user types to start this command."""
+    from_checkout = Path(sys.argv[0]).parts[-2:] == ("conformance", "__main__.py")
+    return "./xdspec" if from_checkout else "xdspec"
+
+
 def found_client(name: str) -> Client:
     """The client of this name, if the suite knows what its manifest states.
 
@@ -381,6 +387,8 @@ def doctor(client: str | None) -> int:
         with patience(Console(), f"making what {found} needs"):
             prepared = prepare(found)
         healthy = is_healthy(asyncio.run(examine(prepared, say=click.echo)))
+    if healthy:
+        click.echo(f"next: {program()} run {shlex.quote(client)} --scenario 'ring.*'")
     return int(Exit.CONFORMS if healthy else Exit.ADAPTER_TROUBLE)
 
 
@@ -394,7 +402,7 @@ def new_client(language: str, folder: Path) -> None:
     with client_trouble():
         files = scaffold.write(language, folder)
     click.echo(f"{folder} has {', '.join(map(str, files))}")
-    click.echo(f"Next: xdspec doctor {shlex.quote(str(folder))}")
+    click.echo(f"Next: {program()} doctor {shlex.quote(str(folder))}")
 
 
 @main.command()

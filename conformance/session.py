@@ -7,7 +7,6 @@ import contextlib
 import os
 import shlex
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -29,7 +28,7 @@ from client_under_test.process import Patience
 from conformance import baseline, console, junit, report, timing, troubles
 from conformance.baseline import BadBaseline, Entry
 from conformance.catalogue import Catalogue
-from conformance.cli import Failure, client_trouble, found_client
+from conformance.cli import Failure, client_trouble, found_client, program
 from conformance.evidence import Judged
 from conformance.provenance import provenance
 from conformance.report import ClientId, Exit, NotRun, Report, Run
@@ -277,11 +276,10 @@ def subject_of(client: Prepared, **more: Any) -> Subject:
 
 def _repeat(client: Prepared, options: Options) -> str:
     """The beginning of a command that runs one scenario of this run again."""
-    program = "./xdspec" if Path(sys.argv[0]).name == "__main__.py" else "xdspec"
     name = client.name
     if client.client.folder.parent != BUILT_IN:
         name = name.replace(client.client.name, str(client.client.folder), 1)
-    words = [program, "run", name, "--seed", str(options.seed)]
+    words = [program(), "run", name, "--seed", str(options.seed)]
     words += ["--fast"] if options.fast else []
     for key, value in options.environment.items():
         words += ["--env", f"{key}={value}"]
