@@ -7,8 +7,9 @@ be an amnesty.
 
 from __future__ import annotations
 
+import difflib
 import tomllib
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -111,6 +112,21 @@ def read(path: Path, catalogue: Catalogue) -> tuple[Entry, ...]:
             message = f"{path}: {entry.clause} has no version range: {entry.versions!r}"
             raise BadBaseline(message) from None
     return entries
+
+
+def check_scenarios(entries: Iterable[Entry], scenarios: Collection[str], path: Path) -> None:
+    """See that whatever an entry names as its scenario is one.
+
+    Raises:
+        BadBaseline: it is none.
+    """
+    for entry in entries:
+        if entry.scenario is not None and entry.scenario not in scenarios:
+            near = difflib.get_close_matches(entry.scenario, scenarios, n=1)
+            hint = f"did you mean {near[0]}?" if near else "`xdspec list scenarios` shows all"
+            raise BadBaseline(
+                f"{path}: {entry.clause}: there is no scenario {entry.scenario}: {hint}"
+            )
 
 
 class Compared(msgspec.Struct, frozen=True):

@@ -32,7 +32,7 @@ from conformance.cli import Failure, client_trouble, found_client, program
 from conformance.evidence import Judged
 from conformance.provenance import provenance
 from conformance.report import ClientId, Exit, NotRun, Report, Run
-from conformance.run import Ran, default_jobs, run
+from conformance.run import Ran, default_jobs, run, scenarios
 from conformance.settings import Selection, Settings, Subject
 from conformance.verdicts import Reason, Verdict
 
@@ -82,10 +82,17 @@ def run_clients(
 
 
 def _baselines(clients: list[Client], catalogue: Catalogue) -> dict[Path, tuple[Entry, ...]]:
+    files = {one.folder: one.folder / baseline.FILE for one in clients}
     try:
-        return {one.folder: baseline.read(one.folder / baseline.FILE, catalogue) for one in clients}
+        found = {folder: baseline.read(path, catalogue) for folder, path in files.items()}
+        if any(found.values()):
+            with contextlib.suppress(RuntimeError):  # the run itself tells why none is collected
+                there = scenarios()
+                for folder, entries in found.items():
+                    baseline.check_scenarios(entries, there, files[folder])
     except BadBaseline as error:
         raise Failure(str(error)) from None
+    return found
 
 
 class Session:

@@ -222,6 +222,22 @@ def test_the_scenarios_of_the_built_in_baselines_decide_their_clauses(
                 assert one.clause in decided.get(one.scenario, ()), (client, one.scenario)
 
 
+@pytest.mark.parametrize(
+    ("scenario", "words"),
+    [
+        ("ring.sums", "there is no scenario ring.sums: did you mean ring.some?"),
+        ("x", "there is no scenario x: `xdspec list scenarios` shows all"),
+    ],
+)
+def test_a_scenario_that_is_none(scenario: str, words: str) -> None:
+    named = msgspec.structs.replace(entry(), scenario=scenario)
+    elsewhere = msgspec.structs.replace(entry(), scenario=None)
+    baseline.check_scenarios((entry(), elsewhere), ("ring.some",), Path("e.toml"))
+    with pytest.raises(BadBaseline) as raised:
+        baseline.check_scenarios((entry(), named), ("ring.some",), Path("e.toml"))
+    assert str(raised.value) == f"e.toml: {CLAUSE}: {words}"
+
+
 def test_a_file_that_is_no_text(tmp_path: Path) -> None:
     path = tmp_path / baseline.FILE
     path.write_bytes(b"\xff\xfe")

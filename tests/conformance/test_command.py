@@ -458,6 +458,11 @@ async def test_an_edition_that_is_only_stated(xdspec: Any, pretender: Path) -> N
     assert "fits      A42" in ended.out
     assert "one failure fits A42 instead of what client.toml states: if that" in ended.out
 
+    (pretender / "expected.toml").write_text(ENTRY.replace(WEIGHTS, "locality.nonsense"))
+    refused = await xdspec.run(*words)
+    assert refused.code == 4
+    assert "expected.toml: A42-LOC-07: there is no scenario locality.nonsense" in refused.err
+
     (pretender / "expected.toml").write_text(ENTRY)
     again, known, counted = await asyncio.gather(
         xdspec.run("judge", ended.scenarios[WEIGHTS]["evidence"]),
