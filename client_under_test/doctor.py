@@ -7,6 +7,7 @@ checks are in the order in which an author writes an adapter, and lead through t
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import socket
 import tempfile
@@ -125,15 +126,15 @@ def _demand_status(outcome: Outcome, status: str) -> None:
 )
 async def _hello(patient: Patient) -> None:
     hello = (await patient.process()).hello
-    stated = set(patient.prepared.client.manifest.capabilities)
+    able = set(patient.prepared.client.manifest.capabilities)
     demand(
-        set(hello.capabilities) == stated,
-        f"hello has {sorted(hello.capabilities)}, the manifest {sorted(stated)}",
+        set(hello.capabilities) == able,
+        f"hello has {sorted(hello.capabilities)}, the manifest {sorted(able)}",
     )
-    demand(
-        hello.version == patient.prepared.version,
-        f"hello has version {hello.version}, and {patient.prepared.version} was prepared",
-    )
+    wanted, client = patient.prepared.version, patient.prepared.client
+    pinned = client.manifest.python.version if client.manifest.python else client.manifest.version
+    told = f"client.toml says {wanted}" if pinned == wanted else f"{wanted} was prepared"
+    demand(hello.version == wanted, f"hello has version {hello.version}, and {told}")
 
 
 @_check(
@@ -247,6 +248,10 @@ async def _metadata(patient: Patient) -> None:
     for key in ("session", "other", "trace-bin"):
         wanted = [value for name, value in sent if name == key]
         came = [value for name, value in received[0].metadata if name == key]
+        if key.endswith("-bin"):
+            as_told = [base64.b64encode(value) for value in wanted if isinstance(value, bytes)]
+            demand(came != as_told, f"{key} came base64-encoded once too often")
+            demand(came == wanted, f"{key}: other bytes came than all from 0 to 255, and then none")
         demand(came == wanted, f"{key}: {came} came instead of {wanted}")
 
 
@@ -424,8 +429,8 @@ async def _cancel(patient: Patient) -> None:
         "a kept-open stream reports when it opened, lets other requests by, and ends when cancelled"
     ),
     advice=(
-        "open a bidirectional stream, send nothing, say opened when its headers are there, and "
-        "read until it ends"
+        "open a bidirectional stream, send neither a message nor a half-close, say opened when its "
+        "headers are there, and read until it ends"
     ),
     after="cancel",
     needs=(
@@ -445,6 +450,7 @@ async def _kept_open(patient: Patient) -> None:
     async with asyncio.timeout(ANSWER_DEADLINE):
         await process.talk.say_hello()
     demand(not batch.outcomes, "it ended before it was cancelled")
+    demand(not await patient.backend.was_half_closed(QUIET), "the adapter half-closed it")
     await batch.cancel(call.id, deadline=ANSWER_DEADLINE)
     outcome = await batch.outcome(call.id, deadline=ANSWER_DEADLINE)
     _demand_status(outcome, "CANCELLED")

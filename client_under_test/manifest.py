@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Final, Literal, get_args
+from typing import Annotated, Final, Literal
 
 import msgspec
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
+from client_under_test.complaint import complaint
 from client_under_test.contract import Capability, OptionValue
 from client_under_test.exceptions import BadManifest, NoSuchVersion, UnknownClient, UnknownKnob
 
@@ -28,18 +29,10 @@ Knob = Literal[
 # Whose words for what is served the client understands, if not gRPC's.
 Dialect = Literal["envoy"]
 
-# Fields that have a closed set of values, and the set.
-_KNOWN: Final = {
-    "capabilities": get_args(Capability),
-    "dialect": get_args(Dialect),
-    "knobs": get_args(Knob),
-}
-
-# As the catalogue of clauses names them: a gRFC, one of its dated wordings, or Envoy's own ways.
-Edition = Annotated[str, msgspec.Meta(pattern=r"^(A[0-9]+(-[0-9]{4})?|envoy)$")]
-
 _Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 _Words = Annotated[str, msgspec.Meta(min_length=1)]
+# A gRFC, one of its dated wordings, or Envoy's own ways: the catalogue of clauses knows which.
+Edition = _Words
 _Command = Annotated[tuple[_Words, ...], msgspec.Meta(min_length=1)]
 _Requirement = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*==[0-9][^\s,]*$")]
 _Url = Annotated[str, msgspec.Meta(pattern=r"^https?://")]
@@ -239,22 +232,19 @@ def parse(text: bytes, file: Path) -> Manifest:
         BadManifest: it breaks a rule.
     """
     try:
-        manifest = msgspec.toml.decode(text, type=Manifest)
-    except msgspec.ValidationError as trouble:
-        what, _, where = str(trouble).partition(" - at ")
-        field = re.sub(r"^.*\$\.?|`$", "", where)
-        known = _KNOWN.get(re.split(r"[.\[]", field)[0], ())
-        hint = f": there are {', '.join(known)}" if what.startswith("Invalid enum") else ""
-        raise BadManifest(f"{file}: {field or 'the file'}: {_lowered(what)}{hint}") from trouble
+        raw = msgspec.toml.decode(text)
     except msgspec.DecodeError as trouble:
-        raise BadManifest(f"{file}: the file is not TOML: {_lowered(str(trouble))}") from trouble
+        words = str(trouble)
+        raise BadManifest(
+            f"{file}: the file is not TOML: {words[:1].lower()}{words[1:]}"
+        ) from trouble
+    wrong = complaint(raw, Manifest)
+    if wrong is not None:
+        raise BadManifest(f"{file}: {wrong}")
+    manifest = msgspec.convert(raw, Manifest)
     for field, why in _broken_rules(manifest):
         raise BadManifest(f"{file}: {field}: {why}")
     return manifest
-
-
-def _lowered(words: str) -> str:
-    return words[:1].lower() + words[1:]
 
 
 def _broken_rules(manifest: Manifest) -> Iterator[tuple[str, str]]:

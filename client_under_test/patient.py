@@ -120,6 +120,7 @@ class Backend:
         self.under_way = 0
         self.most_under_way = 0
         self.idle = asyncio.Event()
+        self._half_closed = asyncio.Event()
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -143,6 +144,13 @@ class Backend:
         """What came of the call with this id."""
         return [call for call in self.received if call.call_id == name]
 
+    async def was_half_closed(self, within: float) -> bool:
+        """Whether the last stream says within so many seconds that no more messages will come."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(within):
+                await self._half_closed.wait()
+        return self._half_closed.is_set()
+
     async def _unary(self, _request: bytes, context: Any) -> bytes:
         async with self._noted(UNARY, context) as treatment:
             kind, _, number = treatment.partition("-")
@@ -153,8 +161,12 @@ class Backend:
                 await context.abort(code, f"words of {code.name}")
             return b""
 
-    async def _duplex(self, _requests: object, context: Any) -> AsyncIterator[bytes]:
+    async def _duplex(self, requests: AsyncIterator[bytes], context: Any) -> AsyncIterator[bytes]:
         async with self._noted(DUPLEX, context):
+            self._half_closed.clear()
+            async for _ in requests:
+                pass
+            self._half_closed.set()
             await asyncio.Event().wait()  # until it is cancelled
             yield b""
 

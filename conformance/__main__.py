@@ -7,4 +7,4 @@ end_at_once_when_told()  # before what takes its time to load
 from conformance.cli import main  # noqa: E402
 
 if __name__ == "__main__":
-    main()
+    main(prog_name="xdspec")

@@ -7,14 +7,16 @@ be an amnesty.
 
 from __future__ import annotations
 
+import difflib
 import tomllib
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
+from client_under_test.complaint import complaint
 from conformance.catalogue import Catalogue
 from conformance.verdicts import ClauseResult, Reason, Verdict
 
@@ -90,11 +92,13 @@ def read(path: Path, catalogue: Catalogue) -> tuple[Entry, ...]:
     if not path.exists():
         return ()
     try:
-        written = msgspec.convert(tomllib.loads(path.read_text()), type=_File).expected
+        raw = tomllib.loads(path.read_text())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BadBaseline(f"{path} cannot be read: {error}") from None
-    except msgspec.ValidationError as error:
-        raise BadBaseline(f"{path} breaks the rules of a baseline: {error}") from None
+    wrong = complaint(raw, _File)
+    if wrong is not None:
+        raise BadBaseline(f"{path} breaks the rules of a baseline: {wrong}")
+    written = msgspec.convert(raw, _File).expected
     entries = tuple(each for entry in written for each in entry.each())
     for entry in entries:
         if entry.clause not in catalogue:
@@ -108,6 +112,21 @@ def read(path: Path, catalogue: Catalogue) -> tuple[Entry, ...]:
             message = f"{path}: {entry.clause} has no version range: {entry.versions!r}"
             raise BadBaseline(message) from None
     return entries
+
+
+def check_scenarios(entries: Iterable[Entry], scenarios: Collection[str], path: Path) -> None:
+    """See that whatever an entry names as its scenario is one.
+
+    Raises:
+        BadBaseline: it is none.
+    """
+    for entry in entries:
+        if entry.scenario is not None and entry.scenario not in scenarios:
+            near = difflib.get_close_matches(entry.scenario, scenarios, n=1)
+            hint = f"did you mean {near[0]}?" if near else "`xdspec list scenarios` shows all"
+            raise BadBaseline(
+                f"{path}: {entry.clause}: there is no scenario {entry.scenario}: {hint}"
+            )
 
 
 class Compared(msgspec.Struct, frozen=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import random
+import re
 import shlex
 import subprocess
 import sys
@@ -17,12 +18,13 @@ import click
 import msgspec
 from rich.console import Console
 
-from client_under_test import built_in, find, prepare
+from client_under_test import Client, built_in, find, prepare
 from client_under_test.environments import kept
 from client_under_test.exceptions import BuildFailed, ClientTrouble
 from client_under_test.toolchain import look
-from conformance.catalogue import Catalogue, CatalogueError, UnknownClause, load
+from conformance.catalogue import BROUGHT, Catalogue, CatalogueError, UnknownClause, load
 from conformance.report import Exit
+from conformance.stated import EDITIONS_ARE, check
 
 OUT = Path("xdspec-out")
 
@@ -48,6 +50,24 @@ def client_trouble() -> Iterator[None]:
         raise Failure(str(trouble), Exit.ADAPTER_TROUBLE) from None
     except ClientTrouble as trouble:
         raise Failure(str(trouble)) from None
+
+
+def program() -> str:
+    """What the user types to start this command."""
+    from_checkout = Path(sys.argv[0]).parts[-2:] == ("conformance", "__main__.py")
+    return "./xdspec" if from_checkout else "xdspec"
+
+
+def found_client(name: str) -> Client:
+    """The client of this name, if the suite knows what its manifest states.
+
+    Raises:
+        UnknownClient: there is none.
+        BadManifest: its client.toml breaks a rule, or states what nobody knows.
+    """
+    found = find(name)
+    check(found)
+    return found
 
 
 class Command(click.Group):
@@ -241,6 +261,8 @@ def run(clients: tuple[str, ...], **options: Any) -> int:
 
 
 def _known_clause(known: Catalogue, name: str) -> Any:
+    if re.fullmatch(r"[Aa]\d+(-\d{4})?", name):
+        raise Failure(f"{name} is no clause, and no edition that is judged: {EDITIONS_ARE}")
     try:
         return known[name]
     except UnknownClause as error:
@@ -290,14 +312,20 @@ def table(reports: tuple[Path, ...]) -> None:
 
 
 @main.command("list")
-@click.argument("what", type=click.Choice(["clients", "scenarios", "clauses"]))
+@click.argument("what", type=click.Choice(["clients", "scenarios", "clauses", "editions"]))
 def list_things(what: str) -> None:
-    """List the clients, scenarios or clauses that there are."""
+    """List the clients, scenarios, clauses or editions that there are."""
     if what == "clients":
         for name in built_in():
             click.echo(name)
         return
     known = catalogue()
+    if what == "editions":
+        from conformance.explain import edition_lines  # noqa: PLC0415
+
+        for line in edition_lines(known):
+            click.echo(line)
+        return
     if what == "clauses":
         for clause in known:
             mark = " (not observable)" if clause.unobservable else ""
@@ -312,11 +340,19 @@ def list_things(what: str) -> None:
 @main.command()
 @click.argument("identifier", metavar="ID")
 def explain(identifier: str) -> None:
-    """Explain a clause or a scenario."""
-    from conformance.explain import explain_clause, explain_scenario  # noqa: PLC0415
+    """Explain a clause, a scenario or an edition."""
+    from conformance.explain import (  # noqa: PLC0415
+        explain_clause,
+        explain_edition,
+        explain_scenario,
+    )
     from conformance.run import scenarios  # noqa: PLC0415
 
     known = catalogue()
+    for edition in BROUGHT:
+        if identifier.upper() == edition.upper():
+            click.echo(explain_edition(edition, known))
+            return
     declared = scenarios()
     if identifier in declared:
         click.echo(explain_scenario(identifier, declared, known))
@@ -338,7 +374,7 @@ def doctor(client: str | None) -> int:
     from conformance.console import patience, toolchain_lines  # noqa: PLC0415
 
     with client_trouble():
-        there = [find(name) for name in (built_in() if client is None else [client])]
+        there = [found_client(name) for name in (built_in() if client is None else [client])]
         lacks = False
         for one in there:
             tools = [look(tool) for tool in one.manifest.tools]
@@ -351,6 +387,8 @@ def doctor(client: str | None) -> int:
         with patience(Console(), f"making what {found} needs"):
             prepared = prepare(found)
         healthy = is_healthy(asyncio.run(examine(prepared, say=click.echo)))
+    if healthy:
+        click.echo(f"next: {program()} run {shlex.quote(client)} --scenario 'ring.*'")
     return int(Exit.CONFORMS if healthy else Exit.ADAPTER_TROUBLE)
 
 
@@ -364,7 +402,7 @@ def new_client(language: str, folder: Path) -> None:
     with client_trouble():
         files = scaffold.write(language, folder)
     click.echo(f"{folder} has {', '.join(map(str, files))}")
-    click.echo(f"Next: xdspec doctor {shlex.quote(str(folder))}")
+    click.echo(f"Next: {program()} doctor {shlex.quote(str(folder))}")
 
 
 @main.command()

@@ -16,7 +16,7 @@ from rich.progress import Progress as Bar
 from client_under_test import Client
 from client_under_test.toolchain import Found
 from conformance import timing
-from conformance.catalogue import Catalogue, Clause
+from conformance.catalogue import BROUGHT, Catalogue, Clause
 from conformance.evidence import Record
 from conformance.report import Exit, NotRun, Run, Scenario, is_fatal, why_skipped
 from conformance.run import Progress
@@ -142,6 +142,8 @@ def show(
             line = _line(catalogue[clause], result, words.get(clause, ""))
             console.print(line, highlight=False, soft_wrap=True)
     for text in failures(run, catalogue, repeat, issues):
+        console.print(text, highlight=False, soft_wrap=True, markup=False)
+    for text in advice(run):
         console.print(text, highlight=False, soft_wrap=True, markup=False)
     for text in (*run.surprises, *run.troubles):
         console.print(f"! {text}", highlight=False, soft_wrap=True, markup=False, style="magenta")
@@ -269,6 +271,23 @@ def failures(run: Run, catalogue: Catalogue, repeat: str, issues: str) -> Iterab
             if not is_fatal(result, strict=False):
                 lines.append("  (no MUST: fails the run only with --strict)")
         yield "\n".join(lines)
+
+
+def advice(run: Run) -> Iterator[str]:
+    """What to say of failures that would be none if the client stated other editions."""
+    otherwise = [
+        result.editions_consistent
+        for result in run.clauses.values()
+        if result.reason is Reason.EDITION and not result.expected and result.editions_consistent
+    ]
+    if otherwise:
+        fitting = {edition for editions in otherwise for edition in editions}
+        names = " or ".join(edition for edition in BROUGHT if edition in fitting)
+        count = f"{len(otherwise)} failures fit" if len(otherwise) > 1 else "one failure fits"
+        yield (
+            f"\n{count} {names} instead of what client.toml states: if that is what the client "
+            "follows, say so there (`xdspec list editions`)"
+        )
 
 
 def _heading(clause: Clause, verdict: Verdict, reason: Reason | None) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from conformance.catalogue import Catalogue, Clause
+from conformance.catalogue import BROUGHT, Catalogue, Clause
 from conformance.declare import Declaration
 
 
@@ -41,3 +41,23 @@ def explain_scenario(name: str, declared: Mapping[str, Declaration], known: Cata
     lines += [f"  needs     {need}" for need in one.needs]
     lines += [f"  knob      {knob} = {value}" for knob, value in one.knobs.items()]
     return "\n".join(lines)
+
+
+def explain_edition(edition: str, known: Catalogue) -> str:
+    """An edition: what it brings, and the clauses that are judged by its own wording."""
+    worded = known.worded_by(edition)
+    lines = [f"{edition}  {BROUGHT[edition]}"]
+    lines += [f"  {clause.id:14}  {clause.title}" for clause in worded]
+    if not worded:
+        lines.append("  no clause is worded by it yet: to state it changes no verdict")
+    else:
+        lines.append(f"  each: xdspec explain {worded[0].id}")
+    return "\n".join(lines)
+
+
+def edition_lines(known: Catalogue) -> Iterator[str]:
+    """Every edition: what it brings, and how many clauses have a wording of its own."""
+    for edition, brings in BROUGHT.items():
+        count = len(known.worded_by(edition))
+        clauses = f"{count} clause{'' if count == 1 else 's'}" if count else "no clause yet"
+        yield f"{edition:8}  {clauses:13}  {brings}"

@@ -7,7 +7,6 @@ import contextlib
 import os
 import shlex
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any
 import msgspec
 from rich.console import Console
 
-from client_under_test import Client, ClientProcess, Prepared, built_in, find, prepare
+from client_under_test import Client, ClientProcess, Prepared, built_in, prepare
 from client_under_test.clients import BUILT_IN
 from client_under_test.exceptions import (
     BuildFailed,
@@ -29,11 +28,11 @@ from client_under_test.process import Patience
 from conformance import baseline, console, junit, report, timing, troubles
 from conformance.baseline import BadBaseline, Entry
 from conformance.catalogue import Catalogue
-from conformance.cli import Failure, client_trouble
+from conformance.cli import Failure, client_trouble, found_client, program
 from conformance.evidence import Judged
 from conformance.provenance import provenance
 from conformance.report import ClientId, Exit, NotRun, Report, Run
-from conformance.run import Ran, default_jobs, run
+from conformance.run import Ran, default_jobs, run, scenarios
 from conformance.settings import Selection, Settings, Subject
 from conformance.verdicts import Reason, Verdict
 
@@ -73,7 +72,7 @@ def run_clients(
     if options.every_client:
         names = tuple(name for name in built_in() if name not in NOT_REAL)
     with client_trouble():
-        clients = [find(name) for name in names]
+        clients = [found_client(name) for name in names]
     entries = _baselines(clients, catalogue)
     session = Session(options, catalogue, screen, entries, several=len(clients) > 1)
     for one in [made for client in clients if (made := session.prepare(client))]:
@@ -83,10 +82,17 @@ def run_clients(
 
 
 def _baselines(clients: list[Client], catalogue: Catalogue) -> dict[Path, tuple[Entry, ...]]:
+    files = {one.folder: one.folder / baseline.FILE for one in clients}
     try:
-        return {one.folder: baseline.read(one.folder / baseline.FILE, catalogue) for one in clients}
+        found = {folder: baseline.read(path, catalogue) for folder, path in files.items()}
+        if any(found.values()):
+            with contextlib.suppress(RuntimeError):  # the run itself tells why none is collected
+                there = scenarios()
+                for folder, entries in found.items():
+                    baseline.check_scenarios(entries, there, files[folder])
     except BadBaseline as error:
         raise Failure(str(error)) from None
+    return found
 
 
 class Session:
@@ -277,11 +283,10 @@ def subject_of(client: Prepared, **more: Any) -> Subject:
 
 def _repeat(client: Prepared, options: Options) -> str:
     """The beginning of a command that runs one scenario of this run again."""
-    program = "./xdspec" if Path(sys.argv[0]).name == "__main__.py" else "xdspec"
     name = client.name
     if client.client.folder.parent != BUILT_IN:
         name = name.replace(client.client.name, str(client.client.folder), 1)
-    words = [program, "run", name, "--seed", str(options.seed)]
+    words = [program(), "run", name, "--seed", str(options.seed)]
     words += ["--fast"] if options.fast else []
     for key, value in options.environment.items():
         words += ["--env", f"{key}={value}"]

@@ -1,5 +1,6 @@
 """The clauses: every normative statement of a specification, one observable fact a row."""
 
+from conformance.catalogue.editions import BROUGHT
 from conformance.catalogue.loader import (
     EDITIONS,
     ENVOY,
@@ -15,6 +16,7 @@ from conformance.catalogue.loader import (
 )
 
 __all__ = [
+    "BROUGHT",
     "EDITIONS",
     "ENVOY",
     "FOLDER",

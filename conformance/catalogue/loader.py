@@ -123,6 +123,10 @@ class Catalogue:
     def __len__(self) -> int:
         return len(self.clauses)
 
+    def worded_by(self, edition: str) -> tuple[Clause, ...]:
+        """The clauses that have a wording of this edition's own."""
+        return tuple(clause for clause in self if edition in clause.wordings)
+
     def only(self, grfc: str) -> tuple[Clause, ...]:
         """The clauses that a gRFC states, those that reword one of its own, and its rewordings.
 

@@ -7,6 +7,7 @@ import pytest
 import pytest_asyncio
 
 from client_under_test import doctor, find, prepare
+from client_under_test.clients import BUILT_IN
 from client_under_test.patient import Finding
 
 ADAPTERS = Path(__file__).parent.parent / "adapters"
@@ -93,6 +94,30 @@ def test_what_the_author_reads(findings: dict[str, tuple[Finding, ...]], name: s
     advice = [line.partition("do:")[2].strip() for line in lines if "do:  " in line]
     assert advice == [finding.advice for finding in found if finding.verdict == "wrong"]
     assert doctor.is_healthy(found) == (not advice) == lines[-1].endswith(": healthy")
+
+
+async def test_a_careless_adapter(tmp_path: Path) -> None:
+    folder = tmp_path / "careless"
+    folder.mkdir()
+    for name, changes in {
+        "client.toml": {'"grpcio"\n': '"grpcio"\nversion = "1.85.1"\n'},
+        "adapter.py": {
+            "grpc.__version__": '"1.84.0"',
+            "base64.b64decode(v)": "v.encode()",
+            "drain(name, rpc)\n": "drain(name, rpc, await rpc.done_writing())\n",
+            "drain(self, name: str, rpc: Any)": "drain(self, name: str, rpc: Any, _: None)",
+        },
+    }.items():
+        text = (BUILT_IN / "python" / name).read_text()
+        for old, new in changes.items():
+            assert old in text
+            text = text.replace(old, new)
+        (folder / name).write_text(text)
+    assert wrong(await doctor.examine(prepare(find(str(folder))))) == {
+        "hello": "hello has version 1.84.0, and client.toml says 1.85.1",
+        "metadata": "trace-bin came base64-encoded once too often",
+        "kept-open": "the adapter half-closed it",
+    }
 
 
 def test_the_next_step_is_told_last(findings: dict[str, tuple[Finding, ...]]) -> None:

@@ -188,7 +188,10 @@ def test_one_cause_of_several_failures(tmp_path: Path) -> None:
         (GOOD + 'also = ["A42-RING-99"]', "A42-RING-99, which is no clause"),
         (GOOD.replace("A42-RING-05", "A42-RING-99"), "A42-RING-99, which is no clause"),
         (GOOD.replace(">=1.54,<1.60", "new ones"), "no version range: 'new ones'"),
-        (GOOD.replace('"deviates"', '"odd"'), "breaks the rules.*reason"),
+        (
+            GOOD.replace('"deviates"', '"odd"'),
+            "reason: invalid enum value 'odd': there are .*deviates",
+        ),
         (GOOD.replace('"deviates"', '"suite"'), "a client does not fail because of suite"),
         (GOOD.replace('"has no ring"', '""'), "breaks the rules.*words"),
         (GOOD.replace('"every call met the first endpoint"', '""'), "breaks the rules.*seen"),
@@ -217,6 +220,22 @@ def test_the_scenarios_of_the_built_in_baselines_decide_their_clauses(
         for one in baseline.read(BUILT_IN / client / baseline.FILE, load()):
             if one.scenario is not None:
                 assert one.clause in decided.get(one.scenario, ()), (client, one.scenario)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "words"),
+    [
+        ("ring.sums", "there is no scenario ring.sums: did you mean ring.some?"),
+        ("x", "there is no scenario x: `xdspec list scenarios` shows all"),
+    ],
+)
+def test_a_scenario_that_is_none(scenario: str, words: str) -> None:
+    named = msgspec.structs.replace(entry(), scenario=scenario)
+    elsewhere = msgspec.structs.replace(entry(), scenario=None)
+    baseline.check_scenarios((entry(), elsewhere), ("ring.some",), Path("e.toml"))
+    with pytest.raises(BadBaseline) as raised:
+        baseline.check_scenarios((entry(), named), ("ring.some",), Path("e.toml"))
+    assert str(raised.value) == f"e.toml: {CLAUSE}: {words}"
 
 
 def test_a_file_that_is_no_text(tmp_path: Path) -> None:

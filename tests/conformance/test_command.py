@@ -12,7 +12,8 @@ from xml.etree.ElementTree import parse
 import pytest
 from click.testing import CliRunner, Result
 
-from conformance.catalogue import load
+from client_under_test import built_in, find
+from conformance.catalogue import EDITIONS, ENVOY, load
 from conformance.cli import main
 
 ADAPTERS = Path(__file__).parent.parent / "adapters"
@@ -82,6 +83,7 @@ def unbuildable(folder: Path, program: str) -> str:
         (["judge", "no/such/folder"], "cannot be read: No such file or directory"),
         (["judge", __file__], "cannot be read: Not a directory"),
         (["explain"], "Missing argument"),
+        (["explain", "A65"], "A65 is no clause, and no edition that is judged: there are A37, "),
         (["list", "tests"], "'tests' is not one of"),
         (["fly"], "No such command 'fly'"),
     ],
@@ -103,6 +105,23 @@ def test_bad_input(
         (lambda folder: manifest(folder, "name = 3"), 4, "client.toml"),
         (lambda folder: manifest(folder, "[[["), 4, "client.toml"),
         (bad_baseline, 4, "expected.toml"),
+        (
+            lambda folder: manifest(folder, MANIFEST.replace('"A42"', '"A42", "A65"')),
+            4,
+            "client.toml: editions[0].follows: A65 is no edition: there are A37, A42-2021, A42",
+        ),
+        (
+            lambda folder: manifest(
+                folder, MANIFEST + '[variants.new]\nenvironment = {}\nfollows-also = ["a61"]'
+            ),
+            4,
+            "client.toml: variants.new.follows-also: a61 is no edition: there are A37, ",
+        ),
+        (
+            lambda folder: manifest(folder, MANIFEST + '[[ring-key-formats]]\nformat = "ip"'),
+            4,
+            "client.toml: ring-key-formats[0].format: ip is no format that is known: there are ip:",
+        ),
         (lambda folder: unbuildable(folder, "no-such-compiler"), 4, "ask for it"),
         (lambda folder: unbuildable(folder, "sh"), 6, "could not be built"),
         (lambda folder: manifest(folder, MANIFEST), 6, "some: the client exited with code 0"),
@@ -246,9 +265,35 @@ def test_list_clients_and_clauses() -> None:
     assert [line.split()[0] for line in listed] == [clause.id for clause in load()]
 
 
+def test_list_editions() -> None:
+    listed = {line.split()[0]: line for line in invoke("list", "editions").output.splitlines()}
+    assert {*EDITIONS, ENVOY} < set(listed)
+    assert "27 clauses" in listed["A61"]
+    assert "no clause yet" in listed["A74"]
+    tables = [table for one in map(find, built_in()) for table in one.manifest.editions]
+    stated = {edition for table in tables for edition in table.follows}
+    assert stated == set(listed) - {"A42-2021"}
+
+
+def test_explain_an_edition() -> None:
+    told = invoke("explain", "a113").output
+    assert "A113-WEIGHT-02  share that rounds to nothing" in told
+    assert "each: xdspec explain A42-LOC-07" in told
+    assert "changes no verdict" in invoke("explain", "A74").output
+
+
+def test_doctor_knows_the_editions_too(tmp_path: Path) -> None:
+    ended = invoke("doctor", manifest(tmp_path, MANIFEST.replace("A42", "A65")))
+    assert (ended.exit_code, "A65 is no edition" in ended.output) == (4, True)
+
+
 def test_list_scenarios(decided: dict[str, list[str]]) -> None:
     assert decided["ring.size[by-weight]"] == ["A42-RING-09", "A42-RING-04"]
     assert len(decided) > 90
+
+
+async def test_the_command_has_its_own_name(xdspec: Any) -> None:
+    assert "Usage: xdspec run [OPTIONS]" in (await xdspec.run("run", "--help")).out
 
 
 async def test_explain(xdspec: Any) -> None:
@@ -411,6 +456,12 @@ async def test_an_edition_that_is_only_stated(xdspec: Any, pretender: Path) -> N
     assert (clause["verdict"], clause["reason"]) == ("fail", "edition")
     assert clause["editions_consistent"] == ["A42"]
     assert "fits      A42" in ended.out
+    assert "one failure fits A42 instead of what client.toml states: if that" in ended.out
+
+    (pretender / "expected.toml").write_text(ENTRY.replace(WEIGHTS, "locality.nonsense"))
+    refused = await xdspec.run(*words)
+    assert refused.code == 4
+    assert "expected.toml: A42-LOC-07: there is no scenario locality.nonsense" in refused.err
 
     (pretender / "expected.toml").write_text(ENTRY)
     again, known, counted = await asyncio.gather(
@@ -424,6 +475,7 @@ async def test_an_edition_that_is_only_stated(xdspec: Any, pretender: Path) -> N
 
     assert known.code == 0
     assert f"fail (edition) expected  {WEIGHTS}" in known.out
+    assert "instead of what client.toml states" not in known.out
     assert "fail (edition) expected  weight of an endpoint on the ring: Weights 1 to" in known.out
     assert [entry["scenario"] for entry in known.report["runs"][0]["known"]] == [WEIGHTS]
     assert f"fail (edition)  {WEIGHTS}" in counted.out

@@ -13,7 +13,7 @@ import (
 
 const (
 	contract = 1
-	name     = "scaffold"
+	name     = "scaffold" // what the library calls itself
 	version  = "0.1.0" // as in client.toml; better asked of the library
 )
 
@@ -101,7 +101,7 @@ func hello(r *request) {
 // the requests that follow, and done is said at its end.
 func begin(r *request) (rest func(), err error) {
 	switch r.Type { // in the order in which `xdspec doctor` asks for them
-	case "open_channel", "start_calls", "cancel", "close", "watch", "connect":
+	case "open_channel", "start_calls", "cancel", "watch", "connect", "close":
 		return nil, errors.New(r.Type + " is not written yet")
 	}
 	return nil, fmt.Errorf("there is no request %q", r.Type)

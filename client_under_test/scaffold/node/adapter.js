@@ -4,7 +4,7 @@
 const readline = require('node:readline');
 
 const CONTRACT = 1;
-const NAME = 'scaffold';
+const NAME = 'scaffold'; // what the library calls itself
 const VERSION = '0.1.0'; // as in client.toml; better: require('PACKAGE/package.json').version
 const CAPABILITIES = ['metadata', 'wait_for_ready', 'kept_open', 'cancel', 'channels', 'watch', 'connect'];
 
@@ -29,16 +29,16 @@ const requests = {
     throw new Error('cancel is not written yet');
   },
 
-  close({ channel }) {
-    throw new Error('close is not written yet');
-  },
-
   watch({ channel }) {
     throw new Error('watch is not written yet');
   },
 
   connect({ channel }) {
     throw new Error('connect is not written yet');
+  },
+
+  close({ channel }) {
+    throw new Error('close is not written yet');
   },
 };
 

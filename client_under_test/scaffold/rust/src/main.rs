@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde_json::{json, Value};
 
 const CONTRACT: u32 = 1;
-const NAME: &str = "scaffold";
+const NAME: &str = "scaffold"; // what the library calls itself
 const VERSION: &str = "0.1.0"; // as in client.toml, and as Cargo.toml pins the client
 const CAPABILITIES: [&str; 7] =
     ["metadata", "wait_for_ready", "kept_open", "cancel", "channels", "watch", "connect"];
@@ -70,7 +70,7 @@ impl Adapter {
     fn begin(&mut self, request: &Value) -> Result<Rest, String> {
         match request["type"].as_str().unwrap_or_default() {
             // In the order in which `xdspec doctor` asks for them.
-            kind @ ("open_channel" | "start_calls" | "cancel" | "close" | "watch" | "connect") => {
+            kind @ ("open_channel" | "start_calls" | "cancel" | "watch" | "connect" | "close") => {
                 Err(format!("{kind} is not written yet"))
             }
             kind => Err(format!("there is no request {kind:?}")),

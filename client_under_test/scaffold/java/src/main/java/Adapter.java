@@ -17,7 +17,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 /** Drives the client for xdspec: JSON lines on stdin and stdout, as contract.md says. */
 public final class Adapter {
   static final int CONTRACT = 1;
-  static final String NAME = "scaffold";
+  static final String NAME = "scaffold"; // what the library calls itself
   static final String VERSION = "0.1.0"; // as in client.toml; better asked of the library
   static final List<String> CAPABILITIES =
       List.of("metadata", "wait_for_ready", "kept_open", "cancel", "channels", "watch", "connect");
@@ -81,9 +81,9 @@ public final class Adapter {
       case "open_channel":
       case "start_calls":
       case "cancel":
-      case "close":
       case "watch":
       case "connect":
+      case "close":
         throw new UnsupportedOperationException(type + " is not written yet");
       default:
         throw new IllegalArgumentException("there is no request " + type);
