@@ -105,6 +105,7 @@ async def test_locality_that_goes_and_returns(world: World) -> None:
         await world.until(everywhere, lambda: world.call(world.sessions(40)))
         await world.serve(without)
         await world.abandoned(members[2])
+        await world.quiet_from_now(members[2], why="it is picked no more")
         await until_served_by(world, members[:2])
     await world.serve(served)
     await world.until(everywhere, lambda: world.call(world.sessions(40)))
