@@ -41,6 +41,15 @@ async def reported(world: World, expectation: Balances) -> Loads:
     return loads(world, expectation)
 
 
+async def next_report(world: World) -> None:
+    """Wait for one more report, or until REPORTED has passed: what follows is in the one after."""
+    known = len(world.plane.loads.rows)
+    with suppress(DeadlinePassed):
+        await world.plane.reported(
+            lambda said: len(said.rows) > known, deadline=timing.REPORTED, what="one more report"
+        )
+
+
 def loads(world: World, expectation: Balances) -> Loads:
     """What was reported until now, and what the backends counted until now.
 

@@ -789,7 +789,7 @@ class World:
     async def abandoned(self, *endpoints: Endpoint) -> None:
         """Wait until no connection to these endpoints is left, or EVENT has passed.
 
-        A client that was told that they are gone closes them as it applies this, or a little before.
+        A client that was told that they are gone closes them as it applies that, or a bit before.
         """
         watched = {one.id for one in endpoints}
         with suppress(FleetDeadlinePassed):

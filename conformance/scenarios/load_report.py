@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from conformance.declare import decides, row
 from conformance.expectations import OnlyAt, Reaches
-from conformance.loads import arrived, balanced, reported
+from conformance.loads import arrived, balanced, next_report, reported
 from conformance.priorities import endpoints, ranked
 from conformance.serving import (
     BY_SESSION,
@@ -90,11 +90,12 @@ async def test_failed_and_queued(world: World) -> None:
     await judge(world, "A42-LOAD-04", served)
 
 
-@decides("A42-LOAD-04", seconds=3, waits=True)
+@decides("A42-LOAD-04", seconds=6, waits=True)
 async def test_locality_that_goes_and_returns(world: World) -> None:
     """What it had not reported when it went is reported once.
 
-    Requests are made when the list is in force, so that none is picked for a connection that goes.
+    It goes and is back between two reports. Requests are made when a list is in force, so that none
+    is picked for a connection that goes.
     """
     members = await world.endpoints(3)
     served = apart(members)
@@ -102,7 +103,9 @@ async def test_locality_that_goes_and_returns(world: World) -> None:
     for _ in range(3):
         await world.serve(served)
         everywhere = Reaches(served.addresses())
-        await world.until(everywhere, lambda: world.call(world.sessions(40)))
+        await world.until(everywhere, lambda: world.call(world.sessions(20)))
+        await next_report(world)
+        await world.call(world.sessions(40))
         await world.serve(without)
         await world.abandoned(members[2])
         await world.quiet_from_now(members[2], why="it is picked no more")
