@@ -342,7 +342,7 @@ async def _finish(item: pytest.Item, made: World, settings: Settings) -> None:
             error = astray
     if error is not None:
         waited = round(starved(made.process.pid), 3)
-        trouble = troubles.of(error, lateness=made.lateness.worst, starved=waited)
+        trouble = troubles.of(error, lateness=made.lateness.worst, starved=waited, seconds=made.now)
     if made.fleet.troubles:
         what = "; ".join(made.fleet.troubles)
         trouble = Trouble(verdict=Verdict.ERROR, reason=Reason.SUITE, what=what)

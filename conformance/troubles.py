@@ -50,13 +50,17 @@ OF_WAITING = (ClientAstray, ClientHung, ClientSilent, ClientStuck)
 """Those that say that something did not come in time."""
 
 
-def of(error: BaseException, *, lateness: float = 0.0, starved: float = 0.0) -> Trouble:
+def of(
+    error: BaseException, *, lateness: float = 0.0, starved: float = 0.0, seconds: float = 0.0
+) -> Trouble:
     """The verdict on every clause of a scenario that this exception ended.
 
     Args:
         error: what ended it.
         lateness: by how many seconds the suite itself was late at worst.
         starved: for how many seconds the client waited for a processor.
+        seconds: how long the scenario took; a client that waited for less than half of that could
+            have done what it was to do.
     """
     what = f"{error}" or type(error).__name__
     if isinstance(error, ConversationFailed):
@@ -67,7 +71,7 @@ def of(error: BaseException, *, lateness: float = 0.0, starved: float = 0.0) -> 
         excuse = ""
         if lateness > timing.LATE:
             excuse = f"the suite itself was {lateness:.1f} s late"
-        elif starved > timing.STARVED:
+        elif starved > max(timing.STARVED, seconds / 2):
             excuse = f"the client waited {starved:.1f} s for a processor"
         if excuse:
             late = f"{what}; but {excuse}, so nobody can tell"

@@ -127,7 +127,10 @@ async def test_ready_in_time(world: World) -> None:
     await world.serve(ranked(first, second))
     waiting = await world.start(world.sessions(5), deadline=timing.AFTER_FAILOVER)
     await world.tried(held, why="requests came")
-    await world.quiet_from_now(*second, why="too early", seconds=world.failover.well_within)
+    early = await world.quiet_from_now(
+        *second, why="the timer runs still", seconds=world.failover.well_within
+    )
+    await world.judge("A42-FAIL-09", early, Tried())
     await held.set_mode(Serve())
     await world.judge("A42-FAIL-09", await waiting.over(), OnlyAt((held.address,)))
     why = "the failover timer would have fired"

@@ -194,6 +194,8 @@ def test_a_suite_that_was_late_accuses_nobody_of_hanging(error: Exception) -> No
 @pytest.mark.parametrize("error", [ClientStuck("no attempt"), ClientSilent("no answer")], ids=str)
 def test_a_client_that_the_machine_kept_waiting_is_not_accused_of_it(error: Exception) -> None:
     assert troubles.of(error, starved=timing.STARVED).verdict is Verdict.FAIL
+    assert troubles.of(error, starved=10, seconds=21).verdict is Verdict.FAIL
+    assert troubles.of(error, starved=10, seconds=19).verdict is Verdict.ERROR
     starved = troubles.of(error, starved=timing.STARVED + 0.5)
     assert (starved.verdict, starved.reason) == (Verdict.ERROR, Reason.TIMING)
     assert f"waited {timing.STARVED + 0.5:.1f} s for a processor" in starved.what
