@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import inspect
@@ -14,17 +14,28 @@ from msgspec import inspect
 _STEP: Final = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]|\[(\.\.\.)\]")
 
 
-def complaint(raw: dict[str, Any], kind: type) -> str | None:
-    """Why `raw` is no `kind`, a struct: `field: what is wrong`; None if it is one."""
+_Struct = TypeVar("_Struct", bound=msgspec.Struct)
+
+
+class Complaint(Exception):
+    """A table breaks a rule; the text is `field: what is wrong`."""
+
+
+def converted(raw: dict[str, Any], kind: type[_Struct]) -> _Struct:
+    """The table as this struct; `raw` is not to be used any more.
+
+    Raises:
+        Complaint: it breaks a rule.
+    """
     try:
-        msgspec.convert(raw, kind)
+        return msgspec.convert(raw, kind)
     except msgspec.ValidationError as trouble:
         what, _, where = str(trouble).partition(" - at ")
         path = re.sub(r"^.*\$\.?|`$", "", where)
         hint = _hint(what, inspect.type_info(kind), path, of_key=where.startswith("`key`"))
         field = _named(raw, kind, path)
-        return f"{field or 'the file'}: {what[:1].lower()}{what[1:]}{hint}"
-    return None
+        words = f"{field or 'the file'}: {what[:1].lower()}{what[1:]}{hint}"
+        raise Complaint(words) from trouble
 
 
 def _named(raw: dict[str, Any], kind: type, path: str) -> str:

@@ -11,7 +11,7 @@ import msgspec
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
-from client_under_test.complaint import complaint
+from client_under_test.complaint import Complaint, converted
 from client_under_test.contract import Capability, OptionValue
 from client_under_test.exceptions import BadManifest, NoSuchVersion, UnknownClient, UnknownKnob
 
@@ -238,10 +238,10 @@ def parse(text: bytes, file: Path) -> Manifest:
         raise BadManifest(
             f"{file}: the file is not TOML: {words[:1].lower()}{words[1:]}"
         ) from trouble
-    wrong = complaint(raw, Manifest)
-    if wrong is not None:
-        raise BadManifest(f"{file}: {wrong}")
-    manifest = msgspec.convert(raw, Manifest)
+    try:
+        manifest = converted(raw, Manifest)
+    except Complaint as wrong:
+        raise BadManifest(f"{file}: {wrong}") from None
     for field, why in _broken_rules(manifest):
         raise BadManifest(f"{file}: {field}: {why}")
     return manifest

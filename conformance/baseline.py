@@ -16,7 +16,7 @@ from typing import Annotated
 import msgspec
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from client_under_test.complaint import complaint
+from client_under_test.complaint import Complaint, converted
 from conformance.catalogue import Catalogue
 from conformance.verdicts import ClauseResult, Reason, Verdict
 
@@ -95,10 +95,10 @@ def read(path: Path, catalogue: Catalogue) -> tuple[Entry, ...]:
         raw = tomllib.loads(path.read_text())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BadBaseline(f"{path} cannot be read: {error}") from None
-    wrong = complaint(raw, _File)
-    if wrong is not None:
-        raise BadBaseline(f"{path} breaks the rules of a baseline: {wrong}")
-    written = msgspec.convert(raw, _File).expected
+    try:
+        written = converted(raw, _File).expected
+    except Complaint as wrong:
+        raise BadBaseline(f"{path} breaks the rules of a baseline: {wrong}") from None
     entries = tuple(each for entry in written for each in entry.each())
     for entry in entries:
         if entry.clause not in catalogue:

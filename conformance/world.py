@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mappi
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import msgspec
@@ -204,19 +205,10 @@ class UnderWay:
         """What the client says of calls that have ended, until it is held against the backends."""
         if self._is_settled:
             return ()
-        by_id = {one.id: one for one in self._batch.outcomes}
-        return tuple(
-            Call(
-                id=one.id,
-                channel=self._world.names_of_channels[self._channel],
-                path=one.path,
-                metadata=tuple((key, _as_text(value)) for key, value in one.metadata),
-                status=by_id[one.id].status,
-                details=by_id[one.id].details,
-            )
-            for one in self._planned
-            if one.id in by_id
-        )
+        outcomes = self._batch.outcomes
+        over = {one.id for one in outcomes}
+        planned = [one for one in self._planned if one.id in over]
+        return self._world.ended(self._channel, planned, outcomes)
 
     async def _ended(self) -> tuple[Outcome, ...]:
         """Every outcome; who makes one row of calls after another has time as long as some come."""
@@ -315,7 +307,7 @@ class World:
         self._catalogue = catalogue
         self._others: list[ClientProcess] = []
         self._default: Channel | None = None
-        self.names_of_channels: dict[Channel, str] = {}
+        self._channels: dict[Channel, str] = {}
         self._served: Served | None = None
         self._first: Push | None = None
         self._calibration: MapsLike | None = None
@@ -477,7 +469,7 @@ class World:
 
     async def _open(self, process: ClientProcess) -> Channel:
         opened = await process.open_channel(f"xds:///{LISTENER}", deadline=timing.ADAPTER_REPLY)
-        self.names_of_channels[opened] = f"channel-{len(self.names_of_channels) + 1}"
+        self._channels[opened] = f"channel-{len(self._channels) + 1}"
         return opened
 
     async def open_channel_elsewhere(
@@ -506,6 +498,15 @@ class World:
         self._others.append(elsewhere)
         await elsewhere.greet(deadline=timing.HELLO)
         return await self._open(elsewhere)
+
+    async def channels_by(self, guard: str, *values: str | None) -> dict[str, Channel]:
+        """A channel in a process of its own for each value of a guard, None for unset, in words."""
+        return {
+            f"when {'unset' if value is None else value}": await self.open_channel_elsewhere(
+                **{guard: value}
+            )
+            for value in values
+        }
 
     async def channel(self) -> Channel:
         """The channel that calls use unless told otherwise."""
@@ -615,11 +616,23 @@ class World:
             rows = await self._rows(outcomes, since)
         else:
             rows = await self._rows_by_count(planned, outcomes, since)
+        made = self.ended(used, planned, outcomes, rows)
+        self.calls.extend(made)
+        return Calls(made)
+
+    def ended(
+        self,
+        used: Channel,
+        planned: Sequence[PlannedCall],
+        outcomes: Sequence[Outcome],
+        rows: Mapping[str, str] = MappingProxyType({}),
+    ) -> tuple[Call, ...]:
+        """Calls that have ended, as the client says, and where `rows` have them."""
         by_id = {outcome.id: outcome for outcome in outcomes}
-        made = tuple(
+        return tuple(
             Call(
                 id=one.id,
-                channel=self.names_of_channels[used],
+                channel=self._channels[used],
                 path=one.path,
                 metadata=tuple((key, _as_text(value)) for key, value in one.metadata),
                 status=by_id[one.id].status,
@@ -628,8 +641,6 @@ class World:
             )
             for one in planned
         )
-        self.calls.extend(made)
-        return Calls(made)
 
     async def _rows(self, outcomes: Sequence[Outcome], since: int) -> dict[str, str]:
         """The endpoint that received each call, from the backends' own rows."""

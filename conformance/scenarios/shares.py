@@ -62,11 +62,7 @@ async def test_guard(world: World) -> None:
     """Shares of quarters, which any arithmetic has exactly."""
     served = two_localities(await world.addresses(4), (3, 1), (2, 6), RingHash())
     await world.serve(served)
-    channels = {
-        "when unset": await world.open_channel_elsewhere(**{GUARD: None}),
-        "when true": await world.open_channel_elsewhere(**{GUARD: "true"}),
-        "when false": await world.open_channel_elsewhere(**{GUARD: "false"}),
-    }
+    channels = await world.channels_by(GUARD, None, "true", "false")
     headers = world.sessions(TELLING)
     for guard, channel in channels.items():
         ways = {
