@@ -102,7 +102,8 @@ def _matrix(chosen: list[Declared], ran: Ran, catalogue: Catalogue) -> Matrix:
 
 def _show(screen: Console, made: Matrix, chosen: list[Declared], ran: Ran) -> None:
     words = {one.id: one.broken for one in chosen}
-    for one in made.mutants:
+    # What survived comes last, beside the sum: whoever reads the end of a log needs just that.
+    for one in sorted(made.mutants, key=lambda one: one.verdict):
         colour = "green" if one.verdict == "killed" else "red"
         by = f" by {escape(', '.join(one.by))}" if one.by else ""
         also = f"; also failed: {', '.join(one.also_failed)}" if one.also_failed else ""

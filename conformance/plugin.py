@@ -116,6 +116,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items
         if is_selected(scenario_id(item), declared[item], selection)
         and is_for_its_mutant(item, declared[item])
+        and runs_again(item, selection)
     ]
     kept.sort(key=lambda item: -declared[item].seconds)
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
@@ -130,6 +131,12 @@ def is_selected(name: str, declared: Declaration, selection: Selection) -> bool:
     return not selection.scenarios or any(
         name == pattern or fnmatchcase(name, pattern) for pattern in selection.scenarios
     )
+
+
+def runs_again(item: pytest.Item, selection: Selection) -> bool:
+    """Whether an item is one of those that run once more, if that is all that runs."""
+    again = selection.exactly
+    return not again or (subject_of(item).mutant, scenario_id(item)) in again
 
 
 def is_for_its_mutant(item: pytest.Item, declared: Declaration) -> bool:

@@ -24,7 +24,7 @@ from conformance.evidence import Record
 from conformance.overlap import Overlapping, piles_of
 from conformance.plugin import PROPERTY
 from conformance.provenance import cores
-from conformance.settings import Selection, Settings
+from conformance.settings import Ident, Selection, Settings
 from conformance.verdicts import Reason, Verdict
 
 SCENARIOS = Path(__file__).with_name("scenarios")
@@ -66,22 +66,22 @@ class Collector:
         """Have scenarios that wait overlap with the others."""
         return Overlapping(config, log, self.piles)
 
-    def take_doubtful(self) -> dict[str, Record]:
-        """Give away the records of scenarios that an idle machine may judge otherwise, by id."""
-        taken = {one.scenario: one for one in self.records if _is_doubtful(one)}
-        self.records = [one for one in self.records if one.scenario not in taken]
+    def take_doubtful(self) -> dict[Ident, Record]:
+        """Give away the records of scenarios that an idle machine may judge otherwise."""
+        taken = {_ident(one): one for one in self.records if _is_doubtful(one)}
+        self.records = [one for one in self.records if _ident(one) not in taken]
         self.piles = ()
         return taken
 
-    def tell_of(self, earlier: Mapping[str, Record]) -> None:
+    def tell_of(self, earlier: Mapping[Ident, Record]) -> None:
         """Add to the records of scenarios that ran again what they had said before.
 
         One that did not come through the second time keeps the record that it had.
         """
-        again = {one.scenario for one in self.records}
+        again = {_ident(one) for one in self.records}
         self.records = [
-            msgspec.structs.replace(one, beside_others=earlier[one.scenario].decisions)
-            if one.scenario in earlier
+            msgspec.structs.replace(one, beside_others=earlier[_ident(one)].decisions)
+            if _ident(one) in earlier
             else one
             for one in self.records
         ]
@@ -107,11 +107,15 @@ class Collector:
         self.troubles.append(str(excrepr))
 
 
+def _ident(record: Record) -> Ident:
+    return record.mutant, record.scenario
+
+
 def _is_doubtful(record: Record) -> bool:
     """Whether the suite was late, or a client that failed was kept from working."""
     late = any(one.reason is Reason.TIMING for one in record.decisions)
     failed = any(one.verdict is Verdict.FAIL for one in record.decisions)
-    return (late or (failed and record.starved > timing.STARVED)) and not record.mutant
+    return late or (failed and record.starved > timing.STARVED)
 
 
 @contextmanager
@@ -208,7 +212,7 @@ def run(
         through(settings, working + len(piles))
         if jobs > 1 and (doubtful := collector.take_doubtful()):
             progress.planned(len(found) + len(doubtful))
-            selection = Selection(scenarios=tuple(doubtful))
+            selection = Selection(exactly=tuple(doubtful))
             through(msgspec.structs.replace(settings, selection=selection), 1)
             collector.tell_of(doubtful)
         return so_far()

@@ -9,6 +9,9 @@ import msgspec
 from client_under_test import Prepared
 from conformance.evidence import Judged
 
+Ident = tuple[str, str]
+"""Of a mutant, or of no mutant, and of a scenario: what runs once in a run."""
+
 FAILOVER_KNOB = "failover_timeout_ms"
 
 
@@ -21,6 +24,8 @@ class Selection(msgspec.Struct, frozen=True):
     """Ids, or shell patterns of ids."""
     clauses: tuple[str, ...] = ()
     """More such clauses: a scenario must decide one of these, too."""
+    exactly: tuple[Ident, ...] = ()
+    """Just these, of all that."""
 
     def whole(self) -> frozenset[str] | None:
         """The clauses of which every scenario runs; None if that is so of all."""

@@ -921,19 +921,22 @@ class World:
         late = round(self.lateness.worst, 3)
         return Elapsed(since=since, until=until, seconds=round(ended - began, 6), lateness=late)
 
-    async def quiet(self, *endpoints: Endpoint, why: str) -> Connections:
-        """Watch these endpoints for the window QUIET; the attempts at each since the beginning.
+    async def quiet(
+        self, *endpoints: Endpoint, why: str, seconds: float = timing.QUIET
+    ) -> Connections:
+        """Watch these endpoints for a while; the attempts at each since the beginning.
 
         Args:
             endpoints: where no connection should be tried.
             why: what would have made a wrong client try one by now.
+            seconds: how long, from timing.py.
         """
         watched = {endpoint.id for endpoint in endpoints}
         with suppress(FleetDeadlinePassed):
             await self.fleet.ledger.wait_attempts(
-                lambda attempt: attempt.endpoint in watched, deadline=timing.QUIET
+                lambda attempt: attempt.endpoint in watched, deadline=seconds
             )
-        self.note(f"quiet for {timing.QUIET} s after: {why}")
+        self.note(f"quiet for {seconds} s after: {why}")
         return Connections({one.address: len(one.attempts) for one in endpoints})
 
     async def quiet_from_now(

@@ -4,7 +4,7 @@ from itertools import dropwhile
 
 from conformance import timing
 from conformance.declare import decides
-from conformance.expectations import EndsIn, NeverIn, OnlyAt, Outcome, Tried, Untouched
+from conformance.expectations import EndsIn, NeverIn, OnlyAt, Outcome, Untouched
 from conformance.priorities import endpoints, ranked, tier
 from conformance.seen import States
 from conformance.serving import Endpoint, Locality, RingHash, Served
@@ -129,9 +129,9 @@ async def test_nothing_tried_yet(world: World) -> None:
     members = await endpoints(world, Serve(), Serve())
     await world.serve_unasked(ranked(members))
     await world.reached(watched, "IDLE", since=len(watched.states) - 1)
-    quiet = await world.quiet_from_now(*members, why="the channel has had its endpoints")
+    quiet = await world.quiet(*members, why="the channel has had its endpoints")
     await world.judge("A42-AGG-11", world.states(watched), EndsIn(("IDLE",)))
-    await world.judge("A42-AGG-11", quiet, Tried())
+    await world.judge("A42-AGG-11", quiet, Untouched())
 
 
 @decides("A42-AGG-12", needs=("metadata",), seconds=1.5)

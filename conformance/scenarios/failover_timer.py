@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from conformance import timing
 from conformance.declare import decides
-from conformance.expectations import OnlyAt, Outcome, Takes, Tried, Untouched
+from conformance.expectations import OnlyAt, Outcome, Takes, Untouched
 from conformance.priorities import endpoints, ranked, tier
 from conformance.seen import Attempt, Elapsed
 from conformance.serving import RoundRobin
@@ -75,8 +75,8 @@ async def test_idle_for_longer_than_the_timer(world: World) -> None:
     first, second = await endpoints(world, Serve()), await endpoints(world, Serve())
     await world.serve_unasked(ranked(first, second))
     why = "the failover timer would have fired"
-    idle = await world.quiet_from_now(*second, why=why, seconds=world.failover.beyond)
-    await world.judge("A42-FAIL-05", idle, Tried())
+    idle = await world.quiet(*second, why=why, seconds=world.failover.beyond)
+    await world.judge("A42-FAIL-05", idle, Untouched())
     calls = await world.call(world.sessions(10))
     await world.judge("A42-FAIL-05", calls, OnlyAt((first[0].address,)))
 
@@ -127,15 +127,15 @@ async def test_ready_in_time(world: World) -> None:
     await world.serve(ranked(first, second))
     waiting = await world.start(world.sessions(5), deadline=timing.AFTER_FAILOVER)
     await world.tried(held, why="requests came")
-    early = await world.quiet_from_now(
+    early = await world.quiet(
         *second, why="the timer runs still", seconds=world.failover.well_within
     )
-    await world.judge("A42-FAIL-09", early, Tried())
+    await world.judge("A42-FAIL-09", early, Untouched())
     await held.set_mode(Serve())
     await world.judge("A42-FAIL-09", await waiting.over(), OnlyAt((held.address,)))
     why = "the failover timer would have fired"
-    later = await world.quiet_from_now(*second, why=why, seconds=world.failover.beyond)
-    await world.judge("A42-FAIL-09", later, Tried())
+    later = await world.quiet(*second, why=why, seconds=world.failover.beyond)
+    await world.judge("A42-FAIL-09", later, Untouched())
     await world.judge("A42-FAIL-09", await world.call(world.sessions(10)), OnlyAt((held.address,)))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
 from conformance import timing
@@ -123,7 +124,11 @@ def test_a_doubtful_time_is_taken_again_alone_and_both_are_kept() -> None:
     collector = Collector(Progress(), (("a pile",),))
     collector.records = [doubtful, settled, lost, slowed]
     taken = collector.take_doubtful()
-    assert taken == {"timer.doubtful": doubtful, "timer.lost": lost, "timer.slowed": slowed}
+    assert taken == {
+        ("", "timer.doubtful"): doubtful,
+        ("", "timer.lost"): lost,
+        ("", "timer.slowed"): slowed,
+    }
     assert collector.records == [settled]
     assert collector.piles == ()
     collector.records.append(record("timer.doubtful", Verdict.PASS))
@@ -132,7 +137,15 @@ def test_a_doubtful_time_is_taken_again_alone_and_both_are_kept() -> None:
     assert collector.records == [settled, again, lost, slowed]
 
 
-def test_a_mutant_is_not_run_again() -> None:
+def test_of_a_mutant_only_what_was_doubtful_runs_again() -> None:
+    doubtful = record("timer.one", Verdict.ERROR, Reason.TIMING, mutant="some.mutant")
+    killed = record("timer.one", Verdict.FAIL, Reason.DEVIATES, mutant="another.mutant")
     collector = Collector(Progress(), ())
-    collector.records = [record("timer.one", Verdict.ERROR, Reason.TIMING, mutant="some.mutant")]
-    assert collector.take_doubtful() == {}
+    collector.records = [doubtful, killed]
+    taken = collector.take_doubtful()
+    assert taken == {("some.mutant", "timer.one"): doubtful}
+    again = record("timer.one", Verdict.FAIL, Reason.DEVIATES, mutant="some.mutant")
+    collector.records.append(again)
+    collector.tell_of(taken)
+    beside = msgspec.structs.replace(again, beside_others=doubtful.decisions)
+    assert collector.records == [killed, beside]
