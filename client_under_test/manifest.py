@@ -48,9 +48,14 @@ class Start(_Table, frozen=True, kw_only=True):
     In `command`, `{python}` is the Python of the client's environment, `{folder}` the client's
     folder, `{version}` the exact version and `{output}` what was built. `asks` has the environment
     variables that the user must set, each with what it is; the report tells their values.
+
+    An adapter in Python that starts nothing while it is imported may say which environment
+    variables are read only after its imports: its processes are forked from one that has done
+    them, as long as their environment differs in nothing else.
     """
 
     command: _Command
+    reads_late: tuple[_Words, ...] | None = None
     environment: dict[str, str] = {}
     asks: dict[str, _Words] = {}
 
@@ -260,7 +265,7 @@ def _broken_rules(manifest: Manifest) -> Iterator[tuple[str, str]]:
     placeholders = {"python", "folder", "version"} | (
         {"output"} if manifest.build is not None else set()
     )
-    yield from _unknown_placeholders("start.command", manifest.start.command, placeholders)
+    yield from _broken_rules_of_start(manifest.start, placeholders)
     if manifest.build is not None:
         yield from _broken_rules_of_build(manifest.build)
     for knob, passing in manifest.knobs.items():
@@ -277,6 +282,18 @@ def _broken_rules(manifest: Manifest) -> Iterator[tuple[str, str]]:
             SpecifierSet(versions)
         except InvalidSpecifier:
             yield f"{field}.versions", f"{versions} is not a range such as >=1.59,<1.65"
+
+
+def _broken_rules_of_start(start: Start, placeholders: set[str]) -> Iterator[tuple[str, str]]:
+    yield from _unknown_placeholders("start.command", start.command, placeholders)
+    if start.reads_late is not None and not _is_python(start.command):
+        how = "`{python} -I SCRIPT` or `{python} -I -m PACKAGE`"
+        yield "start.reads-late", f"only for what is started by {how}"
+
+
+def _is_python(command: tuple[str, ...]) -> bool:
+    """Whether it is a script or a package for Python, without arguments."""
+    return command[:2] == ("{python}", "-I") and len(command) == (4 if "-m" in command else 3)
 
 
 def _broken_rules_of_build(build: Build) -> Iterator[tuple[str, str]]:

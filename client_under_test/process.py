@@ -11,7 +11,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Self, cast
+from typing import TYPE_CHECKING, Final, Self, cast
 
 import msgspec
 
@@ -34,6 +34,9 @@ from client_under_test.exceptions import (
     WrongContract,
 )
 from client_under_test.talk import Talk
+
+if TYPE_CHECKING:
+    from client_under_test.nursery import Nurseries
 
 # The first hello finds the process starting up; the next ones measure nothing but the pipes.
 _HELLOS: Final = 4
@@ -128,25 +131,37 @@ class ClientProcess:
         environment: Mapping[str, str | None] | None = None,
         knobs: Mapping[str, OptionValue] | None = None,
         within: Sequence[str] = (),
+        nurseries: Nurseries | None = None,
     ) -> Self:
-        """Start the process and let it warm up; `greet` comes next. Arguments as of `start`.
+        """Start the process and let it warm up; `greet` comes next.
 
-        `within` is a command that becomes the one written behind it, such as `hosts.with_hosts`.
+        Args:
+            prepared: as of `start`.
+            stderr_path: as of `start`.
+            environment: as of `start`.
+            knobs: as of `start`.
+            within: a command that becomes the one written behind it, such as `hosts.with_hosts`.
+            nurseries: where it is forked, if it can be.
         """
         passed = prepared.client.manifest.pass_knobs(knobs or {})
         own = {**_inherited(), **prepared.environment, **passed.environment}
-        given = {**own, **(environment or {})}
+        asked = {**own, **(environment or {})}
+        given = {name: value for name, value in asked.items() if value is not None}
         if shutil.which(prepared.command[0]) is None:
             raise NotStarted(f"there is no program {prepared.command[0]}", hello_said=False)
         process = cls(prepared, stderr_path, passed.options)
         with stderr_path.open("ab") as stderr:
+            if (
+                nurseries is not None
+                and not within
+                and await nurseries.fork(prepared, process._pipes, given, stderr)
+            ):
+                return process
             await asyncio.get_running_loop().subprocess_exec(
                 lambda: process._pipes,
-                *(sys.executable, "-I", "-S", str(_TRAMPOLINE), str(os.getpid())),
-                *within,
-                *prepared.command,
+                *tied(*within, *prepared.command),
                 stderr=stderr,
-                env={name: value for name, value in given.items() if value is not None},
+                env=given,
                 start_new_session=True,
             )
         return process
@@ -378,6 +393,11 @@ class _Pipes(asyncio.SubprocessProtocol):
         if self._exited and not self._stdout_open:
             self._process.ended(self.returncode)
             self.over.set()
+
+
+def tied(*command: str) -> tuple[str, ...]:
+    """A command that becomes this one, tied to the life of this process."""
+    return (sys.executable, "-I", "-S", str(_TRAMPOLINE), str(os.getpid()), *command)
 
 
 def _inherited() -> dict[str, str]:

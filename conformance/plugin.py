@@ -22,6 +22,7 @@ import msgspec
 import pytest
 import pytest_asyncio
 
+from client_under_test.nursery import Nurseries
 from conformance import evidence, timing, troubles
 from conformance.catalogue import Catalogue, is_foreign, load
 from conformance.declare import (
@@ -245,6 +246,9 @@ class Worlds:
 
     def __init__(self, scratch: str) -> None:
         self._scratch = Path(scratch)
+        self._nurseries = Nurseries(
+            self._scratch / f"{os.getpid()}-imports.stderr", deadline=timing.HELLO
+        )
         self._warm: tuple[Wanted, Launched] | None = None
         self._count = 0
 
@@ -254,6 +258,7 @@ class Worlds:
             wanted.subject.prepared,
             environment=wanted.subject.environment,
             knobs=wanted.knobs,
+            nurseries=self._nurseries,
             stderr=self._scratch / f"{os.getpid()}-{self._count}.stderr",
         )
 
@@ -284,9 +289,10 @@ class Worlds:
         return taken
 
     async def close(self) -> None:
-        """End a world that was launched and never taken."""
+        """End a world that was launched and never taken, and what worlds were made of."""
         if self._warm is not None:
             await self._warm[1].close()
+        await self._nurseries.close()
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

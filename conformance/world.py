@@ -30,6 +30,7 @@ from client_under_test import Call as PlannedCall
 from client_under_test.contract import StateName
 from client_under_test.exceptions import ClientHung, ClientTrouble, NotSeen
 from client_under_test.hosts import with_hosts, write_hosts
+from client_under_test.nursery import Nurseries
 from conformance import dialect, timing
 from conformance.bootstrap import VARIABLE as BOOTSTRAP_VARIABLE
 from conformance.bootstrap import bootstrap
@@ -132,6 +133,8 @@ class Launched(msgspec.Struct, frozen=True):
     process: ClientProcess
     environment: Mapping[str, str]
     """What the process was given besides the manifest's own."""
+    nurseries: Nurseries | None = None
+    """Where more such processes are forked."""
 
     async def close(self) -> None:
         """End both, unused."""
@@ -145,6 +148,7 @@ async def launch(
     environment: Mapping[str, str],
     knobs: Mapping[str, int],
     stderr: Path,
+    nurseries: Nurseries | None = None,
 ) -> Launched:
     """Bind the control plane's port, then start the process that will know it.
 
@@ -158,12 +162,12 @@ async def launch(
     given = {BOOTSTRAP_VARIABLE: bootstrap(plane.address), **environment}
     try:
         process = await ClientProcess.launch(
-            prepared, environment=given, knobs=knobs, stderr_path=stderr
+            prepared, environment=given, knobs=knobs, stderr_path=stderr, nurseries=nurseries
         )
     except BaseException:
         await plane.close()
         raise
-    return Launched(plane, process, given)
+    return Launched(plane, process, given, nurseries)
 
 
 class UnderWay:
@@ -289,6 +293,7 @@ class World:
         self.plane = launched.plane
         self.process = launched.process
         self._environment = launched.environment
+        self._nurseries = launched.nurseries
         self.fleet = fleet
         self.client = client
         self.rng = rng
@@ -494,6 +499,7 @@ class World:
             environment={**self._environment, **environment},
             stderr_path=beside.with_suffix(f".{len(self._others) + 2}.stderr"),
             within=within,
+            nurseries=self._nurseries,
         )
         self._others.append(elsewhere)
         await elsewhere.greet(deadline=timing.HELLO)

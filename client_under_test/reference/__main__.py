@@ -4,4 +4,5 @@ import asyncio
 
 from client_under_test.reference.adapter import main
 
-asyncio.run(main())
+if __name__ == "__main__":
+    asyncio.run(main())

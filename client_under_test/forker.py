@@ -1,0 +1,102 @@
+"""Does an adapter's imports once, and becomes the adapter's processes by forking.
+
+    python -I forker.py SOCKET PARENT (SCRIPT | -m PACKAGE)
+
+Each message on the socket asks for one process: JSON with its environment, and the handles of its
+stdin, stdout and stderr. The answer is its process id. The process is a child of PARENT, which has
+made itself the reaper of its descendants, and dies with it. The end of the socket is the end.
+
+A program of its own that runs on the client's Python: standard library only.
+"""
+
+import ctypes
+import gc
+import importlib.util
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+PR_SET_PDEATHSIG = 1
+LARGEST_MESSAGE = 1 << 18
+HANDLES = 3
+NOT_STARTED = 127
+
+
+def code_of(program: list[str]) -> tuple[CodeType, dict[str, Any]]:
+    """What `python SCRIPT` or `python -m PACKAGE` runs, and the names that it begins with."""
+    if program[0] == "-m":
+        spec = importlib.util.find_spec(f"{program[1]}.__main__")
+        assert spec is not None, "the manifest names a package that is a program"
+        loader: Any = spec.loader
+        return loader.get_code(spec.name), {"__package__": program[1], "__file__": spec.origin}
+    return compile(Path(program[0]).read_bytes(), program[0], "exec"), {"__file__": program[0]}
+
+
+def main() -> None:
+    """Do the imports, then fork for whoever asks; in a child: be the adapter."""
+    number, parent, *program = sys.argv[1:]
+    code, names = code_of(program)
+    exec(code, {**names, "__name__": "__imports__"})  # noqa: S102 - as Python itself would
+    gc.freeze()  # a collection in a child would copy what is shared
+    connection = socket.socket(fileno=int(number))
+    while True:
+        message, handles, _, _ = socket.recv_fds(connection, LARGEST_MESSAGE, HANDLES)
+        if not message:
+            return
+        if not (child := fork(int(parent))):
+            break
+        for handle in handles:
+            os.close(handle)
+        connection.send(str(child).encode())
+    connection.close()
+    settle(handles, json.loads(message))
+    sys.argv = program[-1:]
+    exec(code, {**names, "__name__": "__main__"})  # noqa: S102
+
+
+def fork(parent: int) -> int:
+    """A child of `parent`, which is this process's parent: its process id here, and 0 in itself.
+
+    A process between the two dies at once, which leaves the child to the reaper.
+    """
+    told, tell = os.pipe()
+    orphaned, hold = os.pipe()
+    between = os.fork()
+    if between == 0:
+        if child := os.fork():
+            os.write(tell, str(child).encode())
+            os._exit(0)
+        os.close(told)
+        os.close(tell)
+        os.close(hold)
+        os.setsid()
+        os.read(orphaned, 1)  # whoever holds the other end closes it when the one between is gone
+        os.close(orphaned)
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it died before it could be asked for
+            os._exit(NOT_STARTED)
+        return 0
+    os.waitpid(between, 0)
+    child = int(os.read(told, 32))
+    for handle in (told, tell, orphaned, hold):
+        os.close(handle)
+    return child
+
+
+def settle(handles: Iterable[int], environment: Mapping[str, str]) -> None:
+    """Take on stdin, stdout and stderr, and the environment."""
+    for number, handle in enumerate(handles):
+        os.dup2(handle, number)
+        os.close(handle)
+    os.environ.clear()
+    os.environ.update(environment)
+
+
+if __name__ == "__main__":
+    main()
