@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from client_under_test import CALL_ID_KEY
 from conformance import timing
-from conformance.expectations import Balances
+from conformance.expectations import Balances, fits
 from conformance.oracles.load import Load, Place, Received
 from conformance.seen import Loads, ReportedLoad
 from conformance.serving import Served
@@ -35,7 +35,7 @@ async def reported(world: World, expectation: Balances) -> Loads:
     """What was reported until now, once it balances, or REPORTED has passed."""
     with suppress(DeadlinePassed):
         await world.plane.reported(
-            lambda _: expectation.finding(loads(world, expectation)).holds,
+            lambda _: fits(expectation, loads(world, expectation)),
             deadline=timing.REPORTED,
         )
     return loads(world, expectation)

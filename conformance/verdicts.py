@@ -15,7 +15,7 @@ from typing import TypeVar
 import msgspec
 
 from conformance.catalogue import ENVOY, Clause, Strength, edition_for
-from conformance.expectations import Expectation, Finding
+from conformance.expectations import Expectation, fits
 from conformance.seen import Seen
 
 Wanted = TypeVar("Wanted", bound=Expectation)
@@ -135,17 +135,22 @@ def decide(check: Check, clause: Clause, follows: Collection[str]) -> Decision:
     """
     if leaves_a_choice(clause):
         return _report_choice(check, clause)
-    findings: dict[str, Finding] = {}
-    for wording in clause.editions:
-        expectation = expectation_of(clause, check.expected, wording)
-        if expectation is not None:
-            findings[wording] = expectation.finding(check.seen)
+    by_wording = {
+        wording: expectation
+        for wording in clause.editions
+        if (expectation := expectation_of(clause, check.expected, wording)) is not None
+    }
     edition = edition_for(clause, follows)
-    if not findings or (edition is not None and edition not in findings):
+    if not by_wording or (edition is not None and edition not in by_wording):
         message = f"the scenario expects nothing of {clause.id} in its wording of {edition}"
         raise ValueError(message)
-    consistent = tuple(wording for wording, finding in findings.items() if finding.holds)
-    finding = findings[edition] if edition else next(iter(findings.values()))
+    shown = by_wording[edition] if edition else next(iter(by_wording.values()))
+    finding = shown.finding(check.seen)
+    consistent = tuple(
+        wording
+        for wording, one in by_wording.items()
+        if (finding.holds if one is shown else fits(one, check.seen))
+    )
     verdict: Verdict
     reason: Reason | None
     if edition is None:
@@ -170,15 +175,15 @@ def decide(check: Check, clause: Clause, follows: Collection[str]) -> Decision:
 
 
 def _report_choice(check: Check, clause: Clause) -> Decision:
-    findings = {name: option.finding(check.seen) for name, option in check.expected.items()}
-    fitting = tuple(name for name, finding in findings.items() if finding.holds)
-    shown = next(iter(findings.values()))
+    fitting = tuple(name for name, one in check.expected.items() if fits(one, check.seen))
+    shown = check.expected[fitting[0] if fitting else next(iter(check.expected))]
+    finding = shown.finding(check.seen)
     return Decision(
         clause=clause.id,
         verdict=Verdict.SEEN,
-        saw=shown.saw,
-        wanted="any of: " + ", ".join(findings),
-        oracle=shown.oracle,
+        saw=finding.saw,
+        wanted="any of: " + ", ".join(check.expected),
+        oracle=finding.oracle,
         choices=fitting or ("none of the known",),
     )
 

@@ -36,7 +36,7 @@ from conformance.bootstrap import VARIABLE as BOOTSTRAP_VARIABLE
 from conformance.bootstrap import bootstrap
 from conformance.catalogue import Catalogue, edition_for
 from conformance.evidence import Judged
-from conformance.expectations import Expectation, MapsLike
+from conformance.expectations import Expectation, MapsLike, fits
 from conformance.lateness import Lateness
 from conformance.oracles.request_hash import HashPolicy, xxh64
 from conformance.oracles.ring import KEY_FORMATS
@@ -988,7 +988,7 @@ class World:
             known = len(self.fleet.ledger.attempts)
             seen = self.attempts(*endpoints, since=since)
             left = deadline - time.monotonic()
-            if expectation.finding(seen).holds or left <= 0:
+            if fits(expectation, seen) or left <= 0:
                 return seen
             if meanwhile:
                 await self.call(meanwhile)
@@ -1005,7 +1005,7 @@ class World:
         while True:
             began = time.monotonic()
             seen = await calls()
-            if expectation.finding(seen).holds or began > deadline:
+            if fits(expectation, seen) or began > deadline:
                 return seen
 
     # What the judge gets
@@ -1032,7 +1032,7 @@ class World:
             return False
         ways = expected.values()
         is_ring = any(isinstance(one, MapsLike) for one in ways)
-        return is_ring and not any(one.finding(seen).holds for one in ways)
+        return is_ring and not any(fits(one, seen) for one in ways)
 
     async def _calibrated(self, expected: Mapping[str, Expectation]) -> dict[str, Expectation]:
         """The same expectations, with what the client does on a plain ring."""
@@ -1075,7 +1075,7 @@ class World:
             ManifestContradicted: the calls do not fit the stated one.
         """
         stated = self.key_format
-        fitting = [name for name, one in expected.items() if one.finding(seen).holds]
+        fitting = [name for name, one in expected.items() if fits(one, seen)]
         if stated is not None and stated not in fitting:
             raise ManifestContradicted(
                 f"the manifest says that ring keys look like {stated}, but this client's look "

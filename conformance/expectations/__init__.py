@@ -36,6 +36,7 @@ from conformance.expectations.mapping import Calibration, MapsLike
 from conformance.expectations.picking import Blames, Connects, Picks
 from conformance.expectations.states import EndsIn, NeverIn
 from conformance.expectations.weighing import Finding, WrongKind
+from conformance.seen import Seen
 
 Expectation = (
     Outcome
@@ -68,6 +69,14 @@ Expectation = (
     | OnlyListed
     | FailsForAReason
 )
+
+
+def fits(expectation: Expectation, seen: Seen) -> bool:
+    """Whether an expectation holds, where nobody needs its words."""
+    if isinstance(expectation, MapsLike):
+        return expectation.fits(seen)
+    return expectation.finding(seen).holds
+
 
 __all__ = [
     "Answered",
@@ -103,4 +112,5 @@ __all__ = [
     "Tried",
     "Untouched",
     "WrongKind",
+    "fits",
 ]

@@ -1,7 +1,7 @@
 """A42, Hash Policy: filter_state with the key io.grpc.channel_id."""
 
 from conformance.declare import decides
-from conformance.expectations import OneEndpoint, SeveralEndpoints
+from conformance.expectations import OneEndpoint, SeveralEndpoints, fits
 from conformance.oracles.request_hash import ChannelIdPolicy
 from conformance.seen import Calls
 from conformance.serving import BY_SESSION, SESSION, Route, Served, plain
@@ -50,7 +50,7 @@ async def test_other_processes_other_values(world: World) -> None:
     """The first channel of each process; more of them only while they seem to be the same."""
     await world.serve(plain(await world.addresses(64), policies=(CHANNEL_ID,)))
     calls = await world.call([{}])
-    while len(calls) < PROCESSES and not SeveralEndpoints().finding(calls).holds:
+    while len(calls) < PROCESSES and not fits(SeveralEndpoints(), calls):
         more = await world.call([{}], channel=await world.open_channel_elsewhere())
         calls = Calls((*calls, *more))
     await world.judge("A42-CHAN-02", calls, SeveralEndpoints())

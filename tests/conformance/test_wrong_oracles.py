@@ -159,7 +159,7 @@ def weights_ignored(patch: pytest.MonkeyPatch) -> None:
         (wrong_hash_of_requests, (DEFAULT, HEADER, FLAT, WEIGHTED, SMALL)),
         (wrong_hash_of_entries, (DEFAULT, HEADER, FLAT, WEIGHTED, SMALL)),
         (a_few_entries_more, (DEFAULT, HEADER, FLAT, WEIGHTED)),
-        (another_default, (DEFAULT, HEADER, FLAT, PRODUCTS)),
+        (another_default, (DEFAULT, FLAT, PRODUCTS)),
         (a_ring_for_each_locality, (FLAT, PRODUCTS)),
         (backwards, (DEFAULT, HEADER, FLAT, WEIGHTED)),
         (swapped_weights, (PRODUCTS, WEIGHTED, SMALL)),
@@ -181,7 +181,7 @@ async def test_a_wrong_oracle_fails_the_client(
 @pytest.mark.parametrize(
     ("mistake", "untouched"),
     [
-        (another_default, (WEIGHTED, SMALL)),
+        (another_default, (HEADER, WEIGHTED, SMALL)),
         (a_ring_for_each_locality, (DEFAULT, HEADER, WEIGHTED, SMALL)),
         (swapped_weights, (DEFAULT, HEADER, FLAT)),
     ],
