@@ -147,6 +147,7 @@ class _Nursery:
                 answer = await loop.sock_recv(self._connection, _ANSWER_BYTES)
             forked = _Forked(_number(answer), protocol)
         except BaseException:
+            self._connection.close()  # an answer that comes late would be taken for the next one
             os.close(to_stdin)
             os.close(from_stdout)
             raise
