@@ -1,15 +1,15 @@
-// Spares the adapter what grpc-js-xds does anew at every start: parsing Envoy's .proto files, a second of CPU time.
+// Spares the adapter what it would do anew, and alike, at every start: a second of CPU time.
 //
-//   node warm.js                                                notes what it has proto-loader load
-//   node --snapshot-blob warm.blob --build-snapshot warm.js     loads that, and keeps the heap
-//   node --snapshot-blob warm.blob adapter.js                   is the adapter, with proto-loader's answers at hand
+//   node warm.js                                                notes which modules it needs, and which .proto files
+//   node --snapshot-blob warm.blob --build-snapshot warm.js     reads all these, and keeps the heap
+//   node --snapshot-blob warm.blob adapter.js                   is the adapter, with all that at hand
 //
-// Only proto-loader and protobufjs are in the heap that is kept. grpc-js and grpc-js-xds are loaded from their own
-// files when the adapter starts, with its environment.
+// Of the modules, only proto-loader and protobufjs have been run in the heap that is kept. All others, grpc-js and
+// grpc-js-xds among them, have been found, read and parsed; they run when the adapter starts, in its environment.
 'use strict';
 
 const fs = require('node:fs');
-const { createRequire } = require('node:module');
+const { Module, createRequire } = require('node:module');
 const path = require('node:path');
 const { startupSnapshot } = require('node:v8');
 
@@ -27,66 +27,92 @@ const asText = (given) => JSON.stringify(given, (_, value) => (typeof value === 
 const asGiven = (text) => JSON.parse(text, (_, value) => ({ String, Number, Array })[value] ?? value);
 
 function note() {
-  const notes = [];
+  const needs = {}; // by file: the files that it asked for, by what it called them
+  const plain = Module.prototype.require;
+  Module.prototype.require = function (wanted) {
+    const file = createRequire(this.filename).resolve(wanted);
+    if (path.isAbsolute(file)) {
+      needs[file] ??= {};
+      if (this.filename in needs) needs[this.filename][wanted] = file; // else it is this file that asks
+    }
+    return plain.call(this, wanted);
+  };
+  const calls = [];
+  let inside = false; // one of them calls the other
   for (const [name, file] of Object.entries(LOADERS)) {
     const loader = xds(file);
     const real = loader[name];
     loader[name] = (...given) => {
-      notes.push([name, asText(given)]);
-      return real(...given);
+      if (inside) return real(...given);
+      calls.push([name, asText(given)]);
+      inside = true;
+      const answer = real(...given);
+      inside = false;
+      return answer;
     };
   }
-  own('@grpc/grpc-js-xds').register();
+  own('./adapter.js');
   // Some files are asked for by the first channel only.
   const server = { server_uri: 'dns:///nowhere.invalid', channel_creds: [{ type: 'insecure' }] };
   process.env.GRPC_XDS_BOOTSTRAP_CONFIG = JSON.stringify({ xds_servers: [server], node: { id: '', locality: {} } });
   const { Client, credentials } = own('@grpc/grpc-js');
   new Client('xds:///nothing', credentials.createInsecure()).getChannel().getConnectivityState(true);
-  fs.writeFileSync(NOTES, JSON.stringify(notes));
+  fs.writeFileSync(NOTES, JSON.stringify({ needs, calls }));
   process.exit(0);
 }
 
-const modules = new Map(); // by file, as require keeps them
+let home = HOME;
+let cache = {}; // the modules that have been run, by file
+let other = () => require; // how a file asks for what was not noted, such as Node.js' own modules
+const read = new Map(); // by file as it is named from home: what runs it, and what it needs
 
 // Node.js takes no module into a snapshot that its own require has loaded.
-function load(file) {
-  if (!modules.has(file)) {
+function load(name) {
+  const file = home + name;
+  if (!Object.hasOwn(cache, file)) {
     const module = { id: file, filename: file, exports: {}, children: [], paths: [], loaded: true };
-    modules.set(file, module);
-    const source = fs.readFileSync(file, 'utf8');
-    if (file.endsWith('.json')) {
-      module.exports = JSON.parse(source);
-    } else {
-      const { resolve } = createRequire(file);
-      const needs = (name) => (path.isAbsolute(resolve(name)) ? load(resolve(name)) : require(name));
-      const body = `${source}\n//# sourceURL=${file}`;
-      new Function('exports', 'require', 'module', '__filename', '__dirname', body)(
-        module.exports, needs, module, file, path.dirname(file));
-    }
+    cache[file] = module;
+    const { run, needs } = read.get(name);
+    const need = (wanted) => (Object.hasOwn(needs, wanted) ? load(needs[wanted]) : other(file)(wanted));
+    run.call(module.exports, module.exports, need, module, file, path.dirname(file));
   }
-  return modules.get(file).exports;
+  return cache[file].exports;
+}
+
+function readModule(name, needs) {
+  const source = fs.readFileSync(HOME + name, 'utf8');
+  if (name.endsWith('.json')) {
+    const exports = JSON.parse(source);
+    return { needs, run: (...[, , module]) => Object.assign(module, { exports }) };
+  }
+  // One line, so that traces have the lines of the file.
+  const body = `(function (exports, require, module, __filename, __dirname) {${source}\n})\n//# sourceURL=${name}`;
+  return { needs, run: (0, eval)(body) };
 }
 
 function keep() {
+  const notes = fs.readFileSync(NOTES, 'utf8');
+  const { needs } = JSON.parse(notes.replaceAll(HOME, ''));
+  for (const name of Object.keys(needs)) read.set(name, readModule(name, needs[name]));
   const answers = new Map();
-  const notes = JSON.parse(fs.readFileSync(NOTES));
   for (const [name, file] of Object.entries(LOADERS)) {
-    const loader = load(file);
+    const loader = load(file.replace(HOME, ''));
     const real = loader[name];
-    for (const [called, text] of notes) {
+    for (const [called, text] of JSON.parse(notes).calls) {
       if (called === name) answers.set(name + text.replaceAll(HOME, ''), real(...asGiven(text)));
     }
-    loader[name] = (...given) => {
-      const text = asText(given).replaceAll(`${path.dirname(process.argv[1])}/`, '');
-      return answers.get(name + text) ?? real(...given);
-    };
+    loader[name] = (...given) => answers.get(name + asText(given).replaceAll(home, '')) ?? real(...given);
   }
-  startupSnapshot.setDeserializeMainFunction(() => {
-    const adapter = createRequire(process.argv[1]);
-    const home = `${path.dirname(process.argv[1])}/`;
-    for (const [file, module] of modules) adapter.cache[file.replace(HOME, home)] = module;
-    adapter(process.argv[1]);
-  });
+  startupSnapshot.setDeserializeMainFunction(start);
+}
+
+function start() {
+  const kept = Object.entries(cache);
+  home = `${path.dirname(process.argv[1])}/`;
+  ({ cache } = createRequire(home));
+  other = createRequire;
+  for (const [file, module] of kept) cache[file.replace(HOME, home)] = module;
+  load(path.basename(process.argv[1]));
 }
 
 if (startupSnapshot.isBuildingSnapshot()) keep();
