@@ -1,4 +1,8 @@
-"""Expectations of the connectivity states that a channel reports."""
+"""Expectations of the connectivity states that a channel reports.
+
+A channel need not report each state that it was in: one that changes twice before its watch is told
+reports the last. So where nothing was reported that could be weighed, nobody is accused.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from conformance.seen import Seen, States
 
 
 class EndsIn(msgspec.Struct, frozen=True, tag="ends_in"):
-    """The last state that the channel reported is one of these."""
+    """The last state that the channel reported is one of these; none reported is doubtful."""
 
     states: tuple[str, ...]
 
@@ -17,11 +21,12 @@ class EndsIn(msgspec.Struct, frozen=True, tag="ends_in"):
         """Weigh states."""
         reported = _states(seen)
         wanted = f"the channel in {' or '.join(self.states)} at the end"
-        return Finding(bool(reported) and reported[-1] in self.states, wanted, _told(reported))
+        holds = bool(reported) and reported[-1] in self.states
+        return Finding(holds, wanted, _told(reported), doubtful=not reported)
 
 
 class NeverIn(msgspec.Struct, frozen=True, tag="never_in"):
-    """The channel reports some state, and none of these."""
+    """The channel reports none of these; that it reported no state at all is doubtful."""
 
     states: tuple[str, ...]
 
@@ -30,7 +35,7 @@ class NeverIn(msgspec.Struct, frozen=True, tag="never_in"):
         reported = _states(seen)
         wanted = f"the channel never in {' or '.join(self.states)}"
         holds = bool(reported) and not set(reported) & set(self.states)
-        return Finding(holds, wanted, _told(reported))
+        return Finding(holds, wanted, _told(reported), doubtful=not reported)
 
 
 def _states(seen: Seen) -> list[str]:

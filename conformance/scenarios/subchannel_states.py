@@ -129,7 +129,7 @@ async def test_connection_lost(world: World) -> None:
     since = world.now
     await only.kill()
     await world.reached(watched, "IDLE", since=told)
-    await world.judge("A42-SUB-12", world.states(watched, since=told), EndsIn(("IDLE",)))
+    await world.judge("A42-SUB-12", world.states(watched), EndsIn(("IDLE",)))
     await world.quiet_from_now(only, why="its connection was lost")
     await world.judge("A42-SUB-13", world.attempts(only, since=since), Tried())
     await world.judge("A42-SUB-11", await world.call(world.sessions(5)), OnlyAt((only.address,)))

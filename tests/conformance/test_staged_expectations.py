@@ -225,6 +225,14 @@ def test_something_else_cannot_be_weighed(expected: Expectation) -> None:
         expected.finding(took(1))
 
 
+@pytest.mark.parametrize("expected", [EndsIn(("READY",)), NeverIn(("IDLE",))])
+def test_that_a_channel_reported_nothing_accuses_nobody(expected: Expectation) -> None:
+    clause = load()["A42-AGG-10"]
+    check = Check(clause=clause.id, seen=told(), expected={"A42": expected})
+    decision = decide(check, clause, ["A42"])
+    assert (decision.verdict, decision.reason) == (Verdict.ERROR, Reason.TIMING)
+
+
 def test_only_a_time_that_is_missed_on_a_late_machine_is_doubtful() -> None:
     """It is an error then, and no failure; a time that is kept is believed all the same."""
     clause = load()["A56-TIMER-01"]
