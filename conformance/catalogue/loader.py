@@ -8,6 +8,7 @@ import hashlib
 import re
 import tomllib
 from collections.abc import Collection, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,13 @@ import msgspec
 
 FOLDER = Path(__file__).parent
 
-FIRST_EDITION = "A42-2021"
-"""A42 as first written. Rows leave its wording out where the base edition's holds for it too."""
+NOW = {"A42-2021": "A42", "A56-2022": "A56", "A61-2023": "A61"}
+"""Texts as first written, by the year, and as they are now.
 
-BASE_EDITION = "A42"
+Rows leave the first wording out where the present one holds for it too.
+"""
 
-EDITIONS = (FIRST_EDITION, BASE_EDITION, "A56", "A61", "A62", "A74", "A75", "A76", "A113")
+EDITIONS = (*chain.from_iterable(NOW.items()), "A62", "A74", "A75", "A76", "A113")
 """The editions of gRPC's texts, earliest first."""
 
 ENVOY = "envoy"
@@ -158,10 +160,13 @@ def edition_for(clause: Clause, follows: Collection[str]) -> str | None:
     if is_foreign(clause, follows):
         return None
     for edition in (ENVOY, *reversed(EDITIONS)):
-        if edition in follows and edition in clause.wordings:
+        if edition not in follows:
+            continue
+        if edition in clause.wordings:
             return edition
-    if FIRST_EDITION in follows and BASE_EDITION in clause.wordings and clause.new_in is None:
-        return BASE_EDITION
+        now = NOW.get(edition)
+        if now in clause.wordings and clause.new_in != now:
+            return now
     return None
 
 

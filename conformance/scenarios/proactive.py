@@ -125,7 +125,7 @@ async def test_ready_one_lost(world: World) -> None:
     await met[2].kill()
     again = Tried(total=1, others=True)
     attempts = await world.attempts_until(again, met[2], met[3], since=since)
-    await world.judge("A42-PRO-10", attempts, again)
+    await world.judge("A42-PRO-10", attempts, {"A42": again, "A61-2023": Tried(), "A61": again})
 
 
 @decides("A42-PRO-11", seconds=1)
@@ -135,7 +135,7 @@ async def test_ready_one_removed(world: World) -> None:
     await world.serve(met.without(met[2]))
     tried = Tried(least={met[3].address: 1})
     attempts = await world.attempts_until(tried, met[3])
-    await world.judge("A42-PRO-11", attempts, tried)
+    await world.judge("A42-PRO-11", attempts, {"A42": tried, "A61-2023": Tried(), "A61": tried})
 
 
 @decides("A42-PRO-12", "A61-PRO-01", needs=CANCEL, seconds=2)
