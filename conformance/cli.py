@@ -429,6 +429,8 @@ def mutants(**options: Any) -> int:
 @click.pass_context
 def test(context: click.Context, arguments: tuple[str, ...], *, with_mutants: bool) -> int:
     """Run the project's own tests; ARGUMENTS go to pytest."""
+    from conformance.run import default_jobs  # noqa: PLC0415
+
     root = Path(__file__).resolve().parent.parent
     folder = next(
         (root / name for name in ("tests", "xdspec_tests") if (root / name).is_dir()), None
@@ -436,7 +438,9 @@ def test(context: click.Context, arguments: tuple[str, ...], *, with_mutants: bo
     if folder is None:
         raise Failure("the tests are not installed: use a checkout, or the wheel")
     places = () if any((Path.cwd() / one).exists() for one in arguments) else (str(folder),)
-    command = [sys.executable, "-m", "pytest", *arguments, *places]
+    # What is named is looked at in one process.
+    at_once = ("-n", str(default_jobs())) if places else ()
+    command = [sys.executable, "-m", "pytest", *at_once, *arguments, *places]
     if folder.name != "tests":  # a wheel has no pyproject.toml beside the tests
         command += ["--import-mode=importlib", "-p", "no:cacheprovider", "-o", "asyncio_mode=auto"]
         for scope in ("fixture", "test"):
