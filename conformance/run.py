@@ -112,10 +112,13 @@ def _ident(record: Record) -> Ident:
 
 
 def _is_doubtful(record: Record) -> bool:
-    """Whether the suite was late, or a client that failed was kept from working."""
+    """Whether the suite was late, or a client that failed was kept from working.
+
+    A mutant is meant to fail, and works hard while the suite asks what it might be following.
+    """
     late = any(one.reason is Reason.TIMING for one in record.decisions)
     failed = any(one.verdict is Verdict.FAIL for one in record.decisions)
-    return late or (failed and record.starved > timing.STARVED)
+    return late or (failed and record.starved > timing.STARVED and not record.mutant)
 
 
 @contextmanager

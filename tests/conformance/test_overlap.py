@@ -139,7 +139,10 @@ def test_a_doubtful_time_is_taken_again_alone_and_both_are_kept() -> None:
 
 def test_of_a_mutant_only_what_was_doubtful_runs_again() -> None:
     doubtful = record("timer.one", Verdict.ERROR, Reason.TIMING, mutant="some.mutant")
-    killed = record("timer.one", Verdict.FAIL, Reason.DEVIATES, mutant="another.mutant")
+    starved = timing.STARVED + 1
+    killed = record(
+        "timer.one", Verdict.FAIL, Reason.DEVIATES, mutant="another.mutant", starved=starved
+    )
     collector = Collector(Progress(), ())
     collector.records = [doubtful, killed]
     taken = collector.take_doubtful()
