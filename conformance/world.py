@@ -133,8 +133,6 @@ class Launched(msgspec.Struct, frozen=True):
     process: ClientProcess
     environment: Mapping[str, str]
     """What the process was given besides the manifest's own."""
-    nurseries: Nurseries | None = None
-    """Where more such processes are forked."""
 
     async def close(self) -> None:
         """End both, unused."""
@@ -167,7 +165,7 @@ async def launch(
     except BaseException:
         await plane.close()
         raise
-    return Launched(plane, process, given, nurseries)
+    return Launched(plane, process, given)
 
 
 class UnderWay:
@@ -293,7 +291,6 @@ class World:
         self.plane = launched.plane
         self.process = launched.process
         self._environment = launched.environment
-        self._nurseries = launched.nurseries
         self.fleet = fleet
         self.client = client
         self.rng = rng
@@ -482,6 +479,9 @@ class World:
     ) -> Channel:
         """A channel to the same target in one more process of the client.
 
+        It starts from nothing: what is forked from one origin may have more in common than other
+        processes, such as the seed of the language's own hash.
+
         Args:
             hosts: the only host names that this process knows, with their addresses.
             environment: what this process is given besides, such as a guard; None takes away what
@@ -499,7 +499,6 @@ class World:
             environment={**self._environment, **environment},
             stderr_path=beside.with_suffix(f".{len(self._others) + 2}.stderr"),
             within=within,
-            nurseries=self._nurseries,
         )
         self._others.append(elsewhere)
         await elsewhere.greet(deadline=timing.HELLO)
