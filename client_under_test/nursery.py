@@ -1,4 +1,4 @@
-"""Starts an adapter's processes from one that has done the imports: a tenth of the processor time.
+"""Starts an adapter's processes from one that has done the imports, which are most of a start.
 
 Only for adapters whose manifest says what they read late (`start.reads-late`), and on Linux: there
 a forked process can be the child of the suite, so that it dies with it and its end is told.
