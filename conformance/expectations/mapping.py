@@ -101,12 +101,13 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
         if trouble := trouble_of(calls):
             return Finding(holds=False, wanted=wanted, saw=trouble, oracle=oracle)
         observed = _observed(calls, self.policies, self.terminal)
-        if candidate := self._explaining(observed):
+        candidates = self.candidates()
+        if candidate := self._explaining(observed, candidates):
             saw = f"all {len(calls)} calls so, with {_named(candidate)}"
             return Finding(holds=True, wanted=wanted, saw=saw, oracle=oracle)
         if self.calibration and self.calibration.shows_an_unknown_format():
             return self._by_census(observed, endpoints, wanted)
-        saw = self._nearest(calls, observed, self.candidates())
+        saw = self._nearest(calls, observed, candidates)
         return Finding(holds=False, wanted=wanted, saw=saw, oracle=oracle)
 
     def fits(self, seen: Seen) -> bool:
@@ -114,13 +115,17 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
         calls = calls_of(seen)
         if trouble_of(calls):
             return False
-        unknown = self.calibration and self.calibration.shows_an_unknown_format()
-        explained = self._explaining(_observed(calls, self.policies, self.terminal)) is not None
-        return explained or bool(unknown and self.finding(seen).holds)
+        observed = _observed(calls, self.policies, self.terminal)
+        if self._explaining(observed, self.candidates()):
+            return True
+        unknown = self.calibration is not None and self.calibration.shows_an_unknown_format()
+        return unknown and self.finding(seen).holds
 
-    def _explaining(self, observed: tuple[tuple[int, str], ...]) -> ring.Candidate | None:
+    def _explaining(
+        self, observed: tuple[tuple[int, str], ...], candidates: Iterable[ring.Candidate]
+    ) -> ring.Candidate | None:
         """The first way of building the ring that explains all; most of the work is building."""
-        for candidate in self.candidates():
+        for candidate in candidates:
             if ring.fit(observed, self.localities, self.config, (candidate,), failed=self.failed):
                 return candidate
         return None

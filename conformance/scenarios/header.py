@@ -41,7 +41,7 @@ async def test_header(world: World) -> None:
 
 @decides("A42-HDR-02", "A42-RING-01", "A42-RING-02", "A42-RING-12")
 async def test_hash_of_the_value(world: World) -> None:
-    """Of a ring that is small: by arcs alone, its 192 ends of arcs stand against 300 of no ring."""
+    """The ring is small: by arcs alone, its few changes are far from what another hash has."""
     served = await world.plain_ring(ring=RingHash(minimum=256))
     calls = await world.call(world.sessions(400))
     for clause in ("A42-HDR-02", "A42-RING-01", "A42-RING-02", "A42-RING-12"):

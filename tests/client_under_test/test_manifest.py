@@ -62,6 +62,7 @@ def some(text: str = GOOD) -> Manifest:
         ('["{python}", "{folder}/adapter.py"]', "[]", "start.command: expected `array` of length"),
         ("{folder}/", "{fodler}/", "start.command: {fodler} is unknown here: there are {folder}"),
         ("{folder}/", "{output}/", "start.command: {output} is unknown here"),
+        ("[start]", "[start]\nreads-late = []", "start.reads-late: only for what is started by"),
         ('option = "ring.cap"', "", "knobs.ring_size_cap: give either option or environment"),
         (
             "ring_size_cap",
