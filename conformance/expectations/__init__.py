@@ -32,7 +32,7 @@ from conformance.expectations.connections import (
 from conformance.expectations.course import FailsForAReason, OnlyListed
 from conformance.expectations.durations import Takes
 from conformance.expectations.load import Balances
-from conformance.expectations.mapping import Calibration, MapsLike
+from conformance.expectations.mapping import Calibration, MapsLike, told_apart
 from conformance.expectations.picking import Blames, Connects, Picks
 from conformance.expectations.states import EndsIn, NeverIn
 from conformance.expectations.weighing import Finding, WrongKind
@@ -113,4 +113,5 @@ __all__ = [
     "Untouched",
     "WrongKind",
     "fits",
+    "told_apart",
 ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -18,12 +19,20 @@ from conformance.oracles.census import census, met_intervals, ring_interval
 from conformance.oracles.request_hash import (
     HashPolicy,
     HeaderPolicy,
+    Metadata,
     TerminalReading,
     header_values,
     request_hash,
     rewrite,
 )
 from conformance.seen import Call, Calls, Seen
+
+
+def told_apart(choices: Iterable[MapsLike], headers: Iterable[Mapping[str, str]]) -> bool:
+    """Whether calls with these headers always tell which one of the choices was made."""
+    sent = tuple(headers)
+    ways = [choice.ways(sent) for choice in choices]
+    return len(frozenset().union(*ways)) == sum(map(len, ways))
 
 
 class Calibration(msgspec.Struct, frozen=True):
@@ -86,6 +95,16 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
             and self.search in {None, variant.search}
             and (not formats or variant.key_format in formats)
         )
+
+    def ways(self, headers: Iterable[Mapping[str, str]]) -> frozenset[tuple[str, ...]]:
+        """The endpoints that calls with these headers reach, by each way of building the ring.
+
+        Raises:
+            WrongKind: a call's hash would be random.
+        """
+        hashes = [_hash(tuple(one.items()), self.policies, self.terminal) for one in headers]
+        built = (ring.build_for(self.localities, self.config, each) for each in self.candidates())
+        return frozenset(tuple(one.pick(each, self.failed) for each in hashes) for one in built)
 
     def finding(self, seen: Seen) -> Finding:
         """Weigh calls."""
@@ -224,8 +243,15 @@ def _observed(
     """
     rows = []
     for call in calls:
-        value = request_hash(policies, call.metadata, terminal=terminal)
-        if value is None or call.endpoint is None:
-            raise WrongKind(f"call {call.id} has no request hash to be mapped by a ring")
-        rows.append((value, call.endpoint))
+        if call.endpoint is None:
+            raise WrongKind(f"call {call.id} reached no endpoint to be mapped to by a ring")
+        rows.append((_hash(call.metadata, policies, terminal), call.endpoint))
     return tuple(rows)
+
+
+@functools.lru_cache(maxsize=4096)
+def _hash(metadata: Metadata, policies: tuple[HashPolicy, ...], terminal: TerminalReading) -> int:
+    value = request_hash(policies, metadata, terminal=terminal)
+    if value is None:
+        raise WrongKind(f"by these policies a call with {metadata} has a random hash")
+    return value

@@ -241,6 +241,8 @@ class Ring:
         Raises:
             ValueError: all have failed.
         """
+        if not failed:
+            return self.addresses[self.owners[self.index(value)]]
         for address in self.met(value):
             if address not in failed:
                 return address

@@ -1,20 +1,27 @@
 """A42, Ring Construction and LB Policy Config: how large the ring is, and who owns which arc."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import pytest
 
 from conformance.declare import decides, row
-from conformance.expectations import MovesOnly
+from conformance.expectations import MapsLike, MovesOnly, told_apart
 from conformance.oracles import ring as ring_oracle
-from conformance.oracles.ring import KEY_FORMATS
+from conformance.oracles.ring import KEY_FORMATS, Allotment
 from conformance.seen import Contrast
 from conformance.serving import Endpoint, Locality, RingHash, Served, plain, weighted
 from conformance.world import World
 
 TELLING = 400
 """Calls that tell apart rings whose sizes differ by a few per cent."""
+
+ORDERS: Mapping[Allotment, str] = {
+    "list": "as listed",
+    "localities": "by locality",
+    "keys": "by key",
+    "buckets": "by hash bucket",
+}
 
 RAISED_CAP = 16384
 LOWERED_CAP = 256
@@ -110,47 +117,66 @@ async def test_key_of_an_entry(world: World) -> None:
 
 @decides("A42-RING-10")
 async def test_odd_entry(world: World) -> None:
-    """Listed so that any two of the known orders differ by four entries or more.
+    """Of endpoints that make the calls tell the order; the order of buckets follows from ports."""
+    headers = world.sessions(TELLING)
+    sixes = itertools.combinations(sorted(await world.addresses(9)), 6)
+    served = first_told_apart(map(of_odd_entries, sixes), orders_and_weights, headers)
+    await world.serve(served)
+    calls = await world.call(headers)
+    await world.judge("A42-RING-10", calls, orders_and_weights(served))
 
-    But for buckets, which follow from the ports.
-    """
-    a, b, c, d, e, f = sorted(await world.addresses(6))
+
+def of_odd_entries(six: tuple[str, ...]) -> Served:
+    """A ring whose entries do not divide evenly, by any order; nor do any two orders agree."""
+    a, b, c, d, e, f = six
     places = (
         Locality((Endpoint(f, 2), Endpoint(d, 2)), name="z"),
         Locality((Endpoint(e, 2), Endpoint(b, 5), Endpoint(a, 2), Endpoint(c, 5)), name="a"),
     )
-    served = Served(localities=places, policy=RingHash(minimum=31, maximum=31))
-    await world.serve(served)
-    calls = await world.call(world.sessions(TELLING))
-    orders = {
-        "list": "as listed",
-        "localities": "by locality",
-        "keys": "by key",
-        "buckets": "by hash bucket",
-    }
-    choices = {
+    return Served(localities=places, policy=RingHash(minimum=31, maximum=31))
+
+
+def orders_and_weights(served: Served) -> dict[str, MapsLike]:
+    return {
         f"{name}, weights {reading}": served.mapping(allotment=order, weights=reading)
-        for order, name in orders.items()
+        for order, name in ORDERS.items()
         for reading in ("raw", "A113")
     }
-    await world.judge("A42-RING-10", calls, choices)
 
 
 @decides("A42-RING-11")
 async def test_more_endpoints_than_entries(world: World) -> None:
-    """Listed so that the list and the sorted keys give the entries to others."""
-    listed = sorted(await world.addresses(8), reverse=True)
-    served = weighted(dict.fromkeys(listed, 1), policy=RingHash(minimum=2, maximum=4))
+    """Listed so that the orders give the entries to others."""
+    headers = world.sessions(100)
+    small = RingHash(minimum=2, maximum=4)
+    eights = itertools.combinations(sorted(await world.addresses(9), reverse=True), 8)
+    listed = (weighted(dict.fromkeys(eight, 1), policy=small) for eight in eights)
+    served = first_told_apart(listed, orders_of_few, headers)
     await world.serve(served)
-    calls = await world.call(world.sessions(100))
+    calls = await world.call(headers)
+    await world.judge("A42-RING-11", calls, orders_of_few(served))
+
+
+def orders_of_few(served: Served) -> dict[str, MapsLike]:
     larger = served.balanced_by(RingHash(minimum=8, maximum=8))
-    choices = {
+    return {
         "every other one as listed": served.mapping(allotment="list"),
         "every other one by key": served.mapping(allotment="keys"),
         "every other one by hash bucket": served.mapping(allotment="buckets"),
         "each has one, beyond the maximum": larger.mapping(),
     }
-    await world.judge("A42-RING-11", calls, choices)
+
+
+def first_told_apart(
+    arrangements: Iterable[Served],
+    choices: Callable[[Served], dict[str, MapsLike]],
+    headers: tuple[dict[str, str], ...],
+) -> Served:
+    """The first on whose ring the calls tell which choice was made, if there is one."""
+    for served in arrangements:
+        if told_apart(choices(served).values(), headers):
+            break
+    return served
 
 
 @decides("A42-RING-13", "A42-RING-14")

@@ -28,6 +28,7 @@ from conformance.expectations import (
     Shares,
     Spread,
     WrongKind,
+    told_apart,
 )
 from conformance.oracles.request_hash import ChannelIdPolicy
 from conformance.seen import Answer, Call, Calls, Contrast, Seen
@@ -180,7 +181,7 @@ def test_calls_without_a_hash_map_to_nothing() -> None:
     no_header = tuple(msgspec.structs.replace(call, metadata=()) for call in at(A, B))
     with pytest.raises((WrongKind, ValueError)):
         unhashed.mapping().finding(at(A, B))
-    with pytest.raises(WrongKind, match="call-0"):
+    with pytest.raises(WrongKind, match="has a random hash"):
         PLAIN.mapping().finding(Calls(no_header))
 
 
@@ -352,6 +353,25 @@ def test_raw_weights_and_shares_are_told_apart(client: Client, fits: str, fits_n
 def test_variants_can_be_restricted(restriction: dict[str, str], *, holds: bool) -> None:
     calls = RIGHT.calls(SMALL)
     assert SMALL.mapping(**restriction).finding(calls).holds is holds  # type: ignore[arg-type]
+
+
+ODD = weighted({D: 2, B: 5, A: 2, C: 5}, policy=RingHash(minimum=31, maximum=31))
+EVEN = weighted(dict.fromkeys((D, B, A, C), 1), policy=RingHash(minimum=32, maximum=32))
+
+
+@pytest.mark.parametrize(
+    ("served", "headers", "apart"), [(ODD, 300, True), (ODD, 1, False), (EVEN, 300, False)]
+)
+def test_choices_are_told_apart_by_calls_that_they_send_elsewhere(
+    served: Served, headers: int, *, apart: bool
+) -> None:
+    choices = [served.mapping(allotment=order) for order in ("list", "keys")]
+    assert told_apart(choices, [{"session": value} for value in VALUES[:headers]]) is apart
+
+
+def test_a_random_hash_tells_no_choices_apart() -> None:
+    with pytest.raises(WrongKind, match="has a random hash"):
+        told_apart([FOUR.mapping()], [{"no-session": "1"}])
 
 
 # A key format that nobody knows is no deviation: the arcs are judged.
