@@ -39,7 +39,11 @@ from conformance.evidence import Judged
 from conformance.expectations import Expectation, MapsLike, fits
 from conformance.lateness import Lateness
 from conformance.oracles.request_hash import HashPolicy, xxh64
-from conformance.oracles.ring import KEY_FORMATS
+from conformance.oracles.ring import (
+    KEY_FORMATS,
+    RingVariant,
+    values_telling_sizes,
+)
 from conformance.seen import (
     Answer,
     Attempt,
@@ -80,6 +84,13 @@ ENOUGH_TO_DIFFER_IN_GROUPS = 24
 
 ENOUGH_TO_SPREAD = 300
 """Calls with random hashes that meet every one of four equal endpoints: `Everywhere` checks it."""
+
+ENOUGH_TO_TELL = 120
+"""Calls with different hashes, of which one at least meets a ninth of all hashes, unless by a
+chance of (8/9)^120, below 1e-6."""
+
+TO_CHOOSE_FROM = 20_000
+"""Header values of which some twenty lie in one arc of a ring of 1,024 entries."""
 
 CALIBRATION_CALLS = 150
 PLAIN_ENDPOINTS = 4
@@ -360,6 +371,23 @@ class World:
     def sessions(self, count: int) -> tuple[dict[str, str], ...]:
         """The headers of so many calls, each with a session of its own."""
         return tuple({SESSION: value} for value in self.values(count))
+
+    def telling(self, served: Served, *, priority: int = 0) -> tuple[dict[str, str], ...]:
+        """The headers of calls that tell how many entries each endpoint of a priority's ring has.
+
+        There is a call for each ring that has one entry more, or fewer; and there are others that
+        may show what else is wrong.
+        """
+        key_format = KEY_FORMATS.get(self.key_format or "", RingVariant().key_format)
+        values = values_telling_sizes(
+            served.ring_localities(priority),
+            served.config(),
+            self.values(TO_CHOOSE_FROM),
+            key_format,
+        )
+        return tuple(
+            {SESSION: value} for value in dict.fromkeys((*values, *self.values(ENOUGH_TO_TELL)))
+        )
 
     # What the control plane does
 

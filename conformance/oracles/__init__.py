@@ -54,6 +54,7 @@ from conformance.oracles.ring import (
     fit,
     value_hitting,
     value_preferring,
+    values_telling_sizes,
     weights,
 )
 from conformance.oracles.statistics import (
@@ -120,6 +121,7 @@ __all__ = [
     "strays",
     "value_hitting",
     "value_preferring",
+    "values_telling_sizes",
     "weights",
     "xxh64",
 ]

@@ -334,14 +334,7 @@ def build(
     Raises:
         ValueError: there is no endpoint, or no ring follows from the config.
     """
-    counts = entry_counts(endpoints, config, variant.allotment)
-    names = {each.address: _name(each, variant.key_format) for each in _merged(endpoints)}
-    if variant.key_format == "{address}{n}":
-        numbered_together = True
-        entries = tuple((address, names[address], count) for address, count in counts.items())
-    else:
-        numbered_together = False
-        entries = tuple((address, name, counts[address]) for address, name in names.items())
+    entries, numbered_together = _entries(endpoints, config, variant)
     return _assemble(entries, variant.search, numbered_together=numbered_together)
 
 
@@ -420,6 +413,66 @@ def value_preferring(ring: Ring, *order: str, rng: random.Random, tries: int = 1
         f"None of {tries} values meets {', '.join(order)} first, though {len(starts)} of "
         f"{len(ring)} arcs do; try more."
     )
+
+
+def values_telling_sizes(
+    localities: Sequence[RingLocality],
+    config: RingConfig,
+    values: Iterable[str],
+    key_format: KeyFormat = "{address}_{i}",
+) -> tuple[str, ...]:
+    """Header values that tell a ring from those where one endpoint has an entry more, or fewer.
+
+    Such an entry changes the owner of one arc, and a value tells if its hash lies there. None can
+    where the owner is the same endpoint all the same; nor does any of these where the arc is
+    narrow.
+
+    Args:
+        localities: of the priority whose ring it is.
+        config: of the ring.
+        values: to choose from; of 20,000 some twenty lie in an arc of a ring of 1,024 entries.
+        key_format: of the ring's entries.
+
+    Returns:
+        For each of those rings the first value that tells, if one does.
+    """
+    entries, together = _entries(weights(localities, "raw"), config, RingVariant(key_format))
+    right = _assemble(entries, "wrap", numbered_together=together)
+    by_hash = sorted((xxh64(value), value) for value in values)
+    telling: dict[str, None] = {}
+    for other in _rings_beside(entries, numbered_together=together):
+        positions = sorted({*right.positions, *other.positions})
+        for end in sorted({*right.positions} ^ {*other.positions}):
+            index = bisect_left(positions, end)
+            start = positions[index - 1] if index else -1
+            first = bisect_left(by_hash, (start + 1, ""))
+            found = by_hash[first : first + 1]
+            if found and found[0][0] <= end and right.pick(end) != other.pick(end):
+                telling[found[0][1]] = None
+                break
+    return tuple(telling)
+
+
+def _rings_beside(
+    entries: tuple[tuple[str, str, int], ...], *, numbered_together: bool
+) -> Iterator[Ring]:
+    """The rings of these endpoints where one of them has an entry more, or fewer."""
+    for index, (address, name, count) in enumerate(entries):
+        for other in (count - 1, count + 1):
+            beside = (*entries[:index], (address, name, max(other, 0)), *entries[index + 1 :])
+            if any(count for _, _, count in beside):
+                yield _assemble.__wrapped__(beside, "wrap", numbered_together=numbered_together)
+
+
+def _entries(
+    endpoints: tuple[WeightedEndpoint, ...], config: RingConfig, variant: RingVariant
+) -> tuple[tuple[tuple[str, str, int], ...], bool]:
+    """Of endpoints: address, beginning of its keys, count; and whether one number runs over all."""
+    counts = entry_counts(endpoints, config, variant.allotment)
+    names = {each.address: _name(each, variant.key_format) for each in _merged(endpoints)}
+    if variant.key_format == "{address}{n}":
+        return tuple((address, names[address], count) for address, count in counts.items()), True
+    return tuple((address, name, counts[address]) for address, name in names.items()), False
 
 
 @functools.lru_cache(maxsize=64)

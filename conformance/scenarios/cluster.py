@@ -35,9 +35,6 @@ chance of 40! / (4!^10 x 10^40), about 1e-6."""
 
 GUARD = "GRPC_XDS_EXPERIMENTAL_ENABLE_RING_HASH"
 
-TELLING = 400
-"""Calls that tell apart rings whose sizes differ by a few per cent."""
-
 
 @decides("A42-CDS-01")
 async def test_ring_hash(world: World) -> None:
@@ -60,7 +57,7 @@ async def test_ring_hash(world: World) -> None:
 )
 async def test_sizes(world: World, clause: str, ring: RingHash) -> None:
     served = await world.plain_ring(ring=ring)
-    calls = await world.call(world.sessions(TELLING))
+    calls = await world.call(world.telling(served))
     uncapped = served.capped_at(LIMIT)
     await world.judge(clause, calls, {"A42": served.mapping(), "envoy": uncapped.mapping()})
 
@@ -72,7 +69,7 @@ async def test_maximum(world: World) -> None:
     weights: dict[str, int | None] = {light: 1, **dict.fromkeys(heavy, 40)}
     served = weighted(weights, policy=RingHash(minimum=8, maximum=12))
     await world.serve(served)
-    calls = await world.call(world.sessions(TELLING))
+    calls = await world.call(world.telling(served))
     await world.judge("A42-CDS-05", calls, served.mapping())
 
 

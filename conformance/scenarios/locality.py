@@ -24,15 +24,13 @@ from conformance.world import World
 from fake_control_plane import Kind
 from test_servers import Refuse
 
-TELLING = 400
-
 
 @decides("A42-LOC-01")
 async def test_one_ring_over_all_localities(world: World) -> None:
     a, b, c, d = (Endpoint(address) for address in await world.addresses(4))
     served = Served(localities=(Locality((a, b), name="one"), Locality((c, d), name="two")))
     await world.serve(served)
-    calls = await world.call(world.sessions(TELLING))
+    calls = await world.call(world.telling(served))
     await world.judge("A42-LOC-01", calls, served.mapping())
 
 
@@ -47,7 +45,7 @@ async def test_weight_of_locality_and_endpoint(world: World) -> None:
         )
     )
     await world.serve(served)
-    calls = await world.call(world.sessions(TELLING))
+    calls = await world.call(world.telling(served))
     readings: dict[str, WeightReading] = {"A42": "raw", "A113": "A113", "envoy": "envoy"}
     await world.judge(
         "A42-LOC-07",
@@ -61,7 +59,7 @@ async def test_endpoint_without_a_weight(world: World) -> None:
     a, b, c = await world.addresses(3)
     served = Served(localities=(Locality((Endpoint(a), Endpoint(b, 1), Endpoint(c, 2))),))
     await world.serve(served)
-    calls = await world.call(world.sessions(TELLING))
+    calls = await world.call(world.telling(served))
     await world.judge("A42-LOC-08", calls, served.mapping())
 
 
@@ -73,9 +71,9 @@ async def test_locality_without_a_weight(world: World) -> None:
         localities=(Locality((a, b), name="one"), Locality((c,), name="two", weight=None))
     )
     await world.serve(served)
-    calls = await world.call(world.sessions(TELLING))
+    calls = await world.call(world.telling(served))
     await world.judge("A42-LOC-10", calls, served.mapping())
-    connections = await world.quiet(unused, why="calls with hundreds of hashes")
+    connections = await world.quiet(unused, why="calls with many hashes")
     await world.judge("A42-LOC-10", connections, Untouched())
 
 
@@ -148,7 +146,7 @@ async def test_left_open(
         await world.judge(clause, answer, {"rejected": Answered(acked=False)})
         await world.call(world.sessions(10))
         return
-    headers = world.sessions(TELLING)
+    headers = world.sessions(200)
     calls = await world.until(Avoids(served.addresses()), lambda: world.call(headers))
     used = {
         name: served.placed(*without_zeros(two_localities(addresses, taken))).mapping(weights=way)
@@ -230,7 +228,7 @@ async def test_localities_under_round_robin(world: World) -> None:
     )
     await world.serve(served)
     await world.until(Reaches(served.addresses()), lambda: world.call(world.sessions(30)))
-    calls = await world.call(world.sessions(TELLING))
+    calls = await world.call(world.sessions(400))
     unweighted = Shares({light: (1, 10), one: (9, 20), two: (9, 20)})
     weighted = Shares({light: (1, 10), one: (9, 80), two: (63, 80)})
     await world.judge("A42-LOC-06", calls, {"A42": unweighted, "envoy": weighted})
@@ -240,7 +238,7 @@ async def test_localities_under_round_robin(world: World) -> None:
 async def test_ring_of_the_first_priority(world: World) -> None:
     served = two_priorities(await world.addresses(2), await world.addresses(2))
     await world.serve(served)
-    calls = await world.call(world.sessions(TELLING))
+    calls = await world.call(world.telling(served))
     await world.judge("A42-LOC-03", calls, served.mapping(priority=0))
     await world.judge("A42-LOC-05", calls, served.mapping(priority=0))
 
@@ -250,7 +248,7 @@ async def test_failover(world: World) -> None:
     dead = [endpoint.address for endpoint in await world.endpoints(2, mode=Refuse())]
     served = two_priorities(dead, await world.addresses(2))
     await world.serve(served)
-    calls = await world.call(world.sessions(TELLING))
+    calls = await world.call(world.telling(served, priority=1))
     on_its_ring, nowhere = served.mapping(priority=1), Outcome(status="UNAVAILABLE")
     await world.judge("A42-LOC-04", calls, {"A42": on_its_ring, "envoy": nowhere})
 
@@ -260,7 +258,7 @@ async def test_ring_of_the_second_priority(world: World) -> None:
     """Those of the first are not healthy."""
     served = two_priorities(await world.addresses(2), await world.addresses(2), health="UNHEALTHY")
     await world.serve(served)
-    calls = await world.call(world.sessions(TELLING))
+    calls = await world.call(world.telling(served, priority=1))
     for clause in ("A42-LOC-03", "A42-LOC-05"):
         await world.judge(clause, calls, served.mapping(priority=1))
 

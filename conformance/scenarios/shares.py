@@ -8,8 +8,6 @@ from conformance.world import World
 
 GUARD = "GRPC_EXPERIMENTAL_PF_WEIGHTED_SHUFFLING"
 
-TELLING = 400
-
 HALF = 2**31
 """An endpoint that weighs one beside others of so much has half of the smallest share, 2^-31, if
 its locality is one of two."""
@@ -37,7 +35,7 @@ async def test_fixed_point(world: World) -> None:
     addresses = await world.addresses(4)
     served = two_localities(addresses, (1, 1), (3, 4), RingHash(minimum=8), weight=3)
     await world.serve(served)
-    calls = await world.call(world.sessions(TELLING))
+    calls = await world.call(world.telling(served))
     ways = {
         "in fixed point": served.mapping(weights="A113"),
         "exact": served.mapping(weights="envoy"),
@@ -52,7 +50,7 @@ async def test_share_of_nothing(world: World) -> None:
     addresses = await world.addresses(3)
     served = two_localities(addresses, (1, HALF - 1), (1,), RingHash(minimum=8, maximum=64))
     await world.serve(served)
-    calls = await world.call(world.sessions(TELLING))
+    calls = await world.call(world.telling(served))
     by = {"A113": served.mapping(weights="A113"), "envoy": served.mapping(weights="envoy")}
     await world.judge("A113-WEIGHT-02", calls, by)
 
@@ -63,7 +61,7 @@ async def test_guard(world: World) -> None:
     served = two_localities(await world.addresses(4), (3, 1), (2, 6), RingHash())
     await world.serve(served)
     channels = await world.channels_by(GUARD, None, "true", "false")
-    headers = world.sessions(TELLING)
+    headers = world.telling(served)
     for guard, channel in channels.items():
         ways = {
             f"by shares {guard}": served.mapping(weights="A113"),

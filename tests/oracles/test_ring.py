@@ -4,6 +4,7 @@ import math
 import random
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -29,6 +30,7 @@ from conformance.oracles import (
     fit,
     value_hitting,
     value_preferring,
+    values_telling_sizes,
     weights,
     xxh64,
 )
@@ -522,6 +524,28 @@ def test_an_order_that_is_hard_to_meet_is_an_error_too() -> None:
     ring = build(equal(4), RingConfig(1024))
     with pytest.raises(NoSuchValueError, match="try more"):
         value_preferring(ring, *ring.addresses, rng=random.Random(1), tries=1)
+
+
+@pytest.mark.parametrize("key_format", get_args(KeyFormat))
+@pytest.mark.parametrize("size", [8, 512])
+def test_the_next_sizes_are_told(key_format: KeyFormat, size: int) -> None:
+    """Of a ring of any size, beside rings with an entry more or fewer for one endpoint."""
+    rng = random.Random(1)
+    values = [f"{rng.getrandbits(48):012x}" for _ in range(20_000)]
+    candidate = Candidate(RingVariant(key_format))
+    places = [locality("one", 1, **{f"127.0.0.1:{port}": 1 for port in range(40001, 40005)})]
+    config = RingConfig(size, size)
+    right = build_for(places, config, candidate)
+    telling = [xxh64(value) for value in values_telling_sizes(places, config, values, key_format)]
+    assert len(telling) <= 2 * 4
+    for next_size in (size - 1, size + 1):
+        other = build_for(places, RingConfig(next_size, next_size), candidate)
+        can_be_told = any(right.pick(xxh64(each)) != other.pick(xxh64(each)) for each in values)
+        assert any(right.pick(each) != other.pick(each) for each in telling) == can_be_told
+
+
+def test_nothing_tells_the_size_of_a_ring_of_one_endpoint() -> None:
+    assert values_telling_sizes([locality("one", 1, a=1)], RingConfig(1), ["x", "y"]) == ()
 
 
 def test_large_rings() -> None:
