@@ -77,12 +77,12 @@ CONCURRENCY = 32
 ENOUGH_TO_DIFFER = 40
 """Calls with different hashes that do not all meet one of four equal endpoints by chance. One of
 256 entries in 1,024 owns more than 0.4 of the ring with a chance below 1e-20 (Beta(256, 768)), and
-4 x 0.4^40 is below 1e-15."""
+4 x 0.4^40 is below 1e-15. Nor do all of them meet by chance, by another hash, what they should."""
 
 ENOUGH_TO_DIFFER_IN_GROUPS = 24
 """The same for each of up to 40 groups of calls: 40 x 4 x 0.4^24 is below 1e-7."""
 
-ENOUGH_TO_SPREAD = 300
+ENOUGH_TO_SPREAD = 120
 """Calls with random hashes that meet every one of four equal endpoints: `Everywhere` checks it."""
 
 ENOUGH_TO_TELL = 120

@@ -81,7 +81,7 @@ async def test_channel_id_beside_a_header(world: World) -> None:
     same = [await world.call([{SESSION: "same"}], channel=channel) for channel in channels]
     varied = [
         await world.call(world.sessions(ENOUGH_TO_DIFFER_IN_GROUPS), channel=channel)
-        for channel in channels
+        for channel in channels[:4]
     ]
     within = Calls(tuple(call for calls in varied for call in calls))
     across = Calls(tuple(call for calls in same for call in calls))

@@ -12,7 +12,7 @@ from conformance.expectations import Avoids, OneEndpoint, OnlyAt, Outcome, Outco
 from conformance.seen import Calls, Contrast
 from conformance.serving import Endpoint, Locality, Served, plain
 from conformance.walk import LARGE, Walk
-from conformance.world import ENOUGH_TO_DIFFER, World
+from conformance.world import ENOUGH_TO_DIFFER, ENOUGH_TO_TELL, World
 from test_servers import Close, Hold, Refuse, Serve
 
 NAME = "several.xdspec.test"
@@ -50,7 +50,7 @@ async def test_place_on_the_ring(world: World) -> None:
     a, b, c, d = await world.addresses(4)
     served = listed(Endpoint(a, further=(b,)), Endpoint(c), Endpoint(d))
     await world.serve(served)
-    headers, channel = world.sessions(200), await guarded(world)
+    headers, channel = world.sessions(ENOUGH_TO_TELL), await guarded(world)
     calls = await world.call(headers, channel=channel)
     for clause in ("A61-RING-01", "A61-RING-02", "A61-RING-04"):
         await judge(world, clause, calls, served)
@@ -73,7 +73,7 @@ async def test_second_address(world: World) -> None:
         *(Endpoint(one.address) for one in others),
     )
     await world.serve(served)
-    calls = await world.call(world.sessions(200), channel=await guarded(world))
+    calls = await world.call(world.sessions(ENOUGH_TO_TELL), channel=await guarded(world))
     as_one = taken_for(calls, {second.address: first.address})
     await judge(world, "A61-RING-03", as_one, served)
 

@@ -4,7 +4,7 @@ from conformance.declare import decides
 from conformance.expectations import MapsLike, MovesOnly, OneEndpoint, SeveralEndpoints, fits
 from conformance.seen import Contrast
 from conformance.serving import Endpoint, Locality, Served, plain
-from conformance.world import World
+from conformance.world import ENOUGH_TO_TELL, World
 
 KEYS = ("tick", "trick", "track")
 GUARD = "GRPC_XDS_ENDPOINT_HASH_KEY_BACKWARD_COMPAT"
@@ -24,7 +24,7 @@ def used_or_not(served: Served) -> dict[str, MapsLike]:
 async def test_hash_key(world: World) -> None:
     served = keyed(*zip(await world.addresses(3), KEYS, strict=True))
     await world.serve(served)
-    calls = await world.call(world.sessions(200))
+    calls = await world.call(world.sessions(ENOUGH_TO_TELL))
     await world.judge("A76-KEY-01", calls, served.mapping(hash_keys=True))
     await world.judge("A76-KEY-07", calls, used_or_not(served))
 
@@ -34,7 +34,7 @@ async def test_switched_off(world: World) -> None:
     served = keyed(*zip(await world.addresses(3), KEYS, strict=True))
     await world.serve(served)
     switched_off = await world.open_channel_elsewhere(**{GUARD: "true"})
-    calls = await world.call(world.sessions(200), channel=switched_off)
+    calls = await world.call(world.sessions(ENOUGH_TO_TELL), channel=switched_off)
     await world.judge("A76-KEY-06", calls, used_or_not(served))
 
 
@@ -43,7 +43,7 @@ async def test_empty_hash_key(world: World) -> None:
     """Listed the other way round when the keys come: places by the empty key would be others."""
     addresses = await world.addresses(3)
     await world.serve(plain(addresses))
-    headers = world.sessions(200)
+    headers = world.sessions(ENOUGH_TO_TELL)
     before = await world.call(headers)
     places = [Endpoint(address, hash_key="") for address in reversed(addresses)]
     served = Served(localities=(Locality(tuple(places)),))
@@ -57,7 +57,7 @@ async def test_empty_hash_key(world: World) -> None:
 async def test_change_of_hash_keys(world: World) -> None:
     """Keys go round the endpoints; then an endpoint comes back under its key elsewhere."""
     a, b, c, other = await world.addresses(4)
-    headers = world.sessions(200)
+    headers = world.sessions(ENOUGH_TO_TELL)
     tick, trick, track = KEYS
     first = keyed((a, tick), (b, trick), (c, track))
     await world.serve(first)
@@ -82,7 +82,7 @@ async def test_one_key_for_two(world: World) -> None:
     tick, trick, _ = KEYS
     served = keyed((first, tick), (last, tick), (other, trick))
     await world.serve(served)
-    calls = await world.call(world.sessions(200))
+    calls = await world.call(world.sessions(ENOUGH_TO_TELL))
     await world.judge(
         "A76-KEY-05",
         calls,

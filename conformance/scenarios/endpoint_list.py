@@ -11,10 +11,10 @@ from fake_control_plane import Kind
 async def test_address_listed_twice(world: World) -> None:
     """A27 has such a list rejected by now, which is not held against a client."""
     served = await world.plain_ring()
-    headers = world.sessions(200)
-    await world.call(headers)
     a, b = await world.addresses(2)
     twice = served.placed(Locality((Endpoint(a, 1), Endpoint(b, 1), Endpoint(a, 2))))
+    headers = world.telling(twice)
+    await world.call(headers)
     answer = await world.offer(Kind.ENDPOINTS, twice.endpoints())
     if not answer.acked:
         await world.judge("A42-RING-20", answer, Answered(acked=False))

@@ -36,6 +36,11 @@ async def varying(world: World, header: str, **still: str) -> Calls:
     return await world.call([still | {header: value} for value in world.values(ENOUGH_TO_DIFFER)])
 
 
+def pairs(world: World) -> list[tuple[str, str]]:
+    """Values of two headers, for each of some calls."""
+    return list(zip(world.values(ENOUGH_TO_DIFFER), world.values(ENOUGH_TO_DIFFER), strict=True))
+
+
 @decides("A42-HASH-01")
 async def test_policies_of_the_route(world: World) -> None:
     served = Served(
@@ -43,7 +48,7 @@ async def test_policies_of_the_route(world: World) -> None:
         routes=(Route((A,), path=UNARY), Route((B,), path=EMPTY)),
     )
     await world.serve(served)
-    headers = [{"a": a, "b": b} for a, b in zip(world.values(100), world.values(100), strict=True)]
+    headers = [{"a": a, "b": b} for a, b in pairs(world)]
     unary = await world.call(headers, path=UNARY)
     empty = await world.call(headers, path=EMPTY)
     await world.judge("A42-HASH-01", unary, served.mapping(route=0))
@@ -53,16 +58,16 @@ async def test_policies_of_the_route(world: World) -> None:
 @decides("A42-HASH-03")
 async def test_same_results_same_hash(world: World) -> None:
     await world.plain_ring(A, B)
-    pairs = list(zip(world.values(100), world.values(100), strict=True))
-    first = await world.call([{"a": a, "b": b} for a, b in pairs])
-    again = await world.call([{"other": "x", "b": b, "a": a} for a, b in pairs])
+    values = pairs(world)
+    first = await world.call([{"a": a, "b": b} for a, b in values])
+    again = await world.call([{"other": "x", "b": b, "a": a} for a, b in values])
     await world.judge("A42-HASH-03", Contrast(first, again), MovesOnly(()))
 
 
 @decides("A42-HASH-04", needs=("channels",))
 async def test_same_hash_in_every_channel_and_process(world: World) -> None:
     await world.plain_ring()
-    headers = world.sessions(100)
+    headers = world.sessions(ENOUGH_TO_DIFFER)
     first = await world.call(headers)
     in_channel = await world.call(headers, channel=await world.open_channel())
     in_process = await world.call(headers, channel=await world.open_channel_elsewhere())
@@ -82,8 +87,7 @@ async def test_every_policy_counts(world: World) -> None:
         ]
         calls = await world.call(headers)
         await world.judge("A42-HASH-05", calls, SeveralEndpoints(each_value_of=still))
-    pairs = zip(world.values(150), world.values(150), strict=True)
-    calls = await world.call([{"a": a, "b": b} for a, b in pairs])
+    calls = await world.call([{"a": a, "b": b} for a, b in pairs(world)])
     await world.judge("A42-HASH-06", calls, {"Envoy's formula": served.mapping()})
 
 
@@ -92,7 +96,7 @@ async def test_every_policy_counts(world: World) -> None:
 async def test_one_header_of_two(world: World, sent: str) -> None:
     served = await world.plain_ring(A, B)
     same = await world.call([{sent: "same"}] * ENOUGH_TO_DIFFER)
-    varied = await world.call([{sent: value} for value in world.values(100)])
+    varied = await world.call([{sent: value} for value in world.values(ENOUGH_TO_DIFFER)])
     await world.judge("A42-HASH-07", same, OneEndpoint())
     await world.judge("A42-HASH-07", varied, SeveralEndpoints())
     await world.judge("A42-HASH-08", varied, {"leaves no trace": served.mapping()})
@@ -164,7 +168,7 @@ async def test_terminal_on_unsupported_kind(world: World) -> None:
 @decides("A42-HASH-18")
 async def test_change_at_run_time(world: World) -> None:
     served = await world.plain_ring(A)
-    headers = [{"a": "same", "b": value} for value in world.values(100)]
+    headers = [{"a": "same", "b": value} for value in world.values(ENOUGH_TO_DIFFER)]
     await world.call(headers)
     changed = served.hashed_by(B)
     await world.serve(changed)

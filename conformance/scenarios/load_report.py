@@ -63,7 +63,7 @@ async def judge(world: World, clause: str, served: Served) -> None:
 async def test_localities(world: World, clause: str, policy: RingHash | RoundRobin) -> None:
     served = apart(await world.endpoints(6)).balanced_by(policy)
     await world.serve(served)
-    await world.call(world.sessions(200))
+    await world.call(world.sessions(100))
     await judge(world, clause, served)
 
 
@@ -169,7 +169,7 @@ async def test_dropped(world: World) -> None:
     """That none of 200 is dropped has a chance of 0.902^200, below 1e-8."""
     served = replace(apart(await world.endpoints(3)), drops={"tenth": ABOUT_A_TENTH})
     await world.serve(served)
-    await world.call(world.sessions(200))
+    await world.call(world.sessions(100))
     await judge(world, "A42-LOAD-11", served)
 
 

@@ -20,7 +20,7 @@ from conformance.oracles.request_hash import xxh64
 from conformance.oracles.ring import WeightReading
 from conformance.seen import Contrast
 from conformance.serving import SESSION, Endpoint, Locality, RingHash, RoundRobin, Served
-from conformance.world import World
+from conformance.world import ENOUGH_TO_TELL, World
 from fake_control_plane import Kind
 from test_servers import Refuse
 
@@ -146,7 +146,7 @@ async def test_left_open(
         await world.judge(clause, answer, {"rejected": Answered(acked=False)})
         await world.call(world.sessions(10))
         return
-    headers = world.sessions(200)
+    headers = world.sessions(ENOUGH_TO_TELL)
     calls = await world.until(Avoids(served.addresses()), lambda: world.call(headers))
     used = {
         name: served.placed(*without_zeros(two_localities(addresses, taken))).mapping(weights=way)
@@ -168,7 +168,7 @@ async def test_keys_of_a_lost_endpoint_move_once(world: World) -> None:
         if full.keeps_entries_in(rest, changed=lost.address)
     )
     await world.serve(before)
-    headers = going_on(before, removed, lost.address, world.sessions(200))
+    headers = going_on(before, removed, lost.address, world.sessions(ENOUGH_TO_TELL))
     await world.call(headers)
     await lost.set_mode(Refuse())
     await lost.kill()

@@ -8,7 +8,7 @@ from conformance.expectations import Blames, OnlyAt, Outcome, Takes, Tried
 from conformance.oracles.picker import State
 from conformance.serving import BY_SESSION, Endpoint, Locality, Route
 from conformance.walk import walk
-from conformance.world import EMPTY, World
+from conformance.world import EMPTY, ENOUGH_TO_TELL, World
 from test_servers import Close, Hold, Serve, Stall
 
 FAILED: State = "TRANSIENT_FAILURE"
@@ -88,7 +88,7 @@ async def test_next_along_the_ring(world: World) -> None:
     met = await walk(world, 4)
     await met.arrange(FAILED, "READY", "READY", "READY")
     expected = met.served.mapping(failed=[met[0].address])
-    headers = world.sessions(150)
+    headers = world.sessions(ENOUGH_TO_TELL)
     calls = await world.until(expected, lambda: world.call(headers))
     await world.judge("A42-PICK-08", calls, expected)
 

@@ -8,7 +8,7 @@ from conformance.expectations import Answered, AtMost, OnlyAt, Outcome, Tried
 from conformance.oracles.picker import State
 from conformance.serving import SESSION, TypedRingHash
 from conformance.walk import LARGE, Walk, walk
-from conformance.world import ENOUGH_TO_SPREAD, PLAIN_ENDPOINTS, World
+from conformance.world import ENOUGH_TO_DIFFER, ENOUGH_TO_SPREAD, PLAIN_ENDPOINTS, World
 from fake_control_plane import Kind
 from test_servers import Stall
 
@@ -45,7 +45,7 @@ async def test_what_is_hashed(world: World, clause: str, named: str | None, valu
     served = await world.plain_ring(ring=TypedRingHash(named))
     headers = [
         [*((HEADER, value) for value in world.values(values)), *session.items()]
-        for session in world.sessions(150)
+        for session in world.sessions(ENOUGH_TO_DIFFER)
     ]
     await world.judge(clause, await world.call(2 * headers), served.mapping())
 
@@ -83,7 +83,10 @@ async def test_guard(world: World) -> None:
     served = await world.plain_ring(ring=BY_HEADER)
     by_route = served.balanced_by(TypedRingHash(minimum=LARGE.minimum))
     headers = [
-        one | {HEADER: v} for one, v in zip(world.sessions(150), world.values(150), strict=True)
+        one | {HEADER: v}
+        for one, v in zip(
+            world.sessions(ENOUGH_TO_DIFFER), world.values(ENOUGH_TO_DIFFER), strict=True
+        )
     ]
     channels = await world.channels_by(GUARD, None, "true")
     for guard, channel in channels.items():

@@ -11,7 +11,7 @@ from conformance.oracles import ring as ring_oracle
 from conformance.oracles.ring import KEY_FORMATS, Allotment
 from conformance.seen import Contrast
 from conformance.serving import Endpoint, Locality, RingHash, Served, plain, weighted
-from conformance.world import World
+from conformance.world import ENOUGH_TO_DIFFER, ENOUGH_TO_TELL, World
 
 ORDERS: Mapping[Allotment, str] = {
     "list": "as listed",
@@ -103,7 +103,7 @@ async def test_lowered_cap(world: World) -> None:
 @decides("A42-RING-03")
 async def test_key_of_an_entry(world: World) -> None:
     served = await world.plain_ring()
-    calls = await world.call(world.sessions(200))
+    calls = await world.call(world.sessions(ENOUGH_TO_DIFFER))
     choices = {
         written: served.mapping(key_format=key_format)
         for written, key_format in KEY_FORMATS.items()
@@ -203,7 +203,7 @@ async def test_order_of_endpoints(world: World) -> None:
     a, b, c, d = (Endpoint(address) for address in await world.addresses(4))
     served = Served(localities=(Locality((a, b), name="one"), Locality((c, d), name="two")))
     await world.serve(served)
-    headers = world.sessions(200)
+    headers = world.sessions(ENOUGH_TO_TELL)
     before = await world.call(headers)
     await world.serve(served.placed(Locality((d, c), name="two"), Locality((b, a), name="one")))
     contrast = Contrast(before, await world.call(headers))
@@ -254,7 +254,7 @@ def leading(changed: str, others: list[str]) -> tuple[Served, Served]:
 async def test_change_of_weights(world: World) -> None:
     one, two = await world.addresses(2)
     await world.serve(weighted({one: 1, two: 3}))
-    headers = world.sessions(200)
+    headers = world.sessions(ENOUGH_TO_TELL)
     await world.call(headers)
     changed = weighted({one: 7, two: 1})
     await world.serve(changed)
