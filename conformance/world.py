@@ -89,6 +89,9 @@ ENOUGH_TO_TELL = 120
 """Calls with different hashes, of which one at least meets a ninth of all hashes, unless by a
 chance of (8/9)^120, below 1e-6."""
 
+BY_ARCS = 400
+"""Calls with different hashes where arcs are all that a ring can be judged by."""
+
 TO_CHOOSE_FROM = 20_000
 """Header values of which some twenty lie in one arc of a ring of 1,024 entries."""
 
@@ -376,18 +379,17 @@ class World:
         """The headers of calls that tell how many entries each endpoint of a priority's ring has.
 
         There is a call for each ring that has one entry more, or fewer; and there are others that
-        may show what else is wrong.
+        may show what else is wrong, or by arcs alone, where the key format is no known one.
         """
-        key_format = KEY_FORMATS.get(self.key_format or "", RingVariant().key_format)
+        known = KEY_FORMATS.get(self.key_format or "")
+        key_format, rest = known or RingVariant().key_format, ENOUGH_TO_TELL if known else BY_ARCS
         values = values_telling_sizes(
             served.ring_localities(priority),
             served.config(),
             self.values(TO_CHOOSE_FROM),
             key_format,
         )
-        return tuple(
-            {SESSION: value} for value in dict.fromkeys((*values, *self.values(ENOUGH_TO_TELL)))
-        )
+        return tuple({SESSION: value} for value in dict.fromkeys((*values, *self.values(rest))))
 
     # What the control plane does
 

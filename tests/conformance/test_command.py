@@ -399,7 +399,7 @@ def sessions(folder: Path) -> list[str]:
 async def test_a_seed_repeats_a_run_and_what_env_says_reaches_the_client(
     passing: Any, xdspec: Any
 ) -> None:
-    name = "ring.size[by-weight]"
+    name = "header.hash_of_the_value"
     first = sessions(Path(passing.scenarios[name]["evidence"]))
     assert len(set(first)) == len(first) == 400
     words = ["run", "python@1.85.1", "--scenario", name, "--keep-evidence", "--jobs", "1"]

@@ -17,6 +17,7 @@ import xxhash
 
 from conformance import evidence
 from conformance.catalogue import load
+from conformance.expectations import mapping
 from conformance.oracles import ring
 from conformance.verdicts import Decision, Reason, Verdict
 
@@ -34,10 +35,12 @@ EVERY = (DEFAULT, HEADER, FLAT, PRODUCTS, WEIGHTED, SMALL, SEARCH)
 
 @pytest.fixture(autouse=True)
 def _built_anew() -> Iterator[None]:
-    """Rings are kept: none that a wrong oracle built may be left to others."""
-    ring._assemble.cache_clear()
+    """Rings and hashes are kept: a wrong oracle may neither leave any to others nor find any."""
+    for kept in (ring._assemble, mapping._hash):
+        kept.cache_clear()
     yield
-    ring._assemble.cache_clear()
+    for kept in (ring._assemble, mapping._hash):
+        kept.cache_clear()
 
 
 def folder_of(passing: Any, scenario: str) -> Path:
