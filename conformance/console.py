@@ -278,7 +278,10 @@ def advice(run: Run) -> Iterator[str]:
     otherwise = [
         result.editions_consistent
         for result in run.clauses.values()
-        if result.reason is Reason.EDITION and not result.expected and result.editions_consistent
+        if result.verdict is Verdict.FAIL
+        and result.reason is Reason.EDITION
+        and not result.expected
+        and result.editions_consistent
     ]
     if otherwise:
         fitting = {edition for editions in otherwise for edition in editions}

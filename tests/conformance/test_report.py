@@ -43,6 +43,13 @@ def test_why_a_clause_was_skipped() -> None:
     assert words("A42-CHAN-01", Reason.EDITION, alone) == f"gRPC's alone: {alone[:-1]}"
 
 
+@pytest.mark.parametrize(("verdict", "advised"), [(Verdict.FAIL, 1), (Verdict.SKIP, 0)])
+def test_another_edition_is_advised_for_failures_only(verdict: Verdict, advised: int) -> None:
+    otherwise = decision("A42-PRO-10", verdict, Reason.EDITION)
+    fitting = msgspec.structs.replace(otherwise, editions_consistent=("A61",))
+    assert len([*console.advice(run(record("ring.a", fitting)))]) == advised
+
+
 def test_the_clauses_used_here_are_what_their_names_say() -> None:
     strengths = [CATALOGUE[clause].strength for clause in (MUST, SHOULD, FREE)]
     assert strengths == [Strength.MUST, Strength.SHOULD, Strength.UNSPECIFIED]
