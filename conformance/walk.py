@@ -32,6 +32,9 @@ LARGE: Final = RingHash(minimum=2048)
 """A ring on which every order of five endpoints begins somewhere: that one of their 120 does not
 has a chance of 120 x (119 / 120)^2050, below 1e-5."""
 
+TRIES: Final = 1000
+"""Values that are good on one of the rings that a client may have: nearly each is on all."""
+
 MODES: Final[dict[State, Mode]] = {
     "READY": Serve(),
     "IDLE": Stall(),
@@ -112,7 +115,7 @@ class Walk:
             entries: how many entries of the first of them it meets before another one, at least.
         """
         order = tuple(one.address for one in members)
-        while True:
+        for _ in range(TRIES):
             value = ring.value_preferring(self._rings[0], *order, rng=self._world.rng)
             if all(
                 one.preference(xxh64(value))[: len(order)] == order
@@ -120,6 +123,10 @@ class Walk:
                 for one in self._rings
             ):
                 return {SESSION: value}
+        raise ring.NoSuchValueError(
+            f"None of {TRIES} values meets {', '.join(order)} first on all of the rings that the "
+            "client may have."
+        )
 
     def at_the_end(self) -> list[tuple[str, Headers]]:
         """The endpoint of the ring's last entry, and headers that have the hash of that entry.

@@ -162,6 +162,11 @@ def with_a56(rules: Rules) -> Rules:
     return replace(rules, choose_priority=failover.choose_by_a56)
 
 
+def with_a56_2022(rules: Rules) -> Rules:
+    """When all priorities are given up, the last is used: A56 before August 2025."""
+    return replace(rules, choose_priority=failover.choose_by_a42)
+
+
 def with_a61(rules: Rules) -> Rules:
     """Endpoints of several addresses, each with a pick_first that goes on trying; the new picker.
 
@@ -180,6 +185,11 @@ def with_a61(rules: Rules) -> Rules:
         used_addresses=aggregates.every_address,
         attempt_delay=0.25,
     )
+
+
+def with_a61_2023(rules: Rules) -> Rules:
+    """The lazy pick_firsts of A61, whose failures alone have others connected: before 2025."""
+    return replace(with_a61(rules), unasked=ring_states.first_idle_after_failure)
 
 
 def with_a62(rules: Rules) -> Rules:
@@ -232,6 +242,12 @@ AMENDMENTS: Final[Mapping[str, Callable[[Rules], Rules]]] = MappingProxyType(
 )
 
 
+FORMER: Final[Mapping[str, Callable[[Rules], Rules]]] = MappingProxyType(
+    {"A56-2022": with_a56_2022, "A61-2023": with_a61_2023}
+)
+"""Amendments as they were first written; `modern` has none of them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Edition:
     """A set of texts to follow, and the rules that come of them.
@@ -268,16 +284,17 @@ def edition(name: str) -> Edition:
         whole = edition("+".join(("seed", *AMENDMENTS)))
         return replace(whole, name="modern")
     base, *amendments = name.split("+")
-    if base not in _BASES or not AMENDMENTS.keys() >= set(amendments):
+    written = {**AMENDMENTS, **FORMER}
+    if base not in _BASES or not written.keys() >= set(amendments):
         known = ", ".join((*_BASES, "modern"))
         raise NoSuchEdition(
             f"no edition {name!r}; there are {known}, and seed or seed-2021 followed by any of "
-            + ", ".join(f"+{one}" for one in AMENDMENTS)
+            + ", ".join(f"+{one}" for one in written)
         )
     found = _BASES[base]
     rules = found.rules
     for amendment in amendments:
-        rules = AMENDMENTS[amendment](rules)
+        rules = written[amendment](rules)
     return Edition(name, (*found.stated, *amendments), rules)
 
 

@@ -42,6 +42,11 @@ def test_each_amendment_changes_rules_of_its_own(name: str) -> None:
             assert not alone & differences(SEED.rules, edition(f"seed+{other}").rules)
 
 
+def test_what_was_first_written_differs_from_what_is_written_now() -> None:
+    then, now = (edition(f"seed+{names}").rules for names in ("A56-2022+A61-2023", "A56+A61"))
+    assert differences(then, now) == {"choose_priority", "unasked"}
+
+
 def test_modern_has_all() -> None:
     changed = {name: edition(f"seed+{name}").rules for name in AMENDMENTS}
     for rules in changed.values():

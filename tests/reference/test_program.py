@@ -28,6 +28,7 @@ async def test_the_doctor_finds_nothing() -> None:
         ("", "A61", "A42-2021"),
         ("+modern", "A113", "A42-2021"),
         ("+seed", "A42", "A61"),
+        ("+2023", "A61-2023", "A61"),
         ("+seed-2021", "A42-2021", "A42"),
     ],
 )

@@ -79,6 +79,7 @@ class RingHash:
         self._ring = ring.Ring((), ())
         self._order: tuple[str, ...] = ()
         self._last_failed: str | None = None
+        self._failed_now: str | None = None  # in the change that is being answered
         self._note = ""
 
     def update(self, update: Update) -> Actions:
@@ -185,7 +186,10 @@ class RingHash:
                 continue
             member.report = Report.of(action)
             member.candidate = None
-            member.counted = self._tools.rules.counted_state(member.counted, action.state)
+            counted = self._tools.rules.counted_state(member.counted, action.state)
+            if State.TRANSIENT_FAILURE is counted is not member.counted:
+                self._failed_now = key
+            member.counted = counted
             if action.state is State.TRANSIENT_FAILURE:
                 member.failure = action.picker
                 self._last_failed = key
@@ -202,6 +206,7 @@ class RingHash:
     def _settle(self) -> Actions:
         """A42-RING-22: after any change, see whether to connect unasked, and make a new picker."""
         actions = self._connect_unasked()
+        self._failed_now = None
         aggregated = self._aggregated()
         if aggregated is State.READY:
             for member in self._members.values():
@@ -223,6 +228,7 @@ class RingHash:
                 identity=key,
                 counted=self._members[key].counted,
                 under_way=self._members[key].under_way,
+                failed_now=key == self._failed_now,
             )
             for key in self._order
         ]

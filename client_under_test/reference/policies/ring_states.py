@@ -50,11 +50,13 @@ class Prospect(msgspec.Struct, frozen=True, kw_only=True):
     """An endpoint that ring_hash might connect of its own accord.
 
     `under_way`: an attempt is being made at it, or will be as soon as its backoff is over.
+    `failed_now`: it has just turned TRANSIENT_FAILURE, and that is being answered.
     """
 
     identity: str
     counted: State
     under_way: bool
+    failed_now: bool = False
 
 
 def next_along_the_ring(
@@ -97,3 +99,15 @@ def first_idle(
         return None
     idle = (prospect.identity for prospect in prospects if prospect.counted is State.IDLE)
     return next(idle, None)
+
+
+def first_idle_after_failure(
+    aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
+) -> str | None:
+    """One IDLE endpoint when another one fails, and not when READY is lost or removed.
+
+    Clauses: A42-PRO-10, A42-PRO-11 (A61-2023).
+    """
+    if not any(prospect.failed_now for prospect in prospects):
+        return None
+    return first_idle(aggregated, prospects, last_failed)

@@ -91,7 +91,7 @@ def test_aggregated_state(states: list[State], aggregated: State) -> None:
     assert ring_states.aggregated_state(states) is aggregated
 
 
-# Prospects are written name:state, with a star if one is under way.
+# Prospects are written name:state, with a star if one is under way, a ! if it has just failed.
 @pytest.mark.parametrize(
     ("rule", "aggregated", "prospects", "last", "expected"),
     [
@@ -111,6 +111,9 @@ def test_aggregated_state(states: list[State], aggregated: State) -> None:
         ("first_idle", CONNECTING, "a:F b:I c:C*", "a", None),
         ("first_idle", FAILED, "a:F* b:F c:I", "b", "c"),
         ("first_idle", FAILED, "a:F b:F", "a", None),
+        ("first_idle_after_failure", CONNECTING, "a:F! b:I c:I", "a", "b"),
+        ("first_idle_after_failure", CONNECTING, "a:F! b:I c:C*", "a", None),
+        ("first_idle_after_failure", FAILED, "a:F b:F c:I", "b", None),
     ],
 )
 def test_unasked(
@@ -118,7 +121,12 @@ def test_unasked(
 ) -> None:
     letters = {"I": IDLE, "C": CONNECTING, "R": READY, "F": FAILED}
     listed = [
-        ring_states.Prospect(identity=one[0], counted=letters[one[2]], under_way=one.endswith("*"))
+        ring_states.Prospect(
+            identity=one[0],
+            counted=letters[one[2]],
+            under_way=one.endswith("*"),
+            failed_now=one.endswith("!"),
+        )
         for one in prospects.split()
     ]
     assert getattr(ring_states, rule)(aggregated, listed, last) == expected
