@@ -103,6 +103,24 @@ def test_a_surprise_says_what_to_do() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("found", "shown", "expected", "surprises"),
+    [
+        (result(Verdict.PASS), None, False, 0),
+        (DEVIATES, None, True, 0),
+        (DEVIATES, Verdict.PASS, True, 1),
+        (result(Verdict.FAIL, Reason.CRASHED), None, False, 0),
+    ],
+)
+def test_what_happens_sometimes(
+    found: ClauseResult, shown: Verdict | None, *, expected: bool, surprises: int
+) -> None:
+    now_and_then = msgspec.structs.replace(entry(), sometimes="once in 20 runs")
+    compared = compare(found, now_and_then, shown=shown)
+    assert compared.clauses[CLAUSE].expected is expected
+    assert len(compared.surprises) == surprises
+
+
 def test_a_clause_that_did_not_run_is_no_surprise() -> None:
     assert compare(None, entry()).surprises == ()
 
