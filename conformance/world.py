@@ -39,11 +39,7 @@ from conformance.evidence import Judged
 from conformance.expectations import Expectation, MapsLike, fits
 from conformance.lateness import Lateness
 from conformance.oracles.request_hash import HashPolicy, xxh64
-from conformance.oracles.ring import (
-    KEY_FORMATS,
-    RingVariant,
-    values_telling_sizes,
-)
+from conformance.oracles.ring import KEY_FORMATS, RingVariant, values_telling_sizes
 from conformance.seen import (
     Answer,
     Attempt,
@@ -362,6 +358,10 @@ class World:
     def values(self, count: int) -> tuple[str, ...]:
         """Distinct header values; the run's seed repeats them."""
         return tuple(f"{self.rng.getrandbits(48):012x}" for _ in range(count))
+
+    def pairs(self, count: int) -> tuple[tuple[str, str], ...]:
+        """Values of two headers, for each of so many calls."""
+        return tuple(zip(self.values(count), self.values(count), strict=True))
 
     def values_of_both_halves(self, each: int) -> tuple[str, ...]:
         """Distinct header values, so many with either value of the top bit of their XXH64."""

@@ -102,7 +102,14 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
         Raises:
             WrongKind: a call's hash would be random.
         """
-        hashes = [_hash(tuple(one.items()), self.policies, self.terminal) for one in headers]
+        hashes = list[int]()
+        for one in headers:
+            value = _hash(tuple(one.items()), self.policies, self.terminal)
+            if value is None:
+                raise WrongKind(
+                    f"a call with {dict(one)} has a random hash: it tells nothing apart"
+                )
+            hashes.append(value)
         built = (ring.build_for(self.localities, self.config, each) for each in self.candidates())
         return frozenset(tuple(one.pick(each, self.failed) for each in hashes) for one in built)
 
@@ -243,15 +250,16 @@ def _observed(
     """
     rows = []
     for call in calls:
-        if call.endpoint is None:
-            raise WrongKind(f"call {call.id} reached no endpoint to be mapped to by a ring")
-        rows.append((_hash(call.metadata, policies, terminal), call.endpoint))
+        value = _hash(call.metadata, policies, terminal)
+        if value is None or call.endpoint is None:
+            raise WrongKind(f"call {call.id} has no request hash to be mapped by a ring")
+        rows.append((value, call.endpoint))
     return tuple(rows)
 
 
 @functools.lru_cache(maxsize=4096)
-def _hash(metadata: Metadata, policies: tuple[HashPolicy, ...], terminal: TerminalReading) -> int:
-    value = request_hash(policies, metadata, terminal=terminal)
-    if value is None:
-        raise WrongKind(f"by these policies a call with {metadata} has a random hash")
-    return value
+def _hash(
+    metadata: Metadata, policies: tuple[HashPolicy, ...], terminal: TerminalReading
+) -> int | None:
+    """The request hash, which is asked for by each choice that calls may fit."""
+    return request_hash(policies, metadata, terminal=terminal)

@@ -36,11 +36,6 @@ async def varying(world: World, header: str, **still: str) -> Calls:
     return await world.call([still | {header: value} for value in world.values(ENOUGH_TO_DIFFER)])
 
 
-def pairs(world: World) -> list[tuple[str, str]]:
-    """Values of two headers, for each of some calls."""
-    return list(zip(world.values(ENOUGH_TO_DIFFER), world.values(ENOUGH_TO_DIFFER), strict=True))
-
-
 @decides("A42-HASH-01")
 async def test_policies_of_the_route(world: World) -> None:
     served = Served(
@@ -48,7 +43,7 @@ async def test_policies_of_the_route(world: World) -> None:
         routes=(Route((A,), path=UNARY), Route((B,), path=EMPTY)),
     )
     await world.serve(served)
-    headers = [{"a": a, "b": b} for a, b in pairs(world)]
+    headers = [{"a": a, "b": b} for a, b in world.pairs(ENOUGH_TO_DIFFER)]
     unary = await world.call(headers, path=UNARY)
     empty = await world.call(headers, path=EMPTY)
     await world.judge("A42-HASH-01", unary, served.mapping(route=0))
@@ -58,7 +53,7 @@ async def test_policies_of_the_route(world: World) -> None:
 @decides("A42-HASH-03")
 async def test_same_results_same_hash(world: World) -> None:
     await world.plain_ring(A, B)
-    values = pairs(world)
+    values = world.pairs(ENOUGH_TO_DIFFER)
     first = await world.call([{"a": a, "b": b} for a, b in values])
     again = await world.call([{"other": "x", "b": b, "a": a} for a, b in values])
     await world.judge("A42-HASH-03", Contrast(first, again), MovesOnly(()))
@@ -87,7 +82,7 @@ async def test_every_policy_counts(world: World) -> None:
         ]
         calls = await world.call(headers)
         await world.judge("A42-HASH-05", calls, SeveralEndpoints(each_value_of=still))
-    calls = await world.call([{"a": a, "b": b} for a, b in pairs(world)])
+    calls = await world.call([{"a": a, "b": b} for a, b in world.pairs(ENOUGH_TO_DIFFER)])
     await world.judge("A42-HASH-06", calls, {"Envoy's formula": served.mapping()})
 
 

@@ -178,7 +178,11 @@ def first_told_apart(
 
 @decides("A42-RING-13", "A42-RING-14")
 async def test_search(world: World) -> None:
-    """On a ring of four entries, of those four of eight endpoints that leave the widest ends."""
+    """On a ring of four entries, of those four of eight endpoints that leave the widest ends.
+
+    Some 5 % of all hashes lie in the narrower one if it comes to the worst, 13 % as a rule: all of
+    300 miss that with a chance of 2e-6.
+    """
     fours = itertools.combinations(await world.addresses(8), 4)
     small = RingHash(minimum=4, maximum=4)
     served = max((plain(four, policy=small) for four in fours), key=narrower_end)

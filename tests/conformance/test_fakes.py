@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,15 @@ CLAUSES = {"A42-RING-04", "A42-RING-09"}
         ("breeder", "fail", "exited", 1, "exited with code 3 though nobody had asked it to"),
         ("flooder", "fail", "flooded", 1, "wrote without end"),
         ("babbler", "error", "adapter", 6, "does not know"),
-        ("stray", "error", "adapter", 6, "never opened a stream to the control plane: 4"),
+        (
+            "stray",
+            "error",
+            "adapter",
+            6,
+            r"never opened a stream to the control plane: (4\d\d) of \1",
+        ),
         ("refuser", "fail", "deviates", 1, "the client refused the CLUSTER resource"),
-        ("hanger", "fail", "hung", 1, "did not end 4"),
+        ("hanger", "fail", "hung", 1, r"did not end (4\d\d) of \1 calls within 12 s"),
     ],
 )
 async def test_verdict(
@@ -43,7 +50,7 @@ async def test_verdict(
     assert {(one["verdict"], one["reason"]) for one in ended.clauses.values()} == {
         (verdict, reason)
     }
-    assert all(words in one["saw"] for one in scenario["findings"])
+    assert all(re.search(words, one["saw"]) for one in scenario["findings"])
     assert ended.code == code
     assert "Traceback" not in ended.said
 
