@@ -52,9 +52,13 @@ class Start(_Table, frozen=True, kw_only=True):
     An adapter in Python that starts nothing while it is imported may say which environment
     variables are read only after its imports: its processes are forked from one that has done
     them, as long as their environment differs in nothing else.
+
+    A client that keeps a good part of a processor busy says how much in `cores`: then no more of it
+    run at once than there are processors for.
     """
 
     command: _Command
+    cores: Annotated[float, msgspec.Meta(gt=0)] | None = None
     reads_late: tuple[_Words, ...] | None = None
     environment: dict[str, str] = {}
     asks: dict[str, _Words] = {}

@@ -22,17 +22,20 @@ MOST_WAITING: Final = 8
 """Workers for scenarios that wait. Each costs most of a second of processor time to start."""
 
 
-def piles_of(waiting: Mapping[str, float], *, meanwhile: float) -> tuple[tuple[str, ...], ...]:
+def piles_of(
+    waiting: Mapping[str, float], *, meanwhile: float, most: int = MOST_WAITING
+) -> tuple[tuple[str, ...], ...]:
     """Deal scenarios that wait out to as few workers as are through with them in time.
 
     Args:
         waiting: how many seconds each takes.
         meanwhile: for how many seconds the others work.
+        most: workers. Without any, all are left to the others.
     """
-    if not waiting:
+    if not waiting or not most:
         return ()
     time = max(meanwhile, *waiting.values())
-    return dealt(waiting, min(MOST_WAITING, math.ceil(sum(waiting.values()) / time)))
+    return dealt(waiting, min(most, math.ceil(sum(waiting.values()) / time)))
 
 
 def dealt(seconds: Mapping[str, float], workers: int) -> tuple[tuple[str, ...], ...]:

@@ -21,7 +21,7 @@ from conformance import timing
 from conformance.declare import Declaration, declaration, scenario_id
 from conformance.ending import INTERRUPTED, end_everything_below
 from conformance.evidence import Record
-from conformance.overlap import Overlapping, piles_of
+from conformance.overlap import MOST_WAITING, Overlapping, piles_of
 from conformance.plugin import PROPERTY
 from conformance.provenance import cores
 from conformance.settings import Ident, Selection, Settings
@@ -148,14 +148,20 @@ def _arguments(settings: Path, jobs: int) -> list[str]:
 
 
 def default_jobs() -> int:
-    """How many scenarios run at once unless the user says otherwise."""
+    """How many scenarios run at once unless the user says otherwise, beside those that wait."""
     return max(2, round(WORKERS_PER_CORE * cores()))
+
+
+def room_for(each: float | None) -> int | None:
+    """How many clients that keep so much of a processor busy run well at once, if it is known."""
+    return None if each is None else max(1, int(cores() / each))
 
 
 def run(
     settings: Settings,
     *,
     jobs: int,
+    at_once: int | None = None,
     progress: Progress,
     interrupted: Callable[[Ran], None],
 ) -> Ran:
@@ -165,6 +171,7 @@ def run(
         settings: the run.
         jobs: scenarios at once, each in a process of its own, beside those that only wait for a
             timer; 0: one after another in this process, 1: in another one.
+        at_once: at most so many, those included.
         progress: is told of it.
         interrupted: is given what there is so far when SIGINT or SIGTERM comes, and then this
             process ends with exit code 2 and takes everything that it has started with it.
@@ -179,9 +186,12 @@ def run(
         for name, one in found.items()
         if one.waits and jobs > 1
     }
-    working = min(jobs, len(found) - len(waiting))
+    working, most = min(jobs, len(found) - len(waiting)), MOST_WAITING
+    if at_once is not None:
+        working = min(working, max(1, at_once // 2))
+        most = min(most, at_once - working)
     work = sum(one.seconds for name, one in found.items() if name not in waiting)
-    piles = piles_of(waiting, meanwhile=work / max(working, 1))
+    piles = piles_of(waiting, meanwhile=work / max(working, 1), most=most)
     collector = Collector(progress, piles)
     started = time.monotonic()
     scratch = Path(tempfile.mkdtemp(prefix="xdspec-"))

@@ -32,7 +32,7 @@ from conformance.cli import Failure, client_trouble, found_client, program
 from conformance.evidence import Judged
 from conformance.provenance import provenance
 from conformance.report import ClientId, Exit, NotRun, Report, Run
-from conformance.run import Ran, default_jobs, run, scenarios
+from conformance.run import Ran, default_jobs, room_for, run, scenarios
 from conformance.settings import Selection, Settings, Subject
 from conformance.verdicts import Reason, Verdict
 
@@ -180,6 +180,7 @@ class Session:
             ran = run(
                 self._settings(client),
                 jobs=0 if self._options.hold else self._options.jobs or default_jobs(),
+                at_once=room_for(client.client.manifest.start.cores),
                 progress=progress,
                 interrupted=interrupted,
             )

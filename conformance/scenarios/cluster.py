@@ -228,7 +228,7 @@ async def test_change_of_sizes(world: World) -> None:
     ],
 )
 async def test_aggregate(world: World, own: Policy, of_the_leaf: Policy) -> None:
-    """The same calls tell either, as each header value comes twice and they are made in turn."""
+    """The same calls tell either: each header value comes as often as there are endpoints."""
     leaf = replace(plain(await world.addresses(TURNS), policy=of_the_leaf), cluster_name="leaf")
     await world.serve(Served(policy=own, below=(leaf,)))
     ways: dict[Policy, Expectation] = {
@@ -236,7 +236,8 @@ async def test_aggregate(world: World, own: Policy, of_the_leaf: Policy) -> None
         RoundRobin(): Evenly(leaf.addresses()),
     }
     by_edition = {"A42": ways[own], "A75": ways[of_the_leaf], "envoy": ways[of_the_leaf]}
-    headers = TWICE * world.sessions(ENOUGH_TO_DIFFER // TWICE)
+    sessions = world.sessions(ENOUGH_TO_DIFFER // TURNS)
+    headers = [session for session in sessions for _turn in range(TURNS)]
     judged = world.own("A42-CDS-25", by_edition)
     await world.until(judged, lambda: world.call(headers, concurrency=1))
     calls = await world.call(headers, concurrency=1)

@@ -37,6 +37,8 @@ def test_as_few_workers_wait_as_are_through_in_time(
 ) -> None:
     named = {str(number): seconds for number, seconds in enumerate(waiting)}
     assert len(piles_of(named, meanwhile=meanwhile)) == workers
+    assert len(piles_of(named, meanwhile=meanwhile, most=1)) == min(workers, 1)
+    assert piles_of(named, meanwhile=meanwhile, most=0) == ()
 
 
 class Node:
