@@ -8,7 +8,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -34,6 +34,10 @@ WORKERS_PER_CORE = 1.5
 and every scenario longer."""
 
 
+Failure = tuple[str, Reason]
+"""A clause, and why a client fails it."""
+
+
 class Ran(msgspec.Struct, frozen=True, kw_only=True):
     """What a run left."""
 
@@ -55,9 +59,12 @@ class Progress:
 class Collector:
     """A pytest plugin in the command's own process."""
 
-    def __init__(self, progress: Progress, piles: Sequence[tuple[str, ...]]) -> None:
+    def __init__(
+        self, progress: Progress, piles: Sequence[tuple[str, ...]], known: Collection[Failure] = ()
+    ) -> None:
         self.progress = progress
         self.piles = piles
+        self.known = known
         self.records: list[Record] = []
         self.troubles: list[str] = []
 
@@ -68,7 +75,8 @@ class Collector:
 
     def take_doubtful(self) -> dict[Ident, Record]:
         """Give away the records of scenarios that an idle machine may judge otherwise."""
-        taken = {_ident(one): one for one in self.records if _is_doubtful(one)}
+        doubtful = (one for one in self.records if _is_doubtful(one, self.known))
+        taken = {_ident(one): one for one in doubtful}
         self.records = [one for one in self.records if _ident(one) not in taken]
         self.piles = ()
         return taken
@@ -111,13 +119,16 @@ def _ident(record: Record) -> Ident:
     return record.mutant, record.scenario
 
 
-def _is_doubtful(record: Record) -> bool:
-    """Whether the suite was late, or a client that failed was kept from working.
+def _is_doubtful(record: Record, known: Collection[Failure]) -> bool:
+    """Whether the suite was late, or a client was kept from working and failed as nobody knew.
 
     A mutant is meant to fail, and works hard while the suite asks what it might be following.
     """
     late = any(one.reason is Reason.TIMING for one in record.decisions)
-    failed = any(one.verdict is Verdict.FAIL for one in record.decisions)
+    failed = any(
+        one.verdict is Verdict.FAIL and (one.clause, one.reason) not in known
+        for one in record.decisions
+    )
     return late or (failed and record.starved > timing.STARVED and not record.mutant)
 
 
@@ -162,6 +173,7 @@ def run(
     *,
     jobs: int,
     at_once: int | None = None,
+    known: Collection[Failure] = (),
     progress: Progress,
     interrupted: Callable[[Ran], None],
 ) -> Ran:
@@ -172,6 +184,8 @@ def run(
         jobs: scenarios at once, each in a process of its own, beside those that only wait for a
             timer; 0: one after another in this process, 1: in another one.
         at_once: at most so many, those included.
+        known: failures of the client that need not be seen a second time, should it have been kept
+            from working.
         progress: is told of it.
         interrupted: is given what there is so far when SIGINT or SIGTERM comes, and then this
             process ends with exit code 2 and takes everything that it has started with it.
@@ -192,7 +206,7 @@ def run(
         most = min(most, at_once - working)
     work = sum(one.seconds for name, one in found.items() if name not in waiting)
     piles = piles_of(waiting, meanwhile=work / max(working, 1), most=most)
-    collector = Collector(progress, piles)
+    collector = Collector(progress, piles, known)
     started = time.monotonic()
     scratch = Path(tempfile.mkdtemp(prefix="xdspec-"))
 

@@ -168,8 +168,9 @@ class Session:
             self._say(note)
         if self._several:
             self._screen.print(f"\n{client.name}", style="bold", highlight=False, markup=False)
-        known = [entry.clause for entry in self._known(client)]
-        with console.Live(self._screen, client.name, known=known) as progress:
+        known = [(entry.clause, entry.reason) for entry in self._known(client)]
+        clauses = [clause for clause, _reason in known]
+        with console.Live(self._screen, client.name, known=clauses) as progress:
 
             def interrupted(ran: Ran) -> None:
                 with contextlib.suppress(Exception):
@@ -180,6 +181,7 @@ class Session:
             ran = run(
                 self._settings(client),
                 jobs=0 if self._options.hold else self._options.jobs or default_jobs(),
+                known=known,
                 at_once=room_for(client.client.manifest.start.cores),
                 progress=progress,
                 interrupted=interrupted,

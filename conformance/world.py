@@ -88,7 +88,7 @@ chance of (8/9)^120, below 1e-6."""
 BY_ARCS = 400
 """Calls with different hashes where arcs are all that a ring can be judged by."""
 
-TO_CHOOSE_FROM = 20_000
+TO_CHOOSE_FROM = tuple(f"value-{number}" for number in range(20_000))
 """Header values of which some twenty lie in one arc of a ring of 1,024 entries."""
 
 CALIBRATION_CALLS = 150
@@ -386,7 +386,7 @@ class World:
         values = values_telling_sizes(
             served.ring_localities(priority),
             served.config(),
-            self.values(TO_CHOOSE_FROM),
+            TO_CHOOSE_FROM,
             key_format,
         )
         return tuple({SESSION: value} for value in dict.fromkeys((*values, *self.values(rest))))

@@ -418,7 +418,7 @@ def value_preferring(ring: Ring, *order: str, rng: random.Random, tries: int = 1
 def values_telling_sizes(
     localities: Sequence[RingLocality],
     config: RingConfig,
-    values: Iterable[str],
+    values: tuple[str, ...],
     key_format: KeyFormat = "{address}_{i}",
 ) -> tuple[str, ...]:
     """Header values that tell a ring from those where one endpoint has an entry more, or fewer.
@@ -438,7 +438,7 @@ def values_telling_sizes(
     """
     entries, together = _entries(weights(localities, "raw"), config, RingVariant(key_format))
     right = _assemble(entries, "wrap", numbered_together=together)
-    by_hash = sorted((xxh64(value), value) for value in values)
+    by_hash = _by_hash(values)
     telling: dict[str, None] = {}
     for other in _rings_beside(entries, numbered_together=together):
         positions = sorted({*right.positions, *other.positions})
@@ -451,6 +451,12 @@ def values_telling_sizes(
                 telling[found[0][1]] = None
                 break
     return tuple(telling)
+
+
+@functools.lru_cache(maxsize=1)
+def _by_hash(values: tuple[str, ...]) -> list[tuple[int, str]]:
+    """Values behind their hashes, in their order."""
+    return sorted((xxh64(value), value) for value in values)
 
 
 def _rings_beside(

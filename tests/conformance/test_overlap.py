@@ -123,20 +123,28 @@ def test_a_doubtful_time_is_taken_again_alone_and_both_are_kept() -> None:
     lost = record("timer.lost", Verdict.ERROR, Reason.TIMING)
     settled = record("timer.settled", Verdict.FAIL, Reason.DEVIATES, starved=timing.STARVED)
     slowed = record("timer.slowed", Verdict.FAIL, Reason.DEVIATES, starved=timing.STARVED + 1)
-    collector = Collector(Progress(), (("a pile",),))
-    collector.records = [doubtful, settled, lost, slowed]
+    known = msgspec.structs.replace(
+        slowed,
+        scenario="timer.known",
+        decisions=tuple(
+            msgspec.structs.replace(one, clause="A56-TIMER-02") for one in slowed.decisions
+        ),
+    )
+    known_failure = ("A56-TIMER-02", Reason.DEVIATES)
+    collector = Collector(Progress(), (("a pile",),), [known_failure])
+    collector.records = [doubtful, settled, lost, slowed, known]
     taken = collector.take_doubtful()
     assert taken == {
         ("", "timer.doubtful"): doubtful,
         ("", "timer.lost"): lost,
         ("", "timer.slowed"): slowed,
     }
-    assert collector.records == [settled]
+    assert collector.records == [settled, known]
     assert collector.piles == ()
     collector.records.append(record("timer.doubtful", Verdict.PASS))
     collector.tell_of(taken)
     again = record("timer.doubtful", Verdict.PASS, beside_others=doubtful.decisions)
-    assert collector.records == [settled, again, lost, slowed]
+    assert collector.records == [settled, known, again, lost, slowed]
 
 
 def test_of_a_mutant_only_what_was_doubtful_runs_again() -> None:

@@ -531,7 +531,7 @@ def test_an_order_that_is_hard_to_meet_is_an_error_too() -> None:
 def test_the_next_sizes_are_told(key_format: KeyFormat, size: int) -> None:
     """Of a ring of any size, beside rings with an entry more or fewer for one endpoint."""
     rng = random.Random(1)
-    values = [f"{rng.getrandbits(48):012x}" for _ in range(20_000)]
+    values = tuple(f"{rng.getrandbits(48):012x}" for _ in range(20_000))
     candidate = Candidate(RingVariant(key_format))
     places = [locality("one", 1, **{f"127.0.0.1:{port}": 1 for port in range(40001, 40005)})]
     config = RingConfig(size, size)
@@ -545,7 +545,7 @@ def test_the_next_sizes_are_told(key_format: KeyFormat, size: int) -> None:
 
 
 def test_nothing_tells_the_size_of_a_ring_of_one_endpoint() -> None:
-    assert values_telling_sizes([locality("one", 1, a=1)], RingConfig(1), ["x", "y"]) == ()
+    assert values_telling_sizes([locality("one", 1, a=1)], RingConfig(1), ("x", "y")) == ()
 
 
 def test_large_rings() -> None:
