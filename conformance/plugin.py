@@ -13,7 +13,8 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Generator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -154,6 +155,40 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     """Remember which scenario follows in this process."""
     item.stash[NEXT] = nextitem
     item.stash[STARTED_AT] = time.monotonic()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    """End a scenario that never does; in the command's own process the user may take all day."""
+    if not hasattr(item.config, "workerinput"):
+        return (yield)
+    with bounded():
+        return (yield)
+
+
+class Endless(Exception):
+    """A scenario did not end: a mistake of the suite."""
+
+
+@contextmanager
+def bounded() -> Iterator[None]:
+    """Have what runs inside end in time, though it spin or wait for ever.
+
+    Raises:
+        Endless: it did neither end nor fail by itself.
+    """
+
+    def end(_number: int, _frame: object) -> None:
+        raise Endless(f"the scenario went on for more than {timing.SCENARIO:g} s; please report it")
+
+    before = signal.signal(signal.SIGALRM, end)
+    # Again each second: an event loop may keep the first to itself, if it hit another task.
+    signal.setitimer(signal.ITIMER_REAL, timing.SCENARIO, 1)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 @pytest.hookimpl(wrapper=True)

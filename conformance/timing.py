@@ -174,6 +174,11 @@ miss a fault, never accuse a right client."""
 EXIT = 2 * SCALE
 """From the end of standard input to the exit of the client, before it is killed."""
 
+SCENARIO = 600 * SCALE
+"""For how long a scenario may run. Each of its waits has a deadline, so only a mistake of the suite
+takes longer than the slowest one, which is a minute and a half with a slow client on a machine at
+twenty times its load."""
+
 LATE = 1.0 * SCALE
 """By how much the suite's own event loop may be late before a passed deadline says nothing of the
 client any more: far above what a loaded machine shows, far below every deadline."""
