@@ -242,7 +242,7 @@ def parse(text: bytes, file: Path) -> Manifest:
     """
     try:
         raw = msgspec.toml.decode(text)
-    except msgspec.DecodeError as trouble:
+    except (msgspec.DecodeError, UnicodeDecodeError) as trouble:
         words = str(trouble)
         raise BadManifest(
             f"{file}: the file is not TOML: {words[:1].lower()}{words[1:]}"

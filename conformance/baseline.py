@@ -125,11 +125,14 @@ def check_scenarios(entries: Iterable[Entry], scenarios: Collection[str], path: 
     """
     for entry in entries:
         if entry.scenario is not None and entry.scenario not in scenarios:
-            near = difflib.get_close_matches(entry.scenario, scenarios, n=1)
-            hint = f"did you mean {near[0]}?" if near else "`xdspec list scenarios` shows all"
-            raise BadBaseline(
-                f"{path}: {entry.clause}: there is no scenario {entry.scenario}: {hint}"
-            )
+            raise BadBaseline(f"{path}: {entry.clause}: {no_scenario(entry.scenario, scenarios)}")
+
+
+def no_scenario(name: str, scenarios: Collection[str]) -> str:
+    """That there is none of this name, and what may be meant."""
+    near = difflib.get_close_matches(name, scenarios, n=1)
+    hint = f"did you mean {near[0]}?" if near else "`xdspec list scenarios` shows all"
+    return f"there is no scenario {name}: {hint}"
 
 
 class Compared(msgspec.Struct, frozen=True):

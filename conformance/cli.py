@@ -24,6 +24,7 @@ from client_under_test.exceptions import BuildFailed, ClientTrouble
 from client_under_test.toolchain import look
 from conformance.catalogue import BROUGHT, Catalogue, CatalogueError, UnknownClause, load
 from conformance.report import Exit
+from conformance.settings import LEAST
 from conformance.stated import EDITIONS_ARE, check
 
 OUT = Path("xdspec-out")
@@ -100,14 +101,14 @@ def main() -> None:
     Exit codes: 0 conforms, 1 does not conform, 2 interrupted, 3 trouble of the suite, 4 bad input,
     5 nothing was judged, 6 trouble of an adapter.
     """
-    for variable in ("XDSPEC_TIME_SCALE", "XDSPEC_SOAK"):  # conformance.timing reads them
-        number = os.environ.get(variable, "1")
+    for variable, least in LEAST.items():
+        number = os.environ.get(variable, f"{least}")
         try:
-            good = 0 < float(number) < math.inf
+            good = least <= float(number) < math.inf
         except ValueError:
             good = False
         if not good:
-            raise Failure(f"{variable} is {number!r}: a number above 0 is wanted")
+            raise Failure(f"{variable} is {number!r}: a number from {least:g} on is wanted")
 
 
 def catalogue() -> Catalogue:
@@ -412,7 +413,14 @@ def new_client(language: str, folder: Path) -> None:
 @click.option("--mutant", "names", multiple=True, metavar="ID", help="Only this mutant.")
 @click.option("--jobs", type=click.IntRange(1), help="Scenarios at once. [default: by cores]")
 @click.option("--json", "json_path", type=Path, callback=writable, help="Write the matrix here.")
-@click.option("--out", type=Path, default=OUT, show_default=True, help="Folder for evidence.")
+@click.option(
+    "--out",
+    type=Path,
+    callback=folder,
+    default=OUT,
+    show_default=True,
+    help="Folder for evidence.",
+)
 def mutants(**options: Any) -> int:
     """Break the reference client in one place after another: a scenario must notice each time."""
     from conformance.mutants import Options, run_mutants  # noqa: PLC0415

@@ -15,7 +15,6 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from contextlib import contextmanager
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +36,7 @@ from conformance.declare import (
 from conformance.evidence import Record, Trouble
 from conformance.hold import hold
 from conformance.material import write_exception, write_material
-from conformance.settings import FAILOVER_KNOB, Selection, Settings, Subject
+from conformance.settings import FAILOVER_KNOB, Selection, Settings, Subject, is_named
 from conformance.starvation import starved
 from conformance.verdicts import Reason, Verdict
 from conformance.world import ClientAstray, ClientUnable, Launched, World, launch
@@ -131,7 +130,7 @@ def is_selected(name: str, declared: Declaration, selection: Selection) -> bool:
         if clauses and not set(clauses) & set(declared.clauses):
             return False
     return not selection.scenarios or any(
-        name == pattern or fnmatchcase(name, pattern) for pattern in selection.scenarios
+        is_named(name, pattern) for pattern in selection.scenarios
     )
 
 

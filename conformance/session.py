@@ -8,7 +8,7 @@ import os
 import shlex
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ from conformance.evidence import Judged
 from conformance.provenance import provenance
 from conformance.report import ClientId, Exit, NotRun, Report, Run
 from conformance.run import Ran, default_jobs, room_for, run, scenarios
-from conformance.settings import Selection, Settings, Subject
+from conformance.settings import LEAST, Selection, Settings, Subject, is_named
 from conformance.verdicts import Reason, Verdict
 
 NOT_REAL = {"interop", "reference"}
@@ -73,7 +73,7 @@ def run_clients(
         names = tuple(name for name in built_in() if name not in NOT_REAL)
     with client_trouble():
         clients = [found_client(name) for name in names]
-    entries = _baselines(clients, catalogue)
+    entries = _baselines(clients, catalogue, options.scenario_patterns)
     session = Session(options, catalogue, screen, entries, several=len(clients) > 1)
     for one in [made for client in clients if (made := session.prepare(client))]:
         if session.comes_up(one):
@@ -81,13 +81,19 @@ def run_clients(
     return session.end()
 
 
-def _baselines(clients: list[Client], catalogue: Catalogue) -> dict[Path, tuple[Entry, ...]]:
+def _baselines(
+    clients: list[Client], catalogue: Catalogue, patterns: Collection[str]
+) -> dict[Path, tuple[Entry, ...]]:
+    """The baseline in each client's folder; these patterns, and what they expect, must be there."""
     files = {one.folder: one.folder / baseline.FILE for one in clients}
     try:
         found = {folder: baseline.read(path, catalogue) for folder, path in files.items()}
-        if any(found.values()):
+        if patterns or any(found.values()):
             with contextlib.suppress(RuntimeError):  # the run itself tells why none is collected
                 there = scenarios()
+                for pattern in patterns:
+                    if not any(is_named(one, pattern) for one in there):
+                        raise Failure(baseline.no_scenario(pattern, there))
                 for folder, entries in found.items():
                     baseline.check_scenarios(entries, there, files[folder])
     except BadBaseline as error:
@@ -293,4 +299,5 @@ def _repeat(client: Prepared, options: Options) -> str:
     words += ["--fast"] if options.fast else []
     for key, value in options.environment.items():
         words += ["--env", f"{key}={value}"]
-    return shlex.join(words)
+    settings = [f"{name}={os.environ[name]}" for name in LEAST if name in os.environ]
+    return shlex.join(settings + words)

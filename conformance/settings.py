@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -13,6 +15,16 @@ Ident = tuple[str, str]
 """Of a mutant, or of no mutant, and of a scenario: what runs once in a run."""
 
 FAILOVER_KNOB = "failover_timeout_ms"
+
+
+LEAST: Final = {"XDSPEC_TIME_SCALE": 0.01, "XDSPEC_SOAK": 3.0}
+"""Variables that `conformance.timing` reads, with the least that makes sense: a soak needs a storm
+and the calm after it."""
+
+
+def is_named(scenario: str, pattern: str) -> bool:
+    """Whether a pattern is for a scenario; its very id is, though it may have brackets."""
+    return scenario == pattern or fnmatchcase(scenario, pattern)
 
 
 class Selection(msgspec.Struct, frozen=True):

@@ -21,8 +21,8 @@ from conformance.world import CONCURRENCY, World
 from test_servers import Close, Hold, Mode, Serve, Stall
 from test_servers import Endpoint as Member
 
-CALM: Final = 300
-"""Requests after a storm in which nothing is done, so that what goes wrong then has no excuse."""
+CALM: Final = round(1.5 * timing.MOMENTS / timing.SOAK_PACE)
+"""Requests after a storm in which nothing is done: what fails in the last third has no excuse."""
 
 STEP: Final = 15
 """Requests from one deed of a storm to the next."""
@@ -126,11 +126,6 @@ class Soak:
         self._faults: list[Fault] = []
         self._lasting: dict[int, Fault] = {}
 
-    @property
-    def everything(self) -> Served:
-        """What is served when all endpoints are on the list."""
-        return self.served(Change(tuple(range(len(self._members))), SMALL))
-
     def served(self, change: Change) -> Served:
         """What is served by a change: the endpoints of each locality are always the same."""
         turns = len(LOCALITIES)
@@ -144,8 +139,6 @@ class Soak:
         return Served(
             localities=tuple(place for place in places if place.endpoints),
             policy=change.policy,
-            service_name="service",
-            is_reported=True,
         )
 
     async def run(self, deeds: Sequence[Deed], *, requests: int) -> Course:

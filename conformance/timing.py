@@ -36,9 +36,6 @@ LARGE_RING = 60 * SCALE
 Envoy builds it before it answers: 4 s of work, and three times that beside busy neighbours.
 """
 
-SUBSCRIBE = 10 * SCALE
-"""From the start of a channel to its first subscriptions: the same work as ANSWER."""
-
 CALL = 10 * SCALE
 """The deadline of a call that should succeed: gRPC deadlines are the client's own clock."""
 
@@ -137,7 +134,7 @@ AFTER_FAILOVER = 2 * FAILOVER.seconds + 10 * SCALE
 """Until what waits for one failover timer, or two, must have come, and deadline of a call that is
 to be served only then; what is left beyond FAILOVER_LATE tells late from never."""
 
-FAR_FROM_FAILOVER = 5 * SCALE
+FAR_FROM_FAILOVER = min(5 * SCALE, 0.8 * FAILOVER.seconds)
 """What must not wait for the failover timer is done by then, and what has to wait for it is not."""
 
 SEVERAL_MOMENTS = 1.0
@@ -164,7 +161,7 @@ which a client that is not warm yet gets no processor for seconds."""
 
 MOMENTS = 1.0 * SCALE
 """How long before a request the reason may lie why it failed or where it went, after the ACK of an
-update: far above the milliseconds that a client takes, and half of a calm."""
+update: far above the milliseconds that a client takes, and two thirds of a calm."""
 
 QUIET = 0.3
 """Window in which a thing that must not happen would have happened: a hundred times what the
@@ -174,7 +171,7 @@ miss a fault, never accuse a right client."""
 EXIT = 2 * SCALE
 """From the end of standard input to the exit of the client, before it is killed."""
 
-SCENARIO = 600 * SCALE
+SCENARIO = 600 * SCALE + 2 * SOAK
 """For how long a scenario may run. Each of its waits has a deadline, so only a mistake of the suite
 takes longer than the slowest one, which is a minute and a half with a slow client on a machine at
 twenty times its load."""

@@ -97,11 +97,6 @@ class Request(_Event, frozen=True, kw_only=True, tag=True):
         """Whether it accepts a response."""
         return self.answer is Answer.ACK
 
-    @property
-    def is_nack(self) -> bool:
-        """Whether it rejects a response."""
-        return self.answer is Answer.NACK
-
     def __str__(self) -> str:
         what = _called(self.kind, self.type_url)
         text = f"request for {what} [{_few(self.names)}] on stream {self.stream}"

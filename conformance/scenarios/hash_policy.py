@@ -207,9 +207,10 @@ async def test_unsupported(world: World, clause: str, kind: UnsupportedKind) -> 
     if counts:  # in Envoy, where it alone makes the hash, whatever the session
         rounds.append([{SESSION: value, **cookie} for value in world.values(ENOUGH_TO_SPREAD)])
     by = {"A42": alone.everywhere(), "envoy": OneEndpoint() if counts else alone.everywhere()}
+    begun = {"A42": SeveralEndpoints(), "envoy": by["envoy"]}
     for headers in rounds:
-        calls = await world.until(world.own(clause, by), partial(world.call, headers))
-        await world.judge(clause, calls, by)
+        await world.until(world.own(clause, begun), partial(world.call, headers))
+        await world.judge(clause, await world.call(headers), by)
     await world.serve(served.hashed_by(UnsupportedPolicy(kind), *BY_SESSION))
     headers = rounds[0][:ENOUGH_TO_DIFFER]
     same = await world.until(OneEndpoint(), lambda: world.call(headers))

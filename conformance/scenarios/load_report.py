@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
+from conformance import timing
 from conformance.declare import decides, row
 from conformance.expectations import OnlyAt, Reaches
 from conformance.loads import arrived, balanced, next_report, reported
@@ -18,7 +19,7 @@ from conformance.serving import (
     Route,
     Served,
 )
-from conformance.world import EMPTY, World
+from conformance.world import EMPTY, ClientStuck, World
 from test_servers import Close, Hold, Serve
 from test_servers import Endpoint as Member
 
@@ -145,7 +146,9 @@ async def test_failover_and_back(world: World) -> None:
 async def until_served_by(world: World, members: Sequence[Member]) -> None:
     """Make calls until all of them are served by these endpoints."""
     there = OnlyAt(tuple(one.address for one in members))
-    await world.until(there, lambda: world.call(world.sessions(10)))
+    calls = await world.until(there, lambda: world.call(world.sessions(10)))
+    if not (found := there.finding(calls)).holds:
+        raise ClientStuck(f"expected {found.wanted} within {timing.APPLY:g} s, saw {found.saw}")
 
 
 @decides("A42-LOAD-06", seconds=2.5, waits=True)
@@ -169,7 +172,7 @@ async def test_dropped(world: World) -> None:
     """That none of 200 is dropped has a chance of 0.902^200, below 1e-8."""
     served = replace(apart(await world.endpoints(3)), drops={"tenth": ABOUT_A_TENTH})
     await world.serve(served)
-    await world.call(world.sessions(100))
+    await world.call(world.sessions(200))
     await judge(world, "A42-LOAD-11", served)
 
 

@@ -208,3 +208,8 @@ def test_names_that_stand_for_nothing(name: str, sentence: str) -> None:
     with pytest.raises(UnknownClient) as unknown:
         find(name)
     assert str(unknown.value).startswith(sentence)
+
+
+def test_bytes_that_are_no_text() -> None:
+    with pytest.raises(BadManifest, match="the file is not TOML"):
+        parse(b'name = "\xff"', Path("some/client.toml"))

@@ -62,6 +62,8 @@ def unbuildable(folder: Path, program: str) -> str:
         (["run", CRASHER + "@7"], "is there in version 0 only"),
         (["run", CRASHER, "--clause", "A42-RING-99"], "There is no clause A42-RING-99"),
         (["run", CRASHER, "--clause", "a42-ring-09"], "Did you mean A42-RING-09?"),
+        (["run", CRASHER, "--scenario", "nosuch.*"], "there is no scenario nosuch.*: `xdspec list"),
+        (["run", CRASHER, "--scenario", "header.emty_value"], "mean header.empty_value?"),
         (["run", CRASHER, "--json", "no/such/folder/r.json"], "does not exist"),
         (["run", CRASHER, "--junit", "no/such/folder/r.xml"], "does not exist"),
         (["run", CRASHER, "--json", "."], "is a folder"),
@@ -75,6 +77,7 @@ def unbuildable(folder: Path, program: str) -> str:
         (["run", CRASHER, "--all"], "name some, or say --all"),
         (["run", CRASHER, "--hold"], "name it with --scenario"),
         (["run", CRASHER, "--no-such-option"], "No such option"),
+        (["mutants", "--out", f"{__file__}/deeper"], "is no folder"),
         (["doctor", "cobol"], "there is no client cobol"),
         (["new-client", "cobol", "mine"], "there is no scaffold for cobol: name one of go, java, "),
         (["new-client", "go", __file__], "is a file: name a folder"),
@@ -337,6 +340,13 @@ def test_a_number_that_is_none(variable: str, number: str, monkeypatch: pytest.M
     monkeypatch.setenv(variable, number)
     ended = invoke("run", CRASHER)
     assert variable in ended.output
+    assert ended.exit_code == 4
+
+
+def test_a_soak_that_is_too_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDSPEC_SOAK", "2.9")
+    ended = invoke("run", CRASHER)
+    assert "XDSPEC_SOAK is '2.9': a number from 3 on is wanted" in ended.output
     assert ended.exit_code == 4
 
 

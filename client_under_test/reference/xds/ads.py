@@ -116,11 +116,6 @@ class Ads:
         """Whether a stream is needed at all."""
         return any(of_type.wanted for of_type in self._types.values())
 
-    @property
-    def has_answered(self) -> bool:
-        """Whether the server has sent a response on the present or last stream."""
-        return self._has_answered
-
     def due(self) -> list[Output]:
         """The requests that changed subscriptions ask for, while the stream is up."""
         outputs: list[Output] = []
