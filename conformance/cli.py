@@ -9,6 +9,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -144,8 +145,11 @@ def folder(_: click.Context, option: click.Parameter, path: Path) -> Path:
     there = next(place for place in (path.absolute(), *path.absolute().parents) if place.exists())
     if not there.is_dir():
         raise click.BadParameter(f"{there} is no folder", param=option)
-    if not os.access(there, os.W_OK):
-        raise click.BadParameter(f"nothing can be written in {there}", param=option)
+    try:
+        tempfile.TemporaryDirectory(dir=there).cleanup()
+    except OSError:
+        message = f"nothing can be written in {there}"
+        raise click.BadParameter(message, param=option) from None
     return path
 
 

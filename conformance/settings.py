@@ -23,8 +23,8 @@ and the calm after it."""
 
 
 def is_named(scenario: str, pattern: str) -> bool:
-    """Whether a pattern is for a scenario; its very id is, though it may have brackets."""
-    return scenario == pattern or fnmatchcase(scenario, pattern)
+    """Whether a pattern is for a scenario; its very id is, whose brackets may be left out."""
+    return pattern in {scenario, scenario.partition("[")[0]} or fnmatchcase(scenario, pattern)
 
 
 class Selection(msgspec.Struct, frozen=True):

@@ -78,6 +78,7 @@ def unbuildable(folder: Path, program: str) -> str:
         (["run", CRASHER, "--hold"], "name it with --scenario"),
         (["run", CRASHER, "--no-such-option"], "No such option"),
         (["mutants", "--out", f"{__file__}/deeper"], "is no folder"),
+        (["run", CRASHER, "--out", "/proc/nope"], "nothing can be written in /proc"),
         (["doctor", "cobol"], "there is no client cobol"),
         (["new-client", "cobol", "mine"], "there is no scaffold for cobol: name one of go, java, "),
         (["new-client", "go", __file__], "is a file: name a folder"),

@@ -22,6 +22,7 @@ A42, A76 = (tuple(clause.id for clause in load().only(name)) for name in ("a42",
         (Selection(scenarios=(NAME,)), True),  # by its id, though brackets are a pattern's
         (Selection(scenarios=("ring.*",)), True),
         (Selection(scenarios=("ring.size*",)), True),
+        (Selection(scenarios=("ring.size",)), True),  # all its rows
         (Selection(scenarios=("header.*", "ring.*")), True),
         (Selection(scenarios=("ring",)), False),
         (Selection(scenarios=("Ring.*",)), False),
