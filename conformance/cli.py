@@ -165,6 +165,14 @@ def clauses_of(_: click.Context, option: click.Parameter, grfc: str | None) -> t
     return clauses
 
 
+OUT_OPTION = click.option(
+    "--out", type=Path, callback=folder, default=OUT, show_default=True, help="Folder for evidence."
+)
+JOBS_OPTION = click.option(
+    "--jobs", type=click.IntRange(1), help="Scenarios at once. [default: by cores]"
+)
+
+
 def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options of ``run``."""
     for option in reversed(
@@ -196,9 +204,7 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 help="Only scenarios that decide this clause. May be repeated.",
             ),
             click.option("--seed", type=int, help="Repeat the random choices of another run."),
-            click.option(
-                "--jobs", type=click.IntRange(1), help="Scenarios at once. [default: by cores]"
-            ),
+            JOBS_OPTION,
             click.option(
                 "--env",
                 "environment",
@@ -213,14 +219,7 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
             click.option(
                 "--junit", "junit_path", type=Path, callback=writable, help="Write JUnit XML here."
             ),
-            click.option(
-                "--out",
-                type=Path,
-                callback=folder,
-                default=OUT,
-                show_default=True,
-                help="Folder for evidence.",
-            ),
+            OUT_OPTION,
             click.option(
                 "--keep-evidence", is_flag=True, help="Keep that of scenarios that pass, too."
             ),
@@ -415,16 +414,9 @@ def new_client(language: str, folder: Path) -> None:
     "--clause", "clauses", multiple=True, metavar="ID", help="Only mutants of this clause."
 )
 @click.option("--mutant", "names", multiple=True, metavar="ID", help="Only this mutant.")
-@click.option("--jobs", type=click.IntRange(1), help="Scenarios at once. [default: by cores]")
+@JOBS_OPTION
 @click.option("--json", "json_path", type=Path, callback=writable, help="Write the matrix here.")
-@click.option(
-    "--out",
-    type=Path,
-    callback=folder,
-    default=OUT,
-    show_default=True,
-    help="Folder for evidence.",
-)
+@OUT_OPTION
 def mutants(**options: Any) -> int:
     """Break the reference client in one place after another: a scenario must notice each time."""
     from conformance.mutants import Options, run_mutants  # noqa: PLC0415

@@ -7,12 +7,23 @@ from collections.abc import Sequence
 from conformance.serving import Endpoint, Locality, Served
 from conformance.world import World
 from test_servers import Endpoint as Member
-from test_servers import Mode
+from test_servers import Mode, Serve
 
 
 async def endpoints(world: World, *modes: Mode) -> list[Member]:
     """An endpoint for each of these modes of its gate."""
     return [(await world.endpoints(1, mode=mode))[0] for mode in modes]
+
+
+async def serve_again(world: World, members: Sequence[Member]) -> None:
+    """Have endpoints that failed serve, and wait until one of them is tried: backoff comes first.
+
+    Raises:
+        ClientStuck: none was in time.
+    """
+    for one in members:
+        await one.set_mode(Serve())
+    await world.tried(*members, why="its backoff is over", since=world.now)
 
 
 def ranked(*priorities: Sequence[Member]) -> Served:

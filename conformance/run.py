@@ -34,7 +34,7 @@ WORKERS_PER_CORE = 1.5
 and every scenario longer."""
 
 
-Failure = tuple[str, Reason]
+KnownFailure = tuple[str, Reason]
 """A clause, and why a client fails it."""
 
 
@@ -60,7 +60,10 @@ class Collector:
     """A pytest plugin in the command's own process."""
 
     def __init__(
-        self, progress: Progress, piles: Sequence[tuple[str, ...]], known: Collection[Failure] = ()
+        self,
+        progress: Progress,
+        piles: Sequence[tuple[str, ...]],
+        known: Collection[KnownFailure] = (),
     ) -> None:
         self.progress = progress
         self.piles = piles
@@ -119,7 +122,7 @@ def _ident(record: Record) -> Ident:
     return record.mutant, record.scenario
 
 
-def _is_doubtful(record: Record, known: Collection[Failure]) -> bool:
+def _is_doubtful(record: Record, known: Collection[KnownFailure]) -> bool:
     """Whether the suite was late, or a client was kept from working and failed as nobody knew.
 
     A mutant is meant to fail, and works hard while the suite asks what it might be following.
@@ -173,7 +176,7 @@ def run(
     *,
     jobs: int,
     at_once: int | None = None,
-    known: Collection[Failure] = (),
+    known: Collection[KnownFailure] = (),
     progress: Progress,
     interrupted: Callable[[Ran], None],
 ) -> Ran:

@@ -299,5 +299,5 @@ def _repeat(client: Prepared, options: Options) -> str:
     words += ["--fast"] if options.fast else []
     for key, value in options.environment.items():
         words += ["--env", f"{key}={value}"]
-    settings = [f"{name}={os.environ[name]}" for name in LEAST if name in os.environ]
-    return shlex.join(settings + words)
+    variables = [f"{name}={os.environ[name]}" for name in LEAST if name in os.environ]
+    return shlex.join(variables + words)

@@ -183,7 +183,7 @@ client any more: far above what a loaded machine shows, far below every deadline
 STARVED = EVENT / 2
 """For how long the machine may keep a client waiting for a processor, all in all, before a passed
 deadline says nothing of it any more: half of the shortest one, and half of the scenario's time.
-What fails in such a client runs again alone."""
+What fails in such a client runs again alone, unless its failure is known."""
 
 HEARTBEAT = 0.02
 """Spacing of the beats that measure the suite's own lateness: well below any interval judged."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from conformance import timing
 from conformance.declare import decides
 from conformance.expectations import OnlyAt, Outcome, Takes, Untouched
-from conformance.priorities import endpoints, ranked, tier
+from conformance.priorities import endpoints, ranked, serve_again, tier
 from conformance.seen import Attempt, Elapsed
 from conformance.serving import RoundRobin
 from conformance.walk import walk
@@ -162,9 +162,7 @@ async def test_return_to_a_higher_priority(world: World) -> None:
     first, second = await endpoints(world, Close(), Close()), await endpoints(world, Serve())
     await world.serve(ranked(first, second))
     await world.call(world.sessions(10))
-    for one in first:
-        await one.set_mode(Serve())
-    await world.tried(*first, why="its backoff is over", since=world.now)
+    await serve_again(world, first)
     higher = OnlyAt(tuple(one.address for one in first))
     await world.until(higher, lambda: world.call(world.sessions(5)))
     await world.judge("A42-FAIL-11", await world.call(world.sessions(50)), higher)

@@ -9,7 +9,7 @@ from conformance import timing
 from conformance.declare import decides, row
 from conformance.expectations import OnlyAt, Reaches
 from conformance.loads import arrived, balanced, next_report, reported
-from conformance.priorities import endpoints, ranked
+from conformance.priorities import endpoints, ranked, serve_again
 from conformance.serving import (
     BY_SESSION,
     Endpoint,
@@ -137,8 +137,7 @@ async def test_failover_and_back(world: World) -> None:
         await world.attempted(one, why="the first priority has failed")
     await until_served_by(world, second)
     await judge(world, "A42-LOAD-05", served)
-    for one in first:
-        await one.set_mode(Serve())
+    await serve_again(world, first)
     await until_served_by(world, first)
     await judge(world, "A42-LOAD-05", served)
 
