@@ -1,4 +1,4 @@
-"""A gRPC server of one endpoint: the standard test service and health, every RPC recorded."""
+"""The gRPC server behind the gates: the standard test service and health, every RPC recorded."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from grpc_health.v1.health import aio as health_aio
 from test_servers import behavior, testing_pb2
 from test_servers.ledger import Ledger
 
-__all__ = ["SERVICE", "Backend"]
+__all__ = ["BACKEND_HOST", "SERVICE", "Backend", "Host"]
+
+BACKEND_HOST = "127.0.0.1"
+"""Where the backend listens, whatever the address of its gates."""
 
 SERVICE = "grpc.testing.TestService"
 
@@ -31,44 +34,22 @@ _HALF_CLOSE_DOUBT = 0.05
 machine is idle. So a handler waits a little before it believes a half-close and ends with OK."""
 
 Context = Any  # grpc.aio.ServicerContext: its stub says Metadata where grpcio gives a tuple
-Conduct = Callable[[Any, Context], Awaitable[Any]]
 
 
-class Backend:
-    """A server on a loopback port of its own, meant to be reached through a gate alone.
-
-    Every RPC has `hostname` and `server-id` in its response headers, which are sent at once: so a
-    stream that is kept open, an RPC that sleeps and one that fails say who answers.
+class Host:
+    """What RPCs that come through one gate are answered by.
 
     Args:
         endpoint: Id of the endpoint, the `server_id` of responses.
         address: Where clients reach the endpoint, the `hostname` of responses.
-        ledger: Where RPCs are recorded.
-        connection_of: Gives the id of a gate's connection by gRPC's name of the peer.
     """
 
-    def __init__(
-        self, endpoint: str, address: str, ledger: Ledger, connection_of: Callable[[str], int]
-    ) -> None:
-        self._endpoint = endpoint
-        self._ledger = ledger
-        self._connection_of = connection_of
-        self._names = (("hostname", address), ("server-id", endpoint))
+    def __init__(self, endpoint: str, address: str) -> None:
+        self.endpoint = endpoint
+        self.names = (("hostname", address), ("server-id", endpoint))
         self._response = testing_pb2.SimpleResponse(server_id=endpoint, hostname=address)
         self._plain_response = self._response.SerializeToString()
         self._health = health_aio.HealthServicer()
-        self._server = grpc.aio.server(handlers=(_Handlers(self),), options=_OPTIONS)
-
-    async def start(self, host: str) -> int:
-        """Starts to serve; returns the port."""
-        port = self._server.add_insecure_port(f"{host}:0")
-        await self._server.start()
-        await self.set_serving(serving=True)
-        return port
-
-    async def stop(self) -> None:
-        """Ends the server and every RPC at once."""
-        await self._server.stop(None)
 
     async def set_serving(self, *, serving: bool) -> None:
         """Changes what the health service says of the whole server and of the test service."""
@@ -76,76 +57,12 @@ class Backend:
         for service in ("", SERVICE):
             await self._health.set(service, response.SERVING if serving else response.NOT_SERVING)
 
-    def handlers(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
-        """Handlers by path; messages are bytes but for streams and health."""
-        return {
-            f"/{SERVICE}/EmptyCall": grpc.unary_unary_rpc_method_handler(
-                self._recorded(f"/{SERVICE}/EmptyCall", self._empty_call)
-            ),
-            f"/{SERVICE}/UnaryCall": grpc.unary_unary_rpc_method_handler(
-                self._recorded(f"/{SERVICE}/UnaryCall", self._unary_call)
-            ),
-            f"/{SERVICE}/StreamingOutputCall": grpc.unary_stream_rpc_method_handler(
-                self._recorded(f"/{SERVICE}/StreamingOutputCall", self._streaming_output_call),
-                testing_pb2.StreamingOutputCallRequest.FromString,
-                testing_pb2.StreamingOutputCallResponse.SerializeToString,
-            ),
-            f"/{SERVICE}/FullDuplexCall": grpc.stream_stream_rpc_method_handler(
-                self._recorded(f"/{SERVICE}/FullDuplexCall", self._full_duplex_call),
-                testing_pb2.StreamingOutputCallRequest.FromString,
-                testing_pb2.StreamingOutputCallResponse.SerializeToString,
-            ),
-            f"/{HEALTH}/Check": grpc.unary_unary_rpc_method_handler(
-                self._recorded(f"/{HEALTH}/Check", self._health.Check),
-                health_pb2.HealthCheckRequest.FromString,
-                health_pb2.HealthCheckResponse.SerializeToString,
-            ),
-            f"/{HEALTH}/Watch": grpc.unary_stream_rpc_method_handler(
-                self._recorded(f"/{HEALTH}/Watch", self._health.Watch),
-                health_pb2.HealthCheckRequest.FromString,
-                health_pb2.HealthCheckResponse.SerializeToString,
-            ),
-        }
-
-    def unknown(self, path: str) -> grpc.RpcMethodHandler[Any, Any]:
-        """The handler of a path that the server does not serve."""
-        return grpc.stream_stream_rpc_method_handler(self._recorded(path, _unimplemented))
-
-    def _recorded(self, path: str, conduct: Conduct) -> Conduct:
-        """Adds what every RPC has: a row in the ledger, the server's names, rpc-behavior."""
-        names, ledger, endpoint = self._names, self._ledger, self._endpoint
-
-        async def handler(request: Any, context: Context) -> Any:
-            metadata = tuple((key, value) for key, value in context.invocation_metadata())
-            row = ledger.began(
-                endpoint,
-                self._connection_of(context.peer()),
-                path,
-                metadata,
-                context.time_remaining(),
-            )
-            # A handler cannot tell a cancelled RPC, an expired one and a lost connection apart.
-            status = "CANCELLED"
-            try:
-                await context.send_initial_metadata(names)
-                if wishes := [value for key, value in metadata if key == behavior.KEY]:
-                    await _behave(wishes, context)
-                response = await conduct(request, context)
-            except grpc.aio.AbortError:
-                status = context.code().name
-                raise
-            else:
-                status = "OK"
-                return response
-            finally:
-                ledger.ended(row, status)
-
-        return handler
-
-    async def _empty_call(self, request: bytes, context: Context) -> bytes:  # noqa: ARG002 - a handler
+    async def empty_call(self, request: bytes, context: Context) -> bytes:  # noqa: ARG002 - a handler
+        """EmptyCall."""
         return b""
 
-    async def _unary_call(self, request: bytes, context: Context) -> bytes:
+    async def unary_call(self, request: bytes, context: Context) -> bytes:
+        """UnaryCall."""
         if not request:
             return self._plain_response
         try:
@@ -159,9 +76,10 @@ class Backend:
         response.MergeFrom(self._response)
         return response.SerializeToString()
 
-    async def _streaming_output_call(
+    async def streaming_output_call(
         self, request: testing_pb2.StreamingOutputCallRequest, context: Context
     ) -> None:
+        """StreamingOutputCall."""
         for parameters in request.response_parameters:
             if parameters.interval_us > 0:
                 await asyncio.sleep(parameters.interval_us / 1e6)
@@ -169,10 +87,128 @@ class Backend:
             await context.write(testing_pb2.StreamingOutputCallResponse(payload=payload))
         await _echo_status(request, context)
 
-    async def _full_duplex_call(self, requests: Any, context: Context) -> None:
+    async def full_duplex_call(self, requests: Any, context: Context) -> None:
+        """FullDuplexCall."""
         async for request in requests:
-            await self._streaming_output_call(request, context)
+            await self.streaming_output_call(request, context)
         await asyncio.sleep(_HALF_CLOSE_DOUBT)
+
+    async def check(self, request: health_pb2.HealthCheckRequest, context: Context) -> Any:
+        """Check of gRPC health."""
+        return await self._health.Check(request, context)
+
+    async def watch(self, request: health_pb2.HealthCheckRequest, context: Context) -> None:
+        """Watch of gRPC health."""
+        await self._health.Watch(request, context)
+
+    async def unimplemented(self, requests: Any, context: Context) -> None:
+        """Any other path."""
+        del requests
+        await context.abort(grpc.StatusCode.UNIMPLEMENTED, "the fleet does not serve this path")
+
+
+Conduct = Callable[[Host, Any, Context], Awaitable[Any]]
+Handler = Callable[[Any, Context], Awaitable[Any]]
+
+
+class Backend:
+    """A server on a loopback port of its own, meant to be reached through gates alone.
+
+    It answers for every endpoint: a gate tells it beforehand from which port a connection comes,
+    and whose it is.
+
+    Every RPC has `hostname` and `server-id` in its response headers, which are sent at once: so a
+    stream that is kept open, an RPC that sleeps and one that fails say who answers.
+
+    Args:
+        ledger: Where RPCs are recorded.
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        # Nobody is forgotten when a connection ends: its RPCs may be learnt of later.
+        self._peers: dict[str, tuple[Host, int]] = {}
+        self._server = grpc.aio.server(handlers=(_Handlers(self),), options=_OPTIONS)
+
+    async def start(self) -> int:
+        """Starts to serve; returns the port."""
+        port = self._server.add_insecure_port(f"{BACKEND_HOST}:0")
+        await self._server.start()
+        return port
+
+    async def stop(self) -> None:
+        """Ends the server and every RPC at once."""
+        await self._server.stop(None)
+
+    def expect(self, port: int, host: Host, connection: int) -> None:
+        """Has the connection from this port belong to an endpoint, by its number there."""
+        self._peers[f"ipv4:{BACKEND_HOST}:{port}"] = host, connection
+
+    def handlers(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
+        """Handlers by path; messages are bytes but for streams and health."""
+        return {
+            f"/{SERVICE}/EmptyCall": grpc.unary_unary_rpc_method_handler(
+                self._recorded(f"/{SERVICE}/EmptyCall", Host.empty_call)
+            ),
+            f"/{SERVICE}/UnaryCall": grpc.unary_unary_rpc_method_handler(
+                self._recorded(f"/{SERVICE}/UnaryCall", Host.unary_call)
+            ),
+            f"/{SERVICE}/StreamingOutputCall": grpc.unary_stream_rpc_method_handler(
+                self._recorded(f"/{SERVICE}/StreamingOutputCall", Host.streaming_output_call),
+                testing_pb2.StreamingOutputCallRequest.FromString,
+                testing_pb2.StreamingOutputCallResponse.SerializeToString,
+            ),
+            f"/{SERVICE}/FullDuplexCall": grpc.stream_stream_rpc_method_handler(
+                self._recorded(f"/{SERVICE}/FullDuplexCall", Host.full_duplex_call),
+                testing_pb2.StreamingOutputCallRequest.FromString,
+                testing_pb2.StreamingOutputCallResponse.SerializeToString,
+            ),
+            f"/{HEALTH}/Check": grpc.unary_unary_rpc_method_handler(
+                self._recorded(f"/{HEALTH}/Check", Host.check),
+                health_pb2.HealthCheckRequest.FromString,
+                health_pb2.HealthCheckResponse.SerializeToString,
+            ),
+            f"/{HEALTH}/Watch": grpc.unary_stream_rpc_method_handler(
+                self._recorded(f"/{HEALTH}/Watch", Host.watch),
+                health_pb2.HealthCheckRequest.FromString,
+                health_pb2.HealthCheckResponse.SerializeToString,
+            ),
+        }
+
+    def unknown(self, path: str) -> grpc.RpcMethodHandler[Any, Any]:
+        """The handler of a path that the server does not serve."""
+        return grpc.stream_stream_rpc_method_handler(self._recorded(path, Host.unimplemented))
+
+    def _recorded(self, path: str, conduct: Conduct) -> Handler:
+        """Adds what every RPC has: a row in the ledger, the server's names, rpc-behavior."""
+        peers, ledger = self._peers, self._ledger
+
+        async def handler(request: Any, context: Context) -> Any:
+            peer = peers.get(context.peer())
+            if peer is None:
+                await context.abort(grpc.StatusCode.UNAVAILABLE, "this port is for gates alone")
+                return None
+            host, connection = peer
+            metadata = tuple((key, value) for key, value in context.invocation_metadata())
+            left = context.time_remaining()
+            row = ledger.began(host.endpoint, connection, path, metadata, left)
+            # A handler cannot tell a cancelled RPC, an expired one and a lost connection apart.
+            status = "CANCELLED"
+            try:
+                await context.send_initial_metadata(host.names)
+                if wishes := [value for key, value in metadata if key == behavior.KEY]:
+                    await _behave(wishes, context)
+                response = await conduct(host, request, context)
+            except grpc.aio.AbortError:
+                status = context.code().name
+                raise
+            else:
+                status = "OK"
+                return response
+            finally:
+                ledger.ended(row, status)
+
+        return handler
 
 
 class _Handlers(grpc.GenericRpcHandler):
@@ -221,8 +257,3 @@ async def _payload(size: int, context: Context) -> testing_pb2.Payload:
     if size < 0:
         await context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"a payload cannot have {size} bytes")
     return testing_pb2.Payload(body=bytes(size))
-
-
-async def _unimplemented(requests: Any, context: Context) -> None:
-    del requests
-    await context.abort(grpc.StatusCode.UNIMPLEMENTED, "the fleet does not serve this path")

@@ -7,16 +7,16 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Self
 
-from test_servers.backend import Backend
+from test_servers.backend import Backend, Host
 from test_servers.exceptions import NotLoopback
-from test_servers.gate import BACKEND_HOST, Gate, host_port
+from test_servers.gate import Gate, host_port
 from test_servers.ledger import Attempt, Ledger
 from test_servers.modes import Mode, Serve
 
 __all__ = ["Endpoint", "Fleet"]
 
 _OPEN_FILES = 16384
-"""For 500 endpoints (7 files each) with some thousand spliced connections (3 each)."""
+"""For 500 endpoints (2 files each) with some thousand spliced connections (3 each)."""
 
 _SERVE = Serve()
 
@@ -31,13 +31,13 @@ class Endpoint:
         address: Both, such as "127.0.0.1:40123" or "[::1]:40123".
     """
 
-    def __init__(self, identity: str, host: str, port: int, gate: Gate, backend: Backend) -> None:
+    def __init__(self, identity: str, host: str, port: int, gate: Gate, behind: Host) -> None:
         self.id = identity
         self.host = host
         self.port = port
         self.address = host_port(host, port)
         self._gate = gate
-        self._backend = backend
+        self._behind = behind
 
     def __repr__(self) -> str:
         return f"<Endpoint {self.id} {self.address} {self.mode!r}>"
@@ -63,7 +63,7 @@ class Endpoint:
 
     async def set_serving(self, *, serving: bool) -> None:
         """Changes what the backend's health service says."""
-        await self._backend.set_serving(serving=serving)
+        await self._behind.set_serving(serving=serving)
 
     async def kill(self) -> None:
         """Drops all live connections, whatever their mode; the listener keeps its mode."""
@@ -81,7 +81,8 @@ class Fleet:
         self.ledger = Ledger()
         self._endpoints: list[Endpoint] = []
         self._gates: list[Gate] = []
-        self._backends: list[Backend] = []
+        self._backend = Backend(self.ledger)
+        self._backend_port = 0
         self._troubles: list[str] = []
 
     @classmethod
@@ -94,7 +95,9 @@ class Fleet:
         enough = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _OPEN_FILES)
         if soft != resource.RLIM_INFINITY and soft < enough:
             resource.setrlimit(resource.RLIMIT_NOFILE, (enough, hard))
-        return cls()
+        fleet = cls()
+        fleet._backend_port = await fleet._backend.start()
+        return fleet
 
     @classmethod
     @asynccontextmanager
@@ -133,13 +136,17 @@ class Fleet:
         """
         _check_loopback(host)
         identity = f"endpoint-{len(self._endpoints)}"
-        gate = Gate(identity, mode, self.ledger, self._troubles.append)
+
+        def expect(from_port: int, connection: int) -> None:
+            self._backend.expect(from_port, behind, connection)
+
+        gate = Gate(identity, mode, self.ledger, expect, self._troubles.append)
+        gate.backend_port = self._backend_port
         port = await gate.open(host, port)
+        behind = Host(identity, host_port(host, port))
         self._gates.append(gate)
-        backend = Backend(identity, host_port(host, port), self.ledger, gate.connection_of)
-        self._backends.append(backend)
-        gate.backend_port = await backend.start(BACKEND_HOST)
-        endpoint = Endpoint(identity, host, port, gate, backend)
+        await behind.set_serving(serving=True)
+        endpoint = Endpoint(identity, host, port, gate, behind)
         self._endpoints.append(endpoint)
         return endpoint
 
@@ -164,7 +171,7 @@ class Fleet:
     async def stop(self) -> None:
         """Ends all connections, RPCs and servers; the ledger can still be read."""
         await asyncio.gather(*(gate.close() for gate in self._gates))
-        await asyncio.gather(*(backend.stop() for backend in self._backends))
+        await self._backend.stop()
 
 
 def _check_loopback(host: str) -> None:

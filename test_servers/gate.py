@@ -6,14 +6,12 @@ import socket
 import time
 from collections.abc import Callable
 
+from test_servers.backend import BACKEND_HOST
 from test_servers.exceptions import FleetTrouble, PortTaken
 from test_servers.ledger import Ender, Ledger
 from test_servers.modes import Close, Hold, Mode, Refuse, Serve, Stall
 
-__all__ = ["BACKEND_HOST", "Gate", "host_port"]
-
-BACKEND_HOST = "127.0.0.1"
-"""Where backends listen, whatever the address of their gates."""
+__all__ = ["Gate", "host_port"]
 
 _BACKLOG = 1024
 """A burst of connections waits for the loop; refused, it would leave no trace."""
@@ -41,19 +39,25 @@ class Gate:
         endpoint: Id of the endpoint, for the ledger.
         mode: What to do with connections at first.
         ledger: Where attempts are recorded.
+        expect: Told from which port the backend is reached, for which connection.
         report: Told in a sentence when the gate itself cannot do its work.
     """
 
     def __init__(
-        self, endpoint: str, mode: Mode, ledger: Ledger, report: Callable[[str], None]
+        self,
+        endpoint: str,
+        mode: Mode,
+        ledger: Ledger,
+        expect: Callable[[int, int], None],
+        report: Callable[[str], None],
     ) -> None:
         self.endpoint = endpoint
         self.ledger = ledger
         self.backend_port = 0
         self.live: set[_Connection] = set()
         self._mode = mode
+        self._expect = expect
         self._report = report
-        self._connections: dict[str, int] = {}
         self._holder: socket.socket | None = None
         self._server: asyncio.Server | None = None
         self.is_closed = False
@@ -131,10 +135,6 @@ class Gate:
         if self._holder is not None:
             self._holder.close()
 
-    def connection_of(self, peer: str) -> int:
-        """Id of the connection whose splice the backend knows by this gRPC peer name, or 0."""
-        return self._connections.get(peer, 0)
-
     async def reach_backend(self, connection: "_Connection") -> None:
         """Opens the way from a connection to the backend."""
         try:
@@ -145,9 +145,7 @@ class Gate:
             self._report(f"{self.endpoint}: the gate cannot reach its own backend: {error}")
             connection.drop("gate")
             return
-        local: int = transport.get_extra_info("sockname")[1]
-        # Not forgotten when the connection ends, for the backend may learn of its RPCs later.
-        self._connections[f"ipv4:{BACKEND_HOST}:{local}"] = connection.id
+        self._expect(transport.get_extra_info("sockname")[1], connection.id)
         connection.splice(transport)
 
 

@@ -238,6 +238,15 @@ async def test_the_ledger_has_all_that_was_sent(
     assert lines[0]["ended_at"] == unary.ended_at
 
 
+async def test_nobody_gets_past_the_gates(fleet: Fleet) -> None:
+    await fleet.endpoint()
+    past: Any = grpc.aio.insecure_channel(f"127.0.0.1:{fleet._backend_port}")
+    async with past:
+        call = past.unary_unary(EMPTY)(b"", timeout=5)
+        assert await call.code() is grpc.StatusCode.UNAVAILABLE
+    assert not fleet.ledger.rpcs
+
+
 async def test_an_rpc_is_told_by_its_connection(fleet: Fleet, endpoint: Endpoint) -> None:
     options = (("grpc.use_local_subchannel_pool", 1),)
     one: Any

@@ -22,8 +22,12 @@ class Door:
     def __init__(self, mode: Mode) -> None:
         self.ledger = Ledger()
         self.troubles: list[str] = []
-        self.gate = Gate("endpoint-0", mode, self.ledger, self.troubles.append)
+        self.expected: list[tuple[int, int]] = []
+        self.gate = Gate("endpoint-0", mode, self.ledger, self.expect, self.troubles.append)
         self.port = 0
+
+    def expect(self, from_port: int, connection: int) -> None:
+        self.expected.append((from_port, connection))
 
     async def knock(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         return await asyncio.open_connection("127.0.0.1", self.port)
