@@ -486,14 +486,17 @@ def _assemble(
     endpoints: tuple[tuple[str, str, int], ...], search: Search, *, numbered_together: bool
 ) -> Ring:
     """Number, hash and sort the entries of endpoints: address, beginning of its keys, count."""
-    keys: list[str] = []
+    hashes: list[int] = []
     owners: list[int] = []
+    keys: list[str] = []
     for owner, (_, name, count) in enumerate(endpoints):
         first = len(keys) if numbered_together else 0
-        keys += [f"{name}{number}" for number in range(first, first + count)]
+        numbered, hashed = _numbered(name, first + count)
+        keys += numbered[first : first + count]
+        hashes += hashed[first : first + count]
         owners += itertools.repeat(owner, count)
     shift = 0 if search == "wrap" else _SPACE // 2
-    positions = [(xxh64(key) + shift) % _SPACE for key in keys]
+    positions = [(each + shift) % _SPACE for each in hashes] if shift else hashes
     order = sorted(range(len(keys)), key=positions.__getitem__)
     return Ring(
         addresses=tuple(address for address, _, _ in endpoints),
@@ -503,6 +506,21 @@ def _assemble(
         shift=shift,
         wraps=search == "wrap",
     )
+
+
+def _numbered(name: str, count: int) -> tuple[list[str], list[int]]:
+    """Keys that begin so, numbered from 0, at least as many; and their hashes."""
+    keys, hashes = _numbered_so_far(name)
+    more = [f"{name}{number}" for number in range(len(keys), count)]
+    keys += more
+    hashes += map(xxh64, more)
+    return keys, hashes
+
+
+@functools.lru_cache(maxsize=64)
+def _numbered_so_far(name: str) -> tuple[list[str], list[int]]:  # noqa: ARG001 - the cache's key
+    """Lists to be gone on with: rings of the same endpoints have the same keys."""
+    return [], []
 
 
 def _merged(endpoints: Iterable[WeightedEndpoint]) -> list[WeightedEndpoint]:
@@ -587,16 +605,15 @@ def _in_full(address: str) -> str:
 def _preferring(ring: Ring, order: Sequence[str]) -> frozenset[int]:
     """Indices of the entries from which a walk meets these addresses first, in this order."""
     wanted = [ring.addresses.index(address) for address in order]
-    size = len(ring)
-    # Walking backwards, the last entry seen of each endpoint is the next one in ring order.
-    recent: dict[int, None] = {}
+    # Walking backwards, the last entry seen of each endpoint is the next one in ring order: at
+    # first those that a walk from the ring's beginning meets.
+    recent = dict.fromkeys(reversed(dict.fromkeys(ring.owners)))
     starts: set[int] = set()
-    for step in range(2 * size - 1, -1, -1):
-        owner = ring.owners[step % size]
-        recent.pop(owner, None)
+    for step in range(len(ring) - 1, -1, -1):
+        owner = ring.owners[step]
+        del recent[owner]
         recent[owner] = None
-        if step < size:
-            latest = itertools.islice(reversed(recent), len(wanted))
-            if list(latest) == wanted:
-                starts.add(step)
+        latest = itertools.islice(reversed(recent), len(wanted))
+        if list(latest) == wanted:
+            starts.add(step)
     return frozenset(starts)
