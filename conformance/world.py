@@ -78,8 +78,9 @@ ENOUGH_TO_DIFFER = 40
 ENOUGH_TO_DIFFER_IN_GROUPS = 24
 """The same for each of up to 40 groups of calls: 40 x 4 x 0.4^24 is below 1e-7."""
 
-ENOUGH_TO_SPREAD = 120
-"""Calls with random hashes that meet every one of four equal endpoints: `Everywhere` checks it."""
+ENOUGH_TO_SPREAD = 60
+"""Calls with random hashes that meet every one of four equal endpoints: `Everywhere` checks it, and
+58 are the fewest that it takes for sure."""
 
 ENOUGH_TO_TELL = 120
 """Calls with different hashes, of which one at least meets a ninth of all hashes, unless by a
@@ -379,10 +380,11 @@ class World:
         """The headers of calls that tell how many entries each endpoint of a priority's ring has.
 
         There is a call for each ring that has one entry more, or fewer; and there are others that
-        may show what else is wrong, or by arcs alone, where the key format is no known one.
+        show what changes much of the ring: a third of it, unless by a chance of (2/3)^40, 1e-7. By
+        arcs alone, where the key format is no known one, they are all there is.
         """
         known = KEY_FORMATS.get(self.key_format or "")
-        key_format, rest = known or RingVariant().key_format, ENOUGH_TO_TELL if known else BY_ARCS
+        key_format, rest = known or RingVariant().key_format, ENOUGH_TO_DIFFER if known else BY_ARCS
         values = values_telling_sizes(
             served.ring_localities(priority),
             served.config(),
@@ -737,11 +739,13 @@ class World:
         """By call: the endpoint whose backend has a row of it, once all of these have one."""
         ledger = self.fleet.ledger
         arrived: dict[str, str] = {}
+        missing = set(claimed)
 
         def take(row: Rpc) -> bool:
-            for call in row.values(CALL_ID_KEY):
-                arrived[str(call)] = self.members[row.endpoint].address
-            return claimed <= arrived.keys()
+            for call in map(str, row.values(CALL_ID_KEY)):
+                arrived[call] = self.members[row.endpoint].address
+                missing.discard(call)
+            return not missing
 
         if claimed:
             with suppress(FleetDeadlinePassed):
