@@ -59,6 +59,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     trouble: Trouble | None = None
     untimed: tuple[str, ...] = ()
     """Clauses on the length of a timer that was shortened for the client."""
+    unasked: tuple[str, ...] = ()
+    """Clauses that are in no text that the client states, where that alone is not looked into."""
     notes: tuple[str, ...] = ()
     served: tuple[str, ...] = ()
     """What was served, one after the other, in words."""
@@ -81,15 +83,22 @@ def decisions_of(record: Record, catalogue: Catalogue) -> tuple[Decision, ...]:
     that.
     """
     follows = record.client.follows
-    foreign = [one for one in record.clauses if is_foreign(catalogue[one], follows)]
+    unasked = {
+        one: catalogue[one].grpc_only if is_foreign(catalogue[one], follows) else None
+        for one in record.clauses
+        if one in record.unasked or is_foreign(catalogue[one], follows)
+    }
     claimed = dict.fromkeys(
-        one for one in record.clauses if one not in foreign and one not in record.untimed
+        one for one in record.clauses if one not in unasked and one not in record.untimed
     )
-    decisions = [_not_asked(catalogue[one]) for one in dict.fromkeys(foreign)]
+    decisions = [
+        Decision(clause=one, verdict=Verdict.SKIP, reason=Reason.EDITION, saw=why or "")
+        for one, why in unasked.items()
+    ]
     decisions += [
         Decision(clause=one, verdict=Verdict.SKIP, reason=Reason.FAST, saw=SHORTENED)
         for one in record.untimed
-        if one not in foreign
+        if one not in unasked
     ]
     decisions += [
         decide(check, catalogue[check.clause], follows)
@@ -128,12 +137,6 @@ def _ended_by(trouble: Trouble, clause: Clause, follows: Collection[str]) -> Dec
         choices = (f"not to be seen: {trouble.what}",)
         return msgspec.structs.replace(said, verdict=Verdict.SEEN, reason=None, choices=choices)
     return said
-
-
-def _not_asked(clause: Clause) -> Decision:
-    return Decision(
-        clause=clause.id, verdict=Verdict.SKIP, reason=Reason.EDITION, saw=clause.grpc_only or ""
-    )
 
 
 def write(folder: Path, record: Record) -> None:

@@ -24,7 +24,7 @@ import pytest_asyncio
 
 from client_under_test.nursery import Nurseries
 from conformance import evidence, timing, troubles
-from conformance.catalogue import Catalogue, is_foreign, load
+from conformance.catalogue import Catalogue, edition_for, is_foreign, load
 from conformance.declare import (
     MARK,
     MUTANT_MARK,
@@ -38,7 +38,7 @@ from conformance.hold import hold
 from conformance.material import write_exception, write_material
 from conformance.settings import FAILOVER_KNOB, Selection, Settings, Subject, is_named
 from conformance.starvation import starved
-from conformance.verdicts import Reason, Verdict
+from conformance.verdicts import Reason, Verdict, leaves_a_choice
 from conformance.world import ClientAstray, ClientUnable, Launched, World, launch
 from test_servers import Fleet
 
@@ -228,6 +228,7 @@ def _record(item: pytest.Item, **more: Any) -> Record:
         scenario=scenario_id(item),
         clauses=declaration(item).clauses,
         untimed=untimed(item),
+        unasked=unasked(item),
         client=subject.judged,
         mutant=subject.mutant,
         seed=item.config.stash[SETTINGS].seed,
@@ -241,8 +242,18 @@ def _record(item: pytest.Item, **more: Any) -> Record:
 def asks_nothing(item: pytest.Item) -> bool:
     """Whether all that a scenario decides is foreign to its client, or not to be judged now."""
     catalogue, follows = item.config.stash[CATALOGUE], subject_of(item).judged.follows
-    clauses = set(declaration(item).clauses) - set(untimed(item))
+    clauses = set(declaration(item).clauses) - set(untimed(item)) - set(unasked(item))
     return all(is_foreign(catalogue[clause], follows) for clause in clauses)
+
+
+def unasked(item: pytest.Item) -> tuple[str, ...]:
+    """The clauses of a scenario that is left out under --fast: whatever is seen, it is a skip."""
+    if not item.config.stash[SETTINGS].fast:
+        return ()
+    names, follows = declaration(item).clauses, subject_of(item).judged.follows
+    clauses = [item.config.stash[CATALOGUE][name] for name in names]
+    told = any(leaves_a_choice(one) or edition_for(one, follows) for one in clauses)
+    return () if told else names
 
 
 def is_hurried(item: pytest.Item) -> bool:

@@ -72,3 +72,17 @@ async def test_a_fast_run(xdspec: Any) -> None:
     assert two["clauses"] == {"A42-FAIL-10": "skip", "A56-TIMER-03": "pass"}
     assert lost["verdict"] == "skip"
     assert ended.clauses["A42-FAIL-07"]["reason"] == "fast"
+
+
+async def test_what_no_text_of_the_client_says_is_left_out(xdspec: Any) -> None:
+    """Its verdict is the same without a world; what leaves a choice is looked at all the same."""
+    asked = ["--scenario", "request_hash_header.one_ready", "--scenario", "shares.guard"]
+    ended = await xdspec.run("run", "reference+2023", "--fast", *asked)
+    left_out, chosen = (
+        ended.scenarios[name] for name in ("request_hash_header.one_ready", "shares.guard")
+    )
+    assert left_out["clauses"] == {"A76-REQ-04": "skip"}
+    assert left_out["reason"] == "edition"
+    assert chosen["clauses"] == {"A113-WEIGHT-03": "seen"}
+    assert not ended.clauses["A76-REQ-04"]["seen"]
+    assert "a clause of A76, which the client does not state" in ended.out
