@@ -59,7 +59,7 @@ async def test_one_connecting(world: World) -> None:
     await world.judge("A42-AGG-09", states, reports("CONNECTING", "IDLE", "IDLE"))
 
 
-@decides("A42-AGG-04", needs=("watch",), seconds=1.5)
+@decides("A42-AGG-04", needs=("watch",), seconds=1.2, waits=True)
 async def test_one_failed_of_three(world: World) -> None:
     lower = await endpoints(world, Serve())
     met = await walk(world, 3, tier(1, lower), unasked=True)
@@ -145,7 +145,7 @@ async def test_nothing_tried_yet(world: World) -> None:
     await world.judge("A42-AGG-11", quiet, Untouched())
 
 
-@decides("A42-AGG-12", needs=("metadata",), seconds=1.5)
+@decides("A42-AGG-12", needs=("metadata",), seconds=1.2, waits=True)
 async def test_many_entries_of_one_endpoint(world: World) -> None:
     """All calls at once: one after another they would wait for the failover timer."""
     heavy, light, lower = await endpoints(world, Close(), Stall(), Serve())

@@ -73,7 +73,7 @@ async def test_same_value_across_routes_and_updates(world: World) -> None:
     await world.judge("A42-CHAN-04", everything, OneEndpoint())
 
 
-@decides("A42-CHAN-05", needs=("channels",), seconds=1.5)
+@decides("A42-CHAN-05", needs=("channels",), seconds=0.5)
 async def test_channel_id_beside_a_header(world: World) -> None:
     """In each channel the header counts, whatever the channel's id; across them the id counts."""
     await world.plain_ring(CHANNEL_ID, *BY_SESSION)

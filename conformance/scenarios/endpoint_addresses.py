@@ -99,7 +99,7 @@ async def test_one_address_failed(world: World) -> None:
     await world.judge("A61-SUB-01", await waiting.over(), OnlyAt((second.address,)))
 
 
-@decides("A61-GUARD-01", seconds=1.5)
+@decides("A61-GUARD-01")
 async def test_guard(world: World) -> None:
     """Only the second address of the only endpoint serves."""
     first, second = await world.endpoints(2)
@@ -119,7 +119,7 @@ async def test_guard(world: World) -> None:
     await world.judge("A61-GUARD-01", Contrast(unset, off), choices)
 
 
-@decides("A61-DNS-01", seconds=1.5)
+@decides("A61-DNS-01", seconds=0.5)
 async def test_logical_dns(world: World) -> None:
     """A name of three addresses, all of which serve, until the one that is used does not."""
     known = ("127.0.0.2", "127.0.0.3", "127.0.0.4")

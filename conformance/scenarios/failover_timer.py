@@ -106,7 +106,7 @@ async def test_lost_and_stalled(world: World) -> None:
     await world.judge("A42-FAIL-07", await given_up(world, began, second), AFTER_THE_TIMER)
 
 
-@decides("A42-FAIL-08", seconds=2)
+@decides("A42-FAIL-08", seconds=1.2, waits=True)
 async def test_connecting_after_failure(world: World) -> None:
     """Without one of the two that failed, the first priority is CONNECTING, but had its time."""
     first = await endpoints(world, Close(), Close(), Stall())
@@ -157,7 +157,7 @@ async def test_two_stalled_priorities(world: World) -> None:
     await world.judge("A42-FAIL-10", await given_up(world, began, third), AFTER_THE_TIMER)
 
 
-@decides("A42-FAIL-11", seconds=1.5)
+@decides("A42-FAIL-11", seconds=1.2, waits=True)
 async def test_return_to_a_higher_priority(world: World) -> None:
     first, second = await endpoints(world, Close(), Close()), await endpoints(world, Serve())
     await world.serve(ranked(first, second))
@@ -195,7 +195,7 @@ async def test_all_given_up_and_one_connecting(world: World) -> None:
     await world.judge("A56-TIMER-04", calls, by)
 
 
-@decides("A56-TIMER-05", seconds=2)
+@decides("A56-TIMER-05", seconds=1.2, waits=True)
 async def test_all_priorities_failed(world: World) -> None:
     first, second = [await endpoints(world, Close(), Close()) for _ in range(2)]
     await world.serve(ranked(first, second))

@@ -95,7 +95,7 @@ async def test_failed_and_queued(world: World) -> None:
     await judge(world, "A42-LOAD-04", served)
 
 
-@decides("A42-LOAD-04", seconds=6, waits=True)
+@decides("A42-LOAD-04", seconds=14, waits=True)
 async def test_locality_that_goes_and_returns(world: World) -> None:
     """What it had not reported when it went is reported once.
 
@@ -122,7 +122,7 @@ async def test_locality_that_goes_and_returns(world: World) -> None:
     await judge(world, "A42-LOAD-04", served)
 
 
-@decides("A42-LOAD-05", seconds=3, waits=True)
+@decides("A42-LOAD-05", seconds=4, waits=True)
 async def test_failover_and_back(world: World) -> None:
     """ROUND_ROBIN connects unasked: once it does so below, no request is picked for a lost one."""
     first, second = await endpoints(world, Serve(), Serve()), await endpoints(world, Serve())

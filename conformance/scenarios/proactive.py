@@ -42,7 +42,7 @@ async def test_first_failed(world: World) -> None:
     await world.judge("A42-PRO-09", attempts, Different(2))
 
 
-@decides("A42-PRO-02", "A42-PRO-04", "A42-PRO-06", needs=CANCEL, seconds=3)
+@decides("A42-PRO-02", "A42-PRO-04", "A42-PRO-06", needs=CANCEL, seconds=1.3, waits=True)
 async def test_all_failed(world: World) -> None:
     """Two failures make TRANSIENT_FAILURE, from which on it goes on nevertheless."""
     met = await failed_unasked(world, *[Close()] * 3)
@@ -109,7 +109,7 @@ async def test_end_at_ready(world: World) -> None:
     await world.judge("A42-PRO-07", quiet, Tried())
 
 
-@decides("A42-PRO-08", seconds=2.5)
+@decides("A42-PRO-08", seconds=3, waits=True)
 async def test_backoff(world: World) -> None:
     """Requests come all the time, and do not shorten it."""
     met = await walk(world, 2)
@@ -142,7 +142,7 @@ async def test_ready_one_removed(world: World) -> None:
     await world.judge("A42-PRO-11", attempts, {"A42": tried, "A61-2023": Tried(), "A61": tried})
 
 
-@decides("A42-PRO-12", "A61-PRO-01", needs=CANCEL, seconds=2)
+@decides("A42-PRO-12", "A61-PRO-01", needs=CANCEL, seconds=1.2, waits=True)
 async def test_number_at_once(world: World) -> None:
     met = await failed_unasked(world, *[Stall()] * 4)
     await world.attempts_until(Tried(total=2, others=True))
@@ -157,7 +157,7 @@ async def test_number_at_once(world: World) -> None:
     )
 
 
-@decides("A61-PRO-02", needs=CANCEL, seconds=3)
+@decides("A61-PRO-02", needs=CANCEL, seconds=2.2, waits=True)
 async def test_failed_ones_go_on(world: World) -> None:
     met = await failed_unasked(world, Close(), Close(), Close())
     twice = Tried(least={one.address: 2 for one in met})

@@ -126,14 +126,15 @@ async def arranged(world: World, *states: State) -> Walk:
     return met
 
 
-@decides("A76-REQ-04")
+@decides("A76-REQ-04", seconds=5, waits=True)
 async def test_one_ready(world: World) -> None:
+    """A client without this feature sends some of the calls to wait for what is CONNECTING."""
     met = await arranged(world, "READY", FAILED, "CONNECTING", "IDLE")
     calls = await world.call(WITHOUT * MANY, deadline=timing.EVENT)
     await world.judge("A76-REQ-04", calls, OnlyAt((met[0].address,)))
 
 
-@decides("A76-REQ-05", "A76-REQ-06", "A76-REQ-07", needs=("watch",), seconds=1.5)
+@decides("A76-REQ-05", "A76-REQ-06", "A76-REQ-07", needs=("watch",), seconds=1.2, waits=True)
 async def test_all_idle(world: World) -> None:
     """The only connection is lost, so that all are IDLE and the client has long known of them."""
     watched = await world.watch()

@@ -73,7 +73,7 @@ async def test_who_retries(world: World) -> None:
     await world.judge("A42-SUB-07", again, by_itself)
 
 
-@decides("A42-SUB-08", seconds=2)
+@decides("A42-SUB-08", seconds=1.2, waits=True)
 async def test_second_attempt_held(world: World) -> None:
     """Requests keep picking it meanwhile, so that it is tried again whoever retries."""
     met = await walk(world, 2)
@@ -86,7 +86,7 @@ async def test_second_attempt_held(world: World) -> None:
     await world.judge("A42-SUB-08", calls, OnlyAt((met[1].address,)))
 
 
-@decides("A42-SUB-09", needs=("watch",), seconds=2.5)
+@decides("A42-SUB-09", needs=("watch",), seconds=2.5, waits=True)
 async def test_both_tried_again(world: World) -> None:
     met = await walk(world, 2)
     await met.set_modes(Close(), Close())
@@ -105,7 +105,7 @@ async def test_both_tried_again(world: World) -> None:
     await world.judge("A42-SUB-09", states, NeverIn(("IDLE", "CONNECTING", "READY")))
 
 
-@decides("A42-SUB-10", seconds=2)
+@decides("A42-SUB-10", seconds=1.2, waits=True)
 async def test_repaired(world: World) -> None:
     met = await walk(world, 2)
     await met.arrange("TRANSIENT_FAILURE", "READY")
