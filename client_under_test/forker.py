@@ -1,10 +1,11 @@
-"""Does an adapter's imports once, and becomes the adapter's processes by forking.
+"""Does a program's imports once, and becomes its processes by forking.
 
     python -I forker.py SOCKET PARENT (SCRIPT | -m PACKAGE)
 
 Each message on the socket asks for one process: JSON with its environment, and the handles of its
 stdin, stdout and stderr. The answer is its process id. The process is a child of PARENT, which has
-made itself the reaper of its descendants, and dies with it. The end of the socket is the end.
+made itself the reaper of its descendants, and dies with it. The end of the socket is the end; of
+one that listens, each connection of the same user may ask.
 
 A program of its own that runs on the client's Python: standard library only.
 """
@@ -16,6 +17,7 @@ import json
 import os
 import signal
 import socket
+import struct
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -25,6 +27,7 @@ from typing import Any
 PR_SET_PDEATHSIG = 1
 LARGEST_MESSAGE = 1 << 18
 HANDLES = 3
+CREDENTIALS = struct.Struct("3i")  # of a peer: process, user, group
 NOT_STARTED = 127
 
 
@@ -44,20 +47,39 @@ def main() -> None:
     code, names = code_of(program)
     exec(code, {**names, "__name__": "__imports__"})  # noqa: S102 - as Python itself would
     gc.freeze()  # a collection in a child would copy what is shared
-    connection = socket.socket(fileno=int(number))
+    with socket.socket(fileno=int(number)) as door:
+        asked = fork_for_all(door, int(parent))
+    if asked is not None:
+        settle(*asked)
+        sys.argv = program[-1:]
+        exec(code, {**names, "__name__": "__main__"})  # noqa: S102
+
+
+def fork_for_all(door: socket.socket, parent: int) -> tuple[list[int], dict[str, str]] | None:
+    """Fork for whoever asks. Returns in a child, with what it was asked for, and at the end."""
+    listens = bool(door.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
     while True:
-        message, handles, _, _ = socket.recv_fds(connection, LARGEST_MESSAGE, HANDLES)
-        if not message:
-            return
-        if not (child := fork(int(parent))):
-            break
-        for handle in handles:
-            os.close(handle)
-        connection.send(str(child).encode())
-    connection.close()
-    settle(handles, json.loads(message))
-    sys.argv = program[-1:]
-    exec(code, {**names, "__name__": "__main__"})  # noqa: S102
+        connection = door.accept()[0] if listens else door
+        if not listens or is_own(connection):
+            message, handles, _, _ = socket.recv_fds(connection, LARGEST_MESSAGE, HANDLES)
+            if message and not (child := fork(parent)):
+                connection.close()
+                return handles, json.loads(message)
+            for handle in handles:
+                os.close(handle)
+            if message:
+                connection.send(str(child).encode())
+            elif not listens:
+                return None
+        if listens:
+            connection.close()
+
+
+def is_own(connection: socket.socket) -> bool:
+    """Whether the same user is at the other end."""
+    told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
+    _, user, _ = CREDENTIALS.unpack(told)
+    return bool(user == os.getuid())
 
 
 def fork(parent: int) -> int:

@@ -21,7 +21,7 @@ from typing import IO, Any, Final, Self
 from client_under_test.environments import Prepared
 from client_under_test.process import tied
 
-_FORKER: Final = Path(__file__).with_name("forker.py")
+FORKER: Final = Path(__file__).with_name("forker.py")
 _PR_SET_CHILD_SUBREAPER: Final = 36
 _ANSWER_BYTES: Final = 64
 
@@ -71,7 +71,7 @@ class Nurseries:
         return True
 
     async def _nursery(self, prepared: Prepared, environment: Mapping[str, str]) -> _Nursery | None:
-        if not _has_what_it_takes():
+        if not can_adopt():
             return None
         return await _Nursery.start(prepared, environment, self._stderr_path)
 
@@ -108,7 +108,7 @@ class _Nursery:
         with theirs, stderr_path.open("ab") as stderr:
             handle = str(theirs.fileno())
             forker = await asyncio.create_subprocess_exec(
-                *tied(python, "-I", str(_FORKER), handle, str(os.getpid()), *program),
+                *tied(python, "-I", str(FORKER), handle, str(os.getpid()), *program),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=stderr,
@@ -174,7 +174,7 @@ def _number(answer: bytes) -> int:
     return int(answer)
 
 
-def _has_what_it_takes() -> bool:
+def can_adopt() -> bool:
     """Whether this process can be given the children of another, and hear when they end."""
     if sys.platform != "linux":
         return False

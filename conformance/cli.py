@@ -27,6 +27,7 @@ from conformance.catalogue import BROUGHT, Catalogue, CatalogueError, UnknownCla
 from conformance.report import Exit
 from conformance.settings import LEAST
 from conformance.stated import EDITIONS_ARE, check
+from conformance.workers import forked
 
 OUT = Path("xdspec-out")
 
@@ -227,7 +228,8 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 "--fast",
                 is_flag=True,
                 help="Shorten the client's failover timer where it has a knob for that; clauses on "
-                "its length are skipped.",
+                "its length are skipped. Leave out scenarios that decide only what the client does "
+                "not state.",
             ),
             click.option("--no-baseline", is_flag=True, help="Let expected failures count."),
             click.option("--strict", is_flag=True, help="Let SHOULD clauses fail the run, too."),
@@ -250,6 +252,11 @@ def run(clients: tuple[str, ...], **options: Any) -> int:
 
     Without a name, against the newest grpcio.
     """
+    with forked() as worker:  # first, to load what this process loads now while it does
+        return _run(clients, worker=worker, **options)
+
+
+def _run(clients: tuple[str, ...], **options: Any) -> int:
     from conformance.session import Options, run_clients  # noqa: PLC0415  # pytest is slow to load
 
     known = catalogue()
@@ -419,12 +426,13 @@ def new_client(language: str, folder: Path) -> None:
 @OUT_OPTION
 def mutants(**options: Any) -> int:
     """Break the reference client in one place after another: a scenario must notice each time."""
-    from conformance.mutants import Options, run_mutants  # noqa: PLC0415
+    with forked() as worker:
+        from conformance.mutants import Options, run_mutants  # noqa: PLC0415
 
-    known = catalogue()
-    for clause in options["clauses"]:
-        _known_clause(known, clause)
-    return int(run_mutants(Options(**options), known, Console()))
+        known = catalogue()
+        for clause in options["clauses"]:
+            _known_clause(known, clause)
+        return int(run_mutants(Options(worker=worker, **options), known, Console()))
 
 
 @main.command(context_settings={"ignore_unknown_options": True})

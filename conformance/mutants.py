@@ -31,6 +31,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     jobs: int | None
     json_path: Path | None
     out: Path
+    worker: str | None
+    """What is called in place of Python for a worker of xdist."""
 
 
 def run_mutants(options: Options, catalogue: Catalogue, screen: Console) -> Exit:
@@ -67,6 +69,7 @@ def run_mutants(options: Options, catalogue: Catalogue, screen: Console) -> Exit
         ran = run(
             settings,
             jobs=options.jobs or default_jobs(),
+            worker=options.worker,
             progress=progress,
             interrupted=lambda _: None,
         )

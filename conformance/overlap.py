@@ -19,7 +19,7 @@ from xdist.scheduler import LoadScheduling
 from xdist.workermanage import WorkerController
 
 MOST_WAITING: Final = 8
-"""Workers for scenarios that wait. Each costs most of a second of processor time to start."""
+"""Workers for scenarios that wait. Each costs half a second of processor time, its client's too."""
 
 
 def piles_of(
@@ -52,6 +52,9 @@ def dealt(seconds: Mapping[str, float], workers: int) -> tuple[tuple[str, ...], 
 class Overlapping(LoadScheduling):  # type: ignore[misc]  # xdist has no types
     """Hands out what is collected: xdist asks for it by ``pytest_xdist_make_scheduler``.
 
+    A worker begins when it has collected, whether the others have or not. The first ones get what
+    waits: so nobody else is handed any of it.
+
     Args:
         config: of the command.
         log: xdist's.
@@ -64,29 +67,35 @@ class Overlapping(LoadScheduling):  # type: ignore[misc]  # xdist has no types
         self, config: pytest.Config, log: Producer | None, piles: Iterable[tuple[str, ...]]
     ) -> None:
         super().__init__(config, log)
-        self._piles = tuple(piles)
+        self._names = tuple(piles)
+        self._piles: list[list[int]] = []
+        self._begun: set[WorkerController] = set()
+
+    @property
+    def collection_is_completed(self) -> bool:
+        """Whether something can be handed out: xdist calls `schedule` if so."""
+        return bool(self.node2collection)
 
     def schedule(self) -> None:
-        """Begin, once every worker has told what it collected."""
-        if self.collection is not None or not self._check_nodes_have_same_collection():
-            super().schedule()
-            return
-        collection = next(iter(self.node2collection.values()))
-        self.collection = collection
-        self.pending[:] = range(len(collection))
-        index = {name: number for number, name in enumerate(collection)}
-        for node, pile in zip(self.nodes, self._piles, strict=False):
-            self._send(node, [index[name] for name in pile])
-            node.shutdown()  # it ends when it is through with its pile
-        for node in self.nodes[len(self._piles) :]:
-            self.check_schedule(node)
+        """Give those that have collected since their share."""
+        if self.collection is None:
+            self.collection = next(iter(self.node2collection.values()))
+            self.pending[:] = range(len(self.collection))
+            index = {name: number for number, name in enumerate(self.collection)}
+            self._piles = [[index[name] for name in pile] for pile in self._names]
+        for node in [one for one in self.node2collection if one not in self._begun]:
+            self._begun.add(node)
+            if self._piles:
+                self._send(node, self._piles.pop(0))
+                node.shutdown()  # it ends when it is through with its pile
+            else:
+                self.check_schedule(node)
 
     def check_schedule(self, node: WorkerController, duration: float = 0) -> None:  # noqa: ARG002
         """Keep a worker in one scenario and the knowledge of the next, for which it warms up."""
-        if node.shutting_down:
+        if node.shutting_down or node not in self._begun:
             return
-        if self.pending:
-            self._send(node, self.pending[: 2 - len(self.node2pending[node])])
+        self._send(node, self.pending[: max(2 - len(self.node2pending[node]), 0)])
         if not self.pending:
             node.shutdown()
 

@@ -151,13 +151,16 @@ def _isolated() -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _arguments(settings: Path, jobs: int) -> list[str]:
+def _arguments(settings: Path, jobs: int, worker: str | None = None) -> list[str]:
     common = [str(SCENARIOS), "-c", str(SCENARIOS / "pytest.ini"), f"--rootdir={SCENARIOS}"]
     common += ["-p", "pytest_asyncio.plugin", "-p", "conformance.plugin"]
     common += [f"--xdspec-settings={settings}", "-p", "no:terminal", "-p", "no:logging", "-s"]
     common += ["--assert=plain"]  # no scenario asserts, so none need be compiled by pytest
+    # Either plugin collects all garbage five times over at the end of each worker.
+    common += ["-p", "no:unraisableexception", "-p", "no:threadexception"]
     if jobs:
-        common += ["-p", "xdist.plugin", "-n", str(jobs)]
+        how = f"popen//python={worker}" if worker else "popen"
+        common += ["-p", "xdist.plugin", "--dist", "load", "--tx", f"{jobs}*{how}"]
     return common
 
 
@@ -176,6 +179,7 @@ def run(
     *,
     jobs: int,
     at_once: int | None = None,
+    worker: str | None = None,
     known: Collection[KnownFailure] = (),
     progress: Progress,
     interrupted: Callable[[Ran], None],
@@ -187,6 +191,7 @@ def run(
         jobs: scenarios at once, each in a process of its own, beside those that only wait for a
             timer; 0: one after another in this process, 1: in another one.
         at_once: at most so many, those included.
+        worker: what to call in place of Python for each of those processes.
         known: failures of the client that need not be seen a second time, should it have been kept
             from working.
         progress: is told of it.
@@ -235,7 +240,7 @@ def run(
         path = scratch / "settings.json"
         msgspec.structs.replace(chosen, scratch=str(scratch), command=os.getpid()).write(path)
         with _isolated():
-            code = pytest.main(_arguments(path, processes), plugins=[collector])
+            code = pytest.main(_arguments(path, processes, worker), plugins=[collector])
         if code in {pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR}:
             collector.troubles.append(f"pytest ended with {pytest.ExitCode(code).name}")
 

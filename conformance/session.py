@@ -59,6 +59,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     strict: bool
     hold: bool
     fast: bool
+    worker: str | None
+    """What is called in place of Python for a worker of xdist."""
 
     def selection(self) -> Selection:
         """Which scenarios they select."""
@@ -189,6 +191,7 @@ class Session:
                 jobs=0 if self._options.hold else self._options.jobs or default_jobs(),
                 known=known,
                 at_once=room_for(client.client.manifest.start.cores),
+                worker=self._options.worker,
                 progress=progress,
                 interrupted=interrupted,
             )

@@ -65,17 +65,28 @@ def workers() -> list[Any]:
     return [Node(number) for number in range(4)]
 
 
-@pytest.fixture
-def scheduling(workers: list[Any]) -> Overlapping:
+def overlapping(*piles: tuple[str, ...]) -> Overlapping:
     options = {"maxschedchunk": 1, "tx": ["popen"] * 4, "numprocesses": 4}
     config: Any = SimpleNamespace(
         getoption=options.get, getvalue=options.get, option=SimpleNamespace(**options)
     )
-    made = Overlapping(config, None, (("wait-1", "wait-3"), ("wait-2",)))
+    return Overlapping(config, None, piles)
+
+
+def arrive(scheduling: Overlapping, worker: Any) -> None:
+    """What xdist does when a worker has collected."""
+    scheduling.add_node_collection(worker, COLLECTION)
+    assert scheduling.collection_is_completed
+    scheduling.schedule()
+
+
+@pytest.fixture
+def scheduling(workers: list[Any]) -> Overlapping:
+    made = overlapping(("wait-1", "wait-3"), ("wait-2",))
     for worker in workers:
         made.add_node(worker)
-        made.add_node_collection(worker, COLLECTION)
-    made.schedule()
+    for worker in workers:
+        arrive(made, worker)
     return made
 
 
@@ -102,11 +113,28 @@ def test_what_a_dead_worker_leaves_is_taken_by_one_that_works(
     scheduling: Overlapping, workers: list[Any]
 ) -> None:
     """The scenario in which it died is told of; the one that it had not begun runs elsewhere."""
+    assert scheduling.remove_node(workers[0]) == "wait-1"
     fresh: Any = Node(4)
     scheduling.add_node(fresh)
-    scheduling.add_node_collection(fresh, COLLECTION)
-    assert scheduling.remove_node(workers[0]) == "wait-1"
+    arrive(scheduling, fresh)
     assert fresh.sent == [2]
+
+
+def test_workers_begin_as_they_come() -> None:
+    """What waits goes to the first, the rest to those that come then; nobody waits for the last."""
+    scheduling = overlapping(("wait-1", "wait-3"), ("wait-2",))
+    workers: list[Any] = [Node(number) for number in range(4)]
+    for one in workers:
+        scheduling.add_node(one)
+    assert not scheduling.collection_is_completed
+    sent = []
+    for one in (workers[3], workers[1], workers[2]):
+        arrive(scheduling, one)
+        sent.append(one.sent[:])
+    assert sent == [[0, 2], [1], [3, 4]]
+    scheduling.mark_test_complete(workers[2], 3)
+    assert workers[2].sent == [3, 4, 5]
+    assert not workers[0].sent
 
 
 def record(

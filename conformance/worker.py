@@ -1,0 +1,19 @@
+"""What a worker is forked from: a process that has collected the scenarios already.
+
+`client_under_test/forker.py` runs this, first for what it imports and then to be a worker of xdist.
+"""
+
+import os
+import sys
+
+if __name__ == "__imports__":
+    from conformance.run import scenarios
+
+    scenarios()
+
+if __name__ == "__main__":
+    # What xdist has Python do: the program is a line of stdin, from the command by a pipe.
+    exec(eval(sys.stdin.readline()))  # noqa: S102, S307
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)  # all is told, and what the kernel does not take down by itself takes its time
