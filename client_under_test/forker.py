@@ -42,7 +42,7 @@ def code_of(program: list[str]) -> tuple[CodeType, dict[str, Any]]:
 
 
 def main() -> None:
-    """Do the imports, then fork for whoever asks; in a child: be the adapter."""
+    """Do the imports, then fork for whoever asks; in a child: be the program."""
     number, parent, *program = sys.argv[1:]
     code, names = code_of(program)
     exec(code, {**names, "__name__": "__imports__"})  # noqa: S102 - as Python itself would
