@@ -6,13 +6,13 @@ that the two cannot drift apart.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, get_args
 
 import msgspec
 
-from conformance.expectations import Calibration, Everywhere, MapsLike, Spread
+from conformance.expectations import Calibration, Everywhere, MapsLike, Spread, told_apart
 from conformance.oracles import ring
 from conformance.oracles.request_hash import (
     ChannelIdPolicy,
@@ -458,3 +458,15 @@ def hash_policy_resource(policy: HashPolicy) -> Any:
             return resources.hash_channel_id(terminal=policy.terminal)
         case UnsupportedPolicy():
             return UNSUPPORTED[policy.kind](terminal=policy.terminal)
+
+
+def first_told_apart(
+    arrangements: Iterable[Served],
+    choices: Callable[[Served], Mapping[str, MapsLike]],
+    headers: Sequence[Mapping[str, str]],
+) -> Served:
+    """The first on whose ring calls with these headers tell which choice was made, or the last."""
+    for served in arrangements:
+        if told_apart(choices(served).values(), headers):
+            break
+    return served

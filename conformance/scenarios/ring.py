@@ -1,16 +1,24 @@
 """A42, Ring Construction and LB Policy Config: how large the ring is, and who owns which arc."""
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import pytest
 
 from conformance.declare import decides, row
-from conformance.expectations import MapsLike, MovesOnly, told_apart
+from conformance.expectations import MapsLike, MovesOnly
 from conformance.oracles import ring as ring_oracle
 from conformance.oracles.ring import KEY_FORMATS, Allotment
 from conformance.seen import Contrast
-from conformance.serving import Endpoint, Locality, RingHash, Served, plain, weighted
+from conformance.serving import (
+    Endpoint,
+    Locality,
+    RingHash,
+    Served,
+    first_told_apart,
+    plain,
+    weighted,
+)
 from conformance.world import ENOUGH_TO_DIFFER, ENOUGH_TO_TELL, World
 
 ORDERS: Mapping[Allotment, str] = {
@@ -162,18 +170,6 @@ def orders_of_few(served: Served) -> dict[str, MapsLike]:
         "every other one by hash bucket": served.mapping(allotment="buckets"),
         "each has one, beyond the maximum": larger.mapping(),
     }
-
-
-def first_told_apart(
-    arrangements: Iterable[Served],
-    choices: Callable[[Served], dict[str, MapsLike]],
-    headers: tuple[dict[str, str], ...],
-) -> Served:
-    """The first on whose ring the calls tell which choice was made, if there is one."""
-    for served in arrangements:
-        if told_apart(choices(served).values(), headers):
-            break
-    return served
 
 
 @decides("A42-RING-13", "A42-RING-14")

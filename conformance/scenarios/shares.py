@@ -1,10 +1,12 @@
 """A113, Computing Endpoint Weights: shares of a priority in place of products of weights."""
 
+import itertools
 from collections.abc import Sequence
 
 from conformance.declare import decides
-from conformance.serving import Endpoint, Locality, RingHash, Served
-from conformance.world import World
+from conformance.expectations import MapsLike
+from conformance.serving import Endpoint, Locality, RingHash, Served, first_told_apart
+from conformance.world import ENOUGH_TO_TELL, World
 
 GUARD = "GRPC_EXPERIMENTAL_PF_WEIGHTED_SHUFFLING"
 
@@ -32,16 +34,22 @@ def two_localities(
 @decides("A113-WEIGHT-01")
 async def test_fixed_point(world: World) -> None:
     """An eighth of eight entries is one; beside sevenths that are rounded down it is two."""
-    addresses = await world.addresses(4)
-    served = two_localities(addresses, (1, 1), (3, 4), RingHash(minimum=8), weight=3)
+    headers = world.sessions(ENOUGH_TO_TELL)
+    eighths = (
+        two_localities(four, (1, 1), (3, 4), RingHash(minimum=8), weight=3)
+        for four in itertools.combinations(await world.addresses(6), 4)
+    )
+    served = first_told_apart(eighths, ways_of_weighing, headers)
     await world.serve(served)
-    calls = await world.call(world.telling(served))
-    ways = {
+    await world.judge("A113-WEIGHT-01", await world.call(headers), ways_of_weighing(served))
+
+
+def ways_of_weighing(served: Served) -> dict[str, MapsLike]:
+    return {
         "in fixed point": served.mapping(weights="A113"),
         "exact": served.mapping(weights="envoy"),
         "no shares": served.mapping(weights="raw"),
     }
-    await world.judge("A113-WEIGHT-01", calls, ways)
 
 
 @decides("A113-WEIGHT-02")
