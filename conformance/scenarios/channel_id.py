@@ -73,15 +73,18 @@ async def test_same_value_across_routes_and_updates(world: World) -> None:
     await world.judge("A42-CHAN-04", everything, OneEndpoint())
 
 
-@decides("A42-CHAN-05", needs=("channels",), seconds=0.5)
+@decides("A42-CHAN-05", needs=("channels",), seconds=1)
 async def test_channel_id_beside_a_header(world: World) -> None:
-    """In each channel the header counts, whatever the channel's id; across them the id counts."""
+    """In each channel the header counts, whatever the channel's id; across them the id counts.
+
+    A client that loses the header under half of all ids is missed once in a million runs.
+    """
     await world.plain_ring(CHANNEL_ID, *BY_SESSION)
     channels = [await world.open_channel() for _ in range(CHANNELS // 2)]
     same = [await world.call([{SESSION: "same"}], channel=channel) for channel in channels]
     varied = [
         await world.call(world.sessions(ENOUGH_TO_DIFFER_IN_GROUPS), channel=channel)
-        for channel in channels[:4]
+        for channel in channels
     ]
     within = Calls(tuple(call for calls in varied for call in calls))
     across = Calls(tuple(call for calls in same for call in calls))
