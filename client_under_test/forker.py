@@ -19,7 +19,7 @@ import signal
 import socket
 import struct
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -57,22 +57,27 @@ def main() -> None:
 
 def fork_for_all(door: socket.socket, parent: int) -> tuple[list[int], dict[str, str]] | None:
     """Fork for whoever asks. Returns in a child, with what it was asked for, and at the end."""
-    listens = bool(door.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
+    for connection in connections(door):
+        message, handles, _, _ = socket.recv_fds(connection, LARGEST_MESSAGE, HANDLES)
+        if message and not (child := fork(parent)):
+            return handles, json.loads(message)
+        for handle in handles:
+            os.close(handle)
+        if message:
+            connection.send(str(child).encode())
+        elif connection is door:
+            break
+    return None
+
+
+def connections(door: socket.socket) -> Iterator[socket.socket]:
+    """Where requests come from: the door itself, or whoever of the same user knocks at it."""
+    while not door.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+        yield door
     while True:
-        connection = door.accept()[0] if listens else door
-        if not listens or is_own(connection):
-            message, handles, _, _ = socket.recv_fds(connection, LARGEST_MESSAGE, HANDLES)
-            if message and not (child := fork(parent)):
-                connection.close()
-                return handles, json.loads(message)
-            for handle in handles:
-                os.close(handle)
-            if message:
-                connection.send(str(child).encode())
-            elif not listens:
-                return None
-        if listens:
-            connection.close()
+        with door.accept()[0] as connection:
+            if is_own(connection):
+                yield connection
 
 
 def is_own(connection: socket.socket) -> bool:

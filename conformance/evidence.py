@@ -83,10 +83,11 @@ def decisions_of(record: Record, catalogue: Catalogue) -> tuple[Decision, ...]:
     that.
     """
     follows = record.client.follows
+    foreign = {one for one in record.clauses if is_foreign(catalogue[one], follows)}
     unasked = {
-        one: catalogue[one].grpc_only if is_foreign(catalogue[one], follows) else None
+        one: catalogue[one].grpc_only if one in foreign else None
         for one in record.clauses
-        if one in record.unasked or is_foreign(catalogue[one], follows)
+        if one in foreign or one in record.unasked
     }
     claimed = dict.fromkeys(
         one for one in record.clauses if one not in unasked and one not in record.untimed

@@ -6,7 +6,6 @@ import asyncio
 import os
 import shlex
 import sys
-from typing import Any
 
 import pytest
 
@@ -21,7 +20,7 @@ print(*told, sys.stdin.readline().strip(), flush=True)
 """
 
 
-async def started(command: str, **more: Any) -> asyncio.subprocess.Process:
+async def started(command: str) -> asyncio.subprocess.Process:
     """What xdist starts, with the program that it sends first."""
     process = await asyncio.create_subprocess_exec(
         *shlex.split(command),
@@ -29,7 +28,6 @@ async def started(command: str, **more: Any) -> asyncio.subprocess.Process:
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         env={**os.environ, "XDSPEC_SAID": "so"},
-        **more,
     )
     assert process.stdin is not None
     process.stdin.write(f"{TELLS!r}\nthe rest\n".encode())

@@ -82,6 +82,22 @@ def test_addresses_are_written_as_grpc_writes_them(host: str, port: int, address
     assert host_port(host, port) == address
 
 
+async def test_the_backend_is_told_who_comes_from_which_port() -> None:
+    ports: list[int] = []
+
+    async def note(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        ports.append(writer.get_extra_info("peername")[1])
+        writer.close()
+
+    async with door(Serve(), note) as it:
+        for _ in range(2):
+            reader, writer = await it.knock()
+            assert await reader.read() == b""
+            writer.close()
+        assert it.expected == [(port, number) for number, port in enumerate(ports, start=1)]
+        assert len(ports) == 2
+
+
 async def test_serve_splices_until_both_sides_have_said_all() -> None:
     said = bytes(range(256)) * (5 * MEGABYTE // 256)
     async with door(Serve()) as it:
