@@ -8,8 +8,10 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Final
 
 import msgspec
 from packaging.version import InvalidVersion, Version
@@ -150,10 +152,19 @@ def _python_place(wanted: PythonEnvironment, version: str) -> Path:
     return _shelf() / f"{name}-{version}"
 
 
+GOOD_FOR: Final = 600.0
+"""Seconds for which it is remembered what the newest version is: PyPI's answers say the same."""
+
+
 def _newest(wanted: PythonEnvironment) -> tuple[str, tuple[str, ...]]:
     """The newest version, and notes; offline, the newest of those in the cache."""
+    asked = sorted(one for one in os.environ.items() if one[0].startswith(("PIP_", "UV_")))
+    of_index = hashlib.sha256(repr(asked).encode()).hexdigest()[:8]
+    told = _shelf() / f"{wanted.distribution}.newest-{of_index}"
+    if told.is_file() and 0 <= time.time() - told.stat().st_mtime < GOOD_FOR:
+        return told.read_text(), ()
     try:
-        return installer.newest(wanted.distribution), ()
+        version = installer.newest(wanted.distribution)
     except installer.IndexNotReached:
         pattern = _python_place(wanted, "*")
         begin = pattern.name.removesuffix("*")
@@ -163,6 +174,11 @@ def _newest(wanted: PythonEnvironment) -> tuple[str, tuple[str, ...]]:
         kept = max((place.name.removeprefix(begin) for place in folders), key=Version)
         what = f"{wanted.distribution} {kept}"
         return kept, (f"the package index was not reached: {what} is the newest kept here",)
+    told.parent.mkdir(parents=True, exist_ok=True)
+    draft = told.with_name(f".{told.name}.{os.getpid()}")
+    draft.write_text(version)
+    draft.replace(told)  # nobody reads it half written
+    return version, ()
 
 
 def _python_environment(wanted: PythonEnvironment, version: str) -> Path:

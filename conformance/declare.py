@@ -21,7 +21,7 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True):
     """Capabilities of the contract without which it is skipped."""
     knobs: dict[str, int] = {}
     """Knobs that the client's process, or its channels, are given; skipped where it has none."""
-    seconds: float = 0.3
+    seconds: float = 0.25
     """About how long it takes: the longest start first."""
     waits: bool = False
     """Whether that is the time of a timer, during which nothing is done."""
@@ -35,7 +35,7 @@ def decides(
     *clauses: str,
     needs: tuple[str, ...] = (),
     knobs: Mapping[str, int] | None = None,
-    seconds: float = 0.3,
+    seconds: float = 0.25,
     waits: bool = False,
     failover: bool = False,
     timed: tuple[str, ...] = (),

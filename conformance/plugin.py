@@ -380,6 +380,7 @@ async def world(
         client=subject.judged,
         rng=random.Random(f"{settings.seed} {scenario_id(item)}"),
         failover=timing.FAST_FAILOVER if is_hurried(item) else timing.FAILOVER,
+        soak=timing.FAST_SOAK if settings.fast else timing.SOAK,
     )
     try:
         with made.lateness:

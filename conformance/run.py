@@ -22,7 +22,7 @@ from conformance.declare import Declaration, declaration, scenario_id
 from conformance.ending import INTERRUPTED, end_everything_below
 from conformance.evidence import Record
 from conformance.overlap import MOST_WAITING, Overlapping, piles_of
-from conformance.plugin import PROPERTY
+from conformance.plugin import PROPERTY, asks_nothing
 from conformance.provenance import cores
 from conformance.settings import Ident, Selection, Settings
 from conformance.verdicts import Reason, Verdict
@@ -285,10 +285,17 @@ class _Lister:
 def collect(settings: Settings) -> dict[str, Declaration]:
     """What the settings select, by pytest's id of it: a scenario, or a mutant before one.
 
+    One that asks nothing of its client takes no time, whatever it declares.
+
     Raises:
         RuntimeError: a scenario cannot be collected.
     """
-    return {item.nodeid: declaration(item) for item in _items(settings)}
+    return {
+        item.nodeid: msgspec.structs.replace(declaration(item), seconds=0.0, waits=False)
+        if asks_nothing(item)
+        else declaration(item)
+        for item in _items(settings)
+    }
 
 
 def scenarios() -> dict[str, Declaration]:

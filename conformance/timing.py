@@ -152,6 +152,9 @@ SOAK = float(os.environ.get("XDSPEC_SOAK", "6"))
 two storms, each with a calm after it, enough for any mistake that lasts; 30 s and more look for
 rare ones, and cost a core for half of that time."""
 
+FAST_SOAK = float(os.environ.get("XDSPEC_SOAK", "3"))
+"""Under --fast, unless it is said: one storm and the calm after it."""
+
 SOAK_PACE = 0.005
 """From one request of the soak to the next."""
 

@@ -4,12 +4,14 @@
 """
 
 import os
+import platform
 import sys
 
 if __name__ == "__imports__":
     from conformance.run import scenarios
 
     scenarios()
+    platform.platform()  # xdist asks for it in each worker, and it starts a process once
 
 if __name__ == "__main__":
     # What xdist has Python do: the program is a line of stdin, from the command by a pipe.

@@ -36,10 +36,10 @@ from conformance.bootstrap import VARIABLE as BOOTSTRAP_VARIABLE
 from conformance.bootstrap import bootstrap
 from conformance.catalogue import Catalogue, edition_for
 from conformance.evidence import Judged
-from conformance.expectations import Expectation, MapsLike, fits
+from conformance.expectations import Evenly, Expectation, MapsLike, Reaches, fits
 from conformance.lateness import Lateness
 from conformance.oracles.request_hash import HashPolicy, xxh64
-from conformance.oracles.ring import KEY_FORMATS, RingVariant, values_telling_sizes
+from conformance.oracles.ring import KEY_FORMATS, KeyFormat, RingVariant, values_telling_sizes
 from conformance.seen import (
     Answer,
     Attempt,
@@ -70,21 +70,27 @@ from test_servers import Endpoint, Fleet, Mode, PortTaken, Rpc, Serve, Stall
 UNARY = "/grpc.testing.TestService/UnaryCall"
 EMPTY = "/grpc.testing.TestService/EmptyCall"
 CONCURRENCY = 32
-ENOUGH_TO_DIFFER = 40
-"""Calls with different hashes that do not all meet one of four equal endpoints by chance. One of
-256 entries in 1,024 owns more than 0.4 of the ring with a chance below 1e-20 (Beta(256, 768)), and
-4 x 0.4^40 is below 1e-15. Nor do all of them meet by chance, by another hash, what they should."""
-
-ENOUGH_TO_DIFFER_IN_GROUPS = 24
-"""The same for each of up to 40 groups of calls: 40 x 4 x 0.4^24 is below 1e-7."""
+ENOUGH_TO_DIFFER = 24
+"""Calls with different hashes that do not all meet one of four equal endpoints by chance, in none
+of up to 40 such groups. One of 256 entries in 1,024 owns more than 0.4 of the ring with a chance
+below 1e-20 (Beta(256, 768)), and 40 x 4 x 0.4^24 is below 1e-7. Nor do all of them meet by chance,
+by another hash, what they should: that is below 1e-9."""
 
 ENOUGH_TO_SPREAD = 60
 """Calls with random hashes that meet every one of four equal endpoints: `Everywhere` checks it, and
 58 are the fewest that it takes for sure."""
 
+TURNS, ROUNDS = 10, 4
+"""Endpoints that get the same number of calls by lot, instead of in turn, with a chance of
+40! / (4!^10 x 10^40), about 1e-6."""
+
 ENOUGH_TO_TELL = 120
 """Calls with different hashes, of which one at least meets a ninth of all hashes, unless by a
 chance of (8/9)^120, below 1e-6."""
+
+ENOUGH_TO_MAP = 40
+"""Calls with different hashes, of which one at least shows a change of a third of the ring, unless
+by a chance of (2/3)^40, 1e-7, if it is known where each of them belongs."""
 
 BY_ARCS = 400
 """Calls with different hashes where arcs are all that a ring can be judged by."""
@@ -92,7 +98,6 @@ BY_ARCS = 400
 TO_CHOOSE_FROM = tuple(f"value-{number}" for number in range(20_000))
 """Header values of which some twenty lie in one arc of a ring of 1,024 entries."""
 
-CALIBRATION_CALLS = 150
 PLAIN_ENDPOINTS = 4
 DEFAULT_RING = RingHash()
 
@@ -144,6 +149,8 @@ class Launched(msgspec.Struct, frozen=True):
     process: ClientProcess
     environment: Mapping[str, str]
     """What the process was given besides the manifest's own."""
+    nurseries: Nurseries | None = None
+    """Where more such processes may be forked from."""
 
     async def close(self) -> None:
         """End both, unused."""
@@ -176,7 +183,7 @@ async def launch(
     except BaseException:
         await plane.close()
         raise
-    return Launched(plane, process, given)
+    return Launched(plane, process, given, nurseries)
 
 
 class UnderWay:
@@ -287,6 +294,7 @@ class World:
         client: the client as it is judged.
         rng: the scenario's own random source, from the run's seed.
         failover: the client's failover timer.
+        soak: seconds that a soak takes.
     """
 
     def __init__(
@@ -298,14 +306,17 @@ class World:
         client: Judged,
         rng: random.Random,
         failover: timing.Failover = timing.FAILOVER,
+        soak: float = timing.SOAK,
     ) -> None:
         self.plane = launched.plane
         self.process = launched.process
         self._environment = launched.environment
+        self._nurseries = launched.nurseries
         self.fleet = fleet
         self.client = client
         self.rng = rng
         self.failover = failover
+        self.soak = soak
         self.checks: list[Check] = []
         self.notes: list[str] = []
         self.history: list[str] = []
@@ -380,18 +391,19 @@ class World:
         """The headers of calls that tell how many entries each endpoint of a priority's ring has.
 
         There is a call for each ring that has one entry more, or fewer; and there are others that
-        show what changes much of the ring: a third of it, unless by a chance of (2/3)^40, 1e-7. By
-        arcs alone, where the key format is no known one, they are all there is.
+        show what changes much of the ring. By arcs alone they are all there is.
         """
-        known = KEY_FORMATS.get(self.key_format or "")
-        key_format, rest = known or RingVariant().key_format, ENOUGH_TO_DIFFER if known else BY_ARCS
         values = values_telling_sizes(
             served.ring_localities(priority),
             served.config(),
             TO_CHOOSE_FROM,
-            key_format,
+            self._known_key_format or RingVariant().key_format,
         )
-        return tuple({SESSION: value} for value in dict.fromkeys((*values, *self.values(rest))))
+        return (*({SESSION: value} for value in values), *self.sessions_to_map())
+
+    def sessions_to_map(self) -> tuple[dict[str, str], ...]:
+        """The headers of calls that tell a ring: many, where its key format is no known one."""
+        return self.sessions(ENOUGH_TO_MAP if self._known_key_format else BY_ARCS)
 
     # What the control plane does
 
@@ -511,8 +523,9 @@ class World:
     ) -> Channel:
         """A channel to the same target in one more process of the client.
 
-        It starts from nothing: what is forked from one origin may have more in common than other
-        processes, such as the seed of the language's own hash.
+        One that only is given a guard may be forked. Any other starts from nothing: what is forked
+        from one origin may have more in common than other processes, such as the seed of the
+        language's own hash.
 
         Args:
             hosts: the only host names that this process knows, with their addresses.
@@ -531,6 +544,7 @@ class World:
             environment={**self._environment, **environment},
             stderr_path=beside.with_suffix(f".{len(self._others) + 2}.stderr"),
             within=within,
+            nurseries=self._nurseries if environment else None,
         )
         self._others.append(elsewhere)
         await elsewhere.greet(deadline=timing.HELLO)
@@ -1087,8 +1101,16 @@ class World:
             await self.addresses(PLAIN_ENDPOINTS), policy=RingHash(minimum=1024, maximum=1024)
         )
         await self.serve(served)
-        headers = self.sessions(CALIBRATION_CALLS)
+        headers = self.sessions(ENOUGH_TO_DIFFER)
         return served, await self.until(served.mapping(), lambda: self.call(headers))
+
+    async def judge_rotation(self, clause: str, served: Served) -> None:
+        """Whether calls with one and the same header go round TURNS endpoints, once all serve."""
+        headers = [{SESSION: "same"}] * TURNS * ROUNDS
+        await self.until(Reaches(served.addresses()), lambda: self.call(headers, concurrency=1))
+        await self.judge(
+            clause, await self.call(headers, concurrency=1), Evenly(served.addresses())
+        )
 
     def by_edition(self, clause: str, expect: Callable[[str], Wanted]) -> dict[str, Wanted]:
         """What each wording of a clause expects."""
@@ -1138,6 +1160,10 @@ class World:
         """The ring key format that the manifest states for this version."""
         prepared = self.process.prepared
         return prepared.client.manifest.ring_key_format_of(prepared.version)
+
+    @property
+    def _known_key_format(self) -> KeyFormat | None:
+        return KEY_FORMATS.get(self.key_format or "")
 
     def note(self, text: str) -> None:
         """Say something in the scenario's evidence that is no verdict."""

@@ -36,7 +36,7 @@ async def test_one_ready(world: World) -> None:
     await world.judge("A42-AGG-01", world.states(watched), reports("READY", "IDLE", "IDLE"))
 
 
-@decides("A42-AGG-02", seconds=0.5)
+@decides("A42-AGG-02")
 async def test_two_failed_of_four(world: World) -> None:
     lower = await endpoints(world, Serve())
     met = await walk(world, 4, tier(1, lower))
@@ -87,7 +87,7 @@ async def test_connection_lost_beside_idle_ones(world: World) -> None:
     await world.judge("A42-AGG-05", world.states(watched), reports("IDLE", "IDLE", "IDLE"))
 
 
-@decides("A42-AGG-06", seconds=0.5)
+@decides("A42-AGG-06")
 async def test_only_endpoint_failed(world: World) -> None:
     only, lower = await endpoints(world, Close()), await endpoints(world, Serve())
     await world.serve_unasked(ranked(only, lower))
@@ -95,7 +95,7 @@ async def test_only_endpoint_failed(world: World) -> None:
     await world.judge("A42-AGG-06", calls, OnlyAt((lower[0].address,)))
 
 
-@decides("A42-AGG-07", seconds=0.5)
+@decides("A42-AGG-07")
 async def test_one_ready_beside_two_failed(world: World) -> None:
     lower = await endpoints(world, Serve())
     met = await walk(world, 3, tier(1, lower))
@@ -104,7 +104,7 @@ async def test_one_ready_beside_two_failed(world: World) -> None:
     await world.judge("A42-AGG-07", calls, OnlyAt((met[2].address,)))
 
 
-@decides("A42-AGG-08", seconds=0.5)
+@decides("A42-AGG-08")
 async def test_two_failed_beside_one_connecting(world: World) -> None:
     lower = await endpoints(world, Serve())
     met = await walk(world, 3, tier(1, lower), unasked=True)
@@ -158,7 +158,7 @@ async def test_many_entries_of_one_endpoint(world: World) -> None:
     await world.judge("A42-AGG-12", calls, WAITS)
 
 
-@decides("A42-AGG-13", seconds=0.5)
+@decides("A42-AGG-13")
 async def test_no_endpoints(world: World) -> None:
     lower = await endpoints(world, Serve())
     await world.serve_unasked(ranked((), lower))

@@ -8,7 +8,6 @@ from conformance.serving import BY_SESSION, SESSION, Route, Served, plain
 from conformance.world import (
     EMPTY,
     ENOUGH_TO_DIFFER,
-    ENOUGH_TO_DIFFER_IN_GROUPS,
     UNARY,
     World,
 )
@@ -83,8 +82,7 @@ async def test_channel_id_beside_a_header(world: World) -> None:
     channels = [await world.open_channel() for _ in range(CHANNELS // 2)]
     same = [await world.call([{SESSION: "same"}], channel=channel) for channel in channels]
     varied = [
-        await world.call(world.sessions(ENOUGH_TO_DIFFER_IN_GROUPS), channel=channel)
-        for channel in channels
+        await world.call(world.sessions(ENOUGH_TO_DIFFER), channel=channel) for channel in channels
     ]
     within = Calls(tuple(call for calls in varied for call in calls))
     across = Calls(tuple(call for calls in same for call in calls))

@@ -24,7 +24,7 @@ def used_or_not(served: Served) -> dict[str, MapsLike]:
 async def test_hash_key(world: World) -> None:
     served = keyed(*zip(await world.addresses(3), KEYS, strict=True))
     await world.serve(served)
-    calls = await world.call(world.sessions(ENOUGH_TO_TELL))
+    calls = await world.call(world.sessions_to_map())
     await world.judge("A76-KEY-01", calls, served.mapping(hash_keys=True))
     await world.judge("A76-KEY-07", calls, used_or_not(served))
 
@@ -34,7 +34,7 @@ async def test_switched_off(world: World) -> None:
     served = keyed(*zip(await world.addresses(3), KEYS, strict=True))
     await world.serve(served)
     switched_off = await world.open_channel_elsewhere(**{GUARD: "true"})
-    calls = await world.call(world.sessions(ENOUGH_TO_TELL), channel=switched_off)
+    calls = await world.call(world.sessions_to_map(), channel=switched_off)
     await world.judge("A76-KEY-06", calls, used_or_not(served))
 
 

@@ -61,7 +61,7 @@ async def test_lower_priority_untouched(world: World) -> None:
     await world.judge("A42-FAIL-03", connections, Untouched())
 
 
-@decides("A42-FAIL-02", seconds=0.5)
+@decides("A42-FAIL-02")
 async def test_failed_priority(world: World) -> None:
     first, second = await endpoints(world, Close(), Close()), await endpoints(world, Serve())
     await world.serve(ranked(first, second))

@@ -7,10 +7,8 @@ import pytest
 from conformance.declare import decides, row
 from conformance.expectations import (
     Answered,
-    Evenly,
     MovesOnly,
     OneEndpoint,
-    Reaches,
     SeveralEndpoints,
 )
 from conformance.oracles.request_hash import HeaderPolicy, UnsupportedKind, UnsupportedPolicy
@@ -19,8 +17,8 @@ from conformance.serving import BY_SESSION, SESSION, RoundRobin, Route, Served, 
 from conformance.world import (
     EMPTY,
     ENOUGH_TO_DIFFER,
-    ENOUGH_TO_DIFFER_IN_GROUPS,
     ENOUGH_TO_SPREAD,
+    TURNS,
     UNARY,
     World,
 )
@@ -78,7 +76,7 @@ async def test_every_policy_counts(world: World) -> None:
         headers = [
             {still: value, moving: other}
             for value in world.values_of_both_halves(4)
-            for other in world.values(ENOUGH_TO_DIFFER_IN_GROUPS)
+            for other in world.values(ENOUGH_TO_DIFFER)
         ]
         calls = await world.call(headers)
         await world.judge("A42-HASH-05", calls, SeveralEndpoints(each_value_of=still))
@@ -173,12 +171,9 @@ async def test_change_at_run_time(world: World) -> None:
 
 @decides("A42-HASH-19")
 async def test_round_robin_does_not_hash(world: World) -> None:
-    served = plain(await world.addresses(10), policy=RoundRobin())
+    served = plain(await world.addresses(TURNS), policy=RoundRobin())
     await world.serve(served)
-    headers = [{SESSION: "same"}] * ENOUGH_TO_DIFFER
-    await world.until(Reaches(served.addresses()), lambda: world.call(headers, concurrency=1))
-    calls = await world.call(headers, concurrency=1)
-    await world.judge("A42-HASH-19", calls, Evenly(served.addresses()))
+    await world.judge_rotation("A42-HASH-19", served)
 
 
 @pytest.mark.parametrize(
@@ -207,11 +202,9 @@ async def test_unsupported(world: World, clause: str, kind: UnsupportedKind) -> 
     if counts:  # in Envoy, where it alone makes the hash, whatever the session
         rounds.append([{SESSION: value, **cookie} for value in world.values(ENOUGH_TO_SPREAD)])
     by = {"A42": alone.everywhere(), "envoy": OneEndpoint() if counts else alone.everywhere()}
-    begun = {"A42": SeveralEndpoints(), "envoy": OneEndpoint() if counts else SeveralEndpoints()}
     for headers in rounds:
-        first = partial(world.call, headers[:ENOUGH_TO_DIFFER])
-        await world.until(world.own(clause, begun), first)
-        await world.judge(clause, await world.call(headers), by)
+        calls = await world.until(world.own(clause, by), partial(world.call, headers))
+        await world.judge(clause, calls, by)
     await world.serve(served.hashed_by(UnsupportedPolicy(kind), *BY_SESSION))
     headers = rounds[0][:ENOUGH_TO_DIFFER]
     same = await world.until(OneEndpoint(), lambda: world.call(headers))

@@ -216,21 +216,22 @@ def going_on(
 async def test_localities_under_round_robin(world: World) -> None:
     """The weights of endpoints do not matter, nor their number.
 
-    Far enough apart to be told from the same share for each endpoint, or for each locality.
+    So far apart that 160 requests tell them from the same share for each endpoint, or for each
+    locality, unless by a chance below 1e-6.
     """
     light, one, two = await world.addresses(3)
     served = Served(
         localities=(
             Locality((Endpoint(light, 9),), name="light", weight=1),
-            Locality((Endpoint(one, 1), Endpoint(two, 7)), name="heavy", weight=9),
+            Locality((Endpoint(one, 1), Endpoint(two, 7)), name="heavy", weight=19),
         ),
         policy=RoundRobin(),
     )
     await world.serve(served)
     await world.until(Reaches(served.addresses()), lambda: world.call(world.sessions(30)))
-    calls = await world.call(world.sessions(400))
-    unweighted = Shares({light: (1, 10), one: (9, 20), two: (9, 20)})
-    weighted = Shares({light: (1, 10), one: (9, 80), two: (63, 80)})
+    calls = await world.call(world.sessions(160))
+    unweighted = Shares({light: (1, 20), one: (19, 40), two: (19, 40)})
+    weighted = Shares({light: (1, 20), one: (19, 160), two: (133, 160)})
     await world.judge("A42-LOC-06", calls, {"A42": unweighted, "envoy": weighted})
 
 

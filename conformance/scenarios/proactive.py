@@ -33,7 +33,7 @@ async def test_one_ready(world: World) -> None:
     await world.judge("A42-PRO-01", world.attempts(), Tried(least={met[0].address: 1}))
 
 
-@decides("A42-PRO-03", "A42-PRO-09", needs=CANCEL, seconds=1)
+@decides("A42-PRO-03", "A42-PRO-09", needs=CANCEL)
 async def test_first_failed(world: World) -> None:
     await failed_unasked(world, Stall(), Stall())
     another = Tried(total=2, others=True)
@@ -75,7 +75,7 @@ def orders(met: Walk) -> dict[str, InOrder]:
     return {name: InOrder((first, *way)) for name, way in ways.items()}
 
 
-@decides("A42-PRO-05", needs=CANCEL, seconds=1)
+@decides("A42-PRO-05", needs=CANCEL)
 async def test_order(world: World) -> None:
     """Five of seven endpoints, listed so that the known orders are all different."""
     key_format = await world.ring_key_format()
@@ -120,7 +120,7 @@ async def test_backoff(world: World) -> None:
     await world.judge("A42-PRO-08", attempts, kept)
 
 
-@decides("A42-PRO-10", seconds=1)
+@decides("A42-PRO-10")
 async def test_ready_one_lost(world: World) -> None:
     met = await walk(world, 4)
     await met.arrange("TRANSIENT_FAILURE", "TRANSIENT_FAILURE", "READY", "IDLE")
@@ -132,7 +132,7 @@ async def test_ready_one_lost(world: World) -> None:
     await world.judge("A42-PRO-10", attempts, {"A42": again, "A61-2023": Tried(), "A61": again})
 
 
-@decides("A42-PRO-11", seconds=1)
+@decides("A42-PRO-11")
 async def test_ready_one_removed(world: World) -> None:
     met = await walk(world, 4)
     await met.arrange("TRANSIENT_FAILURE", "TRANSIENT_FAILURE", "READY", "IDLE")
@@ -164,7 +164,7 @@ async def test_failed_ones_go_on(world: World) -> None:
     await world.judge("A61-PRO-02", await world.attempts_until(twice), twice)
 
 
-@decides("A61-PRO-03", needs=CANCEL, seconds=1)
+@decides("A61-PRO-03", needs=CANCEL)
 async def test_endpoint_added(world: World) -> None:
     failed, added = await endpoints(world, Close(), Stall())
     await world.serve(ranked([failed]))

@@ -7,14 +7,14 @@ from conformance.soak import Soak, plan
 from conformance.world import World
 
 MEMBERS = 8
-REQUESTS = round(timing.SOAK / timing.SOAK_PACE)
 
 
 @decides("A42-RING-18", "A42-PICK-23", needs=("metadata",), seconds=timing.SOAK + 2)
 async def test_random_faults_and_updates(world: World) -> None:
-    deeds = plan(world.rng, members=MEMBERS, requests=REQUESTS)
+    requests = round(world.soak / timing.SOAK_PACE)
+    deeds = plan(world.rng, members=MEMBERS, requests=requests)
     soak = Soak(world, await world.endpoints(MEMBERS))
-    course = await soak.run(deeds, requests=REQUESTS)
+    course = await soak.run(deeds, requests=requests)
     await world.judge(
         "A42-RING-18", course, OnlyListed(moments=timing.MOMENTS, allowance=timing.BELIEVED)
     )

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import os
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -280,6 +282,24 @@ def test_without_the_index_the_newest_in_the_cache_is_used(
     assert prepared.notes == (
         "the package index was not reached: grpcio 1.60.1 is the newest kept here",
     )
+
+
+@pytest.mark.usefixtures("_own_cache")
+def test_the_index_is_asked_once_in_ten_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = ["1.60.1", "1.61.0", "1.62.0"]
+    monkeypatch.setattr(installer, "newest", lambda _distribution: answers.pop(0))
+    monkeypatch.setattr(environments, "_python_environment", lambda *_: Path("/made"))
+
+    def version() -> str:
+        return prepare(find("python")).version
+
+    assert [version(), version()] == ["1.60.1", "1.60.1"]
+    [told] = environments._shelf().glob("*.newest-*")
+    ago = time.time() - environments.GOOD_FOR
+    os.utime(told, (ago, ago))
+    assert [version(), version()] == ["1.61.0", "1.61.0"]
+    monkeypatch.setenv("UV_DEFAULT_INDEX", "https://example.com/other")
+    assert [version(), version()] == ["1.62.0", "1.62.0"]
 
 
 def test_an_index_of_uvs_own_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:

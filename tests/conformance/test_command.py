@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 from client_under_test import built_in, find
 from conformance.catalogue import EDITIONS, ENVOY, load
 from conformance.cli import main
+from conformance.world import BY_ARCS
 
 ADAPTERS = Path(__file__).parent.parent / "adapters"
 CRASHER = str(ADAPTERS / "crasher")
@@ -412,7 +413,7 @@ async def test_a_seed_repeats_a_run_and_what_env_says_reaches_the_client(
 ) -> None:
     name = "header.hash_of_the_value"
     first = sessions(Path(passing.scenarios[name]["evidence"]))
-    assert len(set(first)) == len(first) == 400
+    assert len(set(first)) == len(first) == BY_ARCS
     words = ["run", "python@1.85.1", "--scenario", name, "--keep-evidence", "--jobs", "1"]
     traced = ["--env", "GRPC_TRACE=xds_client", "--env", "GRPC_VERBOSITY=debug"]
     same, other = await asyncio.gather(
