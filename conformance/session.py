@@ -178,6 +178,7 @@ class Session:
             self._screen.print(f"\n{client.name}", style="bold", highlight=False, markup=False)
         known = [(entry.clause, entry.reason) for entry in self._known(client)]
         clauses = [clause for clause, _reason in known]
+        cores = client.client.manifest.start.cores
         with console.Live(self._screen, client.name, known=clauses) as progress:
 
             def interrupted(ran: Ran) -> None:
@@ -190,7 +191,7 @@ class Session:
                 self._settings(client),
                 jobs=0 if self._options.hold else self._options.jobs or default_jobs(),
                 known=known,
-                at_once=room_for(client.client.manifest.start.cores),
+                at_once=None if self._options.jobs else room_for(cores),  # whoever says has it
                 worker=self._options.worker,
                 progress=progress,
                 interrupted=interrupted,
