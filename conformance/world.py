@@ -64,6 +64,7 @@ from conformance.serving import (
 )
 from conformance.verdicts import Check, Wanted, expectation_of, leaves_a_choice
 from fake_control_plane import ControlPlane, DeadlinePassed, Kind, Push, StreamOpened
+from test_servers import Attempt as Accepted
 from test_servers import DeadlinePassed as FleetDeadlinePassed
 from test_servers import Endpoint, Fleet, Mode, PortTaken, Rpc, Serve, Stall
 
@@ -820,7 +821,12 @@ class World:
         await started.over()
 
     async def tried(
-        self, *endpoints: Endpoint, why: str, since: float = 0.0, within: float = timing.ATTEMPT
+        self,
+        *endpoints: Endpoint,
+        why: str,
+        since: float = 0.0,
+        within: float = timing.ATTEMPT,
+        met: Mode | None = None,
     ) -> Attempt:
         """Wait for the first attempt at any of these endpoints that comes after so many seconds.
 
@@ -829,18 +835,21 @@ class World:
             why: what makes a right client try one of them.
             since: in seconds since the scenario began.
             within: the deadline, from timing.py.
+            met: the mode in which the gate met it, if that matters.
 
         Raises:
             ClientStuck: there was none in time.
             ClientRefused: the client NACKed what was served first.
         """
         watched = {one.id for one in endpoints}
+
+        def is_it(row: Accepted) -> bool:
+            is_in_time = row.accepted_at - self.began >= since
+            return row.endpoint in watched and is_in_time and met in {None, row.mode}
+
         try:
-            await self.unless_refused(
-                self.fleet.ledger.wait_attempts(
-                    lambda row: row.endpoint in watched and row.accepted_at - self.began >= since,
-                    deadline=within,
-                )
+            first, *_ = await self.unless_refused(
+                self.fleet.ledger.wait_attempts(is_it, deadline=within)
             )
         except FleetDeadlinePassed:
             names = " or ".join(one.address for one in endpoints)
@@ -848,7 +857,7 @@ class World:
                 f"no attempt to connect to {names} came within {within:g} s, "
                 f"though {why}{self._ended_meanwhile()}"
             ) from None
-        return self.attempts(*endpoints, since=since).attempts[0]
+        return self._attempt(first)
 
     async def abandoned(self, *endpoints: Endpoint) -> None:
         """Wait until no connection to these endpoints is left, or EVENT has passed.
@@ -927,17 +936,17 @@ class World:
     def attempts(self, *endpoints: Endpoint, since: float = 0.0) -> Attempts:
         """The attempts at these endpoints, or at all, that came after so many seconds."""
         watched = {one.id for one in endpoints} or self.members.keys()
-        rows = (
-            Attempt(
-                self.members[row.endpoint].address,
-                round(row.accepted_at - self.began, 6),
-                None if row.closed_at is None else round(row.closed_at - self.began, 6),
-            )
-            for row in self.fleet.ledger.attempts
-            if row.endpoint in watched
-        )
+        accepted = self.fleet.ledger.attempts
+        rows = (self._attempt(row) for row in accepted if row.endpoint in watched)
         late = round(self.lateness.worst, 3)
         return Attempts(tuple(row for row in rows if row.at >= since), late)
+
+    def _attempt(self, row: Accepted) -> Attempt:
+        return Attempt(
+            self.members[row.endpoint].address,
+            round(row.accepted_at - self.began, 6),
+            None if row.closed_at is None else round(row.closed_at - self.began, 6),
+        )
 
     @property
     def now(self) -> float:

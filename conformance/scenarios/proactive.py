@@ -51,8 +51,9 @@ async def test_all_failed(world: World) -> None:
     attempts = world.attempts()
     await world.judge("A42-PRO-02", attempts, {"A42": Tried(total=3, others=True), "A61": each})
     await world.judge("A42-PRO-04", attempts, Different(2))
+    since = world.now
     await met[3].set_mode(Serve())
-    await world.attempts_until(Tried(least={met[3].address: 1}), met[3], since=world.now)
+    await world.attempts_until(Tried(least={met[3].address: 1}), met[3], since=since)
     repaired = OnlyAt((met[3].address,))
     calls = await world.until(repaired, lambda: world.call(world.sessions(5)))
     await world.judge("A42-PRO-06", attempts, each)
