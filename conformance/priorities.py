@@ -21,10 +21,10 @@ async def serve_again(world: World, members: Sequence[Member]) -> None:
     Raises:
         ClientStuck: none was in time.
     """
-    since = world.now  # before: one may be tried as soon as its mode has changed
+    before = len(world.fleet.ledger.attempts)  # one may be tried as soon as its mode has changed
     for one in members:
         await one.set_mode(Serve())
-    await world.tried(*members, why="its backoff is over", since=since, met=Serve())
+    await world.tried(*members, why="its backoff is over", beyond=before, met=Serve())
 
 
 def ranked(*priorities: Sequence[Member]) -> Served:

@@ -826,6 +826,7 @@ class World:
         why: str,
         since: float = 0.0,
         within: float = timing.ATTEMPT,
+        beyond: int = 0,
         met: Mode | None = None,
     ) -> Attempt:
         """Wait for the first attempt at any of these endpoints that comes after so many seconds.
@@ -835,6 +836,8 @@ class World:
             why: what makes a right client try one of them.
             since: in seconds since the scenario began.
             within: the deadline, from timing.py.
+            beyond: so many attempts, anywhere, were told of before. A gate notes when it accepts
+                one, but tells of it a moment later: its mode may have changed by then.
             met: the mode in which the gate met it, if that matters.
 
         Raises:
@@ -849,7 +852,7 @@ class World:
 
         try:
             first, *_ = await self.unless_refused(
-                self.fleet.ledger.wait_attempts(is_it, deadline=within)
+                self.fleet.ledger.wait_attempts(is_it, since=beyond, deadline=within)
             )
         except FleetDeadlinePassed:
             names = " or ".join(one.address for one in endpoints)
