@@ -1,5 +1,7 @@
 """A42, Hash Policy: what a header policy hashes."""
 
+import itertools
+
 import pytest
 
 from conformance.declare import decides, row
@@ -93,8 +95,16 @@ async def test_binary_header(world: World) -> None:
 
 @decides("A42-HDR-08", "A42-HDR-09")
 async def test_content_type(world: World) -> None:
-    addresses = await world.addresses(MANY_ENDPOINTS)
-    served = plain(addresses, policies=(HeaderPolicy(name="content-type"),))
+    """On a ring where a type that names a format belongs to another endpoint than the plain one."""
+    types = [{SESSION: "application/grpc"}, {SESSION: "application/grpc+proto"}]
+    lists = itertools.combinations(await world.addresses(MANY_ENDPOINTS + 1), MANY_ENDPOINTS)
+    told_apart = next(
+        one
+        for one in map(plain, lists)
+        for ways in [one.mapping(allotment="list", search="wrap", weights="raw").ways(types)]
+        if all(plainly != named for plainly, named in ways)
+    )
+    served = told_apart.hashed_by(HeaderPolicy(name="content-type"))
     await world.serve(served)
     calls = await world.call(world.sessions(ENOUGH_TO_DIFFER))
     await world.judge("A42-HDR-08", calls, OneEndpoint())
