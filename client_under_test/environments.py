@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -174,10 +175,11 @@ def _newest(wanted: PythonEnvironment) -> tuple[str, tuple[str, ...]]:
         kept = max((place.name.removeprefix(begin) for place in folders), key=Version)
         what = f"{wanted.distribution} {kept}"
         return kept, (f"the package index was not reached: {what} is the newest kept here",)
-    told.parent.mkdir(parents=True, exist_ok=True)
-    draft = told.with_name(f".{told.name}.{os.getpid()}")
-    draft.write_text(version)
-    draft.replace(told)  # nobody reads it half written
+    with suppress(OSError):  # where nothing can be kept it is asked again
+        told.parent.mkdir(parents=True, exist_ok=True)
+        draft = told.with_name(f".{told.name}.{os.getpid()}")
+        draft.write_text(version)
+        draft.replace(told)  # nobody reads it half written
     return version, ()
 
 

@@ -191,7 +191,7 @@ class Session:
                 self._settings(client),
                 jobs=0 if self._options.hold else self._options.jobs or default_jobs(),
                 known=known,
-                at_once=None if self._options.jobs else room_for(cores),  # whoever says has it
+                at_once=None if self._options.jobs else room_for(cores),  # who says a number has it
                 worker=self._options.worker,
                 progress=progress,
                 interrupted=interrupted,

@@ -302,6 +302,16 @@ def test_the_index_is_asked_once_in_ten_minutes(monkeypatch: pytest.MonkeyPatch)
     assert [version(), version()] == ["1.62.0", "1.62.0"]
 
 
+def test_an_answer_that_cannot_be_kept_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDSPEC_CACHE", str(tmp_path / "file" / "cache"))
+    monkeypatch.setattr(installer, "newest", lambda _distribution: "1.60.1")
+    monkeypatch.setattr(environments, "_python_environment", lambda *_: Path("/made"))
+    assert prepare(find("python")).version == "1.60.1"
+
+
 def test_an_index_of_uvs_own_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     told = "global.index-url='https://example.com/a'\n:env:.cert='/c.pem'\n"
     monkeypatch.setattr(installer, "_pip_config", lambda: told)
