@@ -9,10 +9,11 @@ from typing import Final
 
 import msgspec
 
-from client_under_test import contract
-from client_under_test.contract import (
+from client_under_test.contract import messages as contract
+from client_under_test.contract.messages import (
     Answer,
     AskHello,
+    Capability,
     Close,
     Done,
     Error,
@@ -20,6 +21,8 @@ from client_under_test.contract import (
     Hello,
     OpenChannel,
     Opened,
+    PolicyUpdate,
+    RegisterPolicy,
     Request,
     StartCalls,
     State,
@@ -34,6 +37,11 @@ LONGEST_LINE: Final = 1 << 20
 BYTES_AT_FIRST: Final = 8 << 20
 BYTES_A_REQUEST: Final = 4 << 10
 BYTES_A_CALL: Final = 16 << 10
+
+# A policy's config comes in a message of at most 4 MiB, as gRPC takes them. As JSON text in a JSON
+# line a character may be six; and each update may go to several instances.
+LONGEST_UPDATE: Final = 32 << 20
+BYTES_A_POLICY: Final = 128 << 20
 
 _SHOWN: Final = 200
 
@@ -82,9 +90,15 @@ class Conversation:
     """What has been asked and not answered to its end, on one pair of pipes."""
 
     def __init__(self) -> None:
+        self._version: int | None = None  # which the adapter speaks, once it has said hello
+        self._capabilities: frozenset[Capability] = frozenset()
         self._rest = b""
+        self._longest_line = LONGEST_LINE
         self._allowance = BYTES_AT_FIRST
         self._requests: dict[int, Request | None] = {}
+        self._policies: set[int] = set()
+        self._instances: dict[int, int] = {}  # policies by the numbers of their instances
+        self._opened_any = False
         self._open: set[int] = set()
         self._watched: set[int] = set()
         self._calls: dict[str, int] = {}  # unfinished, by id: their request
@@ -94,8 +108,11 @@ class Conversation:
         """The line for a request; from now on its answers may come.
 
         Raises:
-            ValueError: the id of the request, or of a call, has been used before.
+            ValueError: the id of the request, or of a call, has been used before; or it is not to
+                be asked of this adapter, or not now.
         """
+        if isinstance(request, RegisterPolicy):
+            self._register(request)
         if isinstance(request, StartCalls):
             names = [call.id for call in request.calls]
             if len(set(names)) < len(names) or not self._known_calls.isdisjoint(names):
@@ -104,6 +121,9 @@ class Conversation:
             self._calls.update(dict.fromkeys(names, request.id))
             self._allowance += BYTES_A_CALL * len(names)
         if isinstance(request, OpenChannel):
+            if request.service_config is not None:
+                self._check_able("custom_policy")
+            self._opened_any = True
             self._open.add(request.id)
         if isinstance(request, Close):
             self._open.discard(request.channel)
@@ -111,6 +131,18 @@ class Conversation:
             self._watched.add(request.channel)
         self.expect(request.id, request)
         return msgspec.json.encode(request) + b"\n"
+
+    def _register(self, request: RegisterPolicy) -> None:
+        self._check_able("custom_policy")
+        if self._opened_any:
+            raise ValueError("a policy is registered before the first channel is opened")
+        self._policies.add(request.id)
+        self._longest_line = LONGEST_UPDATE
+        self._allowance += BYTES_A_POLICY
+
+    def _check_able(self, capability: Capability) -> None:
+        if capability not in self._capabilities:
+            raise ValueError(f"the adapter's hello does not tell of {capability}")
 
     def expect(self, number: int, request: Request | None = None) -> None:
         """Let this request id be answered, though what was asked may be no request at all."""
@@ -128,7 +160,7 @@ class Conversation:
         self._allowance -= len(data)
         *lines, self._rest = (self._rest + data).split(b"\n")
         answers = [self._message(line) for line in lines]
-        if len(self._rest) > LONGEST_LINE or self._allowance < 0:
+        if len(self._rest) > self._longest_line or self._allowance < 0:
             raise Flood
         return answers
 
@@ -138,9 +170,12 @@ class Conversation:
         except msgspec.DecodeError as trouble:
             self._check_contract(line)
             raise Babble(line, str(trouble)) from trouble
-        if isinstance(answer, Hello) and answer.contract != contract.VERSION:
+        if isinstance(answer, Hello) and answer.contract not in contract.VERSIONS:
             raise OtherContract(answer.contract)
         self._check(answer, line)
+        if isinstance(answer, Hello):
+            self._version = answer.contract
+            self._capabilities = frozenset(answer.capabilities)
         return answer
 
     def _check_contract(self, line: bytes) -> None:
@@ -149,12 +184,13 @@ class Conversation:
             hello = _decode_any_hello(line)
         except msgspec.DecodeError:
             return
-        if hello.contract != contract.VERSION:
+        if hello.contract not in contract.VERSIONS:
             raise OtherContract(hello.contract)
 
     def _check(self, answer: Answer, line: bytes) -> None:
         """Whether this may be said now."""
-        why = (
+        why = self._against_hello(answer) if isinstance(answer, Hello) else None
+        why = why or (
             self._against_reply(answer)
             if isinstance(answer, Hello | Done | Error)
             else self._against_report(answer)
@@ -180,11 +216,24 @@ class Conversation:
             return f"channel {asked.channel} is watched until it is closed"
         del self._requests[number]
         if isinstance(answer, Error):
+            self._policies.discard(number)
             self._calls = {name: asked for name, asked in self._calls.items() if asked != number}
         return None
 
-    def _against_report(self, answer: Opened | Finished | State) -> str | None:
+    def _against_hello(self, hello: Hello) -> str | None:
+        """Why this hello is none of its version, or not of the one that was said before."""
+        if self._version not in {None, hello.contract}:
+            return f"a hello of contract {hello.contract} after one of {self._version}"
+        if hello.contract == 1 and (
+            new := sorted(contract.NEW_IN_2.intersection(hello.capabilities))
+        ):
+            return f"contract 1 has no capability {new[0]}: it came with 2"
+        return None
+
+    def _against_report(self, answer: Opened | Finished | State | PolicyUpdate) -> str | None:
         """Why this cannot be reported."""
+        if isinstance(answer, PolicyUpdate):
+            return self._against_update(answer)
         if isinstance(answer, State):
             watched = answer.channel in self._watched
             return None if watched else f"nobody watches channel {answer.channel}"
@@ -192,4 +241,13 @@ class Conversation:
             return f"call {answer.call} was not asked for, or has finished"
         if isinstance(answer, Finished):
             del self._calls[answer.call]
+        return None
+
+    def _against_update(self, update: PolicyUpdate) -> str | None:
+        """Why no policy can have been given this."""
+        if update.policy not in self._policies:
+            return f"no policy {update.policy} was to be registered"
+        known = self._instances.setdefault(update.instance, update.policy)
+        if known != update.policy:
+            return f"instance {update.instance} is one of policy {known}"
         return None

@@ -87,19 +87,19 @@ class ClientMute(ConversationFailed):
 
 
 class WrongContract(ConversationFailed):
-    """The adapter speaks another version of the contract.
+    """The adapter speaks a version of the contract that the suite does not.
 
     Args:
         theirs: the version that it speaks.
-        ours: the suite's.
+        ours: those that the suite speaks.
     """
 
     def __init__(
-        self, theirs: int, ours: int, *, hello_said: bool = True, stderr_tail: str = ""
+        self, theirs: int, ours: tuple[int, ...], *, hello_said: bool = True, stderr_tail: str = ""
     ) -> None:
         super().__init__(
-            f"the adapter speaks version {theirs} of the contract, this suite version {ours}: "
-            "use an adapter and a suite of one version",
+            f"the adapter speaks version {theirs} of the contract, this suite version "
+            f"{' or '.join(map(str, ours))}: use an adapter and a suite of one version",
             hello_said=hello_said,
             stderr_tail=stderr_tail,
         )
@@ -161,6 +161,14 @@ class ClientBabbled(ConversationFailed):
             stderr_tail=stderr_tail,
         )
         self.line: Final = line
+
+
+class HelloContradicted(ConversationFailed):
+    """The adapter's hello tells of another client than its manifest."""
+
+
+class ClockWrong(ConversationFailed):
+    """The adapter told times that no monotonic clock can have given."""
 
 
 class RequestRefused(ConversationFailed):

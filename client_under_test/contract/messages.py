@@ -9,11 +9,20 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-VERSION: Final = 1
+# What the suite speaks. An adapter speaks one of them: what is new in 2 is marked, and is not asked
+# of one that speaks 1.
+VERSIONS: Final = (1, 2)
+NEWEST: Final = VERSIONS[-1]
+
+# As many as every JSON parser keeps exactly: 285 years.
+MOST_MICROS: Final = 2**53 - 1
 
 Id = Annotated[int, msgspec.Meta(ge=0)]
-Micros = Annotated[int, msgspec.Meta(ge=0, description="microseconds")]
-At = Annotated[int, msgspec.Meta(ge=0, description="microseconds since the adapter's hello")]
+Micros = Annotated[int, msgspec.Meta(ge=0, le=MOST_MICROS, description="microseconds")]
+At = Annotated[
+    int,
+    msgspec.Meta(ge=0, le=MOST_MICROS, description="microseconds since the adapter's hello"),
+]
 Pair = tuple[str, str]
 OptionValue = int | str
 
@@ -25,7 +34,11 @@ Capability = Literal[
     "channels",  # more than one channel in the process
     "watch",  # reports connectivity without asking to connect
     "connect",  # asks an idle channel to connect, without a call
+    "custom_policy",  # registers a policy in the library's own registry; since version 2
 ]
+
+# Those that version 1 does not know.
+NEW_IN_2: Final[frozenset[Capability]] = frozenset({"custom_policy"})
 
 StatusName = Literal[
     "OK",
@@ -67,12 +80,28 @@ class AskHello(_Message, frozen=True, kw_only=True, tag="hello"):
     contract: int
 
 
-class OpenChannel(_Message, frozen=True, kw_only=True, tag="open_channel"):
-    """Make a channel, not connected yet. Its number is this request's id. Retries are off."""
+class OpenChannel(_Message, frozen=True, kw_only=True, omit_defaults=True, tag="open_channel"):
+    """Make a channel, not connected yet. Its number is this request's id. Retries are off.
+
+    `service_config`, since version 2, is the channel's default service config, as JSON text. It is
+    given with the capability `custom_policy` only, and left out otherwise.
+    """
 
     id: Id
     target: str
     options: dict[str, OptionValue]
+    service_config: str | None = None
+
+
+class RegisterPolicy(_Message, frozen=True, kw_only=True, tag="register_policy"):
+    """Have a load-balancing policy of this name in the library's registry. Since version 2.
+
+    It is asked before the first channel is opened, with the capability `custom_policy` only. The
+    policy's number is this request's id: contract.md says how it picks.
+    """
+
+    id: Id
+    name: str
 
 
 class PlannedCall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -130,7 +159,7 @@ class Close(_Message, frozen=True, kw_only=True, tag="close"):
     channel: Id
 
 
-Request = AskHello | OpenChannel | StartCalls | Cancel | Watch | Connect | Close
+Request = AskHello | RegisterPolicy | OpenChannel | StartCalls | Cancel | Watch | Connect | Close
 
 # What the adapter says.
 
@@ -173,6 +202,20 @@ class State(_Message, frozen=True, kw_only=True, tag="state"):
     at: At
 
 
+class PolicyUpdate(_Message, frozen=True, kw_only=True, tag="policy_update"):
+    """A registered policy was given an update, and is about to act on it. Since version 2.
+
+    `instance` numbers the policies that the library has made, in the whole process; `config` is the
+    JSON text of what the policy's parser was given. An endpoint is the list of its addresses.
+    """
+
+    policy: Id
+    instance: Id
+    config: str
+    endpoints: tuple[tuple[str, ...], ...]
+    at: At
+
+
 class Done(_Message, frozen=True, kw_only=True, tag="done"):
     """The request has been done to its end."""
 
@@ -186,4 +229,4 @@ class Error(_Message, frozen=True, kw_only=True, tag="error"):
     message: str
 
 
-Answer = Hello | Opened | Finished | State | Done | Error
+Answer = Hello | Opened | Finished | State | PolicyUpdate | Done | Error

@@ -1,4 +1,4 @@
-"""The contract as JSON Schema; `python -m client_under_test.schema` prints it."""
+"""The contract as JSON Schema; `python -m client_under_test.contract.schema` prints it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 import msgspec
 
-from client_under_test import contract
+from client_under_test.contract import messages as contract
 
 
 def schema() -> dict[str, object]:
@@ -21,7 +21,7 @@ def schema() -> dict[str, object]:
             definition["description"] = " ".join(definition["description"].split())
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": f"xdspec adapter contract, version {contract.VERSION}",
+        "title": f"xdspec adapter contract, version {contract.NEWEST}",
         "anyOf": [{"$ref": "#/$defs/Request"}, {"$ref": "#/$defs/Answer"}],
         "$defs": {"Request": requests, "Answer": answers, **definitions},
     }

@@ -17,10 +17,16 @@ from typing import Final
 import msgspec
 from packaging.version import InvalidVersion, Version
 
-from client_under_test import installer, toolchain
-from client_under_test.clients import Client
-from client_under_test.exceptions import BuildFailed, MissingToolchain, NoSuchVersion, NotTold
-from client_under_test.manifest import PythonEnvironment, is_within
+from client_under_test.contract.exceptions import (
+    BuildFailed,
+    MissingToolchain,
+    NoSuchVersion,
+    NotTold,
+)
+from client_under_test.environments import installer, toolchain
+from client_under_test.manifests.clients import Client
+from client_under_test.manifests.manifest import PythonEnvironment
+from client_under_test.manifests.version_ranges import is_within
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):

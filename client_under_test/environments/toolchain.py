@@ -11,8 +11,8 @@ from typing import Final
 import msgspec
 from packaging.version import Version
 
-from client_under_test.exceptions import MissingToolchain
-from client_under_test.manifest import Tool
+from client_under_test.contract.exceptions import MissingToolchain
+from client_under_test.manifests.manifest import Tool
 
 # A virtual machine that starts on a cold disk takes some seconds to say its version.
 _ANSWER_DEADLINE: Final = 60

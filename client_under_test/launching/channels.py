@@ -9,7 +9,8 @@ from typing import Final
 
 import msgspec
 
-from client_under_test.contract import (
+from client_under_test.contract.exceptions import NotSeen
+from client_under_test.contract.messages import (
     Answer,
     Cancel,
     Close,
@@ -23,8 +24,7 @@ from client_under_test.contract import (
     StatusName,
     Watch,
 )
-from client_under_test.exceptions import NotSeen
-from client_under_test.talk import Talk
+from client_under_test.launching.dialogue import Dialogue
 
 # On every call, so that a backend's ledger can be matched with what the adapter reports.
 CALL_ID_KEY: Final = "xdspec-call"
@@ -82,19 +82,25 @@ class StateSeen(msgspec.Struct, frozen=True):
 class Batch:
     """Calls that were started together. Iterate for outcomes as they come."""
 
-    def __init__(self, talk: Talk, number: int, calls: Sequence[Call]) -> None:
-        self._talk = talk
+    def __init__(self, dialogue: Dialogue, number: int, calls: Sequence[Call]) -> None:
+        self._dialogue = dialogue
         self._number = number
         self._ids = tuple(call.id for call in calls)
         self._outcomes: dict[str, Outcome] = {}
+        self._given_up: set[str] = set()
         self._opened: dict[str, OpenedStream] = {}
         for name in self._ids:
-            talk.listen_to_call(name, self._take)
+            dialogue.listen_to_call(name, self._take)
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
         """Those that came so far, in the order in which they came."""
         return tuple(self._outcomes.values())
+
+    @property
+    def given_up(self) -> frozenset[str]:
+        """The calls that the suite has cancelled, whether they had ended or not."""
+        return frozenset(self._given_up)
 
     async def finished(self, *, deadline: float) -> tuple[Outcome, ...]:
         """All outcomes, in the order of the calls.
@@ -105,16 +111,16 @@ class Batch:
         """
         try:
             async with asyncio.timeout(deadline):
-                await self._talk.until(self._is_over)
+                await self._dialogue.until(self._is_over)
         except TimeoutError:
             missing = [name for name in self._ids if name not in self._outcomes]
-            raise self._talk.hung(
+            raise self._dialogue.hung(
                 f"did not end {len(missing)} of {len(self._ids)} calls within {deadline:g} s, "
                 f"such as {missing[0]}"
                 if missing
                 else f"ended every call, but did not say so within {deadline:g} s"
             ) from None
-        self._talk.check_refusal(self._number, "`start_calls`")
+        self._dialogue.check_refusal(self._number, "`start_calls`")
         return tuple(self._outcomes[name] for name in self._ids)
 
     async def outcome(self, name: str, *, deadline: float) -> Outcome:
@@ -126,10 +132,10 @@ class Batch:
         """
         try:
             async with asyncio.timeout(deadline):
-                await self._talk.until(lambda: name in self._outcomes or self._is_over())
+                await self._dialogue.until(lambda: name in self._outcomes or self._is_over())
         except TimeoutError:
-            raise self._talk.hung(f"did not end call {name} within {deadline:g} s") from None
-        self._talk.check_refusal(self._number, "`start_calls`")
+            raise self._dialogue.hung(f"did not end call {name} within {deadline:g} s") from None
+        self._dialogue.check_refusal(self._number, "`start_calls`")
         return self._outcomes[name]
 
     async def opened(self, name: str, *, deadline: float) -> OpenedStream:
@@ -141,12 +147,12 @@ class Batch:
         """
         try:
             async with asyncio.timeout(deadline):
-                await self._talk.until(
+                await self._dialogue.until(
                     lambda: name in self._opened or name in self._outcomes or self._is_over()
                 )
         except TimeoutError:
             raise NotSeen(f"stream {name} did not open within {deadline:g} s") from None
-        self._talk.check_refusal(self._number, "`start_calls`")
+        self._dialogue.check_refusal(self._number, "`start_calls`")
         if name not in self._opened:
             outcome = self._outcomes[name]
             raise NotSeen(f"stream {name} ended before it opened: {outcome.status}")
@@ -159,8 +165,9 @@ class Batch:
             ClientHung: the adapter did not answer within `deadline` seconds.
             RequestRefused, ConversationFailed: as they say.
         """
-        request = Cancel(id=self._talk.next_id(), calls=names or self._ids)
-        await self._talk.ask_and_wait(request, deadline=deadline)
+        request = Cancel(id=self._dialogue.next_id(), calls=names or self._ids)
+        self._given_up.update(request.calls)
+        await self._dialogue.ask_and_wait(request, deadline=deadline)
 
     async def __aiter__(self) -> AsyncIterator[Outcome]:
         """Outcomes as they come; the caller sets the deadline."""
@@ -170,17 +177,17 @@ class Batch:
             return len(self._outcomes) > given or self._is_over()
 
         while given < len(self._ids):
-            await self._talk.until(more)
-            self._talk.check_refusal(self._number, "`start_calls`")
+            await self._dialogue.until(more)
+            self._dialogue.check_refusal(self._number, "`start_calls`")
             for outcome in self.outcomes[given:]:
                 given += 1
                 yield outcome
 
     def _is_over(self) -> bool:
-        return self._talk.is_over(self._number)
+        return self._dialogue.is_over(self._number)
 
     def _take(self, answer: Answer) -> None:
-        to_suite = self._talk.clock.to_suite
+        to_suite = self._dialogue.clock.to_suite
         match answer:
             case Opened(call=name, hostname=hostname, at=at):
                 self._opened[name] = OpenedStream(id=name, hostname=hostname, at=to_suite(at))
@@ -201,10 +208,10 @@ class StateWatch:
     States that came and went between two looks of the adapter may be missing.
     """
 
-    def __init__(self, talk: Talk, number: int) -> None:
-        self._talk = talk
+    def __init__(self, dialogue: Dialogue, number: int) -> None:
+        self._dialogue = dialogue
         self._seen: list[StateSeen] = []
-        talk.listen_to_channel(number, self._take)
+        dialogue.listen_to_channel(number, self._take)
 
     @property
     def states(self) -> tuple[StateSeen, ...]:
@@ -224,7 +231,7 @@ class StateWatch:
 
         try:
             async with asyncio.timeout(deadline):
-                await self._talk.until(lambda: first() is not None)
+                await self._dialogue.until(lambda: first() is not None)
         except TimeoutError:
             seen = ", ".join(seen.state for seen in self._seen[since:]) or "nothing"
             raise NotSeen(
@@ -236,15 +243,16 @@ class StateWatch:
 
     def _take(self, answer: Answer) -> None:
         if isinstance(answer, State):
-            self._seen.append(StateSeen(answer.state, self._talk.clock.to_suite(answer.at)))
+            self._seen.append(StateSeen(answer.state, self._dialogue.clock.to_suite(answer.at)))
 
 
 class Channel:
     """An open channel of the client."""
 
-    def __init__(self, talk: Talk, number: int) -> None:
-        self._talk = talk
+    def __init__(self, dialogue: Dialogue, number: int) -> None:
+        self._dialogue = dialogue
         self._number = number
+        self.is_closed = False  # or about to be
 
     async def start_calls(
         self,
@@ -266,9 +274,9 @@ class Channel:
         """
         if concurrency is not None and pace is not None:
             raise ValueError("calls have either a concurrency or a pace")
-        number = self._talk.next_id()
-        batch = Batch(self._talk, number, calls)
-        self._talk.ask(
+        number = self._dialogue.next_id()
+        batch = Batch(self._dialogue, number, calls)
+        self._dialogue.ask(
             StartCalls(
                 id=number,
                 channel=self._number,
@@ -286,15 +294,17 @@ class Channel:
             ClientHung: the present state was not told within `deadline` seconds.
             RequestRefused, ConversationFailed: as they say.
         """
-        number = self._talk.next_id()
-        watch = StateWatch(self._talk, self._number)
-        self._talk.ask(Watch(id=number, channel=self._number))
+        number = self._dialogue.next_id()
+        watch = StateWatch(self._dialogue, self._number)
+        self._dialogue.ask(Watch(id=number, channel=self._number))
         try:
             async with asyncio.timeout(deadline):
-                await self._talk.until(lambda: bool(watch.states) or self._talk.is_over(number))
+                await self._dialogue.until(
+                    lambda: bool(watch.states) or self._dialogue.is_over(number)
+                )
         except TimeoutError:
-            raise self._talk.hung(f"told no state within {deadline:g} s") from None
-        self._talk.check_refusal(number, "`watch`")
+            raise self._dialogue.hung(f"told no state within {deadline:g} s") from None
+        self._dialogue.check_refusal(number, "`watch`")
         return watch
 
     async def connect(self, *, deadline: float) -> None:
@@ -304,8 +314,8 @@ class Channel:
             ClientHung: the adapter did not answer within `deadline` seconds.
             RequestRefused, ConversationFailed: as they say.
         """
-        request = Connect(id=self._talk.next_id(), channel=self._number)
-        await self._talk.ask_and_wait(request, deadline=deadline)
+        request = Connect(id=self._dialogue.next_id(), channel=self._number)
+        await self._dialogue.ask_and_wait(request, deadline=deadline)
 
     async def close(self, *, deadline: float) -> None:
         """Close the channel: its calls finish as CANCELLED.
@@ -314,8 +324,9 @@ class Channel:
             ClientHung: the adapter did not answer within `deadline` seconds.
             RequestRefused, ConversationFailed: as they say.
         """
-        request = Close(id=self._talk.next_id(), channel=self._number)
-        await self._talk.ask_and_wait(request, deadline=deadline)
+        request = Close(id=self._dialogue.next_id(), channel=self._number)
+        self.is_closed = True
+        await self._dialogue.ask_and_wait(request, deadline=deadline)
 
 
 def _planned(call: Call) -> PlannedCall:

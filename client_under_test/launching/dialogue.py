@@ -8,26 +8,31 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from client_under_test import contract
-from client_under_test.clock import Clock
-from client_under_test.contract import (
+from client_under_test.contract import messages as contract
+from client_under_test.contract.adapter_clock import Clock
+from client_under_test.contract.conversation import Conversation
+from client_under_test.contract.exceptions import ClientHung, ConversationFailed, RequestRefused
+from client_under_test.contract.messages import (
     Answer,
     AskHello,
     Done,
     Error,
     Finished,
     Hello,
+    OpenChannel,
     Opened,
+    PolicyUpdate,
+    RegisterPolicy,
     Request,
+    StartCalls,
     State,
+    Watch,
 )
-from client_under_test.conversation import Conversation
-from client_under_test.exceptions import ClientHung, ConversationFailed, RequestRefused
 
 Listener = Callable[[Answer], None]
 
 
-class Talk:
+class Dialogue:
     """Asks, and lets others wait for what is heard.
 
     Args:
@@ -38,16 +43,20 @@ class Talk:
     def __init__(self, write: Callable[[bytes], None], stderr_tail: Callable[[], str]) -> None:
         self.clock: Final = Clock()
         self.hello: Hello | None = None
-        self.complaints: list[str] = []  # errors that answer no request
+        self.errors_without_id: list[str] = []
         self._write = write
         self._stderr_tail = stderr_tail
         self._conversation = Conversation()
         self._numbers = itertools.count()
         self._asked_hello: dict[int, float] = {}
+        self._asked_calls: dict[str, float] = {}
+        self._asked_channels: dict[int, float] = {}
+        self._asked_policies: dict[int, float] = {}
         self._done: set[int] = set()
         self._refused: dict[int, str] = {}
         self._calls: dict[str, Listener] = {}
         self._channels: dict[int, Listener] = {}
+        self._policies: dict[int, Listener] = {}
         self._failure: ConversationFailed | None = None
         self._news = asyncio.Event()
 
@@ -65,9 +74,19 @@ class Talk:
         """
         if self._failure is not None:
             raise self._failure
-        if isinstance(request, AskHello):
-            self._asked_hello[request.id] = time.monotonic()
-        self._write(self._conversation.ask(request))
+        line, now = self._conversation.ask(request), time.monotonic()
+        match request:
+            case AskHello(id=number):
+                self._asked_hello[number] = now
+            case RegisterPolicy(id=number):
+                self._asked_policies[number] = now
+            case OpenChannel(id=number):
+                self._asked_channels[number] = now
+            case Watch(channel=number):
+                self._asked_channels.setdefault(number, now)
+            case StartCalls(calls=calls):
+                self._asked_calls.update((call.id, now) for call in calls)
+        self._write(line)
 
     def ask_badly(self, line: bytes, number: int | None) -> None:
         """Send a line that is no request; an error may answer it, with this id or with none."""
@@ -82,7 +101,7 @@ class Talk:
             ConversationFailed: it is over.
         """
         number = self.next_id()
-        self.ask(AskHello(id=number, contract=contract.VERSION))
+        self.ask(AskHello(id=number, contract=contract.NEWEST))
         await self.until(lambda: number not in self._asked_hello)
 
     async def ask_and_wait(self, request: Request, *, deadline: float) -> None:
@@ -147,27 +166,57 @@ class Talk:
 
         Raises:
             Babble, Flood, OtherContract: see `conversation`.
+            Impossible: see `clock`.
         """
         heard_at = time.monotonic()
         for answer in self._conversation.hear(data):
+            self._check_times(answer, heard_at)
             match answer:
                 case Hello(id=number, at=at):
-                    self.hello = answer
-                    asked_at = self._asked_hello.pop(number)
+                    asked_at = self._asked_hello[number]
                     self.clock.heard(at, asked_at=asked_at, heard_at=heard_at)
+                    self.hello = answer
+                    del self._asked_hello[number]
                 case Opened(call=name):
                     self._calls[name](answer)
                 case Finished(call=name):
                     self._calls.pop(name)(answer)
                 case State(channel=number):
                     self._channels[number](answer)
+                case PolicyUpdate(policy=number):
+                    self._policies[number](answer)
                 case Done(id=number):
                     self._done.add(number)
                 case Error(id=None, message=message):
-                    self.complaints.append(message)
+                    self.errors_without_id.append(message)
                 case Error(id=int(number), message=message):
                     self._refused[number] = message
         self._wake()
+
+    def _check_times(self, answer: Answer, heard_at: float) -> None:
+        """Whether what is told can have been so by then.
+
+        Raises:
+            Impossible: it cannot.
+        """
+        check = self.clock.check
+        match answer:
+            case Opened(call=name, at=at):
+                asked_at = self._asked_calls[name]
+                check(f"that {name} opened", at, asked_at=asked_at, heard_at=heard_at)
+            case Finished(call=name, started_at=started, ended_at=ended):
+                asked_at = self._asked_calls.pop(name)
+                check(f"that {name} started", started, asked_at=asked_at, heard_at=heard_at)
+                check(f"that {name} ended", ended, asked_at=asked_at, heard_at=heard_at)
+                self.clock.check_span(name, started, ended)
+            case State(channel=number, state=state, at=at):
+                what = f"that channel {number} was {state}"
+                asked_at = self._asked_channels[number]
+                check(what, at, asked_at=asked_at, heard_at=heard_at)
+            case PolicyUpdate(policy=number, instance=instance, at=at):
+                what = f"that instance {instance} of its policy was updated"
+                asked_at = self._asked_policies[number]
+                check(what, at, asked_at=asked_at, heard_at=heard_at)
 
     def fail(self, failure: ConversationFailed) -> None:
         """Nothing more will be heard: whoever waits gets the failure. The first one counts."""
@@ -187,6 +236,10 @@ class Talk:
     def listen_to_channel(self, number: int, listener: Listener) -> None:
         """Give the states of a channel to `listener`."""
         self._channels[number] = listener
+
+    def listen_to_policy(self, number: int, listener: Listener) -> None:
+        """Give the updates of a registered policy to `listener`."""
+        self._policies[number] = listener
 
     def _wake(self) -> None:
         self._news.set()

@@ -96,22 +96,23 @@ def fork(parent: int) -> int:
     orphaned, hold = os.pipe()
     between = os.fork()
     if between == 0:
-        if child := os.fork():
-            os.write(tell, str(child).encode())
+        if os.fork():
             os._exit(0)
         os.close(told)
-        os.close(tell)
         os.close(hold)
         os.setsid()
+        os.write(tell, str(os.getpid()).encode())  # now that its group can be killed
+        os.close(tell)
         os.read(orphaned, 1)  # whoever holds the other end closes it when the one between is gone
         os.close(orphaned)
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:  # it died before it could be asked for
             os._exit(NOT_STARTED)
         return 0
+    os.close(tell)
     os.waitpid(between, 0)
     child = int(os.read(told, 32))
-    for handle in (told, tell, orphaned, hold):
+    for handle in (told, orphaned, hold):
         os.close(handle)
     return child
 

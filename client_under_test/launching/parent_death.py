@@ -1,6 +1,6 @@
-"""Becomes the command that follows, tied to the life of the process that started it.
+"""Becomes the command that follows, and is killed when the process that started it dies.
 
-    python -I -S trampoline.py PARENT COMMAND...
+    python -I -S parent_death.py PARENT COMMAND...
 
 A program of its own and not a preexec_fn: Python code between fork and exec does not mix with the
 threads and fork handlers of gRPC in the suite's process. Standard library only, and little of it.
@@ -21,8 +21,13 @@ LARGEST_FILE = 1 << 30
 NOT_STARTED = 127
 
 
+def killed_with_parent(*command: str) -> tuple[str, ...]:
+    """A command that becomes this one, and is killed when the thread that starts it ends."""
+    return (sys.executable, "-I", "-S", __file__, str(os.getpid()), *command)
+
+
 def main() -> None:
-    """Tie, limit, become."""
+    """Ask for the signal at the parent's death, limit, become."""
     parent, command = int(sys.argv[1]), sys.argv[2:]
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -1,7 +1,9 @@
 """Starts an adapter's processes from one that has done the imports, which are most of a start.
 
-Only for adapters whose manifest says what they read late (`start.reads-late`), and on Linux: there
-a forked process can be the child of the suite, so that it dies with it and its end is told.
+That one is a fork server, as Python's `multiprocessing` has them: it does nothing but fork for
+whoever asks. Only for adapters whose manifest says what they read late (`start.reads-late`), and on
+Linux: there a forked process can be the child of the suite, so that it dies with it and its end is
+told.
 """
 
 from __future__ import annotations
@@ -19,15 +21,16 @@ from pathlib import Path
 from typing import IO, Any, Final, Self
 
 from client_under_test.environments import Prepared
-from client_under_test.process import tied
+from client_under_test.launching.parent_death import killed_with_parent
+from client_under_test.launching.pidfd import pidfd_open
 
 FORKER: Final = Path(__file__).with_name("forker.py")
 _PR_SET_CHILD_SUBREAPER: Final = 36
 _ANSWER_BYTES: Final = 64
 
 
-class Nurseries:
-    """A process to fork from for each client, started when the first one is wanted.
+class ForkServers:
+    """A fork server for each client, started when its first process is wanted.
 
     Args:
         stderr_path: the file that keeps what the imports write.
@@ -37,7 +40,7 @@ class Nurseries:
     def __init__(self, stderr_path: Path, *, deadline: float) -> None:
         self._stderr_path = stderr_path
         self._deadline = deadline
-        self._made: dict[tuple[str, ...], _Nursery | None] = {}
+        self._made: dict[tuple[str, ...], _ForkServer | None] = {}
 
     async def fork(
         self,
@@ -57,32 +60,34 @@ class Nurseries:
         if prepared.client.manifest.start.reads_late is None:
             return False
         if prepared.command not in self._made:
-            self._made[prepared.command] = await self._nursery(prepared, environment)
-        nursery = self._made[prepared.command]
-        if nursery is None or not nursery.has(environment):
+            self._made[prepared.command] = await self._started(prepared, environment)
+        server = self._made[prepared.command]
+        if server is None or not server.has(environment):
             return False
         try:
             async with asyncio.timeout(self._deadline):
-                await nursery.fork(protocol, environment, stderr)
+                await server.fork(protocol, environment, stderr)
         except (OSError, TimeoutError):  # the imports failed, say: its own command tells why
             self._made[prepared.command] = None
-            await nursery.close()
+            await server.close()
             return False
         return True
 
-    async def _nursery(self, prepared: Prepared, environment: Mapping[str, str]) -> _Nursery | None:
+    async def _started(
+        self, prepared: Prepared, environment: Mapping[str, str]
+    ) -> _ForkServer | None:
         if not can_adopt():
             return None
-        return await _Nursery.start(prepared, environment, self._stderr_path)
+        return await _ForkServer.start(prepared, environment, self._stderr_path)
 
     async def close(self) -> None:
         """End them; processes that were forked live on."""
-        for nursery in self._made.values():
-            if nursery is not None:
-                await nursery.close()
+        for server in self._made.values():
+            if server is not None:
+                await server.close()
 
 
-class _Nursery:
+class _ForkServer:
     """The process that adapters of one client are forked from."""
 
     def __init__(
@@ -108,7 +113,7 @@ class _Nursery:
         with theirs, stderr_path.open("ab") as stderr:
             handle = str(theirs.fileno())
             forker = await asyncio.create_subprocess_exec(
-                *tied(python, "-I", str(FORKER), handle, str(os.getpid()), *program),
+                *killed_with_parent(python, "-I", str(FORKER), handle, str(os.getpid()), *program),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=stderr,
@@ -179,7 +184,7 @@ def can_adopt() -> bool:
     if sys.platform != "linux":
         return False
     try:
-        os.close(os.pidfd_open(os.getpid()))
+        os.close(pidfd_open(os.getpid()))
     except OSError:
         return False
     return bool(ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
@@ -194,7 +199,7 @@ class _Forked(asyncio.SubprocessTransport):
         self._protocol = protocol
         self._pipes: dict[int, asyncio.BaseTransport] = {}
         self._returncode: int | None = None
-        self._handle = os.pidfd_open(pid)
+        self._handle = pidfd_open(pid)
 
     async def connect(self, to_stdin: int, from_stdout: int) -> None:
         """Take over the suite's ends of two pipes."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
-from client_under_test.exceptions import NoOwnHosts
+from client_under_test.contract.exceptions import NoOwnHosts
 
 _TABLE: Final = "/etc/hosts"
 _NAME_SERVERS: Final = "/etc/resolv.conf"
@@ -21,7 +21,7 @@ _SECONDS: Final = 10.0
 """Far more than a mount takes."""
 
 
-def write_hosts(folder: Path, names: Mapping[str, Iterable[str]]) -> tuple[Path, Path]:
+def write_private_names(folder: Path, names: Mapping[str, Iterable[str]]) -> tuple[Path, Path]:
     """Write a table with these addresses by name, and a list of name servers that has none."""
     table, servers = folder / "hosts", folder / "resolv.conf"
     rows = [("127.0.0.1", "localhost")]
@@ -32,11 +32,11 @@ def write_hosts(folder: Path, names: Mapping[str, Iterable[str]]) -> tuple[Path,
     return table, servers
 
 
-def with_hosts(table: Path, servers: Path) -> tuple[str, ...]:
+def with_private_names(table: Path, servers: Path) -> tuple[str, ...]:
     """What stands before a command so that it sees these in the place of the machine's own.
 
-    Who is not root needs a user namespace as well. That undoes the tie to the life of the parent,
-    so that such a process ends with its standard input only, as it does where there are no ties.
+    Who is not root needs a user namespace as well. That undoes the signal at the parent's death,
+    so that such a process ends with its standard input only, as it does where there is no signal.
 
     Raises:
         NoOwnHosts: this machine, or this user on it, cannot do that.

@@ -1,52 +1,48 @@
-"""A client's process: started tied to the suite's life, talked to, and surely ended."""
+"""A client's process: started so that it dies with the suite, talked to, and surely ended."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
 import os
 import shutil
-import signal
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self, cast
+from typing import IO, Final, Protocol, Self
 
 import msgspec
 
-from client_under_test import contract
-from client_under_test.channels import Channel
-from client_under_test.clock import Clock
-from client_under_test.contract import Hello, OpenChannel, OptionValue
-from client_under_test.conversation import Babble, Flood, OtherContract
-from client_under_test.environments import Prepared
-from client_under_test.exceptions import (
+from client_under_test.contract import messages as contract
+from client_under_test.contract.adapter_clock import Clock, Impossible
+from client_under_test.contract.conversation import Babble, Flood, OtherContract
+from client_under_test.contract.exceptions import (
     ClientBabbled,
     ClientCrashed,
     ClientExited,
     ClientFlooded,
     ClientMute,
+    ClockWrong,
     ConversationFailed,
     ConversationOver,
+    HelloContradicted,
     NotStarted,
     UnknownKnob,
     WrongContract,
 )
-from client_under_test.talk import Talk
-
-if TYPE_CHECKING:
-    from client_under_test.nursery import Nurseries
+from client_under_test.contract.messages import Hello, OpenChannel, OptionValue, RegisterPolicy
+from client_under_test.environments import Prepared
+from client_under_test.launching.channels import Channel
+from client_under_test.launching.dialogue import Dialogue
+from client_under_test.launching.hello_check import contradiction
+from client_under_test.launching.parent_death import killed_with_parent
+from client_under_test.launching.pipes import Pipes
+from client_under_test.launching.policies import RegisteredPolicy
 
 # The first hello finds the process starting up; the next ones measure nothing but the pipes.
 _HELLOS: Final = 4
 
-# Room for some thousand outcomes: an adapter must not wait, and its calls come late, because the
-# suite is busy with something else. More needs a privilege.
-_PIPE_BYTES: Final = 1 << 20
-
 _TAIL_BYTES: Final = 4096
-_TRAMPOLINE: Final = Path(__file__).with_name("trampoline.py")
+_ONE_CLOCK: Final = "take every time from one monotonic clock that starts at the first hello"
 
 # A client is judged as shipped: what the suite's own environment says to gRPC, Python, pytest and
 # proxies does not reach it. What is meant for it is given explicitly.
@@ -69,6 +65,20 @@ class Patience(msgspec.Struct, frozen=True, kw_only=True):
     say: Callable[[str], None]
 
 
+class Forks(Protocol):
+    """Who can give a process that is there already: `prefork.ForkServers`, say."""
+
+    async def fork(
+        self,
+        prepared: Prepared,
+        protocol: asyncio.SubprocessProtocol,
+        environment: Mapping[str, str],
+        stderr: IO[bytes],
+    ) -> bool:
+        """Start a process of this client, told of to `protocol`; False if that cannot be done."""
+        ...
+
+
 class ClientProcess:
     """A running adapter. Made by `start`, or by `launch` ahead of time and `greet` later.
 
@@ -82,8 +92,8 @@ class ClientProcess:
         self.prepared: Final = prepared
         self.stderr_path: Final = stderr_path
         self._options = dict(options)
-        self._pipes = _Pipes(self)
-        self._talk = Talk(self._pipes.write, self.stderr_tail)
+        self._pipes = Pipes(self._heard, self._ended)
+        self._dialogue = Dialogue(self._pipes.write, self.stderr_tail)
         self._killed = False
 
     @classmethod
@@ -95,7 +105,9 @@ class ClientProcess:
         deadline: float,
         environment: Mapping[str, str | None] | None = None,
         knobs: Mapping[str, OptionValue] | None = None,
+        within: Sequence[str] = (),
         patience: Patience | None = None,
+        as_stated: bool = True,
     ) -> Self:
         """Launch the adapter and hear its hello.
 
@@ -106,17 +118,23 @@ class ClientProcess:
             environment: what this process is given besides the manifest's own, e.g. its bootstrap;
                 None for what it is not to have at all.
             knobs: generic knobs: by the environment or on every channel, as the manifest says.
+            within: a command that becomes the one behind it: see `private_names`.
             patience: who hears meanwhile that the hello has not come.
+            as_stated: whether the hello must tell what the manifest does.
 
         Raises:
             UnknownKnob: the client does not offer a knob.
-            ConversationFailed: there was no hello; nothing is left running.
+            ConversationFailed: there was no hello, or another one; nothing is left running.
         """
         process = await cls.launch(
-            prepared, stderr_path=stderr_path, environment=environment, knobs=knobs
+            prepared,
+            stderr_path=stderr_path,
+            environment=environment,
+            knobs=knobs,
+            within=within,
         )
         try:
-            await process.greet(deadline=deadline, patience=patience)
+            await process.greet(deadline=deadline, patience=patience, as_stated=as_stated)
         except BaseException:
             await process.close(deadline=0)
             raise
@@ -131,7 +149,7 @@ class ClientProcess:
         environment: Mapping[str, str | None] | None = None,
         knobs: Mapping[str, OptionValue] | None = None,
         within: Sequence[str] = (),
-        nurseries: Nurseries | None = None,
+        fork_servers: Forks | None = None,
     ) -> Self:
         """Start the process and let it warm up; `greet` comes next.
 
@@ -140,8 +158,8 @@ class ClientProcess:
             stderr_path: as of `start`.
             environment: as of `start`.
             knobs: as of `start`.
-            within: a command that becomes the one written behind it, such as `hosts.with_hosts`.
-            nurseries: where it is forked, if it can be.
+            within: a command that becomes the one behind it: see `private_names`.
+            fork_servers: where it is forked, if it can be.
         """
         passed = prepared.client.manifest.pass_knobs(knobs or {})
         own = {**_inherited(), **prepared.environment, **passed.environment}
@@ -152,42 +170,64 @@ class ClientProcess:
         process = cls(prepared, stderr_path, passed.options)
         with stderr_path.open("ab") as stderr:
             if (
-                nurseries is not None
+                fork_servers is not None
                 and not within
-                and await nurseries.fork(prepared, process._pipes, given, stderr)
+                and await fork_servers.fork(prepared, process._pipes, given, stderr)
             ):
                 return process
             await asyncio.get_running_loop().subprocess_exec(
                 lambda: process._pipes,
-                *tied(*within, *prepared.command),
+                *killed_with_parent(*within, *prepared.command),
                 stderr=stderr,
                 env=given,
                 start_new_session=True,
             )
         return process
 
-    async def greet(self, *, deadline: float, patience: Patience | None = None) -> None:
+    async def greet(
+        self, *, deadline: float, patience: Patience | None = None, as_stated: bool = True
+    ) -> None:
         """Hear the hello, and measure how the adapter's clock stands to the suite's.
 
         Args:
             deadline: seconds until the hello.
             patience: who hears meanwhile that it has not come.
+            as_stated: whether the hello must tell what the manifest does.
 
         Raises:
+            HelloContradicted: it does not.
             ConversationFailed: there was no hello within `deadline` seconds.
         """
         try:
             async with asyncio.timeout(deadline):
                 with self._told(patience):
-                    await self._talk.say_hello()
+                    await self._dialogue.say_hello()
                 for _ in range(_HELLOS - 1):
-                    await self._talk.say_hello()
+                    await self._dialogue.say_hello()
         except TimeoutError:
             raise ClientMute(
                 f"the client did not say hello within {deadline:g} s",
-                hello_said=self._talk.hello is not None,
+                hello_said=self._dialogue.hello is not None,
                 stderr_tail=self.stderr_tail(),
             ) from None
+        if as_stated and (why := contradiction(self.hello, self.prepared)):
+            raise HelloContradicted(
+                f"{why}: let the adapter and its manifest tell the same",
+                hello_said=True,
+                stderr_tail=self.stderr_tail(),
+            )
+
+    async def look_at_the_clock(self, *, deadline: float) -> None:
+        """Ask what the time is: a clock that jumped since the hello is found out.
+
+        One who does not answer within `deadline` seconds is busy, and nothing is said of its clock.
+
+        Raises:
+            ConversationFailed: it jumped, or the client died.
+        """
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(deadline):
+                await self._dialogue.say_hello()
 
     @contextlib.contextmanager
     def _told(self, patience: Patience | None) -> Iterator[None]:
@@ -211,18 +251,18 @@ class ClientProcess:
     @property
     def hello(self) -> Hello:
         """Client name, version, capabilities, contract version."""
-        assert self._talk.hello is not None, "greet comes first"
-        return self._talk.hello
+        assert self._dialogue.hello is not None, "greet comes first"
+        return self._dialogue.hello
 
     @property
-    def talk(self) -> Talk:
+    def dialogue(self) -> Dialogue:
         """The conversation itself, for who checks adapters."""
-        return self._talk
+        return self._dialogue
 
     @property
     def clock(self) -> Clock:
         """How the adapter's clock stands to the suite's, and how exactly that is known."""
-        return self._talk.clock
+        return self._dialogue.clock
 
     @property
     def pid(self) -> int:
@@ -232,7 +272,21 @@ class ClientProcess:
     @property
     def failure(self) -> ConversationFailed | None:
         """What ended the conversation, or None while it goes on."""
-        return self._talk.failure
+        return self._dialogue.failure
+
+    async def register_policy(self, name: str, *, deadline: float) -> RegisteredPolicy:
+        """Have a policy of this name in the client's registry; before any channel is opened.
+
+        Raises:
+            ValueError: there is a channel, or the client cannot do it (`custom_policy`).
+            ClientHung: the adapter did not answer within `deadline` seconds.
+            RequestRefused, ConversationFailed: as they say.
+        """
+        number = self._dialogue.next_id()
+        policy = RegisteredPolicy(self._dialogue, number, name)
+        request = RegisterPolicy(id=number, name=name)
+        await self._dialogue.ask_and_wait(request, deadline=deadline)
+        return policy
 
     async def open_channel(
         self,
@@ -240,10 +294,18 @@ class ClientProcess:
         *,
         deadline: float,
         knobs: Mapping[str, OptionValue] | None = None,
+        service_config: str | None = None,
     ) -> Channel:
         """A new channel, not connected yet, with retries off.
 
+        Args:
+            target: as gRPC names it.
+            deadline: seconds for the adapter's answer.
+            knobs: as of `start`, for this channel.
+            service_config: its default service config as JSON text; needs `custom_policy`.
+
         Raises:
+            ValueError: a service config is given, and the client cannot have one.
             UnknownKnob: the client does not offer a knob, or only to a whole process.
             ClientHung: the adapter did not answer within `deadline` seconds.
             RequestRefused, ConversationFailed: as they say.
@@ -254,20 +316,22 @@ class ClientProcess:
                 f"client {self.prepared.client.name} reads {', '.join(passed.environment)} from "
                 "its environment: give the knob when the process is started"
             )
-        number = self._talk.next_id()
+        number = self._dialogue.next_id()
         options = {**self._options, **passed.options}
-        request = OpenChannel(id=number, target=target, options=options)
-        await self._talk.ask_and_wait(request, deadline=deadline)
-        return Channel(self._talk, number)
+        request = OpenChannel(
+            id=number, target=target, options=options, service_config=service_config
+        )
+        await self._dialogue.ask_and_wait(request, deadline=deadline)
+        return Channel(self._dialogue, number)
 
     async def close(self, *, deadline: float) -> Exit:
         """End the process: close its stdin, wait `deadline` seconds, then kill its group.
 
         Nothing of the group is left when this returns, or when it is cancelled.
         """
-        self._talk.fail(
+        self._dialogue.fail(
             ConversationOver(
-                "the suite has closed the client", hello_said=self._talk.hello is not None
+                "the suite has closed the client", hello_said=self._dialogue.hello is not None
             )
         )
         self._pipes.end_of_stdin()
@@ -298,20 +362,22 @@ class ClientProcess:
 
     # What the pipes report.
 
-    def heard(self, data: bytes) -> None:
+    def _heard(self, data: bytes) -> None:
         """Take in what came from stdout; who breaks the contract is ended at once."""
-        if self._talk.failure is not None:
+        if self._dialogue.failure is not None:
             return
         try:
-            self._talk.hear(data)
+            self._dialogue.hear(data)
         except Babble as babble:
             self._fail(ClientBabbled, babble.line, babble.why)
         except Flood:
             self._fail(ClientFlooded, "the client wrote without end")
         except OtherContract as other:
-            self._fail(WrongContract, other.version, contract.VERSION)
+            self._fail(WrongContract, other.version, contract.VERSIONS)
+        except Impossible as why:
+            self._fail(ClockWrong, f"{why}: {_ONE_CLOCK}")
 
-    def ended(self, code: int) -> None:
+    def _ended(self, code: int) -> None:
         """Take in that the process has ended and that all it said was heard; first word counts."""
         if code < 0:
             self._fail(ClientCrashed, -code)
@@ -319,85 +385,9 @@ class ClientProcess:
             self._fail(ClientExited, code)
 
     def _fail(self, how: Callable[..., ConversationFailed], *what: object) -> None:
-        said = self._talk.hello is not None
-        self._talk.fail(how(*what, hello_said=said, stderr_tail=self.stderr_tail()))
+        said = self._dialogue.hello is not None
+        self._dialogue.fail(how(*what, hello_said=said, stderr_tail=self.stderr_tail()))
         self._pipes.kill()
-
-
-class _Pipes(asyncio.SubprocessProtocol):
-    """The operating system's side of a process."""
-
-    def __init__(self, process: ClientProcess) -> None:
-        self._process = process
-        self._transport: asyncio.SubprocessTransport | None = None
-        self._stdout_open = True
-        self._exited = False
-        self.over: Final = asyncio.Event()  # it has exited, and all it wrote has been read
-
-    @property
-    def pid(self) -> int:
-        assert self._transport is not None, "launched"
-        return self._transport.get_pid()
-
-    @property
-    def returncode(self) -> int:
-        assert self._transport is not None, "launched"
-        code = self._transport.get_returncode()
-        assert code is not None, "waited for"
-        return code
-
-    def write(self, line: bytes) -> None:
-        self._stdin().write(line)
-
-    def end_of_stdin(self) -> None:
-        self._stdin().close()
-
-    def kill(self) -> None:
-        """End the whole group: a client may have started processes of its own."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signal.SIGKILL)
-
-    def close(self) -> None:
-        assert self._transport is not None, "launched"
-        self._transport.close()
-
-    def _stdin(self) -> asyncio.WriteTransport:
-        assert self._transport is not None, "launched"
-        return cast("asyncio.WriteTransport", self._transport.get_pipe_transport(0))
-
-    # asyncio's calls.
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.SubprocessTransport", transport)
-        stdout = self._transport.get_pipe_transport(1)
-        if sys.platform == "linux" and stdout is not None:
-            with contextlib.suppress(OSError):  # the user's share of large pipes is used up
-                fcntl.fcntl(stdout.get_extra_info("pipe"), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
-
-    def pipe_data_received(self, fd: int, data: bytes) -> None:
-        del fd  # stdout is the only one
-        self._process.heard(data)
-
-    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        del exc
-        if fd == 1:
-            self._stdout_open = False
-            self._end_if_over()
-
-    def process_exited(self) -> None:
-        self._exited = True
-        self.kill()  # what is left of the group would hold stdout open
-        self._end_if_over()
-
-    def _end_if_over(self) -> None:
-        if self._exited and not self._stdout_open:
-            self._process.ended(self.returncode)
-            self.over.set()
-
-
-def tied(*command: str) -> tuple[str, ...]:
-    """A command that becomes this one, tied to the life of this process."""
-    return (sys.executable, "-I", "-S", str(_TRAMPOLINE), str(os.getpid()), *command)
 
 
 def _inherited() -> dict[str, str]:

@@ -8,11 +8,11 @@ from typing import Final
 
 import msgspec
 
-from client_under_test import manifest as manifests
-from client_under_test.exceptions import UnknownClient
-from client_under_test.manifest import Manifest
+from client_under_test.contract.exceptions import UnknownClient
+from client_under_test.manifests.manifest import Manifest
+from client_under_test.manifests.manifest_file import FILE, read
 
-BUILT_IN: Final = Path(__file__).parent
+BUILT_IN: Final = Path(__file__).parents[1] / "adapters"
 
 # python, python@1.58.3, python@1.85.1+hash-key, path/to/folder+hash-key
 _NAME: Final = re.compile(
@@ -40,7 +40,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
 
 def built_in() -> tuple[str, ...]:
     """Names of the clients that come with the suite."""
-    return tuple(sorted(file.parent.name for file in BUILT_IN.glob(f"*/{manifests.FILE}")))
+    return tuple(sorted(file.parent.name for file in BUILT_IN.glob(f"*/{FILE}")))
 
 
 def find(text: str) -> Client:
@@ -54,15 +54,15 @@ def find(text: str) -> Client:
     if match is None:
         raise UnknownClient(f"a client needs a name: one of {', '.join(built_in())}, or a folder")
     place, version, variant = match["place"], match["version"], match["variant"]
-    if place not in built_in() and (Path(text) / manifests.FILE).is_file():
+    if place not in built_in() and (Path(text) / FILE).is_file():
         place, version, variant = text, None, None  # a folder such as c++-client
     folder = BUILT_IN / place if place in built_in() else Path(place).absolute()
-    if not (folder / manifests.FILE).is_file():
+    if not (folder / FILE).is_file():
         raise UnknownClient(
             f"there is no client {place}: name one of {', '.join(built_in())}, "
-            f"or a folder that has a {manifests.FILE}"
+            f"or a folder that has a {FILE}"
         )
-    manifest = manifests.read(folder)
+    manifest = read(folder)
     if variant is not None:
         manifest.variant(variant)
     return Client(

@@ -1,21 +1,15 @@
-"""client.toml: what a client's folder says of itself."""
+"""What a client's folder says of itself: the tables of its client.toml, and what they amount to."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Annotated, Final, Literal
+from collections.abc import Mapping
+from typing import Annotated, Literal
 
 import msgspec
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import InvalidVersion, Version
 
-from client_under_test.complaint import Complaint, converted
-from client_under_test.contract import Capability, OptionValue
-from client_under_test.exceptions import BadManifest, NoSuchVersion, UnknownClient, UnknownKnob
-
-FILE: Final = "client.toml"
+from client_under_test.contract.exceptions import NoSuchVersion, UnknownClient, UnknownKnob
+from client_under_test.contract.messages import Capability, OptionValue
+from client_under_test.manifests.version_ranges import is_within
 
 Knob = Literal[
     "ring_size_cap",  # entries
@@ -107,18 +101,39 @@ class KnobPassing(_Table, frozen=True, kw_only=True):
     environment: _Words | None = None
 
 
+class Evidence(_Table, frozen=True, kw_only=True):
+    """Who says that the client follows an edition.
+
+    `at` is where: a release note, a table of features, a pull request; `says` has what, in a few
+    words. `since` is the first release with it, as far as that tells: the range begins there.
+    """
+
+    at: _Url
+    says: _Words
+    since: _Words | None = None
+
+
 class Editions(_Table, frozen=True, kw_only=True):
     """gRFCs that the client says it follows in these versions; several tables add up."""
 
     versions: str = ""
     follows: tuple[Edition, ...]
+    evidence: Evidence | None = None
 
 
 class RingKeyFormat(_Table, frozen=True, kw_only=True):
-    """How ring entries are named in these versions, if the client tells."""
+    """How ring entries are named in these versions, if the client tells, or `unknown`."""
 
     versions: str = ""
     format: _Words
+
+
+class Choice(_Table, frozen=True, kw_only=True):
+    """What these versions of the client do where a clause leaves the choice to it."""
+
+    versions: str = ""
+    clause: _Words
+    choice: _Words
 
 
 class Variant(_Table, frozen=True, kw_only=True):
@@ -128,6 +143,25 @@ class Variant(_Table, frozen=True, kw_only=True):
     versions: str = ""
     follows_also: tuple[Edition, ...] = ()
     follows_not: tuple[Edition, ...] = ()
+    evidence: Evidence | None = None
+
+
+_Positive = Annotated[float, msgspec.Meta(gt=0)]
+
+
+class Backoff(_Table, frozen=True, kw_only=True):
+    """How long an endpoint that failed is left alone, in seconds from the attempt's start.
+
+    The first backoff is `initial` long, each further one `multiplier` times as long, up to
+    `longest`; any may be shorter, or longer, by `jitter` times itself. `compounds`: the next one is
+    a multiple of this one as it was drawn.
+    """
+
+    initial: _Positive
+    multiplier: Annotated[float, msgspec.Meta(ge=1)]
+    longest: _Positive
+    jitter: Annotated[float, msgspec.Meta(ge=0, lt=1)]
+    compounds: bool = False
 
 
 class Manifest(_Table, frozen=True, kw_only=True):
@@ -143,8 +177,10 @@ class Manifest(_Table, frozen=True, kw_only=True):
     knobs: dict[Knob, KnobPassing] = {}
     editions: tuple[Editions, ...] = ()
     ring_key_formats: tuple[RingKeyFormat, ...] = ()
+    choices: tuple[Choice, ...] = ()
     variants: dict[_Name, Variant] = {}
     dialect: Dialect | None = None
+    backoff: Backoff | None = None
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -177,6 +213,11 @@ class Manifest(_Table, frozen=True, kw_only=True):
         """The stated format of ring keys in this version, or None if the client says nothing."""
         stated = (t.format for t in self.ring_key_formats if is_within(version, t.versions))
         return next(stated, None)
+
+    def choices_of(self, version: str) -> dict[str, str]:
+        """What the client says it chooses in this version, by clause."""
+        stated = [one for one in self.choices if is_within(version, one.versions)]
+        return {one.clause: one.choice for one in reversed(stated)}
 
     def variant(self, name: str) -> Variant:
         """The variant of this name.
@@ -214,112 +255,3 @@ class PassedKnobs(msgspec.Struct, frozen=True):
 
     options: dict[str, OptionValue]
     environment: dict[str, str]
-
-
-def is_within(version: str, versions: str) -> bool:
-    """Whether a version is in a range such as `>=1.59,<1.65`; the empty range has every version."""
-    return SpecifierSet(versions).contains(Version(version), prereleases=True)
-
-
-def read(folder: Path) -> Manifest:
-    """The manifest of a client's folder.
-
-    Raises:
-        BadManifest: it cannot be read or breaks a rule; one sentence with file and field.
-    """
-    file = folder / FILE
-    try:
-        return parse(file.read_bytes(), file)
-    except OSError as trouble:
-        raise BadManifest(f"{file}: cannot be read: {trouble.strerror}") from trouble
-
-
-def parse(text: bytes, file: Path) -> Manifest:
-    """The manifest in `text`; `file` is named in errors.
-
-    Raises:
-        BadManifest: it breaks a rule.
-    """
-    try:
-        raw = msgspec.toml.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError) as trouble:
-        words = str(trouble)
-        raise BadManifest(
-            f"{file}: the file is not TOML: {words[:1].lower()}{words[1:]}"
-        ) from trouble
-    try:
-        manifest = converted(raw, Manifest)
-    except Complaint as wrong:
-        raise BadManifest(f"{file}: {wrong}") from None
-    for field, why in _broken_rules(manifest):
-        raise BadManifest(f"{file}: {field}: {why}")
-    return manifest
-
-
-def _broken_rules(manifest: Manifest) -> Iterator[tuple[str, str]]:
-    """Pairs of field and sentence, for rules that types cannot say."""
-    if (manifest.version is None) == (manifest.python is None):
-        yield "version", "needed if there is no [python] table, and only then"
-    pinned = manifest.python.version if manifest.python is not None else None
-    for field, version in (("version", manifest.version), ("python.version", pinned)):
-        if version is not None and not _is_version(version):
-            yield field, f"{version} is not a version such as 1.70.0"
-    if manifest.python is not None and manifest.build is not None:
-        yield "build", "a client has either a [python] or a [build] table"
-    placeholders = {"python", "folder", "version"} | (
-        {"output"} if manifest.build is not None else set()
-    )
-    yield from _broken_rules_of_start(manifest.start, placeholders)
-    if manifest.build is not None:
-        yield from _broken_rules_of_build(manifest.build)
-    for knob, passing in manifest.knobs.items():
-        if (passing.option is None) == (passing.environment is None):
-            yield f"knobs.{knob}", "give either option or environment"
-    ranges = [
-        *((f"editions[{n}]", table.versions) for n, table in enumerate(manifest.editions)),
-        *((f"ring-key-formats[{n}]", t.versions) for n, t in enumerate(manifest.ring_key_formats)),
-        *((f"variants.{name}", variant.versions) for name, variant in manifest.variants.items()),
-        *([("build", manifest.build.versions or "")] if manifest.build is not None else []),
-    ]
-    for field, versions in ranges:
-        try:
-            SpecifierSet(versions)
-        except InvalidSpecifier:
-            yield f"{field}.versions", f"{versions} is not a range such as >=1.59,<1.65"
-
-
-def _broken_rules_of_start(start: Start, placeholders: set[str]) -> Iterator[tuple[str, str]]:
-    yield from _unknown_placeholders("start.command", start.command, placeholders)
-    if start.reads_late is not None and not _is_python(start.command):
-        how = "`{python} -I SCRIPT` or `{python} -I -m PACKAGE`"
-        yield "start.reads-late", f"only for what is started by {how}"
-
-
-def _is_python(command: tuple[str, ...]) -> bool:
-    """Whether it is a script or a package for Python, without arguments."""
-    return command[:2] == ("{python}", "-I") and len(command) == (4 if "-m" in command else 3)
-
-
-def _broken_rules_of_build(build: Build) -> Iterator[tuple[str, str]]:
-    allowed = {"folder", "output"} | ({"version"} if build.versions else set())
-    yield from _unknown_placeholders("build.command", build.command, allowed)
-    for tool in build.tools:
-        if tool.at_least is not None and not _is_version(tool.at_least):
-            yield "build.tools", f"{tool.at_least} is not a version such as 1.70"
-
-
-def _unknown_placeholders(
-    field: str, command: tuple[str, ...], known: set[str]
-) -> Iterator[tuple[str, str]]:
-    for found in re.findall(r"\{(.*?)\}", " ".join(command)):
-        if found not in known:
-            names = ", ".join(f"{{{name}}}" for name in sorted(known))
-            yield field, f"{{{found}}} is unknown here: there are {names}"
-
-
-def _is_version(text: str) -> bool:
-    try:
-        Version(text)
-    except InvalidVersion:
-        return False
-    return True

@@ -17,7 +17,7 @@ _STEP: Final = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]|\[(\.\.\.)\]")
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 
-class Complaint(Exception):
+class BrokenRule(Exception):
     """A table breaks a rule; the text is `field: what is wrong`."""
 
 
@@ -25,7 +25,7 @@ def converted(raw: dict[str, Any], kind: type[_Struct]) -> _Struct:
     """The table as this struct; `raw` is not to be used any more.
 
     Raises:
-        Complaint: it breaks a rule.
+        BrokenRule: it breaks a rule.
     """
     try:
         return msgspec.convert(raw, kind)
@@ -35,7 +35,7 @@ def converted(raw: dict[str, Any], kind: type[_Struct]) -> _Struct:
         hint = _hint(what, inspect.type_info(kind), path, of_key=where.startswith("`key`"))
         field = _named(raw, kind, path)
         words = f"{field or 'the file'}: {what[:1].lower()}{what[1:]}{hint}"
-        raise Complaint(words) from trouble
+        raise BrokenRule(words) from trouble
 
 
 def _named(raw: dict[str, Any], kind: type, path: str) -> str:

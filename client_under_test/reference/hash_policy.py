@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import functools
 import random
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 import msgspec
 import re2
 import xxhash
 
-from client_under_test.reference.policies.interface import Metadata
-
-if TYPE_CHECKING:
-    from client_under_test.reference.editions import Rules
+from client_under_test.reference.values import Metadata
 
 CHANNEL_ID_KEY: Final = "io.grpc.channel_id"
 ASSUMED_CONTENT_TYPE: Final = "application/grpc"
@@ -59,6 +57,8 @@ def read_hash_policy(message: Any) -> HashPolicy:
 
     Raises:
         BadHashPolicy: a regex that RE2 does not take (A42-HDR-17, our choice).
+
+    Clauses: A42-HDR-22, A42-KIND-01, A42-KIND-02, A42-KIND-03, A42-KIND-04, A42-KIND-05.
     """
     kind = message.WhichOneof("policy_specifier")
     if kind == "filter_state" and message.filter_state.key == CHANNEL_ID_KEY:
@@ -96,7 +96,8 @@ def policies_of_the_route(
 ) -> Sequence[HashPolicy]:
     """Take those of the matched route, of the lists of all routes; they may be none.
 
-    Clauses: A42-HASH-01, A42-HASH-02, A42-HASH-11, A42-HASH-18.
+    Clauses: A42-CHAN-04, A42-CHAN-05, A42-HASH-01, A42-HASH-02, A42-HASH-04, A42-HASH-11,
+    A42-HASH-14, A42-HASH-18, A42-KIND-01.
     """
     return policies[matched]
 
@@ -107,7 +108,7 @@ def request_hash(
     *,
     channel_id: int,
     random: random.Random,
-    rules: Rules,
+    rules: HashPolicyRules,
 ) -> int:
     """Make the hash of one request: 64 bits, once, however often it is picked.
 
@@ -129,7 +130,7 @@ def request_hash(
 
 
 def policy_hash(
-    policy: HashPolicy, metadata: Metadata, *, channel_id: int, rules: Rules
+    policy: HashPolicy, metadata: Metadata, *, channel_id: int, rules: HashPolicyRules
 ) -> int | None:
     """Make the hash that one policy gives, or None if it gives no result."""
     match policy:
@@ -141,10 +142,15 @@ def policy_hash(
             return rules.unsupported_hash(policy, metadata)
 
 
+def whichever_is_drawn(policies: Sequence[HashPolicy], _clusters: int) -> Sequence[HashPolicy]:
+    """The hash is the route's, to however many clusters it leads (A42-HASH-21)."""
+    return policies
+
+
 def rotate_and_xor(gathered: int, result: int) -> int:
     """Combine as Envoy does, so that every policy and its place count.
 
-    Clauses: A42-HASH-03, A42-HASH-05, A42-HASH-06.
+    Clauses: A42-CHAN-05, A42-HASH-03, A42-HASH-05, A42-HASH-06.
     """
     rotated = (gathered << 1 | gathered >> 63) & _ALL_BITS
     return rotated ^ result
@@ -166,7 +172,7 @@ def is_terminal(policy: HashPolicy) -> bool:
 def ends_once_gathered(policy: HashPolicy, result: int | None, gathered: int | None) -> bool:
     """Terminal ends the list as soon as any hash has been made.
 
-    Clauses: A42-HASH-13, A42-HASH-14, A42-HASH-15, A42-HASH-16.
+    Clauses: A42-HASH-13, A42-HASH-14, A42-HASH-15, A42-HASH-16, A42-HASH-17.
     """
     del result
     return is_terminal(policy) and gathered is not None
@@ -184,7 +190,7 @@ def ends_with_own_result(policy: HashPolicy, result: int | None, gathered: int |
 def random_for_each_request(random: random.Random) -> int:
     """An even random hash, drawn for the single request.
 
-    Clauses: A42-HASH-10, A42-HASH-12.
+    Clauses: A42-HASH-09, A42-HASH-10, A42-HASH-12.
     """
     return random.getrandbits(64)
 
@@ -224,7 +230,7 @@ def draw_channel_id(random: random.Random) -> int:
 # Headers.
 
 
-def header_hash(policy: HeaderPolicy, metadata: Metadata, rules: Rules) -> int | None:
+def header_hash(policy: HeaderPolicy, metadata: Metadata, rules: HashPolicyRules) -> int | None:
     """Hash the value, an empty one too; a header not sent gives nothing.
 
     Clauses: A42-HDR-01, A42-HDR-03, A42-HDR-04.
@@ -236,13 +242,18 @@ def header_hash(policy: HeaderPolicy, metadata: Metadata, rules: Rules) -> int |
 
 
 def header_value(name: str, metadata: Metadata) -> str | bytes | None:
-    """Find what a policy hashes, as A28 matches headers; None if the header counts as not sent."""
+    """Find what a policy hashes, as A28 matches headers; None if the header counts as not sent.
+
+    Clauses: A42-HDR-01, A42-HDR-03, A42-HDR-04, A42-HDR-05, A42-HDR-06, A42-HDR-07, A42-HDR-08,
+    A42-HDR-09, A42-HDR-10, A42-HDR-11, A42-HDR-18.
+    """
     name = name.lower()  # A42-HDR-18, our choice.
     if name.endswith("-bin"):
         return None  # A42-HDR-07
     if name == "content-type":
         return ASSUMED_CONTENT_TYPE  # A42-HDR-08, A42-HDR-09, A42-HDR-10
-    return joined_values(name, metadata)  # A42-HDR-11: pseudo-headers are not among the metadata.
+    # A42-HDR-11, A42-HDR-22: pseudo-headers are not among the metadata, nor one without a name.
+    return joined_values(name, metadata)
 
 
 def any_header_value(name: str, metadata: Metadata) -> str | bytes | None:
@@ -267,7 +278,10 @@ def joined_values(name: str, metadata: Metadata) -> str | bytes | None:
 
 
 def xxh64(value: str | bytes) -> int:
-    """A42-HDR-02: XXH64 with seed 0, all 64 bits."""
+    """XXH64 with seed 0, all 64 bits.
+
+    Clauses: A42-HASH-04, A42-HDR-02.
+    """
     encoded = value.encode() if isinstance(value, str) else value
     return xxhash.xxh64_intdigest(encoded, seed=0)
 
@@ -286,7 +300,8 @@ def rewrite_every_match(regex: str, substitution: str, value: str) -> str | None
     GlobalReplace passes over. None would mean no result; a value of which nothing is left is a
     result like any other (A42-HDR-16, our choice).
 
-    Clauses: A42-HDR-12, A42-HDR-13, A42-HDR-15, A42-HDR-16.
+    Clauses: A42-HDR-12, A42-HDR-13, A42-HDR-14, A42-HDR-15, A42-HDR-16, A42-HDR-19, A42-HDR-20,
+    A42-HDR-21.
     """
     pattern = _compiled(regex)
     pieces: list[str] = []
@@ -311,7 +326,7 @@ def rewrite_every_match(regex: str, substitution: str, value: str) -> str | None
 def expand(match: Any, substitution: str) -> str:
     r"""Fill in: \1 is the text of the first group, \0 all that matched, \\ a backslash.
 
-    Clauses: A42-HDR-14, A42-HDR-19, A42-HDR-20.
+    Clauses: A42-HDR-14, A42-HDR-19, A42-HDR-20, A42-HDR-21.
     """
     pieces: list[str] = []
     characters = iter(substitution)
@@ -325,3 +340,24 @@ def expand(match: Any, substitution: str) -> str:
         elif int(escaped) <= match.re.groups:
             pieces.append(match.group(int(escaped)) or "")
     return "".join(pieces)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HashPolicyRules:
+    """How the hash of a request is made (A42, Hash Policy)."""
+
+    route_policies: Callable[[Sequence[Sequence[HashPolicy]], int], Sequence[HashPolicy]] = (
+        policies_of_the_route
+    )
+    over_clusters: Callable[[Sequence[HashPolicy], int], Sequence[HashPolicy]] = whichever_is_drawn
+    combine: Callable[[int, int], int] = rotate_and_xor
+    without_result: Callable[[int | None], int | None] = leave_it_to_the_others
+    ends_the_list: Callable[[HashPolicy, int | None, int | None], bool] = ends_once_gathered
+    header_value: Callable[[str, Metadata], str | bytes | None] = header_value
+    rewrite: Callable[[str, str, str], str | None] = rewrite_every_match
+    hash_value: Callable[[str | bytes], int] = xxh64
+    channel_id: Callable[[random.Random], int] = draw_channel_id
+    channel_id_for_new_routes: Callable[[int, random.Random], int] = kept_for_life
+    channel_hash: Callable[[int], int] = same_for_the_channel
+    unsupported_hash: Callable[[UnsupportedPolicy, Metadata], int | None] = no_result
+    random_hash: Callable[[random.Random], int] = random_for_each_request

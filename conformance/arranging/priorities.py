@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from conformance.serving import Endpoint, Locality, Served
+from conformance.served.endpoints import Endpoint, Locality
+from conformance.served.policies import Policy, RingHash
+from conformance.served.serving import Served, one_cluster
 from conformance.world import World
 from test_servers import Endpoint as Member
 from test_servers import Mode, Serve
@@ -24,12 +26,17 @@ async def serve_again(world: World, members: Sequence[Member]) -> None:
     before = len(world.fleet.ledger.attempts)  # one may be tried as soon as its mode has changed
     for one in members:
         await one.set_mode(Serve())
-    await world.tried(*members, why="its backoff is over", beyond=before, met=Serve())
+    await world.attempts.demand_one(*members, why="its backoff is over", beyond=before, met=Serve())
 
 
-def ranked(*priorities: Sequence[Member]) -> Served:
+def ranked(
+    *priorities: Sequence[Member],
+    policy: Policy = RingHash(),  # noqa: B008 - frozen
+    is_reported: bool = False,
+) -> Served:
     """For each priority one locality of equal endpoints."""
-    return Served(localities=tuple(map(tier, range(len(priorities)), priorities)))
+    localities = tuple(map(tier, range(len(priorities)), priorities))
+    return one_cluster(localities, policy=policy, is_reported=is_reported)
 
 
 def tier(priority: int, members: Sequence[Member]) -> Locality:

@@ -2,43 +2,49 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import random
 from collections import deque
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Final
 
 import msgspec
 from msgspec.structs import replace
 
 from conformance import timing
+from conformance.judging.endings import ClientStuck
+from conformance.judging.seen import Course
 from conformance.oracles.course import Fault, Listing, Request
-from conformance.seen import Course
-from conformance.serving import Endpoint, Locality, RingHash, RoundRobin, Served
-from conformance.world import CONCURRENCY, World
+from conformance.served.endpoints import Endpoint, Locality
+from conformance.served.policies import RingHash, RoundRobin
+from conformance.served.serving import Served, one_cluster
+from conformance.world import CONCURRENCY, UnderWay, World, waits
 from test_servers import Close, Hold, Mode, Serve, Stall
 from test_servers import Endpoint as Member
 
 CALM: Final = round(1.5 * timing.MOMENTS / timing.SOAK_PACE)
 """Requests after a storm in which nothing is done: what fails in the last third has no excuse."""
 
-STEP: Final = 15
-"""Requests from one deed of a storm to the next."""
-
 TURNS, KILLS = 10, 4
 """How many of each are in a storm."""
+
+LIST: Final = 100
+"""Requests from one change of the list to the next, nearly all of them after the last kill between
+the two: by then hardly an endpoint is IDLE. A client that cannot take one away while a request has
+it connected is shown as such by endpoint_list.many_come_and_go, and lives through this."""
+
+KILL: Final = 10
+"""Requests behind a change of the list in which connections are dropped."""
 
 MOST_SILENT: Final = 2
 """Endpoints that are silent at once: requests go on ending, by which time is told."""
 
 SMALL, LARGE = RingHash(minimum=64), RingHash()
-POLICIES: Final[tuple[RingHash | RoundRobin, ...]] = (SMALL, SMALL, LARGE, LARGE, RoundRobin())
-"""Of the changes of a storm, in any order; in the calm after it, of the storm's number."""
+RINGS: Final = (SMALL, LARGE)
+"""One of them is in each storm, beside ROUND_ROBIN; and one in each calm, by turns."""
 
-STORM: Final = STEP * (TURNS + KILLS + len(POLICIES) + 1)
-"""Requests in which a deed is done at each step."""
+STORM: Final = 3 * LIST
+"""Requests in which endpoints fail."""
 
 SILENT: Final = (Stall, Hold)
 LOCALITIES: Final = ("one", "two", "three")
@@ -72,7 +78,7 @@ class Deed(msgspec.Struct, frozen=True):
 
 
 def plan(rng: random.Random, *, members: int, requests: int) -> tuple[Deed, ...]:
-    """Storms with a deed at each step, and calms.
+    """Storms, in which endpoints fail and lists change, and calms.
 
     The first endpoint is always on the list and always serves, but that its connections may be
     dropped: so a request that ends neither well nor by a fault has been forgotten.
@@ -80,23 +86,26 @@ def plan(rng: random.Random, *, members: int, requests: int) -> tuple[Deed, ...]
     deeds = [Deed(0, Change(tuple(range(members)), SMALL))]
     for number, begin in enumerate(range(0, requests, STORM + CALM)):
         modes: list[Mode] = [Serve()] * members
-        kinds = ["turn"] * TURNS + ["kill"] * KILLS + ["change"] * len(POLICIES)
-        rng.shuffle(kinds)
-        policies = rng.sample(POLICIES, len(POLICIES))
-        for step, kind in enumerate(kinds, start=1):
-            what: Turn | Kill | Change
-            if kind == "turn":
-                what = _turn(rng, modes)
-                modes[what.member] = what.mode
-            elif kind == "kill":
-                what = Kill(rng.randrange(members))
-            else:
-                what = _change(rng, members, policies.pop())
-            deeds.append(Deed(begin + step * STEP, what))
+        policies: list[RingHash | RoundRobin] = [rng.choice(RINGS), RoundRobin()]
+        rng.shuffle(policies)
+        changes = [
+            Deed(begin + place * LIST, _change(rng, members, policy))
+            for place, policy in enumerate(policies, start=1)
+        ]
+        kills = [
+            Deed(begin + rng.randrange(0, STORM, LIST) + rng.randint(1, KILL), Kill(killed))
+            for killed in rng.choices(range(members), k=KILLS)
+        ]
+        turns: list[Deed] = []
+        for after in sorted(rng.choices(range(begin, begin + STORM), k=TURNS)):
+            turn = _turn(rng, modes)
+            modes[turn.member] = turn.mode
+            turns.append(Deed(after, turn))
+        deeds += sorted((*changes, *kills, *turns), key=lambda one: one.after)
         end = begin + STORM
         odd = [member for member, mode in enumerate(modes) if mode != Serve()]
         deeds += [Deed(end, Turn(member, Serve())) for member in odd]
-        deeds.append(Deed(end, _change(rng, members, POLICIES[number % len(POLICIES)])))
+        deeds.append(Deed(end, _change(rng, members, RINGS[number % len(RINGS)])))
     return tuple(deeds)
 
 
@@ -136,26 +145,32 @@ class Soak:
             )
             for n, name in enumerate(LOCALITIES)
         )
-        return Served(
-            localities=tuple(place for place in places if place.endpoints),
+        return one_cluster(
+            tuple(place for place in places if place.endpoints),
             policy=change.policy,
         )
 
     async def run(self, deeds: Sequence[Deed], *, requests: int) -> Course:
-        """Make the requests, do each deed when its time has come, and tell what came of it."""
+        """Make the requests, do each deed when its time has come, and tell what came of it.
+
+        Raises:
+            ClientStuck: the requests took too long.
+        """
         world = self._world
         due = deque(deeds)
         await self._do_all(due, ended=0)
-        await world.call(world.sessions(CONCURRENCY))  # a client is slow at first
+        await world.demand_served(world.sessions(CONCURRENCY))  # a client is slow at first
         started = await world.start(
             world.sessions(requests), pace=timing.SOAK_PACE, deadline=timing.SOAK_CALL
         )
         longest = requests * timing.SOAK_PACE + timing.SOAK_CALL + timing.BATCH
-        with suppress(TimeoutError):  # a client that hangs is found out below
-            async with asyncio.timeout(longest):
-                async for ended in started.ends():
-                    await self._do_all(due, ended=ended)
+        is_done = await waits.came(self._carry_out(due, started), within=longest)
         calls = await started.over()
+        if not is_done:
+            raise ClientStuck(
+                f"{requests} requests, one each {timing.SOAK_PACE:g} s, had not ended after "
+                f"{longest:g} s"
+            )
         spans = started.spans
         now = world.now
         return Course(
@@ -174,8 +189,13 @@ class Soak:
                 replace(one, ended=min(one.ended, now))
                 for one in (*self._faults, *self._lasting.values())
             ),
-            lateness=round(world.lateness.worst, 3),
+            lateness=round(world.clock.lateness.worst, 3),
         )
+
+    async def _carry_out(self, due: deque[Deed], started: UnderWay) -> None:
+        """Do each deed when its time has come, until all requests have ended."""
+        async for ended in started.ends():
+            await self._do_all(due, ended=ended)
 
     async def _do_all(self, due: deque[Deed], *, ended: int) -> None:
         """Do what is to be done once so many requests have ended."""

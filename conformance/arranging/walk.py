@@ -9,23 +9,23 @@ from typing import Final
 import msgspec
 
 from conformance import timing
-from conformance.expectations import Connects, Picks
-from conformance.oracles import ring
+from conformance.arranging.unasked import serve_unasked
+from conformance.judging.endings import ClientStrayed, ClientStuck
+from conformance.judging.expectations import Connects, Picks
+from conformance.judging.expectations.excuses import OF_TIME
+from conformance.judging.seen import Call, Calls
 from conformance.oracles.picker import PickerEdition, State
 from conformance.oracles.request_hash import xxh64
-from conformance.seen import Call, Calls
-from conformance.serving import (
-    BY_SESSION,
-    SESSION,
-    Locality,
-    Policy,
-    RingHash,
-    Route,
-    Served,
-    weighted,
-)
-from conformance.world import ClientStrayed, ClientStuck, Headers, World
-from test_servers import Close, Mode, Serve, Stall
+from conformance.oracles.ring.building import build_for
+from conformance.oracles.ring.values import NoSuchValueError, value_preferring
+from conformance.oracles.ring.variants import CANDIDATES
+from conformance.oracles.telling import value_of_an_entry
+from conformance.served.endpoints import Locality
+from conformance.served.policies import Policy, RingHash
+from conformance.served.routes import BY_SESSION, SESSION, Route
+from conformance.served.serving import Served, weighted
+from conformance.world import Headers, World
+from test_servers import Close, Hold, Mode, Serve
 from test_servers import Endpoint as Member
 
 LARGE: Final = RingHash(minimum=2048)
@@ -37,8 +37,8 @@ TRIES: Final = 1000
 
 MODES: Final[dict[State, Mode]] = {
     "READY": Serve(),
-    "IDLE": Stall(),
-    "CONNECTING": Stall(),
+    "IDLE": Hold(),
+    "CONNECTING": Hold(),
     "TRANSIENT_FAILURE": Close(),
 }
 """What an endpoint's gate does so that the endpoint is, or would be, in a state."""
@@ -68,10 +68,10 @@ async def walk(
     listed: dict[str, int | None] = dict.fromkeys(one.address for one in members)
     listed.update(zip(listed, weights, strict=False))
     served = weighted(listed, policy=ring)
-    served = served.placed(*served.localities, *beside)
+    served = served.placed(*served.own().localities, *beside)
     served = msgspec.structs.replace(served, routes=tuple(routes))
-    key_format = await world.ring_key_format()
-    await (world.serve_unasked if unasked else world.serve)(served)
+    key_format = world.bench.key_format
+    await (serve_unasked(world, served) if unasked else world.serve(served))
     return Walk(world, members, served, key_format)
 
 
@@ -79,7 +79,7 @@ class Walk:
     """What a request meets: `walk[0]` first, then `walk[1]`, and so on.
 
     The order is that of the client's own ring, computed by the key format that its manifest states
-    or that it was calibrated to have.
+    or that a calibration has found.
     """
 
     def __init__(
@@ -89,10 +89,10 @@ class Walk:
         self._members = tuple(members)
         self.served = served
         self.key_format = key_format
-        candidates = [one for one in ring.CANDIDATES if one.variant.key_format == key_format]
+        candidates = [one for one in CANDIDATES if one.variant.key_format == key_format]
         self._rings = tuple(
             dict.fromkeys(
-                ring.build_for(served.ring_localities(), served.config(), one) for one in candidates
+                build_for(served.ring_localities(), served.config(), one) for one in candidates
             )
         )
         self._can_be_held = False
@@ -116,24 +116,32 @@ class Walk:
         """
         order = tuple(one.address for one in members)
         for _ in range(TRIES):
-            value = ring.value_preferring(self._rings[0], *order, rng=self._world.rng)
+            value = value_preferring(self._rings[0], *order, rng=self._world.rng)
             if all(
                 one.preference(xxh64(value))[: len(order)] == order
                 and {*islice(one.met(xxh64(value)), entries)} == {order[0]}
                 for one in self._rings
             ):
                 return {SESSION: value}
-        raise ring.NoSuchValueError(
+        raise NoSuchValueError(
             f"None of {TRIES} values meets {', '.join(order)} first on all of the rings that the "
             "client may have."
         )
+
+    def at_an_entry_of(self, member: Member) -> Headers:
+        """The headers of a request with the hash of an entry of this endpoint.
+
+        Who looks for the entry in a wrong way, such as for one that is greater, meets another one.
+        """
+        return {SESSION: value_of_an_entry(self._rings, member.address)}
 
     def at_the_end(self) -> list[tuple[str, Headers]]:
         """The endpoint of the ring's last entry, and headers that have the hash of that entry.
 
         A client that compares hashes as signed numbers has its last entry elsewhere: both.
         """
-        return [(one.addresses[one.owners[-1]], {SESSION: one.keys[-1]}) for one in self._rings]
+        last = {one.keys[-1]: one.addresses[one.owners[-1]] for one in self._rings}
+        return [(address, {SESSION: key}) for key, address in last.items()]
 
     def around(self) -> tuple[str, ...]:
         """Every endpoint, in the order in which the ring has them from its lowest hash on."""
@@ -147,7 +155,7 @@ class Walk:
                 msgspec.structs.replace(
                     place, endpoints=tuple(e for e in place.endpoints if e.address not in gone)
                 )
-                for place in self.served.localities
+                for place in self.served.own().localities
             )
         )
 
@@ -182,7 +190,7 @@ class Walk:
             ClientUnable: for this client the gates of the fleet cannot do what they are to.
         """
         if not (self._can_be_held or all(isinstance(mode, Serve) for mode in modes)):
-            await self._world.demand_handshakes()
+            await self._world.preconditions.handshakes()
             self._can_be_held = True
         for member, mode in zip(self, modes, strict=True):
             await member.set_mode(mode)
@@ -212,7 +220,7 @@ class Walk:
         if not beside and before and isinstance(member.attempts[-1].mode, Close):
             return  # a request for another endpoint went on to it, or the policy did
         started = await self._world.start([self.beginning_with(member, *beside)])
-        await self._world.attempted(member, before + 1, why="a request picked it")
+        await self._world.attempts.demand_count(member, before + 1, why="a request picked it")
         if not beside:
             return
         (call,) = await started.over()
@@ -229,7 +237,7 @@ class Walk:
         if not any(attempt.closed_at is None for attempt in member.attempts):
             before = len(member.attempts)
             await self._world.start([self.beginning_with(member)])
-            await self._world.attempted(member, before + 1, why="a request picked it")
+            await self._world.attempts.demand_count(member, before + 1, why="a request picked it")
 
     # Verdicts
 
@@ -243,10 +251,10 @@ class Walk:
         is, the endpoints are known to have failed; and others may be IDLE, which a call changes.
         """
         walk = self.in_states(*states)
-        expected = self._world.by_edition(
+        expected = self._world.bench.by_edition(
             clause, lambda edition: Picks(walk=walk, edition=picker_of(edition))
         )
-        own = self._world.own(clause, expected)
+        own = self._world.bench.own(clause, expected)
         headers = [self.request if request is None else request] * calls
         deadline = timing.HELD if own.waits else timing.EVENT
 
@@ -263,15 +271,18 @@ class Walk:
         One is READY, so that the policy connects none on its own account.
         """
         walk = self.in_states(*states)
-        expected = self._world.by_edition(
+        expected = self._world.bench.by_edition(
             clause, lambda edition: Connects(walk=walk, edition=picker_of(edition))
         )
         idle = [one for one, state in zip(self, states, strict=True) if state == "IDLE"]
         await self._world.start([self.request])
-        await self._world.attempts_until(self._world.own(clause, expected), *idle)
+        seen = await self._world.attempts.until(self._world.bench.own(clause, expected), *idle)
         if behind := idle[1:]:
-            await self._world.quiet_from_now(*behind, why="the request met an IDLE one before")
-        await self._world.judge(clause, self._world.attempts(*idle), expected)
+            await self._world.attempts.quiet_from_now(
+                *behind, why="the request met an IDLE one before"
+            )
+            seen = self._world.attempts.seen(*idle)
+        await self._world.judge(clause, seen, expected)
 
     def in_states(self, *states: State) -> tuple[tuple[str, State], ...]:
         """The walk as expectations have it: each address, with its state."""
@@ -288,4 +299,5 @@ def _served_by(member: Member, call: Call, what: str) -> None:
         return
     where = call.endpoint or "no endpoint"
     said = f"{what} ended {call.status} ({call.details or 'no details'}) at {where}"
-    raise (ClientStuck if call.status == "DEADLINE_EXCEEDED" else ClientStrayed)(said)
+    is_late = call.status != "OK" and call.status in OF_TIME
+    raise (ClientStuck if is_late else ClientStrayed)(said)

@@ -5,13 +5,9 @@ from __future__ import annotations
 import math
 import os
 import random
-import re
 import shlex
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -19,58 +15,16 @@ import click
 import msgspec
 from rich.console import Console
 
-from client_under_test import Client, built_in, find, prepare
+from client_under_test import built_in, prepare
 from client_under_test.environments import kept
-from client_under_test.exceptions import BuildFailed, ClientTrouble
-from client_under_test.toolchain import look
-from conformance.catalogue import BROUGHT, Catalogue, CatalogueError, UnknownClause, load
-from conformance.report import Exit
-from conformance.settings import LEAST
-from conformance.stated import EDITIONS_ARE, check
-from conformance.workers import forked
-
-OUT = Path("xdspec-out")
-
-
-class Failure(click.ClickException):
-    """One sentence for the user, and the exit code."""
-
-    def __init__(self, message: str, code: Exit = Exit.BAD_INPUT) -> None:
-        super().__init__(message)
-        self.code = code
-
-    def show(self, file: Any = None) -> None:
-        """Say it."""
-        click.echo(f"xdspec: {self.message}", file=file or sys.stderr)
-
-
-@contextmanager
-def client_trouble() -> Iterator[None]:
-    """Turn what can be wrong with a client's name, manifest or build into a sentence."""
-    try:
-        yield
-    except BuildFailed as trouble:
-        raise Failure(str(trouble), Exit.ADAPTER_TROUBLE) from None
-    except ClientTrouble as trouble:
-        raise Failure(str(trouble)) from None
-
-
-def program() -> str:
-    """What the user types to start this command."""
-    from_checkout = Path(sys.argv[0]).parts[-2:] == ("conformance", "__main__.py")
-    return "./xdspec" if from_checkout else "xdspec"
-
-
-def found_client(name: str) -> Client:
-    """The client of this name, if the suite knows what its manifest states.
-
-    Raises:
-        UnknownClient: there is none.
-        BadManifest: its client.toml breaks a rule, or states what nobody knows.
-    """
-    found = find(name)
-    check(found)
-    return found
+from client_under_test.environments.toolchain import look
+from conformance.command.failures import Failure, client_trouble
+from conformance.command.invocation import program
+from conformance.command.named import catalogue, found_client, known_clause
+from conformance.command.options import JOBS_OPTION, OUT, OUT_OPTION, run_options, writable
+from conformance.reporting.report import Exit
+from conformance.running.settings import LEAST
+from conformance.running.workers import forked
 
 
 class Command(click.Group):
@@ -113,137 +67,6 @@ def main() -> None:
             raise Failure(f"{variable} is {number!r}: a number from {least:g} on is wanted")
 
 
-def catalogue() -> Catalogue:
-    """The clauses."""
-    try:
-        return load()
-    except CatalogueError as error:
-        raise Failure(f"the catalogue is broken: {error}", Exit.SUITE_TROUBLE) from None
-
-
-def pairs(_: click.Context, option: click.Parameter, given: Sequence[str]) -> dict[str, str]:
-    """``K=V`` arguments as a mapping."""
-    found = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not equals or not name:
-            raise click.BadParameter(f"{text!r} is not of the form NAME=VALUE", param=option)
-        found[name] = value
-    return found
-
-
-def writable(_: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
-    """A path in a folder that exists: better known before the run than after it."""
-    if path is not None and not path.absolute().parent.is_dir():
-        raise click.BadParameter(f"the folder of {path} does not exist", param=option)
-    if path is not None and path.is_dir():
-        raise click.BadParameter(f"{path} is a folder, and a file is wanted", param=option)
-    return path
-
-
-def folder(_: click.Context, option: click.Parameter, path: Path) -> Path:
-    """A folder that is there, or can be made."""
-    there = next(place for place in (path.absolute(), *path.absolute().parents) if place.exists())
-    if not there.is_dir():
-        raise click.BadParameter(f"{there} is no folder", param=option)
-    try:
-        tempfile.TemporaryDirectory(dir=there).cleanup()
-    except OSError:
-        message = f"nothing can be written in {there}"
-        raise click.BadParameter(message, param=option) from None
-    return path
-
-
-def clauses_of(_: click.Context, option: click.Parameter, grfc: str | None) -> tuple[str, ...]:
-    """The clauses of a gRFC, and those that amend it."""
-    if grfc is None:
-        return ()
-    known = catalogue()
-    clauses = tuple(clause.id for clause in known.only(grfc))
-    if not clauses:
-        there = ", ".join(dict.fromkeys(clause.document.lower() for clause in known))
-        raise click.BadParameter(f"no clause is of {grfc}: there are {there}", param=option)
-    return clauses
-
-
-OUT_OPTION = click.option(
-    "--out", type=Path, callback=folder, default=OUT, show_default=True, help="Folder for evidence."
-)
-JOBS_OPTION = click.option(
-    "--jobs", type=click.IntRange(1), help="Scenarios at once. [default: by cores]"
-)
-
-
-def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of ``run``."""
-    for option in reversed(
-        (
-            click.option(
-                "--all",
-                "every_client",
-                is_flag=True,
-                help="Every real client that can be had here.",
-            ),
-            click.option(
-                "--only",
-                callback=clauses_of,
-                metavar="GRFC",
-                help="Only scenarios of a gRFC's clauses and of those that amend it, such as a42.",
-            ),
-            click.option(
-                "--scenario",
-                "scenario_patterns",
-                multiple=True,
-                metavar="ID",
-                help="Only this scenario; shell patterns are known. May be repeated.",
-            ),
-            click.option(
-                "--clause",
-                "clauses",
-                multiple=True,
-                metavar="ID",
-                help="Only scenarios that decide this clause. May be repeated.",
-            ),
-            click.option("--seed", type=int, help="Repeat the random choices of another run."),
-            JOBS_OPTION,
-            click.option(
-                "--env",
-                "environment",
-                multiple=True,
-                callback=pairs,
-                metavar="K=V",
-                help="Environment for the client, such as GRPC_TRACE=xds_client.",
-            ),
-            click.option(
-                "--json", "json_path", type=Path, callback=writable, help="Write the report here."
-            ),
-            click.option(
-                "--junit", "junit_path", type=Path, callback=writable, help="Write JUnit XML here."
-            ),
-            OUT_OPTION,
-            click.option(
-                "--keep-evidence", is_flag=True, help="Keep that of scenarios that pass, too."
-            ),
-            click.option(
-                "--fast",
-                is_flag=True,
-                help="Shorten the client's failover timer where it has a knob for that; clauses on "
-                "its length are skipped. Leave out scenarios that decide only what the client does "
-                "not state, and end the soak after one storm of faults.",
-            ),
-            click.option("--no-baseline", is_flag=True, help="Let expected failures count."),
-            click.option("--strict", is_flag=True, help="Let SHOULD clauses fail the run, too."),
-            click.option(
-                "--hold",
-                is_flag=True,
-                help="Keep the world of one scenario up at its end until a key or signal.",
-            ),
-        )
-    ):
-        function = option(function)
-    return function
-
-
 @main.command()
 @click.argument("clients", nargs=-1)
 @run_options
@@ -257,11 +80,11 @@ def run(clients: tuple[str, ...], **options: Any) -> int:
 
 
 def _run(clients: tuple[str, ...], **options: Any) -> int:
-    from conformance.session import Options, run_clients  # noqa: PLC0415  # pytest is slow to load
+    from conformance.command.run_clients import Options, run_clients  # noqa: PLC0415  # pytest is slow to load
 
     known = catalogue()
     for clause in options["clauses"]:
-        _known_clause(known, clause)
+        known_clause(known, clause)
     seed = options.pop("seed")
     given = Options(seed=random.SystemRandom().getrandbits(32) if seed is None else seed, **options)
     if given.every_client and clients:
@@ -271,22 +94,13 @@ def _run(clients: tuple[str, ...], **options: Any) -> int:
     return int(run_clients(clients or ("python",), given, known, Console()))
 
 
-def _known_clause(known: Catalogue, name: str) -> Any:
-    if re.fullmatch(r"[Aa]\d+(-\d{4})?", name):
-        raise Failure(f"{name} is no clause, and no edition that is judged: {EDITIONS_ARE}")
-    try:
-        return known[name]
-    except UnknownClause as error:
-        raise Failure(str(error)) from None
-
-
 @main.command()
 @click.argument("folder", type=Path)
 def judge(folder: Path) -> int:
     """Judge the evidence in FOLDER again, without a client."""
-    from conformance import evidence  # noqa: PLC0415
-    from conformance.console import decision_lines  # noqa: PLC0415
-    from conformance.report import ClientId, build_run, exit_of  # noqa: PLC0415
+    from conformance.judging import evidence  # noqa: PLC0415
+    from conformance.reporting.failure_texts import decision_lines  # noqa: PLC0415
+    from conformance.reporting.report import ClientId, build_run, exit_of  # noqa: PLC0415
 
     known = catalogue()
     try:
@@ -313,13 +127,39 @@ def judge(folder: Path) -> int:
 @click.argument("reports", nargs=-1, required=True, type=Path, metavar="REPORT…")
 def table(reports: tuple[Path, ...]) -> None:
     """Print the table of clients and clauses, as Markdown, from REPORTs that --json has written."""
-    from conformance import table as tables  # noqa: PLC0415
+    from conformance.reporting import table as tables  # noqa: PLC0415
+    from conformance.reporting.report import BadReport, read  # noqa: PLC0415
 
     try:
-        text = tables.table([tables.read(path) for path in reports], catalogue())
-    except tables.BadReport as error:
+        text = tables.table([read(path) for path in reports], catalogue())
+    except BadReport as error:
         raise Failure(str(error)) from None
     click.echo(text, nl=False)
+
+
+@main.command()
+@click.argument("old", type=Path)
+@click.argument("new", type=Path)
+@click.option("--exact", is_flag=True, help="Exit with 1 for any difference, not only a worse one.")
+@click.option("--json", "json_path", type=Path, callback=writable, help="Write it as JSON here.")
+def diff(old: Path, new: Path, *, exact: bool, json_path: Path | None) -> int:
+    """Compare two reports that --json has written: what is broken, gone, fixed, new or changed.
+
+    Exits with 1 if a clause is broken or gone, or is new and fails as no baseline knows.
+    """
+    from conformance.reporting import diff as differences  # noqa: PLC0415
+    from conformance.reporting.report import BadReport, read  # noqa: PLC0415
+
+    try:
+        found = differences.diff(read(old), read(new))
+    except BadReport as error:
+        raise Failure(str(error)) from None
+    for line in differences.lines(found):
+        click.echo(line)
+    if json_path:
+        differences.write_json(found, json_path)
+    stops = not found.is_empty if exact else found.is_worse
+    return int(Exit.DEVIATES if stops else Exit.CONFORMS)
 
 
 @main.command("list")
@@ -332,7 +172,7 @@ def list_things(what: str) -> None:
         return
     known = catalogue()
     if what == "editions":
-        from conformance.explain import edition_lines  # noqa: PLC0415
+        from conformance.reporting.explain import edition_lines  # noqa: PLC0415
 
         for line in edition_lines(known):
             click.echo(line)
@@ -342,7 +182,7 @@ def list_things(what: str) -> None:
             mark = " (not observable)" if clause.unobservable else ""
             click.echo(f"{clause.id:14}  {clause.strength.value:11}  {clause.title}{mark}")
         return
-    from conformance.run import scenarios  # noqa: PLC0415
+    from conformance.running.collecting import scenarios  # noqa: PLC0415
 
     for name, declared in scenarios().items():
         click.echo(f"{name:60}  {' '.join(declared.clauses)}")
@@ -352,15 +192,15 @@ def list_things(what: str) -> None:
 @click.argument("identifier", metavar="ID")
 def explain(identifier: str) -> None:
     """Explain a clause, a scenario or an edition."""
-    from conformance.explain import (  # noqa: PLC0415
+    from conformance.reporting.explain import (  # noqa: PLC0415
         explain_clause,
         explain_edition,
         explain_scenario,
     )
-    from conformance.run import scenarios  # noqa: PLC0415
+    from conformance.running.collecting import scenarios  # noqa: PLC0415
 
     known = catalogue()
-    for edition in BROUGHT:
+    for edition in known.editions.ids:
         if identifier.upper() == edition.upper():
             click.echo(explain_edition(edition, known))
             return
@@ -368,7 +208,7 @@ def explain(identifier: str) -> None:
     if identifier in declared:
         click.echo(explain_scenario(identifier, declared, known))
         return
-    clause = _known_clause(known, identifier)
+    clause = known_clause(known, identifier)
     click.echo(explain_clause(clause, declared))
 
 
@@ -382,7 +222,8 @@ def doctor(client: str | None) -> int:
     import asyncio  # noqa: PLC0415
 
     from client_under_test.doctor import examine, is_healthy  # noqa: PLC0415
-    from conformance.console import patience, toolchain_lines  # noqa: PLC0415
+    from conformance.reporting.live import patience  # noqa: PLC0415
+    from conformance.reporting.toolchains import toolchain_lines  # noqa: PLC0415
 
     with client_trouble():
         there = [found_client(name) for name in (built_in() if client is None else [client])]
@@ -427,11 +268,11 @@ def new_client(language: str, folder: Path) -> None:
 def mutants(**options: Any) -> int:
     """Break the reference client in one place after another: a scenario must notice each time."""
     with forked() as worker:
-        from conformance.mutants import Options, run_mutants  # noqa: PLC0415
+        from conformance.command.run_mutants import Options, run_mutants  # noqa: PLC0415
 
         known = catalogue()
         for clause in options["clauses"]:
-            _known_clause(known, clause)
+            known_clause(known, clause)
         return int(run_mutants(Options(worker=worker, **options), known, Console()))
 
 
@@ -441,9 +282,9 @@ def mutants(**options: Any) -> int:
 @click.pass_context
 def test(context: click.Context, arguments: tuple[str, ...], *, with_mutants: bool) -> int:
     """Run the project's own tests; ARGUMENTS go to pytest."""
-    from conformance.run import default_jobs  # noqa: PLC0415
+    from conformance.running.jobs import default_jobs  # noqa: PLC0415
 
-    root = Path(__file__).resolve().parent.parent
+    root = Path(__file__).resolve().parents[2]
     folder = next(
         (root / name for name in ("tests", "xdspec_tests") if (root / name).is_dir()), None
     )

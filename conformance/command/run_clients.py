@@ -5,36 +5,42 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import shlex
 import shutil
 import tempfile
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from rich.console import Console
 
 from client_under_test import Client, ClientProcess, Prepared, built_in, prepare
-from client_under_test.clients import BUILT_IN
-from client_under_test.exceptions import (
+from client_under_test.contract.exceptions import (
     BuildFailed,
     ClientTrouble,
     ConversationFailed,
     MissingToolchain,
     NoWheel,
 )
-from client_under_test.process import Patience
-from conformance import baseline, console, junit, report, timing, troubles
-from conformance.baseline import BadBaseline, Entry
+from client_under_test.launching.process import Patience
+from conformance import timing
 from conformance.catalogue import Catalogue
-from conformance.cli import Failure, client_trouble, found_client, program
-from conformance.evidence import Judged
-from conformance.provenance import provenance
-from conformance.report import ClientId, Exit, NotRun, Report, Run
-from conformance.run import Ran, default_jobs, room_for, run, scenarios
-from conformance.settings import LEAST, Selection, Settings, Subject, is_named
-from conformance.verdicts import Reason, Verdict
+from conformance.command.failures import Failure, client_trouble
+from conformance.command.invocation import again
+from conformance.command.named import found_client
+from conformance.judging import causes, ring_keys
+from conformance.judging.verdicts import Decision, Reason, Verdict
+from conformance.reporting import baseline, console, junit, report
+from conformance.reporting.baseline import BadBaseline, Entry
+from conformance.reporting.live import Live, patience
+from conformance.reporting.provenance import provenance
+from conformance.reporting.report import ClientId, Exit, NotRun, Report, Run
+from conformance.running.calibration import calibrate
+from conformance.running.collecting import scenarios
+from conformance.running.jobs import default_jobs, room_for
+from conformance.running.run import Ran, run
+from conformance.running.selection import Selection, is_named
+from conformance.running.settings import Settings
+from conformance.running.subjects import Subject, subject_for
 
 NOT_REAL = {"interop", "reference"}
 """Built-in clients that nobody uses as they are: ``--all`` leaves them out."""
@@ -92,7 +98,7 @@ def _baselines(
         found = {folder: baseline.read(path, catalogue) for folder, path in files.items()}
         if patterns or any(found.values()):
             with contextlib.suppress(RuntimeError):  # the run itself tells why none is collected
-                there = scenarios()
+                there = {name: one.clauses for name, one in scenarios().items()}
                 for pattern in patterns:
                     if not any(is_named(one, pattern) for one in there):
                         raise Failure(baseline.no_scenario(pattern, there))
@@ -129,7 +135,7 @@ class Session:
     def prepare(self, client: Client) -> Prepared | None:
         """Make what a client needs; None if that cannot be done, which is in the report then."""
         try:
-            with console.patience(self._screen, f"making what {client} needs"):
+            with patience(self._screen, f"making what {client} needs"):
                 return prepare(client, self._options.environment)
         except (MissingToolchain, NoWheel) as trouble:
             if not self._options.every_client:
@@ -147,7 +153,7 @@ class Session:
             stderr = Path(folder) / "stderr.log"
             stderr.touch()
             try:
-                with console.patience(self._screen, f"waiting for the hello of {client.name}"):
+                with patience(self._screen, f"waiting for the hello of {client.name}"):
                     asyncio.run(
                         _start_and_end(client, self._options.environment, stderr, self._say)
                     )
@@ -155,7 +161,7 @@ class Session:
                 kept = self._folder(client)
                 kept.mkdir(parents=True, exist_ok=True)
                 shutil.copy(stderr, kept)
-                words = troubles.of(failure).what
+                words = causes.of(failure).what
                 words += f"\nfiles: {kept}; `xdspec doctor` tells more of an adapter"
                 self._leave_out(client.name, Verdict.ERROR, Reason.ADAPTER, words)
                 return False
@@ -176,19 +182,23 @@ class Session:
             self._say(note)
         if self._several:
             self._screen.print(f"\n{client.name}", style="bold", highlight=False, markup=False)
-        known = [(entry.clause, entry.reason) for entry in self._known(client)]
-        clauses = [clause for clause, _reason in known]
+        subject = self._calibrated(subject_for(client, environment=self._options.environment))
+        entries = self._known(client)
+
+        def known(scenario: str, decision: Decision) -> bool:
+            return any(one.knows(scenario, decision) for one in entries)
+
         cores = client.client.manifest.start.cores
-        with console.Live(self._screen, client.name, known=clauses) as progress:
+        with Live(self._screen, client.name, known=known) as progress:
 
             def interrupted(ran: Ran) -> None:
                 with contextlib.suppress(Exception):
                     progress.__exit__()
-                self._judge(client, ran, complete=False)
+                self._judge(subject, ran, complete=False)
                 self.end()
 
             ran = run(
-                self._settings(client),
+                self._settings(subject),
                 jobs=0 if self._options.hold else self._options.jobs or default_jobs(),
                 known=known,
                 at_once=None if self._options.jobs else room_for(cores),  # who says a number has it
@@ -196,7 +206,29 @@ class Session:
                 progress=progress,
                 interrupted=interrupted,
             )
-        self._judge(client, ran, complete=True)
+        self._judge(subject, ran, complete=True)
+
+    def _calibrated(self, subject: Subject) -> Subject:
+        """The same client, with its ring keys found out if its manifest is silent on them."""
+        client = subject.prepared
+        if ring_keys.stated(client.client.manifest.ring_key_format_of(client.version)):
+            return subject
+        what = f"finding out how {client.name} names the entries of its rings"
+        with (
+            tempfile.TemporaryDirectory(prefix="xdspec-") as folder,
+            patience(self._screen, what),
+        ):
+            keys = asyncio.run(
+                calibrate(
+                    subject,
+                    self._catalogue,
+                    seed=self._options.seed,
+                    scratch=Path(folder),
+                    out=self._folder(client),
+                )
+            )
+        judged = msgspec.structs.replace(subject.judged, ring_keys=keys)
+        return msgspec.structs.replace(subject, judged=judged)
 
     def _known(self, client: Prepared) -> tuple[Entry, ...]:
         """The failures of a client that are expected."""
@@ -204,8 +236,8 @@ class Session:
         variant = client.client.variant
         return tuple(one for one in entries if one.applies_to(client.version, variant))
 
-    def _judge(self, client: Prepared, ran: Ran, *, complete: bool) -> None:
-        options = self._options
+    def _judge(self, subject: Subject, ran: Ran, *, complete: bool) -> None:
+        options, client = self._options, subject.prepared
         made = report.build_run(
             ran.records,
             self._catalogue,
@@ -214,7 +246,6 @@ class Session:
             wall_seconds=ran.wall_seconds,
             complete=complete,
             entries=self._known(client),
-            whole=options.selection().whole(),
             troubles=ran.troubles,
         )
         code = report.exit_of(made, strict=options.strict)
@@ -225,7 +256,9 @@ class Session:
             made,
             self._catalogue,
             code,
-            repeat=_repeat(client, options),
+            repeat=again(
+                client, seed=options.seed, fast=options.fast, environment=options.environment
+            ),
             issues=client.client.manifest.issues,
             brief=self._several,
         )
@@ -239,11 +272,11 @@ class Session:
             codes.append(Exit.ADAPTER_TROUBLE)
         return report.first_of(codes)
 
-    def _settings(self, client: Prepared) -> Settings:
+    def _settings(self, subject: Subject) -> Settings:
         return Settings(
-            subjects=(subject_of(client, environment=self._options.environment),),
+            subjects=(subject,),
             seed=self._options.seed,
-            out=str(self._folder(client)),
+            out=str(self._folder(subject.prepared)),
             keep_evidence=self._options.keep_evidence,
             hold=self._options.hold,
             fast=self._options.fast,
@@ -280,28 +313,3 @@ async def _start_and_end(
         patience=Patience(every=timing.STILL_WAITING, say=say),
     )
     await process.close(deadline=timing.EXIT)
-
-
-def subject_of(client: Prepared, **more: Any) -> Subject:
-    """A client as scenarios are run against it."""
-    judged = Judged(
-        name=client.client.name,
-        version=client.version,
-        variant=client.client.variant,
-        follows=client.editions,
-        issues=client.client.manifest.issues,
-    )
-    return Subject(prepared=client, judged=judged, **more)
-
-
-def _repeat(client: Prepared, options: Options) -> str:
-    """The beginning of a command that runs one scenario of this run again."""
-    name = client.name
-    if client.client.folder.parent != BUILT_IN:
-        name = name.replace(client.client.name, str(client.client.folder), 1)
-    words = [program(), "run", name, "--seed", str(options.seed)]
-    words += ["--fast"] if options.fast else []
-    for key, value in options.environment.items():
-        words += ["--env", f"{key}={value}"]
-    variables = [f"{name}={os.environ[name]}" for name in LEAST if name in os.environ]
-    return shlex.join(variables + words)

@@ -11,16 +11,18 @@ from rich.console import Console
 from rich.markup import escape
 
 from client_under_test import Prepared, find, prepare
-from client_under_test.reference.conduct import MUTANT_VARIABLE
-from conformance import console
+from client_under_test.reference.conduct.conduct import MUTANT_VARIABLE
 from conformance.catalogue import Catalogue
-from conformance.cli import Failure
-from conformance.evidence import Record
-from conformance.mutation import Declared, Matrix, declared, matrix
-from conformance.report import Exit
-from conformance.run import Ran, default_jobs, run, scenarios
-from conformance.session import subject_of
-from conformance.settings import Settings
+from conformance.command.failures import Failure
+from conformance.judging.evidence import Record
+from conformance.mutation.fates import Declared, Matrix, declared, matrix
+from conformance.reporting.live import Live
+from conformance.reporting.report import Exit
+from conformance.running.collecting import scenarios
+from conformance.running.jobs import default_jobs
+from conformance.running.run import Ran, run
+from conformance.running.settings import Settings
+from conformance.running.subjects import subject_for
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,7 +56,7 @@ def run_mutants(options: Options, catalogue: Catalogue, screen: Console) -> Exit
     }
     settings = Settings(
         subjects=tuple(
-            subject_of(
+            subject_for(
                 reference[one.edition],
                 mutant=one.id,
                 clause=one.clause,
@@ -65,7 +67,7 @@ def run_mutants(options: Options, catalogue: Catalogue, screen: Console) -> Exit
         seed=random.SystemRandom().getrandbits(32),
         out=str(options.out.absolute() / "mutants"),
     )
-    with console.Live(screen, f"{len(chosen)} mutants", quiet=True) as progress:
+    with Live(screen, f"{len(chosen)} mutants", quiet=True) as progress:
         ran = run(
             settings,
             jobs=options.jobs or default_jobs(),

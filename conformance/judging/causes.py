@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from client_under_test.exceptions import (
+from client_under_test.contract.exceptions import (
     ClientCrashed,
     ClientExited,
     ClientFlooded,
@@ -12,19 +12,21 @@ from client_under_test.exceptions import (
     NoOwnHosts,
 )
 from conformance import timing
-from conformance.evidence import Trouble
-from conformance.verdicts import Reason, Verdict
-from conformance.world import (
-    ClientAstray,
+from conformance.judging import blocking
+from conformance.judging.endings import (
     ClientLied,
+    ClientNeverCame,
     ClientRefused,
     ClientSilent,
     ClientStrayed,
     ClientStuck,
     ClientUnable,
-    ManifestContradicted,
+    HostsUnseen,
     RingUnknown,
+    SuiteStuck,
 )
+from conformance.judging.evidence import Trouble
+from conformance.judging.verdicts import Reason, Verdict
 
 KNOWN: tuple[tuple[type[BaseException], Verdict, Reason], ...] = (
     (ConversationOver, Verdict.ERROR, Reason.SUITE),
@@ -37,21 +39,30 @@ KNOWN: tuple[tuple[type[BaseException], Verdict, Reason], ...] = (
     (ClientStuck, Verdict.FAIL, Reason.DEVIATES),
     (ClientStrayed, Verdict.FAIL, Reason.DEVIATES),
     (ClientRefused, Verdict.FAIL, Reason.DEVIATES),
+    (SuiteStuck, Verdict.ERROR, Reason.SUITE),
     (ConversationFailed, Verdict.ERROR, Reason.ADAPTER),
-    (ClientAstray, Verdict.ERROR, Reason.ADAPTER),
-    (ManifestContradicted, Verdict.ERROR, Reason.ADAPTER),
+    (ClientNeverCame, Verdict.ERROR, Reason.ADAPTER),
     (RingUnknown, Verdict.SKIP, Reason.ENVIRONMENT),
     (NoOwnHosts, Verdict.SKIP, Reason.ENVIRONMENT),
+    (HostsUnseen, Verdict.SKIP, Reason.ENVIRONMENT),
     (ClientUnable, Verdict.SKIP, Reason.CAPABILITY),
 )
 """The first that fits holds."""
 
-OF_WAITING = (ClientAstray, ClientHung, ClientSilent, ClientStuck)
+EXPECTED = tuple(kind for kind, _, _ in KNOWN)
+"""All others are mistakes of the suite."""
+
+OF_WAITING = (ClientNeverCame, ClientHung, ClientSilent, ClientStuck, SuiteStuck)
 """Those that say that something did not come in time."""
 
 
 def of(
-    error: BaseException, *, lateness: float = 0.0, starved: float = 0.0, seconds: float = 0.0
+    error: BaseException,
+    *,
+    lateness: float = 0.0,
+    starved: float = 0.0,
+    seconds: float = 0.0,
+    nothing_seen: bool = False,
 ) -> Trouble:
     """The verdict on every clause of a scenario that this exception ended.
 
@@ -61,6 +72,7 @@ def of(
         starved: for how many seconds the client waited for a processor.
         seconds: how long the scenario took; a client that waited for less than half of that could
             have done what it was to do.
+        nothing_seen: no call had ended and nothing had been judged.
     """
     what = f"{error}" or type(error).__name__
     if isinstance(error, ConversationFailed):
@@ -76,8 +88,14 @@ def of(
         if excuse:
             late = f"{what}; but {excuse}, so nobody can tell"
             return Trouble(verdict=Verdict.ERROR, reason=Reason.TIMING, what=late)
+    cause = error.cause if isinstance(error, ClientRefused) else None
+    if nothing_seen:
+        cause = cause or blocking.death(error)
     for kind, verdict, reason in KNOWN:
         if isinstance(error, kind):
-            return Trouble(verdict=verdict, reason=reason, what=what)
+            is_late = verdict is Verdict.FAIL and isinstance(error, OF_WAITING)
+            return Trouble(
+                verdict=verdict, reason=reason, what=what, excusable=is_late, cause=cause
+            )
     what = f"{type(error).__name__}: {error}"
     return Trouble(verdict=Verdict.ERROR, reason=Reason.SUITE, what=what)

@@ -1,4 +1,4 @@
-"""How a scenario declares itself."""
+"""What a scenario claims: the clauses that it decides, and what it needs for that."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 MARK = "decides"
 
 
-class Declaration(msgspec.Struct, frozen=True, kw_only=True):
+class Claims(msgspec.Struct, frozen=True, kw_only=True):
     """What a scenario says of itself before it runs."""
 
     clauses: tuple[str, ...]
@@ -41,7 +41,7 @@ def decides(
     timed: tuple[str, ...] = (),
 ) -> pytest.MarkDecorator:
     """Mark a scenario, or a row of its table, with the clauses that it decides."""
-    declared = Declaration(
+    declared = Claims(
         clauses=(*clauses, *timed),
         needs=needs,
         knobs=dict(knobs or {}),
@@ -53,17 +53,17 @@ def decides(
     return pytest.mark.decides(declared)
 
 
-def declaration(item: pytest.Item) -> Declaration:
-    """What a collected scenario declares; a row of a table adds its clauses to the function's.
+def claims_of(item: pytest.Item) -> Claims:
+    """What a collected scenario claims; a row of a table adds its clauses to the function's.
 
     Raises:
         ValueError: it declares no clause.
     """
-    marks: list[Declaration] = [mark.args[0] for mark in item.iter_markers(MARK)]
+    marks: list[Claims] = [mark.args[0] for mark in item.iter_markers(MARK)]
     if not marks:
         message = f"{item.nodeid} decides no clause: mark it with @decides"
         raise ValueError(message)
-    return Declaration(
+    return Claims(
         clauses=tuple(dict.fromkeys(c for mark in reversed(marks) for c in mark.clauses)),
         needs=tuple(dict.fromkeys(n for mark in marks for n in mark.needs)),
         knobs={k: v for mark in reversed(marks) for k, v in mark.knobs.items()},

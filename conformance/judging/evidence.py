@@ -6,13 +6,25 @@ what was served, what was said on each stream, which connections and RPCs came, 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import msgspec
 
 from conformance.catalogue import Catalogue, Clause, edition_for, is_foreign
-from conformance.verdicts import Check, Decision, Reason, Verdict, decide, leaves_a_choice
+from conformance.judging.ring_keys import RingKeys
+from conformance.judging.verdicts import (
+    UNSEEN,
+    Cause,
+    Check,
+    Decision,
+    Reason,
+    Verdict,
+    blocked,
+    decide,
+    leaves_a_choice,
+)
+from conformance.oracles.backoff import Backoff
 
 SCHEMA = 1
 FILE = "scenario.json"
@@ -30,6 +42,12 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     follows: tuple[str, ...]
     """The editions that it states."""
     issues: str = ""
+    ring_keys: RingKeys = RingKeys()
+    """By which its rings are judged."""
+    choices: dict[str, str] = {}
+    """What it states to do where a clause leaves the choice to it, by clause."""
+    backoff: Backoff = Backoff()
+    """As its manifest states it, or as the document has it."""
 
 
 class Trouble(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,6 +56,10 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict
     reason: Reason
     what: str
+    excusable: bool = False
+    """Of a failure: whether lateness alone can make a right client fail so."""
+    cause: Cause | None = None
+    """Where other scenarios may have ended by the very same."""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,7 +102,8 @@ def decisions_of(record: Record, catalogue: Catalogue) -> tuple[Decision, ...]:
 
     Trouble is one more verdict on every clause: a failure or an error outweighs what a client that
     lies or dies seemed to do right. Of a clause that is foreign to the client nothing is said but
-    that.
+    that. One that rests on another is blocked by it, where the other fails: the same fact is told
+    once.
     """
     follows = record.client.follows
     foreign = {one for one in record.clauses if is_foreign(catalogue[one], follows)}
@@ -102,7 +125,7 @@ def decisions_of(record: Record, catalogue: Catalogue) -> tuple[Decision, ...]:
         if one not in unasked
     ]
     decisions += [
-        decide(check, catalogue[check.clause], follows)
+        decide(check, catalogue[check.clause], follows, record.client.choices.get(check.clause))
         for check in record.checks
         if check.clause in claimed
     ]
@@ -118,7 +141,19 @@ def decisions_of(record: Record, catalogue: Catalogue) -> tuple[Decision, ...]:
             what = "the scenario ended without a verdict on this clause"
             unjudged = Trouble(verdict=Verdict.ERROR, reason=Reason.SUITE, what=what)
             decisions.append(_ended_by(unjudged, catalogue[clause], follows))
-    return tuple(decisions)
+    return tuple(_resting(decisions, catalogue))
+
+
+def _resting(decisions: Collection[Decision], catalogue: Catalogue) -> Iterator[Decision]:
+    """The same, but those blocked whose clause rests on one that fails in the same scenario.
+
+    What a cause has ended that others may share is left to the report, which knows them all.
+    """
+    failed = {one.clause for one in decisions if one.verdict is Verdict.FAIL and one.cause is None}
+    for one in decisions:
+        below = catalogue[one.clause].rests_on
+        is_asked = one.verdict is not Verdict.SKIP and one.cause is None
+        yield blocked(one, below) if is_asked and below in failed else one
 
 
 def _ended_by(trouble: Trouble, clause: Clause, follows: Collection[str]) -> Decision:
@@ -128,14 +163,21 @@ def _ended_by(trouble: Trouble, clause: Clause, follows: Collection[str]) -> Dec
     what it states to follow, and only where the text leaves no choice.
     """
     said = Decision(
-        clause=clause.id, verdict=trouble.verdict, reason=trouble.reason, saw=trouble.what
+        clause=clause.id,
+        verdict=trouble.verdict,
+        reason=trouble.reason,
+        saw=trouble.what,
+        excusable=trouble.excusable,
+        cause=trouble.cause,
     )
     if trouble.reason is not Reason.DEVIATES:
         return said
-    if edition_for(clause, follows) is None:
-        return msgspec.structs.replace(said, verdict=Verdict.SKIP, reason=Reason.EDITION)
-    if leaves_a_choice(clause):
-        choices = (f"not to be seen: {trouble.what}",)
+    edition = edition_for(clause, follows)
+    if edition is None:
+        skip = Verdict.SKIP
+        return msgspec.structs.replace(said, verdict=skip, reason=Reason.EDITION, cause=None)
+    if leaves_a_choice(clause, edition):
+        choices = (f"{UNSEEN}: {trouble.what}",)
         return msgspec.structs.replace(said, verdict=Verdict.SEEN, reason=None, choices=choices)
     return said
 

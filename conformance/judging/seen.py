@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
 from conformance.oracles.course import Fault, Listing, Request
-from conformance.oracles.load import Load, Place, Received
+from conformance.oracles.load import Dropped, Load, Place, Received
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +29,8 @@ class Calls(msgspec.Struct, frozen=True, tag="calls"):
     """RPCs, in the order in which they were asked for."""
 
     calls: tuple[Call, ...]
+    overdue: bool = False
+    """Whether they were made until they fit, and time was up."""
 
     def __iter__(self) -> Iterator[Call]:
         """Go over the calls."""
@@ -37,6 +39,12 @@ class Calls(msgspec.Struct, frozen=True, tag="calls"):
     def __len__(self) -> int:
         """How many calls."""
         return len(self.calls)
+
+    def taken_for(self, addresses: Mapping[str, str]) -> Calls:
+        """The same calls as if these addresses had been others."""
+        where = {one: addresses.get(one, one) for one in {c.endpoint for c in self} if one}
+        calls = (msgspec.structs.replace(c, endpoint=where.get(c.endpoint or "")) for c in self)
+        return msgspec.structs.replace(self, calls=tuple(calls))
 
 
 class Contrast(msgspec.Struct, frozen=True, tag="contrast"):
@@ -55,6 +63,10 @@ class Answer(msgspec.Struct, frozen=True, tag="answer", kw_only=True):
     acked: bool
     error_detail: str = ""
     """The message of a NACK."""
+    told: str = ""
+    """The version that the answer names."""
+    accepted: str = ""
+    """The last version that the client had accepted before."""
 
 
 class Connections(msgspec.Struct, frozen=True, tag="connections"):
@@ -118,10 +130,8 @@ class Loads(msgspec.Struct, frozen=True, tag="loads", kw_only=True):
     """Those that a report named, with or without any load."""
     lost: int = 0
     """Calls that failed and that no backend received, where those are looked at."""
-    drops: int = 0
-    """Requests that were reported as dropped."""
-    categories: dict[str, int] = {}
-    """Those of them that were reported with a category."""
+    dropped: tuple[Dropped, ...] = ()
+    """Requests that were reported as dropped, cluster by cluster."""
 
 
 class Course(msgspec.Struct, frozen=True, tag="course", kw_only=True):

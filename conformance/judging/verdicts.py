@@ -15,8 +15,9 @@ from typing import TypeVar
 import msgspec
 
 from conformance.catalogue import ENVOY, Clause, Strength, edition_for
-from conformance.expectations import Expectation, fits
-from conformance.seen import Seen
+from conformance.judging.expectations import Expectation, MapsLike, fits
+from conformance.judging.expectations.excuses import excusable
+from conformance.judging.seen import Seen
 
 Wanted = TypeVar("Wanted", bound=Expectation)
 
@@ -46,11 +47,15 @@ class Reason(StrEnum):
     FLOODED = "flooded"
     LIED = "lied"
     """What the client reported and what the backends counted cannot both be true."""
+    STATED = "stated"
+    """The text leaves the choice to the client, and its manifest states another than was seen."""
     # skip; EDITION too: the clause belongs to an amendment that the client does not state
     CAPABILITY = "capability"
     ENVIRONMENT = "environment"
     FAST = "fast"
     """The clause is about the length of a timer that was shortened on the user's wish."""
+    BLOCKED = "blocked"
+    """Another clause fails for what kept this one from being judged."""
     # error
     ADAPTER = "adapter"
     SUITE = "suite"
@@ -58,7 +63,24 @@ class Reason(StrEnum):
 
 
 PRECEDENCE = (Verdict.FAIL, Verdict.ERROR, Verdict.PASS, Verdict.SEEN, Verdict.SKIP)
-"""Several verdicts on one clause: the first of these that is among them holds."""
+"""Several verdicts on one clause: the first of these that is among them holds.
+
+A clause that is blocked in one scenario is so as a whole, unless it fails or errs in another:
+nobody knows what that scenario would have seen, so it has not been passed.
+"""
+
+
+UNSEEN = "not to be seen"
+"""So begins what stands in the place of a choice where a scenario ended before it saw one."""
+
+
+class Cause(msgspec.Struct, frozen=True, kw_only=True):
+    """What ended a scenario early, as far as other scenarios may have ended by the very same."""
+
+    resource: str = ""
+    """The kind of resource that the client refused; empty if its process died."""
+    words: str
+    """Of the NACK, without names and numbers that differ between scenarios; else how it died."""
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,6 +93,8 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 
     For a clause that leaves a choice: by the name of the choice.
     """
+    before: MapsLike | None = None
+    """Of calls that are overdue: the ring that was served before."""
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,6 +114,21 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """Of a clause that leaves a choice: what fits."""
     seconds: float | None = None
     """Of a clause about a time: what was measured."""
+    excusable: bool = False
+    """Of a failure: whether lateness alone can make a right client fail so."""
+    cause: Cause | None = None
+    """Where nothing of the clause was seen, as the scenario had ended before: what ended it."""
+    blocked_by: str | None = None
+    """The clause that fails for what kept this one from being judged."""
+    expected: bool = False
+    """Whether the baseline knew of this failure, in this scenario and by these words."""
+
+    @property
+    def rank(self) -> int:
+        """Of several decisions on one clause, or in one scenario, that of the least rank holds."""
+        if self.reason is Reason.BLOCKED:
+            return 2 * PRECEDENCE.index(Verdict.PASS) - 1
+        return 2 * PRECEDENCE.index(self.verdict)
 
 
 class ClauseResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,18 +137,22 @@ class ClauseResult(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict
     reason: Reason | None
     strength: Strength
+    edition: str | None = None
+    """The wording that the client was judged by, if it was judged by one."""
     scenarios: tuple[str, ...]
     editions_consistent: tuple[str, ...] | None
     seen: tuple[str, ...]
     seconds: tuple[float, ...] = ()
     """Of a clause about a time: what each scenario measured."""
+    blocked_by: str | None = None
+    """Of one that is blocked: the clause that fails for it."""
     expected: bool = False
-    """Whether the baseline knew of this failure."""
+    """Whether the baseline knew of every failure of it that was seen."""
 
 
-def leaves_a_choice(clause: Clause) -> bool:
-    """Whether nobody can fail the clause, whatever is seen."""
-    return clause.strength in {Strength.MAY, Strength.UNSPECIFIED}
+def leaves_a_choice(clause: Clause, edition: str | None = None) -> bool:
+    """Whether nobody can fail the clause, or its wording of that edition, whatever is seen."""
+    return clause.strength in {Strength.MAY, Strength.UNSPECIFIED} or edition in clause.open_in
 
 
 def expectation_of(clause: Clause, expected: Mapping[str, Wanted], edition: str) -> Wanted | None:
@@ -127,14 +170,22 @@ def expectation_of(clause: Clause, expected: Mapping[str, Wanted], edition: str)
     return found
 
 
-def decide(check: Check, clause: Clause, follows: Collection[str]) -> Decision:
-    """Judge one check for a client that states these editions.
+def decide(
+    check: Check, clause: Clause, follows: Collection[str], stated: str | None = None
+) -> Decision:
+    """Judge one check for a client.
+
+    Args:
+        check: what was seen and expected.
+        clause: the clause.
+        follows: the editions that the client states.
+        stated: what it states to choose, if the clause leaves a choice and it does.
 
     Raises:
         ValueError: the scenario expects nothing of the wording that the client is judged by.
     """
     if leaves_a_choice(clause):
-        return _report_choice(check, clause)
+        return _report_choice(check, clause, stated)
     by_wording = {
         wording: expectation
         for wording in clause.editions
@@ -153,8 +204,12 @@ def decide(check: Check, clause: Clause, follows: Collection[str]) -> Decision:
     )
     verdict: Verdict
     reason: Reason | None
+    choices: tuple[str, ...] = ()
     if edition is None:
         verdict, reason = Verdict.SKIP, Reason.EDITION
+    elif edition in clause.open_in:
+        verdict, reason = Verdict.SEEN, None
+        choices = (f"fits {', '.join(consistent) or 'none of the wordings'}",)
     elif finding.holds:
         verdict, reason = Verdict.PASS, None
     elif finding.doubtful:
@@ -170,21 +225,49 @@ def decide(check: Check, clause: Clause, follows: Collection[str]) -> Decision:
         saw=finding.saw,
         wanted=finding.wanted,
         oracle=finding.oracle,
+        choices=choices,
         seconds=finding.seconds,
+        excusable=verdict is Verdict.FAIL and excusable(shown, check.seen, check.before),
     )
 
 
-def _report_choice(check: Check, clause: Clause) -> Decision:
+def _report_choice(check: Check, clause: Clause, stated: str | None) -> Decision:
     fitting = tuple(name for name, one in check.expected.items() if fits(one, check.seen))
-    shown = check.expected[fitting[0] if fitting else next(iter(check.expected))]
+    is_kept = stated is None or stated in fitting
+    named = stated if stated in check.expected else None
+    shown = check.expected[named or (fitting[0] if fitting else next(iter(check.expected)))]
     finding = shown.finding(check.seen)
-    return Decision(
+    choices = fitting or ("none of the known",)
+    decision = Decision(
         clause=clause.id,
         verdict=Verdict.SEEN,
         saw=finding.saw,
         wanted="any of: " + ", ".join(check.expected),
         oracle=finding.oracle,
-        choices=fitting or ("none of the known",),
+        choices=choices,
+    )
+    if is_kept:
+        return decision
+    if finding.doubtful:
+        return msgspec.structs.replace(decision, verdict=Verdict.ERROR, reason=Reason.TIMING)
+    return msgspec.structs.replace(
+        decision,
+        verdict=Verdict.FAIL,
+        reason=Reason.STATED,
+        wanted=f"{stated}, as the client's manifest states",
+        saw=f"{', '.join(choices)}: {finding.saw}",
+        excusable=excusable(shown, check.seen, check.before),
+    )
+
+
+def blocked(decision: Decision, by: str) -> Decision:
+    """The same, but that nothing is said of its clause, as the clause `by` fails for it."""
+    return Decision(
+        clause=decision.clause,
+        verdict=Verdict.SKIP,
+        reason=Reason.BLOCKED,
+        saw=decision.saw,
+        blocked_by=by,
     )
 
 
@@ -195,8 +278,9 @@ def combine(clause: Clause, decisions: Mapping[str, Iterable[Decision]]) -> Clau
     follows none of the editions, although one scenario alone saw it follow another.
     """
     everything = [decision for several in decisions.values() for decision in several]
-    verdict = next(kind for kind in PRECEDENCE if any(d.verdict is kind for d in everything))
-    reason = next((d.reason for d in everything if d.verdict is verdict), None)
+    first = min(everything, key=lambda one: one.rank)
+    verdict, reason = first.verdict, first.reason
+    decisive = [one for one in everything if one.rank == first.rank]
     fits = [set(d.editions_consistent) for d in everything if d.editions_consistent is not None]
     consistent: tuple[str, ...] | None = None
     if fits:
@@ -206,27 +290,31 @@ def combine(clause: Clause, decisions: Mapping[str, Iterable[Decision]]) -> Clau
             reason = Reason.DEVIATES
     said = dict.fromkeys(
         text
-        for d in everything
+        for d in decisive
         for text in (d.choices if d.verdict is Verdict.SEEN else (d.saw,))
-        if text and d.verdict is verdict
+        if text
     )
     return ClauseResult(
         verdict=verdict,
         reason=reason,
         strength=clause.strength,
+        edition=first.edition,
         scenarios=tuple(decisions),
         editions_consistent=consistent,
         seen=tuple(said),
         seconds=tuple(d.seconds for d in everything if d.seconds is not None),
+        blocked_by=first.blocked_by,
+        expected=verdict is Verdict.FAIL and all(one.expected for one in decisive),
     )
 
 
 def worst(decisions: Iterable[Decision]) -> tuple[Verdict, Reason | None]:
-    """The verdict on a scenario: the worst of those on its clauses."""
-    found = list(decisions)
-    for kind in PRECEDENCE:
-        for decision in found:
-            if decision.verdict is kind:
-                return kind, decision.reason
-    message = "a scenario without a decision has no verdict"
-    raise ValueError(message)
+    """The verdict on a scenario: the worst of those on its clauses.
+
+    Raises:
+        ValueError: there is none.
+    """
+    first = min(decisions, key=lambda one: one.rank, default=None)
+    if first is None:
+        raise ValueError("a scenario without a decision has no verdict")
+    return first.verdict, first.reason

@@ -2,7 +2,8 @@
 
 A mutant breaks one clause, and runs only the scenarios that claim it. It is killed when one of them
 fails the clause, or, where the text leaves a choice, reports the choice that the mutant makes. Its
-death, as a crash or an exit, is no kill: a mutant that cannot run proves nothing.
+death, as a crash or an exit, is no kill: a mutant that cannot run proves nothing. Nor is it one
+that the clause is blocked by another.
 """
 
 from __future__ import annotations
@@ -14,14 +15,16 @@ from typing import Literal
 
 import msgspec
 
-from client_under_test.reference.mutants import Mutant
-from conformance import catalogue as catalogue_package
+from client_under_test.reference.conduct.mutants import Mutant
 from conformance.catalogue import Catalogue
-from conformance.declare import Declaration
-from conformance.evidence import Record
-from conformance.verdicts import Decision, Reason, Verdict, leaves_a_choice
+from conformance.judging.blocking import once_each
+from conformance.judging.claims import Claims
+from conformance.judging.evidence import Record
+from conformance.judging.verdicts import Decision, Reason, Verdict, leaves_a_choice
 
-SUFFIX = "_mutants"
+MUTANTS = "conformance.mutation.mutants"
+"""The package that has them: a package for each base text, a module for each file of rows."""
+
 DEATHS = {Reason.CRASHED, Reason.EXITED, Reason.FLOODED}
 
 
@@ -67,17 +70,14 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
 def declared() -> tuple[Declared, ...]:
     """Every mutant, in the order of the files and of the names in them."""
     found = []
-    for folder in sorted(catalogue_package.FOLDER.iterdir()):
-        for info in pkgutil.iter_modules([str(folder)]):
-            if not info.name.endswith(SUFFIX):
-                continue
-            place = f"{catalogue_package.__name__}.{folder.name}.{info.name}"
-            module = importlib.import_module(place)
-            found += [
-                _declared(info.name.removesuffix(SUFFIX), name, place, value)
-                for name, value in vars(module).items()
-                if isinstance(value, Mutant)
-            ]
+    packages = importlib.import_module(MUTANTS).__path__
+    for info in pkgutil.walk_packages(packages, prefix=f"{MUTANTS}."):
+        module = importlib.import_module(info.name)
+        found += [
+            _declared(info.name.rpartition(".")[2], name, info.name, value)
+            for name, value in vars(module).items()
+            if isinstance(value, Mutant)
+        ]
     return tuple(found)
 
 
@@ -95,7 +95,7 @@ def _declared(section: str, name: str, place: str, mutant: Mutant) -> Declared:
 
 def fate(mutant: Declared, records: Iterable[Record], catalogue: Catalogue) -> Fate:
     """Tell whether any of the scenarios that ran against a mutant has killed it."""
-    ran = list(records)
+    ran = once_each(list(records), catalogue)
     kills = [one for one in ran if any(_kills(d, mutant, catalogue) for d in one.decisions)]
     others = {
         decision.clause
@@ -124,14 +124,15 @@ def _kills(decision: Decision, mutant: Declared, catalogue: Catalogue) -> bool:
     if decision.clause != mutant.clause:
         return False
     if leaves_a_choice(catalogue[mutant.clause]):
-        return decision.verdict is Verdict.SEEN and decision.choices == (mutant.reports,)
+        is_told = decision.verdict is Verdict.SEEN or decision.reason is Reason.STATED
+        return is_told and decision.choices == (mutant.reports,)
     return decision.verdict is Verdict.FAIL and decision.reason not in DEATHS
 
 
 def matrix(
     mutants: Iterable[Declared],
     records: Mapping[str, Iterable[Record]],
-    scenarios: Mapping[str, Declaration],
+    scenarios: Mapping[str, Claims],
     catalogue: Catalogue,
 ) -> Matrix:
     """Put the fates of mutants together, and what the mutants leave unproven.

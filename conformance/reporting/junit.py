@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
-from conformance.report import NotRun, Report, Run, Scenario
-from conformance.verdicts import Verdict
+from conformance.judging.verdicts import Verdict
+from conformance.reporting.report import NotRun, Report, Run, Scenario
 
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 has no way to write, such as those that colour a terminal."""
@@ -66,20 +66,24 @@ def _outcome(scenario: Scenario, run: Run) -> Element | None:
     tag = ELEMENTS.get(scenario.verdict)
     if tag is None:
         return None
-    failed = [clause for clause, verdict in scenario.clauses.items() if verdict is Verdict.FAIL]
-    known = failed and all(run.clauses[clause].expected for clause in failed)
+    failed = [one for one in scenario.findings if one.verdict is Verdict.FAIL]
+    known = bool(failed) and all(one.expected for one in failed)
     if tag == "failure" and known:
         tag = "skipped"
-    message = "; ".join(
-        dict.fromkeys(one.saw for one in scenario.findings if one.verdict is scenario.verdict)
+    decisive = min(one.rank for one in scenario.findings)
+    told = dict.fromkeys(
+        f"blocked by {one.blocked_by}: {one.saw}" if one.blocked_by else one.saw
+        for one in scenario.findings
+        if one.rank == decisive
     )
+    message = "; ".join(told)
     reason = scenario.reason.value if scenario.reason else scenario.verdict.value
     element = Element(tag, message=_written(message), type=reason)
     lines = [f"evidence: {scenario.evidence}"] if scenario.evidence else []
     lines += [
         f"known: {entry.words} {entry.issue}".rstrip()
         for entry in (run.known if known else ())
-        if entry.clause in failed
+        if any(entry.knows(scenario.id, one) for one in failed)
     ]
     element.text = "\n".join(lines) or None
     return element

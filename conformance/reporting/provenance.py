@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 import platform
 import subprocess
 from importlib import metadata
@@ -11,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from conformance.catalogue import Catalogue
+from conformance.running.jobs import cores
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def suite_version() -> str:
@@ -39,13 +39,6 @@ def provenance(catalogue: Catalogue, seed: int) -> dict[str, Any]:
             "python": platform.python_version(),
         },
     }
-
-
-def cores() -> int:
-    """Processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _commit() -> str | None:

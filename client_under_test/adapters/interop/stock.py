@@ -17,7 +17,7 @@ from typing import Any, Final
 import grpc
 from grpc import aio
 
-from client_under_test.interop import stats_pb2
+from client_under_test.adapters.interop import stats_pb2
 
 METHODS: Final = {
     "/grpc.testing.TestService/EmptyCall": ("EmptyCall", "EMPTY_CALL"),
@@ -25,7 +25,7 @@ METHODS: Final = {
 }
 """What such a client can call: the name in its flags, and in its services."""
 
-TRAMPOLINE: Final = Path(__file__).parent.parent / "trampoline.py"
+PARENT_DEATH: Final = Path(__file__).parents[2] / "launching" / "parent_death.py"
 
 # The service is refused until the client has started; gRPC's own second between attempts is long.
 CHANNEL_OPTIONS: Final = (
@@ -133,7 +133,7 @@ class StockClient:
         said = [f"{flag}:{k}:{v}" for k, v in metadata if v and not {",", ":"} & set(k + v)]
         flags = (f"--rpc={flag}", *([f"--metadata={','.join(said)}"] if said else []))
         self._process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-I", "-S", str(TRAMPOLINE), str(os.getpid())),
+            *(sys.executable, "-I", "-S", str(PARENT_DEATH), str(os.getpid())),
             *(*self._command, *flags),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=sys.stderr,

@@ -1,5 +1,5 @@
-"""Drives grpcio for the suite: JSON lines on stdin and stdout, as ../contract.md says."""
-# ruff: noqa: D102, D103, INP001 - a program; ../contract.md describes each request
+"""Drives grpcio for the suite: JSON lines on stdin and stdout, as contract.md says."""
+# ruff: noqa: D102, D103, INP001 - a program; contract.md describes each request
 
 import asyncio
 import base64

@@ -7,9 +7,6 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from client_under_test.reference.clock import Clock
-from client_under_test.reference.clock import Timer as RunningTimer
-from client_under_test.reference.http2 import Connection
 from client_under_test.reference.policies.interface import (
     Action,
     Actions,
@@ -23,8 +20,6 @@ from client_under_test.reference.policies.interface import (
     Policy,
     RequestReresolution,
     StartTimer,
-    State,
-    Status,
     Subchannel,
     SubchannelChanged,
     Target,
@@ -33,7 +28,11 @@ from client_under_test.reference.policies.interface import (
     Update,
     UpdateState,
 )
-from client_under_test.reference.subchannels import BackoffDelay, LiveSubchannel
+from client_under_test.reference.transport.clock import Clock
+from client_under_test.reference.transport.clock import Timer as RunningTimer
+from client_under_test.reference.transport.http2 import Connection
+from client_under_test.reference.transport.subchannels import BackoffDelay, LiveSubchannel
+from client_under_test.reference.values import State, Status
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,9 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from client_under_test.reference.balancer import Balancer, Surroundings
-from client_under_test.reference.editions import Rules
-from client_under_test.reference.http2 import Header
+from client_under_test.reference.channel.balancer import Balancer, Surroundings
 from client_under_test.reference.policies.cluster_manager import ClusterManager
 from client_under_test.reference.policies.family import Tools
 from client_under_test.reference.policies.interface import (
@@ -18,20 +16,20 @@ from client_under_test.reference.policies.interface import (
     Complete,
     Drop,
     Fail,
-    Metadata,
     PickArgs,
     Picker,
     Queue,
     QueuePicker,
-    State,
-    Status,
     Update,
 )
 from client_under_test.reference.policies.ledger import Ledger
-from client_under_test.reference.resolver import Resolver, Sink
-from client_under_test.reference.rpc import Rpc
-from client_under_test.reference.selector import NotNow, Selection, Selector
-from client_under_test.reference.status import OK
+from client_under_test.reference.policies.rules.ring_picks import PickRules
+from client_under_test.reference.resolving.resolver import Resolver, Sink
+from client_under_test.reference.resolving.selector import NotNow, Selection, Selector
+from client_under_test.reference.transport.http2 import Header
+from client_under_test.reference.transport.rpc import Rpc
+from client_under_test.reference.transport.status import OK
+from client_under_test.reference.values import Metadata, State, Status
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,7 +196,7 @@ class Channel:
     ) -> None:
         self.authority: Final = authority
         self.rng: Final[random.Random] = tools.random
-        self.rules: Final[Rules] = tools.rules
+        self.rules: Final[PickRules] = tools.rules
         self.ledger: Final[Ledger] = tools.ledger
         self.balancer: Final = Balancer(
             ClusterManager(tools),

@@ -7,10 +7,12 @@ their endpoints into the config and the endpoints of the policy of the cluster.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import Final
 
 import msgspec
 
+from client_under_test.reference.clusters.weights import Weights, products
 from client_under_test.reference.policies.configs import (
     ClusterImplConfig,
     FailingConfig,
@@ -18,19 +20,9 @@ from client_under_test.reference.policies.configs import (
     PriorityChild,
     PriorityConfig,
 )
-from client_under_test.reference.policies.gatekeeping import MAX_REQUESTS, DropCategory
-from client_under_test.reference.policies.interface import (
-    Endpoint,
-    Locality,
-    Place,
-    PolicyConfig,
-    Status,
-    Update,
-)
-from client_under_test.reference.policies.weights import Weights
-
-if TYPE_CHECKING:
-    from client_under_test.reference.editions import Rules
+from client_under_test.reference.policies.interface import PolicyConfig, Update
+from client_under_test.reference.policies.rules.gatekeeping import MAX_REQUESTS, DropCategory
+from client_under_test.reference.values import Endpoint, Locality, Place, Status
 
 DEPTH_LIMIT: Final = 16  # A37, CDS LB Policy Support for Aggregate and Logical DNS Clusters
 
@@ -88,7 +80,7 @@ class Discovery(msgspec.Struct, frozen=True, kw_only=True):
     failure: Status | None = None
 
 
-def discover(root: str, known: Mapping[str, Cluster], rules: Rules) -> Discovery:
+def discover(root: str, known: Mapping[str, Cluster], rules: ClusterRules) -> Discovery:
     """A37: follow aggregates to their leaves, each of which counts where it appears first."""
     levels: dict[str, int] = {}
     too_deep = _visit(root, 0, known, levels)
@@ -163,7 +155,7 @@ def nothing_found(note: str) -> Found:
     return Found(note=note)
 
 
-def found_by_dns(addresses: Sequence[str], rules: Rules) -> Found:
+def found_by_dns(addresses: Sequence[str], rules: ClusterRules) -> Found:
     """A37, A42-LOAD-03: DNS gives one priority with one locality, whose name is empty."""
     endpoints = rules.dns_endpoints(tuple(addresses))
     only = LocalityEndpoints(locality=Locality(), weight=1, endpoints=endpoints)
@@ -196,7 +188,10 @@ def only_the_first(addresses: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def every_address(addresses: tuple[str, ...]) -> tuple[str, ...]:
-    """A61: an endpoint has one or more addresses."""
+    """A61: an endpoint has one or more addresses.
+
+    Clauses: A61-GUARD-01, A61-RING-03, A61-SUB-01.
+    """
     return addresses
 
 
@@ -249,7 +244,7 @@ def make_update(
     aggregate: Aggregate | None,
     leaves: Leaves,
     names: PriorityNames,
-    rules: Rules,
+    rules: ClusterRules,
 ) -> Update:
     """Make the config and endpoints for the policy of a cluster, all of whose data has come.
 
@@ -267,7 +262,7 @@ def make_update(
 
 
 def one_list_of_priorities(
-    aggregate: Aggregate | None, leaves: Leaves, names: PriorityNames, rules: Rules
+    aggregate: Aggregate | None, leaves: Leaves, names: PriorityNames, rules: ClusterRules
 ) -> Update:
     """A37: the priorities of all leaves in one list, a cluster_impl for each.
 
@@ -286,9 +281,12 @@ def one_list_of_priorities(
 
 
 def a_policy_for_each_leaf(
-    aggregate: Aggregate | None, leaves: Leaves, names: PriorityNames, rules: Rules
+    aggregate: Aggregate | None, leaves: Leaves, names: PriorityNames, rules: ClusterRules
 ) -> Update:
-    """A75: an aggregate is a priority policy over its leaves, each with priorities of its own."""
+    """A75: an aggregate is a priority policy over its leaves, each with priorities of its own.
+
+    Clauses: A42-LOC-03, A42-LOC-04, A42-LOC-05, A42-LOC-06.
+    """
     children: dict[str, PriorityChild] = {}
     endpoints: list[Endpoint] = []
     for leaf, found in leaves:
@@ -314,11 +312,14 @@ def policy_of_the_aggregate(aggregate: Aggregate | None, leaf: Leaf) -> PolicyCo
 
 
 def policy_of_the_leaf(_aggregate: Aggregate | None, leaf: Leaf) -> PolicyConfig:
-    """A42-CDS-25 (A75): each leaf has its own policy."""
+    """A42-CDS-25 (A75): each leaf has its own policy.
+
+    Clauses: A42-LOC-01, A42-LOC-06.
+    """
     return leaf.policy
 
 
-def _policy(aggregate: Aggregate | None, leaf: Leaf, rules: Rules) -> PolicyConfig:
+def _policy(aggregate: Aggregate | None, leaf: Leaf, rules: ClusterRules) -> PolicyConfig:
     policy = rules.policy_source(aggregate, leaf)
     return rules.dns_policy(policy) if leaf.dns_name else policy
 
@@ -343,7 +344,7 @@ def cluster_impl(leaf: Leaf, found: Found, child: PolicyConfig) -> ClusterImplCo
 
 
 def endpoints_of(
-    localities: Sequence[LocalityEndpoints], path: Place, rules: Rules
+    localities: Sequence[LocalityEndpoints], path: Place, rules: ClusterRules
 ) -> list[Endpoint]:
     """The endpoints of all localities of a priority as one list.
 
@@ -373,10 +374,18 @@ def _note(leaves: Leaves) -> str:
     return "; ".join(found.note for _, found in leaves if found.note)
 
 
-# The shapes of the rules.
-FindLeaves = Callable[[str, Sequence[Leaf | Missing]], tuple[Leaf, ...] | Status]
-PolicySource = Callable[[Aggregate | None, Leaf], PolicyConfig]
-MakeTree = Callable[
-    [Aggregate | None, Leaves, PriorityNames, "Rules"],
-    Update,
-]
+MakeTree = Callable[[Aggregate | None, Leaves, PriorityNames, "ClusterRules"], Update]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterRules:
+    """Clusters, their endpoints and the tree of policies."""
+
+    leaves: Callable[[str, Sequence[Leaf | Missing]], tuple[Leaf, ...] | Status] = all_or_nothing
+    policy_source: Callable[[Aggregate | None, Leaf], PolicyConfig] = policy_of_the_aggregate
+    tree: MakeTree = one_list_of_priorities
+    dns_endpoints: Callable[[tuple[str, ...]], tuple[Endpoint, ...]] = an_endpoint_for_each_address
+    dns_policy: Callable[[PolicyConfig], PolicyConfig] = always_pick_first
+    used_addresses: Callable[[tuple[str, ...]], tuple[str, ...]] = only_the_first
+    locality_is_used: Callable[[LocalityEndpoints], bool] = locality_is_used
+    endpoint_weights: Callable[[Sequence[Weights]], tuple[tuple[int, ...], ...]] = products

@@ -33,7 +33,8 @@ def shares(localities: Sequence[Weights]) -> tuple[tuple[int, ...], ...]:
 
     In UQ1.31, rounded down at each step; a share that comes to nothing is the smallest one.
 
-    Clauses: A42-LOC-07, A42-LOC-12 (A113), A113-WEIGHT-01, A113-WEIGHT-02.
+    Clauses: A42-LOC-01, A42-LOC-07, A42-LOC-12 (A113), A113-WEIGHT-01, A113-WEIGHT-02,
+    A113-WEIGHT-03.
     """
     all_localities = sum(locality.locality for locality in localities)
     return tuple(

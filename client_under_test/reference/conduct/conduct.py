@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, cast
 
-from client_under_test.reference.editions import Rules, edition
+from client_under_test.reference.conduct.editions import Rules, edition
 from client_under_test.reference.xds.rules import XdsRules
 
 EDITION_VARIABLE: Final = "XDSPEC_REFERENCE_EDITION"

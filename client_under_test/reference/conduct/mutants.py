@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from client_under_test.reference.conduct import Conduct
+from client_under_test.reference.conduct.conduct import Conduct
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import msgspec
 
-from client_under_test.reference.dns import Result
-from client_under_test.reference.policies import aggregates
-from client_under_test.reference.policies.aggregates import (
+from client_under_test.reference.clusters import aggregates
+from client_under_test.reference.clusters.aggregates import (
     Aggregate,
     Cluster,
     Found,
@@ -19,12 +17,12 @@ from client_under_test.reference.policies.aggregates import (
     PriorityNames,
 )
 from client_under_test.reference.policies.configs import FailingConfig, WaitingConfig
-from client_under_test.reference.policies.interface import Endpoint, PolicyConfig, Status, Update
+from client_under_test.reference.policies.interface import PolicyConfig, Update
+from client_under_test.reference.resolving.means import Means
+from client_under_test.reference.transport.dns import Result
+from client_under_test.reference.values import Endpoint, Status
 from client_under_test.reference.xds.client import Watch, XdsClient
-from client_under_test.reference.xds.kinds import Kind
-
-if TYPE_CHECKING:
-    from client_under_test.reference.resolver import Means
+from client_under_test.reference.xds.resources.kinds import Kind
 
 
 @dataclass

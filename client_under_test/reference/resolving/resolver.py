@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Final, Protocol
 
-from client_under_test.reference.clock import Clock
-from client_under_test.reference.clusters import ClusterTrees
-from client_under_test.reference.dns import Name, Result
-from client_under_test.reference.editions import Rules
 from client_under_test.reference.policies.configs import ClusterManagerConfig, PickFirstConfig
-from client_under_test.reference.policies.interface import Endpoint, Status, Update
-from client_under_test.reference.selector import (
+from client_under_test.reference.policies.interface import Update
+from client_under_test.reference.resolving.dependencies import ClusterTrees
+from client_under_test.reference.resolving.means import Means
+from client_under_test.reference.resolving.selector import (
     FailingSelector,
     PlainSelector,
     RouteSelector,
     Selector,
     find_host,
 )
-from client_under_test.reference.subchannels import BackoffDelay
+from client_under_test.reference.transport.dns import Result
+from client_under_test.reference.values import Endpoint, Status
 from client_under_test.reference.xds.client import Watch, XdsClient
-from client_under_test.reference.xds.kinds import Kind
-from client_under_test.reference.xds.values import Listener, RouteConfiguration
+from client_under_test.reference.xds.resources.kinds import Kind
+from client_under_test.reference.xds.resources.values import Listener, RouteConfiguration
 
 
 class Sink(Protocol):
@@ -61,28 +58,6 @@ def _pick_first(addresses: Iterable[str]) -> Update:
         config=ClusterManagerConfig(children={"": PickFirstConfig()}),
         endpoints=tuple(Endpoint(addresses=(address,), path=("",)) for address in addresses),
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Means:
-    """What resolvers work with. `names` makes a name that is resolved by DNS."""
-
-    clock: Clock
-    rules: Rules
-    rng: random.Random
-    backoff_delay: BackoffDelay
-    dns_min_interval: float
-
-    def resolve(self, name: str, tell: Callable[[Result], None]) -> Name:
-        """Begin to resolve a name by DNS."""
-        return Name(
-            name,
-            clock=self.clock,
-            min_interval=self.dns_min_interval,
-            backoff_delay=self.backoff_delay,
-            rng=self.rng,
-            tell=tell,
-        )
 
 
 class DnsResolver:

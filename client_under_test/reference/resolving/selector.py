@@ -9,10 +9,13 @@ from typing import Final, Protocol
 import msgspec
 import re2
 
-from client_under_test.reference.editions import Rules
-from client_under_test.reference.hashing import ASSUMED_CONTENT_TYPE, request_hash
-from client_under_test.reference.policies.interface import Metadata, Status
-from client_under_test.reference.xds.values import (
+from client_under_test.reference.hash_policy import (
+    ASSUMED_CONTENT_TYPE,
+    HashPolicyRules,
+    request_hash,
+)
+from client_under_test.reference.values import Metadata, Status
+from client_under_test.reference.xds.resources.values import (
     HeaderMatcher,
     Route,
     RouteConfiguration,
@@ -73,7 +76,7 @@ class RouteSelector:
     """By the routes of a virtual host."""
 
     def __init__(
-        self, host: VirtualHost, *, channel_id: int, rng: random.Random, rules: Rules
+        self, host: VirtualHost, *, channel_id: int, rng: random.Random, rules: HashPolicyRules
     ) -> None:
         self._routes = host.routes
         self._policies = [route.hash_policies for route in host.routes]
@@ -94,7 +97,9 @@ class RouteSelector:
         return Selection(
             choose_cluster(route.clusters, self._rng),
             request_hash(
-                self._rules.route_policies(self._policies, number),
+                self._rules.over_clusters(
+                    self._rules.route_policies(self._policies, number), len(route.clusters)
+                ),
                 metadata,
                 channel_id=self._channel_id,
                 random=self._rng,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 INITIAL: Final = 1.0
@@ -25,3 +27,10 @@ def backoff_delay(failures: int, draw: float) -> float:
         if delay == LONGEST:
             break
     return delay * (1 + JITTER * (2 * draw - 1))
+
+
+@dataclass(frozen=True, kw_only=True)
+class BackoffRules:
+    """How long subchannels wait."""
+
+    backoff_delay: Callable[[int, float], float] = backoff_delay

@@ -8,9 +8,9 @@ import socket
 from collections.abc import Callable
 from typing import Final
 
-from client_under_test.reference.clock import Clock, Timer
-from client_under_test.reference.policies.interface import Status
-from client_under_test.reference.subchannels import BackoffDelay
+from client_under_test.reference.transport.clock import Clock, Timer
+from client_under_test.reference.transport.subchannels import BackoffDelay
+from client_under_test.reference.values import Status
 
 MIN_INTERVAL: Final = 30.0
 """Seconds from one resolution to the next, unless the application sets another time."""

@@ -8,9 +8,9 @@ from typing import Final, Protocol
 
 from hpack import NeverIndexedHeaderTuple
 
-from client_under_test.reference import status as statuses
-from client_under_test.reference.http2 import Connection, Header, Stream
-from client_under_test.reference.policies.interface import Metadata, Status
+from client_under_test.reference.transport import status as statuses
+from client_under_test.reference.transport.http2 import Connection, Header, Stream
+from client_under_test.reference.values import Metadata, Status
 
 USER_AGENT: Final = b"xdspec-reference/1"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
-from client_under_test.reference.policies.interface import Status
+from client_under_test.reference.values import Status
 
 __all__ = ["CODES", "OK", "Status", "lost", "of_reset", "of_trailers"]
 

@@ -10,9 +10,9 @@ import random
 from collections.abc import Callable
 from typing import Final
 
-from client_under_test.reference.clock import Clock, Timer
-from client_under_test.reference.http2 import Connection
-from client_under_test.reference.policies.interface import State, Status
+from client_under_test.reference.transport.clock import Clock, Timer
+from client_under_test.reference.transport.http2 import Connection
+from client_under_test.reference.values import State, Status
 
 CONNECT_TIMEOUT: Final = 20.0
 """Seconds for an attempt to get READY, unless the application sets another time."""

@@ -6,11 +6,12 @@ when it is weighed, so that an evidence folder is judged by the oracle of today.
 
 from __future__ import annotations
 
-from conformance.expectations.answers import Answered
-from conformance.expectations.calls import (
+from conformance.judging.expectations.answers import Answered, NamesWhatHolds, SaysWhy
+from conformance.judging.expectations.calls import (
     Avoids,
     Evenly,
     Everywhere,
+    FewAlike,
     MovesOnly,
     OneEndpoint,
     OnlyAt,
@@ -21,7 +22,7 @@ from conformance.expectations.calls import (
     Shares,
     Spread,
 )
-from conformance.expectations.connections import (
+from conformance.judging.expectations.connections import (
     Apart,
     AtMost,
     Different,
@@ -29,20 +30,21 @@ from conformance.expectations.connections import (
     Tried,
     Untouched,
 )
-from conformance.expectations.course import FailsForAReason, OnlyListed
-from conformance.expectations.durations import Takes
-from conformance.expectations.load import Balances
-from conformance.expectations.mapping import Calibration, MapsLike, told_apart
-from conformance.expectations.picking import Blames, Connects, Picks
-from conformance.expectations.states import EndsIn, NeverIn
-from conformance.expectations.weighing import Finding, WrongKind
-from conformance.seen import Seen
+from conformance.judging.expectations.course import FailsForAReason, OnlyListed
+from conformance.judging.expectations.durations import Takes
+from conformance.judging.expectations.load import Balances
+from conformance.judging.expectations.mapping import MapsLike
+from conformance.judging.expectations.picking import Blames, Connects, Picks
+from conformance.judging.expectations.states import EndsIn, NeverIn
+from conformance.judging.expectations.weighing import Finding, WrongKind
+from conformance.judging.seen import Seen
 
 Expectation = (
     Outcome
     | Outcomes
     | OneEndpoint
     | SeveralEndpoints
+    | FewAlike
     | Everywhere
     | OnlyAt
     | Avoids
@@ -51,6 +53,8 @@ Expectation = (
     | Evenly
     | Untouched
     | Answered
+    | NamesWhatHolds
+    | SaysWhy
     | MovesOnly
     | Spread
     | MapsLike
@@ -85,7 +89,6 @@ __all__ = [
     "Avoids",
     "Balances",
     "Blames",
-    "Calibration",
     "Connects",
     "Different",
     "EndsIn",
@@ -93,10 +96,12 @@ __all__ = [
     "Everywhere",
     "Expectation",
     "FailsForAReason",
+    "FewAlike",
     "Finding",
     "InOrder",
     "MapsLike",
     "MovesOnly",
+    "NamesWhatHolds",
     "NeverIn",
     "OneEndpoint",
     "OnlyAt",
@@ -105,6 +110,7 @@ __all__ = [
     "Outcomes",
     "Picks",
     "Reaches",
+    "SaysWhy",
     "SeveralEndpoints",
     "Shares",
     "Spread",
@@ -113,5 +119,4 @@ __all__ = [
     "Untouched",
     "WrongKind",
     "fits",
-    "told_apart",
 ]

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import msgspec
 
-from conformance.expectations.weighing import (
+from conformance.judging.expectations.weighing import (
     Finding,
     WrongKind,
     calls_of,
@@ -16,13 +16,19 @@ from conformance.expectations.weighing import (
     tally,
     trouble_of,
 )
-from conformance.oracles import ring, statistics
+from conformance.judging.seen import Call, Contrast, Seen
+from conformance.oracles import statistics
 from conformance.oracles.census import met_intervals
-from conformance.seen import Call, Contrast, Seen
+from conformance.oracles.ring.sizes import RingConfig, entry_counts
+from conformance.oracles.ring.weights import RingLocality, weights
 
 
 class Outcome(msgspec.Struct, frozen=True, tag="outcome"):
-    """Every call ends with this status."""
+    """Every call ends with this status.
+
+    Clauses: A42-CDS-20, A42-CDS-26, A42-CDS-32, A42-HDR-17, A42-PICK-24, A42-PRO-09, A56-TIMER-03,
+    A56-TIMER-04, A76-REQ-07.
+    """
 
     status: str
 
@@ -35,7 +41,10 @@ class Outcome(msgspec.Struct, frozen=True, tag="outcome"):
 
 
 class Outcomes(msgspec.Struct, frozen=True, tag="outcomes"):
-    """Of two rounds, every call of the first ends with one status, of the second with another."""
+    """Of two rounds, every call of the first ends with one status, of the second with another.
+
+    Clauses: A61-GUARD-01.
+    """
 
     before: str
     after: str
@@ -75,7 +84,11 @@ class Grouped(msgspec.Struct, frozen=True):
 
 
 class OneEndpoint(Grouped, frozen=True, tag="one_endpoint"):
-    """All calls of a group reach the same endpoint."""
+    """All calls of a group reach the same endpoint.
+
+    Clauses: A42-CDS-01, A42-CDS-26, A42-CHAN-01, A42-CHAN-04, A42-HASH-13, A42-HASH-14,
+    A42-HASH-15, A42-HASH-16, A61-DNS-01, A76-KEY-05.
+    """
 
     def finding(self, seen: Seen) -> Finding:
         """Weigh calls."""
@@ -92,6 +105,8 @@ class SeveralEndpoints(Grouped, frozen=True, tag="several_endpoints"):
 
     The scenario sends so many that a right client does not do so by chance: see
     ``statistics.all_same_chance``.
+
+    Clauses: A42-CHAN-02, A42-HASH-05, A42-HASH-10.
     """
 
     def finding(self, seen: Seen) -> Finding:
@@ -110,6 +125,37 @@ class SeveralEndpoints(Grouped, frozen=True, tag="several_endpoints"):
         return Finding(not stuck, wanted, saw)
 
 
+class FewAlike(msgspec.Struct, frozen=True, tag="few_alike"):
+    """No more channels than these send calls to the same endpoints throughout.
+
+    Channels of a right client whose ids are near each other may do so, as where they are combined
+    with another hash by exclusive or: the scenario says how likely that is.
+
+    Clauses: A42-CHAN-05.
+    """
+
+    by: str
+    """The header by whose values the calls are compared."""
+    most: int
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh calls."""
+        calls = calls_of(seen)
+        wanted = f"at most {self.most} channels at the same endpoint for each value of {self.by}"
+        if trouble := trouble_of(calls):
+            return Finding(holds=False, wanted=wanted, saw=trouble)
+        met: dict[str, dict[tuple[str, ...], str | None]] = {}
+        for call in calls:
+            values = tuple(value for key, value in call.metadata if key == self.by)
+            met.setdefault(call.channel, {})[values] = call.endpoint
+        alike: dict[frozenset[object], list[str]] = {}
+        for channel, where in met.items():
+            alike.setdefault(frozenset(where.items()), []).append(channel)
+        most = max(alike.values(), key=len)
+        saw = f"{len(most)} of {len(met)} channels alike: {', '.join(most)}"
+        return Finding(len(most) <= self.most, wanted, saw)
+
+
 class Avoids(msgspec.Struct, frozen=True, tag="avoids"):
     """Every call succeeds, and none at these endpoints."""
 
@@ -126,7 +172,11 @@ class Avoids(msgspec.Struct, frozen=True, tag="avoids"):
 
 
 class OnlyAt(msgspec.Struct, frozen=True, tag="only_at"):
-    """Every call succeeds, at one of these endpoints."""
+    """Every call succeeds, at one of these endpoints.
+
+    Clauses: A42-FAIL-01, A42-FAIL-02, A42-FAIL-08, A42-FAIL-09, A42-FAIL-11, A42-FAIL-12,
+    A42-PICK-06, A42-SUB-08, A42-SUB-10, A42-SUB-11, A56-TIMER-05, A61-SUB-01, A76-REQ-04.
+    """
 
     addresses: tuple[str, ...]
 
@@ -158,7 +208,10 @@ class Reaches(msgspec.Struct, frozen=True, tag="reaches"):
 class Shares(msgspec.Struct, frozen=True, tag="shares"):
     """The calls are spread at random with these shares, by address: numerator and denominator.
 
-    A rotation with the same shares stays nearer to them than chance does, so it fits as well.
+    A rotation with the same shares stays nearer to them than chance does, so it fits as well: see
+    ``statistics.intervals``.
+
+    Clauses: A42-LOC-06.
     """
 
     shares: dict[str, tuple[int, int]]
@@ -178,7 +231,10 @@ class Shares(msgspec.Struct, frozen=True, tag="shares"):
 
 
 class Evenly(msgspec.Struct, frozen=True, tag="evenly"):
-    """The calls go round these endpoints: no two counts differ by more than one (round_robin)."""
+    """The calls go round these endpoints: no two counts differ by more than one (round_robin).
+
+    Clauses: A42-CDS-02, A42-CDS-23, A42-HASH-19.
+    """
 
     addresses: tuple[str, ...]
 
@@ -195,7 +251,10 @@ class Evenly(msgspec.Struct, frozen=True, tag="evenly"):
 
 
 class MovesOnly(msgspec.Struct, frozen=True, tag="moves_only"):
-    """Between two rounds of the same requests, only those from or to these endpoints moved."""
+    """Between two rounds of the same requests, only those from or to these endpoints moved.
+
+    Clauses: A42-LOC-02, A42-RING-15, A42-RING-16, A42-RING-17.
+    """
 
     addresses: tuple[str, ...]
 
@@ -228,15 +287,17 @@ class Spread(msgspec.Struct, frozen=True, tag="spread"):
     """The calls are spread as independent uniform hashes over a ring of these endpoints.
 
     Needs no knowledge of where the client places entries: see ``census.met_intervals``.
+
+    Clauses: A42-CHAN-03, A42-HASH-12, A76-REQ-03.
     """
 
-    localities: tuple[ring.RingLocality, ...]
-    config: ring.RingConfig
+    localities: tuple[RingLocality, ...]
+    config: RingConfig
 
     def finding(self, seen: Seen) -> Finding:
         """Weigh calls."""
         calls = calls_of(seen)
-        entries = ring.entry_counts(ring.weights(self.localities, "raw"), self.config)
+        entries = entry_counts(weights(self.localities, "raw"), self.config)
         bounds = met_intervals(entries, len(calls))
         wanted = "random hashes, so " + ", ".join(
             f"{address}: {bound.low} to {bound.high}" for address, bound in bounds.items()
@@ -250,10 +311,15 @@ class Spread(msgspec.Struct, frozen=True, tag="spread"):
 
 
 class Everywhere(msgspec.Struct, frozen=True, tag="everywhere"):
-    """The calls reach every endpoint, as those with random hashes do if there are enough."""
+    """The calls reach every endpoint, as those with random hashes do if there are enough.
 
-    localities: tuple[ring.RingLocality, ...]
-    config: ring.RingConfig
+    How many each gets at least is computed by ``census.met_intervals``.
+
+    Clauses: A42-HASH-09, A42-HASH-11.
+    """
+
+    localities: tuple[RingLocality, ...]
+    config: RingConfig
 
     def finding(self, seen: Seen) -> Finding:
         """Weigh calls.
@@ -262,7 +328,7 @@ class Everywhere(msgspec.Struct, frozen=True, tag="everywhere"):
             WrongKind: a right client may miss an endpoint with so few calls.
         """
         calls = calls_of(seen)
-        entries = ring.entry_counts(ring.weights(self.localities, "raw"), self.config)
+        entries = entry_counts(weights(self.localities, "raw"), self.config)
         bounds = met_intervals(entries, len(calls))
         wanted = "calls at every endpoint: " + ", ".join(entries)
         if trouble := trouble_of(calls):

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 
 import msgspec
 
-from conformance.expectations.weighing import Finding, WrongKind
-from conformance.seen import Attempt, Attempts, Connections, Seen
+from conformance.judging.expectations.weighing import Finding, WrongKind
+from conformance.judging.seen import Attempt, Attempts, Connections, Seen
+from conformance.oracles import backoff
+from conformance.oracles.backoff import Backoff
 
 
 class Untouched(msgspec.Struct, frozen=True, tag="untouched"):
-    """No connection is tried at any of the endpoints."""
+    """No connection is tried at any of the endpoints.
+
+    Clauses: A42-FAIL-03, A42-FAIL-05, A42-FAIL-09, A42-SUB-01.
+    """
 
     def finding(self, seen: Seen) -> Finding:
         """Weigh connections."""
@@ -23,7 +29,11 @@ class Untouched(msgspec.Struct, frozen=True, tag="untouched"):
 
 
 class Tried(msgspec.Struct, frozen=True, tag="tried", kw_only=True):
-    """Of the attempts, each of these endpoints sees so many, and the others none."""
+    """Of the attempts, each of these endpoints sees so many, and the others none.
+
+    Clauses: A42-PICK-01, A42-PRO-01, A42-PRO-06, A42-PRO-07, A42-PRO-09, A42-PRO-10, A42-PRO-11,
+    A42-SUB-02, A42-SUB-03, A42-SUB-07, A42-SUB-13, A42-SUB-14, A61-PRO-02, A61-PRO-03, A76-REQ-06.
+    """
 
     least: dict[str, int] = {}
     """The fewest at each of these."""
@@ -53,7 +63,10 @@ class Tried(msgspec.Struct, frozen=True, tag="tried", kw_only=True):
 
 
 class InOrder(msgspec.Struct, frozen=True, tag="in_order"):
-    """The first attempts at these endpoints come in this order, and each of them sees one."""
+    """The first attempts at these endpoints come in this order, and each of them sees one.
+
+    Clauses: A42-PRO-05.
+    """
 
     addresses: tuple[str, ...]
 
@@ -66,7 +79,10 @@ class InOrder(msgspec.Struct, frozen=True, tag="in_order"):
 
 
 class Different(msgspec.Struct, frozen=True, tag="different"):
-    """The first so many attempts are each at another endpoint."""
+    """The first so many attempts are each at another endpoint.
+
+    Clauses: A42-PRO-04.
+    """
 
     count: int
 
@@ -78,44 +94,70 @@ class Different(msgspec.Struct, frozen=True, tag="different"):
 
 
 class AtMost(msgspec.Struct, frozen=True, tag="at_most"):
-    """No more endpoints than so many are tried."""
+    """No more endpoints than so many are tried, and no fewer than `least`.
+
+    Clauses: A42-PRO-02, A42-PRO-12, A61-PRO-01, A76-REQ-05.
+    """
 
     count: int
+    least: int = 0
 
     def finding(self, seen: Seen) -> Finding:
         """Weigh attempts."""
         met = {one.address for one in attempts_of(seen)}
-        wanted = f"attempts at {self.count} endpoints at most"
-        return Finding(len(met) <= self.count, wanted, attempts_told(seen))
+        fewest = f"{self.least} at least, " if self.least else ""
+        wanted = f"attempts at {fewest}{self.count} endpoints at most"
+        return Finding(self.least <= len(met) <= self.count, wanted, attempts_told(seen))
 
 
-class Apart(msgspec.Struct, frozen=True, tag="apart"):
-    """From each attempt to the next at the same endpoint pass so many seconds at least.
+class Apart(msgspec.Struct, frozen=True, tag="apart", kw_only=True):
+    """From each attempt to the next at the same endpoint pass as many seconds as backoff has it.
 
-    An attempt that is seen late makes the time to the next one shorter: a miss is doubtful if the
-    suite was later than the allowance, by which all times are taken for longer than they seem.
+    All of them fail. An attempt that is seen late makes the time to the next one shorter, so all
+    times are taken for longer than they seem, by an allowance. A miss is doubtful if it would be
+    none with the suite's own lateness in the allowance's place. The seconds are computed by
+    ``backoff.least``.
+
+    Clauses: A42-PRO-08.
     """
 
-    seconds: float
+    backoff: Backoff
+    gaps: int
+    """How many there are to be between attempts at one endpoint at least."""
     allowance: float
 
     def finding(self, seen: Seen) -> Finding:
         """Weigh attempts."""
-        attempts = attempts_of(seen)
-        latest: dict[str, float] = {}
-        apart: list[float] = []
-        for one in attempts:
-            if one.address in latest:
-                apart.append(one.at - latest[one.address])
-            latest[one.address] = one.at
-        wanted = f"attempts at one endpoint at least {self.seconds:g} s apart"
-        if not apart:
-            return Finding(holds=False, wanted=wanted, saw="no endpoint was tried twice")
+        times: dict[str, list[float]] = {}
+        for one in attempts_of(seen):
+            times.setdefault(one.address, []).append(one.at)
+        least = [f"{backoff.least(gap, self.backoff):.2f}" for gap in range(self.gaps)]
+        wanted = f"at least {', then '.join(least)} s between attempts at one endpoint"
+        apart = {
+            address: [after - before for before, after in pairwise(several)]
+            for address, several in times.items()
+        }
+        saw = "; ".join(
+            f"{address}: {', '.join(f'{seconds:.3f}' for seconds in several)} s"
+            for address, several in apart.items()
+            if several
+        )
+        late = lateness_of(seen)
+        missing = max(
+            (
+                backoff.least(gap, self.backoff) - seconds
+                for several in apart.values()
+                for gap, seconds in enumerate(several)
+            ),
+            default=0.0,
+        )
+        enough = max(map(len, apart.values()), default=0) >= self.gaps
         return Finding(
-            min(apart) >= self.seconds - self.allowance,
+            enough and missing <= self.allowance,
             wanted,
-            f"{min(apart):.3f} s at the closest",
-            doubtful=lateness_of(seen) > self.allowance,
+            saw or "no endpoint was tried twice",
+            "backoff.least",
+            doubtful=late > self.allowance and (not enough or missing <= late),
         )
 
 

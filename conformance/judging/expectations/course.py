@@ -6,13 +6,18 @@ from collections.abc import Callable
 
 import msgspec
 
-from conformance.expectations.weighing import Finding, WrongKind
+from conformance.judging.expectations.weighing import Finding, WrongKind
+from conformance.judging.seen import Course, Seen
 from conformance.oracles.course import Request, is_placed, may_fail
-from conformance.seen import Course, Seen
 
 
 class OnlyListed(msgspec.Struct, frozen=True, tag="only_listed", kw_only=True):
-    """Every request is received at an endpoint that was listed in the last moments, if at all."""
+    """Every request is received at an endpoint that was listed in the last moments, if at all.
+
+    By ``course.is_placed``.
+
+    Clauses: A42-RING-18.
+    """
 
     moments: float
     allowance: float
@@ -32,7 +37,12 @@ class OnlyListed(msgspec.Struct, frozen=True, tag="only_listed", kw_only=True):
 
 
 class FailsForAReason(msgspec.Struct, frozen=True, tag="fails_for_a_reason", kw_only=True):
-    """Every request that fails has met a fault or a change, or may have, in the last moments."""
+    """Every request that fails has met a fault or a change, or may have, in the last moments.
+
+    By ``course.may_fail``.
+
+    Clauses: A42-PICK-23.
+    """
 
     moments: float
     allowance: float

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import msgspec
 
-from conformance.expectations.weighing import Finding, WrongKind
-from conformance.seen import Elapsed, Seen
+from conformance.judging.expectations.weighing import Finding, WrongKind
+from conformance.judging.seen import Elapsed, Seen
 
 
 class Takes(msgspec.Struct, frozen=True, tag="takes", kw_only=True):
-    """It takes between so many seconds and so many."""
+    """It takes between so many seconds and so many.
+
+    Clauses: A42-FAIL-02, A42-FAIL-04, A42-FAIL-06, A42-FAIL-07, A42-FAIL-10, A42-PICK-22,
+    A56-TIMER-01, A56-TIMER-02.
+    """
 
     least: float = 0.0
     most: float

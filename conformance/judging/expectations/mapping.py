@@ -7,14 +7,15 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from conformance.expectations.weighing import (
+from conformance.judging.expectations.weighing import (
     Finding,
     WrongKind,
     calls_of,
     headers_of,
     trouble_of,
 )
-from conformance.oracles import ring, statistics
+from conformance.judging.seen import Call, Seen
+from conformance.oracles import statistics
 from conformance.oracles.census import census, met_intervals, ring_interval
 from conformance.oracles.request_hash import (
     HashPolicy,
@@ -25,36 +26,11 @@ from conformance.oracles.request_hash import (
     request_hash,
     rewrite,
 )
-from conformance.seen import Call, Calls, Seen
-
-
-def told_apart(choices: Iterable[MapsLike], headers: Iterable[Mapping[str, str]]) -> bool:
-    """Whether calls with these headers always tell which one of the choices was made."""
-    sent = tuple(headers)
-    ways = [choice.ways(sent) for choice in choices]
-    return len(frozenset().union(*ways)) == sum(map(len, ways))
-
-
-class Calibration(msgspec.Struct, frozen=True):
-    """What the same client did with a plain ring: tells which key format it has, if a known one."""
-
-    calls: Calls
-    localities: tuple[ring.RingLocality, ...]
-    config: ring.RingConfig
-    policies: tuple[HashPolicy, ...]
-
-    def key_formats(self) -> frozenset[str]:
-        """The known key formats that explain every call."""
-        if trouble_of(self.calls):
-            return frozenset()
-        observed = _observed(self.calls, self.policies, "A42")
-        fitting = ring.fit(observed, self.localities, self.config)
-        return frozenset(candidate.variant.key_format for candidate in fitting)
-
-    def shows_an_unknown_format(self) -> bool:
-        """Whether the calls went well, and no known key format explains them."""
-        return not trouble_of(self.calls) and not self.key_formats()
-
+from conformance.oracles.ring.building import build_for, fit
+from conformance.oracles.ring.sizes import RingConfig, entry_counts
+from conformance.oracles.ring.variants import CANDIDATES, Candidate
+from conformance.oracles.ring.weights import RingLocality, WeightedEndpoint, WeightReading, weights
+from conformance.oracles.telling import Way
 
 FEWEST_FOR_CENSUS = 20
 """With fewer hashes any number of changes is to be accepted."""
@@ -63,38 +39,49 @@ FEWEST_FOR_CENSUS = 20
 class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
     """Each call reaches the endpoint to which a ring of this kind maps its request hash.
 
-    Exact where the client's key format is a known one. The text gives the format as an example
-    only, so a client with another is judged by the census of its arcs instead.
+    Exact where it is bound to a key format, or where any known one will do. The text gives the
+    format as an example only: a client of which it is unknown is judged by the census of its arcs.
+
+    The hash is computed by ``request_hash.request_hash`` and the ring by ``building.build_for``,
+    which name most of the clauses, with what they call. That it is this ring and no other:
+
+    Clauses: A42-CDS-12, A42-CDS-15, A42-CDS-19, A42-CDS-22, A42-CDS-25, A42-LOC-04, A42-HASH-21.
     """
 
-    localities: tuple[ring.RingLocality, ...]
-    config: ring.RingConfig
+    localities: tuple[RingLocality, ...]
+    config: RingConfig
     policies: tuple[HashPolicy, ...]
-    weights: ring.WeightReading | None = None
+    weights: WeightReading | None = None
     """None: any reading of the weights will do, as they are not what is judged."""
     terminal: TerminalReading = "A42"
     key_format: str | None = None
     allotment: str | None = None
     search: str | None = None
-    """The last three, if set: only variants of the ring with this property will do."""
+    sizing: str | None = None
+    """The last four, if set: only variants of the ring with this property will do."""
     failed: tuple[str, ...] = ()
     """These have failed and the others are READY: calls that meet one of them go on to the next."""
-    calibration: Calibration | None = None
-    """Made when no known variant fits: tells an unknown key format from a deviation."""
+    by_arcs: bool = False
+    """Whether the client's key format is unknown, so that what no known way of building the ring
+    explains is judged by the arcs."""
 
-    def candidates(self) -> tuple[ring.Candidate, ...]:
+    def candidates(self) -> tuple[Candidate, ...]:
         """The ways of building the ring that will do."""
-        formats = self.calibration.key_formats() if self.calibration else None
         return tuple(
             candidate
-            for candidate in ring.CANDIDATES
+            for candidate in CANDIDATES
             for variant in [candidate.variant]
             if self.weights in {None, candidate.weights}
             and self.key_format in {None, variant.key_format}
             and self.allotment in {None, variant.allotment}
             and self.search in {None, variant.search}
-            and (not formats or variant.key_format in formats)
+            and self.sizing in {None, variant.sizing}
         )
+
+    def picks(self) -> tuple[Way, ...]:
+        """Where a request of a hash goes, by each ring that is another one; all are READY."""
+        built = (build_for(self.localities, self.config, each) for each in self.candidates())
+        return tuple(one.pick for one in dict.fromkeys(built))
 
     def ways(self, headers: Iterable[Mapping[str, str]]) -> frozenset[tuple[str, ...]]:
         """The endpoints that calls with these headers reach, by each way of building the ring.
@@ -110,14 +97,14 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
                     f"a call with {dict(one)} has a random hash: it tells nothing apart"
                 )
             hashes.append(value)
-        built = (ring.build_for(self.localities, self.config, each) for each in self.candidates())
+        built = (build_for(self.localities, self.config, each) for each in self.candidates())
         return frozenset(tuple(one.pick(each, self.failed) for each in hashes) for one in built)
 
     def finding(self, seen: Seen) -> Finding:
         """Weigh calls."""
         calls = calls_of(seen)
-        endpoints = ring.weights(self.localities, self.weights or "raw")
-        size = sum(ring.entry_counts(endpoints, self.config).values())
+        endpoints = weights(self.localities, self.weights or "raw")
+        size = sum(entry_counts(endpoints, self.config).values())
         wanted = f"each call where a ring of {size} entries maps its hash"
         if self.failed:
             wanted += f", and on along the ring past {' and '.join(self.failed)}"
@@ -131,7 +118,7 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
         if candidate := self._explaining(observed, candidates):
             saw = f"all {len(calls)} calls so, with {_named(candidate)}"
             return Finding(holds=True, wanted=wanted, saw=saw, oracle=oracle)
-        if self.calibration and self.calibration.shows_an_unknown_format():
+        if self.by_arcs:
             return self._by_census(observed, endpoints, wanted)
         saw = self._nearest(calls, observed, candidates)
         return Finding(holds=False, wanted=wanted, saw=saw, oracle=oracle)
@@ -144,15 +131,24 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
         observed = _observed(calls, self.policies, self.terminal)
         if self._explaining(observed, self.candidates()):
             return True
-        unknown = self.calibration is not None and self.calibration.shows_an_unknown_format()
-        return unknown and self.finding(seen).holds
+        return self.by_arcs and self.finding(seen).holds
+
+    def key_formats(self, seen: Seen) -> frozenset[str]:
+        """The known key formats by which it holds."""
+        calls = calls_of(seen)
+        if trouble_of(calls):
+            return frozenset()
+        observed = _observed(calls, self.policies, self.terminal)
+        ways = self.candidates()
+        fitting = fit(observed, self.localities, self.config, ways, failed=self.failed)
+        return frozenset(candidate.variant.key_format for candidate in fitting)
 
     def _explaining(
-        self, observed: tuple[tuple[int, str], ...], candidates: Iterable[ring.Candidate]
-    ) -> ring.Candidate | None:
+        self, observed: tuple[tuple[int, str], ...], candidates: Iterable[Candidate]
+    ) -> Candidate | None:
         """The first way of building the ring that explains all; most of the work is building."""
         for candidate in candidates:
-            if ring.fit(observed, self.localities, self.config, (candidate,), failed=self.failed):
+            if fit(observed, self.localities, self.config, (candidate,), failed=self.failed):
                 return candidate
         return None
 
@@ -160,12 +156,12 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
         self,
         calls: tuple[Call, ...],
         observed: tuple[tuple[int, str], ...],
-        candidates: tuple[ring.Candidate, ...],
+        candidates: tuple[Candidate, ...],
     ) -> str:
         """The way of building that explains most, and a call that it does not explain."""
         best = (-1, "no way of building the ring is known that would do")
         for candidate in candidates:
-            built = ring.build_for(self.localities, self.config, candidate)
+            built = build_for(self.localities, self.config, candidate)
             picks = [built.pick(value, self.failed) for value, _ in observed]
             wrong = [i for i, pick in enumerate(picks) if pick != observed[i][1]]
             right = len(observed) - len(wrong)
@@ -185,7 +181,7 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
     def _by_census(
         self,
         observed: tuple[tuple[int, str], ...],
-        endpoints: tuple[ring.WeightedEndpoint, ...],
+        endpoints: tuple[WeightedEndpoint, ...],
         wanted: str,
     ) -> Finding:
         """Judge a client with a key format of its own by its arcs.
@@ -207,7 +203,7 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
             saw += " on a ring with failed endpoints" if self.failed else ": they are too few"
             return Finding(holds=True, wanted=wanted, saw=saw)
         changes = ring_interval(endpoints, self.config, hashes, alarm)
-        met = met_intervals(ring.entry_counts(endpoints, self.config), taken.values, alarm)
+        met = met_intervals(entry_counts(endpoints, self.config), taken.values, alarm)
         shares = ", ".join(f"{where}: {found}" for where, found in taken.met.items())
         return Finding(
             taken.changes in changes
@@ -231,12 +227,12 @@ def _rewritten(call: Call, policies: Iterable[HashPolicy]) -> str:
     )
 
 
-def _named(candidate: ring.Candidate) -> str:
+def _named(candidate: Candidate) -> str:
     """How a way of building the ring is told to a reader."""
     variant = candidate.variant
     return (
         f"keys {variant.key_format}, allotted by {variant.allotment}, search {variant.search}, "
-        f"weights {candidate.weights}"
+        f"size {variant.sizing} the minimum, weights {candidate.weights}"
     )
 
 

@@ -7,17 +7,20 @@ from typing import Literal
 
 import msgspec
 
-from conformance.expectations.connections import attempts_of, attempts_told
-from conformance.expectations.weighing import Finding, calls_of, tally
+from conformance.judging.expectations.connections import attempts_of, attempts_told
+from conformance.judging.expectations.weighing import Finding, calls_of, tally
+from conformance.judging.seen import Seen
 from conformance.oracles.picker import PickerEdition, State, pick
-from conformance.seen import Seen
 
 STATUS = {"queue": "DEADLINE_EXCEEDED", "fail": "UNAVAILABLE"}
 """How a request that waits, or fails, ends: its deadline tells that it waited."""
 
 
 class Picks(msgspec.Struct, frozen=True, tag="picks", kw_only=True):
-    """Every call meets these endpoints in this order, in these states, and fares accordingly."""
+    """Every call meets these endpoints in this order, in these states, and fares accordingly.
+
+    How it has to fare is computed by ``picker.pick``, which names the clauses.
+    """
 
     walk: tuple[tuple[str, State], ...]
     edition: PickerEdition
@@ -46,7 +49,12 @@ class Picks(msgspec.Struct, frozen=True, tag="picks", kw_only=True):
 
 
 class Connects(msgspec.Struct, frozen=True, tag="connects", kw_only=True):
-    """Of the IDLE endpoints that a call meets, those are tried that the pick has connected."""
+    """Of the IDLE endpoints that a call meets, those are tried that the pick has connected.
+
+    Those are computed by ``picker.pick``.
+
+    Clauses: A42-PICK-03, A42-PICK-11, A42-PICK-17, A42-PICK-18.
+    """
 
     walk: tuple[tuple[str, State], ...]
     edition: PickerEdition
@@ -68,19 +76,22 @@ class Connects(msgspec.Struct, frozen=True, tag="connects", kw_only=True):
 
 
 class Blames(msgspec.Struct, frozen=True, tag="blames", kw_only=True):
-    """Every call fails, and its details name these of the failed endpoints."""
+    """Every call fails, and its details name its first endpoint, perhaps beside others; or none.
+
+    Clauses: A42-PICK-25.
+    """
 
     firsts: tuple[str, ...]
     """Where the first of the calls, the second and so on would have gone."""
-    whom: Literal["its first endpoint", "one endpoint to all", "no endpoint"]
+    whom: Literal["its first endpoint", "no endpoint"]
 
     def finding(self, seen: Seen) -> Finding:
         """Weigh calls."""
         calls = calls_of(seen)
         named = [tuple(one for one in self.firsts if one in call.details) for call in calls]
         blamed: dict[str, bool] = {
-            "its first endpoint": named == [(first,) for first in self.firsts],
-            "one endpoint to all": len(set(named)) == 1 and len(named[0]) == 1,
+            "its first endpoint": len(named) == len(self.firsts)
+            and all(first in names for first, names in zip(self.firsts, named, strict=True)),
             "no endpoint": not any(named),
         }
         failed = bool(calls) and all(call.status != "OK" for call in calls)

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import msgspec
 
-from conformance.expectations.weighing import Finding, WrongKind
-from conformance.seen import Seen, States
+from conformance.judging.expectations.weighing import Finding, WrongKind
+from conformance.judging.seen import Seen, States
 
 
 class EndsIn(msgspec.Struct, frozen=True, tag="ends_in"):
-    """The last state that the channel reported is one of these; none reported is doubtful."""
+    """The last state that the channel reported is one of these; none reported is doubtful.
+
+    Clauses: A42-SUB-04, A42-SUB-05, A42-SUB-06, A42-SUB-12.
+    """
 
     states: tuple[str, ...]
 
@@ -26,7 +29,10 @@ class EndsIn(msgspec.Struct, frozen=True, tag="ends_in"):
 
 
 class NeverIn(msgspec.Struct, frozen=True, tag="never_in"):
-    """The channel reports none of these; that it reported no state at all is doubtful."""
+    """The channel reports none of these; that it reported no state at all is doubtful.
+
+    Clauses: A42-AGG-10, A42-SUB-09.
+    """
 
     states: tuple[str, ...]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from conformance.seen import Call, Calls, Seen
+from conformance.judging.seen import Call, Calls, Seen
 
 
 class Finding(msgspec.Struct, frozen=True):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import stat
 import sys
 from typing import TYPE_CHECKING
 
-from conformance.bootstrap import bootstrap
-from conformance.evidence import Record
-from conformance.serving import LISTENER
+from conformance.judging.evidence import Record
+from conformance.served.bootstrap import bootstrap
+from conformance.served.serving import LISTENER
 
 if TYPE_CHECKING:
     from conformance.world import World
@@ -24,7 +25,7 @@ def describe(world: World, record: Record) -> str:
         f"  target      xds:///{LISTENER}",
         f"  client pid  {world.process.pid}",
         f"  suite pid   {os.getpid()}",
-        "  endpoints   " + ", ".join(one.address for one in world.members.values()),
+        "  endpoints   " + ", ".join(one.address for one in world.members),
     ]
     lines += [
         f"  {decision.verdict.value:5}       {decision.clause}: {decision.saw}"
@@ -66,9 +67,4 @@ def _standard_input() -> int | None:
 
 
 def _is_pipe(number: int) -> bool:
-    import stat  # noqa: PLC0415
-
     return stat.S_ISFIFO(os.fstat(number).st_mode)
-
-
-__all__ = ["describe", "hold"]

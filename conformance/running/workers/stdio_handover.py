@@ -1,6 +1,6 @@
 """Hands its stdin, stdout and stderr over to a worker that is forked, and ends.
 
-    python -I -S handover.py NAME [what Python itself is called with]
+    python -I -S stdio_handover.py NAME [what Python itself is called with]
 
 xdist starts a worker by calling Python; this is called in its place. Where nobody listens by this
 name it becomes what xdist wanted. Standard library only, and little of it.

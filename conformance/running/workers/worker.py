@@ -1,6 +1,7 @@
 """What a worker is forked from: a process that has collected the scenarios already.
 
-`client_under_test/forker.py` runs this, first for what it imports and then to be a worker of xdist.
+`client_under_test/launching/forker.py` runs this, first for what it imports and then to be a worker
+of xdist.
 """
 
 import os
@@ -8,7 +9,8 @@ import platform
 import sys
 
 if __name__ == "__imports__":
-    from conformance.run import scenarios
+    import conformance.running.run  # noqa: F401  # with all that a worker has of xdist
+    from conformance.running.collecting import scenarios
 
     scenarios()
     platform.platform()  # xdist asks for it in each worker, and it starts a process once

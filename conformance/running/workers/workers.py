@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from client_under_test.nursery import FORKER, can_adopt
-from client_under_test.process import tied
+from client_under_test.launching.parent_death import killed_with_parent
+from client_under_test.launching.prefork import FORKER, can_adopt
 
-HANDOVER = Path(__file__).with_name("handover.py")
+HANDOVER = Path(__file__).with_name("stdio_handover.py")
 WORKER = Path(__file__).with_name("worker.py")
 
 
@@ -36,7 +36,7 @@ def forked() -> Iterator[str | None]:
         door.bind(f"\0{name}")  # it is in no folder, so none is left behind
         door.listen()
         forker = subprocess.Popen(
-            tied(
+            killed_with_parent(
                 *(sys.executable, "-I", str(FORKER)),
                 *(str(door.fileno()), str(os.getpid()), str(WORKER)),
             ),

@@ -3,18 +3,23 @@
 from itertools import dropwhile
 
 from conformance import timing
-from conformance.declare import decides
-from conformance.expectations import EndsIn, NeverIn, OnlyAt, Outcome, Untouched
+from conformance.arranging.priorities import endpoints, ranked, tier
+from conformance.arranging.unasked import serve_unasked
+from conformance.arranging.walk import walk
+from conformance.judging.claims import decides
+from conformance.judging.expectations import EndsIn, NeverIn, OnlyAt, Outcome, Untouched
+from conformance.judging.seen import States
 from conformance.oracles.aggregated_state import aggregated_state
 from conformance.oracles.picker import State
-from conformance.priorities import endpoints, ranked, tier
-from conformance.seen import States
-from conformance.serving import Endpoint, Locality, RingHash, Served
-from conformance.walk import walk
+from conformance.served.endpoints import Endpoint, Locality
+from conformance.served.policies import RingHash
+from conformance.served.serving import one_cluster
 from conformance.world import World
 from test_servers import Close, Hold, Serve, Stall
 
 WAITS = Outcome(status="DEADLINE_EXCEEDED")
+
+UNASKED = "the channel has endpoints, and nobody has asked for one"
 
 
 def reports(*endpoints: State) -> EndsIn:
@@ -30,10 +35,10 @@ def once_not_idle(seen: States) -> States:
 @decides("A42-AGG-01", needs=("watch",))
 async def test_one_ready(world: World) -> None:
     met = await walk(world, 3)
-    watched = await world.watch()
+    watched = await world.states.watch()
     await met.arrange("READY", "IDLE", "IDLE")
-    await world.reached(watched, "READY")
-    await world.judge("A42-AGG-01", world.states(watched), reports("READY", "IDLE", "IDLE"))
+    states = await world.states.until(watched, "READY")
+    await world.judge("A42-AGG-01", states, reports("READY", "IDLE", "IDLE"))
 
 
 @decides("A42-AGG-02")
@@ -50,11 +55,11 @@ async def test_one_connecting(world: World) -> None:
     """The others are IDLE, which does not hide it."""
     met = await walk(world, 3)
     await met[0].set_mode(Stall())
-    watched = await world.watch()
+    watched = await world.states.watch()
     await met.make_connecting(met[0])
-    await world.reached(watched, "CONNECTING")
-    await world.quiet_from_now(why="the attempt is held")
-    states = world.states(watched)
+    await world.states.demand(watched, "CONNECTING", why="a connection is being tried")
+    await world.attempts.quiet_from_now(why="the attempt is held")
+    states = world.states.told(watched)
     await world.judge("A42-AGG-03", states, reports("CONNECTING", "IDLE", "IDLE"))
     await world.judge("A42-AGG-09", states, reports("CONNECTING", "IDLE", "IDLE"))
 
@@ -64,33 +69,33 @@ async def test_one_failed_of_three(world: World) -> None:
     lower = await endpoints(world, Serve())
     met = await walk(world, 3, tier(1, lower), unasked=True)
     await met.set_modes(Close(), Stall(), Stall())
-    watched = await world.watch()
-    await world.reached(watched, "IDLE")
+    watched = await world.states.watch()
+    await world.states.demand(watched, "IDLE", why=UNASKED)
     told = len(watched.states)
     waiting = await world.start([met.request], deadline=timing.SEVERAL_MOMENTS)
-    await world.attempted(met[0], why="a request picked it")
+    await world.attempts.demand_count(met[0], why="a request picked it")
     await world.judge("A42-AGG-04", await waiting.over(), WAITS)
-    await world.reached(watched, "CONNECTING", since=told)
-    states = once_not_idle(world.states(watched, since=told))
+    states = once_not_idle(await world.states.until(watched, "CONNECTING", since=told))
     await world.judge("A42-AGG-04", states, NeverIn(("IDLE", "TRANSIENT_FAILURE")))
+    await world.judge("A42-AGG-04", states, reports("TRANSIENT_FAILURE", "CONNECTING", "IDLE"))
 
 
 @decides("A42-AGG-05", needs=("watch",))
 async def test_connection_lost_beside_idle_ones(world: World) -> None:
     met = await walk(world, 3)
-    watched = await world.watch()
+    watched = await world.states.watch()
     await met.make_ready(met[0])
-    await world.reached(watched, "READY")
-    told = len(watched.states)
+    await world.states.demand(watched, "READY", why="a request was served")
+    told = len(watched.states) - 1
     await met[0].kill()
-    await world.reached(watched, "IDLE", since=told)
-    await world.judge("A42-AGG-05", world.states(watched), reports("IDLE", "IDLE", "IDLE"))
+    states = await world.states.until(watched, "IDLE", since=told)
+    await world.judge("A42-AGG-05", states, reports("IDLE", "IDLE", "IDLE"))
 
 
 @decides("A42-AGG-06")
 async def test_only_endpoint_failed(world: World) -> None:
     only, lower = await endpoints(world, Close()), await endpoints(world, Serve())
-    await world.serve_unasked(ranked(only, lower))
+    await serve_unasked(world, ranked(only, lower))
     calls = await world.call(world.sessions(1), deadline=timing.FAR_FROM_FAILOVER)
     await world.judge("A42-AGG-06", calls, OnlyAt((lower[0].address,)))
 
@@ -119,29 +124,29 @@ async def test_no_idle_between_attempts(world: World) -> None:
     """The first attempt fails once CONNECTING has been told: what is short may not be told."""
     met = await walk(world, 2, unasked=True)
     await met.set_modes(Hold(), Hold())
-    watched = await world.watch()
-    await world.reached(watched, "IDLE")
+    watched = await world.states.watch()
+    await world.states.demand(watched, "IDLE", why=UNASKED)
     told = len(watched.states)
     waiting = await world.start([met.request])
-    await world.attempted(met[0], why="a request picked it")
-    await world.reached(watched, "CONNECTING", since=told)
+    await world.attempts.demand_count(met[0], why="a request picked it")
+    await world.states.demand(watched, "CONNECTING", since=told, why="a connection is being tried")
     await met[0].set_mode(Close())
-    await world.attempted(met[1], why="the endpoint before it failed")
+    await world.attempts.demand_count(met[1], why="the endpoint before it failed")
     await met[1].set_mode(Serve())
     await waiting.over()
-    await world.reached(watched, "READY", since=told)
-    states = once_not_idle(world.states(watched, since=told))
+    await world.states.demand(watched, "READY", since=told, why="the next endpoint serves")
+    states = once_not_idle(world.states.told(watched, since=told))
     await world.judge("A42-AGG-10", states, NeverIn(("IDLE",)))
 
 
 @decides("A42-AGG-11", needs=("watch",))
 async def test_nothing_tried_yet(world: World) -> None:
-    watched = await world.watch()
+    watched = await world.states.watch()
     members = await endpoints(world, Serve(), Serve())
-    await world.serve_unasked(ranked(members))
-    await world.reached(watched, "IDLE", since=len(watched.states) - 1)
-    quiet = await world.quiet(*members, why="the channel has had its endpoints")
-    await world.judge("A42-AGG-11", world.states(watched), reports("IDLE", "IDLE"))
+    await serve_unasked(world, ranked(members))
+    states = await world.states.until(watched, "IDLE", since=len(watched.states) - 1)
+    quiet = await world.attempts.quiet(*members, why="the channel has had its endpoints")
+    await world.judge("A42-AGG-11", states, reports("IDLE", "IDLE"))
     await world.judge("A42-AGG-11", quiet, Untouched())
 
 
@@ -150,10 +155,10 @@ async def test_many_entries_of_one_endpoint(world: World) -> None:
     """All calls at once: one after another they would wait for the failover timer."""
     heavy, light, lower = await endpoints(world, Close(), Stall(), Serve())
     uneven = Locality((Endpoint(heavy.address, 50), Endpoint(light.address, 1)))
-    served = Served(localities=(uneven, tier(1, [lower])), policy=RingHash(minimum=1024))
-    await world.serve_unasked(served)
+    served = one_cluster((uneven, tier(1, [lower])), policy=RingHash(minimum=1024))
+    await serve_unasked(world, served)
     await world.start(world.sessions(10))
-    await world.attempted(heavy, why="requests came")
+    await world.attempts.demand_count(heavy, why="requests came")
     calls = await world.call(world.sessions(10), deadline=timing.SEVERAL_MOMENTS)
     await world.judge("A42-AGG-12", calls, WAITS)
 
@@ -161,7 +166,7 @@ async def test_many_entries_of_one_endpoint(world: World) -> None:
 @decides("A42-AGG-13")
 async def test_no_endpoints(world: World) -> None:
     lower = await endpoints(world, Serve())
-    await world.serve_unasked(ranked((), lower))
+    await serve_unasked(world, ranked((), lower))
     calls = await world.call(world.sessions(5), deadline=timing.FAR_FROM_FAILOVER)
     await world.judge("A42-AGG-13", calls, OnlyAt((lower[0].address,)))
     await world.serve(ranked(()))
@@ -175,10 +180,12 @@ async def test_failed_ones_removed(world: World) -> None:
     """What stays was never tried, so the first priority is IDLE, and used again."""
     failed, lower = await endpoints(world, Close(), Close()), await endpoints(world, Serve())
     fresh = await endpoints(world, Serve(), Serve())
-    await world.serve_unasked(ranked(failed, lower))
-    await world.call(world.sessions(5), deadline=timing.FAR_FROM_FAILOVER)
+    await serve_unasked(world, ranked(failed, lower))
+    await world.demand_served(world.sessions(5), deadline=timing.FAR_FROM_FAILOVER)
     await world.serve(ranked(fresh, lower))
-    unasked = await world.quiet(*fresh, why="the policy would connect them, were it failed still")
+    unasked = await world.attempts.quiet(
+        *fresh, why="the policy would connect them, were it failed still"
+    )
     await world.judge("A42-AGG-14", unasked, Untouched())
     mended = OnlyAt(tuple(one.address for one in fresh))
     calls = await world.until(mended, lambda: world.call(world.sessions(5)))

@@ -1,17 +1,15 @@
 """A61: an endpoint of several addresses on the ring, with A61's guard on where there is one."""
 
-from collections.abc import Mapping
 from itertools import product
-
-from msgspec.structs import replace
 
 from client_under_test import Channel
 from conformance import timing
-from conformance.declare import decides
-from conformance.expectations import Avoids, OneEndpoint, OnlyAt, Outcome, Outcomes
-from conformance.seen import Calls, Contrast
-from conformance.serving import Endpoint, Locality, Served, plain
-from conformance.walk import LARGE, Walk
+from conformance.arranging.walk import LARGE, Walk
+from conformance.judging.claims import decides
+from conformance.judging.expectations import Avoids, OneEndpoint, OnlyAt, Outcome, Outcomes
+from conformance.judging.seen import Calls, Contrast
+from conformance.served.endpoints import Endpoint, Locality
+from conformance.served.serving import Served, by_dns, one_cluster
 from conformance.world import ENOUGH_TO_DIFFER, ENOUGH_TO_TELL, World
 from test_servers import Close, Hold, Refuse, Serve
 
@@ -22,22 +20,12 @@ GUARD = "GRPC_EXPERIMENTAL_XDS_DUALSTACK_ENDPOINTS"
 
 def listed(*endpoints: Endpoint) -> Served:
     """One locality."""
-    return replace(plain((), policy=LARGE), localities=(Locality(endpoints),))
+    return one_cluster((Locality(endpoints),), policy=LARGE)
 
 
 async def guarded(world: World) -> Channel:
     """A channel of a client that is told to read further addresses: A61 lets it wait for that."""
-    return await world.open_channel_elsewhere(**{GUARD: "true"})
-
-
-def taken_for(calls: Calls, addresses: Mapping[str, str]) -> Calls:
-    """The calls as if these addresses had been others."""
-    return Calls(
-        tuple(
-            replace(call, endpoint=addresses.get(call.endpoint or "", call.endpoint))
-            for call in calls
-        )
-    )
+    return await world.channels.open_elsewhere(**{GUARD: "true"})
 
 
 async def judge(world: World, clause: str, calls: Calls, served: Served) -> None:
@@ -58,7 +46,7 @@ async def test_place_on_the_ring(world: World) -> None:
     await world.serve(swapped)
 
     async def by_endpoint() -> Calls:  # its connection to the other address may well be kept
-        return taken_for(await world.call(headers, channel=channel), {a: b})
+        return (await world.call(headers, channel=channel)).taken_for({a: b})
 
     calls = await world.until(swapped.mapping(), by_endpoint)
     await judge(world, "A61-RING-04", calls, swapped)
@@ -74,7 +62,7 @@ async def test_second_address(world: World) -> None:
     )
     await world.serve(served)
     calls = await world.call(world.sessions(ENOUGH_TO_TELL), channel=await guarded(world))
-    as_one = taken_for(calls, {second.address: first.address})
+    as_one = calls.taken_for({second.address: first.address})
     await judge(world, "A61-RING-03", as_one, served)
 
 
@@ -88,11 +76,11 @@ async def test_one_address_failed(world: World) -> None:
         Endpoint(first.address, further=(second.address,)),
         *(Endpoint(one.address) for one in others),
     )
-    key_format, channel = await world.ring_key_format(), await guarded(world)
+    key_format, channel = world.bench.key_format, await guarded(world)
     await world.serve(served)
     met = Walk(world, [first, *others], served, key_format)
     waiting = await world.start([met.request], channel=channel)
-    await world.attempted(second, why="the first address failed")
+    await world.attempts.demand_count(second, why="the first address failed")
     held = await world.call([met.request], channel=channel, deadline=timing.HELD)
     await world.judge("A61-SUB-01", held, Outcome(status="DEADLINE_EXCEEDED"))
     await second.set_mode(Serve())
@@ -107,7 +95,7 @@ async def test_guard(world: World) -> None:
     await world.serve(listed(Endpoint(first.address, further=(second.address,))))
     header = world.sessions(1)
     unset = await world.call(header)
-    switched_off = await world.open_channel_elsewhere(**{GUARD: "false"})
+    switched_off = await world.channels.open_elsewhere(**{GUARD: "false"})
     off = await world.call(header, channel=switched_off)
     ends = {"used": "OK", "not used": "UNAVAILABLE"}
     choices = {
@@ -121,14 +109,19 @@ async def test_guard(world: World) -> None:
 
 @decides("A61-DNS-01", seconds=0.5)
 async def test_logical_dns(world: World) -> None:
-    """A name of three addresses, all of which serve, until the one that is used does not."""
+    """A name of three addresses, all of which serve, until the one that is used does not.
+
+    Where nobody was connected to, the name may be one that the client cannot see.
+    """
     known = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
-    channel = await world.open_channel_elsewhere({NAME: known})
-    members = {one.address: one for one in await world.endpoints_of_one_port(*known)}
-    port = next(iter(members.values())).port
-    await world.serve(replace(plain([f"{NAME}:{port}"]), is_dns=True))
+    channel = await world.channels.open_elsewhere({NAME: known})
+    members = {one.address: one for one in await world.members.of_one_port(*known)}
+    name = f"{NAME}:{next(iter(members.values())).port}"
+    await world.serve(by_dns(name, tuple(members)))
     headers = world.sessions(ENOUGH_TO_DIFFER)
     calls = await world.call(headers, channel=channel)
+    if not any(one.attempts for one in members.values()):
+        await world.preconditions.host_names(channel, name, *members.values())
     await world.judge("A61-DNS-01", calls, OneEndpoint())
     used = calls.calls[0].endpoint
     if used is None:

@@ -4,18 +4,21 @@ import itertools
 
 import pytest
 
-from conformance.declare import decides, row
-from conformance.expectations import (
+from conformance.judging.claims import decides, row
+from conformance.judging.expectations import (
     Answered,
     Expectation,
     MovesOnly,
     OneEndpoint,
+    Outcome,
     Reaches,
     SeveralEndpoints,
 )
+from conformance.judging.seen import Contrast
 from conformance.oracles.request_hash import HeaderPolicy, SeveralValues
-from conformance.seen import Contrast
-from conformance.serving import BY_SESSION, SESSION, RingHash, plain
+from conformance.served.policies import RingHash
+from conformance.served.routes import BY_SESSION, SESSION
+from conformance.served.serving import plain
 from conformance.world import (
     BY_ARCS,
     ENOUGH_TO_DIFFER,
@@ -69,7 +72,7 @@ async def test_empty_value(world: World) -> None:
 @decides("A42-HDR-05", "A42-HDR-06")
 async def test_repeated_header(world: World) -> None:
     served = await world.plain_ring()
-    values = world.pairs(ENOUGH_TO_DIFFER)
+    values = world.values.pairs(ENOUGH_TO_DIFFER)
     headers = [[(SESSION, first), ("other", "x"), (SESSION, second)] for first, second in values]
     calls, again = await world.call(headers), await world.call(headers)
 
@@ -114,7 +117,7 @@ async def test_content_type(world: World) -> None:
 @decides("A42-HDR-10")
 async def test_content_type_of_the_application(world: World) -> None:
     await world.plain_ring(HeaderPolicy(name="content-type"))
-    types = [{"content-type": f"application/grpc+{v}"} for v in world.values(ENOUGH_TO_DIFFER)]
+    types = [{"content-type": f"application/grpc+{v}"} for v in world.values.some(ENOUGH_TO_DIFFER)]
     calls = await world.call(types)
     await world.judge(
         "A42-HDR-10",
@@ -127,9 +130,7 @@ async def test_content_type_of_the_application(world: World) -> None:
 async def test_pseudo_header(world: World) -> None:
     served = await world.plain_ring(HeaderPolicy(name=":path"))
     calls = await world.call([{}] * ENOUGH_TO_SPREAD)
-    await world.judge(
-        "A42-HDR-11", calls, {"hashed": OneEndpoint(), "no result": served.everywhere()}
-    )
+    await world.judge("A42-HDR-11", calls, {"A42": served.everywhere(), "envoy": OneEndpoint()})
 
 
 @pytest.mark.parametrize(
@@ -139,15 +140,19 @@ async def test_pseudo_header(world: World) -> None:
         row("every-match", "A42-HDR-13", rewriting("[0-4]", "x"), "{}"),
         row("anchored-match", "A42-HDR-13", rewriting("^[0-9a-f]", "x"), "{}"),
         row("groups", "A42-HDR-14", rewriting(r"^(\w+)\.(\w+)$", r"\2/\1"), "{}.y"),
+        row("ten-groups", "A42-HDR-14", rewriting(10 * "([0-9a-f])", r"\10\2x\3_"), "{}"),
         row("whole-match", "A42-HDR-19", rewriting("[a-f]+", r"<\0>"), "{}"),
         row("backslash", "A42-HDR-20", rewriting("[a-f]+", r"\\"), "{}"),
+        row("backslash-then-digit", "A42-HDR-20", rewriting("([a-f]+)", r"\\1"), "{}"),
+        row("dollars", "A42-HDR-21", rewriting("([a-f]+)", "$1$0${1}$<a>$&$$"), "{}"),
+        row("no-dollars", "A42-HDR-21", rewriting("([a-f]+)", "&{0}{1}%1%s@1#{1}(?1x)~*+?"), "{}"),
         row("no-match", "A42-HDR-15", rewriting("z+", "x"), "{}"),
     ],
 )
 async def test_rewrite(world: World, clause: str, policy: HeaderPolicy, sessions: str) -> None:
     served = await world.plain_ring(policy)
     calls = await world.call(
-        [{SESSION: sessions.format(v)} for v in world.values(ENOUGH_TO_DIFFER)]
+        [{SESSION: sessions.format(v)} for v in world.values.some(ENOUGH_TO_DIFFER)]
     )
     await world.judge(clause, calls, served.mapping())
 
@@ -179,11 +184,42 @@ async def test_rewrite_to_nothing(world: World) -> None:
 @decides("A42-HDR-17")
 async def test_invalid_regex(world: World) -> None:
     served = await world.plain_ring()
-    await world.call(world.sessions(1))
+    await world.demand_served(world.sessions(1))
     invalid = served.hashed_by(rewriting("(", ""))
-    answer = await world.offer(Kind.ROUTE, invalid.route_configuration())
+    answer = await world.control.offer(Kind.ROUTE, invalid.route_configuration())
+    await world.attempts.quiet(why="the answer: time for the resource to be applied")
+    calls = await world.call([*world.sessions(12)] * ENOUGH_TO_DIFFER)
+    ways: dict[str, Expectation] = {
+        "the values as they are": served.mapping(),
+        "no result": SeveralEndpoints(each_value_of=SESSION),
+        "one hash for all": OneEndpoint(),
+        "calls fail": Outcome("UNAVAILABLE"),
+    }
+    if not answer.acked:
+        ways = {"the old routes": served.mapping(), "calls fail": Outcome("UNAVAILABLE")}
+    said = "ACK" if answer.acked else "NACK"
     await world.judge(
-        "A42-HDR-17", answer, {"ACK": Answered(acked=True), "NACK": Answered(acked=False)}
+        "A42-HDR-17", calls, {f"{said}, and {name}": how for name, how in ways.items()}
+    )
+
+
+@decides("A42-HDR-22")
+async def test_empty_name(world: World) -> None:
+    """Requests are alike, so that any result at all keeps them together."""
+    served = await world.plain_ring()
+    await world.demand_served(world.sessions(1))
+    nameless = served.hashed_by(HeaderPolicy(name=""))
+    answer = await world.control.offer(Kind.ROUTE, nameless.route_configuration())
+    if not answer.acked:
+        await world.judge("A42-HDR-22", answer, {"NACK": Answered(acked=False)})
+        return
+    no_result = nameless.everywhere()
+    same = [{SESSION: "same"}] * ENOUGH_TO_SPREAD
+    calls = await world.until(no_result, lambda: world.call(same))
+    await world.judge(
+        "A42-HDR-22",
+        calls,
+        {"ACK, and no result": no_result, "ACK, and one result for all": OneEndpoint()},
     )
 
 

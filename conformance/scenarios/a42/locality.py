@@ -1,12 +1,13 @@
 """A42, Background and Child Policy Config: localities and priorities above a ring."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import pytest
 from msgspec.structs import replace
 
-from conformance.declare import decides, row
-from conformance.expectations import (
+from conformance.judging.claims import decides, row
+from conformance.judging.expectations import (
     Answered,
     Avoids,
     MovesOnly,
@@ -15,11 +16,16 @@ from conformance.expectations import (
     Shares,
     Untouched,
 )
-from conformance.oracles import ring
+from conformance.judging.seen import Contrast
 from conformance.oracles.request_hash import xxh64
-from conformance.oracles.ring import WeightReading
-from conformance.seen import Contrast
-from conformance.serving import SESSION, Endpoint, Locality, RingHash, RoundRobin, Served
+from conformance.oracles.ring.building import build_for
+from conformance.oracles.ring.variants import CANDIDATES
+from conformance.oracles.ring.weights import WeightReading
+from conformance.served.endpoints import Endpoint, Locality
+from conformance.served.policies import RingHash, RoundRobin
+from conformance.served.routes import SESSION
+from conformance.served.serving import Served, one_cluster
+from conformance.served.telling import keep_entries
 from conformance.world import ENOUGH_TO_TELL, World
 from fake_control_plane import Kind
 from test_servers import Refuse
@@ -28,24 +34,25 @@ from test_servers import Refuse
 @decides("A42-LOC-01")
 async def test_one_ring_over_all_localities(world: World) -> None:
     a, b, c, d = (Endpoint(address) for address in await world.addresses(4))
-    served = Served(localities=(Locality((a, b), name="one"), Locality((c, d), name="two")))
+    served = one_cluster((Locality((a, b), name="one"), Locality((c, d), name="two")))
     await world.serve(served)
-    calls = await world.call(world.telling(served))
+    calls = await world.call(world.values.telling(served))
     await world.judge("A42-LOC-01", calls, served.mapping())
 
 
 @decides("A42-LOC-07")
 async def test_weight_of_locality_and_endpoint(world: World) -> None:
-    """Shares of 9, 3, 2 and 2 sixteenths, which any arithmetic has exactly (A113-WEIGHT-01)."""
+    """Shares of 6, 3, 3 and 4 sixteenths, which any arithmetic has exactly (A113-WEIGHT-01)."""
     a, b, c, d = await world.addresses(4)
-    served = Served(
-        localities=(
-            Locality((Endpoint(a, 3), Endpoint(b, 1)), name="one", weight=3),
-            Locality((Endpoint(c, 1), Endpoint(d, 1)), name="two", weight=1),
+    three = (Endpoint(a, 2), Endpoint(b, 1), Endpoint(c, 1))
+    served = one_cluster(
+        (
+            Locality(three, name="one", weight=3),
+            Locality((Endpoint(d, 1),), name="two", weight=1),
         )
     )
     await world.serve(served)
-    calls = await world.call(world.telling(served))
+    calls = await world.call(world.values.telling(served))
     readings: dict[str, WeightReading] = {"A42": "raw", "A113": "A113", "envoy": "envoy"}
     await world.judge(
         "A42-LOC-07",
@@ -57,9 +64,9 @@ async def test_weight_of_locality_and_endpoint(world: World) -> None:
 @decides("A42-LOC-08")
 async def test_endpoint_without_a_weight(world: World) -> None:
     a, b, c = await world.addresses(3)
-    served = Served(localities=(Locality((Endpoint(a), Endpoint(b, 1), Endpoint(c, 2))),))
+    served = one_cluster((Locality((Endpoint(a), Endpoint(b, 1), Endpoint(c, 2))),))
     await world.serve(served)
-    calls = await world.call(world.telling(served))
+    calls = await world.call(world.values.telling(served))
     await world.judge("A42-LOC-08", calls, served.mapping())
 
 
@@ -67,13 +74,11 @@ async def test_endpoint_without_a_weight(world: World) -> None:
 async def test_locality_without_a_weight(world: World) -> None:
     (unused,) = await world.endpoints(1)
     a, b, c = (Endpoint(address) for address in (*await world.addresses(2), unused.address))
-    served = Served(
-        localities=(Locality((a, b), name="one"), Locality((c,), name="two", weight=None))
-    )
+    served = one_cluster((Locality((a, b), name="one"), Locality((c,), name="two", weight=None)))
     await world.serve(served)
-    calls = await world.call(world.telling(served))
+    calls = await world.call(world.values.telling(served))
     await world.judge("A42-LOC-10", calls, served.mapping())
-    connections = await world.quiet(unused, why="calls with many hashes")
+    connections = await world.attempts.quiet(unused, why="calls with many hashes")
     await world.judge("A42-LOC-10", connections, Untouched())
 
 
@@ -138,13 +143,13 @@ async def test_left_open(
 ) -> None:
     """Such endpoints are rejected, or used by one of these readings."""
     served = await world.plain_ring()
-    await world.call(world.sessions(1))
+    await world.demand_served(world.sessions(1))
     addresses = await world.addresses(3)
     offered = served.placed(*two_localities(addresses, weights))
-    answer = await world.offer(Kind.ENDPOINTS, offered.endpoints())
+    answer = await world.control.offer(Kind.ENDPOINTS, offered.endpoints())
     if not answer.acked:
         await world.judge(clause, answer, {"rejected": Answered(acked=False)})
-        await world.call(world.sessions(10))
+        await world.demand_served(world.sessions(10))
         return
     headers = world.sessions(ENOUGH_TO_TELL)
     calls = await world.until(Avoids(served.addresses()), lambda: world.call(headers))
@@ -164,15 +169,18 @@ async def test_keys_of_a_lost_endpoint_move_once(world: World) -> None:
         (full, rest)
         for weight in range(30, 200)
         for full in [lone_endpoint_beside(lost.address, addresses, weight)]
-        for rest in [full.placed(*full.localities[:1])]
-        if full.keeps_entries_in(rest, changed=lost.address)
+        for rest in [full.placed(*full.own().localities[:1])]
+        if keep_entries(full, rest, changed=lost.address)
     )
     await world.serve(before)
     headers = going_on(before, removed, lost.address, world.sessions(ENOUGH_TO_TELL))
-    await world.call(headers)
+    await world.demand_served(headers)
     await lost.set_mode(Refuse())
     await lost.kill()
-    unreachable = await world.until(Avoids((lost.address,)), lambda: world.call(headers))
+    why = "nobody listens there any more"
+    unreachable = await world.rounds.demand(
+        Avoids((lost.address,)), lambda: world.call(headers), why=why
+    )
     await world.serve(removed)
     after = await world.until(removed.mapping(), lambda: world.call(headers))
     await world.judge("A42-LOC-02", Contrast(unreachable, after), MovesOnly(()))
@@ -183,7 +191,7 @@ def lone_endpoint_beside(lone: str, others: list[str], weight: int) -> Served:
     anchor, *heavy = others
     one = (Endpoint(anchor, 1), *(Endpoint(address, weight) for address in heavy))
     places = (Locality(one, name="one"), Locality((Endpoint(lone, weight),), name="two"))
-    return Served(localities=places, policy=RingHash(minimum=1))
+    return one_cluster(places, policy=RingHash(minimum=1))
 
 
 def going_on(
@@ -195,12 +203,12 @@ def going_on(
     one of the lost endpoint, they go on at the other end of the ring, and when it is removed they
     come back to what is the last entry then.
     """
-    rings = [
-        tuple(ring.build_for(one.ring_localities(), one.config(), way) for one in (full, removed))
-        for way in ring.CANDIDATES
+    rings = dict.fromkeys(
+        tuple(build_for(one.ring_localities(), one.config(), way) for one in (full, removed))
+        for way in CANDIDATES
         # Where entries are numbered over all endpoints, only the last one listed may go.
         if way.variant.key_format != "{address}{n}" or way.variant.allotment == "list"
-    ]
+    )
     return [
         one
         for one in headers
@@ -220,15 +228,18 @@ async def test_localities_under_round_robin(world: World) -> None:
     locality, unless by a chance below 1e-6.
     """
     light, one, two = await world.addresses(3)
-    served = Served(
-        localities=(
+    served = one_cluster(
+        (
             Locality((Endpoint(light, 9),), name="light", weight=1),
             Locality((Endpoint(one, 1), Endpoint(two, 7)), name="heavy", weight=19),
         ),
         policy=RoundRobin(),
     )
     await world.serve(served)
-    await world.until(Reaches(served.addresses()), lambda: world.call(world.sessions(30)))
+    every = Reaches(served.addresses())
+    await world.rounds.demand(
+        every, lambda: world.call(world.sessions(30)), why="all of them serve"
+    )
     calls = await world.call(world.sessions(160))
     unweighted = Shares({light: (1, 20), one: (19, 40), two: (19, 40)})
     weighted = Shares({light: (1, 20), one: (19, 160), two: (133, 160)})
@@ -239,7 +250,7 @@ async def test_localities_under_round_robin(world: World) -> None:
 async def test_ring_of_the_first_priority(world: World) -> None:
     served = two_priorities(await world.addresses(2), await world.addresses(2))
     await world.serve(served)
-    calls = await world.call(world.telling(served))
+    calls = await world.call(world.values.telling(served))
     await world.judge("A42-LOC-03", calls, served.mapping(priority=0))
     await world.judge("A42-LOC-05", calls, served.mapping(priority=0))
 
@@ -249,7 +260,7 @@ async def test_failover(world: World) -> None:
     dead = [endpoint.address for endpoint in await world.endpoints(2, mode=Refuse())]
     served = two_priorities(dead, await world.addresses(2))
     await world.serve(served)
-    calls = await world.call(world.telling(served, priority=1))
+    calls = await world.call(world.values.telling(served, priority=1))
     on_its_ring, nowhere = served.mapping(priority=1), Outcome(status="UNAVAILABLE")
     await world.judge("A42-LOC-04", calls, {"A42": on_its_ring, "envoy": nowhere})
 
@@ -259,9 +270,26 @@ async def test_ring_of_the_second_priority(world: World) -> None:
     """Those of the first are not healthy."""
     served = two_priorities(await world.addresses(2), await world.addresses(2), health="UNHEALTHY")
     await world.serve(served)
-    calls = await world.call(world.telling(served, priority=1))
+    calls = await world.call(world.values.telling(served, priority=1))
     for clause in ("A42-LOC-03", "A42-LOC-05"):
         await world.judge(clause, calls, served.mapping(priority=1))
+
+
+@decides("A42-LOC-03", "A42-LOC-05", seconds=1)
+async def test_priorities_that_take_turns(world: World) -> None:
+    """By the health of the first, which has served; the sizes change while the second serves."""
+    first, second = await world.addresses(2), await world.addresses(2)
+    well = two_priorities(first, second)
+    ill = two_priorities(first, second, health="UNHEALTHY")
+    other = RingHash(minimum=700)
+    turns = ((well, 0), (ill, 1), (ill.balanced_by(other), 1), (well.balanced_by(other), 0))
+    for served, priority in turns:
+        await world.serve(served)
+        expected = served.mapping(priority=priority)
+        headers = world.values.telling(served, priority=priority)
+        calls = await world.until(expected, partial(world.call, headers))
+        for clause in ("A42-LOC-03", "A42-LOC-05"):
+            await world.judge(clause, calls, expected)
 
 
 def two_priorities(
@@ -269,8 +297,8 @@ def two_priorities(
 ) -> Served:
     """Two endpoints in each of two priorities, and a ring size that is no default."""
     unlike = tuple(Endpoint(address, health=health) for address in first)
-    return Served(
-        localities=(
+    return one_cluster(
+        (
             Locality(unlike, name="one", priority=0),
             Locality(tuple(map(Endpoint, second)), name="two", priority=1),
         ),

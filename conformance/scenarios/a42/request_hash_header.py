@@ -3,11 +3,12 @@
 import pytest
 
 from conformance import timing
-from conformance.declare import decides, row
-from conformance.expectations import Answered, AtMost, OnlyAt, Outcome, Tried
+from conformance.arranging.walk import LARGE, Walk, walk
+from conformance.judging.claims import decides, row
+from conformance.judging.expectations import Answered, AtMost, OnlyAt, Outcome, Tried
 from conformance.oracles.picker import State
-from conformance.serving import SESSION, TypedRingHash
-from conformance.walk import LARGE, Walk, walk
+from conformance.served.policies import TypedRingHash
+from conformance.served.routes import SESSION
 from conformance.world import ENOUGH_TO_DIFFER, ENOUGH_TO_SPREAD, PLAIN_ENDPOINTS, World
 from fake_control_plane import Kind
 from test_servers import Stall
@@ -44,7 +45,7 @@ async def test_what_is_hashed(world: World, clause: str, named: str | None, valu
     """Each request is made twice, so that random hashes are told by that alone."""
     served = await world.plain_ring(ring=TypedRingHash(named))
     headers = [
-        [*((HEADER, value) for value in world.values(values)), *session.items()]
+        [*((HEADER, value) for value in world.values.some(values)), *session.items()]
         for session in world.sessions(ENOUGH_TO_DIFFER)
     ]
     await world.judge(clause, await world.call(2 * headers), served.mapping())
@@ -60,7 +61,7 @@ async def test_what_is_hashed(world: World, clause: str, named: str | None, valu
 async def test_without_a_value(world: World, clause: str, headers: dict[str, str]) -> None:
     """All endpoints are connected, and the sessions are two that belong to two of them."""
     met = await walk(world, PLAIN_ENDPOINTS, ring=BY_HEADER)
-    await world.call([{HEADER: value} for value in world.values(ENOUGH_TO_MEET)])
+    await world.demand_served([{HEADER: value} for value in world.values.some(ENOUGH_TO_MEET)])
     sessions = [dict(met.beginning_with(one)) for one in (met[0], met[1])]
     calls = await world.call([headers | one for one in sessions * (ENOUGH_TO_SPREAD // 2)])
     by_route = met.served.balanced_by(TypedRingHash(minimum=LARGE.minimum))
@@ -85,10 +86,10 @@ async def test_guard(world: World) -> None:
     headers = [
         one | {HEADER: v}
         for one, v in zip(
-            world.sessions(ENOUGH_TO_DIFFER), world.values(ENOUGH_TO_DIFFER), strict=True
+            world.sessions(ENOUGH_TO_DIFFER), world.values.some(ENOUGH_TO_DIFFER), strict=True
         )
     ]
-    channels = await world.channels_by(GUARD, None, "true")
+    channels = await world.channels.open_by(GUARD, None, "true")
     for guard, channel in channels.items():
         calls = await world.call(headers, channel=channel)
         choices = {
@@ -109,10 +110,12 @@ async def test_guard(world: World) -> None:
 async def test_refused(world: World, clause: str, named: str) -> None:
     """A good name is accepted before."""
     served = await world.plain_ring(ring=BY_HEADER)
-    await world.call([{HEADER: value} for value in world.values(1)])
+    await world.demand_served([{HEADER: value} for value in world.values.some(1)])
     accepted = served.balanced_by(TypedRingHash("user"))
     await world.serve(accepted)
-    answer = await world.offer(Kind.CLUSTER, served.balanced_by(TypedRingHash(named)).cluster())
+    answer = await world.control.offer(
+        Kind.CLUSTER, served.balanced_by(TypedRingHash(named)).cluster()
+    )
     await world.judge(clause, answer, Answered(acked=False))
 
 
@@ -137,21 +140,24 @@ async def test_one_ready(world: World) -> None:
 @decides("A76-REQ-05", "A76-REQ-06", "A76-REQ-07", needs=("watch",), seconds=1.2, waits=True)
 async def test_all_idle(world: World) -> None:
     """The only connection is lost, so that all are IDLE and the client has long known of them."""
-    watched = await world.watch()
+    watched = await world.states.watch()
     met = await arranged(world, "READY", "IDLE", "IDLE", "IDLE")
-    await world.reached(watched, "READY")
+    await world.states.demand(watched, "READY", why="a request was served")
     told = len(watched.states)
     await met.set_modes(*[Stall()] * len(met))
     await met[0].kill()
-    await world.reached(watched, "IDLE", since=told)
+    await world.states.demand(watched, "IDLE", since=told, why="the only connection is lost")
     since = world.now
     one = await world.start(WITHOUT, deadline=timing.SEVERAL_MOMENTS)
-    await world.tried(*met, why="a request came, and every endpoint is IDLE", since=since)
-    await world.quiet_from_now(why="one request came")
-    await world.judge("A76-REQ-05", world.attempts(since=since), AtMost(1))
-    await world.reached(watched, "CONNECTING", since=told)
+    await world.attempts.demand_one(
+        *met, why="a request came, and every endpoint is IDLE", since=since
+    )
+    await world.attempts.quiet_from_now(why="one request came")
+    await world.judge("A76-REQ-05", world.attempts.seen(since=since), AtMost(1))
+    why = "a connection is being tried"
+    await world.states.demand(watched, "CONNECTING", since=told, why=why)
     more = await world.start(WITHOUT * MANY, deadline=timing.HELD)
-    quiet = await world.quiet_from_now(why="requests came, and one endpoint is CONNECTING")
+    quiet = await world.attempts.quiet_from_now(why="requests came, and one endpoint is CONNECTING")
     await world.judge("A76-REQ-06", quiet, Tried())
     for started in (one, more):
         await world.judge("A76-REQ-07", await started.over(), Outcome("DEADLINE_EXCEEDED"))

@@ -1,9 +1,9 @@
 """A42 as a whole: requests without end, while endpoints fail at random and lists change."""
 
 from conformance import timing
-from conformance.declare import decides
-from conformance.expectations import FailsForAReason, OnlyListed
-from conformance.soak import Soak, plan
+from conformance.arranging.soak import Soak, plan
+from conformance.judging.claims import decides
+from conformance.judging.expectations import FailsForAReason, OnlyListed
 from conformance.world import World
 
 MEMBERS = 8

@@ -21,17 +21,17 @@ from client_under_test import (
     find,
     prepare,
 )
-from client_under_test.channels import Channel
-from client_under_test.exceptions import (
+from client_under_test.contract.exceptions import (
     ClientCrashed,
     ClientExited,
     ConversationFailed,
     NotTold,
     RequestRefused,
 )
+from client_under_test.launching.channels import Channel
 from test_servers import DeadlinePassed, Fleet
 
-STOCK = Path(__file__).parent.parent / "adapters" / "stock" / "stock.py"
+STOCK = Path(__file__).parents[2] / "adapters" / "stock" / "stock.py"
 UNARY = "/grpc.testing.TestService/UnaryCall"
 EMPTY = "/grpc.testing.TestService/EmptyCall"
 DEADLINE = 60.0

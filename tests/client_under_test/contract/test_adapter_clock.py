@@ -5,7 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client_under_test.clock import Clock
+from client_under_test.contract.adapter_clock import Clock
 
 delays = st.floats(0, 0.5)
 

@@ -9,9 +9,10 @@ import msgspec
 import pytest
 
 import client_under_test
-from client_under_test import contract, schema
+from client_under_test.contract import messages as contract
+from client_under_test.contract import schema
 
-FILE = Path(client_under_test.__file__).with_name("contract.schema.json")
+FILE = Path(client_under_test.__file__).parent / "contract" / "contract.schema.json"
 
 Message = dict[str, Any]
 
@@ -40,10 +41,20 @@ FINISHED: Message = {
     "ended_at": 2,
 }
 
+UPDATE: Message = {
+    "policy": 7,
+    "instance": 0,
+    "config": "{}",
+    "endpoints": [["127.0.0.1:1", "127.0.0.1:2"], ["127.0.0.1:3"]],
+    "at": 4,
+}
+
 GOOD: dict[str, list[Message]] = {
     "Request": [
         {"type": "hello", "id": 0, "contract": 1},
+        {"type": "register_policy", "id": 7, "name": "xdspec.TestPolicy"},
         {"type": "open_channel", "id": 1, "target": "xds:///a", "options": {"o": 1, "p": "q"}},
+        {"type": "open_channel", "id": 1, "target": "t", "options": {}, "service_config": "{}"},
         {
             "type": "start_calls",
             "id": 2,
@@ -59,6 +70,9 @@ GOOD: dict[str, list[Message]] = {
     ],
     "Answer": [
         {"type": "hello", **HELLO},
+        {"type": "hello", **HELLO, "contract": 2, "capabilities": ["custom_policy"]},
+        {"type": "policy_update", **UPDATE},
+        {"type": "policy_update", **UPDATE, "endpoints": []},
         {"type": "opened", "call": "a", "hostname": "127.0.0.1:1", "at": 3},
         {"type": "finished", **FINISHED},
         {"type": "state", "channel": 1, "state": "IDLE", "at": 3},
@@ -81,6 +95,8 @@ BAD: dict[str, list[Message]] = {
             "pace": None,
         },
         {"type": "cancel", "id": -3, "calls": []},
+        {"type": "open_channel", "id": 1, "target": "t", "options": {}, "service_config": {}},
+        {"type": "register_policy", "id": 7},
     ],
     "Answer": [
         {"type": "hello", **HELLO, "capabilities": ["flying"]},
@@ -90,6 +106,8 @@ BAD: dict[str, list[Message]] = {
         {"type": "finished", **FINISHED, "ended_at": 1.5},
         {"type": "state", "channel": 1, "state": "idle", "at": 3},
         {"type": "done", "id": None},
+        {"type": "policy_update", **UPDATE, "config": {}},
+        {"type": "policy_update", **UPDATE, "endpoints": ["127.0.0.1:1"]},
     ],
 }
 

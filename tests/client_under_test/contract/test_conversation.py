@@ -1,8 +1,19 @@
 from __future__ import annotations
 
+import msgspec
 import pytest
 
-from client_under_test.contract import (
+from client_under_test.contract.conversation import (
+    BYTES_A_CALL,
+    BYTES_AT_FIRST,
+    LONGEST_LINE,
+    LONGEST_UPDATE,
+    Babble,
+    Conversation,
+    Flood,
+    OtherContract,
+)
+from client_under_test.contract.messages import (
     Answer,
     AskHello,
     Close,
@@ -11,18 +22,12 @@ from client_under_test.contract import (
     Finished,
     OpenChannel,
     PlannedCall,
+    PolicyUpdate,
+    RegisterPolicy,
+    Request,
     StartCalls,
     State,
     Watch,
-)
-from client_under_test.conversation import (
-    BYTES_A_CALL,
-    BYTES_AT_FIRST,
-    LONGEST_LINE,
-    Babble,
-    Conversation,
-    Flood,
-    OtherContract,
 )
 
 HELLO = b'{"type":"hello","id":0,"contract":1,"name":"n","version":"1","capabilities":[],"at":0}\n'
@@ -59,13 +64,13 @@ def state(channel: int) -> bytes:
 @pytest.fixture
 def conversation() -> Conversation:
     """Hello asked as 0, channel 1 open and watched by 2, calls a and b under way as 3."""
-    talk = Conversation()
-    talk.ask(AskHello(id=0, contract=1))
-    talk.ask(OpenChannel(id=1, target="t", options={}))
-    talk.hear(done(1))
-    talk.ask(Watch(id=2, channel=1))
-    talk.ask(start(3, "a", "b"))
-    return talk
+    conversation = Conversation()
+    conversation.ask(AskHello(id=0, contract=1))
+    conversation.ask(OpenChannel(id=1, target="t", options={}))
+    conversation.hear(done(1))
+    conversation.ask(Watch(id=2, channel=1))
+    conversation.ask(start(3, "a", "b"))
+    return conversation
 
 
 @pytest.mark.parametrize(
@@ -120,14 +125,14 @@ def test_babble(conversation: Conversation, data: bytes, why: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        HELLO.replace(b'"contract":1', b'"contract":2'),
-        b'{"type":"hello","contract":2,"greeting":"unheard of"}\n',
+        HELLO.replace(b'"contract":1', b'"contract":3'),
+        b'{"type":"hello","contract":3,"greeting":"unheard of"}\n',
     ],
 )
 def test_another_contract_is_no_babble(conversation: Conversation, line: bytes) -> None:
     with pytest.raises(OtherContract) as other:
         conversation.hear(line)
-    assert other.value.version == 2
+    assert other.value.version == 3
 
 
 def test_messages_may_come_in_pieces(conversation: Conversation) -> None:
@@ -168,3 +173,107 @@ def test_a_call_id_is_used_once(conversation: Conversation, names: tuple[str, ..
 def test_a_request_id_is_used_once(conversation: Conversation) -> None:
     with pytest.raises(ValueError, match="request id 3 is used twice"):
         conversation.ask(Close(id=3, channel=1))
+
+
+def hello(version: int, *able: str, number: int = 0) -> bytes:
+    told = HELLO.replace(b'"contract":1', b'"contract":%d' % version)
+    told = told.replace(b'"id":0', b'"id":%d' % number)
+    return told.replace(b'"capabilities":[]', b'"capabilities":' + msgspec.json.encode(able))
+
+
+def update(policy: int, instance: int) -> bytes:
+    told = PolicyUpdate(policy=policy, instance=instance, config="{}", endpoints=(("a:1",),), at=1)
+    return msgspec.json.encode(told) + b"\n"
+
+
+POLICY = RegisterPolicy(id=1, name="p")
+CONFIGURED = OpenChannel(id=1, target="t", options={}, service_config="{}")
+
+
+def greeted(*hellos: bytes) -> Conversation:
+    conversation = Conversation()
+    for number, said in enumerate(hellos):
+        conversation.ask(AskHello(id=number, contract=2))
+        conversation.hear(said)
+    return conversation
+
+
+@pytest.mark.parametrize(
+    ("hellos", "why"),
+    [
+        ([hello(1, "watch")], None),
+        ([hello(2, "watch")], None),
+        ([hello(2, "custom_policy"), hello(2, "custom_policy", number=1)], None),
+        ([hello(1, "watch", "custom_policy")], "contract 1 has no capability custom_policy"),
+        ([hello(2), hello(1, number=1)], "a hello of contract 1 after one of 2"),
+        ([hello(1), hello(2, number=1)], "a hello of contract 2 after one of 1"),
+    ],
+)
+def test_a_hello_is_of_one_version(hellos: list[bytes], why: str | None) -> None:
+    if why is None:
+        greeted(*hellos)
+        return
+    with pytest.raises(Babble) as babble:
+        greeted(*hellos)
+    assert why in babble.value.why
+
+
+@pytest.mark.parametrize(
+    ("said", "before", "request_", "why"),
+    [
+        (hello(1, "watch"), [], POLICY, "does not tell of custom_policy"),
+        (hello(2, "watch"), [], POLICY, "does not tell of custom_policy"),
+        (hello(2, "watch"), [], CONFIGURED, "does not tell of custom_policy"),
+        (
+            hello(2, "custom_policy"),
+            [OpenChannel(id=3, target="t", options={})],
+            POLICY,
+            "before the first channel",
+        ),
+    ],
+)
+def test_what_version_2_has_is_not_asked_of_everybody(
+    said: bytes, before: list[Request], request_: Request, why: str
+) -> None:
+    conversation = greeted(said)
+    for earlier in before:
+        conversation.ask(earlier)
+    with pytest.raises(ValueError, match=why):
+        conversation.ask(request_)
+
+
+def test_what_is_asked_of_version_1_has_no_field_of_version_2() -> None:
+    asked = greeted(hello(1)).ask(OpenChannel(id=1, target="t", options={}))
+    assert asked == b'{"type":"open_channel","id":1,"target":"t","options":{}}\n'
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (update(1, 5) + done(1) + update(1, 5) + update(1, 6) + update(2, 7), None),
+        (update(3, 5), "no policy 3 was to be registered"),
+        (error("1") + update(1, 5), "no policy 1 was to be registered"),
+        (update(1, 5) + update(2, 5), "instance 5 is one of policy 1"),
+    ],
+)
+def test_updates_of_policies(data: bytes, why: str | None) -> None:
+    conversation = greeted(hello(2, "custom_policy"))
+    conversation.ask(POLICY)
+    conversation.ask(RegisterPolicy(id=2, name="q"))
+    if why is None:
+        assert len(conversation.hear(data)) == data.count(b"\n")
+        return
+    with pytest.raises(Babble) as babble:
+        conversation.hear(data)
+    assert why in babble.value.why
+
+
+def test_a_config_of_four_mebibytes_is_no_flood() -> None:
+    conversation = greeted(hello(2, "custom_policy"))
+    conversation.ask(POLICY)
+    config = b"\\u0001" * (4 << 20)
+    (heard,) = conversation.hear(update(1, 5).replace(b"{}", config))
+    assert isinstance(heard, PolicyUpdate)
+    assert len(heard.config) == 4 << 20
+    with pytest.raises(Flood):
+        conversation.hear(b"x" * (LONGEST_UPDATE + 1))

@@ -1,22 +1,23 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import sys
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
 from client_under_test import doctor, find, prepare
-from client_under_test.clients import BUILT_IN
-from client_under_test.patient import Finding
+from client_under_test.doctor.check import Finding
+from client_under_test.manifests.clients import BUILT_IN
 
-ADAPTERS = Path(__file__).parent.parent / "adapters"
+ADAPTERS = Path(__file__).parents[2] / "adapters"
 
-# The real ones need a package index, once.
-CLIENTS = ["python", "python@1.58.3"]
-CLIENTS += [
-    str(ADAPTERS / name) for name in ("liar", "crasher", "babbler", "stillborn", "forgetful")
-]
+# They need a package index, once; the old one has wheels for Pythons of its time only.
+REAL = ["python", *(["python@1.58.3"] if sys.version_info < (3, 12) else [])]
+FAKES = ["liar", "crasher", "babbler", "stillborn", "forgetful", "secluded", "jumper", "impostor"]
+CLIENTS = [*REAL, *(str(ADAPTERS / name) for name in FAKES)]
 
 
 LINES: dict[str, list[str]] = {}
@@ -41,10 +42,24 @@ def wrong(found: tuple[Finding, ...]) -> dict[str, str]:
     return {finding.check: finding.seen for finding in found if finding.verdict == "wrong"}
 
 
-@pytest.mark.parametrize("name", ["python", "python@1.58.3"])
+@pytest.mark.parametrize("name", REAL)
 def test_the_python_adapter_is_well(findings: dict[str, tuple[Finding, ...]], name: str) -> None:
     assert wrong(findings[name]) == {}
-    assert {finding.verdict for finding in findings[name]} == {"ok"}
+    skipped = {one.check: one.seen for one in findings[name] if one.verdict == "skipped"}
+    assert all("cannot be given host names of its own" in seen for seen in skipped.values())
+    assert set(skipped) <= {"host-names"}
+
+
+def test_who_sees_no_host_names_is_told_and_not_wrong(
+    findings: dict[str, tuple[Finding, ...]],
+) -> None:
+    """Whether it is the client that does not see them, or the machine that gives none."""
+    assert wrong(findings["secluded"]) == {}
+    (found,) = (one for one in findings["secluded"] if one.check == "host-names")
+    assert (found.verdict, found.missing) == ("skipped", ())
+    assert re.search(r"no chroot or container|cannot be given host names", found.seen)
+    assert found.seen in "\n".join(LINES["secluded"])
+    assert LINES["secluded"][-1] == "secluded: healthy"
 
 
 @pytest.mark.parametrize(
@@ -60,6 +75,8 @@ def test_the_python_adapter_is_well(findings: dict[str, tuple[Finding, ...]], na
         ("crasher", "end", "it died by SIGABRT"),
         ("babbler", "unary", "the adapter wrote a line that the contract does not know"),
         ("forgetful", "unary", "a call reached the backend without (xdspec-call, "),
+        ("jumper", "unary", "the adapter says that call-"),
+        ("impostor", "hello", "hello has version 9, and client.toml says 0"),
         ("stillborn", "hello", "the client exited with code 1 though nobody had asked it to"),
     ],
 )
@@ -120,8 +137,62 @@ async def test_a_careless_adapter(tmp_path: Path) -> None:
     }
 
 
+REGISTRAR = {
+    "right": {},
+    "a flat config": {"config=json.dumps(config)": "config=str(config)"},
+    "a number lost": {"config=json.dumps(config)": 'config="{}"'},
+    "no endpoints": {"endpoints=[[address]]": "endpoints=[]"},
+    "too early": {
+        'opened = to_update.pop(request["channel"], None)': "opened = None",
+        'to_update[request["id"]] = request': "tell_update(adapter, request)",
+    },
+    "silent": {"tell_update(adapter, opened)": "pass"},
+    "deaf": {'adapter.say("done", id=request["id"])': 'await really["answer"](adapter, line)'},
+}
+SEES = {
+    "right": "",
+    "a flat config": "the config that it told is no JSON text: {'endpoint': 0.0",
+    "a number lost": 'config {} instead of {"endpoint": 0.0',
+    "no endpoints": 'endpoints [] instead of [["127.0.0.1:',
+    "too early": "an update was told before the channel was to connect",
+    "silent": "the call ended, and no update was told before",
+    "deaf": "the adapter refused `register_policy`: KeyError",
+}
+
+
+@pytest.fixture(scope="module")
+async def registrars(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Finding, ...]]:
+    """Adapters of version 2, one of them right, examined side by side."""
+    folders = {name: tmp_path_factory.mktemp("registrar") for name in REGISTRAR}
+    for name, changes in REGISTRAR.items():
+        for file in (ADAPTERS / "registrar").glob("*.*"):
+            text = file.read_text()
+            for old, new in changes.items() if file.suffix == ".py" else ():
+                assert old in text
+                text = text.replace(old, new)
+            (folders[name] / file.name).write_text(text)
+    found = await asyncio.gather(
+        *(doctor.examine(prepare(find(str(folder)))) for folder in folders.values())
+    )
+    return dict(zip(folders, found, strict=True))
+
+
+@pytest.mark.parametrize("name", REGISTRAR)
+def test_who_states_a_custom_policy_is_examined_for_it(
+    registrars: dict[str, tuple[Finding, ...]], name: str
+) -> None:
+    assert len(registrars[name]) == 25
+    found = wrong(registrars[name])
+    assert list(found) == (["custom-policy"] if SEES[name] else [])
+    assert found.get("custom-policy", "").startswith(SEES[name])
+
+
+def test_nobody_else_hears_of_it(findings: dict[str, tuple[Finding, ...]]) -> None:
+    assert not any(one.check == "custom-policy" for found in findings.values() for one in found)
+
+
 def test_the_next_step_is_told_last(findings: dict[str, tuple[Finding, ...]]) -> None:
     del findings
     *_, waiting, summary = LINES["crasher"]
     assert waiting.startswith("then     metadata, unknown-method, statuses, ")
-    assert summary == "crasher: obeys 4 of 23 rules of the contract; next: not-a-request"
+    assert summary == "crasher: obeys 4 of 24 rules of the contract; next: not-a-request"

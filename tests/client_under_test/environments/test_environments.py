@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from client_under_test import cache, environments, find, installer, prepare, toolchain
-from client_under_test.exceptions import (
+from client_under_test import cache, find, prepare
+from client_under_test.contract.exceptions import (
     BuildFailed,
     MissingToolchain,
     NoSuchVersion,
     NoWheel,
 )
-from client_under_test.installer import IndexNotReached
-from client_under_test.manifest import Tool
+from client_under_test.environments import environments, installer, toolchain
+from client_under_test.environments.installer import IndexNotReached
+from client_under_test.manifests.manifest import Tool
 
 MANIFEST = """
 name = "built"

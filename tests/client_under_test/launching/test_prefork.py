@@ -14,10 +14,11 @@ import msgspec
 import pytest
 
 from client_under_test import ClientProcess, Prepared, find, prepare
-from client_under_test.exceptions import ClientCrashed, ClientExited, ConversationFailed
-from client_under_test.nursery import Nurseries
+from client_under_test.contract.exceptions import ClientCrashed, ClientExited, ConversationFailed
+from client_under_test.launching.pidfd import pidfd_open
+from client_under_test.launching.prefork import ForkServers
 
-ADAPTERS = Path(__file__).parent.parent / "adapters"
+ADAPTERS = Path(__file__).parents[2] / "adapters"
 DEADLINE = 10.0
 
 IMPORTED = """
@@ -27,9 +28,10 @@ with open({seen!r}, "a") as seen:
 """
 
 ADAPTER = """
-import json, os, signal, sys
+import json, os, signal, sys, time
 sys.path.insert(0, os.path.dirname({seen!r}))
 import imported
+zero = time.monotonic_ns()
 if __name__ == "__main__":
     with open({seen!r}, "a") as seen:
         print(sys.argv[0], os.environ["EARLY"], os.environ.get("LATE"), os.getppid(), file=seen)
@@ -41,7 +43,8 @@ if __name__ == "__main__":
                 os.kill(os.getpid(), signal.SIGSEGV)
             case "raises":
                 raise RuntimeError("no more")
-        answer = dict(type="hello", id=request["id"], contract=1, name="a", version="1", at=0)
+        at = (time.monotonic_ns() - zero) // 1000
+        answer = dict(type="hello", id=request["id"], contract=1, name="a", version="1", at=at)
         print(json.dumps(dict(answer, capabilities=[])), flush=True)
 """
 
@@ -63,27 +66,28 @@ def of(script: Path) -> Prepared:
     """An adapter that says what it reads late."""
     known = prepare(find(str(ADAPTERS / "mute")))
     start = msgspec.structs.replace(known.client.manifest.start, reads_late=("LATE",))
-    manifest = msgspec.structs.replace(known.client.manifest, start=start)
+    manifest = msgspec.structs.replace(known.client.manifest, start=start, capabilities=())
     return msgspec.structs.replace(
         known,
+        version="1",
         client=msgspec.structs.replace(known.client, manifest=manifest),
         command=(sys.executable, "-I", str(script)),
     )
 
 
 @pytest.fixture
-async def nurseries(tmp_path: Path) -> AsyncIterator[Nurseries]:
-    made = Nurseries(tmp_path / "imports", deadline=DEADLINE)
+async def fork_servers(tmp_path: Path) -> AsyncIterator[ForkServers]:
+    made = ForkServers(tmp_path / "imports", deadline=DEADLINE)
     yield made
     await made.close()
 
 
-async def launched(prepared: Prepared, nurseries: Nurseries, **given: str) -> ClientProcess:
+async def launched(prepared: Prepared, fork_servers: ForkServers, **given: str) -> ClientProcess:
     return await ClientProcess.launch(
         prepared,
         stderr_path=prepared_stderr(prepared),
         environment={"EARLY": "early", **given},
-        nurseries=nurseries,
+        fork_servers=fork_servers,
     )
 
 
@@ -95,10 +99,12 @@ def prepared_stderr(prepared: Prepared) -> Path:
     return Path(prepared.command[-1]).with_name("stderr")
 
 
-async def test_imports_are_done_once(prepared: Prepared, nurseries: Nurseries, seen: Path) -> None:
+async def test_imports_are_done_once(
+    prepared: Prepared, fork_servers: ForkServers, seen: Path
+) -> None:
     """Each is this process's own child, has a group of its own, and is told what is late."""
-    first = await launched(prepared, nurseries, LATE="one")
-    second = await launched(prepared, nurseries, LATE="two")
+    first = await launched(prepared, fork_servers, LATE="one")
+    second = await launched(prepared, fork_servers, LATE="two")
     for process in (first, second):
         await process.greet(deadline=DEADLINE)
         assert os.getpgid(process.pid) == process.pid
@@ -112,10 +118,10 @@ async def test_imports_are_done_once(prepared: Prepared, nurseries: Nurseries, s
 
 
 async def test_another_environment_starts_from_nothing(
-    prepared: Prepared, nurseries: Nurseries, seen: Path
+    prepared: Prepared, fork_servers: ForkServers, seen: Path
 ) -> None:
     for early in ("early", "other"):
-        process = await launched(prepared, nurseries, EARLY=early)
+        process = await launched(prepared, fork_servers, EARLY=early)
         await process.greet(deadline=DEADLINE)
         await process.close(deadline=DEADLINE)
     lines = lines_of(seen)
@@ -130,30 +136,34 @@ async def test_another_environment_starts_from_nothing(
     ],
 )
 async def test_its_end_is_told(
-    prepared: Prepared, nurseries: Nurseries, late: str, kind: type[ConversationFailed], words: str
+    prepared: Prepared,
+    fork_servers: ForkServers,
+    late: str,
+    kind: type[ConversationFailed],
+    words: str,
 ) -> None:
-    process = await launched(prepared, nurseries, LATE=late)
+    process = await launched(prepared, fork_servers, LATE=late)
     with pytest.raises(kind) as told:
         await process.greet(deadline=DEADLINE)
     assert words in f"{told.value} {told.value.stderr_tail}"
     await process.close(deadline=0)
 
 
-async def test_who_hangs_is_killed(tmp_path: Path, nurseries: Nurseries) -> None:
+async def test_who_hangs_is_killed(tmp_path: Path, fork_servers: ForkServers) -> None:
     script = tmp_path / "adapter.py"
     script.write_text("import time\nif __name__ == '__main__':\n    time.sleep(60)")
-    process = await launched(of(script), nurseries)
+    process = await launched(of(script), fork_servers)
     ended = await process.close(deadline=0)
     assert (ended.code, ended.signal, ended.killed) == (None, signal.SIGKILL, True)
 
 
 async def test_imports_that_fail_are_told_by_the_client_itself(
-    tmp_path: Path, nurseries: Nurseries
+    tmp_path: Path, fork_servers: ForkServers
 ) -> None:
     script = tmp_path / "adapter.py"
     script.write_text("import no_such_module")
     for _ in range(2):
-        process = await launched(of(script), nurseries)
+        process = await launched(of(script), fork_servers)
         with pytest.raises(ClientExited) as told:
             await process.greet(deadline=DEADLINE)
         assert "No module named 'no_such_module'" in told.value.stderr_tail
@@ -163,16 +173,16 @@ async def test_imports_that_fail_are_told_by_the_client_itself(
 async def test_imports_without_end(tmp_path: Path) -> None:
     script = tmp_path / "adapter.py"
     script.write_text("import time\ntime.sleep(60)")
-    impatient = Nurseries(tmp_path / "imports", deadline=0.2)
+    impatient = ForkServers(tmp_path / "imports", deadline=0.2)
     process = await launched(of(script), impatient)
     assert (await process.close(deadline=0)).killed
     await impatient.close()
 
 
-async def test_processes_outlive_the_nursery(prepared: Prepared, tmp_path: Path) -> None:
-    nurseries = Nurseries(tmp_path / "imports", deadline=DEADLINE)
-    process = await launched(prepared, nurseries)
-    await nurseries.close()
+async def test_processes_outlive_the_fork_server(prepared: Prepared, tmp_path: Path) -> None:
+    fork_servers = ForkServers(tmp_path / "imports", deadline=DEADLINE)
+    process = await launched(prepared, fork_servers)
+    await fork_servers.close()
     await process.greet(deadline=DEADLINE)
     await process.close(deadline=DEADLINE)
 
@@ -182,15 +192,15 @@ import asyncio, os, signal, sys
 from pathlib import Path
 import msgspec
 from client_under_test import ClientProcess, find, prepare
-from client_under_test.nursery import Nurseries
+from client_under_test.launching.prefork import ForkServers
 
 async def main():
-    nurseries = Nurseries(Path(sys.argv[1]), deadline=60)
+    fork_servers = ForkServers(Path(sys.argv[1]), deadline=60)
     process = await ClientProcess.launch(
-        prepare(find("reference")), stderr_path=Path(sys.argv[1]), nurseries=nurseries
+        prepare(find("reference")), stderr_path=Path(sys.argv[1]), fork_servers=fork_servers
     )
-    (nursery,) = nurseries._made.values()
-    print(process.pid, nursery._forker.pid, flush=True)
+    (fork_server,) = fork_servers._made.values()
+    print(process.pid, fork_server._forker.pid, flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 
 asyncio.run(main())
@@ -207,9 +217,38 @@ async def test_nothing_outlives_the_suite(tmp_path: Path) -> None:
     assert process != forker
     for pid in (process, forker):
         try:
-            handle = os.pidfd_open(pid)
+            handle = pidfd_open(pid)
         except ProcessLookupError:
             continue
         assert select.select([handle], [], [], DEADLINE)[0]
         os.close(handle)
     assert await suite.wait() == -signal.SIGKILL
+
+
+FORKS_A_SLOW_CHILD = """
+import ctypes, os, signal, time
+from client_under_test.launching import forker
+
+as_it_is = os.setsid
+
+def late():
+    time.sleep(0.3)
+    as_it_is()
+
+os.setsid = late
+PR_SET_CHILD_SUBREAPER = 36
+ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+child = forker.fork(os.getpid())
+if not child:
+    signal.pause()
+print(os.getpgid(child) == child)
+os.kill(child, signal.SIGKILL)
+"""
+
+
+async def test_who_is_forked_can_be_killed_as_a_group_once_its_number_is_known() -> None:
+    forking = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", FORKS_A_SLOW_CHILD), stdout=asyncio.subprocess.PIPE
+    )
+    said, _ = await forking.communicate()
+    assert said == b"True\n"

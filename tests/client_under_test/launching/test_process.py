@@ -14,23 +14,27 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from client_under_test import Call, ClientProcess, Prepared, find, prepare
-from client_under_test.exceptions import (
+from client_under_test import Call, Client, ClientProcess, Prepared, find, prepare
+from client_under_test.contract.exceptions import (
     ClientBabbled,
     ClientCrashed,
     ClientExited,
     ClientFlooded,
     ClientHung,
     ClientMute,
+    ClockWrong,
     ConversationFailed,
     ConversationOver,
+    HelloContradicted,
+    NotSeen,
     NotStarted,
     UnknownKnob,
     WrongContract,
 )
-from client_under_test.process import Patience
+from client_under_test.launching.pidfd import pidfd_open
+from client_under_test.launching.process import Patience
 
-ADAPTERS = Path(__file__).parent.parent / "adapters"
+ADAPTERS = Path(__file__).parents[2] / "adapters"
 DEADLINE = 10.0
 SHORT = 0.3
 
@@ -60,7 +64,7 @@ async def running(prepared: Prepared, folder: Path) -> AsyncIterator[ClientProce
 def is_gone(pid: int) -> bool:
     """Whether a process has ended, or does so now."""
     try:
-        handle = os.pidfd_open(pid)
+        handle = pidfd_open(pid)
     except ProcessLookupError:
         return True
     try:
@@ -266,6 +270,66 @@ async def test_the_clock_is_known_within_the_pipes_delay(tmp_path: Path) -> None
         assert 0 <= process.clock.error < 1
 
 
+GREETS = """
+import json, sys, time
+zero, said = time.monotonic_ns(), 0
+for line in sys.stdin:
+    said += 1
+    if said > 4 and sys.argv[1] == "falls silent":
+        continue
+    at = (time.monotonic_ns() - zero) // 1000 + (int(sys.argv[2]) if said > 4 else 0)
+    about = {"contract": 1, "name": "greets", "version": "0", "capabilities": []}
+    about |= {"type": "hello", "id": json.loads(line)["id"], "at": at}
+    print(json.dumps(about), flush=True)
+"""
+
+
+def unable() -> Client:
+    """A client that states no capability."""
+    client = fake("mute").client
+    manifest = msgspec.structs.replace(client.manifest, capabilities=())
+    return msgspec.structs.replace(client, manifest=manifest)
+
+
+@pytest.mark.parametrize(
+    ("how", "micros", "words"),
+    [
+        ("goes on", 0, None),
+        ("falls silent", 0, None),
+        ("jumps", 5_000_000, "the adapter's clock went ahead by "),
+        ("jumps", -5_000_000, "the adapter wrote a line that the contract does not know"),
+        ("jumps", 10**30, "the adapter wrote a line that the contract does not know"),
+    ],
+)
+async def test_a_clock_is_looked_at_again(
+    tmp_path: Path, how: str, micros: int, words: str | None
+) -> None:
+    prepared = written(tmp_path, GREETS, client=unable())
+    command = (*prepared.command, how, str(micros))
+    async with running(msgspec.structs.replace(prepared, command=command), tmp_path) as process:
+        if words is None:
+            await process.look_at_the_clock(deadline=SHORT if how == "falls silent" else DEADLINE)
+            assert process.failure is None
+            return
+        with pytest.raises((ClockWrong, ClientBabbled), match=words) as told:
+            await process.look_at_the_clock(deadline=DEADLINE)
+    assert "\n" not in str(told.value)
+
+
+async def test_a_hello_of_another_client_is_none(tmp_path: Path) -> None:
+    with pytest.raises(
+        HelloContradicted, match=r"hello has version 9, and client\.toml says 0: let"
+    ):
+        await ClientProcess.start(
+            fake("impostor"), stderr_path=tmp_path / "stderr", deadline=DEADLINE
+        )
+    process = await ClientProcess.start(
+        fake("impostor"), stderr_path=tmp_path / "stderr", deadline=DEADLINE, as_stated=False
+    )
+    assert process.hello.version == "9"
+    await process.close(deadline=0)
+
+
 @pytest.mark.parametrize(
     "call",
     [
@@ -283,15 +347,18 @@ async def test_metadata_of_the_wrong_kind(tmp_path: Path, call: Call) -> None:
 
 
 CHATTY = """
-import json, sys
+import json, sys, time
+zero = time.monotonic_ns()
+now = lambda: (time.monotonic_ns() - zero) // 1000
 for line in sys.stdin:
     request = json.loads(line)
     match request["type"]:
         case "hello":
             about = {"contract": 1, "name": "chatty", "version": "0", "capabilities": []}
-            print(json.dumps({"type": "hello", "id": request["id"], "at": 0, **about}), flush=True)
+            about |= {"id": request["id"], "at": now()}
+            print(json.dumps({"type": "hello", **about}), flush=True)
         case "start_calls":
-            times = {"started_at": 0, "ended_at": 0}
+            times = {"started_at": now(), "ended_at": now()}
             for call in request["calls"]:
                 outcome = {"status": "OK", "details": "x" * 1000, "hostname": None}
                 done = {"type": "finished", "call": call["id"], **outcome, **times}
@@ -305,7 +372,7 @@ for line in sys.stdin:
 @pytest.mark.skipif(sys.platform != "linux", reason="other pipes have the size that they have")
 async def test_the_adapter_does_not_wait_for_a_busy_suite(tmp_path: Path) -> None:
     all_said = tmp_path / "all said"
-    prepared = written(tmp_path, CHATTY)
+    prepared = written(tmp_path, CHATTY, client=unable())
     prepared = msgspec.structs.replace(prepared, command=(*prepared.command, str(all_said)))
     async with running(prepared, tmp_path) as process:
         channel = await process.open_channel("t", deadline=DEADLINE)
@@ -317,3 +384,28 @@ async def test_the_adapter_does_not_wait_for_a_busy_suite(tmp_path: Path) -> Non
             time.sleep(0.01)  # noqa: ASYNC251 - the loop is kept busy on purpose
         assert all_said.exists()
         assert not batch.outcomes
+
+
+async def test_updates_of_a_registered_policy(tmp_path: Path) -> None:
+    async with running(fake("registrar"), tmp_path) as process:
+        policy = await process.register_policy("xdspec.TestPolicy", deadline=DEADLINE)
+        with pytest.raises(NotSeen, match=r"no such update of xdspec.TestPolicy came within 0.1 s"):
+            await policy.updated(lambda _: True, deadline=0.1)
+        for number in (1, 2):
+            config = json.dumps({"loadBalancingConfig": [{policy.name: {"endpoint": number}}]})
+            channel = await process.open_channel(
+                "dns:///127.0.0.1:1", deadline=DEADLINE, service_config=config
+            )
+            await channel.start_calls([msgspec.structs.replace(CALL, id=f"{number}")])
+        second = await policy.updated(lambda one: one.value() == {"endpoint": 2}, deadline=DEADLINE)
+        first, last = policy.updates
+        assert last == second
+        assert first.instance != last.instance
+        assert first.endpoints == (("127.0.0.1:1",),)
+        assert first.at <= last.at <= time.monotonic()
+
+
+async def test_a_policy_is_asked_for_only_where_it_is_stated(tmp_path: Path) -> None:
+    async with running(fake("crasher"), tmp_path) as process:
+        with pytest.raises(ValueError, match="does not tell of custom_policy"):
+            await process.register_policy("xdspec.TestPolicy", deadline=DEADLINE)

@@ -5,8 +5,14 @@ from pathlib import Path
 import pytest
 
 from client_under_test import built_in, find
-from client_under_test.exceptions import BadManifest, NoSuchVersion, UnknownClient, UnknownKnob
-from client_under_test.manifest import Manifest, parse, read
+from client_under_test.contract.exceptions import (
+    BadManifest,
+    NoSuchVersion,
+    UnknownClient,
+    UnknownKnob,
+)
+from client_under_test.manifests.manifest import Manifest
+from client_under_test.manifests.manifest_file import parse, read
 
 GOOD = """
 name = "some"
@@ -33,6 +39,15 @@ follows = ["A61"]
 [[ring-key-formats]]
 versions = ">=1.59"
 format = "ip:port_i"
+
+[[choices]]
+versions = ">=1.61"
+clause = "A42-HDR-05"
+choice = "the last"
+
+[[choices]]
+clause = "A42-HDR-05"
+choice = "the first"
 
 [variants.old]
 environment = { GUARD = "false" }
@@ -140,6 +155,54 @@ def test_editions_are_by_version_and_variant(
     assert some().editions_of(version, variant) == editions
 
 
+STATED = """
+[[editions]]
+versions = ">=1.61"
+follows = ["A75"]
+
+[editions.evidence]
+at = "https://example.com/notes"
+says = "aggregate clusters"
+since = "1.61.0"
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        (
+            ">=1.61",
+            ">=1.60",
+            r"editions\[2\].versions: the evidence is for >=1\.61\.0",
+        ),
+        (">=1.61", "!=1.61", None),  # from the oldest on, which a [python] table does not tell
+        ("1.61.0", "of late", r"evidence.since: of late is not a version such as"),
+        ('says = "aggregate clusters"', "", r"editions\[2\].evidence: .*`says`"),
+        ("https:", "see:", r"editions\[2\].evidence.at: expected `str` matching regex"),
+    ],
+)
+def test_what_is_stated_begins_where_its_evidence_does(
+    old: str, new: str, sentence: str | None
+) -> None:
+    assert some(GOOD + STATED).editions_of("1.61.0") == ("A42", "A61", "A75")
+    changed = GOOD + STATED.replace(old, new)
+    if sentence is None:
+        some(changed)
+        return
+    with pytest.raises(BadManifest, match=sentence):
+        some(changed)
+
+
+def test_evidence_may_be_older_than_the_oldest_release_that_can_be_had() -> None:
+    built = GOOD.replace('[python]\ndistribution = "somepc"', "").replace(
+        "[start]", '[build]\ncommand = ["make", "{version}"]\nversions = ">=1.64"\n[start]'
+    )
+    everywhere = STATED.replace('versions = ">=1.61"\n', "")
+    assert some(f'version = "2"\n{built}{everywhere}').editions_of("2") == ("A42", "A75")
+    with pytest.raises(BadManifest, match=r"the evidence is for >=1\.65"):
+        some(f'version = "2"\n{built}{everywhere.replace("1.61.0", "1.65")}')
+
+
 def test_a_variant_may_be_younger_than_a_version() -> None:
     with pytest.raises(NoSuchVersion, match=r"variant old of some is for versions >=1\.60"):
         some().editions_of("1.59.1", "old")
@@ -148,6 +211,11 @@ def test_a_variant_may_be_younger_than_a_version() -> None:
 def test_ring_keys_are_by_version() -> None:
     assert some().ring_key_format_of("1.58.0") is None
     assert some().ring_key_format_of("1.59.0") == "ip:port_i"
+
+
+def test_choices_are_by_version_and_the_first_table_that_fits_holds() -> None:
+    assert some().choices_of("1.60.0") == {"A42-HDR-05": "the first"}
+    assert some().choices_of("1.61.0") == {"A42-HDR-05": "the last"}
 
 
 def test_knobs_are_passed_as_the_manifest_says() -> None:

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from client_under_test import doctor, find, manifest, prepare, scaffold
-from client_under_test.exceptions import ClientTrouble
+from client_under_test import doctor, find, prepare, scaffold
+from client_under_test.contract.exceptions import ClientTrouble
+from client_under_test.manifests.manifest_file import read
 
-CONTRACT = Path(scaffold.__file__).parent.parent
+CONTRACT = Path(scaffold.__file__).parents[1] / "contract"
 
 EVERY = os.environ.get("XDSPEC_TEST_SCAFFOLDS") == "all"
 """Maven's and Cargo's first build of anything takes longer than all other tests together."""
@@ -34,7 +35,7 @@ def test_what_is_written(language: str, tmp_path: Path) -> None:
     folder = tmp_path / "new" / "c++ client"
     files = scaffold.write(language, folder)
     assert {path for path in folder.rglob("*") if path.is_file()} == {folder / f for f in files}
-    assert manifest.read(folder).name == "cclient"
+    assert read(folder).name == "cclient"
     assert find(str(folder)).folder == folder
     for name in ("contract.md", "contract.schema.json"):
         assert (folder / name).read_text() == (CONTRACT / name).read_text()

@@ -10,10 +10,11 @@ import pytest
 
 from client_under_test import find, prepare
 from conformance import timing
+from conformance.arranging.priorities import serve_again
 from conformance.catalogue import load
-from conformance.evidence import Judged
-from conformance.priorities import serve_again
-from conformance.world import ClientStuck, World, launch
+from conformance.judging.endings import ClientStuck
+from conformance.judging.evidence import Judged
+from conformance.world import World, launch
 from test_servers import Close, Endpoint, Fleet, Ledger, Mode
 
 
@@ -36,7 +37,7 @@ async def try_once(world: World, endpoint: Endpoint) -> None:
     """Connect as a client would, and wait until it has been seen."""
     host, _, port = endpoint.address.rpartition(":")
     _, writer = await asyncio.open_connection(host, int(port))
-    await world.attempted(endpoint, why="it is tried here")
+    await world.attempts.demand_count(endpoint, why="it is tried here")
     writer.close()
 
 
@@ -69,7 +70,8 @@ async def test_an_attempt_counts_from_the_change_of_mode_on(
 async def test_an_attempt_that_still_failed_does_not_count(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(world, "tried", partial(world.tried, within=timing.QUIET))
+    watch = world.attempts
+    monkeypatch.setattr(watch, "demand_one", partial(watch.demand_one, within=timing.QUIET))
     members = await world.endpoints(2, mode=Close())
     second = members[1]
     set_mode = Endpoint.set_mode

@@ -6,8 +6,19 @@ import random
 
 import pytest
 
-from conformance.serving import RoundRobin
-from conformance.soak import CALM, MOST_SILENT, SILENT, STORM, Change, Kill, Turn, plan
+from conformance.arranging.soak import (
+    CALM,
+    KILL,
+    LIST,
+    MOST_SILENT,
+    SILENT,
+    STORM,
+    Change,
+    Kill,
+    Turn,
+    plan,
+)
+from conformance.served.policies import RoundRobin
 from test_servers import Mode, Serve
 
 MEMBERS, REQUESTS = 8, 6000
@@ -42,6 +53,17 @@ def test_what_holds_for_all(seed: int) -> None:
             assert set(modes.values()) <= {Serve()}
     quiet = [deed.after for deed in deeds if deed.after % (STORM + CALM) > STORM]
     assert not quiet
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_list_changes_soon_after_a_kill_or_another_list(seed: int) -> None:
+    deeds = plan(random.Random(seed), members=MEMBERS, requests=REQUESTS)
+    latest = -LIST
+    for deed in deeds:
+        if isinstance(deed.what, Change):
+            assert deed.after - latest >= LIST - KILL
+        if isinstance(deed.what, Change | Kill):
+            latest = deed.after
 
 
 def test_it_has_something_of_everything() -> None:

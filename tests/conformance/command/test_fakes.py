@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-ADAPTERS = Path(__file__).parent.parent / "adapters"
+ADAPTERS = Path(__file__).parents[2] / "adapters"
 
 SCENARIO = "ring.size[by-weight]"
 CLAUSES = {"A42-RING-04", "A42-RING-09"}
@@ -19,6 +19,20 @@ CLAUSES = {"A42-RING-04", "A42-RING-09"}
     ("name", "verdict", "reason", "code", "words"),
     [
         ("liar", "fail", "lied", 1, "the client reports"),
+        (
+            "denier",
+            "fail",
+            "lied",
+            1,
+            r"as UNAVAILABLE \(no connection\), but the backend that received it answered OK",
+        ),
+        (
+            "jumper",
+            "error",
+            "adapter",
+            6,
+            r"says that call-0 started 3\d\d\d\.\d+ s after it said so: take every time from one",
+        ),
         ("crasher", "fail", "crashed", 1, "died by SIGABRT; its stderr ends:\na last word"),
         ("exiter", "fail", "exited", 1, "exited with code 3 though nobody had asked it to"),
         ("breeder", "fail", "exited", 1, "exited with code 3 though nobody had asked it to"),
@@ -32,7 +46,7 @@ CLAUSES = {"A42-RING-04", "A42-RING-09"}
             r"never opened a stream to the control plane: (4\d\d) of \1",
         ),
         ("refuser", "fail", "deviates", 1, "the client refused the CLUSTER resource"),
-        ("hanger", "fail", "hung", 1, r"did not end (4\d\d) of \1 calls within 12 s"),
+        ("hanger", "fail", "hung", 1, r"did not end (4\d\d) of \1 calls within 36 s"),
     ],
 )
 async def test_verdict(
@@ -61,6 +75,8 @@ async def test_verdict(
         ("stillborn", "exited with code 1 though nobody had asked it to; its stderr ends:"),
         ("old-contract", "speaks version 99 of the contract, this suite version 1"),
         ("mute", "did not say hello within 4.5 s"),
+        ("impostor", "hello has version 9, and client.toml says 0: let the adapter and its manif"),
+        ("boaster", "hello has ['kept_open', 'metadata', 'wait_for_ready'], the manifest ['cancel"),
     ],
 )
 async def test_an_adapter_that_does_not_come_up_is_told_of_once(
@@ -138,3 +154,31 @@ async def test_several_clients_in_one_report(xdspec: Any) -> None:
         "exiter 0   2 fail; 1",
     ]
     assert summary[2].startswith("stillborn  error (adapter): the client exited with code 1")
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "blocker", "words"),
+    [
+        # What needs to know where a request goes ends by the same, as the calibration has.
+        ("refuser", ["subchannel_states.one_hash"], "A42-CDS-01", "the client refused the CLUSTER"),
+        ("crasher", [], "A42-HASH-03", "the client died by SIGABRT"),
+    ],
+)
+async def test_what_ends_every_scenario_is_told_once(
+    xdspec: Any, name: str, more: list[str], blocker: str, words: str
+) -> None:
+    """The first clause of all, or the first that is about what was refused."""
+    wanted = ("hash_policy.same_results_same_hash", "cluster.ring_hash", "ring.size", "ring.search")
+    chosen = [word for one in (*wanted, *more) for word in ("--scenario", one)]
+    ended = await xdspec.run("run", str(ADAPTERS / name), *chosen, "--jobs", "2")
+    assert ended.code == 1
+    assert "Traceback" not in ended.said
+    failed = [clause for clause, one in ended.clauses.items() if one["verdict"] == "fail"]
+    assert failed == [blocker]
+    others = {clause: one for clause, one in ended.clauses.items() if clause != blocker}
+    assert len(others) > 5
+    assert {(one["reason"], one["blocked_by"]) for one in others.values()} == {("blocked", blocker)}
+    count = f"{len(others)} clauses"
+    assert f"  {count:13}  skip (blocked)  by {blocker}: {words}" in ended.out
+    assert f"({len(others)} of the skips blocked)" in ended.out
+    assert ended.out.count("\nFAIL (") == 1

@@ -7,10 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from client_under_test import Call
-from conformance.world import marked_by_rows
-
-STOCK = Path(__file__).parent.parent / "adapters" / "stock" / "stock.py"
+STOCK = Path(__file__).parents[2] / "adapters" / "stock" / "stock.py"
 PATH = "/grpc.testing.TestService/UnaryCall"
 
 
@@ -67,14 +64,3 @@ async def test_the_user_is_asked_for_the_command(xdspec: Any) -> None:
     assert ended.code == 4
     assert ended.err.startswith("xdspec: client interop wants to be told the command of a stock")
     assert "--env XDSPEC_INTEROP_CLIENT=..." in ended.err
-
-
-def test_calls_that_are_alike_and_follow_one_another_share_a_mark() -> None:
-    values = ("x", "x", "y", "x", "x")
-    planned = [
-        Call(id=f"call-{n}", path=PATH, metadata=(("session", value),))
-        for n, value in enumerate(values)
-    ]
-    marked = marked_by_rows(planned)
-    assert [one.mark for one in marked] == ["call-0", "call-0", "call-2", "call-3", "call-3"]
-    assert [(one.id, one.metadata) for one in marked] == [(o.id, o.metadata) for o in planned]

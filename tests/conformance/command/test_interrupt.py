@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-ADAPTERS = Path(__file__).parent.parent / "adapters"
+ADAPTERS = Path(__file__).parents[2] / "adapters"
 PINNED = "python@1.85.1"
 
 PROMISED = 2.0
@@ -151,7 +151,7 @@ async def test_interrupt_ends_what_a_client_has_started(started: Started, tmp_pa
 
 STARTING = """
 import signal, subprocess, sys
-from conformance.ending import end_at_once_when_told
+from conformance.running.interruption import end_at_once_when_told
 
 end_at_once_when_told()
 child = [sys.executable, "-I", "-c", sys.argv[1], sys.argv[2]]

@@ -9,21 +9,21 @@ from typing import Any
 import msgspec
 import pytest
 
-from client_under_test import exceptions as trouble
-from conformance import evidence, timing, troubles
+from client_under_test.contract import exceptions as trouble
+from conformance import timing
 from conformance.catalogue import Catalogue, load
-from conformance.evidence import BadEvidence, Judged, Record, Trouble, decisions_of
-from conformance.expectations import Outcome
-from conformance.seen import Call, Calls
-from conformance.verdicts import Check, Reason, Verdict
-from conformance.world import (
+from conformance.judging import causes, evidence
+from conformance.judging.endings import (
     ClientLied,
     ClientRefused,
     ClientSilent,
     ClientStrayed,
     ClientStuck,
-    ManifestContradicted,
 )
+from conformance.judging.evidence import BadEvidence, Judged, Record, Trouble, decisions_of
+from conformance.judging.expectations import Outcome
+from conformance.judging.seen import Call, Calls
+from conformance.judging.verdicts import Check, Reason, Verdict
 
 CATALOGUE: Catalogue = load()
 CLIENT = Judged(name="python", version="1.85.1", variant=None, follows=("A42", "A61"))
@@ -74,6 +74,17 @@ def test_a_clause_that_is_judged_and_not_claimed_is_trouble_of_the_suite() -> No
     one = record("A42-RING-05", checks=(HOLDS, HOLDS_NOT))
     assert verdicts(one) == [PASS_05, ("A42-RING-05", Verdict.ERROR, Reason.SUITE)]
     assert "A42-RING-06 without claiming" in decisions_of(one, CATALOGUE)[1].saw
+
+
+def test_what_the_client_states_of_a_choice_is_in_the_evidence(tmp_path: Path) -> None:
+    search = Check(clause="A42-RING-14", seen=CALLS, expected={"the first entry": Outcome("OK")})
+    one = record("A42-RING-14", checks=(search,))
+    other = {"A42-RING-14": "the last entry, in signed order"}
+    client = msgspec.structs.replace(CLIENT, choices=other)
+    assert verdicts(one) == [("A42-RING-14", Verdict.SEEN, None)]
+    evidence.write(tmp_path, msgspec.structs.replace(one, client=client))
+    _, (said,) = evidence.judge(tmp_path, CATALOGUE)
+    assert (said.verdict, said.reason) == (Verdict.FAIL, Reason.STATED)
 
 
 @pytest.mark.parametrize(
@@ -150,15 +161,16 @@ SAID = [
     (trouble.ClientHung("hung", **AFTER), Verdict.FAIL, Reason.HUNG),
     (trouble.ClientFlooded("wrote", **AFTER), Verdict.FAIL, Reason.FLOODED),
     (trouble.ClientBabbled("hi", "why", **AFTER), Verdict.ERROR, Reason.ADAPTER),
+    (trouble.HelloContradicted("another version", **AFTER), Verdict.ERROR, Reason.ADAPTER),
+    (trouble.ClockWrong("in the future", **AFTER), Verdict.ERROR, Reason.ADAPTER),
     (trouble.RequestRefused("refused", **AFTER), Verdict.ERROR, Reason.ADAPTER),
-    (trouble.WrongContract(2, 1, hello_said=True), Verdict.ERROR, Reason.ADAPTER),
+    (trouble.WrongContract(3, (1, 2), hello_said=True), Verdict.ERROR, Reason.ADAPTER),
     (trouble.ClientMute("no hello", **BEFORE), Verdict.ERROR, Reason.ADAPTER),
     (trouble.NotStarted("no program", **BEFORE), Verdict.ERROR, Reason.ADAPTER),
     (trouble.ClientCrashed(11, **BEFORE), Verdict.ERROR, Reason.ADAPTER),
     (trouble.ClientExited(0, **BEFORE), Verdict.ERROR, Reason.ADAPTER),
     (trouble.ClientFlooded("wrote", **BEFORE), Verdict.ERROR, Reason.ADAPTER),
     (trouble.ConversationOver("closed", **AFTER), Verdict.ERROR, Reason.SUITE),
-    (ManifestContradicted("says otherwise"), Verdict.ERROR, Reason.ADAPTER),
     (ClientLied("two stories"), Verdict.FAIL, Reason.LIED),
     (ClientRefused("a NACK"), Verdict.FAIL, Reason.DEVIATES),
     (ClientSilent("no answer"), Verdict.FAIL, Reason.HUNG),
@@ -171,7 +183,7 @@ SAID = [
 
 @pytest.mark.parametrize(("error", "verdict", "reason"), SAID)
 def test_what_an_exception_says(error: Exception, verdict: Verdict, reason: Reason) -> None:
-    said = troubles.of(error, lateness=0.0)
+    said = causes.of(error, lateness=0.0)
     assert (said.verdict, said.reason) == (verdict, reason)
     assert str(error) in said.what
 
@@ -184,19 +196,19 @@ def test_every_way_a_conversation_can_end_is_in_the_table() -> None:
     "error", [trouble.ClientHung("hung", **AFTER), ClientSilent("no answer")], ids=str
 )
 def test_a_suite_that_was_late_accuses_nobody_of_hanging(error: Exception) -> None:
-    in_time = troubles.of(error, lateness=timing.LATE)
+    in_time = causes.of(error, lateness=timing.LATE)
     assert (in_time.verdict, in_time.reason) == (Verdict.FAIL, Reason.HUNG)
-    late = troubles.of(error, lateness=timing.LATE + 0.5)
+    late = causes.of(error, lateness=timing.LATE + 0.5)
     assert (late.verdict, late.reason) == (Verdict.ERROR, Reason.TIMING)
     assert f"{timing.LATE + 0.5:.1f} s late" in late.what
 
 
 @pytest.mark.parametrize("error", [ClientStuck("no attempt"), ClientSilent("no answer")], ids=str)
 def test_a_client_that_the_machine_kept_waiting_is_not_accused_of_it(error: Exception) -> None:
-    assert troubles.of(error, starved=timing.STARVED).verdict is Verdict.FAIL
-    assert troubles.of(error, starved=10, seconds=21).verdict is Verdict.FAIL
-    assert troubles.of(error, starved=10, seconds=19).verdict is Verdict.ERROR
-    starved = troubles.of(error, starved=timing.STARVED + 0.5)
+    assert causes.of(error, starved=timing.STARVED).verdict is Verdict.FAIL
+    assert causes.of(error, starved=10, seconds=21).verdict is Verdict.FAIL
+    assert causes.of(error, starved=10, seconds=19).verdict is Verdict.ERROR
+    starved = causes.of(error, starved=timing.STARVED + 0.5)
     assert (starved.verdict, starved.reason) == (Verdict.ERROR, Reason.TIMING)
     assert f"waited {timing.STARVED + 0.5:.1f} s for a processor" in starved.what
 
@@ -209,14 +221,14 @@ def test_a_client_that_the_machine_kept_waiting_is_not_accused_of_it(error: Exce
     ],
 )
 def test_lateness_excuses_nothing_that_has_happened(error: Exception, reason: Reason) -> None:
-    said = troubles.of(error, lateness=60, starved=60)
+    said = causes.of(error, lateness=60, starved=60)
     assert (said.verdict, said.reason) == (Verdict.FAIL, reason)
 
 
 def test_the_last_words_of_the_client_are_quoted() -> None:
-    said = troubles.of(trouble.ClientCrashed(11, **AFTER), lateness=0.0)
+    said = causes.of(trouble.ClientCrashed(11, **AFTER), lateness=0.0)
     assert said.what == "the client died by SIGSEGV; its stderr ends:\nc\nd\ne\nf\ng"
-    silent = troubles.of(trouble.ClientCrashed(11, hello_said=True), lateness=0.0)
+    silent = causes.of(trouble.ClientCrashed(11, hello_said=True), lateness=0.0)
     assert silent.what == "the client died by SIGSEGV"
 
 

@@ -12,28 +12,37 @@ from math import ceil
 import msgspec
 import pytest
 import xxhash
+from msgspec.structs import replace
 
-from conformance.expectations import (
+from conformance.judging.expectations import (
     Answered,
     Avoids,
     Evenly,
     Everywhere,
     Expectation,
+    FewAlike,
     MapsLike,
     MovesOnly,
+    NamesWhatHolds,
     OneEndpoint,
     Outcome,
     Reaches,
+    SaysWhy,
     SeveralEndpoints,
     Shares,
     Spread,
     WrongKind,
-    told_apart,
 )
-from conformance.oracles.request_hash import ChannelIdPolicy
-from conformance.seen import Answer, Call, Calls, Contrast, Seen
-from conformance.serving import Endpoint, Locality, RingHash, Served, plain, weighted
-from conformance.verdicts import Check
+from conformance.judging.ring_keys import RingKeys
+from conformance.judging.seen import Answer, Call, Calls, Contrast, Seen
+from conformance.judging.verdicts import Check
+from conformance.oracles.request_hash import ChannelIdPolicy, xxh64
+from conformance.oracles.ring.values import NoSuchValueError
+from conformance.oracles.telling import SEVERAL
+from conformance.served.endpoints import Endpoint, Locality
+from conformance.served.policies import RingHash
+from conformance.served.serving import Served, one_cluster, plain, weighted
+from conformance.served.telling import first_told_apart
 
 A, B, C, D = (f"127.0.0.1:{port}" for port in (34101, 34102, 34103, 34104))
 PLACES = (A, B, C, D)
@@ -92,6 +101,10 @@ LOCALITIES, CONFIG = PLAIN.ring_localities(), PLAIN.config()
         (OneEndpoint(each_channel=True), joined(at(A, A), at(A, B, channel="channel-2")), False),
         (SeveralEndpoints(), at(A, A, B), True),
         (SeveralEndpoints(), at(A, A, A), False),
+        (FewAlike("session", most=1), joined(at(A, A, B), at(A, B, B, channel="2")), True),
+        (FewAlike("session", most=1), joined(at(A, A, B), at(A, A, B, channel="2")), False),
+        (FewAlike("session", most=2), joined(at(A, A, B), at(A, A, B, channel="2")), True),
+        (FewAlike("session", most=1), at(A, A, B), True),
         (Avoids((C, D)), at(A, B), True),
         (Avoids((C, D)), at(A, D), False),
         (Reaches((A, B)), at(A, B, C), True),
@@ -113,6 +126,14 @@ LOCALITIES, CONFIG = PLAIN.ring_localities(), PLAIN.config()
         (Answered(acked=True), NACK, False),
         (Answered(acked=False), NACK, True),
         (Answered(acked=False), ACK, False),
+        (NamesWhatHolds(), replace(ACK, told="2", accepted="1"), True),
+        (NamesWhatHolds(), replace(ACK, told="1", accepted="1"), False),
+        (NamesWhatHolds(), replace(NACK, told="1", accepted="1"), True),
+        (NamesWhatHolds(), replace(NACK, told="2", accepted="1"), False),
+        (NamesWhatHolds(), NACK, True),
+        (SaysWhy(), NACK, True),
+        (SaysWhy(), replace(NACK, error_detail=""), False),
+        (SaysWhy(), ACK, False),
         (MovesOnly((C,)), Contrast(at(A, B, C, C), at(A, B, A, B)), True),
         (MovesOnly((C,)), Contrast(at(A, B, C), at(A, C, C)), True),
         (MovesOnly((C,)), Contrast(at(A, B, C), at(B, B, C)), False),
@@ -129,6 +150,7 @@ def test_table(expectation: Expectation, seen: Seen, *, holds: bool) -> None:
 BY_ENDPOINT: tuple[Expectation, ...] = (
     OneEndpoint(),
     SeveralEndpoints(),
+    FewAlike("session", most=1),
     Avoids((D,)),
     Reaches((A,)),
     Evenly((A, B, C, D)),
@@ -162,7 +184,8 @@ def test_failed_calls_spoil_a_contrast(spoiled: str) -> None:
 @pytest.mark.parametrize(
     ("expectation", "seen"),
     [(one, ACK) for one in BY_ENDPOINT]
-    + [(Outcome("OK"), ACK), (Answered(acked=True), at(A)), (MovesOnly(()), at(A))],
+    + [(Outcome("OK"), ACK), (Answered(acked=True), at(A)), (MovesOnly(()), at(A))]
+    + [(NamesWhatHolds(), at(A)), (SaysWhy(), at(A))],
 )
 def test_what_cannot_be_weighed_is_the_scenarios_fault(
     expectation: Expectation, seen: Seen
@@ -200,6 +223,7 @@ class Client:
     a_ring_for_each_locality: bool = False
     weigh: Callable[[int, int], int] = lambda endpoint, locality: endpoint * locality
     more: int = 0
+    lightest_has_more: int = 0
     backwards: bool = False
     wraps: bool = True
 
@@ -210,7 +234,8 @@ class Client:
         most = min(most, self.cap) if self.caps_maximum else most
         total = sum(weight for _, weight in weights)
         lightest = min(weight for _, weight in weights) / total
-        scale = min(ceil(lightest * least) / lightest, most) + self.more
+        whole = ceil(lightest * least) + self.lightest_has_more
+        scale = min(whole / lightest, most) + self.more
         entries: list[tuple[int, str]] = []
         running, given = 0.0, 0
         for address, weight in weights:
@@ -225,15 +250,16 @@ class Client:
         return xxhash.xxh64_intdigest(text.encode(), seed=self.seed)
 
     def rings(self, served: Served) -> list[list[tuple[int, str]]]:
-        assert isinstance(served.policy, RingHash)
+        policy = served.own().policy
+        assert isinstance(policy, RingHash)
         listed = [
             [(e.address, self.weigh(e.weight or 1, place.weight)) for e in place.endpoints]
-            for place in served.localities
+            for place in served.own().localities
             if place.weight
         ]
         if not self.a_ring_for_each_locality:
             listed = [list(itertools.chain.from_iterable(listed))]
-        return [self.ring(weights, served.policy) for weights in listed]
+        return [self.ring(weights, policy) for weights in listed]
 
     def pick(self, entries: list[tuple[int, str]], value: str) -> str:
         index = bisect_left(entries, (self.hash(value), ""))
@@ -249,19 +275,21 @@ class Client:
 
 
 RIGHT = Client()
+KNOWN = RingKeys(format="ip:port_i")
 STRANGE = Client(key=lambda address, number: f"{number}@{address}")
-FOUR = Served(localities=(Locality(tuple(map(Endpoint, PLACES))),), policy=RingHash(minimum=200))
-UNSET = Served(localities=FOUR.localities)
-SMALL = Served(localities=FOUR.localities, policy=RingHash(minimum=4, maximum=4))
-TWO_LOCALITIES = Served(
-    localities=(
+FOUR = one_cluster((Locality(tuple(map(Endpoint, PLACES))),), policy=RingHash(minimum=200))
+UNEVEN = one_cluster(FOUR.own().localities, policy=RingHash(minimum=201))
+UNSET = one_cluster(FOUR.own().localities)
+SMALL = one_cluster(FOUR.own().localities, policy=RingHash(minimum=4, maximum=4))
+TWO_LOCALITIES = one_cluster(
+    (
         Locality((Endpoint(A, 2), Endpoint(B, 1)), name="one", weight=3),
         Locality((Endpoint(C, 3), Endpoint(D, 1)), name="two", weight=2),
     ),
     policy=RingHash(minimum=200),
 )
 CAPPED = weighted({A: 1, B: 50, C: 50}, policy=RingHash(minimum=1))
-CAPPED = msgspec.structs.replace(CAPPED, cap=64)
+CAPPED = CAPPED.capped_at(64)
 
 
 @pytest.mark.parametrize("served", [FOUR, SMALL, TWO_LOCALITIES, CAPPED])
@@ -280,7 +308,9 @@ def test_a_right_client_maps_as_the_default_ring_does() -> None:
         pytest.param(FOUR, Client(seed=1), id="hash"),
         pytest.param(FOUR, Client(more=20), id="size"),
         pytest.param(FOUR, Client(backwards=True), id="direction"),
-        pytest.param(SMALL, Client(wraps=False), id="no-wrap"),
+        pytest.param(SMALL, Client(backwards=True), id="direction-on-few"),
+        pytest.param(FOUR, Client(lightest_has_more=2), id="two-more-for-the-lightest"),
+        pytest.param(UNEVEN, Client(lightest_has_more=1), id="one-more-for-the-lightest"),
         pytest.param(TWO_LOCALITIES, Client(a_ring_for_each_locality=True), id="per-locality"),
         pytest.param(TWO_LOCALITIES, Client(weigh=lambda e, _: e), id="endpoint-weight-only"),
         pytest.param(TWO_LOCALITIES, Client(weigh=lambda _, loc: loc), id="locality-weight-only"),
@@ -296,10 +326,21 @@ def test_a_wrong_ring_is_refused(served: Served, client: Client) -> None:
     assert "elsewhere than by the nearest known way" in finding.saw
     assert finding.oracle.startswith("ring.build")
     # A client whose key format is known is not excused by its arcs.
-    calibrated = msgspec.structs.replace(
-        mapping, calibration=FOUR.calibration(RIGHT.calls(FOUR, 100))
-    )
-    assert not calibrated.finding(client.calls(served)).holds
+    bound = KNOWN.bind(mapping)
+    assert not bound.finding(client.calls(served)).holds
+
+
+@pytest.mark.parametrize(
+    ("served", "client", "told_as"),
+    [
+        pytest.param(SMALL, Client(wraps=False), "search clamp", id="no-wrap"),
+        pytest.param(FOUR, Client(lightest_has_more=1), "size above", id="strictly-greater"),
+    ],
+)
+def test_what_the_text_leaves_open_is_right(served: Served, client: Client, told_as: str) -> None:
+    finding = KNOWN.bind(served.mapping()).finding(client.calls(served))
+    assert finding.holds
+    assert told_as in finding.saw
 
 
 @pytest.mark.parametrize("size", [512, 2048])
@@ -347,6 +388,7 @@ def test_raw_weights_and_shares_are_told_apart(client: Client, fits: str, fits_n
         ({"key_format": "/{address}_{i}"}, False),
         ({"search": "wrap"}, True),
         ({"search": "signed"}, False),
+        ({"search": "clamp"}, False),
         ({"allotment": "list"}, True),
     ],
 )
@@ -359,32 +401,34 @@ ODD = weighted({D: 2, B: 5, A: 2, C: 5}, policy=RingHash(minimum=31, maximum=31)
 EVEN = weighted(dict.fromkeys((D, B, A, C), 1), policy=RingHash(minimum=32, maximum=32))
 
 
-@pytest.mark.parametrize(
-    ("served", "headers", "apart"), [(ODD, 300, True), (ODD, 1, False), (EVEN, 300, False)]
-)
-def test_choices_are_told_apart_by_calls_that_they_send_elsewhere(
-    served: Served, headers: int, *, apart: bool
-) -> None:
-    choices = [served.mapping(allotment=order) for order in ("list", "keys")]
-    assert told_apart(choices, [{"session": value} for value in VALUES[:headers]]) is apart
+def orders(served: Served) -> dict[str, MapsLike]:
+    return {order: served.mapping(allotment=order) for order in ("list", "keys")}
 
 
-def test_a_random_hash_tells_no_choices_apart() -> None:
-    with pytest.raises(WrongKind, match="has a random hash"):
-        told_apart([FOUR.mapping()], [{"no-session": "1"}])
+def test_choices_are_told_by_calls_on_the_first_ring_where_they_can_be() -> None:
+    served, headers = first_told_apart([EVEN, ODD], orders)
+    assert served == ODD
+    for listed in orders(ODD)["list"].picks():
+        for sorted_ in orders(ODD)["keys"].picks():
+            hashes = [xxh64(one["session"]) for one in headers]
+            assert sum(listed(one) != sorted_(one) for one in hashes) >= SEVERAL
+
+
+def test_choices_that_no_ring_tells_apart_are_an_error() -> None:
+    with pytest.raises(NoSuchValueError, match="list from keys"):
+        first_told_apart([EVEN], orders)
 
 
 # A key format that nobody knows is no deviation: the arcs are judged.
 
 
-def by_census(served: Served) -> MapsLike:
-    calibration = FOUR.calibration(STRANGE.calls(FOUR, 150))
-    assert not calibration.key_formats()
-    return msgspec.structs.replace(served.mapping(), calibration=calibration)
+def by_census(served: Served) -> Expectation:
+    return RingKeys().bind(served.mapping())
 
 
 def test_an_unknown_key_format_is_not_known() -> None:
-    assert FOUR.calibration(RIGHT.calls(FOUR, 100)).key_formats() == {"{address}_{i}"}
+    assert FOUR.mapping().key_formats(RIGHT.calls(FOUR, 100)) == {"{address}_{i}"}
+    assert not FOUR.mapping().key_formats(STRANGE.calls(FOUR))
     assert not FOUR.mapping().finding(STRANGE.calls(FOUR)).holds
 
 
@@ -420,12 +464,20 @@ def test_one_hash_at_two_endpoints_is_no_ring_at_all() -> None:
     assert "one hash met two" in finding.saw.lower()
 
 
-def test_a_calibration_whose_calls_failed_excuses_nobody() -> None:
-    calibration = FOUR.calibration(joined(RIGHT.calls(FOUR, 100), Calls((FAILED,))))
-    mapping = msgspec.structs.replace(FOUR.mapping(), calibration=calibration)
-    # By its arcs this one would pass: a ring of 220 entries instead of 200.
-    assert by_census(FOUR).finding(Client(more=20).calls(FOUR)).holds
-    assert not mapping.finding(Client(more=20).calls(FOUR)).holds
+SLASHED = Client(key=lambda address, number: f"/{address}_{number}")
+
+
+def test_who_is_known_by_one_format_is_judged_by_no_other() -> None:
+    """Nor by arcs, which would do, whatever all the others are named by."""
+    bound = KNOWN.bind(FOUR.mapping())
+    assert bound.finding(RIGHT.calls(FOUR)).holds
+    for client in (SLASHED, STRANGE):
+        assert by_census(FOUR).finding(client.calls(FOUR)).holds
+        assert not bound.finding(client.calls(FOUR)).holds
+
+
+def test_only_rings_are_bound() -> None:
+    assert KNOWN.bind(Outcome("OK")) == Outcome("OK")
 
 
 # What is written is what is read.
@@ -437,8 +489,11 @@ def everything() -> Iterable[tuple[Expectation, Seen]]:
     for one in BY_ENDPOINT:
         yield one, at(*PLACES * 75)
     yield Answered(acked=True), NACK
+    yield NamesWhatHolds(), NACK
+    yield SaysWhy(), NACK
     yield MovesOnly((A,)), Contrast(at(A, B), at(B, C))
     yield by_census(FOUR), STRANGE.calls(FOUR)
+    yield KNOWN.bind(FOUR.mapping()), RIGHT.calls(FOUR)
     yield TWO_LOCALITIES.mapping(weights="A113", terminal="A42-2021", search="wrap"), at(A)
 
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from conformance.catalogue import load
-from conformance.expectations import (
+from conformance.judging.expectations import (
     Apart,
     Balances,
     Blames,
@@ -22,10 +22,7 @@ from conformance.expectations import (
     Tried,
     WrongKind,
 )
-from conformance.oracles.course import Fault, Listing, Request
-from conformance.oracles.load import Load, Place, Received
-from conformance.oracles.picker import State
-from conformance.seen import (
+from conformance.judging.seen import (
     Attempt,
     Attempts,
     Call,
@@ -38,13 +35,21 @@ from conformance.seen import (
     Seen,
     States,
 )
-from conformance.verdicts import Check, Reason, Verdict, decide
+from conformance.judging.verdicts import Check, Reason, Verdict, decide
+from conformance.oracles.backoff import Backoff
+from conformance.oracles.course import Fault, Listing, Request
+from conformance.oracles.load import Dropped, Load, Place, Received
+from conformance.oracles.picker import State
 
 A, B, C = (f"127.0.0.1:{port}" for port in (34101, 34102, 34103))
 
 
 def attempts(*rows: tuple[str, float]) -> Attempts:
     return Attempts(tuple(Attempt(address, at) for address, at in rows))
+
+
+def apart(gaps: int, *, compounds: bool = True) -> Apart:
+    return Apart(backoff=Backoff(compounds=compounds), gaps=gaps, allowance=0.1)
 
 
 def told(*states: str) -> States:
@@ -85,7 +90,17 @@ def loads(place: Place, *, received: int = 2, reported: int = 2, lost: int = 0) 
 
 def dropping(drops: int, **categories: int) -> Loads:
     """Three requests failed without being received; so many were reported as dropped."""
-    return msgspec.structs.replace(loads(HERE, lost=3), drops=drops, categories=categories)
+    dropped = (Dropped(cluster="c", total=drops, by_category=categories),)
+    return msgspec.structs.replace(loads(HERE, lost=3), dropped=dropped)
+
+
+def dropping_in_both(here: int, there: int) -> Loads:
+    """The same, where two clusters tell of drops by one category each."""
+    dropped = (
+        Dropped(cluster="c", total=here, by_category={"half": here}),
+        Dropped(cluster="d", total=there, by_category={"half": there}),
+    )
+    return msgspec.structs.replace(loads(HERE, lost=3), dropped=dropped)
 
 
 def course(
@@ -116,10 +131,11 @@ OLD, NEW = Picks(walk=WALK, edition="A42"), Picks(walk=WALK, edition="A61")
 READY = Picks(walk=meets("TRANSIENT_FAILURE", "READY", "READY"), edition="A61")
 CONNECTS = Connects(walk=meets("TRANSIENT_FAILURE", "IDLE", "IDLE"), edition="A61")
 BALANCED, LOSSY = (Balances(places={A: HERE, B: THERE}, lossy=lossy) for lossy in (False, True))
-DROPPED = Balances(places={A: HERE}, category="half")
-ITS_FIRST, ONE_TO_ALL, NOBODY = (
-    Blames(firsts=(A, B), whom=whom)
-    for whom in ("its first endpoint", "one endpoint to all", "no endpoint")
+DROPPED = Balances(places={A: HERE}, drops={"c": ("half",)})
+BY_TWO = Balances(places={A: HERE}, drops={"c": ("half", "")})
+IN_BOTH = Balances(places={A: HERE, B: Place("d")}, drops={"c": ("half",), "d": ("half",)})
+ITS_FIRST, NOBODY = (
+    Blames(firsts=(A, B), whom=whom) for whom in ("its first endpoint", "no endpoint")
 )
 
 
@@ -137,9 +153,14 @@ ITS_FIRST, ONE_TO_ALL, NOBODY = (
         (InOrder((A, B)), attempts((A, 0), (C, 1), (A, 2), (B, 3)), True),
         (InOrder((A, B)), attempts((B, 0), (A, 1)), False),
         (InOrder((A, B)), attempts((A, 0)), False),
-        (Apart(seconds=0.8, allowance=0.1), attempts((A, 0), (B, 0.1), (A, 0.75)), True),
-        (Apart(seconds=0.8, allowance=0.1), attempts((A, 0), (A, 1), (A, 1.6)), False),
-        (Apart(seconds=0.8, allowance=0.1), attempts((A, 0), (B, 1)), False),
+        (apart(1), attempts((A, 0), (B, 0.1), (A, 0.75)), True),
+        (apart(1), attempts((A, 0), (A, 1), (A, 1.6)), False),
+        (apart(1), attempts((A, 0), (B, 1)), False),
+        (apart(2), attempts((A, 0), (A, 1)), False),
+        (apart(3), attempts((A, 0), (A, 0.8), (A, 1.85), (A, 3.2)), True),
+        (apart(3), attempts((A, 0), (A, 1.2), (A, 2.4), (A, 3.6)), False),
+        (apart(3, compounds=False), attempts((A, 0), (A, 0.8), (A, 1.85), (A, 3.2)), False),
+        (apart(3, compounds=False), attempts((A, 0), (A, 0.8), (A, 2.1), (A, 4.2)), True),
         (Takes(least=9.8, most=11, allowance=0.5), took(10), True),
         (Takes(least=9.8, most=11, allowance=0.5), took(9.7), False),
         (Takes(least=9.8, most=11, allowance=0.5), took(11.1), False),
@@ -167,9 +188,8 @@ ITS_FIRST, ONE_TO_ALL, NOBODY = (
         (ITS_FIRST, told_of(f"no {A}", f"no {A}"), False),
         (ITS_FIRST, told_of(f"no {A}", f"no {B}", status="OK"), False),
         (ITS_FIRST, told_of(), False),
-        (ONE_TO_ALL, told_of(f"no {A}", f"no {A}"), True),
-        (ONE_TO_ALL, told_of(f"no {A}", f"no {B}"), False),
-        (ONE_TO_ALL, told_of("no", "no"), False),
+        (ITS_FIRST, told_of(f"no {A}, no {B}", f"no {A}, no {B}"), True),
+        (ITS_FIRST, told_of(f"no {A}", "no"), False),
         (BALANCED, loads(HERE), True),
         (BALANCED, loads(HERE, reported=1), False),
         (BALANCED, loads(HERE, reported=3, lost=1), False),
@@ -184,6 +204,12 @@ ITS_FIRST, ONE_TO_ALL, NOBODY = (
         (DROPPED, dropping(2, half=2), False),
         (DROPPED, dropping(3), False),
         (DROPPED, loads(HERE, lost=3), False),
+        (BY_TWO, dropping(3, half=2), True),
+        (BY_TWO, dropping(3, half=3), False),
+        (IN_BOTH, dropping_in_both(1, 2), True),
+        (IN_BOTH, dropping_in_both(3, 0), False),
+        (IN_BOTH, dropping_in_both(2, 2), False),
+        (DROPPED, dropping_in_both(1, 2), False),
         (PLACED, course("OK", "UNAVAILABLE"), True),
         (PLACED, course("OK", endpoint=C), False),
         (PLACED, course("UNAVAILABLE"), False),
@@ -245,6 +271,15 @@ def test_only_a_time_that_is_missed_on_a_late_machine_is_doubtful() -> None:
     assert verdict(took(12)) == (Verdict.FAIL, Reason.DEVIATES)
     assert verdict(took(12, lateness=0.6)) == (Verdict.ERROR, Reason.TIMING)
     assert verdict(took(10, lateness=0.6)) == (Verdict.PASS, None)
+
+
+@pytest.mark.parametrize(("second", "doubtful"), [(0.65, True), (0.3, False)])
+def test_a_gap_that_lateness_does_not_explain_is_not_doubtful(
+    *, second: float, doubtful: bool
+) -> None:
+    late = Attempts(attempts((A, 0), (A, second)).attempts, lateness=0.2)
+    finding = apart(1).finding(late)
+    assert (finding.holds, finding.doubtful) == (False, doubtful)
 
 
 def test_where_a_request_went_on_a_late_machine_is_doubtful() -> None:

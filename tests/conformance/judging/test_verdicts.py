@@ -7,9 +7,9 @@ import itertools
 import pytest
 
 from conformance.catalogue import Clause, Strength
-from conformance.expectations import Expectation, Outcome
-from conformance.seen import Call, Calls
-from conformance.verdicts import (
+from conformance.judging.expectations import Expectation, Outcome
+from conformance.judging.seen import Call, Calls
+from conformance.judging.verdicts import (
     PRECEDENCE,
     Check,
     Decision,
@@ -26,7 +26,12 @@ QUEUED = Outcome("DEADLINE_EXCEEDED")
 FINE = Outcome("OK")
 
 
-def clause(*editions: str, strength: Strength = Strength.MUST, new_in: str | None = None) -> Clause:
+def clause(
+    *editions: str,
+    strength: Strength = Strength.MUST,
+    new_in: str | None = None,
+    open_in: tuple[str, ...] = (),
+) -> Clause:
     return Clause(
         id="A42-PICK-10",
         document="A42",
@@ -35,6 +40,7 @@ def clause(*editions: str, strength: Strength = Strength.MUST, new_in: str | Non
         title="two endpoints that failed",
         wordings={edition: f"what {edition} says" for edition in editions},
         new_in=new_in,
+        open_in=open_in,
         seen_by="calls",
     )
 
@@ -83,6 +89,23 @@ def test_the_failure_tells_the_stated_editions_wish_and_what_was_seen() -> None:
     decision = decide(check("OK", A42=AT_ONCE, A61=QUEUED), TWO_WORDINGS, ("A42", "A61"))
     assert decision.wanted == "every call ends DEADLINE_EXCEEDED"
     assert decision.saw == "OK: 1"
+
+
+@pytest.mark.parametrize(
+    ("follows", "status", "verdict", "choices"),
+    [
+        (("A42",), "OK", Verdict.FAIL, ()),
+        (("A42", "A61"), "DEADLINE_EXCEEDED", Verdict.SEEN, ("fits A61",)),
+        (("A42", "A61"), "UNAVAILABLE", Verdict.SEEN, ("fits A42",)),
+        (("A42", "A61"), "OK", Verdict.SEEN, ("fits none of the wordings",)),
+    ],
+)
+def test_who_is_judged_by_a_text_that_leaves_it_open_is_not_failed(
+    follows: tuple[str, ...], status: str, verdict: Verdict, choices: tuple[str, ...]
+) -> None:
+    row = clause("A42", "A61", open_in=("A61",))
+    decision = decide(check(status, A42=AT_ONCE, A61=QUEUED), row, follows)
+    assert (decision.verdict, decision.choices) == (verdict, choices)
 
 
 def test_one_expectation_holds_for_every_wording_from_its_own_on() -> None:
@@ -168,6 +191,35 @@ def test_a_choice_is_reported_and_fails_nobody(
     assert (decision.verdict, decision.reason, decision.choices) == (Verdict.SEEN, None, choices)
     assert decision.editions_consistent is None
     assert decision.wanted == "any of: fine, at once"
+
+
+@pytest.mark.parametrize(
+    ("status", "stated", "reason", "choices"),
+    [
+        ("OK", "fine", None, ("fine",)),
+        ("OK", "at once", Reason.STATED, ("fine",)),
+        ("OK", "what no scenario offers", Reason.STATED, ("fine",)),
+        ("CANCELLED", "fine", Reason.STATED, ("none of the known",)),
+    ],
+)
+def test_who_states_a_choice_is_held_to_it(
+    status: str, stated: str, reason: Reason | None, choices: tuple[str, ...]
+) -> None:
+    free = clause("A42", strength=Strength.UNSPECIFIED)
+    several = Check(clause=free.id, seen=calls(status), expected={"fine": FINE, "at once": AT_ONCE})
+    decision = decide(several, free, (), stated)
+    assert (decision.reason, decision.choices) == (reason, choices)
+    assert decision.verdict is (Verdict.FAIL if reason else Verdict.SEEN)
+    if reason:
+        assert decision.wanted == f"{stated}, as the client's manifest states"
+        assert decision.saw.startswith(f"{choices[0]}: ")
+
+
+def test_of_several_choices_that_fit_one_is_the_stated() -> None:
+    free = clause("A42", strength=Strength.UNSPECIFIED)
+    alike = Check(clause=free.id, seen=calls("OK"), expected={"one": FINE, "other": FINE})
+    for stated in ("one", "other"):
+        assert decide(alike, free, (), stated).verdict is Verdict.SEEN
 
 
 @pytest.mark.parametrize("strength", [Strength.MUST, Strength.SHOULD])

@@ -25,7 +25,7 @@ from conformance.oracles import (
     ring_interval,
     xxh64,
 )
-from conformance.oracles.ring import RingEndpoint, RingLocality
+from conformance.oracles.ring.weights import RingEndpoint, RingLocality
 
 SPACE = 2**64
 

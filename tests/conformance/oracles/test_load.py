@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.oracles.load import Load, Place, Received, balances, due
+from conformance.oracles.load import Dropped, Load, Place, Received, balances, drops_balance, due
 
 NEAR, FAR = Place("cluster", "service", "near"), Place("cluster", "service", "far")
 PLACES = {"a": NEAR, "b": NEAR, "c": FAR}
@@ -64,6 +64,39 @@ def test_balance(
     wanted: dict[Place, Load], reported: dict[Place, Load], lost: int, *, expected: bool
 ) -> None:
     assert balances(wanted, reported, lost=lost) is expected
+
+
+TWO = {"c": ("half", "tenth")}
+BREAKING = {"c": ("half", ""), "d": ("",)}
+
+
+def dropped(cluster: str, total: int, **by_category: int) -> Dropped:
+    return Dropped(cluster=cluster, total=total, by_category=by_category)
+
+
+@pytest.mark.parametrize(
+    ("expected", "reported", "lost", "is_so"),
+    [
+        pytest.param({}, [], 0, True, id="nobody drops"),
+        pytest.param({}, [], 3, True, id="nobody drops what was lost"),
+        pytest.param({}, [dropped("c", 1)], 1, False, id="nobody should have"),
+        pytest.param(TWO, [dropped("c", 5, half=4, tenth=1)], 5, True, id="two categories"),
+        pytest.param(TWO, [dropped("c", 5, half=5)], 5, False, id="one of them missing"),
+        pytest.param(TWO, [dropped("c", 5, half=4, other=1)], 5, False, id="of another name"),
+        pytest.param(TWO, [dropped("d", 5, half=4, tenth=1)], 5, False, id="another cluster"),
+        pytest.param(TWO, [dropped("c", 5, half=4, tenth=1)], 6, False, id="too few"),
+        pytest.param(TWO, [dropped("c", 6, half=4, tenth=1)], 6, False, id="one without"),
+        pytest.param(TWO, [dropped("c", 4, half=4, tenth=1)], 5, False, id="more than in total"),
+        pytest.param(
+            BREAKING, [dropped("c", 5, half=4), dropped("d", 2)], 7, True, id="two clusters"
+        ),
+        pytest.param(BREAKING, [dropped("c", 7, half=4)], 7, False, id="one of the clusters"),
+    ],
+)
+def test_drops(
+    expected: dict[str, tuple[str, ...]], reported: list[Dropped], lost: int, *, is_so: bool
+) -> None:
+    assert drops_balance(expected, reported, lost=lost) is is_so
 
 
 def test_words() -> None:

@@ -15,12 +15,13 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from conformance import console, junit, report
-from conformance.baseline import Entry
 from conformance.catalogue import Catalogue, Strength, load
-from conformance.evidence import Judged, Record
-from conformance.report import ClientId, Exit, Report, Run, build_run, exit_of, first_of
-from conformance.verdicts import ClauseResult, Decision, Reason, Verdict
+from conformance.judging.evidence import Judged, Record
+from conformance.judging.ring_keys import RingKeys
+from conformance.judging.verdicts import ClauseResult, Decision, Reason, Verdict
+from conformance.reporting import console, failure_texts, junit, report
+from conformance.reporting.baseline import Entry
+from conformance.reporting.report import ClientId, Exit, Report, Run, build_run, exit_of, first_of
 
 CATALOGUE: Catalogue = load()
 CLIENT = ClientId("python", "1.85.1", None)
@@ -47,7 +48,45 @@ def test_why_a_clause_was_skipped() -> None:
 def test_another_edition_is_advised_for_failures_only(verdict: Verdict, advised: int) -> None:
     otherwise = decision("A42-PRO-10", verdict, Reason.EDITION)
     fitting = msgspec.structs.replace(otherwise, editions_consistent=("A61",))
-    assert len([*console.advice(run(record("ring.a", fitting)))]) == advised
+    assert len([*failure_texts.advice(run(record("ring.a", fitting)))]) == advised
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        (RingKeys(format="ip:port_i"), []),
+        (
+            RingKeys(format="ip:port_i", is_found=True),
+            ["look like ip:port_i, as a calibration has"],
+        ),
+        (RingKeys(note="client.toml says so"), ["by their arcs alone", "client.toml says so"]),
+    ],
+)
+def test_ring_keys_that_are_not_stated_are_told(keys: RingKeys, words: list[str]) -> None:
+    one = of(MUST, PASSED)
+    judged = msgspec.structs.replace(one.client, ring_keys=keys)
+    made = run(msgspec.structs.replace(one, client=judged))
+    assert made.ring_keys == keys
+    told = " ".join(console.ring_keys(made))
+    assert all(each in told for each in words)
+    assert bool(told) is bool(words)
+
+
+@pytest.mark.parametrize(
+    ("clause", "line", "advised"),
+    [
+        ("A42-RING-03", "client.toml, [[ring-key-formats]]: mend", 1),
+        (FREE, f'client.toml, [[choices]] with clause = "{FREE}": mend', 0),
+    ],
+)
+def test_the_line_of_a_manifest_that_is_not_true_is_named(
+    clause: str, line: str, advised: int
+) -> None:
+    made = run(of(clause, (Verdict.FAIL, Reason.STATED)))
+    (text,) = failure_texts.failures(made, CATALOGUE, "xdspec run", "https://example.com")
+    assert line in text
+    assert "no MUST" not in text
+    assert len([*failure_texts.advice(made)]) == advised
 
 
 def test_the_clauses_used_here_are_what_their_names_say() -> None:
@@ -95,7 +134,7 @@ def error(reason: Reason) -> Record:
 KNOWN = Entry(
     clause=MUST,
     reason=Reason.DEVIATES,
-    scenario=of(MUST, FAILED).scenario,
+    scenarios=(of(MUST, FAILED).scenario,),
     seen="calls elsewhere",
     words="is known",
     issue="https://example.com/1",
@@ -108,6 +147,7 @@ OTHERWISE = msgspec.structs.replace(KNOWN, reason=Reason.CRASHED)
     [
         (run(of(MUST, PASSED)), Exit.CONFORMS, Exit.CONFORMS),
         (run(of(MUST, FAILED)), Exit.DEVIATES, Exit.DEVIATES),
+        (run(of(FREE, (Verdict.FAIL, Reason.STATED))), Exit.DEVIATES, Exit.DEVIATES),
         (run(of(SHOULD, FAILED)), Exit.CONFORMS, Exit.DEVIATES),
         (run(of(MUST, SKIPPED)), Exit.NOTHING_RAN, Exit.NOTHING_RAN),
         (run(of(MUST, SKIPPED), of(SHOULD, PASSED)), Exit.CONFORMS, Exit.CONFORMS),
@@ -118,7 +158,10 @@ OTHERWISE = msgspec.structs.replace(KNOWN, reason=Reason.CRASHED)
         (run(error(Reason.TIMING)), Exit.SUITE_TROUBLE, Exit.SUITE_TROUBLE),
         (run(of(MUST, FAILED), entries=[KNOWN]), Exit.CONFORMS, Exit.CONFORMS),
         (run(of(MUST, FAILED), entries=[OTHERWISE]), Exit.DEVIATES, Exit.DEVIATES),
-        (run(of(MUST, PASSED), entries=[KNOWN]), Exit.DEVIATES, Exit.DEVIATES),
+        (
+            run(record(KNOWN.scenarios[0], decision(MUST, *PASSED)), entries=[KNOWN]),
+            *(Exit.DEVIATES, Exit.DEVIATES),
+        ),
         (run(troubles=("a worker died",)), Exit.SUITE_TROUBLE, Exit.SUITE_TROUBLE),
         (run(complete=False), Exit.INTERRUPTED, Exit.INTERRUPTED),
     ],
@@ -265,7 +308,7 @@ def test_json(tmp_path: Path) -> None:
 
 
 def test_the_schema_that_is_checked_in_is_current() -> None:
-    """Made by `python -m conformance.report`."""
+    """Made by `python -m conformance.reporting.report`."""
     assert json.loads(report.SCHEMA_FILE.read_text()) == json.loads(json.dumps(report.schema()))
 
 
@@ -316,15 +359,37 @@ def test_a_known_failure_is_no_failure_of_junit(
     assert (suite[0][0].tag, suite[0][0].text) == (tag, text)
 
 
-def test_a_known_failure_must_be_shown_by_its_scenario() -> None:
-    others = record("ring.others", decision(MUST, *FAILED))
-    shows = record(str(KNOWN.scenario), decision(MUST, *PASSED))
-    made = run(others, shows, entries=[KNOWN])
-    assert made.clauses[MUST].expected
+def test_a_failure_of_another_scenario_is_new_though_the_clause_is_known() -> None:
+    others = record("ring.others", decision(MUST, *FAILED, "a ring of one"), evidence="out/others")
+    made = run(others, of(MUST, FAILED), entries=[KNOWN])
+    assert not made.clauses[MUST].expected
     assert made.known == (KNOWN,)
+    assert made.surprises == ()
     assert exit_of(made) is Exit.DEVIATES
-    (surprise,) = made.surprises
-    assert f"{KNOWN.scenario}, which is to show it, says pass" in surprise
+    expected = {
+        scenario.id: [one.expected for one in scenario.findings] for scenario in made.scenarios
+    }
+    assert expected == {"ring.others": [False], KNOWN.scenarios[0]: [True]}
+    tags = {case.get("name"): case[0].tag for case in suite_of(made)}
+    assert tags == {"ring.others": "failure", KNOWN.scenarios[0]: "skipped"}
+    (text,) = failure_texts.failures(made, CATALOGUE, "xdspec run", "")
+    assert "scenario  ring.others" in text
+    assert f"scenario  {KNOWN.scenarios[0]}" not in text
+    assert f"expected  {KNOWN.scenarios[0]}" in text
+
+
+def test_a_failure_by_other_words_is_new() -> None:
+    shows = msgspec.structs.replace(KNOWN, shows="a ring of two")
+    name = KNOWN.scenarios[0]
+    one, two = (decision(MUST, *FAILED, f"a ring of {size} entries") for size in ("one", "two"))
+    assert exit_of(run(record(name, two), entries=[shows])) is Exit.CONFORMS
+    both = run(record(name, two, one), entries=[shows])
+    assert not both.clauses[MUST].expected
+    assert both.surprises == ()
+    other = run(record(name, one), entries=[shows])
+    (surprise,) = other.surprises
+    assert "the verdict is fail (deviates) by other words than 'a ring of two'" in surprise
+    assert other.known == ()
 
 
 def test_a_result_is_plain_data() -> None:

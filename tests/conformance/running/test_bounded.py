@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from conformance import timing
-from conformance.plugin import Endless, bounded
+from conformance.running.plugin.alarm import Endless, bounded
 
 
 def spins() -> None:

@@ -10,9 +10,10 @@ import pytest
 from client_under_test import find, prepare
 from conformance import timing
 from conformance.catalogue import load
-from conformance.evidence import Judged, Record, decisions_of
-from conformance.settings import Settings, Subject
-from conformance.verdicts import Reason, Verdict
+from conformance.judging.evidence import Judged, Record, decisions_of
+from conformance.judging.verdicts import Reason, Verdict
+from conformance.running.settings import Settings
+from conformance.running.subjects import Subject
 
 JUDGED = Judged(name="reference", version="1.0.0", variant=None, follows=("A42", "A56"))
 

@@ -9,10 +9,11 @@ import msgspec
 import pytest
 
 from conformance import timing
-from conformance.evidence import Judged, Record
-from conformance.overlap import MOST_WAITING, Overlapping, dealt, piles_of
-from conformance.run import Collector, Progress
-from conformance.verdicts import Decision, Reason, Verdict
+from conformance.judging.evidence import Judged, Record
+from conformance.judging.verdicts import Decision, Reason, Verdict
+from conformance.running.collector import Collector
+from conformance.running.progress import Progress
+from conformance.running.scheduling import MOST_WAITING, Overlapping, dealt, piles_of
 
 
 def test_the_longest_first_to_the_worker_with_the_least_to_do() -> None:
@@ -144,7 +145,8 @@ def record(
     clause: str = "A56-TIMER-01",
     **more: Any,
 ) -> Record:
-    decision = Decision(clause=clause, verdict=verdict, reason=reason, saw="12 s")
+    late = verdict is Verdict.FAIL
+    decision = Decision(clause=clause, verdict=verdict, reason=reason, saw="12 s", excusable=late)
     client = Judged(name="python", version="1", variant=None, follows=())
     decisions = (decision,)
     return Record(
@@ -159,7 +161,7 @@ def test_a_doubtful_time_is_taken_again_alone_and_both_are_kept() -> None:
     failed = (Verdict.FAIL, Reason.DEVIATES)
     slowed = record("timer.slowed", *failed, starved=timing.STARVED + 1)
     known = record("timer.known", *failed, "A56-TIMER-02", starved=timing.STARVED + 1)
-    collector = Collector(Progress(), (("a pile",),), [("A56-TIMER-02", Reason.DEVIATES)])
+    collector = Collector(Progress(), (("a pile",),), lambda name, _: name == "timer.known")
     collector.records = [doubtful, settled, lost, slowed, known]
     taken = collector.take_doubtful()
     assert taken == {

@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 
 from conformance.catalogue import load
-from conformance.declare import Declaration
-from conformance.plugin import is_selected
-from conformance.settings import Selection
+from conformance.judging.claims import Claims
+from conformance.running.selection import Selection, is_selected
 
 NAME = "ring.size[by-weight]"
-DECLARED = Declaration(clauses=("A42-RING-09", "A42-RING-04"))
+DECLARED = Claims(clauses=("A42-RING-09", "A42-RING-04"))
 
 A42, A76 = (tuple(clause.id for clause in load().only(name)) for name in ("a42", "a76"))
 
@@ -43,21 +42,6 @@ def test_selection(selection: Selection, *, selected: bool) -> None:
 
 
 def test_a_grfc_has_what_amends_it() -> None:
-    keys = Declaration(clauses=("A76-KEY-01",))
+    keys = Claims(clauses=("A76-KEY-01",))
     assert is_selected("endpoint_key.hash_key", keys, Selection(only=A42))
     assert is_selected("endpoint_key.hash_key", keys, Selection(only=A76))
-
-
-@pytest.mark.parametrize(
-    ("selection", "whole"),
-    [
-        (Selection(), None),
-        (Selection(scenarios=("ring.*",)), set()),
-        (Selection(scenarios=("ring.*",), clauses=("A42-RING-09",)), set()),
-        (Selection(clauses=("A42-RING-04", "A42-RING-09")), {"A42-RING-04", "A42-RING-09"}),
-        (Selection(only=A76), set(A76)),
-        (Selection(only=A42, clauses=("A42-RING-09",)), {"A42-RING-09"}),
-    ],
-)
-def test_clauses_of_which_every_scenario_runs(selection: Selection, whole: object) -> None:
-    assert selection.whole() == whole

@@ -9,13 +9,14 @@ import sys
 
 import pytest
 
-from conformance.workers import HANDOVER, forked
+from conformance.running.workers import HANDOVER, forked
 
 DEADLINE = 20.0
 
 TELLS = """
 import os, sys
-told = os.getppid(), "conformance.plugin" in sys.modules, os.environ.get("XDSPEC_SAID")
+plugin = "conformance.running.plugin.hooks"
+told = os.getppid(), plugin in sys.modules, os.environ.get("XDSPEC_SAID")
 print(*told, sys.stdin.readline().strip(), flush=True)
 """
 

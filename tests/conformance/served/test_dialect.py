@@ -10,11 +10,13 @@ from envoy.extensions.filters.network.http_connection_manager.v3 import (
 from envoy.extensions.upstreams.http.v3 import http_protocol_options_pb2
 from google.protobuf import json_format
 
-from conformance import dialect
-from conformance.serving import RingHash, Served, plain
+from conformance.served import dialect
+from conformance.served.policies import RingHash
+from conformance.served.serving import one_cluster, plain
 from fake_control_plane import resources
 
 SERVED = plain(["127.0.0.1:1"])
+LISTENER = SERVED.resources()[0]
 EDS = resources.eds_cluster("c", policy=resources.ring_hash(7))
 DNS = resources.logical_dns_cluster("d", "host.test", 80)
 ROUTES = resources.route_configuration("r", cluster="c")
@@ -122,8 +124,8 @@ def manager(listener: Any) -> Any:
 
 def test_a_listener_has_a_socket_of_its_own() -> None:
     """Its port is not one that somebody else has: a free one, and no SO_REUSEPORT."""
-    listener = dialect.envoy(SERVED.listener())
-    assert listener.name == SERVED.listener().name
+    listener = dialect.envoy(LISTENER)
+    assert listener.name == LISTENER.name
     assert not listener.HasField("api_listener")
     assert listener.address.socket_address.address == "127.0.0.1"
     assert listener.address.socket_address.WhichOneof("port_specifier") == "port_value"
@@ -132,7 +134,7 @@ def test_a_listener_has_a_socket_of_its_own() -> None:
 
 
 def test_routes_of_a_listener_come_over_ads() -> None:
-    rds = manager(dialect.envoy(SERVED.listener())).rds
+    rds = manager(dialect.envoy(LISTENER)).rds
     assert rds.route_config_name == "route"
     assert fields(rds.config_source) == {"ads": {}, "resource_api_version": "V3"}
 
@@ -143,7 +145,7 @@ def test_routes_within_a_listener_are_translated_too() -> None:
 
 
 def test_the_proxy_adds_no_headers() -> None:
-    made = manager(dialect.envoy(SERVED.listener()))
+    made = manager(dialect.envoy(LISTENER))
     assert made.HasField("generate_request_id")
     assert made.generate_request_id.value is False
     router = router_pb2.Router()
@@ -152,19 +154,19 @@ def test_the_proxy_adds_no_headers() -> None:
 
 
 def test_a_listener_that_has_a_socket_stays() -> None:
-    listener = dialect.envoy(SERVED.listener())
+    listener = dialect.envoy(LISTENER)
     assert dialect.envoy(listener) == listener
 
 
 def test_an_api_listener_of_something_else_is_left_to_the_client() -> None:
-    listener = SERVED.listener()
+    listener = SERVED.resources()[0]
     listener.api_listener.api_listener.Pack(http_protocol_options_pb2.HttpProtocolOptions())
     (chain,) = dialect.envoy(listener).filter_chains
     assert chain.filters[0].typed_config == listener.api_listener.api_listener
 
 
 def test_nothing_that_was_given_is_changed() -> None:
-    served = Served(localities=SERVED.localities, policy=RingHash(minimum=9))
+    served = one_cluster(SERVED.own().localities, policy=RingHash(minimum=9))
     for resource in served.resources():
         before = type(resource)()
         before.CopyFrom(resource)

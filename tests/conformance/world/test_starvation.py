@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from conformance.starvation import starved
+from conformance.world.starvation import starved
 
 
 def process(proc: Path, pid: int, group: int, *waited: float) -> None:

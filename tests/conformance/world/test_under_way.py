@@ -8,16 +8,17 @@ from typing import Any
 import pytest
 
 from client_under_test import Call
-from client_under_test.exceptions import ClientHung
+from client_under_test.contract.exceptions import ClientHung
 from conformance import timing
-from conformance.world import ClientStuck, UnderWay
+from conformance.judging.endings import ClientStuck
+from conformance.world import UnderWay
 
 ROUNDS = int(timing.BATCH / timing.CALL)
 """How many calls, one after the other, end in BATCH by their deadlines."""
 
 
 class Late:
-    """World, channel and batch in one, where nothing more ends in time."""
+    """Maker, caller and batch in one, where nothing more ends in time."""
 
     tells_calls_apart = True
 
@@ -48,4 +49,4 @@ async def test_a_client_hangs_only_if_calls_do_not_end_by_their_deadlines(
     fake: Any = Late(ended)
     planned = [Call(id=str(number), path="/a/b", deadline=timing.CALL) for number in range(40)]
     with pytest.raises(said, match="not within"):
-        await UnderWay(fake, fake, planned, fake, 0, concurrency=concurrency).over()
+        await UnderWay(fake, fake, "channel-1", planned, fake, 0, concurrency=concurrency).over()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import msgspec
 
-from client_under_test.reference.policies.interface import State
+from client_under_test.reference.values import State
 
 FAILOVER_SECONDS: Final = 10.0  # A56-TIMER-01
 RETENTION_SECONDS: Final = 15 * 60.0  # A56, Child Lifetime Management
@@ -61,7 +62,8 @@ def choose_by_a42(children: Sequence[ChildView | None]) -> Choice:
 def choose_by_a56(children: Sequence[ChildView | None]) -> Choice:
     """When all are given up, the first CONNECTING one, else the last.
 
-    Clauses: A56-TIMER-03, A56-TIMER-04, A56-TIMER-05.
+    Clauses: A42-FAIL-01, A42-FAIL-02, A42-FAIL-03, A42-FAIL-05, A42-FAIL-10, A42-FAIL-11,
+    A42-FAIL-12, A56-TIMER-03, A56-TIMER-04, A56-TIMER-05.
     """
     choice = first_good_or_pending(children)
     if choice is not None:
@@ -95,3 +97,16 @@ def timer_ends(reported: State) -> bool:
 def settled_state(before: State, reported: State) -> State:
     """A42-FAIL-08: the most recent of READY, IDLE and TRANSIENT_FAILURE."""
     return before if reported is State.CONNECTING else reported
+
+
+@dataclass(frozen=True, kw_only=True)
+class PriorityRules:
+    """Which priority is in use, and for how long others are waited for."""
+
+    choose_priority: Callable[[Sequence[ChildView | None]], Choice] = choose_by_a42
+    timer_begins: Callable[[State, State, State], bool] = timer_begins
+    timer_ends: Callable[[State], bool] = timer_ends
+    settled_state: Callable[[State, State], State] = settled_state
+    failover_seconds: float = FAILOVER_SECONDS
+    """How long a priority may be CONNECTING: A42-FAIL-04, A42-FAIL-09, A56-TIMER-01."""
+    retention_seconds: float = RETENTION_SECONDS

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import msgspec
 
-from client_under_test.reference.policies.interface import Account, Locality
+from client_under_test.reference.policies.interface import Account
+from client_under_test.reference.values import Locality
 
 MAX_REQUESTS: Final = 1024  # A37, XdsClusterImplLoadBalancingPolicyConfig
 _MILLION: Final = 1_000_000
@@ -81,7 +83,10 @@ def when_sent(counts: Counts) -> Counts:
 
 
 def when_ended(counts: Counts, ok: bool) -> Counts:  # noqa: FBT001 - how it ended
-    """A42-LOAD-06: a request that was sent has ended."""
+    """A request that was sent has ended.
+
+    Clauses: A42-LOAD-04, A42-LOAD-06.
+    """
     return msgspec.structs.replace(
         counts,
         in_progress=counts.in_progress - 1,
@@ -101,5 +106,24 @@ def told_category(category: str | None) -> str | None:
 
 
 def once_reported(counts: Counts) -> Counts:
-    """Requests in progress stay counted; of all others the next report says nothing."""
+    """Requests in progress stay counted; of all others the next report says nothing.
+
+    Clauses: A42-LOAD-04.
+    """
     return Counts(in_progress=counts.in_progress)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterImplRules:
+    """Drops, circuit breaking and what load counts for."""
+
+    falls_to: Callable[[Sequence[DropCategory], random.Random], str | None] = falls_to
+    circuit_is_open: Callable[[int, int], bool] = circuit_is_open
+    in_flight_key: Callable[[Account], tuple[str, str]] = in_flight_key
+    counted_for: Callable[[Account], LoadKey | None] = counted_for
+    while_waiting: Callable[[Counts], Counts] = while_waiting
+    when_sent: Callable[[Counts], Counts] = when_sent
+    when_ended: Callable[[Counts, bool], Counts] = when_ended
+    when_dropped: Callable[[Counts], Counts] = when_dropped
+    told_category: Callable[[str | None], str | None] = told_category
+    once_reported: Callable[[Counts], Counts] = once_reported

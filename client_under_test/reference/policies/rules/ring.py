@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import msgspec
 import xxhash
 
-from client_under_test.reference.policies.interface import Endpoint
-
-if TYPE_CHECKING:
-    from client_under_test.reference.editions import Rules
+from client_under_test.reference.values import Endpoint
 
 
 class Sizes(msgspec.Struct, frozen=True):
@@ -44,7 +41,8 @@ class Ring(msgspec.Struct, frozen=True):
 def those_listed_now(_before: Sequence[Endpoint], now: Sequence[Endpoint]) -> Sequence[Endpoint]:
     """After an update the endpoints are those that it lists, as it lists them.
 
-    Clauses: A42-RING-18, A42-RING-19, A76-KEY-03, A76-KEY-04.
+    Clauses: A42-AGG-14, A42-PICK-23, A42-RING-18, A42-RING-19, A61-RING-01, A76-KEY-01, A76-KEY-03,
+    A76-KEY-04, A76-KEY-05.
     """
     return now
 
@@ -55,7 +53,10 @@ def first_address_identity(endpoint: Endpoint) -> str:
 
 
 def all_addresses_identity(endpoint: Endpoint) -> str:
-    """A61-SUB-03: an endpoint is the set of its addresses, whatever else is attached to it."""
+    """An endpoint is the set of its addresses, whatever else is attached to it.
+
+    Clauses: A42-SUB-14, A61-SUB-03.
+    """
     return " ".join(sorted(set(endpoint.addresses)))
 
 
@@ -70,12 +71,13 @@ def place_by_address(endpoint: Endpoint) -> str:
 def place_by_hash_key(endpoint: Endpoint) -> str:
     """By its hash_key, or by its first address if that is empty.
 
-    Clauses: A76-KEY-01, A76-KEY-02, A76-KEY-03, A76-KEY-04.
+    Clauses: A61-RING-02, A61-RING-04, A76-KEY-01, A76-KEY-02, A76-KEY-03, A76-KEY-04, A76-KEY-06,
+    A76-KEY-07.
     """
     return endpoint.hash_key or endpoint.addresses[0]
 
 
-def standings(endpoints: Sequence[Endpoint], rules: Rules) -> tuple[Standing, ...]:
+def standings(endpoints: Sequence[Endpoint], rules: RingRules) -> tuple[Standing, ...]:
     """Each endpoint once, with the sum of its weights. A61-RING-01: not per address.
 
     An endpoint without any weight has no place (A42-LOC-09, our choice).
@@ -97,7 +99,11 @@ def standings(endpoints: Sequence[Endpoint], rules: Rules) -> tuple[Standing, ..
 
 
 def as_listed(standing: tuple[Standing, ...]) -> tuple[Standing, ...]:
-    """A42-RING-10, our choice: entries are dealt out in the order of the list."""
+    """Entries are dealt out in the order of the list, to each as it is (our choice: A42-RING-10).
+
+    Clauses: A42-RING-06, A42-RING-09, A42-RING-10, A42-RING-11, A42-RING-15, A42-RING-16,
+    A42-RING-17.
+    """
     return standing
 
 
@@ -112,7 +118,7 @@ def sum_of_weights(before: int, weight: int) -> int:
 def capped_sizes(sizes: Sizes, cap: int) -> Sizes:
     """A minimum or maximum above the local cap is the cap.
 
-    Clauses: A42-CONF-01, A42-CONF-02, A42-CONF-04, A42-CONF-05.
+    Clauses: A42-CDS-24, A42-CONF-01, A42-CONF-02, A42-CONF-03, A42-CONF-04, A42-CONF-05.
     """
     return Sizes(min(sizes.minimum, cap), min(sizes.maximum, cap))
 
@@ -123,7 +129,7 @@ def entries_for(weights: Sequence[int], sizes: Sizes) -> float:
     The least size from the minimum on that gives the lightest endpoint whole entries, or else the
     maximum. A fraction, since the others need not come out even.
 
-    Clauses: A42-RING-05, A42-RING-06, A42-RING-07, A42-RING-08.
+    Clauses: A42-RING-05, A42-RING-06, A42-RING-07, A42-RING-08, A42-RING-11.
     """
     lightest = min(weights) / sum(weights)
     return min(math.ceil(lightest * sizes.minimum) / lightest, float(sizes.maximum))
@@ -135,7 +141,7 @@ def entries_for(weights: Sequence[int], sizes: Sizes) -> float:
 def entry_hash(key: str, number: int) -> int:
     """XXH64 with seed 0 of the key, an underscore, a running number.
 
-    Clauses: A42-RING-02, A42-RING-03, A42-RING-04.
+    Clauses: A42-RING-02, A42-RING-03, A42-RING-04, A42-RING-18.
     """
     return xxhash.xxh64_intdigest(f"{key}_{number}".encode(), seed=0)
 
@@ -153,7 +159,7 @@ def by_hash(entries: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return sorted(entries)
 
 
-def build(standing: Sequence[Standing], sizes: Sizes, rules: Rules) -> Ring:
+def build(standing: Sequence[Standing], sizes: Sizes, rules: RingRules) -> Ring:
     """Deal out entries by weight in the order of the list; sort.
 
     Places depend on nothing but the key and the number, so others stay when one comes or goes.
@@ -186,7 +192,7 @@ def build(standing: Sequence[Standing], sizes: Sizes, rules: Rules) -> Ring:
 def first_at_or_after(hashes: Sequence[int], request_hash: int) -> int:
     """The first entry from the hash on, wrapping around.
 
-    Clauses: A42-PICK-01, A42-RING-12, A42-RING-13, A42-RING-14.
+    Clauses: A42-PICK-01, A42-PICK-23, A42-RING-12, A42-RING-13, A42-RING-14.
     """
     return bisect.bisect_left(hashes, request_hash) % len(hashes)
 
@@ -194,8 +200,8 @@ def first_at_or_after(hashes: Sequence[int], request_hash: int) -> int:
 def each_endpoint_once(owners: Sequence[int], start: int) -> Iterator[int]:
     """Whom a request meets from an entry on: in ring order, past the end and once around.
 
-    Clauses: A42-PICK-08, A42-PICK-09, A42-PICK-21; A42-LOC-02, since who comes next is who would
-    be first if the endpoint were not there.
+    Clauses: A42-PICK-01, A42-PICK-08, A42-PICK-09, A42-PICK-21; A42-LOC-02, since who comes next
+    is who would be first if the endpoint were not there.
     """
     seen = set()
     for offset in range(len(owners)):
@@ -209,3 +215,23 @@ def ring_order(ring: Ring, standing: Sequence[Standing]) -> tuple[str, ...]:
     """List the identities by their first entries; those without an entry come last."""
     owners = dict.fromkeys((*ring.owners, *range(len(standing))))
     return tuple(standing[owner].identity for owner in owners)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RingRules:
+    """How a ring is made and searched (A42, Ring Construction)."""
+
+    ring_endpoints: Callable[[Sequence[Endpoint], Sequence[Endpoint]], Sequence[Endpoint]] = (
+        those_listed_now
+    )
+    endpoint_identity: Callable[[Endpoint], str] = first_address_identity
+    ring_key: Callable[[Endpoint], str] = place_by_address
+    repeated_weight: Callable[[int, int], int] = sum_of_weights
+    lined_up: Callable[[tuple[Standing, ...]], tuple[Standing, ...]] = as_listed
+    capped_sizes: Callable[[Sizes, int], Sizes] = capped_sizes
+    entries_for: Callable[[Sequence[int], Sizes], float] = entries_for
+    entry_number: Callable[[int, int], int] = number_of_its_own
+    entry_hash: Callable[[str, int], int] = entry_hash
+    sort_entries: Callable[[Iterable[tuple[int, int]]], list[tuple[int, int]]] = by_hash
+    find_entry: Callable[[Sequence[int], int], int] = first_at_or_after
+    along_the_ring: Callable[[Sequence[int], int], Iterable[int]] = each_endpoint_once

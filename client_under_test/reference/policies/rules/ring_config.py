@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
 LARGEST_RING: Final = 8_388_608
@@ -21,7 +23,7 @@ def ring_size_is_valid(size: int) -> bool:
 def sizes_fit(minimum: int, maximum: int) -> bool:
     """Our choice is that a minimum above the maximum is an error.
 
-    Clauses: A42-CDS-16.
+    Clauses: A42-CDS-05, A42-CDS-10, A42-CDS-16.
     """
     return minimum <= maximum
 
@@ -40,3 +42,10 @@ def text_header(value: Any) -> str | None:
         return ""
     valid = isinstance(value, str) and _HEADER_NAME.fullmatch(value.lower()) is not None
     return value.lower() if valid and not value.lower().endswith("-bin") else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RingConfigRules:
+    """What an edition reads in gRPC's own config of ring_hash."""
+
+    request_hash_header: Callable[[Any], str | None] = field_unknown

@@ -6,11 +6,13 @@ rules get that walk as `Candidate`s and do not see the ring.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
 
 import msgspec
 
+from client_under_test.reference.hash_policy import HashPolicyRules
 from client_under_test.reference.policies.interface import (
     Complete,
     Fail,
@@ -18,14 +20,10 @@ from client_under_test.reference.policies.interface import (
     Picker,
     PickResult,
     Queue,
-    State,
-    Status,
     Target,
 )
-
-if TYPE_CHECKING:
-    from client_under_test.reference.editions import Rules
-    from client_under_test.reference.policies.ring import Ring
+from client_under_test.reference.policies.rules.ring import Ring, RingRules
+from client_under_test.reference.values import State, Status
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,7 +61,7 @@ class PickAtRandom(Protocol):
 # Which hash.
 
 
-def hash_of_the_route(args: PickArgs, header: str, rules: Rules) -> RequestHash | None:
+def hash_of_the_route(args: PickArgs, header: str, rules: PickRules) -> RequestHash | None:
     """The hash that the config selector made, the same at each pick.
 
     Clauses: A42-HASH-21, A42-PICK-06.
@@ -72,12 +70,12 @@ def hash_of_the_route(args: PickArgs, header: str, rules: Rules) -> RequestHash 
     return None if args.request_hash is None else RequestHash(args.request_hash)
 
 
-def hash_of_the_header(args: PickArgs, header: str, rules: Rules) -> RequestHash | None:
+def hash_of_the_header(args: PickArgs, header: str, rules: PickRules) -> RequestHash | None:
     """By request_hash_header if the config has one, else by the route.
 
     None if there is no hash from anywhere (A76-REQ-13). An empty value counts as none.
 
-    Clauses: A76-REQ-01, A76-REQ-03, A76-REQ-08, A76-REQ-09.
+    Clauses: A42-PICK-06, A76-REQ-01, A76-REQ-03, A76-REQ-08, A76-REQ-09, A76-REQ-12.
     """
     if not header:
         return hash_of_the_route(args, header, rules)
@@ -102,7 +100,7 @@ def pick_by_a42(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
     Clauses: A42-PICK-01, A42-PICK-02, A42-PICK-03, A42-PICK-04, A42-PICK-05, A42-PICK-06,
     A42-PICK-07, A42-PICK-08, A42-PICK-09, A42-PICK-10, A42-PICK-11, A42-PICK-12, A42-PICK-13,
     A42-PICK-14, A42-PICK-15, A42-PICK-16, A42-PICK-17, A42-PICK-18, A42-PICK-19, A42-PICK-20,
-    A42-PICK-21.
+    A42-PICK-21, A42-PICK-22.
     """
     candidates = iter(walk)
     first = next(candidates)
@@ -158,9 +156,10 @@ def pick_from_the_rest(
 def pick_by_a61(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
     """The first endpoint that has not failed decides.
 
-    Clauses: A42-PICK-07, A42-PICK-08, A42-PICK-09, A42-PICK-10, A42-PICK-11, A42-PICK-12,
-    A42-PICK-13, A42-PICK-14, A42-PICK-15, A42-PICK-16, A42-PICK-17, A42-PICK-18, A42-PICK-19,
-    A42-PICK-20, A42-PICK-21, A42-PICK-22 (A61).
+    Clauses: A42-LOC-02, A42-PICK-02, A42-PICK-03, A42-PICK-04, A42-PICK-05, A42-PICK-07,
+    A42-PICK-08, A42-PICK-09, A42-PICK-10, A42-PICK-11, A42-PICK-12, A42-PICK-13, A42-PICK-14,
+    A42-PICK-15, A42-PICK-16, A42-PICK-17, A42-PICK-18, A42-PICK-19, A42-PICK-20, A42-PICK-21,
+    A42-PICK-22, A42-PICK-25, A42-SUB-02, A42-SUB-03 (A61).
     """
     first: Candidate | None = None
     for candidate in walk:
@@ -218,7 +217,7 @@ class RingPicker(msgspec.Struct, frozen=True, kw_only=True):
     candidates: tuple[Candidate, ...]
     header: str
     one_is_connecting: bool
-    rules: Rules
+    rules: PickRules
 
     def pick(self, args: PickArgs, /) -> PickResult:
         """Decide on one request."""
@@ -234,3 +233,17 @@ class RingPicker(msgspec.Struct, frozen=True, kw_only=True):
         if request_hash.drawn:
             return self.rules.pick_at_random(walk, args, one_is_connecting=self.one_is_connecting)
         return self.rules.pick(walk, args)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PickRules(HashPolicyRules, RingRules):
+    """What becomes of a request on a ring.
+
+    With the rules of the ring, which it searches, and of hashes, as it makes some itself (A76).
+    """
+
+    hash_for_pick: Callable[[PickArgs, str, PickRules], RequestHash | None] = hash_of_the_route
+    join_hash_header: Callable[[str, PickArgs], str] = joined_by_commas
+    pick: Callable[[Iterable[Candidate], PickArgs], PickResult] = pick_by_a42
+    pick_at_random: PickAtRandom = pick_at_random
+    wait_for_ready: Callable[[PickResult], PickResult] = wait_instead

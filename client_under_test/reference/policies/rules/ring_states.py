@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import msgspec
 
-from client_under_test.reference.policies.interface import State
+from client_under_test.reference.values import State
 
 _ENOUGH_FAILED: Final = 2  # A42-AGG-02
 
@@ -89,8 +90,9 @@ def first_idle(
 
     Those that failed go on retrying by themselves beside it.
 
-    Clauses: A42-PRO-02, A42-PRO-03, A42-PRO-04, A42-PRO-05, A42-PRO-06, A42-PRO-07 (A61),
-    A61-PRO-01, A61-PRO-02, A61-PRO-03.
+    Clauses: A42-PRO-01, A42-PRO-02, A42-PRO-03, A42-PRO-04, A42-PRO-05, A42-PRO-06, A42-PRO-07,
+    A42-PRO-09, A42-PRO-10, A42-PRO-11, A42-PRO-12, A42-SUB-01, A42-SUB-13 (A61), A61-PRO-01,
+    A61-PRO-02, A61-PRO-03.
     """
     del last_failed
     if aggregated not in {State.CONNECTING, State.TRANSIENT_FAILURE}:
@@ -111,3 +113,17 @@ def first_idle_after_failure(
     if not any(prospect.failed_now for prospect in prospects):
         return None
     return first_idle(aggregated, prospects, last_failed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RingStateRules:
+    """The states of ring_hash, and the attempts that it makes unasked."""
+
+    counted_state: Callable[[State, State], State] = counted_state
+    aggregated_state: Callable[[Sequence[State]], State] = aggregated_state
+    unasked: Callable[[State, Sequence[Prospect], str | None], str | None] = next_along_the_ring
+    ring_endpoints_retry: bool = False
+    """Whether a failed endpoint of the ring is tried again by itself, and not only when picked.
+
+    Clauses: A42-SUB-07, A42-PICK-07, A42-PICK-14, A42-PICK-19, A61-PRO-02.
+    """

@@ -15,8 +15,8 @@ from udpa.type.v1 import typed_struct_pb2 as udpa_pb2
 from xds.type.v3 import typed_struct_pb2 as xds_pb2
 
 from client_under_test.reference.policies import registry
-from client_under_test.reference.xds.findings import Findings
-from client_under_test.reference.xds.kinds import PREFIX
+from client_under_test.reference.xds.resources.findings import Findings
+from client_under_test.reference.xds.resources.kinds import PREFIX
 from client_under_test.reference.xds.rules import XdsRules
 
 Json = dict[str, Any]

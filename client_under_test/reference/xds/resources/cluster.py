@@ -9,13 +9,13 @@ from envoy.config.core.v3 import base_pb2
 from envoy.extensions.clusters.aggregate.v3 import cluster_pb2 as aggregate_pb2
 from google.protobuf.message import DecodeError
 
+from client_under_test.reference.clusters.aggregates import Aggregate, Leaf
 from client_under_test.reference.policies import registry
-from client_under_test.reference.policies.aggregates import Aggregate, Leaf
-from client_under_test.reference.policies.gatekeeping import MAX_REQUESTS
 from client_under_test.reference.policies.interface import PolicyConfig
-from client_under_test.reference.xds.balancing import balancing
-from client_under_test.reference.xds.findings import Findings
-from client_under_test.reference.xds.kinds import PREFIX
+from client_under_test.reference.policies.rules.gatekeeping import MAX_REQUESTS
+from client_under_test.reference.xds.resources.balancing import balancing
+from client_under_test.reference.xds.resources.findings import Findings
+from client_under_test.reference.xds.resources.kinds import PREFIX
 from client_under_test.reference.xds.rules import XdsRules
 
 _AGGREGATE_URL: Final = PREFIX + aggregate_pb2.ClusterConfig.DESCRIPTOR.full_name
@@ -74,6 +74,7 @@ def _policy(message: Any, rules: XdsRules, findings: Findings) -> PolicyConfig |
             ring_size_is_valid=rules.size_is_accepted,
             sizes_fit=rules.sizes_fit,
             request_hash_header=rules.request_hash_header,
+            ring_defaults=rules.ring_defaults,
         )
     except registry.BadConfig as bad:
         findings.add(str(bad), "load_balancing_policy")

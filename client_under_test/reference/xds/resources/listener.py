@@ -10,11 +10,11 @@ from envoy.extensions.filters.network.http_connection_manager.v3 import (
 )
 from google.protobuf.message import DecodeError
 
-from client_under_test.reference.xds.findings import Findings
-from client_under_test.reference.xds.kinds import PREFIX
-from client_under_test.reference.xds.route import read_routes
+from client_under_test.reference.xds.resources.findings import Findings
+from client_under_test.reference.xds.resources.kinds import PREFIX
+from client_under_test.reference.xds.resources.route import read_routes
+from client_under_test.reference.xds.resources.values import Listener, RouteConfiguration
 from client_under_test.reference.xds.rules import XdsRules
-from client_under_test.reference.xds.values import Listener, RouteConfiguration
 
 _MANAGER: Final = manager_pb2.HttpConnectionManager
 _MANAGER_URL: Final = PREFIX + _MANAGER.DESCRIPTOR.full_name

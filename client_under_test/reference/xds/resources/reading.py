@@ -13,14 +13,14 @@ from envoy.config.route.v3 import route_pb2
 from envoy.service.discovery.v3 import discovery_pb2
 from google.protobuf.message import DecodeError
 
-from client_under_test.reference.xds.cluster import read_cluster
-from client_under_test.reference.xds.endpoints import read_endpoints
-from client_under_test.reference.xds.findings import BadResource
-from client_under_test.reference.xds.kinds import PREFIX, Kind
-from client_under_test.reference.xds.listener import read_listener
-from client_under_test.reference.xds.route import read_route_configuration
+from client_under_test.reference.xds.resources.cluster import read_cluster
+from client_under_test.reference.xds.resources.endpoints import read_endpoints
+from client_under_test.reference.xds.resources.findings import BadResource
+from client_under_test.reference.xds.resources.kinds import PREFIX, Kind
+from client_under_test.reference.xds.resources.listener import read_listener
+from client_under_test.reference.xds.resources.route import read_route_configuration
+from client_under_test.reference.xds.resources.values import Resource
 from client_under_test.reference.xds.rules import XdsRules
-from client_under_test.reference.xds.values import Resource
 
 _WRAPPER: Final = PREFIX + discovery_pb2.Resource.DESCRIPTOR.full_name
 

@@ -8,10 +8,9 @@ from typing import Any, Final
 import re2
 from envoy.type.v3 import percent_pb2
 
-from client_under_test.reference.hashing import BadHashPolicy, HashPolicy
-from client_under_test.reference.xds.findings import Findings
-from client_under_test.reference.xds.rules import XdsRules
-from client_under_test.reference.xds.values import (
+from client_under_test.reference.hash_policy import BadHashPolicy, HashPolicy
+from client_under_test.reference.xds.resources.findings import Findings
+from client_under_test.reference.xds.resources.values import (
     HeaderMatcher,
     Route,
     RouteConfiguration,
@@ -19,6 +18,7 @@ from client_under_test.reference.xds.values import (
     VirtualHost,
     WeightedCluster,
 )
+from client_under_test.reference.xds.rules import XdsRules
 
 _UINT32: Final = 2**32 - 1
 _MILLION: Final = 1_000_000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from client_under_test.reference.hashing import HashPolicy
-from client_under_test.reference.policies.aggregates import Aggregate, Found, Leaf
+from client_under_test.reference.clusters.aggregates import Aggregate, Found, Leaf
+from client_under_test.reference.hash_policy import HashPolicy
 
 
 class HeaderMatcher(msgspec.Struct, frozen=True, kw_only=True):

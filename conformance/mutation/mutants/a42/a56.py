@@ -1,16 +1,16 @@
 """Mutants of the clauses in a56.toml."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from client_under_test.reference.mutants import Mutant, for_good
-from client_under_test.reference.policies.failover import (
+from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.policies.rules.failover import (
     ChildView,
     Choice,
     Use,
     choose_by_a42,
     choose_by_a56,
 )
-from client_under_test.reference.policies.interface import State
+from client_under_test.reference.values import State
 
 
 def waits_for_nobody_below(children: Sequence[ChildView | None]) -> Choice:
@@ -59,8 +59,37 @@ last_one_used = Mutant(
     issue="https://github.com/grpc/grpc-java/pull/12240",
 )
 
+
+def all_failed(children: Sequence[ChildView | None]) -> bool:
+    """Whether every priority has been tried and has failed."""
+    return all(child and child.state is State.TRANSIENT_FAILURE for child in children)
+
+
+first_one_used = Mutant(
+    clause="A56-TIMER-05",
+    broken="with every priority failed the first one is used, not the last",
+    rules={
+        "choose_priority": lambda children: (
+            Use(0) if all_failed(children) else choose_by_a56(children)
+        )
+    },
+)
+
+
+def the_first_for_good() -> Callable[[Sequence[ChildView | None]], Choice]:
+    """A56's choice, until every priority has failed."""
+    given_up = False
+
+    def choose(children: Sequence[ChildView | None]) -> Choice:
+        nonlocal given_up
+        given_up = given_up or all_failed(children)
+        return Use(0) if given_up else choose_by_a56(children)
+
+    return choose
+
+
 given_up_for_good = Mutant(
     clause="A56-TIMER-05",
     broken="once all have failed, the first priority is used for good",
-    rules={"choose_priority": for_good(choose_by_a56)},
+    rules={"choose_priority": the_first_for_good()},
 )

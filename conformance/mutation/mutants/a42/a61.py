@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from client_under_test.reference.mutants import Mutant
-from client_under_test.reference.policies.aggregates import (
+from client_under_test.reference.clusters.aggregates import (
     an_endpoint_for_each_address,
     only_the_first,
 )
-from client_under_test.reference.policies.interface import Endpoint, State
-from conformance.catalogue.a42.proactive_mutants import several_at_once, unless
+from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.values import Endpoint, State
+from conformance.mutation.mutants.a42.proactive import several_at_once, unless
 
 
 def weighed_by_addresses(
@@ -56,6 +56,12 @@ each_address_an_endpoint = Mutant(
     rules={"dns_endpoints": an_endpoint_for_each_address},
 )
 
+name_without_addresses = Mutant(
+    clause="A61-DNS-01",
+    broken="of a name that DNS knows no address is used",
+    rules={"dns_endpoints": lambda _addresses: ()},
+)
+
 guarded = Mutant(
     clause="A61-GUARD-01",
     broken="additional addresses are not used",
@@ -67,6 +73,12 @@ several_endpoints_at_a_time = Mutant(
     clause="A61-PRO-01",
     broken="whenever something changes one more endpoint is connected",
     rules={"unasked": several_at_once},
+)
+
+none_at_a_time = Mutant(
+    clause="A61-PRO-01",
+    broken="nothing is connected without being picked",
+    rules={"unasked": unless(lambda _aggregated, _prospects: True)},
 )
 
 failed_ones_rest = Mutant(

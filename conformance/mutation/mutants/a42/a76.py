@@ -2,35 +2,25 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
-from client_under_test.reference.mutants import Mutant
-from client_under_test.reference.policies.interface import (
-    Drop,
-    Endpoint,
-    Fail,
-    PickArgs,
-    PickResult,
-    Queue,
-    State,
-    Status,
-)
-from client_under_test.reference.policies.ring import place_by_address
-from client_under_test.reference.policies.ring_config import text_header
-from client_under_test.reference.policies.ring_picks import (
+from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.policies.interface import Drop, Fail, PickArgs, PickResult, Queue
+from client_under_test.reference.policies.rules.ring import place_by_address
+from client_under_test.reference.policies.rules.ring_config import text_header
+from client_under_test.reference.policies.rules.ring_picks import (
     Candidate,
     PickAtRandom,
+    PickRules,
     RequestHash,
     hash_of_the_header,
     hash_of_the_route,
     pick_at_random,
     pick_by_a61,
 )
-
-if TYPE_CHECKING:
-    from client_under_test.reference.editions import Rules
+from client_under_test.reference.values import Endpoint, State, Status
 
 
 def keys_of(endpoints: Sequence[Endpoint]) -> dict[tuple[str, ...], str]:
@@ -48,6 +38,23 @@ hash_key_beside_the_address = Mutant(
     clause="A76-KEY-01",
     broken="endpoints are placed by address and key together",
     rules={"ring_key": lambda endpoint: endpoint.addresses[0] + endpoint.hash_key},
+)
+
+
+def those_of_the_first_list(
+    before: Sequence[Endpoint], now: Sequence[Endpoint]
+) -> Sequence[Endpoint]:
+    """The endpoints, but one that joins a list has no key."""
+    if not before:
+        return now
+    known = keys_of(before)
+    return [one if one.addresses in known else replace(one, hash_key="") for one in now]
+
+
+hash_key_of_the_first_list = Mutant(
+    clause="A76-KEY-01",
+    broken="the keys of endpoints that join a list are not looked at",
+    rules={"ring_endpoints": those_of_the_first_list},
 )
 
 empty_hash_key_used = Mutant(
@@ -69,12 +76,7 @@ old_hash_key_kept = Mutant(
 new_address_without_key = Mutant(
     clause="A76-KEY-04",
     broken="the key of an address that joins a list is not looked at",
-    rules={
-        "ring_endpoints": lambda before, now: [
-            one if not before or one.addresses in keys_of(before) else replace(one, hash_key="")
-            for one in now
-        ]
-    },
+    rules={"ring_endpoints": those_of_the_first_list},
 )
 
 none_for_a_key_of_two = Mutant(
@@ -112,7 +114,7 @@ header_ignored = Mutant(
 )
 
 
-def added_to_the_route(args: PickArgs, header: str, rules: "Rules") -> RequestHash | None:
+def added_to_the_route(args: PickArgs, header: str, rules: PickRules) -> RequestHash | None:
     """The hash of the header, combined with that of the route."""
     named = hash_of_the_header(args, header, rules)
     if not header or named is None or named.drawn or args.request_hash is None:
@@ -145,10 +147,10 @@ joined_with_a_space = Mutant(
 )
 
 
-def missing_as(other: Callable[[PickArgs, str, "Rules"], RequestHash | None]) -> Any:
+def missing_as(other: Callable[[PickArgs, str, PickRules], RequestHash | None]) -> Any:
     """By the header, or in another way if that is missing."""
 
-    def hash_for_pick(args: PickArgs, header: str, rules: "Rules") -> RequestHash | None:
+    def hash_for_pick(args: PickArgs, header: str, rules: PickRules) -> RequestHash | None:
         found = hash_of_the_header(args, header, rules)
         return other(args, header, rules) if found and found.drawn else found
 
@@ -168,7 +170,7 @@ route_if_missing = Mutant(
 )
 
 
-def empty_as_a_value(args: PickArgs, header: str, rules: "Rules") -> RequestHash | None:
+def empty_as_a_value(args: PickArgs, header: str, rules: PickRules) -> RequestHash | None:
     """By the header, even if its value is empty."""
     empty = bool(header) and values_of(header, args) == [""]
     if empty:
@@ -184,7 +186,7 @@ empty_value_hashed = Mutant(
 )
 
 
-def never_by_the_route(args: PickArgs, header: str, rules: "Rules") -> RequestHash | None:
+def never_by_the_route(args: PickArgs, header: str, rules: PickRules) -> RequestHash | None:
     """By a random hash, if the config names no header."""
     return hash_of_the_header(args, header or "x", rules)
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Sequence
 
-from client_under_test.reference.mutants import Mutant
-from client_under_test.reference.policies.interface import State
-from client_under_test.reference.policies.ring_states import aggregated_state
+from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.policies.rules.ring_states import aggregated_state
+from client_under_test.reference.values import State
 
 IDLE, CONNECTING, READY, FAILED = (
     State.IDLE,
@@ -63,6 +63,12 @@ failed_at_the_first = Mutant(
     clause="A42-AGG-04",
     broken="one failed endpoint of several makes the policy fail",
     rules={"aggregated_state": instead(CONNECTING, FAILED, where=failed(1))},
+)
+
+ready_with_one_failed = Mutant(
+    clause="A42-AGG-04",
+    broken="one failed endpoint of several leaves the policy READY",
+    rules={"aggregated_state": instead(CONNECTING, READY, where=failed(1))},
 )
 
 lost_is_connecting = Mutant(

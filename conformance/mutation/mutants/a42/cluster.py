@@ -1,16 +1,22 @@
 """Mutants of the clauses in cluster.toml."""
 
+import math
+import time
+from bisect import bisect_left
+from collections.abc import Sequence
 from itertools import count
 
-from client_under_test.reference.mutants import Mutant, for_good
-from client_under_test.reference.policies import aggregates
+from client_under_test.reference.clusters import aggregates
+from client_under_test.reference.conduct.mutants import Mutant, for_good
 from client_under_test.reference.policies.configs import DEFAULT_MAXIMUM, DEFAULT_MINIMUM
-from client_under_test.reference.policies.ring import capped_sizes
-from client_under_test.reference.policies.ring_config import (
+from client_under_test.reference.policies.interface import FailPicker, Report
+from client_under_test.reference.policies.rules.ring import capped_sizes
+from client_under_test.reference.policies.rules.ring_config import (
     LARGEST_RING,
     ring_size_is_valid,
     sizes_fit,
 )
+from client_under_test.reference.values import State, Status
 from client_under_test.reference.xds.rules import function_is_accepted, ring_sizes, supported_policy
 
 MURMUR_HASH_2 = 1
@@ -114,10 +120,28 @@ minimum_ignored = Mutant(
     xds={"ring_sizes": lambda _config: (DEFAULT_MINIMUM, LARGEST_RING)},
 )
 
+minimum_of_512_at_least = Mutant(
+    clause="A42-CDS-04",
+    broken="a minimum below 512 is raised to that",
+    xds={"ring_sizes": lambda config: (max(ring_sizes(config)[0], 512), ring_sizes(config)[1])},
+)
+
 maximum_ignored = Mutant(
     clause="A42-CDS-05",
     broken="the maximum is not read",
     xds={"ring_sizes": lambda config: (ring_sizes(config)[0], LARGEST_RING)},
+)
+
+maximum_alone_ignored = Mutant(
+    clause="A42-CDS-05",
+    broken="the maximum is read only beside a minimum",
+    xds={
+        "ring_sizes": lambda config: (
+            ring_sizes(config)
+            if config.HasField("minimum_ring_size")
+            else (DEFAULT_MINIMUM, LARGEST_RING)
+        )
+    },
 )
 
 sizes_compared_as_strings = Mutant(
@@ -153,6 +177,29 @@ maximum_defaults_to_the_cap = Mutant(
         )
     },
     issue="https://github.com/grpc/grpc-rust/pull/2701",
+)
+
+maximum_defaults_to_the_cap_and_wins = Mutant(
+    clause="A42-CDS-07",
+    broken="a maximum that is not set is 4,096 whatever the cap, and a larger minimum is lowered",
+    xds={
+        "ring_sizes": lambda config: (
+            min(ring_sizes(config)[0], config.maximum_ring_size.value or DEFAULT_MAXIMUM),
+            config.maximum_ring_size.value or DEFAULT_MAXIMUM,
+        )
+    },
+)
+
+maximum_of_the_extension_defaults_to_the_cap = Mutant(
+    clause="A42-CDS-07",
+    broken="a maximum that the message of load_balancing_policy does not set is 4,096",
+    xds={
+        "ring_sizes": lambda config: (
+            ring_sizes(config)[0],
+            config.maximum_ring_size.value
+            or (DEFAULT_MAXIMUM if config.DESCRIPTOR.name == "RingHash" else LARGEST_RING),
+        )
+    },
 )
 
 maximum_defaults_to_1024 = Mutant(
@@ -235,11 +282,49 @@ maximum_limit_of_8_million = Mutant(
     },
 )
 
+minimum_of_8m_accepted_and_not_made = Mutant(
+    clause="A42-CDS-10",
+    broken="a minimum of 8M is accepted, and the ring has one entry for each endpoint then",
+    xds={
+        "ring_sizes": lambda config: (
+            ring_sizes(config)[0] % LARGEST_RING or 1,
+            ring_sizes(config)[1],
+        )
+    },
+)
+
+maximum_of_8m_accepted_and_zero = Mutant(
+    clause="A42-CDS-11",
+    broken="a maximum of 8M is accepted, and of the number that is kept 23 bits are left: zero",
+    xds={
+        "ring_sizes": lambda config: (
+            ring_sizes(config)[0],
+            config.maximum_ring_size.value % LARGEST_RING
+            if config.HasField("maximum_ring_size")
+            else LARGEST_RING,
+        ),
+        "size_is_accepted": lambda size: size <= LARGEST_RING,
+        "sizes_fit": lambda minimum, maximum: not maximum or sizes_fit(minimum, maximum),
+    },
+)
+
 minimum_above_maximum_accepted = Mutant(
     clause="A42-CDS-16",
     broken="a minimum above the maximum is accepted",
     xds={"sizes_fit": lambda _minimum, _maximum: True},
-    reports="ACK, and calls succeed",
+    reports="ACK, and a ring of the maximum",
+)
+
+default_gives_way = Mutant(
+    clause="A42-CDS-16",
+    broken="a maximum below 1,024, alone, is the minimum as well",
+    xds={
+        "ring_sizes": lambda config: (
+            config.minimum_ring_size.value or min(DEFAULT_MINIMUM, ring_sizes(config)[1]),
+            ring_sizes(config)[1],
+        )
+    },
+    reports="ACK, and a ring of the maximum",
 )
 
 minimum_of_zero_accepted = Mutant(
@@ -259,7 +344,7 @@ minimum_of_zero_is_the_default = Mutant(
             ring_sizes(config)[1],
         )
     },
-    reports="ACK, and calls succeed",
+    reports="ACK, and a ring of the default",
 )
 
 maximum_of_zero_is_the_default = Mutant(
@@ -268,7 +353,7 @@ maximum_of_zero_is_the_default = Mutant(
     xds={
         "ring_sizes": lambda config: (ring_sizes(config)[0], ring_sizes(config)[1] or LARGEST_RING)
     },
-    reports="ACK, and calls succeed",
+    reports="ACK, and a ring of the default",
 )
 
 unused_config_checked = Mutant(
@@ -314,6 +399,60 @@ nack_drops_the_old = Mutant(
     clause="A42-CDS-19",
     broken="a rejected Cluster takes the accepted one with it",
     xds={"keeps_what_was_good": False},
+)
+
+
+class LateNack:
+    """A tenth of a second after a resource was rejected, all goes an entry further."""
+
+    def __init__(self) -> None:
+        self._rejected = math.inf
+
+    def version(self, accepted: str, _rejected: str) -> str:
+        """The right one; note when a resource is rejected."""
+        self._rejected = min(self._rejected, time.monotonic())
+        return accepted
+
+    def find_entry(self, hashes: Sequence[int], request_hash: int) -> int:
+        """The right entry, and later the one behind it."""
+        late = time.monotonic() > self._rejected + 0.1
+        return (bisect_left(hashes, request_hash) + late) % len(hashes)
+
+
+late = LateNack()
+nack_takes_effect_late = Mutant(
+    clause="A42-CDS-19",
+    broken="a while after a Cluster was rejected requests go by another ring",
+    rules={"find_entry": late.find_entry},
+    xds={"version_of_nack": late.version},
+)
+
+nack_names_what_it_rejects = Mutant(
+    clause="A42-CDS-30",
+    broken="a NACK names the version that it rejects",
+    xds={"version_of_nack": lambda _accepted, rejected: rejected},
+)
+
+nack_names_nothing = Mutant(
+    clause="A42-CDS-30",
+    broken="a NACK names no version, as if none had been accepted",
+    xds={"version_of_nack": lambda _accepted, _rejected: ""},
+)
+
+nack_without_a_word = Mutant(
+    clause="A42-CDS-31",
+    broken="a NACK has an error detail, and nothing in it",
+    xds={"reason_of_nack": lambda _found: ""},
+)
+
+gap_between_policies = Mutant(
+    clause="A42-CDS-32",
+    broken="requests fail from the end of the old policy until the new one has a connection",
+    rules={
+        "taken_over": lambda _report: Report(
+            State.TRANSIENT_FAILURE, FailPicker(Status.unavailable("the policy has changed"))
+        )
+    },
 )
 
 policy_stays_round_robin = Mutant(

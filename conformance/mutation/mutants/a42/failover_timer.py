@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from client_under_test.reference.mutants import Mutant
-from client_under_test.reference.policies.failover import (
+from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.policies.rules.failover import (
     ChildView,
     Choice,
     Make,
@@ -13,7 +13,7 @@ from client_under_test.reference.policies.failover import (
     choose_by_a56,
     timer_begins,
 )
-from client_under_test.reference.policies.interface import State
+from client_under_test.reference.values import State
 
 Children = Sequence[ChildView | None]
 
@@ -61,6 +61,24 @@ failure_waits_for_the_timer = Mutant(
     clause="A42-FAIL-02",
     broken="a priority that has failed is left only when its timer fires",
     rules={"timer_ends": lambda reported: reported in {State.READY, State.IDLE}},
+)
+
+
+def back_to_the_failed_one(children: Children) -> Choice:
+    """A56's choice, but a failed first priority is used again once a lower one is READY."""
+    choice = choose_by_a56(children)
+    chosen = children[choice.index]
+    if chosen is None or chosen.state is not State.READY:
+        return choice
+    first = children[0]
+    has_failed = first is not None and first.state is State.TRANSIENT_FAILURE
+    return Use(0) if has_failed else choice
+
+
+contacted_and_not_used = Mutant(
+    clause="A42-FAIL-02",
+    broken="when a priority has failed the next one is connected, but requests fail all the same",
+    rules={"choose_priority": back_to_the_failed_one},
 )
 
 all_priorities_made = Mutant(

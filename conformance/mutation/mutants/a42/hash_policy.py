@@ -8,7 +8,8 @@ from typing import Any
 
 import re2
 
-from client_under_test.reference.hashing import (
+from client_under_test.reference.conduct.mutants import Mutant, for_good
+from client_under_test.reference.hash_policy import (
     BadHashPolicy,
     ChannelIdPolicy,
     HashPolicy,
@@ -27,8 +28,7 @@ from client_under_test.reference.hashing import (
     rotate_and_xor,
     xxh64,
 )
-from client_under_test.reference.mutants import Mutant, for_good
-from client_under_test.reference.policies.interface import Metadata
+from client_under_test.reference.values import Metadata
 from client_under_test.reference.xds.rules import supported_policy
 
 ALL_BITS = 2**64 - 1
@@ -92,6 +92,22 @@ sum_beyond_64_bits = Mutant(
     rules={"combine": lambda gathered, result: (gathered << 1 | gathered >> 63) ^ result},
 )
 
+larger_result_alone = Mutant(
+    clause="A42-HASH-05",
+    broken="of two results the larger counts alone",
+    rules={"combine": max},
+)
+
+negative_result_left_out = Mutant(
+    clause="A42-HASH-05",
+    broken="a result that is negative as a signed number is left out beside others",
+    rules={
+        "combine": lambda gathered, result: (
+            gathered if result >> 63 else rotate_and_xor(gathered, result)
+        )
+    },
+)
+
 xor_without_rotation = Mutant(
     clause="A42-HASH-06",
     broken="results are joined by exclusive or alone, so equal ones cancel each other out",
@@ -99,12 +115,22 @@ xor_without_rotation = Mutant(
     reports="none of the known",
 )
 
+
+def rotate_with_sign(gathered: int, result: int) -> int:
+    """What was gathered becomes all ones if its top bit is set."""
+    return (ALL_BITS if gathered >> 63 else gathered << 1) ^ result
+
+
+rotation_loses_the_first = Mutant(
+    clause="A42-HASH-05",
+    broken="the rotation draws the sign along, as in grpc-java 1.85: half of all results are lost",
+    rules={"combine": rotate_with_sign},
+)
+
 rotation_with_sign = Mutant(
     clause="A42-HASH-06",
     broken="the rotation draws the sign along, as in grpc-java: what was gathered becomes all ones",
-    rules={
-        "combine": lambda gathered, result: (ALL_BITS if gathered >> 63 else gathered << 1) ^ result
-    },
+    rules={"combine": rotate_with_sign},
     reports="none of the known",
 )
 
@@ -350,7 +376,6 @@ pseudo_header_hashed = Mutant(
             name if name.startswith(":") else header_value(name, metadata)
         )
     },
-    reports="hashed",
 )
 
 rewrite_ignored = Mutant(
@@ -421,6 +446,12 @@ backslash_escapes = Mutant(
     rules={"rewrite": written_otherwise(r"\\(\d)", r"\1")},
 )
 
+two_digits_make_a_group = Mutant(
+    clause="A42-HDR-14",
+    broken="two digits behind a backslash name one group, as in Python's own regular expressions",
+    rules={"rewrite": re.sub},
+)
+
 value_without_a_match_is_empty = Mutant(
     clause="A42-HDR-15",
     broken="of a value in which the pattern is not found nothing is hashed",
@@ -458,7 +489,7 @@ invalid_regex_accepted = Mutant(
     clause="A42-HDR-17",
     broken="a policy with an invalid regex is accepted and gives no result",
     xds={"read_hash_policy": read_without_a_look_at_the_regex},
-    reports="ACK",
+    reports="ACK, and no result",
 )
 
 capitals_never_match = Mutant(
@@ -478,6 +509,51 @@ backslashes_stay_doubled = Mutant(
     clause="A42-HDR-20",
     broken="two backslashes stay two, as in grpc-node 1.14",
     rules={"rewrite": written_otherwise(r"\\\\", r"\\\\\\\\")},
+)
+
+backslash_of_a_backslash_escapes = Mutant(
+    clause="A42-HDR-20",
+    broken="two backslashes become one before groups are looked for",
+    rules={"rewrite": written_otherwise(r"\\\\", r"\\")},
+)
+
+dollar_names_a_group = Mutant(
+    clause="A42-HDR-21",
+    broken="a dollar sign and a digit stand for a group, too, as in most libraries",
+    rules={"rewrite": written_otherwise(r"\$(\d)", r"\\\1")},
+)
+
+two_dollars_are_one = Mutant(
+    clause="A42-HDR-21",
+    broken="two dollar signs stand for one, as in Go and JavaScript",
+    rules={"rewrite": written_otherwise(r"\$\$", "$")},
+)
+
+ampersand_is_the_match = Mutant(
+    clause="A42-HDR-21",
+    broken="an ampersand stands for all that matched, as in sed",
+    rules={"rewrite": written_otherwise("&", r"\\0")},
+)
+
+braces_hold_a_group = Mutant(
+    clause="A42-HDR-21",
+    broken="a digit in braces stands for a group",
+    rules={"rewrite": written_otherwise(r"\{(\d)\}", r"\\\1")},
+)
+
+
+def read_with_a_name(message: Any) -> HashPolicy:
+    """Refuse a header policy whose header has no name."""
+    if message.HasField("header") and not message.header.header_name:
+        raise BadHashPolicy("header.header_name: must not be empty")
+    return read_hash_policy(message)
+
+
+nameless_header_refused = Mutant(
+    clause="A42-HDR-22",
+    broken="a header policy without a name is an error",
+    xds={"read_hash_policy": read_with_a_name},
+    reports="NACK",
 )
 
 # Kinds that gRPC does not support.
@@ -654,4 +730,44 @@ channel_id_alone = Mutant(
             [one for one in policies[matched] if isinstance(one, ChannelIdPolicy)]
         )
     },
+)
+
+rotation_loses_the_id = Mutant(
+    clause="A42-CHAN-05",
+    broken="the rotation draws the sign along, as in grpc-java 1.85: half of all ids are lost",
+    rules={"combine": rotate_with_sign},
+)
+
+header_left_out_if_negative = Mutant(
+    clause="A42-CHAN-05",
+    broken="a result that is negative as a signed number is left out beside the channel's id",
+    rules={
+        "combine": lambda gathered, result: (
+            gathered if result >> 63 else rotate_and_xor(gathered, result)
+        )
+    },
+)
+
+negative_header_alone = Mutant(
+    clause="A42-CHAN-05",
+    broken="a result that is negative as a signed number takes the place of the channel's id",
+    rules={
+        "combine": lambda gathered, result: (
+            result if result >> 63 else rotate_and_xor(gathered, result)
+        )
+    },
+)
+
+larger_of_header_and_id = Mutant(
+    clause="A42-CHAN-05",
+    broken="of the channel's id and another result the larger counts alone",
+    rules={"combine": max},
+)
+
+# Inside the client.
+
+hash_lost_before_weighted_clusters = Mutant(
+    clause="A42-HASH-21",
+    broken="on a route to several clusters the hash policies are not looked at",
+    rules={"over_clusters": lambda policies, clusters: policies if clusters == 1 else ()},
 )

@@ -4,15 +4,16 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from client_under_test.reference.mutants import Mutant
-from client_under_test.reference.policies.gatekeeping import (
+from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.policies.interface import Account
+from client_under_test.reference.policies.rules.gatekeeping import (
     Counts,
     LoadKey,
     counted_for,
     when_ended,
     when_sent,
 )
-from client_under_test.reference.policies.interface import Account, Locality
+from client_under_test.reference.values import Locality
 
 Key = Callable[[Account], LoadKey | None]
 

@@ -1,19 +1,20 @@
 """Mutants of the clauses in locality.toml."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from client_under_test.reference.mutants import Mutant
-from client_under_test.reference.policies.aggregates import (
+from client_under_test.reference.clusters.aggregates import (
     Aggregate,
+    ClusterRules,
     Leaf,
     Leaves,
     MakeTree,
     PriorityNames,
     a_policy_for_each_leaf,
 )
+from client_under_test.reference.clusters.weights import Weights, products, shares
+from client_under_test.reference.conduct.mutants import Mutant
 from client_under_test.reference.policies.configs import (
     ClusterImplConfig,
     PriorityConfig,
@@ -27,11 +28,7 @@ from client_under_test.reference.policies.interface import (
     PolicyConfig,
     Update,
 )
-from client_under_test.reference.policies.ring_picks import Candidate, pick_by_a61
-from client_under_test.reference.policies.weights import Weights, products, shares
-
-if TYPE_CHECKING:
-    from client_under_test.reference.editions import Rules
+from client_under_test.reference.policies.rules.ring_picks import Candidate, pick_by_a61
 
 LARGEST = 2**32 - 1
 
@@ -83,7 +80,7 @@ keys_of_a_lost_endpoint_move_twice = Mutant(
 
 
 def in_one_priority(
-    aggregate: Aggregate | None, leaves: Leaves, names: PriorityNames, rules: "Rules"
+    aggregate: Aggregate | None, leaves: Leaves, names: PriorityNames, rules: ClusterRules
 ) -> Update:
     """The tree, with all localities of a leaf in one priority."""
     flat = [
@@ -100,7 +97,7 @@ def by_priority(change: Callable[[int, PolicyConfig], PolicyConfig]) -> MakeTree
     """The tree of an EDS cluster, with the policy of each priority changed; the first is 0."""
 
     def tree(
-        aggregate: Aggregate | None, leaves: Leaves, names: PriorityNames, rules: "Rules"
+        aggregate: Aggregate | None, leaves: Leaves, names: PriorityNames, rules: ClusterRules
     ) -> Update:
         update = a_policy_for_each_leaf(aggregate, leaves, names, rules)
         cluster = update.config
@@ -156,11 +153,26 @@ default_sizes_below_priorities = Mutant(
     rules={"tree": by_priority(lambda _number, _policy: RingHashConfig())},
 )
 
+
+def those_of_the_beginning() -> MakeTree:
+    """Below the first priority the config with which a priority of that number was first made."""
+    first: dict[int, PolicyConfig] = {}
+    return by_priority(
+        lambda number, policy: first.setdefault(number, policy) if number else policy
+    )
+
+
+first_sizes_after_failover = Mutant(
+    clause="A42-LOC-05",
+    broken="below the first priority the sizes stay those of the first update",
+    rules={"tree": those_of_the_beginning()},
+)
+
 # ROUND_ROBIN.
 
 
 def same_weight_for_each_locality(
-    aggregate: Aggregate | None, leaves: Leaves, names: PriorityNames, rules: "Rules"
+    aggregate: Aggregate | None, leaves: Leaves, names: PriorityNames, rules: ClusterRules
 ) -> Update:
     """The tree, with the weights of localities lost to the policy that goes by them."""
     update = a_policy_for_each_leaf(aggregate, leaves, names, rules)
@@ -212,6 +224,16 @@ shares_instead_of_products = Mutant(
     broken="shares are multiplied, though A113 is not stated",
     rules={"endpoint_weights": shares},
     edition="seed",
+)
+
+by_the_number_of_endpoints = Mutant(
+    clause="A42-LOC-07",
+    broken="the share of a locality is divided by the number of its endpoints once more",
+    rules={
+        "endpoint_weights": lambda localities: tuple(
+            tuple(12 // len(each) * weight for weight in each) for each in shares(localities)
+        )
+    },
 )
 
 own_weight_only = Mutant(

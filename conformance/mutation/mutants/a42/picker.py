@@ -4,18 +4,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from client_under_test.reference.mutants import Mutant
+from client_under_test.reference.conduct.mutants import Mutant
 from client_under_test.reference.policies.interface import (
     Drop,
     Fail,
     PickArgs,
     PickResult,
     Queue,
-    State,
-    Status,
+    Target,
 )
-from client_under_test.reference.policies.ring import each_endpoint_once, first_at_or_after
-from client_under_test.reference.policies.ring_picks import (
+from client_under_test.reference.policies.rules.ring import each_endpoint_once, first_at_or_after
+from client_under_test.reference.policies.rules.ring_picks import (
     Candidate,
     RequestHash,
     failure_of,
@@ -23,6 +22,7 @@ from client_under_test.reference.policies.ring_picks import (
     pick_by_a42,
     pick_by_a61,
 )
+from client_under_test.reference.values import Endpoint, State, Status
 
 Pick = Callable[[Iterable[Candidate], PickArgs], PickResult]
 
@@ -117,6 +117,16 @@ starts_at_the_second = Mutant(
     rules={"along_the_ring": second_comes_first},
 )
 
+starts_one_entry_on = Mutant(
+    clause="A42-PICK-01",
+    broken="a pick begins at the entry behind the one that its hash finds",
+    rules={
+        "find_entry": lambda hashes, request_hash: (
+            (first_at_or_after(hashes, request_hash) + 1) % len(hashes)
+        )
+    },
+)
+
 second_ready_preferred = Mutant(
     clause="A42-PICK-02",
     broken="a request is sent to the next READY endpoint, if there are two",
@@ -133,6 +143,12 @@ idle_not_waited_for = Mutant(
     clause="A42-PICK-04",
     broken="an IDLE endpoint is connected, but the request goes to another that is READY",
     rules={"pick": passes_over(State.IDLE, place=0, told=True)},
+)
+
+left_when_connected = Mutant(
+    clause="A42-PICK-04",
+    broken="a request waits for its endpoint and, when that is READY, is sent to another that is",
+    rules={"pick": passes_over(State.READY, place=0, told=False)},
 )
 
 connecting_not_waited_for = Mutant(
@@ -168,10 +184,41 @@ drawn_at_each_pick = Mutant(
     },
 )
 
+left_once_connected = Mutant(
+    clause="A42-PICK-05",
+    broken="a request waits for its endpoint and, when that is READY, is sent to another that is",
+    rules={"pick": passes_over(State.READY, place=0, told=False)},
+)
+
+
+def once_only(rule: Pick) -> Pick:
+    """The same picks, but no failed endpoint is told to connect a second time."""
+    told: set[Target] = set()
+
+    def pick(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
+        candidates = list(walk)
+        result = rule(candidates, args)
+        if isinstance(result, Drop):
+            return result
+        failed = {one.target for one in candidates if one.state is State.TRANSIENT_FAILURE}
+        fresh = tuple(one for one in result.connect if one not in told)
+        told.update(failed & set(fresh))
+        return replace(result, connect=fresh)
+
+    return pick
+
+
 first_never_again = Mutant(
     clause="A42-PICK-07",
     broken="a failed first endpoint is not told to connect again",
     rules={"pick": leaves_alone(pick_by_a42, State.TRANSIENT_FAILURE, place=0)},
+    edition="seed",
+)
+
+first_once_again = Mutant(
+    clause="A42-PICK-07",
+    broken="a failed first endpoint is told to connect again once, and then no more",
+    rules={"pick": once_only(pick_by_a42)},
     edition="seed",
 )
 
@@ -239,10 +286,29 @@ second_never_again = Mutant(
     edition="seed",
 )
 
+second_once_again = Mutant(
+    clause="A42-PICK-14",
+    broken="a failed second endpoint is told to connect again once, and then no more",
+    rules={"pick": once_only(pick_by_a42)},
+    edition="seed",
+)
+
 second_not_by_itself = Mutant(
     clause="A42-PICK-14",
     broken="a failed endpoint is not tried again by itself, though picks do not ask for it",
     rules={"ring_endpoints_retry": False},
+)
+
+second_left_when_connected = Mutant(
+    clause="A42-PICK-12",
+    broken="a request waits for a second endpoint and, when that is READY, is sent to a third",
+    rules={"pick": passes_over(State.READY, place=1, told=False)},
+)
+
+second_left_once_connected = Mutant(
+    clause="A42-PICK-13",
+    broken="a request waits for a second endpoint and, when that is READY, is sent to a third",
+    rules={"pick": passes_over(State.READY, place=1, told=False)},
 )
 
 # The rest of the ring.
@@ -306,6 +372,13 @@ third_never_again = Mutant(
     edition="seed",
 )
 
+third_once_again = Mutant(
+    clause="A42-PICK-19",
+    broken="a failed endpoint behind two others is told to connect again once, and then no more",
+    rules={"pick": once_only(pick_by_a42)},
+    edition="seed",
+)
+
 third_not_by_itself = Mutant(
     clause="A42-PICK-19",
     broken="a failed endpoint is not tried again by itself, though picks do not ask for it",
@@ -357,6 +430,18 @@ placed_on_the_old_ring = Mutant(
     rules={"find_entry": on_its_first_ring()},
 )
 
+
+def kept_if_most_go(before: Sequence[Endpoint], now: Sequence[Endpoint]) -> Sequence[Endpoint]:
+    """The old list, if hardly anything is left of it."""
+    return before if 0 < len(now) < len(before) / 10 else now
+
+
+holds_an_update_back = Mutant(
+    clause="A42-PICK-23",
+    broken="an update that takes most endpoints away is held back, and requests wait on for these",
+    rules={"ring_endpoints": kept_if_most_go},
+)
+
 fails_at_once = Mutant(
     clause="A42-PICK-24",
     broken="that a request wants to wait for readiness is ignored",
@@ -369,12 +454,4 @@ one_failure_for_all = Mutant(
     rules={
         "pick": blaming(lambda walk, args: failure_of(min(walk, key=address_of), args)),
     },
-    reports="the same failure as any other",
-)
-
-no_endpoint_named = Mutant(
-    clause="A42-PICK-25",
-    broken="a request that fails is not told of any endpoint",
-    rules={"pick": blaming(lambda _walk, _args: Status.unavailable("nobody is ready"))},
-    reports="no endpoint",
 )

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Sequence
 
-from client_under_test.reference.mutants import Mutant
-from client_under_test.reference.policies.interface import State
-from client_under_test.reference.policies.ring_states import (
+from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.policies.rules.ring_states import (
     Prospect,
     first_idle,
     next_along_the_ring,
 )
+from client_under_test.reference.transport.backoff import backoff_delay
+from client_under_test.reference.values import State
 
 Unasked = Callable[[State, Sequence[Prospect], str | None], str | None]
 FAILED = State.TRANSIENT_FAILURE
@@ -78,6 +79,29 @@ busy_while_ready = Mutant(
     rules={"unasked": while_ready_too},
 )
 
+
+def when_lost() -> Unasked:
+    """A61's rule, and an endpoint is connected when none is READY any more."""
+    was_ready = False
+
+    def unasked(
+        aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
+    ) -> str | None:
+        nonlocal was_ready
+        was_ready = was_ready or aggregated is State.READY
+        if was_ready and aggregated is State.IDLE:
+            return next(iter(idle_ones(prospects)), None)
+        return first_idle(aggregated, prospects, last_failed)
+
+    return unasked
+
+
+replaced_when_lost = Mutant(
+    clause="A42-PRO-01",
+    broken="when the only READY endpoint is lost, another one is connected",
+    rules={"unasked": when_lost()},
+)
+
 gives_up_when_failed = Mutant(
     clause="A42-PRO-02",
     broken="in TRANSIENT_FAILURE nothing is connected without being picked",
@@ -122,6 +146,12 @@ no_backoff = Mutant(
     rules={"backoff_delay": lambda _failures, _jitter: 0.1},
 )
 
+backoff_that_never_grows = Mutant(
+    clause="A42-PRO-08",
+    broken="a failed endpoint is tried again after a second, however often it has failed",
+    rules={"backoff_delay": lambda _failures, draw: backoff_delay(1, draw)},
+)
+
 ends_with_its_request = Mutant(
     clause="A42-PRO-09",
     broken="when an attempt fails after its request has ended, that is all",
@@ -138,6 +168,26 @@ removal_unnoticed = Mutant(
     clause="A42-PRO-11",
     broken="with two endpoints failed nothing is connected without being picked",
     rules={"unasked": unless(lambda _, prospects: failures(prospects) > 1)},
+)
+
+
+def unless_shortened() -> Unasked:
+    """A61's rule, but of failed endpoints nothing follows where none was READY in a longer list."""
+    longest, was_ready = 0, False
+
+    def hindered(aggregated: State, prospects: Sequence[Prospect]) -> bool:
+        nonlocal longest, was_ready
+        longest = max(longest, len(prospects))
+        was_ready = was_ready or aggregated is State.READY
+        return len(prospects) < longest and not was_ready
+
+    return unless(hindered)
+
+
+removal_of_a_held_one_unnoticed = Mutant(
+    clause="A42-PRO-11",
+    broken="when an endpoint that is CONNECTING is removed, nothing takes its place",
+    rules={"unasked": unless_shortened()},
 )
 
 many_at_once = Mutant(

@@ -1,14 +1,15 @@
 """Mutants of the clauses in ring.toml."""
 
 import math
+import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 
 from msgspec.structs import replace
 
-from client_under_test.reference.mutants import Mutant
-from client_under_test.reference.policies.interface import Endpoint
-from client_under_test.reference.policies.ring import Sizes, Standing, entries_for, entry_hash
+from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.policies.rules.ring import Sizes, Standing, entries_for, entry_hash
+from client_under_test.reference.values import Endpoint
 
 LOWER_32_BITS = 2**32 - 1
 SIGN = 2**63
@@ -135,7 +136,7 @@ by_key = Mutant(
     clause="A42-RING-10",
     broken="entries are dealt out in the order of the keys",
     rules={"lined_up": lambda standing: tuple(sorted(standing, key=key_of))},
-    reports="by key, weights A113",
+    reports="by key",
 )
 
 few_entries_by_key = Mutant(
@@ -157,9 +158,10 @@ an_entry_for_each = Mutant(
 
 def in_signed_order(hashes: Sequence[int], request_hash: int) -> int:
     """Those from 2^63 on come first; past the last one it is the last."""
-    index = bisect_left(hashes, request_hash)
-    past_the_last = request_hash < SIGN and index == bisect_left(hashes, SIGN)
-    return (index - past_the_last) % len(hashes)
+    below = bisect_left(hashes, SIGN)
+    order: list[int] = [*range(below, len(hashes)), *range(below)]
+    found = bisect_left([hashes[index] ^ SIGN for index in order], request_hash ^ SIGN)
+    return order[min(found, len(order) - 1)]
 
 
 hash_modulo_size = Mutant(
@@ -168,11 +170,46 @@ hash_modulo_size = Mutant(
     rules={"find_entry": lambda hashes, request_hash: request_hash % len(hashes)},
 )
 
+greater_is_looked_for = Mutant(
+    clause="A42-RING-12",
+    broken="a hash belongs to the first entry that is greater, also if one is equal",
+    rules={
+        "find_entry": lambda hashes, request_hash: bisect_right(hashes, request_hash) % len(hashes)
+    },
+)
+
+one_entry_further = Mutant(
+    clause="A42-RING-12",
+    broken="a hash belongs to the entry behind the one that is next to it",
+    rules={
+        "find_entry": lambda hashes, request_hash: (
+            (bisect_left(hashes, request_hash) + 1) % len(hashes)
+        )
+    },
+)
+
 last_before = Mutant(
     clause="A42-RING-13",
     broken="a hash belongs to the last entry before it",
     rules={"find_entry": lambda hashes, request_hash: bisect_right(hashes, request_hash) - 1},
-    reports="none of the known",
+)
+
+
+def whichever_is_nearer(hashes: Sequence[int], request_hash: int) -> int:
+    """The entry at the least distance, before the hash or after it, around the ring."""
+    behind = bisect_left(hashes, request_hash)
+    return min(
+        (behind % len(hashes), behind - 1),
+        key=lambda index: min(
+            (hashes[index] - request_hash) % 2**64, (request_hash - hashes[index]) % 2**64
+        ),
+    )
+
+
+nearer_of_the_two = Mutant(
+    clause="A42-RING-13",
+    broken="a hash belongs to the entry at the least distance, be it before or after",
+    rules={"find_entry": whichever_is_nearer},
 )
 
 signed_comparison = Mutant(
@@ -191,7 +228,7 @@ no_wrap_around = Mutant(
             bisect_left(hashes, request_hash), len(hashes) - 1
         )
     },
-    reports="none of the known",
+    reports="the last entry",
     issue="https://github.com/grpc/grpc-java/pull/13054",
 )
 
@@ -208,6 +245,54 @@ order_matters = Mutant(
     broken="entries are named by the index of their endpoint in the list",
     rules={"lined_up": named_by_index},
     issue="https://github.com/envoyproxy/envoy/pull/13656",
+)
+
+
+class LateDisorder:
+    """A tenth of a second after the endpoints came in another order, all goes an entry further."""
+
+    def __init__(self) -> None:
+        self._order: tuple[str, ...] = ()
+        self._changed = math.inf
+
+    def lined_up(self, standing: tuple[Standing, ...]) -> tuple[Standing, ...]:
+        """As they are; note when their order changes."""
+        order = tuple(one.identity for one in standing)
+        if self._order and order != self._order:
+            self._changed = min(self._changed, time.monotonic())
+        self._order = order
+        return standing
+
+    def find_entry(self, hashes: Sequence[int], request_hash: int) -> int:
+        """The right entry, and later the one behind it."""
+        late = time.monotonic() > self._changed + 0.1
+        return (bisect_left(hashes, request_hash) + late) % len(hashes)
+
+
+late = LateDisorder()
+order_matters_late = Mutant(
+    clause="A42-RING-15",
+    broken="a while after the endpoints came in another order requests go an entry further",
+    rules={"lined_up": late.lined_up, "find_entry": late.find_entry},
+)
+
+
+def named_by_rank(standing: tuple[Standing, ...], *, descending: bool) -> tuple[Standing, ...]:
+    """What is hashed is the place among all in the order of their keys."""
+    keys = sorted((one.key for one in standing), reverse=descending)
+    return tuple(replace(one, key=f"{keys.index(one.key)}") for one in standing)
+
+
+removal_moves_those_that_sort_behind = Mutant(
+    clause="A42-RING-16",
+    broken="entries are named by the place of their endpoint among the sorted addresses",
+    rules={"lined_up": lambda standing: named_by_rank(standing, descending=False)},
+)
+
+removal_moves_those_that_sort_before = Mutant(
+    clause="A42-RING-16",
+    broken="entries are named by the place of their endpoint among the addresses, sorted downwards",
+    rules={"lined_up": lambda standing: named_by_rank(standing, descending=True)},
 )
 
 removal_moves_those_behind = Mutant(
@@ -229,6 +314,18 @@ addition_moves_those_behind = Mutant(
     broken="entries are numbered over the whole ring, not for each endpoint",
     rules={"entry_number": lambda _own, on_the_ring: on_the_ring},
     issue="https://github.com/grpc/grpc-go/pull/6066",
+)
+
+addition_moves_those_that_sort_behind = Mutant(
+    clause="A42-RING-17",
+    broken="entries are named by the place of their endpoint among the sorted addresses",
+    rules={"lined_up": lambda standing: named_by_rank(standing, descending=False)},
+)
+
+addition_moves_those_that_sort_before = Mutant(
+    clause="A42-RING-17",
+    broken="entries are named by the place of their endpoint among the addresses, sorted downwards",
+    rules={"lined_up": lambda standing: named_by_rank(standing, descending=True)},
 )
 
 addition_moves_all = Mutant(
@@ -292,6 +389,24 @@ removed_endpoints_stay_in_the_end = Mutant(
     rules={"ring_endpoints": all_ever_listed(since=4)},
 )
 
+
+def later_entry_hash(first: int) -> Callable[[str, int], int]:
+    """An endpoint's entries are named otherwise from this one of its rings on."""
+    rings: dict[str, int] = {}
+
+    def hashed(key: str, number: int) -> int:
+        rings[key] = rings.get(key, 0) + (number == 0)
+        return entry_hash(key if rings[key] < first else f"/{key}", number)
+
+    return hashed
+
+
+named_anew = Mutant(
+    clause="A42-RING-18",
+    broken="the second ring of an endpoint has entries that are named otherwise",
+    rules={"entry_hash": later_entry_hash(first=2)},
+)
+
 old_weights_kept = Mutant(
     clause="A42-RING-19",
     broken="a list in which only weights changed is no reason for a new ring",
@@ -300,6 +415,12 @@ old_weights_kept = Mutant(
             before if of_address(before).keys() == of_address(now).keys() else now
         )
     },
+)
+
+rejected_list_takes_the_old_one_along = Mutant(
+    clause="A42-RING-20",
+    broken="a list that is rejected for a repeated address leaves the cluster without endpoints",
+    xds={"keeps_what_was_good": False},
 )
 
 last_weight_counts = Mutant(

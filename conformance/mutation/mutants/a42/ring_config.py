@@ -1,8 +1,13 @@
 """Mutants of the clauses in ring_config.toml."""
 
-from client_under_test.reference.mutants import Mutant
-from client_under_test.reference.policies.configs import DEFAULT_MINIMUM, RING_CAP
-from client_under_test.reference.policies.ring import Sizes, capped_sizes
+from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.policies.configs import (
+    DEFAULT_MAXIMUM,
+    DEFAULT_MINIMUM,
+    RING_CAP,
+)
+from client_under_test.reference.policies.rules.ring import Sizes, capped_sizes
+from client_under_test.reference.policies.rules.ring_config import LARGEST_RING
 
 no_cap = Mutant(
     clause="A42-CONF-01",
@@ -44,6 +49,34 @@ maximum_filled_in_small = Mutant(
         )
     },
     issue="https://github.com/grpc/grpc-rust/pull/2701",
+)
+
+cap_of_16384 = Mutant(
+    clause="A42-CONF-04",
+    broken="the cap is 16,384 as shipped, where a Cluster sets no maximum",
+    rules={
+        "capped_sizes": lambda sizes, cap: capped_sizes(
+            sizes, 16384 if sizes.maximum == LARGEST_RING else cap
+        )
+    },
+)
+
+config_without_minimum = Mutant(
+    clause="A42-CONF-06",
+    broken="the policy's own config, without a minimum, has one of one",
+    xds={"ring_defaults": (1, DEFAULT_MAXIMUM)},
+)
+
+config_without_maximum = Mutant(
+    clause="A42-CONF-07",
+    broken="the policy's own config, without a maximum, has one of 8M, as in the xDS API",
+    xds={"ring_defaults": (DEFAULT_MINIMUM, LARGEST_RING)},
+)
+
+config_without_maximum_ends_at_1024 = Mutant(
+    clause="A42-CONF-07",
+    broken="the policy's own config, without a maximum, has one of 1,024",
+    xds={"ring_defaults": (DEFAULT_MINIMUM, DEFAULT_MINIMUM)},
 )
 
 cap_only_raised = Mutant(

@@ -1,14 +1,15 @@
 """Mutants of the clauses in subchannel_states.toml."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec.structs import replace
 
-from client_under_test.reference.mutants import Mutant
-from client_under_test.reference.policies.interface import Endpoint, State
-from client_under_test.reference.policies.ring_picks import pick_by_a61
-from client_under_test.reference.policies.ring_states import Prospect, counted_state
-from conformance.catalogue.a42.picker_mutants import leaves_alone, tells_all
+from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.policies.interface import Drop, PickArgs, PickResult, Target
+from client_under_test.reference.policies.rules.ring_picks import Candidate, pick_by_a61
+from client_under_test.reference.policies.rules.ring_states import Prospect, counted_state
+from client_under_test.reference.values import Endpoint, State
+from conformance.mutation.mutants.a42.picker import leaves_alone, tells_all
 
 CONNECTING, READY, FAILED = State.CONNECTING, State.READY, State.TRANSIENT_FAILURE
 
@@ -63,6 +64,27 @@ picked_and_left_alone = Mutant(
     clause="A42-SUB-02",
     broken="a request does not connect the endpoint that it picks",
     rules={"pick": leaves_alone(pick_by_a61, State.IDLE, place=0)},
+)
+
+
+def when_picked_by_another() -> Callable[[Iterable[Candidate], PickArgs], PickResult]:
+    """A61's picks, but the first request that finds an endpoint IDLE never has it connected."""
+    finders: dict[Target, PickArgs] = {}
+
+    def pick(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
+        result = pick_by_a61(walk, args)
+        if isinstance(result, Drop):
+            return result
+        told = tuple(one for one in result.connect if finders.setdefault(one, args) is not args)
+        return replace(result, connect=told)
+
+    return pick
+
+
+connected_for_the_second = Mutant(
+    clause="A42-SUB-02",
+    broken="an endpoint is connected for the second request that picks it, not for the first",
+    rules={"pick": when_picked_by_another()},
 )
 
 all_connected_at_a_pick = Mutant(
@@ -155,5 +177,4 @@ connected_anew = Mutant(
         "ring_endpoints": weighed_by_their_number,
         "endpoint_identity": lambda endpoint: f"{endpoint.addresses[0]} x {endpoint.weight}",
     },
-    reports="new ones",
 )
