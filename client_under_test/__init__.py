@@ -1,6 +1,7 @@
 """Clients under test: the adapter contract, manifests, environments and the shipped adapters."""
 
-from client_under_test.channels import (
+from client_under_test.environments import Prepared, cache, prepare
+from client_under_test.launching.channels import (
     CALL_ID_KEY,
     Batch,
     Call,
@@ -10,10 +11,9 @@ from client_under_test.channels import (
     StateSeen,
     StateWatch,
 )
-from client_under_test.clients import Client, built_in, find
-from client_under_test.environments import Prepared, cache, prepare
-from client_under_test.manifest import Manifest
-from client_under_test.process import ClientProcess, Exit
+from client_under_test.launching.process import ClientProcess, Exit
+from client_under_test.manifests.clients import Client, built_in, find
+from client_under_test.manifests.manifest import Manifest
 
 __all__ = [
     "CALL_ID_KEY",

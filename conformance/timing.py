@@ -53,16 +53,19 @@ gracefully, once the new one is connected."""
 LEDGER = 5 * SCALE
 """From the outcome of a call at the client to the backend's own row of it."""
 
-REPORTED = 5 * SCALE
-"""From the end of a call to the report of it: load is reported each second, if asked for as often,
-and some clients know no shorter interval."""
+REPORTED = 4 * SCALE
+"""From when a report of load is due to the report; some clients know no shorter interval than the
+second that is asked for."""
+
+RARE_REPORTS = 3.0
+"""The interval where much is to happen between two reports, also on a loaded machine."""
 
 EVENT = 5 * SCALE
 """Other single events in which no timer of a gRFC takes part: a connection, a reply."""
 
 ATTEMPT = 10 * SCALE
 """From what makes a client try an endpoint to the attempt: an EVENT, behind a first retry's backoff
-(1.2 s at most, gRPC's connection backoff) where one is running."""
+(1.2 s at most, gRPC's connection backoff) where one is running; or a few of them, 6.2 s in all."""
 
 HELD = 0.5
 """Deadline of a call that should wait: ten times what a loaded client takes to fail or to serve it.
@@ -71,9 +74,6 @@ One that is too short can only miss a fault, as a call that waits runs into any 
 PACE = 0.1
 """From one round of calls to the next while something else is awaited: often enough that a request
 is picked in every state which lasts."""
-
-SHORTEST_BACKOFF = 0.8
-"""From an attempt that fails to the next at the same endpoint: gRPC's 1 s, less its jitter."""
 
 SEEN_LATE = 0.1 * SCALE
 """By how much later than it came an attempt may be seen."""
@@ -158,6 +158,14 @@ FAST_SOAK = float(os.environ.get("XDSPEC_SOAK", "3"))
 SOAK_PACE = 0.005
 """From one request of the soak to the next."""
 
+THICK_PACE = 0.001
+"""From one request to the next where one is to be picked at the very moment of an update."""
+
+WISHES = 1.0
+"""How long requests of THICK_PACE may take to have endpoints tried: those that wait for one must
+have most of a CALL left, when the update that removes it is sent. Of a client that takes a list in
+after the last of them nothing more is to come."""
+
 SOAK_CALL = 30 * SCALE
 """The deadline of such a request: it passes only if the request was forgotten, also on a machine on
 which a client that is not warm yet gets no processor for seconds."""
@@ -170,6 +178,14 @@ QUIET = 0.3
 """Window in which a thing that must not happen would have happened: a hundred times what the
 causing message takes through the client on an idle machine. A window that is too short can only
 miss a fault, never accuse a right client."""
+
+WHOLE = 1.0 * SCALE
+"""For how long after an answer its connection must have stayed open before a client that says the
+call failed is held to it: a hundred times what it takes to close one that it takes for broken."""
+
+UNEXPIRED = 0.1
+"""How long before its deadline a call must have ended for the deadline to be no reason: timers of
+clients are a few milliseconds early at most. And by how much two clocks are believed to agree."""
 
 EXIT = 2 * SCALE
 """From the end of standard input to the exit of the client, before it is killed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fake_control_plane.events import (
+    Dropped,
     Event,
     Identity,
     LoadRequest,
@@ -25,7 +26,9 @@ from fake_control_plane.exceptions import (
     TokenNeeded,
 )
 from fake_control_plane.export import read_events, write_events
+from fake_control_plane.faults import Nonce
 from fake_control_plane.kinds import Kind
+from fake_control_plane.load_reporting import LoadReporting
 from fake_control_plane.loads import (
     ClusterLoad,
     Drops,
@@ -36,9 +39,9 @@ from fake_control_plane.loads import (
     LocalityLoad,
     MetricLoad,
 )
-from fake_control_plane.script import LoadReporting, Nonce, Script
+from fake_control_plane.script import Script
 from fake_control_plane.server import ControlPlane
-from fake_control_plane.snapshot import Packed
+from fake_control_plane.snapshot import Packed, RawResource
 from fake_control_plane.stream import Answer
 from fake_control_plane.transcript import Push, Transcript
 
@@ -51,6 +54,7 @@ __all__ = [
     "ControlPlane",
     "ControlPlaneTrouble",
     "DeadlinePassed",
+    "Dropped",
     "Drops",
     "EndpointLoad",
     "Event",
@@ -69,6 +73,7 @@ __all__ = [
     "Packed",
     "PortTaken",
     "Push",
+    "RawResource",
     "Request",
     "Response",
     "Script",

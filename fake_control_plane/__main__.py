@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import os
 import signal
 import sys
 from pathlib import Path
@@ -14,12 +15,20 @@ from fake_control_plane.control import ControlServer
 from fake_control_plane.exceptions import ControlPlaneTrouble
 from fake_control_plane.files import load_folder
 from fake_control_plane.kinds import Kind
-from fake_control_plane.server import ControlPlane
+from fake_control_plane.regular_files import CannotRead, read_text
+from fake_control_plane.server import ControlPlane, Keep
 from fake_control_plane.snapshot import pack_all
 from fake_control_plane.watch import watching
 
 BAD_INPUT: Final = 4
 _HIGHEST_PORT: Final = 65535
+
+# Bytes: as much metadata as servers take.
+_LONGEST_TOKEN: Final = 8192
+
+# A server runs for days. 32 MiB are the events of some hours of a busy client, and in memory a few
+# times as much; load reports come each second.
+_KEPT: Final = Keep(transcript=1 << 25, load_rows=10_000)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -74,7 +83,7 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
         "--token-file",
         metavar="FILE",
         type=Path,
-        help="a file with the token that each call of the control service must bring",
+        help="a regular file with the token that each call of the control service must bring",
     )
     return parser.parse_args(arguments)
 
@@ -83,9 +92,9 @@ def _read_token(file: Path | None) -> str | None:
     if file is None:
         return None
     try:
-        token = file.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as trouble:
-        raise _BadToken(f"The token file {str(file)!r} cannot be read: {trouble}.") from trouble
+        token = read_text(file, most=_LONGEST_TOKEN).strip()
+    except CannotRead as trouble:
+        raise _BadToken(f"The token file {str(file)!r} {trouble}.") from trouble
     if not token or not (token.isascii() and token.isprintable()):
         raise _BadToken(f"The token file {str(file)!r} holds no token: one line of ASCII text.")
     return token
@@ -95,6 +104,10 @@ class _BadToken(ControlPlaneTrouble):
     """The token file is of no use."""
 
 
+class _StillEmpty(ControlPlaneTrouble):
+    """The folder is another one than before, and nothing has been put into it yet."""
+
+
 class _Folder:
     """Serves a folder: all of it first, then the types that change."""
 
@@ -102,6 +115,7 @@ class _Folder:
         self._path = path
         self._plane = plane
         self._served: dict[Kind, Any] = {}
+        self._held: int | None = None
 
     async def serve(self) -> None:
         """Bring the control plane to what the folder holds now.
@@ -109,12 +123,41 @@ class _Folder:
         Raises:
             ControlPlaneTrouble: it cannot be read; what was served stays.
         """
-        resources = load_folder(self._path)
+        content = load_folder(self._path)
+        resources, versions = content.resources, content.versions
+        if not resources and self._is_another():
+            raise _StillEmpty(f"{self._path}: was made again, and holds no resource yet.")
         packed = pack_all(resources)
-        changed = [kind for kind in Kind if packed.get(kind) != self._served.get(kind)]
+        served = {
+            kind: (packed.get(kind), versions.get(kind) if kind in packed else None)
+            for kind in Kind
+        }
+        changed = [kind for kind in Kind if served[kind] != self._served.get(kind, (None, None))]
         wanted = [r for r in resources if Kind.of_full_name(r.DESCRIPTOR.full_name) in changed]
-        await self._plane.replace(*wanted, kinds=changed)
-        self._served = packed
+        await self._plane.replace(*wanted, kinds=changed, version=versions)
+        self._served = served
+        self._hold()
+
+    def close(self) -> None:
+        """Let go of the folder."""
+        if self._held is not None:
+            os.close(self._held)
+            self._held = None
+
+    def _is_another(self) -> bool:
+        """Whether the folder was removed and made again, or a link to it leads elsewhere now."""
+        if self._held is None:
+            return False
+        try:
+            return not os.path.samestat(os.fstat(self._held), self._path.stat())
+        except OSError:
+            return True
+
+    def _hold(self) -> None:
+        # As long as it is held, no folder that is made in its place has its number.
+        self.close()
+        with contextlib.suppress(OSError):  # it has gone meanwhile, which will be said
+            self._held = os.open(self._path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
 
 
 async def _serve(options: argparse.Namespace) -> None:
@@ -134,21 +177,28 @@ async def _serve(options: argparse.Namespace) -> None:
     async with contextlib.AsyncExitStack() as stack:
         await stack.enter_async_context(watching(options.resources, wake))
         plane = await stack.enter_async_context(
-            ControlPlane.running(host=listen.host, port=listen.port)
+            ControlPlane.running(host=listen.host, port=listen.port, keep=_KEPT)
         )
         folder = _Folder(options.resources, plane)
+        stack.callback(folder.close)
         await folder.serve()
         steering = await stack.enter_async_context(
             ControlServer.running(plane, host=control.host, port=control.port, token=token)
         )
         sys.stdout.write(f"xds {plane.address}\ncontrol {steering.address}\n")
         sys.stdout.flush()
+        said = ""
         while await wake.wait() and not stop.is_set():
             wake.clear()
             try:
                 await folder.serve()
             except ControlPlaneTrouble as trouble:
-                _say(f"{trouble} What was served before stays.")
+                # One change may wake it more than once.
+                if (sentence := str(trouble)) != said:
+                    _say(f"{sentence} What was served before stays.")
+                said = sentence
+            else:
+                said = ""
 
 
 def _say(sentence: str) -> None:

@@ -24,9 +24,9 @@ from fake_control_plane.exceptions import (
     PortTaken,
     TokenNeeded,
 )
+from fake_control_plane.faults import NO_RESOURCE_TYPE, Nonce
 from fake_control_plane.loads import seconds
 from fake_control_plane.ports import Reservation
-from fake_control_plane.script import NO_RESOURCE_TYPE, Nonce
 from fake_control_plane.server import SERVER_OPTIONS, ControlPlane
 from fake_control_plane.transcript import Push
 from fake_control_plane.wire import (
@@ -140,18 +140,27 @@ class _Control:
 
     async def Set(self, request: pb.SetRequest, context: Any) -> pb.Push:  # noqa: N802
         async with _troubles(context):
-            push = await self._plane.set(*request.resources, node=request.node or None)
+            push = await self._plane.set(
+                *request.resources, node=request.node or None, version=request.version or None
+            )
             return push_message(push)
 
     async def Replace(self, request: pb.SetRequest, context: Any) -> pb.Push:  # noqa: N802
         async with _troubles(context):
-            push = await self._plane.replace(*request.resources, node=request.node or None)
+            push = await self._plane.replace(
+                *request.resources, node=request.node or None, version=request.version or None
+            )
             return push_message(push)
 
     async def Delete(self, request: pb.DeleteRequest, context: Any) -> pb.Push:  # noqa: N802
         async with _troubles(context):
-            kind, node = kind_from(request.kind), request.node or None
-            return push_message(await self._plane.delete(kind, *request.names, node=node))
+            push = await self._plane.delete(
+                kind_from(request.kind),
+                *request.names,
+                node=request.node or None,
+                version=request.version or None,
+            )
+            return push_message(push)
 
     async def Hold(self, request: pb.HoldRequest, context: Any) -> pb.HoldResponse:  # noqa: N802
         async with _troubles(context):
@@ -189,12 +198,12 @@ class _Control:
                 return self._resend(fault.resend, node)
             case "malformed":
                 broken = fault.malformed
-                return self._script.send_malformed(
+                return self._script.faults.send_malformed(
                     kind_from(broken.kind), alone=broken.alone, node=node
                 )
             case "wrong_type":
                 wrong = fault.wrong_type
-                return self._script.send_wrong_type(
+                return self._script.faults.send_wrong_type(
                     kind_from(wrong.kind),
                     type_url=wrong.type_url or NO_RESOURCE_TYPE,
                     alone=wrong.alone,
@@ -239,13 +248,13 @@ class _Control:
                 script.accept_streams(service_from(fault.accept_streams.service))
             case "load_reporting":
                 asked = fault.load_reporting
-                script.report_loads(
+                script.loads.ask(
                     interval=seconds(asked.interval),
                     clusters=asked.clusters or None,
                     endpoint_granularity=asked.endpoint_granularity,
                 )
             case "load_silence":
-                script.be_silent_about_loads()
+                script.loads.be_silent()
 
     def _resend(self, resend: pb.Fault.Resend, node: str | None) -> Push:
         nonce: Nonce | str = Nonce.FRESH
@@ -254,7 +263,9 @@ class _Control:
         elif resend.old_nonce:
             nonce = Nonce.OLD
         version = resend.version if resend.HasField("version") else None
-        return self._script.resend(kind_from(resend.kind), version=version, nonce=nonce, node=node)
+        return self._script.faults.resend(
+            kind_from(resend.kind), version=version, nonce=nonce, node=node
+        )
 
 
 @contextlib.asynccontextmanager

@@ -32,22 +32,26 @@ ADS: Service
 LRS: Service
 
 class SetRequest(_message.Message):
-    __slots__ = ("resources", "node")
+    __slots__ = ("resources", "node", "version")
     RESOURCES_FIELD_NUMBER: _ClassVar[int]
     NODE_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
     resources: _containers.RepeatedCompositeFieldContainer[_any_pb2.Any]
     node: str
-    def __init__(self, resources: _Optional[_Iterable[_Union[_any_pb2.Any, _Mapping]]] = ..., node: _Optional[str] = ...) -> None: ...
+    version: str
+    def __init__(self, resources: _Optional[_Iterable[_Union[_any_pb2.Any, _Mapping]]] = ..., node: _Optional[str] = ..., version: _Optional[str] = ...) -> None: ...
 
 class DeleteRequest(_message.Message):
-    __slots__ = ("kind", "names", "node")
+    __slots__ = ("kind", "names", "node", "version")
     KIND_FIELD_NUMBER: _ClassVar[int]
     NAMES_FIELD_NUMBER: _ClassVar[int]
     NODE_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
     kind: Kind
     names: _containers.RepeatedScalarFieldContainer[str]
     node: str
-    def __init__(self, kind: _Optional[_Union[Kind, str]] = ..., names: _Optional[_Iterable[str]] = ..., node: _Optional[str] = ...) -> None: ...
+    version: str
+    def __init__(self, kind: _Optional[_Union[Kind, str]] = ..., names: _Optional[_Iterable[str]] = ..., node: _Optional[str] = ..., version: _Optional[str] = ...) -> None: ...
 
 class Push(_message.Message):
     __slots__ = ("versions", "since")
@@ -204,7 +208,7 @@ class TranscriptRequest(_message.Message):
     def __init__(self, since: _Optional[int] = ...) -> None: ...
 
 class Event(_message.Message):
-    __slots__ = ("index", "at", "stream", "node", "stream_opened", "stream_closed", "request", "response", "load_request", "load_response")
+    __slots__ = ("index", "at", "stream", "node", "stream_opened", "stream_closed", "request", "response", "load_request", "load_response", "dropped")
     class Side(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         CLIENT: _ClassVar[Event.Side]
@@ -299,6 +303,11 @@ class Event(_message.Message):
         send_all_clusters: bool
         endpoint_granularity: bool
         def __init__(self, interval: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., clusters: _Optional[_Iterable[str]] = ..., send_all_clusters: _Optional[bool] = ..., endpoint_granularity: _Optional[bool] = ...) -> None: ...
+    class Dropped(_message.Message):
+        __slots__ = ("count",)
+        COUNT_FIELD_NUMBER: _ClassVar[int]
+        count: int
+        def __init__(self, count: _Optional[int] = ...) -> None: ...
     class Identity(_message.Message):
         __slots__ = ("id", "cluster", "locality", "user_agent_name", "user_agent_version", "client_features")
         ID_FIELD_NUMBER: _ClassVar[int]
@@ -324,6 +333,7 @@ class Event(_message.Message):
     RESPONSE_FIELD_NUMBER: _ClassVar[int]
     LOAD_REQUEST_FIELD_NUMBER: _ClassVar[int]
     LOAD_RESPONSE_FIELD_NUMBER: _ClassVar[int]
+    DROPPED_FIELD_NUMBER: _ClassVar[int]
     index: int
     at: float
     stream: int
@@ -334,7 +344,8 @@ class Event(_message.Message):
     response: Event.Response
     load_request: Event.LoadReport
     load_response: Event.LoadResponse
-    def __init__(self, index: _Optional[int] = ..., at: _Optional[float] = ..., stream: _Optional[int] = ..., node: _Optional[str] = ..., stream_opened: _Optional[_Union[Event.StreamOpened, _Mapping]] = ..., stream_closed: _Optional[_Union[Event.StreamClosed, _Mapping]] = ..., request: _Optional[_Union[Event.Request, _Mapping]] = ..., response: _Optional[_Union[Event.Response, _Mapping]] = ..., load_request: _Optional[_Union[Event.LoadReport, _Mapping]] = ..., load_response: _Optional[_Union[Event.LoadResponse, _Mapping]] = ...) -> None: ...
+    dropped: Event.Dropped
+    def __init__(self, index: _Optional[int] = ..., at: _Optional[float] = ..., stream: _Optional[int] = ..., node: _Optional[str] = ..., stream_opened: _Optional[_Union[Event.StreamOpened, _Mapping]] = ..., stream_closed: _Optional[_Union[Event.StreamClosed, _Mapping]] = ..., request: _Optional[_Union[Event.Request, _Mapping]] = ..., response: _Optional[_Union[Event.Response, _Mapping]] = ..., load_request: _Optional[_Union[Event.LoadReport, _Mapping]] = ..., load_response: _Optional[_Union[Event.LoadResponse, _Mapping]] = ..., dropped: _Optional[_Union[Event.Dropped, _Mapping]] = ...) -> None: ...
 
 class LoadRequest(_message.Message):
     __slots__ = ("cluster",)

@@ -120,7 +120,8 @@ class ControlServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Transcript(self, request, context):
-        """Every event so far and then each as it happens, until the call is cancelled.
+        """Every event so far and then each as it happens, until the call is cancelled. A server that runs
+        alone keeps the newest ones only, and says first how many it has dropped.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -154,7 +154,19 @@ class LoadResponse(_Event, frozen=True, kw_only=True, tag=True):
         )
 
 
-Event = StreamOpened | StreamClosed | Request | Response | LoadRequest | LoadResponse
+class Dropped(_Event, frozen=True, kw_only=True, tag=True):
+    """In the place of the oldest events, where a bounded transcript keeps them no longer.
+
+    Its time is that of the last of them; it is of no stream.
+    """
+
+    count: int
+
+    def __str__(self) -> str:
+        return f"{self.count} events that are kept no longer"
+
+
+Event = StreamOpened | StreamClosed | Request | Response | LoadRequest | LoadResponse | Dropped
 
 _FEW = 5
 

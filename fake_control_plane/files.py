@@ -1,80 +1,156 @@
 """A folder of resources, as protojson or the same in YAML.
 
 A file (`.json`, `.yaml`, `.yml`) holds one resource with its `@type`, or a list of them, or a
-mapping whose only key is `resources`; a YAML file may hold several such documents.
+mapping with the list as `resources`; a YAML file may hold several such documents.
+
+Beside `resources` may stand a `version_info`, which is the version of the types of these resources,
+also of those in other files. A file with a `version_info` and no resources gives it to all types of
+which no other file says one.
 """
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterator
+import os
+import stat
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-from google.protobuf import json_format, message
+import msgspec
 
-from fake_control_plane.descriptors import empty_message
+from fake_control_plane.documents import BadDocument, json_document, yaml_documents
 from fake_control_plane.exceptions import BadResource, BadResourceFile, NoSuchFolder
 from fake_control_plane.kinds import Kind
+from fake_control_plane.protojson import parse
+from fake_control_plane.regular_files import CannotRead, read_text
 from fake_control_plane.snapshot import pack
 
 _SUFFIXES: Final = frozenset({".json", ".yaml", ".yml"})
-_TYPE: Final = "@type"
 
-# The C loader is not part of every build of PyYAML; without it a thousand endpoints take seconds.
-_YAML_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+# The fields of a DiscoveryResponse that count here: Envoy reads its resources from files of these.
+_VERSIONS: Final = frozenset({"version_info", "versionInfo"})
+_RESPONSE: Final = _VERSIONS | {"resources"}
 
-# How json_format words the way to a field: from outside to inside, then the whole path or not.
-_WITHIN: Final = re.compile(r"Failed to parse (\S+) field: ")
-_AT: Final = re.compile(r' at "?\w+\.?([\w.\[\]]*)"?\.*$')
-_KNOWN_FIELDS: Final = re.compile(r"\s*Available Fields.*", re.DOTALL)
+# Bytes. Ten thousand endpoints are some 5 MB.
+_LARGEST: Final = 1 << 26
 
 
-def load_folder(folder: Path) -> tuple[message.Message, ...]:
+class Content(msgspec.Struct, frozen=True):
+    """What a folder holds."""
+
+    resources: tuple[Any, ...]
+    versions: Mapping[Kind, str]
+    """What the types are called on the wire of which the folder says it."""
+
+
+class FileContent(msgspec.Struct, frozen=True):
+    """What a file holds."""
+
+    resources: tuple[Any, ...]
+    version: str | None = None
+    """Its `version_info`."""
+
+
+def load_folder(folder: Path) -> Content:
     """All resources of a folder and the folders within, by the names of their files.
 
     Raises:
         NoSuchFolder: it is not there, or no folder.
-        BadResourceFile: a file cannot be read, or two of them hold the same resource.
+        BadResourceFile: a file cannot be read, two of them hold the same resource, or they differ
+            in the version of a type.
     """
-    if not folder.is_dir():
-        raise NoSuchFolder(f"There is no folder {str(folder)!r} to serve resources from.")
     loaded = []
     homes: dict[tuple[Kind, str], Path] = {}
-    for file in sorted(folder.rglob("*")):
-        within = file.relative_to(folder)
-        if file.suffix not in _SUFFIXES or any(part.startswith(".") for part in within.parts):
-            continue
-        for resource in load_file(file):
+    said: dict[Kind | None, tuple[str, Path]] = {}
+    for file in resource_files(folder):
+        content = load_file(file)
+        kinds: dict[Kind | None, None] = {}
+        for resource in content.resources:
             kind, packed = pack(resource)
+            kinds[kind] = None
             home = homes.setdefault((kind, packed.name), file)
             if home is not file:
                 raise BadResourceFile(
                     f"{file}: the {kind.value} {packed.name!r} is in {home} already."
                 )
             loaded.append(resource)
-    return tuple(loaded)
+        if content.version is not None:
+            for of in kinds or {None: None}:
+                _agree(said, of, content.version, file)
+    of_all = said.pop(None, None)
+    versions = dict.fromkeys(Kind, of_all[0]) if of_all else {}
+    versions |= {kind: version for kind, (version, _) in said.items() if kind is not None}
+    return Content(tuple(loaded), versions)
 
 
-def load_file(file: Path) -> tuple[message.Message, ...]:
-    """All resources of one file.
+def _agree(
+    said: dict[Kind | None, tuple[str, Path]], of: Kind | None, version: str, file: Path
+) -> None:
+    before, where = said.setdefault(of, (version, file))
+    if before != version:
+        what = "all types" if of is None else f"type {of.value}"
+        raise BadResourceFile(
+            f"{file}: version_info {version!r} of {what} is {before!r} in {where}: a type has one "
+            "version."
+        )
+
+
+def resource_files(folder: Path) -> Iterator[Path]:
+    """The files of a folder and the folders within, by name; links are followed.
+
+    What begins with a dot is left out, so of a mounted ConfigMap each file is there once.
+
+    Raises:
+        NoSuchFolder: it is not there, or no folder.
+        BadResourceFile: a folder within cannot be read.
+    """
+    try:
+        if not stat.S_ISDIR(folder.stat().st_mode):
+            raise NoSuchFolder(f"{str(folder)!r} is no folder to serve resources from.")
+    except (OSError, ValueError) as trouble:
+        reason = getattr(trouble, "strerror", None) or trouble
+        raise NoSuchFolder(
+            f"There is no folder {str(folder)!r} to serve resources from: {reason}."
+        ) from trouble
+    yield from _files(folder, frozenset())
+
+
+def _files(folder: Path, above: frozenset[tuple[int, int]]) -> Iterator[Path]:
+    try:
+        seen = folder.stat()
+        identity = (seen.st_dev, seen.st_ino)
+        if identity in above:  # a link to where it is in
+            return
+        with os.scandir(folder) as entries:
+            listed = sorted(entries, key=lambda entry: entry.name)
+        for entry in listed:
+            if entry.name.startswith("."):
+                continue
+            path = folder / entry.name
+            if entry.is_dir():
+                yield from _files(path, above | {identity})
+            elif path.suffix in _SUFFIXES:
+                yield path
+    except OSError as trouble:
+        raise BadResourceFile(f"{folder}: cannot be read: {trouble.strerror}.") from trouble
+
+
+def load_file(file: Path) -> FileContent:
+    """All resources of one file, and the version that it gives to their types.
 
     Raises:
         BadResourceFile: it cannot be read; the message names the file and the field.
     """
     try:
-        text = file.read_text(encoding="utf-8")
-    except OSError as trouble:
-        raise BadResourceFile(f"{file}: cannot be read: {trouble.strerror}.") from trouble
-    except UnicodeDecodeError as trouble:
-        raise BadResourceFile(f"{file}: is not UTF-8: byte {trouble.start}.") from trouble
+        text = read_text(file, most=_LARGEST)
+    except CannotRead as trouble:
+        raise BadResourceFile(f"{file}: {trouble}.") from trouble
     resources = []
     names = set()
-    for index, fields in enumerate(_entries(file, text)):
+    entries, version = _entries(file, text)
+    for index, fields in enumerate(entries):
         where = f"{file}: resource {index + 1}"
-        resource = _parse(where, fields)
+        resource = parse(where, fields)
         try:
             kind, packed = pack(resource)
         except BadResource as trouble:
@@ -83,78 +159,39 @@ def load_file(file: Path) -> tuple[message.Message, ...]:
             raise BadResourceFile(f"{where}: a {kind.value} {packed.name!r} is above already.")
         names.add((kind, packed.name))
         resources.append(resource)
-    return tuple(resources)
+    return FileContent(tuple(resources), version)
 
 
-def _entries(file: Path, text: str) -> Iterator[Any]:
+def _entries(file: Path, text: str) -> tuple[list[Any], str | None]:
+    """The mappings that stand for resources, and the version of their types if the file says it."""
+    entries: list[Any] = []
+    versions: list[str] = []
     for document in _documents(file, text):
-        if isinstance(document, dict) and document.keys() == {"resources"}:
-            document = document["resources"]  # noqa: PLW2901 - what it stands for
-        yield from document if isinstance(document, list) else [document]
+        if isinstance(document, dict) and document and document.keys() <= _RESPONSE:
+            listed = document.get("resources") or []
+            entries += listed if isinstance(listed, list) else [listed]
+            versions += (_version(file, document[key]) for key in _VERSIONS & document.keys())
+        else:
+            entries += document if isinstance(document, list) else [document]
+    if len(set(versions)) > 1:
+        raise BadResourceFile(f"{file}: has more than one version_info: leave one.")
+    return entries, versions[0] if versions else None
+
+
+def _version(file: Path, version: Any) -> str:
+    if not isinstance(version, str) or not version:
+        raise BadResourceFile(f"{file}: version_info is no text: write it in quotes.")
+    try:
+        version.encode()
+    except UnicodeEncodeError:
+        raise BadResourceFile(f"{file}: version_info is no Unicode text.") from None
+    return version
 
 
 def _documents(file: Path, text: str) -> list[Any]:
-    if file.suffix == ".json":
-        try:
-            return [json.loads(text)]
-        except (json.JSONDecodeError, RecursionError) as trouble:
-            reason = trouble.args[0] if trouble.args else "it is nested too deeply"
-            raise BadResourceFile(f"{file}: is not JSON: {reason}.") from trouble
     try:
-        documents = list(yaml.load_all(text, Loader=_YAML_LOADER))
-    except yaml.MarkedYAMLError as trouble:
-        line = f"line {trouble.problem_mark.line + 1}: " if trouble.problem_mark else ""
-        raise BadResourceFile(f"{file}: is not YAML: {line}{trouble.problem}.") from trouble
-    except (yaml.YAMLError, ValueError, RecursionError) as trouble:
-        reason = " ".join(str(trouble).split())
-        raise BadResourceFile(f"{file}: is not YAML: {reason}.") from trouble
-    return [document for document in documents if document is not None]
-
-
-def _parse(where: str, fields: Any) -> message.Message:
-    if not isinstance(fields, dict):
-        raise BadResourceFile(f"{where}: is no mapping, but a resource is one.")
-    if not isinstance(type_url := fields.get(_TYPE), str):
-        raise BadResourceFile(f"{where}: has no {_TYPE!r} that says what it is.")
-    for nested in _types(fields):
-        try:
-            empty_message(nested)
-        except KeyError:
-            raise BadResourceFile(f"{where}: {_TYPE}: {nested!r} is no known type.") from None
-    parsed = empty_message(type_url)
-    untyped = {name: value for name, value in fields.items() if name != _TYPE}
-    try:
-        json_format.ParseDict(untyped, parsed)
-    except (
-        json_format.ParseError,
-        ArithmeticError,
-        AttributeError,
-        TypeError,
-        ValueError,
-    ) as trouble:
-        # The others escape from json_format where a value is of a shape that it does not expect.
-        raise BadResourceFile(f"{where}: {_reason(trouble)}") from trouble
-    return parsed
-
-
-def _types(fields: Any) -> Iterator[str]:
-    """Every type that is named, the outermost first."""
-    if isinstance(fields, dict):
-        if isinstance(type_url := fields.get(_TYPE), str):
-            yield type_url
-        for value in fields.values():
-            yield from _types(value)
-    elif isinstance(fields, list):
-        for value in fields:
-            yield from _types(value)
-
-
-def _reason(trouble: Exception) -> str:
-    """What json_format says, as one sentence that begins with the field."""
-    text = " ".join(_KNOWN_FIELDS.sub("", str(trouble)).split()).rstrip(".")
-    field = ".".join(_WITHIN.findall(text))
-    text = _WITHIN.sub("", text)
-    if at := _AT.search(text):
-        field = at[1] or field
-        text = text[: at.start()].rstrip(".")
-    return f"{field}: {text}." if field else f"{text}."
+        if file.suffix == ".json":
+            return [json_document(text)]
+        return [document for document in yaml_documents(text) if document is not None]
+    except BadDocument as trouble:
+        raise BadResourceFile(f"{file}: {trouble}.") from trouble

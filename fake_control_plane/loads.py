@@ -9,9 +9,12 @@ progress.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
+
+LONGEST_DURATION: Final = 315_576_000_000.0
+"""Seconds: the bounds of a `Duration` message, some ten thousand years each way."""
 
 
 class Locality(msgspec.Struct, frozen=True, order=True):
@@ -105,10 +108,16 @@ class Loads:
     """All that clients reported, row by row, and sums over it.
 
     Queries take a cluster, and may take an EDS service name and a locality to look at a part.
+
+    Args:
+        keep: How many rows; None: all. Beyond it the rows so far become one for each cluster and
+            EDS service name, with their sums.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, keep: int | None = None) -> None:
         self._rows: list[ClusterLoad] = []
+        self._keep = keep
+        self._summed = 0  # how many of the first rows are sums
         self._newest: dict[int, tuple[ClusterLoad, ...]] = {}
 
     def receive(self, stream: int, report: Iterable[ClusterLoad]) -> None:
@@ -116,6 +125,9 @@ class Loads:
         rows = tuple(report)
         self._newest[stream] = rows
         self._rows.extend(rows)
+        if self._keep is not None and len(self._rows) - self._summed > self._keep:
+            self._rows = [self._sum_of(*named) for named in self.clusters()]
+            self._summed = len(self._rows)
 
     def close(self, stream: int) -> None:
         """Forget what an ended stream said is in progress."""
@@ -123,7 +135,7 @@ class Loads:
 
     @property
     def rows(self) -> tuple[ClusterLoad, ...]:
-        """Every cluster of every report, in the order in which they came."""
+        """Every cluster of every report that is kept, in the order in which they came."""
         return tuple(self._rows)
 
     def clusters(self) -> tuple[tuple[str, str], ...]:
@@ -159,6 +171,25 @@ class Loads:
             for category, count in row.dropped_by_category.items():
                 by_category[category] = by_category.get(category, 0) + count
         return Drops(total, by_category)
+
+    def _sum_of(self, cluster: str, service: str) -> ClusterLoad:
+        """One row in the place of all of a cluster."""
+        drops = self.drops(cluster, service=service)
+        return ClusterLoad(
+            cluster=cluster,
+            service=service,
+            localities=tuple(
+                LocalityLoad(
+                    locality=locality,
+                    successful=load.successful,
+                    errors=load.errors,
+                    issued=load.issued,
+                )
+                for locality, load in self.by_locality(cluster, service=service).items()
+            ),
+            dropped=drops.total,
+            dropped_by_category=drops.by_category,
+        )
 
     def is_balanced(self, cluster: str, *, issued: int, service: str | None = None) -> bool:
         """Whether exactly so many requests were issued, and all have ended or are in progress."""

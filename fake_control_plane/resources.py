@@ -19,6 +19,7 @@ from envoy.extensions.filters.http.router.v3 import router_pb2
 from envoy.extensions.filters.network.http_connection_manager.v3 import (
     http_connection_manager_pb2,
 )
+from envoy.extensions.load_balancing_policies.ring_hash.v3 import ring_hash_pb2
 from envoy.type.v3 import percent_pb2
 from xds.type.v3 import typed_struct_pb2
 
@@ -78,6 +79,14 @@ def load_balancing_policy(*policies: Any) -> Any:
     return message
 
 
+def ring_hash_extension(minimum: int | None = None, maximum: int | None = None) -> Any:
+    """The config of ring_hash for `load_balancing_policy`; None leaves a size out."""
+    message = ring_hash_pb2.RingHash(hash_function=ring_hash_pb2.RingHash.XX_HASH)
+    _set_optional(message.minimum_ring_size, minimum)
+    _set_optional(message.maximum_ring_size, maximum)
+    return message
+
+
 def typed_struct(policy: str, config: Mapping[str, Any]) -> Any:
     """The config of a policy that has no message of its own for it, as an xds.type.v3.TypedStruct.
 
@@ -86,6 +95,7 @@ def typed_struct(policy: str, config: Mapping[str, Any]) -> Any:
         config: Its config, as in a service config.
     """
     message = typed_struct_pb2.TypedStruct(type_url=f"type.googleapis.com/{policy}")
+    message.value.SetInParent()  # an empty config is an empty Struct, and not none at all
     message.value.update(dict(config))
     return message
 
@@ -126,15 +136,30 @@ def route_configuration(
 
 
 def route(
-    *, cluster: str, prefix: str = "", path: str | None = None, hash_policies: Iterable[Any] = ()
+    *,
+    cluster: str | Mapping[str, int],
+    prefix: str = "",
+    path: str | None = None,
+    hash_policies: Iterable[Any] = (),
 ) -> Any:
-    """A route to a cluster, by a prefix of the path or by the whole of it."""
+    """A route to a cluster, by a prefix of the path or by the whole of it.
+
+    Args:
+        cluster: Its name, or the names and weights of several.
+        prefix: With which the path begins.
+        path: The whole path, instead.
+        hash_policies: What makes the hash of a request.
+    """
     message = route_components_pb2.Route()
     if path is None:
         message.match.prefix = prefix
     else:
         message.match.path = path
-    message.route.cluster = cluster
+    if isinstance(cluster, str):
+        message.route.cluster = cluster
+    else:
+        for name, weight in cluster.items():
+            message.route.weighted_clusters.clusters.add(name=name).weight.value = weight
     message.route.hash_policy.extend(hash_policies)
     return message
 
@@ -299,11 +324,24 @@ def endpoint(
     return message
 
 
-def drop(category: str, *, per_million: int) -> Any:
-    """A drop category: of a million requests so many are dropped."""
+def drop(category: str, numerator: int, *, per: str = "MILLION") -> Any:
+    """A drop category: of a million requests so many are dropped.
+
+    Args:
+        category: Its name.
+        numerator: How many.
+        per: Of how many instead: HUNDRED, TEN_THOUSAND or MILLION.
+
+    Raises:
+        BadResource: there is no such denominator.
+    """
     overload = endpoint_pb2.ClusterLoadAssignment.Policy.DropOverload(category=category)
-    overload.drop_percentage.numerator = per_million
-    overload.drop_percentage.denominator = percent_pb2.FractionalPercent.MILLION
+    overload.drop_percentage.numerator = numerator
+    denominators = percent_pb2.FractionalPercent.DenominatorType
+    if per not in denominators.keys():  # noqa: SIM118 - an enum wrapper is no mapping
+        known = ", ".join(denominators.keys())
+        raise BadResource(f"{per!r} is no denominator; there are {known}.")
+    overload.drop_percentage.denominator = denominators.Value(per)
     return overload
 
 

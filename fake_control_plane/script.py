@@ -7,25 +7,17 @@ through a `Stage`.
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Collection
-from typing import Final, Protocol
+from typing import Protocol
 
 import grpc
 import msgspec
 
 from fake_control_plane.events import Service
 from fake_control_plane.exceptions import BadFault
-from fake_control_plane.kinds import MAKE_BEFORE_BREAK, TYPE_URL_PREFIX, Kind
-from fake_control_plane.snapshot import Packed, Snapshot
-from fake_control_plane.stream import AdsStream, Outgoing
+from fake_control_plane.faults import Fault, Faults
+from fake_control_plane.kinds import MAKE_BEFORE_BREAK, Kind
+from fake_control_plane.load_reporting import LoadScript
 from fake_control_plane.transcript import Push
-
-# A field number of wire type 7, which does not exist: no parser reads a message from this.
-MALFORMED: Final = b"\x0f"
-
-# A type that every client can know and that is no xDS resource.
-NO_RESOURCE_TYPE: Final = TYPE_URL_PREFIX + "google.protobuf.Empty"
 
 
 class Ending(msgspec.Struct, frozen=True):
@@ -33,124 +25,6 @@ class Ending(msgspec.Struct, frozen=True):
 
     code: grpc.StatusCode
     details: str = ""
-
-
-class LoadReporting(msgspec.Struct, frozen=True, kw_only=True):
-    """What the load reporting service asks its clients for."""
-
-    interval: float = 1.0
-    """Seconds; the shortest that every client honours (C-core takes less for 1 s)."""
-    clusters: tuple[str, ...] | None = None
-    """Cluster names, or None for `send_all_clusters`."""
-    endpoint_granularity: bool = False
-
-
-class Nonce(enum.Enum):
-    """Nonces that are chosen stream by stream."""
-
-    FRESH = "fresh"
-    OLD = "old"
-    """The nonce before the newest one of the type; the newest if there is no other."""
-
-
-class Fault(Protocol):
-    """Something that a healthy control plane would not send."""
-
-    @property
-    def kind(self) -> Kind:
-        """The type of the response that it makes."""
-
-    def version(self, ordinal: int, snapshot: Snapshot) -> str:
-        """The version of the response; `ordinal` counts the faults of a control plane."""
-
-    def render(self, stream: AdsStream, snapshot: Snapshot, version: str) -> Outgoing | None:
-        """The response on one stream, or None where the type was never asked for."""
-
-
-class Resend(msgspec.Struct, frozen=True):
-    """All that is subscribed to of a type once more, with an old version or nonce."""
-
-    kind: Kind
-    as_version: str | None = None
-    """None: the version as it is."""
-    nonce: Nonce | str = Nonce.FRESH
-    """A text is sent as it is, so that it can be one that was never given."""
-
-    def version(self, ordinal: int, snapshot: Snapshot) -> str:
-        """The version asked for, or the one in force."""
-        del ordinal
-        return str(snapshot.version(self.kind)) if self.as_version is None else self.as_version
-
-    def render(self, stream: AdsStream, snapshot: Snapshot, version: str) -> Outgoing | None:
-        """A response with the resources as they are."""
-        resources = stream.subscribed(self.kind, snapshot)
-        if resources is None:
-            return None
-        nonce: str | None
-        match self.nonce:
-            case Nonce.FRESH:
-                nonce = None
-            case Nonce.OLD:
-                nonce = stream.earlier_nonce(self.kind)
-            case text:
-                nonce = text
-        return stream.disturb(
-            self.kind,
-            version=version,
-            resources=tuple(resource.packed for resource in resources),
-            fault="resend",
-            nonce=nonce,
-        )
-
-
-class Malformed(msgspec.Struct, frozen=True):
-    """An Any of the right type whose bytes are no message at all."""
-
-    kind: Kind
-    alone: bool = False
-    """Whether what is subscribed to is left out; of listeners and clusters that deletes it."""
-
-    def version(self, ordinal: int, snapshot: Snapshot) -> str:
-        """A version of its own, so that its NACK cannot be taken for another one's."""
-        return f"{snapshot.version(self.kind)}-malformed-{ordinal}"
-
-    def render(self, stream: AdsStream, snapshot: Snapshot, version: str) -> Outgoing | None:
-        """A response with the malformed Any as its last."""
-        broken = Packed("", self.kind.type_url, MALFORMED)
-        return _with_stray(self, broken, stream, snapshot, version, "malformed")
-
-
-class WrongType(msgspec.Struct, frozen=True):
-    """An Any that names another type than the response does."""
-
-    kind: Kind
-    type_url: str = NO_RESOURCE_TYPE
-    alone: bool = False
-    """Whether what is subscribed to is left out; of listeners and clusters that deletes it."""
-
-    def version(self, ordinal: int, snapshot: Snapshot) -> str:
-        """A version of its own, so that its NACK cannot be taken for another one's."""
-        return f"{snapshot.version(self.kind)}-wrong-type-{ordinal}"
-
-    def render(self, stream: AdsStream, snapshot: Snapshot, version: str) -> Outgoing | None:
-        """A response with the Any of another type as its last."""
-        stray = Packed("", self.type_url, b"")
-        return _with_stray(self, stray, stream, snapshot, version, "wrong type")
-
-
-def _with_stray(
-    fault: Malformed | WrongType,
-    stray: Packed,
-    stream: AdsStream,
-    snapshot: Snapshot,
-    version: str,
-    name: str,
-) -> Outgoing | None:
-    subscribed = stream.subscribed(fault.kind, snapshot)
-    if subscribed is None:
-        return None
-    good = () if fault.alone else tuple(resource.packed for resource in subscribed)
-    return stream.disturb(fault.kind, version=version, resources=(*good, stray), fault=name)
 
 
 class Stage(Protocol):
@@ -183,7 +57,10 @@ class Script:
         self._order: tuple[Kind, ...] = MAKE_BEFORE_BREAK
         self._delays: dict[Kind, float] = {}
         self._refusals: dict[Service, Ending] = {}
-        self._load_reporting: LoadReporting | None = LoadReporting()
+        self.faults = Faults(stage.inject)
+        """What is sent once."""
+        self.loads = LoadScript(stage.ask_for_loads)
+        """What load reports are asked for."""
 
     @property
     def held(self) -> frozenset[Kind]:
@@ -199,11 +76,6 @@ class Script:
     def order_of_types(self) -> tuple[Kind, ...]:
         """The order in which the types of one push are sent."""
         return self._order
-
-    @property
-    def load_reporting(self) -> LoadReporting | None:
-        """What load reports are asked for; None: silence."""
-        return self._load_reporting
 
     def delay_of(self, kind: Kind) -> float:
         """Seconds by which responses of a type are late."""
@@ -249,32 +121,6 @@ class Script:
             raise BadFault(f"A delay of {seconds:g} s is negative: give 0 to end a delay.")
         self._delays[kind] = seconds
 
-    def resend(
-        self,
-        kind: Kind,
-        *,
-        version: str | None = None,
-        nonce: Nonce | str = Nonce.FRESH,
-        node: str | None = None,
-    ) -> Push:
-        """Send what is subscribed to again, with a version or nonce of choice."""
-        return self._stage.inject(Resend(kind, version, nonce), node)
-
-    def send_malformed(self, kind: Kind, *, alone: bool = False, node: str | None = None) -> Push:
-        """Send an Any whose bytes are no message, beside what is subscribed to or alone."""
-        return self._stage.inject(Malformed(kind, alone), node)
-
-    def send_wrong_type(
-        self,
-        kind: Kind,
-        *,
-        type_url: str = NO_RESOURCE_TYPE,
-        alone: bool = False,
-        node: str | None = None,
-    ) -> Push:
-        """Send an Any of another type, beside what is subscribed to or alone."""
-        return self._stage.inject(WrongType(kind, type_url, alone), node)
-
     def end_streams(
         self,
         code: grpc.StatusCode = grpc.StatusCode.UNAVAILABLE,
@@ -301,30 +147,3 @@ class Script:
     def accept_streams(self, service: Service = Service.ADS) -> None:
         """Take new streams again."""
         self._refusals.pop(service, None)
-
-    def report_loads(
-        self,
-        *,
-        interval: float = 1.0,
-        clusters: Collection[str] | None = None,
-        endpoint_granularity: bool = False,
-    ) -> None:
-        """Ask for load reports, on open load streams and on those to come.
-
-        Args:
-            interval: Seconds between reports.
-            clusters: The clusters to report, or None for all.
-            endpoint_granularity: Whether endpoints are reported one by one.
-        """
-        if interval <= 0:
-            raise BadFault(f"A load reporting interval of {interval:g} s is not above 0.")
-        self._load_reporting = LoadReporting(
-            interval=interval,
-            clusters=None if clusters is None else tuple(clusters),
-            endpoint_granularity=endpoint_granularity,
-        )
-        self._stage.ask_for_loads()
-
-    def be_silent_about_loads(self) -> None:
-        """Answer nothing on load streams to come."""
-        self._load_reporting = None

@@ -8,17 +8,19 @@ from collections.abc import AsyncIterator, Callable, Collection
 from typing import Any, Final
 
 import grpc.aio
+import msgspec
 from envoy.service.discovery.v3 import ads_pb2_grpc
 from envoy.service.load_stats.v3 import lrs_pb2_grpc
 
 from fake_control_plane.events import Service
 from fake_control_plane.exceptions import PortTaken
+from fake_control_plane.faults import Fault
 from fake_control_plane.kinds import Kind
 from fake_control_plane.loads import Loads
 from fake_control_plane.ports import Reservation
-from fake_control_plane.script import Ending, Fault, Script
+from fake_control_plane.script import Ending, Script
 from fake_control_plane.sessions import AdsSession, LrsSession, Session
-from fake_control_plane.snapshot import Snapshots
+from fake_control_plane.snapshot import Snapshots, Version
 from fake_control_plane.transcript import Push, Transcript
 
 SERVER_OPTIONS: Final = (
@@ -36,12 +38,30 @@ def _as_it_is(resource: Any) -> Any:
     return resource
 
 
+class Keep(msgspec.Struct, frozen=True, kw_only=True):
+    """How much of what happened is kept; None: all of it."""
+
+    transcript: int | None = None
+    """Bytes of events, as of `Transcript`."""
+    load_rows: int | None = None
+    """Rows of load reports, as of `Loads`; their sums stay exact."""
+
+
+EVERYTHING: Final = Keep()
+
+
 class ControlPlane:
     """A scripted xDS control plane; made by `start` or `running`."""
 
-    def __init__(self, reservation: Reservation, translate: Translate = _as_it_is) -> None:
-        self.transcript: Final = Transcript()
-        self.loads: Final = Loads()
+    def __init__(
+        self,
+        reservation: Reservation,
+        translate: Translate = _as_it_is,
+        *,
+        keep: Keep = EVERYTHING,
+    ) -> None:
+        self.transcript: Final = Transcript(keep.transcript)
+        self.loads: Final = Loads(keep.load_rows)
         self.script: Final = Script(self)
         self.snapshots: Final = Snapshots()
         self._reservation = reservation
@@ -54,7 +74,12 @@ class ControlPlane:
 
     @classmethod
     async def start(
-        cls, host: str = "127.0.0.1", port: int = 0, *, translate: Translate = _as_it_is
+        cls,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        *,
+        translate: Translate = _as_it_is,
+        keep: Keep = EVERYTHING,
     ) -> ControlPlane:
         """Listen, on a port of choice or (0) a free one.
 
@@ -62,11 +87,12 @@ class ControlPlane:
             host: The address.
             port: The port.
             translate: Puts resources into the words of a client that has its own, as they are set.
+            keep: How much of the transcript and of load reports is kept.
 
         Raises:
             PortTaken: the address cannot be listened on.
         """
-        plane = cls(Reservation(host, port), translate)
+        plane = cls(Reservation(host, port), translate, keep=keep)
         try:
             await plane.resume()
         except BaseException:
@@ -76,9 +102,11 @@ class ControlPlane:
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def running(cls, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[ControlPlane]:
-        """A control plane for the length of a `with` block; errors as of `start`."""
-        plane = await cls.start(host, port)
+    async def running(
+        cls, host: str = "127.0.0.1", port: int = 0, *, keep: Keep = EVERYTHING
+    ) -> AsyncIterator[ControlPlane]:
+        """A control plane for the length of a `with` block; arguments and errors as of `start`."""
+        plane = await cls.start(host, port, keep=keep)
         try:
             yield plane
         finally:
@@ -94,22 +122,28 @@ class ControlPlane:
         """Where clients find it: "127.0.0.1:1234" or "[::1]:1234"."""
         return self._reservation.address
 
-    async def set(self, *resources: Any, node: str | None = None) -> Push:
+    async def set(self, *resources: Any, node: str | None = None, version: Version = None) -> Push:
         """Add resources, or replace those of the same type and name, and send them.
 
         Args:
-            resources: Protobuf messages, or Any values that hold one.
+            resources: Protobuf messages, Any values that hold one, or RawResource values.
             node: The node id whose snapshot changes; None: the default one. A node's own snapshot
                 starts from the default one at its first change.
+            version: What the types that are given are called on the wire; None: by numbers that
+                count their pushes. What is given is sent whatever the version before was called.
 
         Raises:
             BadResource: something given is no resource.
         """
         translated = map(self._translate, resources)
-        return self._push(lambda: self.snapshots.set(translated, node), node)
+        return self._push(lambda: self.snapshots.set(translated, node, version), node)
 
     async def replace(
-        self, *resources: Any, node: str | None = None, kinds: Collection[Kind] = tuple(Kind)
+        self,
+        *resources: Any,
+        node: str | None = None,
+        kinds: Collection[Kind] = tuple(Kind),
+        version: Version = None,
     ) -> Push:
         """Let these be all resources, or all of some types, and send what changed.
 
@@ -117,15 +151,17 @@ class ControlPlane:
             BadResource: something given is no resource, or of a type that is not replaced.
         """
         translated = map(self._translate, resources)
-        return self._push(lambda: self.snapshots.replace(translated, node, kinds), node)
+        return self._push(lambda: self.snapshots.replace(translated, node, kinds, version), node)
 
-    async def delete(self, kind: Kind, *names: str, node: str | None = None) -> Push:
+    async def delete(
+        self, kind: Kind, *names: str, node: str | None = None, version: Version = None
+    ) -> Push:
         """Take resources away; clients learn it of listeners and clusters only.
 
         Raises:
             BadResource: one of them is not there.
         """
-        return self._push(lambda: self.snapshots.delete(kind, names, node), node)
+        return self._push(lambda: self.snapshots.delete(kind, names, node, version), node)
 
     async def reported(
         self,
@@ -150,7 +186,7 @@ class ControlPlane:
             return
         self._stopping = True
         await server.stop(grace=None)
-        if self._sessions:
+        while self._sessions:  # one that begins as the server stops is ended by that, too
             await asyncio.wait(self._sessions.values())
         self._stopping = False
 
@@ -219,7 +255,9 @@ class ControlPlane:
 
     def _push(self, change: Callable[[], Any], node: str | None) -> Push:
         since = len(self.transcript)
-        versions = {kind: str(version) for kind, version in change().items()}
+        changed = change()
+        seen = self.snapshots.seen_by(node)
+        versions = {kind: seen.version_info(kind) for kind in changed}
         self.pump()
         return Push(versions=versions, since=since, node=node)
 

@@ -25,9 +25,11 @@ from fake_control_plane.events import (
     StreamClosed,
     StreamOpened,
 )
+from fake_control_plane.faults import Fault
 from fake_control_plane.kinds import Kind
+from fake_control_plane.load_reporting import LoadReporting
 from fake_control_plane.loads import Loads, Locality, cluster_load
-from fake_control_plane.script import Ending, Fault, LoadReporting, Script
+from fake_control_plane.script import Ending, Script
 from fake_control_plane.snapshot import Snapshot, Snapshots
 from fake_control_plane.stream import AdsStream, Outgoing
 from fake_control_plane.transcript import Transcript
@@ -86,12 +88,12 @@ class Session(abc.ABC, Generic[_T]):
         try:
             ending = self._plane.script.refusal(self.service) or await self._serve(requests)
         except BaseException:  # cancelled by gRPC, as a rule
-            self._record_end(Side.STOP if self._plane.is_stopping else Side.CLIENT)
+            self._record_end(self._other_side())
             raise
         finally:
             self.forget()
         if ending is None:
-            self._record_end(Side.CLIENT)
+            self._record_end(self._other_side())
             return
         self._record_end(Side.SCRIPT, ending.code.name, ending.details)
         if ending.code is not grpc.StatusCode.OK:
@@ -135,6 +137,13 @@ class Session(abc.ABC, Generic[_T]):
             if request.HasField("node"):
                 self.node = request.node.id
             self.receive(request)
+
+    def _other_side(self) -> Side:
+        """Who ended a stream that no script did.
+
+        A stop may first end its requests, as if the client had no more, and cancel it only then.
+        """
+        return Side.STOP if self._plane.is_stopping else Side.CLIENT
 
     def _record_end(self, by: Side, code: str = "", details: str = "") -> None:
         self._plane.transcript.record(
@@ -267,7 +276,7 @@ class LrsSession(Session[LoadReporting]):
 
     def ask(self) -> None:
         """Say what is to be reported, unless the script is silent or the client has not begun."""
-        asked = self._plane.script.load_reporting
+        asked = self._plane.script.loads.asked_for
         if asked is not None and self._has_begun:
             self._outbox.put_nowait(asked)
 

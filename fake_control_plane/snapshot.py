@@ -2,7 +2,8 @@
 
 Resources are serialised when they enter a snapshot, once a version, however many streams they go
 to. A version is the number of a push of its type: counted for the whole control plane, so that no
-two pushes share one even where nodes have snapshots of their own.
+two pushes share one even where nodes have snapshots of their own. On the wire a push may be called
+otherwise, as its user chooses; what is due is decided by the number in any case.
 """
 
 from __future__ import annotations
@@ -21,12 +22,26 @@ from fake_control_plane.kinds import Kind
 _NOTHING: Mapping[str, Resource] = MappingProxyType({})
 
 
+Version = str | Mapping[Kind, str] | None
+"""What a push is called on the wire, or each type of it; where nothing is said, its number."""
+
+
 class Packed(msgspec.Struct, frozen=True):
     """A serialised resource as it travels in a response: the content of one Any."""
 
     name: str
     type_url: str
     body: bytes
+
+
+class RawResource(msgspec.Struct, frozen=True):
+    """A resource as bytes, right or wrong, sent as they are to who subscribes to its name."""
+
+    kind: Kind
+    name: str
+    body: bytes
+    type_url: str = ""
+    """What its Any says that it holds; empty: its kind."""
 
 
 class Resource(msgspec.Struct, frozen=True):
@@ -47,6 +62,8 @@ class Snapshot(msgspec.Struct, frozen=True):
 
     resources: Mapping[Kind, Mapping[str, Resource]] = MappingProxyType({})
     versions: Mapping[Kind, int] = MappingProxyType({})
+    chosen: Mapping[Kind, str] = MappingProxyType({})
+    """What the newest version of a type is called on the wire, if not by its number."""
 
     def of(self, kind: Kind) -> Mapping[str, Resource]:
         """The resources of one type by name, in the order in which they were set."""
@@ -56,6 +73,10 @@ class Snapshot(msgspec.Struct, frozen=True):
         """The newest version of a type; 0 when it was never set."""
         return self.versions.get(kind, 0)
 
+    def version_info(self, kind: Kind) -> str:
+        """The newest version of a type as responses name it."""
+        return self.chosen.get(kind) or str(self.version(kind))
+
     def without(self, withheld: Collection[tuple[Kind, str]]) -> Snapshot:
         """The snapshot as if some resources did not exist."""
         if not withheld:
@@ -64,7 +85,7 @@ class Snapshot(msgspec.Struct, frozen=True):
             kind: {name: resource for name, resource in of.items() if (kind, name) not in withheld}
             for kind, of in self.resources.items()
         }
-        return Snapshot(kept, self.versions)
+        return Snapshot(kept, self.versions, self.chosen)
 
 
 class Snapshots:
@@ -83,8 +104,15 @@ class Snapshots:
         """The snapshot that streams of this node id see."""
         return self._default if node is None else self._of_node.get(node, self._default)
 
-    def set(self, messages: Iterable[Any], node: str | None = None) -> Mapping[Kind, int]:
+    def set(
+        self, messages: Iterable[Any], node: str | None = None, version: Version = None
+    ) -> Mapping[Kind, int]:
         """Add resources, or replace those of the same type and name.
+
+        Args:
+            messages: The resources.
+            node: Whose snapshot it is; None: the default one.
+            version: What the types that are given are called on the wire; None: their numbers.
 
         Returns:
             The new version of each type that was given.
@@ -97,13 +125,14 @@ class Snapshots:
         versions = self._next_versions(packed)
         changed = {kind: {**old.of(kind), **_at(version, kind, packed[kind])}
                    for kind, version in versions.items()}  # fmt: skip
-        return self._store(old, changed, versions, node)
+        return self._store(old, changed, versions, node, version)
 
     def replace(
         self,
         messages: Iterable[Any],
         node: str | None = None,
         kinds: Collection[Kind] = tuple(Kind),
+        version: Version = None,
     ) -> Mapping[Kind, int]:
         """Let these be all resources of the given kinds.
 
@@ -121,10 +150,14 @@ class Snapshots:
         changed = {
             kind: _at(version, kind, packed.get(kind, {})) for kind, version in versions.items()
         }
-        return self._store(old, changed, versions, node)
+        return self._store(old, changed, versions, node, version)
 
     def delete(
-        self, kind: Kind, names: Collection[str], node: str | None = None
+        self,
+        kind: Kind,
+        names: Collection[str],
+        node: str | None = None,
+        version: Version = None,
     ) -> Mapping[Kind, int]:
         """Take resources away.
 
@@ -140,7 +173,7 @@ class Snapshots:
                 raise BadResource(f"There is no {kind.value} called {name!r} to delete.")
         versions = self._next_versions([kind])
         kept = {name: resource for name, resource in old.of(kind).items() if name not in names}
-        return self._store(old, {kind: kept}, versions, node)
+        return self._store(old, {kind: kept}, versions, node, version)
 
     def _next_versions(self, kinds: Iterable[Kind]) -> dict[Kind, int]:
         versions = {}
@@ -155,8 +188,13 @@ class Snapshots:
         changed: Mapping[Kind, Mapping[str, Resource]],
         versions: Mapping[Kind, int],
         node: str | None,
+        version: Version,
     ) -> Mapping[Kind, int]:
-        new = Snapshot({**old.resources, **changed}, {**old.versions, **versions})
+        new = Snapshot(
+            {**old.resources, **changed},
+            {**old.versions, **versions},
+            {**old.chosen, **{kind: _chosen(version, kind) for kind in versions}},
+        )
         if node is None:
             self._default = new
         else:
@@ -164,16 +202,25 @@ class Snapshots:
         return versions
 
 
+def _chosen(version: Version, kind: Kind) -> str:
+    return (version if isinstance(version, str) else (version or {}).get(kind)) or ""
+
+
 def pack(resource: Any) -> tuple[Kind, Packed]:
     """Serialise one resource.
 
     Args:
         resource: A Listener, RouteConfiguration, Cluster or ClusterLoadAssignment, or an Any that
-            holds one.
+            holds one; or a RawResource, which is not looked into.
 
     Raises:
         BadResource: it is something else, or has no name.
     """
+    if isinstance(resource, RawResource):
+        if not resource.name:
+            raise BadResource(f"A {resource.kind.value} of given bytes has no name: set it.")
+        type_url = resource.type_url or resource.kind.type_url
+        return resource.kind, Packed(resource.name, type_url, resource.body)
     if isinstance(resource, any_pb2.Any):
         resource = _unpack(resource)
     if not isinstance(resource, message.Message):

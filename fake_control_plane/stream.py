@@ -165,7 +165,7 @@ class AdsStream:
         state = self._types[kind]
         state.sent = sent if kind.is_complete else {**state.sent, **sent}
         return self._note(
-            kind, str(snapshot.version(kind)), tuple(resource.packed for resource in due)
+            kind, snapshot.version_info(kind), tuple(resource.packed for resource in due)
         )
 
     def subscribed(self, kind: Kind, snapshot: Snapshot) -> tuple[Resource, ...] | None:

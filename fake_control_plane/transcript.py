@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import collections
 from collections.abc import AsyncGenerator, Callable, Mapping
 from pathlib import Path
 from typing import Final, TypeVar, cast
 
 import msgspec
 
-from fake_control_plane.events import Event, Request
+from fake_control_plane.events import Dropped, Event, Request
 from fake_control_plane.exceptions import DeadlinePassed
 from fake_control_plane.export import write_events
 from fake_control_plane.kinds import Kind
@@ -33,25 +34,42 @@ class Push(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Transcript:
-    """The events, oldest first. Waits look at what has happened before they wait for more."""
+    """The events, oldest first. Waits look at what has happened before they wait for more.
 
-    def __init__(self) -> None:
+    Args:
+        keep: Bytes of events, as msgpack has them; None: all. Beyond it the oldest ones are
+            dropped, a quarter at a time. An index counts those that were dropped, too.
+    """
+
+    def __init__(self, keep: int | None = None) -> None:
         self._events: list[Event] = []
+        self._keep = keep
+        self._dropped = 0
+        self._dropped_at = 0.0
+        self._sizes: collections.deque[int] = collections.deque()
+        self._size = 0
         self._watchers: set[Callable[[], None]] = set()
 
     def record(self, event: Event) -> None:
         """Add an event and wake those who wait for it."""
         self._events.append(event)
+        if self._keep is not None:
+            self._make_room(self._keep, len(msgspec.msgpack.encode(event)))
         for look in tuple(self._watchers):
             look()
 
     def __len__(self) -> int:
-        return len(self._events)
+        return self._dropped + len(self._events)
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """All events so far."""
+        """All events so far, but for those that were dropped."""
         return tuple(self._events)
+
+    @property
+    def dropped(self) -> Dropped | None:
+        """What stands for the events that are kept no longer, if there are any."""
+        return self._dropped_since(0) if self._dropped else None
 
     async def until(
         self, look: Callable[[], _T | None], *, deadline: float, what: str, since: int = 0
@@ -113,8 +131,9 @@ class Transcript:
 
         def look() -> Event | None:
             nonlocal unseen
-            while unseen < len(self._events):
-                event = self._events[unseen]
+            while unseen < len(self):
+                unseen = max(unseen, self._dropped)
+                event = self._events[unseen - self._dropped]
                 unseen += 1
                 if predicate(event):
                     return event
@@ -184,23 +203,49 @@ class Transcript:
         )
 
     async def follow(self, since: int = 0) -> AsyncGenerator[tuple[int, Event], None]:
-        """Each event with its index, from an index on, without end."""
+        """Each event with its index, from an index on, without end.
+
+        In the place of those that were dropped comes one that says so, with the last one's index.
+        """
         grown = asyncio.Event()
         self._watchers.add(grown.set)
         try:
             index = since
             while True:
                 grown.clear()
-                while index < len(self._events):
-                    yield index, self._events[index]
-                    index += 1
+                while index < len(self):
+                    if index < self._dropped:
+                        instead = self._dropped_since(index)
+                        index = self._dropped
+                        yield index - 1, instead
+                    else:
+                        index += 1
+                        yield index - 1, self._events[index - 1 - self._dropped]
                 await grown.wait()
         finally:
             self._watchers.discard(grown.set)
 
     def write(self, path: Path) -> None:
         """Write the events as JSON lines."""
-        write_events(path, self._events)
+        dropped = self.dropped
+        write_events(path, ((dropped,) if dropped else ()) + self.events)
+
+    def _make_room(self, keep: int, added: int) -> None:
+        self._sizes.append(added)
+        self._size += added
+        if self._size <= keep:
+            return
+        count = 0
+        while self._size > keep * 3 // 4 and len(self._sizes) > 1:
+            self._size -= self._sizes.popleft()
+            count += 1
+        if count:
+            self._dropped_at = self._events[count - 1].at
+            self._dropped += count
+            del self._events[:count]
+
+    def _dropped_since(self, index: int) -> Dropped:
+        return Dropped(at=self._dropped_at, stream=0, node="", count=self._dropped - index)
 
     async def _answer(
         self,
@@ -243,7 +288,7 @@ class Transcript:
         return cast("Request", event)
 
     def _not_seen(self, what: str, deadline: float, since: int) -> str:
-        seen = [str(event) for event in self._events[since:]]
+        seen = [str(event) for event in self._events[max(0, since - self._dropped) :]]
         if not seen:
             return f"No {what} within {deadline:g} s, and nothing else happened."
         left_out = [f"({len(seen) - _SHOWN} earlier ones)"] if len(seen) > _SHOWN else []

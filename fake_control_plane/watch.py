@@ -1,18 +1,34 @@
-"""Says when something in a folder changes."""
+"""Says when something in a folder changes.
+
+The kernel tells of changes at once, but only in the folder that it was asked about: not in one that
+is made in its place, nor where a link leads from now on. So the folder is looked at, too.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import watchfiles
+
+from fake_control_plane.exceptions import ControlPlaneTrouble
+from fake_control_plane.files import resource_files
 
 # An editor writes a file in several steps that follow each other closely; what comes within this
 # time is one change. Milliseconds.
 _TOGETHER: Final = 50
+
+# Seconds between two looks: who switches a link waits no longer for it. A large folder is looked at
+# for no more than a tenth of the time.
+_PAUSE: Final = 0.25
+_REST: Final = 9
+
+# A folder that changes all the time is told of after so many looks that each saw something else.
+_MOST_LOOKS: Final = 10
 
 
 @contextlib.asynccontextmanager
@@ -20,21 +36,87 @@ async def watching(folder: Path, changed: asyncio.Event) -> AsyncIterator[None]:
     """Watch a folder and all within it for the length of a `with` block.
 
     Args:
-        folder: The folder; it must be there.
+        folder: The folder; it may go and come again.
         changed: Set at each change from now on; it is the caller's to clear.
     """
-    stop = asyncio.Event()
-
-    async def note() -> None:
-        async for _ in watchfiles.awatch(
-            folder, watch_filter=None, debounce=_TOGETHER, step=_TOGETHER, stop_event=stop
-        ):
-            changed.set()
-
-    noting = asyncio.create_task(note())
+    watch = _Watch(folder, changed)
+    noting = asyncio.create_task(watch.note())
     await asyncio.sleep(0)  # its first step sets the watch up, before anything here is read
+    looking = asyncio.create_task(watch.look(await asyncio.to_thread(_fingerprint, folder)))
     try:
         yield
     finally:
-        stop.set()
+        looking.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await looking
+        watch.end()
         await noting
+
+
+class _Watch:
+    """Two ways to see a change of one folder."""
+
+    def __init__(self, folder: Path, changed: asyncio.Event) -> None:
+        self._folder = folder
+        self._changed = changed
+        self._anew = asyncio.Event()
+        self._is_over = False
+
+    async def note(self) -> None:
+        """Tell of what the kernel tells; ask it anew after each look that saw a change."""
+        while not self._is_over:
+            self._anew.clear()
+            # The folder is gone, or there are more than the kernel can watch: looks must do.
+            with contextlib.suppress(OSError, RuntimeError):
+                async for _ in watchfiles.awatch(
+                    self._folder,
+                    watch_filter=None,
+                    debounce=_TOGETHER,
+                    step=_TOGETHER,
+                    stop_event=self._anew,
+                ):
+                    self._changed.set()
+            await self._anew.wait()
+
+    async def look(self, seen: Any) -> None:
+        """Tell of each look that sees another folder, or other files, than the one before."""
+        while True:
+            began = time.monotonic()
+            now = await asyncio.to_thread(_fingerprint, self._folder)
+            if now != seen:
+                seen = await self._settled(now)
+                self._changed.set()
+                self._anew.set()
+            await asyncio.sleep(max(_PAUSE, _REST * (time.monotonic() - began)))
+
+    def end(self) -> None:
+        """Let `note` return."""
+        self._is_over = True
+        self._anew.set()
+
+    async def _settled(self, now: Any) -> Any:
+        """What is seen when nothing changes any more; a folder is removed file by file."""
+        for _ in range(_MOST_LOOKS):
+            await asyncio.sleep(_TOGETHER / 1000)
+            before, now = now, await asyncio.to_thread(_fingerprint, self._folder)
+            if now == before:
+                break
+        return now
+
+
+def _fingerprint(folder: Path) -> Any:
+    """What a look sees: which folder it is, and each of its files."""
+    try:
+        return _identity(folder), [(path, _identity(path)) for path in resource_files(folder)]
+    except ControlPlaneTrouble as trouble:
+        return str(trouble)
+
+
+def _identity(path: Path) -> tuple[int, ...]:
+    try:
+        seen = path.stat()
+    except OSError:
+        return ()
+    if path.is_dir():
+        return seen.st_dev, seen.st_ino
+    return seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns

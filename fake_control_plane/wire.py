@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from google.protobuf import any_pb2, duration_pb2
 
 from fake_control_plane import control_pb2 as pb
 from fake_control_plane.events import (
+    Dropped,
     Event,
     Identity,
     LoadRequest,
@@ -22,6 +24,7 @@ from fake_control_plane.events import (
 from fake_control_plane.exceptions import BadFault
 from fake_control_plane.kinds import Kind
 from fake_control_plane.loads import (
+    LONGEST_DURATION,
     ClusterLoad,
     EndpointLoad,
     Load,
@@ -47,6 +50,9 @@ _SIDES = {
     Side.SCRIPT: pb.Event.SCRIPT,
     Side.STOP: pb.Event.STOP,
 }
+# What a uint64 holds: a sum of the ledger beyond it is told as this.
+_HIGHEST_COUNT: Final = (1 << 64) - 1
+
 _ANSWERS = {None: pb.Event.NO_ANSWER, Answer.ACK: pb.Event.ACK, Answer.NACK: pb.Event.NACK}
 
 
@@ -113,6 +119,8 @@ def event_message(index: int, event: Event) -> pb.Event:
             message.load_response.clusters.extend(event.clusters)
             message.load_response.send_all_clusters = event.send_all_clusters
             message.load_response.endpoint_granularity = event.endpoint_granularity
+        case Dropped():
+            message.dropped.count = event.count
     return message
 
 
@@ -129,8 +137,10 @@ def ledger_message(loads: Loads, cluster: str) -> pb.LoadLedger:
                     _sum(locality, load)
                     for locality, load in loads.by_locality(name, service=service).items()
                 ),
-                dropped=drops.total,
-                dropped_by_category=drops.by_category,
+                dropped=_count(drops.total),
+                dropped_by_category={
+                    category: _count(dropped) for category, dropped in drops.by_category.items()
+                },
             )
     return ledger
 
@@ -183,11 +193,15 @@ def _locality(locality: Locality) -> pb.Locality:
 def _sum(locality: Locality, load: Load) -> pb.LocalityLoad:
     return pb.LocalityLoad(
         locality=_locality(locality),
-        successful=load.successful,
-        errors=load.errors,
-        issued=load.issued,
-        in_progress=load.in_progress,
+        successful=_count(load.successful),
+        errors=_count(load.errors),
+        issued=_count(load.issued),
+        in_progress=_count(load.in_progress),
     )
+
+
+def _count(total: int) -> int:
+    return min(total, _HIGHEST_COUNT)
 
 
 def _cluster_load(load: ClusterLoad) -> pb.ClusterLoad:
@@ -231,5 +245,6 @@ def _metrics(metrics: Iterable[MetricLoad]) -> list[pb.MetricLoad]:
 
 def _duration(seconds: float) -> duration_pb2.Duration:
     duration = duration_pb2.Duration()
-    duration.FromNanoseconds(round(seconds * 1e9))
+    within = max(-LONGEST_DURATION, min(seconds, LONGEST_DURATION))
+    duration.FromNanoseconds(round(within * 1e9))
     return duration

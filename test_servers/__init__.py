@@ -1,5 +1,6 @@
 """A fleet of real gRPC backends, each behind a gate that can fail in scripted ways."""
 
+from test_servers.backend_metrics import BackendMetrics
 from test_servers.exceptions import DeadlinePassed, FleetTrouble, NotLoopback, PortTaken
 from test_servers.fleet import Endpoint, Fleet
 from test_servers.ledger import Attempt, Ledger, Rpc
@@ -7,6 +8,7 @@ from test_servers.modes import Close, Hold, Mode, Refuse, Serve, Stall
 
 __all__ = [
     "Attempt",
+    "BackendMetrics",
     "Close",
     "DeadlinePassed",
     "Endpoint",

@@ -47,6 +47,8 @@ class Host:
     def __init__(self, endpoint: str, address: str) -> None:
         self.endpoint = endpoint
         self.names = (("hostname", address), ("server-id", endpoint))
+        self.metrics: tuple[str, bytes] | None = None
+        """The trailer in which the backend tells of its load, if it does."""
         self._response = testing_pb2.SimpleResponse(server_id=endpoint, hostname=address)
         self._plain_response = self._response.SerializeToString()
         self._health = health_aio.HealthServicer()
@@ -196,6 +198,8 @@ class Backend:
             status = "CANCELLED"
             try:
                 await context.send_initial_metadata(host.names)
+                if host.metrics is not None:
+                    context.set_trailing_metadata((host.metrics,))
                 if wishes := [value for key, value in metadata if key == behavior.KEY]:
                     await _behave(wishes, context)
                 response = await conduct(host, request, context)

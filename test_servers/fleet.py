@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Self
 
 from test_servers.backend import Backend, Host
+from test_servers.backend_metrics import BackendMetrics
 from test_servers.exceptions import NotLoopback
 from test_servers.gate import Gate, host_port
 from test_servers.ledger import Attempt, Ledger
@@ -64,6 +65,18 @@ class Endpoint:
     async def set_serving(self, *, serving: bool) -> None:
         """Changes what the backend's health service says."""
         await self._behind.set_serving(serving=serving)
+
+    def set_metrics(self, metrics: BackendMetrics | None) -> None:
+        """Changes what the backend says of its load at the end of each RPC from now on."""
+        self._behind.metrics = metrics.trailer() if metrics else None
+
+    def go_away(self) -> None:
+        """Sends GOAWAY over all live connections, as a server that ends in good order does.
+
+        RPCs under way go on; new ones belong on other connections. It is sent where the backend is
+        between two frames: at once as a rule, and after its SETTINGS.
+        """
+        self._gate.go_away()
 
     async def kill(self) -> None:
         """Drops all live connections, whatever their mode; the listener keeps its mode."""

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from test_servers.backend import BACKEND_HOST
 from test_servers.exceptions import FleetTrouble, PortTaken
+from test_servers.frames import GO_AWAY, Frames
 from test_servers.ledger import Ender, Ledger
 from test_servers.modes import Close, Hold, Mode, Refuse, Serve, Stall
 
@@ -124,6 +125,11 @@ class Gate:
         for connection in victims:
             await connection.over()
 
+    def go_away(self) -> None:
+        """Has all live connections told, behind the frame under way, that no more requests fit."""
+        for connection in tuple(self.live):
+            connection.go_away()
+
     async def close(self) -> None:
         """Ends the listener and drops all connections."""
         self.is_closed = True
@@ -164,6 +170,8 @@ class _Connection:
         self._early: list[bytes] = []
         self._early_size = 0
         self._half_closed = False
+        self._frames = Frames()
+        self._goes_away = False
         self._timer: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -220,6 +228,22 @@ class _Connection:
             self._early.clear()
         if self._half_closed:
             backend.write_eof()
+
+    def said(self, data: bytes) -> None:
+        """Pass on what the backend says, and what the gate has to say for it."""
+        end = self._frames.feed(data)
+        if self._goes_away and end is not None:
+            self._goes_away = False
+            data = data[:end] + GO_AWAY + data[end:]
+        self.client.write(data)
+
+    def go_away(self) -> None:
+        if self.backend is None:
+            return
+        if self._frames.is_between and self._frames.count:
+            self.client.write(GO_AWAY)
+        else:
+            self._goes_away = True
 
     def heard(self) -> None:
         self.is_silent = False
@@ -323,7 +347,7 @@ class _BackendLeg(_Leg):
     """The side that was connected to the backend."""
 
     def buffer_updated(self, nbytes: int) -> None:
-        self._connection.client.write(bytes(_CHUNK_VIEW[:nbytes]))
+        self._connection.said(bytes(_CHUNK_VIEW[:nbytes]))
 
     def eof_received(self) -> bool:
         return self._connection.half_closed("backend")

@@ -13,13 +13,13 @@ from typing import Any, Final
 
 import msgspec
 
-from client_under_test.reference import conduct
-from client_under_test.reference.channel import Call, CallSpec, Channel
+from client_under_test.reference.channel.channel import Call, CallSpec, Channel
 from client_under_test.reference.client import Client
-from client_under_test.reference.clock import BadScale, Clock
-from client_under_test.reference.editions import NoSuchEdition
-from client_under_test.reference.http2 import Header
-from client_under_test.reference.policies.interface import State, Status
+from client_under_test.reference.conduct import conduct
+from client_under_test.reference.conduct.editions import NoSuchEdition
+from client_under_test.reference.transport.clock import BadScale, Clock
+from client_under_test.reference.transport.http2 import Header
+from client_under_test.reference.values import State, Status
 
 CONTRACT: Final = 1
 NAME: Final = "xdspec-reference"

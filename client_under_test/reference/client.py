@@ -8,27 +8,26 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from client_under_test.reference import bootstrap
-from client_under_test.reference.balancer import Surroundings
-from client_under_test.reference.channel import Channel
-from client_under_test.reference.clock import Clock
-from client_under_test.reference.conduct import Conduct
-from client_under_test.reference.dns import MIN_INTERVAL
+from client_under_test.reference.channel.balancer import Surroundings
+from client_under_test.reference.channel.channel import Channel
+from client_under_test.reference.conduct.conduct import Conduct
 from client_under_test.reference.policies import registry
 from client_under_test.reference.policies.configs import RING_CAP
-from client_under_test.reference.policies.interface import Status
 from client_under_test.reference.policies.ledger import Ledger
-from client_under_test.reference.resolver import (
+from client_under_test.reference.resolving.means import Means
+from client_under_test.reference.resolving.resolver import (
     NOWHERE,
     DnsResolver,
-    Means,
     Resolver,
     Sink,
     XdsResolver,
 )
-from client_under_test.reference.selector import FailingSelector
-from client_under_test.reference.subchannels import CONNECT_TIMEOUT, BackoffDelay
-from client_under_test.reference.xds import messages
+from client_under_test.reference.resolving.selector import FailingSelector
+from client_under_test.reference.transport.clock import Clock
+from client_under_test.reference.transport.dns import MIN_INTERVAL
+from client_under_test.reference.transport.subchannels import CONNECT_TIMEOUT, BackoffDelay
+from client_under_test.reference.values import Status
+from client_under_test.reference.xds import bootstrap, messages
 from client_under_test.reference.xds.client import XdsClient
 
 OPTIONS: Final = frozenset(

@@ -11,11 +11,13 @@ from pathlib import Path
 from string import Template
 from typing import Final
 
-from client_under_test.exceptions import ClientTrouble
+from client_under_test.contract.exceptions import ClientTrouble
 
 _HERE: Final = Path(__file__).parent
 _COMMON: Final = _HERE / "common"
-_CONTRACT: Final = (_HERE.parent / "contract.md", _HERE.parent / "contract.schema.json")
+_CONTRACT: Final = tuple(
+    _HERE.parent / "contract" / name for name in ("contract.md", "contract.schema.json")
+)
 _PARTS: Final = {"start.toml", "by-hand.md"}
 
 OTHER: Final = "other"

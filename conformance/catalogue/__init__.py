@@ -1,28 +1,24 @@
 """The clauses: every normative statement of a specification, one observable fact a row."""
 
-from conformance.catalogue.editions import BROUGHT
+from conformance.catalogue.clauses import Clause, Strength
+from conformance.catalogue.editions import ENVOY, Edition, Editions, is_foreign
 from conformance.catalogue.loader import (
-    EDITIONS,
-    ENVOY,
     FOLDER,
     Catalogue,
     CatalogueError,
-    Clause,
-    Strength,
     UnknownClause,
     edition_for,
-    is_foreign,
     load,
 )
 
 __all__ = [
-    "BROUGHT",
-    "EDITIONS",
     "ENVOY",
     "FOLDER",
     "Catalogue",
     "CatalogueError",
     "Clause",
+    "Edition",
+    "Editions",
     "Strength",
     "UnknownClause",
     "edition_for",

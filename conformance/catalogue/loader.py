@@ -1,46 +1,27 @@
-"""Reads the clauses from the TOML files beside this module; README.md there describes a row."""
+"""Reads the editions and the clauses from the TOML files beside this module; README.md has both."""
 
 import dataclasses
 import difflib
-import enum
 import functools
 import hashlib
 import re
 import tomllib
 from collections.abc import Collection, Iterator
-from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
+from conformance.catalogue.clauses import Clause, Strength
+from conformance.catalogue.editions import ENVOY, Edition, Editions, broken_rules
+
 FOLDER = Path(__file__).parent
 
-NOW = {"A42-2021": "A42", "A56-2022": "A56", "A61-2023": "A61"}
-"""Texts as first written, by the year, and as they are now.
-
-Rows leave the first wording out where the present one holds for it too.
-"""
-
-EDITIONS = (*chain.from_iterable(NOW.items()), "A62", "A74", "A75", "A76", "A113")
-"""The editions of gRPC's texts, earliest first."""
-
-ENVOY = "envoy"
-"""The edition of those who do as Envoy does; it is neither earlier nor later than the others."""
-
-_WORDINGS = (*EDITIONS, ENVOY)
+DOCUMENTS = "documents.toml"
 
 _ID = re.compile(r"(A\d+)-[A-Z]+-\d{2}")
 
-
-class Strength(enum.StrEnum):
-    """How much a text asks; its "will" is a MUST."""
-
-    MUST = "MUST"
-    SHOULD = "SHOULD"
-    MAY = "MAY"
-    UNSPECIFIED = "UNSPECIFIED"
-    """The text leaves it open: what is seen is reported and nobody is failed."""
+Read = TypeVar("Read", bound=msgspec.Struct)
 
 
 class CatalogueError(Exception):
@@ -51,54 +32,18 @@ class UnknownClause(LookupError):
     """There is no clause of that id."""
 
 
-class Clause(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One statement of a text, and how it can be seen from outside a client.
-
-    Attributes:
-        id: `<gRFC>-<AREA>-<NN>`; never given to another statement.
-        document: The gRFC that makes the statement, such as "A61".
-        amends: The gRFC that the document changes by it, if any.
-        section: The headings above the statement, joined by " / ".
-        strength: What the text asks.
-        title: A short noun phrase.
-        wordings: By edition, the statement in one sentence. An edition left out says the same as
-            the latest one before it.
-        new_in: The edition that brought the statement, where earlier ones are silent about it.
-        basis: Where the rule is written, if the document only points there.
-        seen_by: How it is seen from outside.
-        unobservable: Why it cannot be seen. Either this or `seen_by` is there.
-        grpc_only: Why there is no such thing in Envoy: then nothing is asked of its edition.
-    """
-
-    id: str
-    document: str
-    section: str
-    strength: Strength
-    title: str
-    wordings: dict[str, str]
-    amends: str | None = None
-    new_in: str | None = None
-    basis: str | None = None
-    seen_by: str | None = None
-    unobservable: str | None = None
-    grpc_only: str | None = None
-
-    @property
-    def editions(self) -> tuple[str, ...]:
-        """The editions with a wording of their own, earliest first and Envoy last."""
-        return tuple(edition for edition in _WORDINGS if edition in self.wordings)
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class Catalogue:
     """All clauses, in the order of the texts.
 
     Attributes:
         clauses: By id, in order.
+        editions: What they are worded by.
         version: A hash of what the clauses say, for the provenance of a run.
     """
 
     clauses: dict[str, Clause]
+    editions: Editions
     version: str
 
     def __getitem__(self, clause_id: str) -> Clause:
@@ -126,48 +71,29 @@ class Catalogue:
         return len(self.clauses)
 
     def worded_by(self, edition: str) -> tuple[Clause, ...]:
-        """The clauses that have a wording of this edition's own."""
-        return tuple(clause for clause in self if edition in clause.wordings)
+        """The clauses that have a wording of this edition's own; of a part, of its text's."""
+        known = self.editions[edition]
+        wording = known.part_of or edition
+        return tuple(clause for clause in self if wording in clause.wordings and known.has(clause))
 
     def only(self, grfc: str) -> tuple[Clause, ...]:
         """The clauses that a gRFC states, those that reword one of its own, and its rewordings.
 
         So "a42" has the clauses of A61 that amend A42, and "a61" has those clauses and the ones
-        of A42 for which A61 has another wording. Upper or lower case; unknown means none.
+        of A42 for which A61, or what was added to it, has another wording. Upper or lower case;
+        unknown means none.
         """
-        name = grfc.upper()
+        names = self.editions.of_text(grfc.upper())
         return tuple(
-            clause for clause in self if name in (clause.document, clause.amends, *clause.wordings)
+            clause
+            for clause in self
+            if not names.isdisjoint((clause.document, clause.amends, *clause.wordings))
         )
 
 
-def is_foreign(clause: Clause, follows: Collection[str]) -> bool:
-    """Whether a clause is gRPC's alone, and the client one that states Envoy's edition."""
-    return ENVOY in follows and clause.grpc_only is not None
-
-
 def edition_for(clause: Clause, follows: Collection[str]) -> str | None:
-    """Tell by which wording a client is judged that states to follow these editions.
-
-    Args:
-        clause: The clause.
-        follows: Names of editions; those that this clause does not know do not matter.
-
-    Returns:
-        The latest edition of the clause among them (Envoy's before all), or None where the
-        statement is in no text that the client follows: then there is nothing to judge.
-    """
-    if is_foreign(clause, follows):
-        return None
-    for edition in (ENVOY, *reversed(EDITIONS)):
-        if edition not in follows:
-            continue
-        if edition in clause.wordings:
-            return edition
-        now = NOW.get(edition)
-        if now in clause.wordings and clause.new_in != now:
-            return now
-    return None
+    """Tell by which wording a client is judged that states to follow these, of all editions."""
+    return load().editions.edition_for(clause, follows)
 
 
 @functools.cache
@@ -175,26 +101,31 @@ def load(folder: Path = FOLDER) -> Catalogue:
     """Read a catalogue; a second call gives the same one.
 
     Args:
-        folder: Where `contents.toml` lies, which names the files in order.
+        folder: Where `documents.toml` lies, which names the files in order.
 
     Raises:
         CatalogueError: A file is missing, not listed or wrong.
     """
-    names = _table(folder, "contents.toml").get("files")
-    if not isinstance(names, list):
-        raise CatalogueError("contents.toml: `files` must list the files of the catalogue.")
-    forgotten = {path.relative_to(folder).as_posix() for path in folder.glob("*/*.toml")}
-    forgotten.difference_update(names)
+    editions = _editions(folder)
+    listed = {name for edition in editions for name in edition.files}
+    forgotten = {path.relative_to(folder).as_posix() for path in folder.glob("*/*.toml")} - listed
     if forgotten:
-        raise CatalogueError(f"contents.toml does not list {min(forgotten)}.")
+        raise CatalogueError(
+            f"{DOCUMENTS} does not list {min(forgotten)}: it belongs to the `files` of a text."
+        )
     clauses: dict[str, Clause] = {}
-    for name in names:
-        for place, clause in _clauses(folder, name):
-            if clause.id in clauses:
-                raise CatalogueError(f"{place}: the id is taken by an earlier row.")
-            clauses[clause.id] = clause
+    for edition in editions:
+        for name in edition.files:
+            for place, clause in _clauses(folder, name, edition, editions):
+                if clause.id in clauses:
+                    raise CatalogueError(f"{place}: the id is taken by an earlier row.")
+                clauses[clause.id] = clause
+    for clause in clauses.values():
+        below = clause.rests_on and clauses.get(clause.rests_on)
+        if clause.rests_on and (not below or below.strength is not Strength.MUST):
+            raise CatalogueError(f"{clause.id}: it rests on {clause.rests_on}, which is no MUST.")
     digest = hashlib.sha256(msgspec.json.encode(list(clauses.values())))
-    return Catalogue(clauses, digest.hexdigest()[:12])
+    return Catalogue(clauses, editions, digest.hexdigest()[:12])
 
 
 def _table(folder: Path, name: str) -> dict[str, Any]:
@@ -206,7 +137,30 @@ def _table(folder: Path, name: str) -> dict[str, Any]:
         raise CatalogueError(f"{name}: {error}.") from error
 
 
-def _clauses(folder: Path, name: str) -> Iterator[tuple[str, Clause]]:
+def _read(fields: dict[str, Any], as_: type[Read], place: str) -> Read:
+    try:
+        return msgspec.convert(fields, as_)
+    except msgspec.ValidationError as error:
+        raise CatalogueError(f"{place}: {error}.") from error
+
+
+def _editions(folder: Path) -> Editions:
+    table = _table(folder, DOCUMENTS)
+    entries = table.pop("edition", None)
+    if table or not isinstance(entries, list):
+        raise CatalogueError(f"{DOCUMENTS}: it has [[edition]] tables, and nothing else.")
+    listed = [
+        _read(entry, Edition, f"{DOCUMENTS}, {entry.get('id', f'edition {number}')}")
+        for number, entry in enumerate(entries, start=1)
+    ]
+    for edition, wrong in broken_rules(listed):
+        raise CatalogueError(f"{DOCUMENTS}, {edition}: {wrong}.")
+    return Editions(listed)
+
+
+def _clauses(
+    folder: Path, name: str, document: Edition, editions: Editions
+) -> Iterator[tuple[str, Clause]]:
     """Give the rows of a file, each with the place to name when something is wrong with it."""
     table = _table(folder, name)
     # What stands above the rows holds for those that do not say otherwise.
@@ -215,31 +169,37 @@ def _clauses(folder: Path, name: str) -> Iterator[tuple[str, Clause]]:
         if clause_id in head:
             continue
         place = f"{name}, {clause_id}"
-        wordings = {edition: row.pop(edition) for edition in _WORDINGS if edition in row}
-        try:
-            clause = msgspec.convert({**head, **row, "id": clause_id, "wordings": wordings}, Clause)
-        except msgspec.ValidationError as error:
-            raise CatalogueError(f"{place}: {error}.") from error
-        complaint = _complaint(clause)
+        wordings = {edition: row.pop(edition) for edition in editions.wordings if edition in row}
+        for key in row:
+            if re.match(r"A\d", key):
+                raise CatalogueError(f"{place}: no edition in {DOCUMENTS} has wordings as `{key}`.")
+        clause = _read({**head, **row, "id": clause_id, "wordings": wordings}, Clause, place)
+        complaint = _complaint(clause, document, editions)
         if complaint:
             raise CatalogueError(f"{place}: {complaint}.")
         yield place, clause
 
 
-def _complaint(clause: Clause) -> str | None:
+def _complaint(clause: Clause, document: Edition, editions: Editions) -> str | None:
     """Say what no type can: how the fields of a row must fit together."""
     parts = _ID.fullmatch(clause.id)
     if parts is None:
         return "an id looks like A42-HASH-03"
-    if parts[1] != clause.document:
-        return f"the id must begin with the document, {clause.document}"
     complaints = {
-        f"the wording of {clause.document} is missing": clause.document not in clause.wordings,
+        f"the id must begin with the document, {clause.document}": parts[1] != clause.document,
+        f"its file is one of {document.id}'s in {DOCUMENTS}": clause.document != document.id,
+        f"the wording of {clause.document} is missing": (
+            editions.of_text(clause.document).isdisjoint(clause.wordings)
+        ),
         "a row has either `seen_by` or `unobservable`": (
             (clause.seen_by is None) == (clause.unobservable is None)
         ),
         "what is gRPC's alone has no wording of Envoy's": (
             clause.grpc_only is not None and ENVOY in clause.wordings
+        ),
+        "`open_in` names wordings of the row": not {*clause.open_in} <= {*clause.wordings},
+        "only a text that leaves one has `choices`": (
+            bool(clause.choices) and clause.strength not in {Strength.MAY, Strength.UNSPECIFIED}
         ),
         "`new_in` must be the first edition that has a wording": (
             clause.new_in not in (None, *clause.editions[:1])

@@ -34,27 +34,22 @@ from conformance.oracles.request_hash import (
     rewrite,
     xxh64,
 )
-from conformance.oracles.ring import (
-    CANDIDATES,
-    VARIANTS,
-    Candidate,
-    KeyFormat,
+from conformance.oracles.ring.building import build, build_for, fit
+from conformance.oracles.ring.keys import KeyFormat
+from conformance.oracles.ring.search import Ring, Search
+from conformance.oracles.ring.sizes import RingConfig, entry_counts
+from conformance.oracles.ring.values import (
     NoSuchValueError,
-    Ring,
-    RingConfig,
-    RingEndpoint,
-    RingLocality,
-    RingVariant,
-    Search,
-    WeightedEndpoint,
-    WeightReading,
-    build,
-    build_for,
-    entry_counts,
-    fit,
     value_hitting,
     value_preferring,
     values_telling_sizes,
+)
+from conformance.oracles.ring.variants import CANDIDATES, VARIANTS, Candidate, RingVariant
+from conformance.oracles.ring.weights import (
+    RingEndpoint,
+    RingLocality,
+    WeightedEndpoint,
+    WeightReading,
     weights,
 )
 from conformance.oracles.statistics import (
@@ -65,6 +60,12 @@ from conformance.oracles.statistics import (
     draws_to_differ,
     interval,
     intervals,
+)
+from conformance.oracles.telling import (
+    value_of_an_entry,
+    values_telling,
+    values_telling_apart,
+    wrong_searches,
 )
 
 __all__ = [
@@ -120,8 +121,12 @@ __all__ = [
     "stray_share",
     "strays",
     "value_hitting",
+    "value_of_an_entry",
     "value_preferring",
+    "values_telling",
+    "values_telling_apart",
     "values_telling_sizes",
     "weights",
+    "wrong_searches",
     "xxh64",
 ]

@@ -8,7 +8,11 @@ from conformance.oracles.picker import State
 
 
 def aggregated_state(endpoints: Sequence[State]) -> State:
-    """The first of A42's six rules that fits; a state for each endpoint, in any order."""
+    """The first of A42's six rules that fits; a state for each endpoint, in any order.
+
+    Clauses: A42-AGG-01, A42-AGG-02, A42-AGG-03, A42-AGG-04, A42-AGG-05, A42-AGG-06, A42-AGG-07,
+    A42-AGG-08, A42-AGG-09, A42-AGG-11, A42-AGG-12, A42-AGG-13, A42-AGG-14.
+    """
     counts = {state: list(endpoints).count(state) for state in endpoints}
     failed = counts.get("TRANSIENT_FAILURE", 0)
     rules: tuple[tuple[bool, State], ...] = (
@@ -22,5 +26,8 @@ def aggregated_state(endpoints: Sequence[State]) -> State:
 
 
 def connects_unasked(endpoints: Sequence[State]) -> bool:
-    """Whether the policy must see to it that an endpoint gets connected without being picked."""
+    """Whether the policy must see to it that an endpoint gets connected without being picked.
+
+    Clauses: A42-PRO-01, A42-PRO-02, A42-PRO-03, A42-PRO-07.
+    """
     return aggregated_state(endpoints) in {"CONNECTING", "TRANSIENT_FAILURE"}

@@ -5,6 +5,9 @@ ring show as arcs: runs of one endpoint, whose number grows with the number of e
 here knows how an entry's hash is made; entries are taken to lie independently and uniformly on
 the circle, as those of distinct keys under a good hash do. Over that placement the chances of a
 false alarm are bounded, so a bound holds for whatever ports a run is given.
+
+Of a client whose keys nobody knows, as A42-RING-03 allows, it judges what the ring is all the same:
+A42-RING-01, A42-RING-02, A42-RING-04 and the sizes, A42-RING-05 to A42-RING-09.
 """
 
 import itertools
@@ -16,7 +19,8 @@ from typing import Final, get_args
 
 from msgspec import Struct
 
-from conformance.oracles.ring import Allotment, RingConfig, WeightedEndpoint, entry_counts
+from conformance.oracles.ring.sizes import Allotment, RingConfig, entry_counts
+from conformance.oracles.ring.weights import WeightedEndpoint
 from conformance.oracles.statistics import FALSE_ALARM, Interval, quantile
 
 _SPACE: Final = 2**64
@@ -166,6 +170,8 @@ def met_intervals(
     the last entry is the endpoint's, and Beta(n, M + 1 - n) if not. The least and the greatest of
     the three bound every case.
     By the union bound each address has an equal part of the false alarm, half for each side.
+
+    Clauses: A42-CHAN-03, A42-HASH-09, A42-HASH-11, A42-HASH-12, A76-REQ-03.
 
     Args:
         counts: number of entries of each address.

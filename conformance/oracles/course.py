@@ -2,7 +2,7 @@
 
 Nothing is said here of where a request has to go, only of what can be the reason that it went
 somewhere or failed. Times are seconds of one clock; what was so within the last moments before an
-event, a window, may be its reason.
+event, a window, may be its reason. So a soak decides A42-RING-18 and A42-PICK-23.
 """
 
 from __future__ import annotations

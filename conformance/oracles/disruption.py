@@ -3,6 +3,7 @@
 A ring is rescaled when its list changes, so that even a right client moves keys between endpoints
 that stayed. On an anchored ring it does not: with minimum size 1 the lightest endpoint has one
 entry, so the scale is the anchor's weight whatever else is in the list.
+On such lists A42-RING-16 and A42-RING-17 are decided.
 """
 
 import itertools
@@ -12,17 +13,10 @@ from typing import Final, get_args
 
 from msgspec import Struct
 
-from conformance.oracles.ring import (
-    Allotment,
-    NoSuchValueError,
-    Ring,
-    RingConfig,
-    RingEndpoint,
-    RingLocality,
-    WeightReading,
-    entry_counts,
-    weights,
-)
+from conformance.oracles.ring.search import Ring
+from conformance.oracles.ring.sizes import Allotment, RingConfig, entry_counts
+from conformance.oracles.ring.values import NoSuchValueError
+from conformance.oracles.ring.weights import RingEndpoint, RingLocality, WeightReading, weights
 
 _ANCHORED: Final = RingConfig(minimum=1)
 _SPACE: Final = 2**64

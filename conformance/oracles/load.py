@@ -2,11 +2,14 @@
 
 Reports are summed before: what they say of requests issued, succeeded and failed are counts since
 the report before, what they say of requests in progress is a gauge.
+
+Clauses: A42-LOAD-01, A42-LOAD-02, A42-LOAD-03, A42-LOAD-04, A42-LOAD-05, A42-LOAD-06, A42-LOAD-07,
+A42-LOAD-08, A42-LOAD-11.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -105,6 +108,43 @@ def balances(due: Mapping[Place, Load], reported: Mapping[Place, Load], *, lost:
             return False
         surplus += more
     return surplus <= lost
+
+
+class Dropped(Struct, frozen=True, kw_only=True):
+    """Requests of one cluster that were dropped."""
+
+    cluster: str
+    total: int
+    by_category: dict[str, int] = {}
+    """Those of them that have a category."""
+
+    def counts(self) -> dict[str, int]:
+        """By category; those without any, as circuit breaking makes them (A32), by ``""``."""
+        rest = self.total - sum(self.by_category.values())
+        return {**self.by_category, **({"": rest} if rest else {})}
+
+
+def drops_balance(
+    expected: Mapping[str, Collection[str]], reported: Iterable[Dropped], *, lost: int
+) -> bool:
+    """Whether the reports say of each request that was dropped by what, and of no other one.
+
+    By which of several categories a request was dropped is known to the client alone. So each of
+    them must have dropped some, and all of them together as many as were lost.
+
+    Args:
+        expected: the categories of each cluster that drop requests; ``""`` is a drop without one.
+        reported: the drops of each cluster, summed.
+        lost: requests that failed and that no backend received.
+    """
+    counts = {
+        (one.cluster, category): count
+        for one in reported
+        for category, count in one.counts().items()
+    }
+    wanted = {(cluster, category) for cluster, of in expected.items() for category in of}
+    named = {what for what, count in counts.items() if count}
+    return named == wanted and sum(counts.values()) == (lost if wanted else 0)
 
 
 def _with_issued(reported: Mapping[Place, Load]) -> Mapping[Place, Load]:

@@ -19,7 +19,8 @@ class Pick(Struct, frozen=True, kw_only=True):
     Attributes:
         outcome: the request is sent, waits for the next picker, or fails with UNAVAILABLE.
         endpoint: where it is sent; None unless it is.
-        connects: endpoints that the pick itself has connected, at once or after their backoff.
+        connects: endpoints that the pick itself has connected, at once (A42-PICK-03) or after their
+            backoff (A42-PICK-07).
     """
 
     outcome: Literal["complete", "queue", "fail"]
@@ -29,6 +30,10 @@ class Pick(Struct, frozen=True, kw_only=True):
 
 def pick(walk: Sequence[State], edition: PickerEdition) -> Pick:
     """Decide on one request.
+
+    Clauses: A42-PICK-02, A42-PICK-03, A42-PICK-04, A42-PICK-05, A42-PICK-07, A42-PICK-09,
+    A42-PICK-10, A42-PICK-11, A42-PICK-12, A42-PICK-13, A42-PICK-14, A42-PICK-15, A42-PICK-16,
+    A42-PICK-17, A42-PICK-18, A42-PICK-19, A42-PICK-20.
 
     Args:
         walk: the states of the endpoints, each once, in the order in which the ring is walked from

@@ -47,6 +47,8 @@ _CONTENT_TYPE = "application/grpc"
 class HeaderPolicy(Struct, frozen=True, tag="header", kw_only=True):
     r"""Hashes a request header.
 
+    Clauses: A42-HDR-01, A42-HDR-12.
+
     Attributes:
         name: the header's name; compared without regard to case.
         regex: RE2 pattern of `regex_rewrite`; None for no rewrite.
@@ -63,13 +65,19 @@ class HeaderPolicy(Struct, frozen=True, tag="header", kw_only=True):
 
 
 class ChannelIdPolicy(Struct, frozen=True, tag="channel_id"):
-    """Hashes the channel's own random id: `filter_state` with key `io.grpc.channel_id`."""
+    """Hashes the channel's own random id: `filter_state` with key `io.grpc.channel_id`.
+
+    Clauses: A42-CHAN-01.
+    """
 
     terminal: bool = False
 
 
 class UnsupportedPolicy(Struct, frozen=True, tag="unsupported"):
-    """A policy that never gives a hash, and whose config is accepted all the same."""
+    """A policy that never gives a hash, and whose config is accepted all the same.
+
+    Clauses: A42-KIND-01, A42-KIND-02, A42-KIND-03, A42-KIND-04, A42-KIND-05, A42-HASH-17.
+    """
 
     kind: UnsupportedKind
     terminal: bool = False
@@ -83,12 +91,17 @@ def policies_in_use(route: Sequence[HashPolicy], header: str) -> tuple[HashPolic
 
     A76, request_hash_header: where one is named, the route's policies count for nothing; its values
     are joined by commas and hashed.
+
+    Clauses: A42-HASH-01, A42-HASH-18, A76-REQ-01, A76-REQ-02, A76-REQ-08, A76-REQ-09, A76-REQ-12.
     """
     return (HeaderPolicy(name=header),) if header else tuple(route)
 
 
 def xxh64(value: str | bytes, seed: int = 0) -> int:
-    """XXH64 of a value's bytes (text as UTF-8): 0 <= hash < 2^64."""
+    """XXH64 of a value's bytes (text as UTF-8): 0 <= hash < 2^64.
+
+    Clauses: A42-HDR-02.
+    """
     return xxhash.xxh64_intdigest(value.encode() if isinstance(value, str) else value, seed)
 
 
@@ -100,6 +113,9 @@ def header_values(
     A28, header matching: a `-bin` header counts as absent; `content-type` is what gRPC itself
     sends, whatever the application put there. A header that is there with an empty value is
     present.
+
+    Clauses: A42-HDR-01, A42-HDR-03, A42-HDR-04, A42-HDR-05, A42-HDR-06, A42-HDR-07, A42-HDR-08,
+    A42-HDR-09, A42-HDR-10, A42-HDR-11, A42-HDR-18, A42-HDR-22.
 
     Raises:
         ValueError: a value is not ASCII text, which no gRPC client can send.
@@ -122,7 +138,10 @@ def header_values(
 
 
 def rewrite(value: str, regex: str, substitution: str) -> str:
-    r"""Replace every match of an RE2 pattern, as RE2's GlobalReplace does.
+    """Replace every match of an RE2 pattern, as RE2's GlobalReplace does.
+
+    Clauses: A42-HDR-12, A42-HDR-13, A42-HDR-14, A42-HDR-15, A42-HDR-16, A42-HDR-17, A42-HDR-19,
+    A42-HDR-20, A42-HDR-21.
 
     Raises:
         ValueError: the pattern or the substitution is no RE2, or the pattern matches an empty
@@ -149,6 +168,8 @@ def combine(hashes: Iterable[int]) -> int | None:
     """Combine the policies' hashes by Envoy's formula; None when there is none.
 
     The hash so far is rotated left by one bit, then the next one is xored in.
+
+    Clauses: A42-HASH-02, A42-HASH-03, A42-HASH-05, A42-HASH-06, A42-CHAN-05.
     """
     combined: int | None = None
     for value in hashes:
@@ -163,6 +184,9 @@ def contributing(
     """Indices of the policies whose hash goes into the request's, in order.
 
     Empty means that the request's hash is random. The channel id always gives a hash.
+
+    Clauses: A42-HASH-07, A42-HASH-08, A42-HASH-09, A42-HASH-11, A42-HASH-13, A42-HASH-14,
+    A42-HASH-15, A42-HASH-16, A42-HASH-17.
     """
     counted: list[int] = []
     for index, policy in enumerate(policies):
@@ -182,6 +206,8 @@ def request_hash(
     channel_id_hash: int | None = None,
 ) -> int | None:
     """Compute the request's hash, several policies combined by Envoy's formula.
+
+    Clauses: A42-HASH-04, A42-HASH-21.
 
     Args:
         policies: the route's hash policies, in order.

@@ -4,6 +4,9 @@ The chance is that of calling a client wrong that is right; it is per check, and
 ring because the shares that go in are those of the very ring in use. Tails are sums of exact
 binomial terms, taken in log space (relative error below 1e-9 up to 10^6 draws); nothing is
 assumed to be normal.
+
+What is random: ids of channels (A42-CHAN-02, A42-CHAN-03), hashes of requests that have none of
+their own (A42-HASH-10, A42-HASH-12, A76-REQ-03), localities under round_robin (A42-LOC-06).
 """
 
 import itertools

@@ -11,16 +11,27 @@ import sys
 import time
 from typing import Any
 
+ZERO = time.monotonic_ns()
+
 
 def say(kind: str, **fields: Any) -> None:
     sys.stdout.write(json.dumps({"type": kind, **fields}) + "\n")
     sys.stdout.flush()
 
 
-def say_hello(request: dict[str, Any], contract: int = 1) -> None:
-    everything = ["metadata", "wait_for_ready", "kept_open", "cancel", "channels", "watch"]
-    about = {"contract": contract, "name": "fake", "version": "0"}
-    say("hello", id=request["id"], **about, capabilities=[*everything, "connect"], at=0)
+def now() -> int:
+    return (time.monotonic_ns() - ZERO) // 1000
+
+
+AN_HOUR = 3_600_000_000
+
+
+def say_hello(request: dict[str, Any], name: str) -> None:
+    able = ["metadata", "wait_for_ready", "kept_open", "cancel", "channels", "watch", "connect"]
+    able = able[:3] if name == "boaster" else able
+    about = {"contract": 99 if name == "old-contract" else 1, "name": "fake"}
+    about |= {"version": "9" if name == "impostor" else "0"}
+    say("hello", id=request["id"], **about, capabilities=able, at=now())
 
 
 def crash() -> None:
@@ -65,11 +76,11 @@ def refuse() -> None:
         requests.put(refused)
 
 
-def stray(request: dict[str, Any]) -> None:
+def stray(request: dict[str, Any], off: int = 0) -> None:
     """Have every call fail, with no word to the control plane."""
     for call in request["calls"]:
         failed = {"status": "UNAVAILABLE", "details": "no resolver of xds", "hostname": None}
-        say("finished", call=call["id"], **failed, started_at=0, ended_at=0)
+        say("finished", call=call["id"], **failed, started_at=now() + off, ended_at=now() + off)
     say("done", id=request["id"])
 
 
@@ -104,13 +115,13 @@ def main(name: str) -> None:
             case _ if name == "mute":
                 continue
             case "hello":
-                say_hello(request, 99 if name == "old-contract" else 1)
-            case "start_calls" if name == "stray":
-                stray(request)
+                say_hello(request, name)
+            case "start_calls" if name in {"stray", "jumper"}:
+                stray(request, AN_HOUR if name == "jumper" else 0)
             case "start_calls":
                 ON_FIRST_CALL[name]()
             case "watch":
-                say("state", channel=request["channel"], state="IDLE", at=0)
+                say("state", channel=request["channel"], state="IDLE", at=now())
             case _:
                 say("done", id=request["id"])
 

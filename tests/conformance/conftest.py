@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from client_under_test.launching.pidfd import pidfd_open
+
 ADAPTERS = Path(__file__).parent.parent / "adapters"
 PINNED = "python@1.85.1"
 
@@ -122,7 +124,7 @@ class Running:
         """Take hold of every process that there is: one that is ending shows no environment."""
         for pid in self.processes():
             with contextlib.suppress(ProcessLookupError):
-                self._watched.append(os.pidfd_open(pid))
+                self._watched.append(pidfd_open(pid))
 
     async def gone(self, *, deadline: float) -> None:
         """Wait until nothing of the command is left."""
@@ -266,9 +268,9 @@ async def passing(xdspec: Command) -> Ended:
 
 
 FAKES = {  # and the time scale of their runs
-    # These are waited for: their deadlines are a part of what users have. With less than a third,
-    # the suite's own lateness on a busy machine would be excused as what it is, an error of timing.
-    "hanger": 0.3,
+    # These are waited for: their deadlines are a part of what users have. With less of them, the
+    # suite's own lateness on a busy machine would be excused as what it is, an error of timing.
+    "hanger": 0.9,
     "mute": 0.05,
     "liar": 1.0,
     "crasher": 1.0,
@@ -278,6 +280,10 @@ FAKES = {  # and the time scale of their runs
     "babbler": 1.0,
     "refuser": 1.0,
     "stray": 1.0,
+    "denier": 1.0,
+    "jumper": 1.0,
+    "impostor": 1.0,
+    "boaster": 1.0,
     "stillborn": 1.0,
     "old-contract": 1.0,
 }

@@ -15,10 +15,13 @@ from pathlib import Path
 import pytest
 
 from client_under_test import Call, ClientProcess, Prepared, find, prepare
-from client_under_test.exceptions import ClientCrashed, RequestRefused
-from conformance import dialect
-from conformance.bootstrap import VARIABLE, bootstrap
-from conformance.serving import LISTENER, SESSION, RingHash, plain
+from client_under_test.contract.exceptions import ClientCrashed, RequestRefused
+from client_under_test.launching.pidfd import pidfd_open
+from conformance.served import dialect
+from conformance.served.bootstrap import VARIABLE, bootstrap
+from conformance.served.policies import RingHash
+from conformance.served.routes import CLUSTER, SESSION
+from conformance.served.serving import LISTENER, plain
 from fake_control_plane import ControlPlane, Kind, LoadResponse
 from test_servers import Fleet
 
@@ -75,7 +78,7 @@ def proxies(driver: int) -> list[int]:
 def is_gone(pid: int) -> bool:
     """Whether a process has ended, or does so soon."""
     try:
-        handle = os.pidfd_open(pid)
+        handle = pidfd_open(pid)
     except ProcessLookupError:
         return True
     try:
@@ -170,7 +173,7 @@ async def test_a_listener_that_was_deleted_and_comes_again_is_found(
         await until("OK")
         await plane.delete(Kind.LISTENER, LISTENER)
         await until("UNAVAILABLE")
-        await plane.set(served.listener())
+        await plane.set(served.resources()[0])
         await until("OK")
 
 
@@ -179,21 +182,21 @@ async def test_load_that_is_asked_for_by_name_is_counted_from_the_beginning(
 ) -> None:
     """Even if the cluster comes only later, and nothing is told of others."""
     served = plain([one.address for one in await fleet.endpoints(1)])
-    plane.script.report_loads(clusters=())
+    plane.script.loads.ask(clusters=())
     async with started(envoy, tmp_path, plane) as process:
         await plane.transcript.wait(
             lambda event: isinstance(event, LoadResponse), deadline=DEADLINE
         )
-        plane.script.report_loads(clusters=[served.cluster_name])
+        plane.script.loads.ask(clusters=[CLUSTER])
         await plane.set(*served.resources())
         channel = await process.open_channel(f"xds:///{LISTENER}", deadline=DEADLINE)
         for name in "ab":
             batch = await channel.start_calls([call(name)])
             await batch.finished(deadline=DEADLINE)
         told = await plane.reported(
-            lambda loads: loads.is_balanced(served.cluster_name, issued=2), deadline=DEADLINE
+            lambda loads: loads.is_balanced(CLUSTER, issued=2), deadline=DEADLINE
         )
-    assert told.clusters() == ((served.cluster_name, ""),)
+    assert told.clusters() == ((CLUSTER, ""),)
 
 
 async def test_without_a_bootstrap_there_are_no_xds_channels(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -156,6 +157,92 @@ async def test_a_changed_folder_is_pushed(tmp_path: Path, alone: Alone, clients:
     assert (await client.receive()).type_url == Kind.LISTENER.type_url
 
 
+HARM = {
+    "itself.yaml": "a: &a [*a]",
+    "bomb.yaml": "\n".join(
+        ["a0: &a0 x", *(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 64))]
+    ),
+    "deep.yaml": "[" * 100_000,
+    "long.yaml": "a: " + "9" * 5000,
+    "long.json": "9" * 5000,
+    "twice.json": '{"a": 1, "a": 2}',
+}
+
+
+async def test_what_was_served_stays(tmp_path: Path, alone: Alone, clients: Any) -> None:
+    client = await clients.ads(alone.xds)
+    await client.request(CDS)
+    await client.receive()
+    for name, text in HARM.items():
+        (tmp_path / name).write_text(text)
+        complaint = await alone.complaint()
+        assert name in complaint
+        assert complaint.endswith("What was served before stays.\n")
+        (tmp_path / name).unlink()
+    os.mkfifo(tmp_path / "fifo.yaml")
+    assert "no regular file. What was served before stays." in await alone.complaint()
+    (tmp_path / "fifo.yaml").unlink()
+    write(tmp_path, eds_cluster("d"))
+    assert len((await client.receive()).resources) == 2
+
+
+async def test_a_folder_says_its_version(tmp_path: Path, alone: Alone, clients: Any) -> None:
+    client = await clients.ads(alone.xds)
+    await client.request(CDS)
+    assert (await client.receive()).version_info == "1"
+    for version in ("mine", "yours"):
+        (tmp_path / "version.yaml").write_text(f"version_info: {version}")
+        assert (await client.receive()).version_info == version
+
+
+async def test_a_folder_that_is_removed_and_made_again(tmp_path: Path, clients: Any) -> None:
+    folder = tmp_path / "resources"
+    folder.mkdir()
+    write(folder, eds_cluster("c"))
+    async with running("--resources", str(folder)) as process:
+        client = await clients.ads(process.xds)
+        await client.request(CDS)
+        await client.receive()
+        for name, before in (("d", 1), ("e", 3)):
+            shutil.rmtree(folder)
+            assert "There is no folder" in await process.complaint()
+            folder.mkdir()
+            assert "holds no resource yet. What was" in await process.complaint()
+            another = await clients.ads(process.xds)
+            await another.request(CDS)
+            assert len((await another.receive()).resources) == before
+            write(folder, eds_cluster(name), eds_cluster("f"))
+            while name not in str(response := await client.receive()):
+                pass  # a file was seen before the next one
+            assert len(response.resources) <= 2
+            write(folder, eds_cluster("g"))
+            while len((await client.receive()).resources) < 3:
+                pass
+
+
+async def test_a_link_that_is_switched(tmp_path: Path, clients: Any) -> None:
+    """As the resources folder itself, and as a ConfigMap is mounted."""
+    for mark, name in (("1", "c"), ("2", "d")):
+        for folder in (tmp_path / f"v{mark}", tmp_path / f"mounted/..{mark}"):
+            folder.mkdir(parents=True)
+            cluster = eds_cluster("x", service_name=name)
+            write(folder, cluster)
+    (tmp_path / "link").symlink_to("v1")
+    (tmp_path / "mounted/..data").symlink_to("..1")
+    (tmp_path / "mounted/Cluster-x.json").symlink_to("..data/Cluster-x.json")
+    for served, switched, to in (("link", "link", "v2"), ("mounted", "mounted/..data", "..2")):
+        async with running("--resources", str(tmp_path / served)) as process:
+            client = await clients.ads(process.xds)
+            await client.request(CDS)
+            assert b"d" not in (await client.receive()).resources[0].value[-3:]
+            (tmp_path / "new").symlink_to(to)
+            (tmp_path / "new").replace(tmp_path / switched)
+            assert b"d" in (await client.receive()).resources[0].value[-3:]
+            file = tmp_path / served / "Cluster-x.json"
+            file.write_text(file.read_text().replace('"d"', '"e"'))
+            assert b"e" in (await client.receive()).resources[0].value[-3:]
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 async def test_a_signal_ends_it_cleanly(alone: Alone, clients: Any, number: signal.Signals) -> None:
     client = await clients.ads(alone.xds)
@@ -199,6 +286,10 @@ BAD_COMMANDS = [
     (["--resources", "{folder}", "--listen", "0.0.0.0:0"], "open to other machines"),
     (["--resources", "{folder}", "--token-file", "{folder}/gone"], "cannot be read"),
     (["--resources", "{folder}", "--token-file", "{folder}/blank"], "holds no token"),
+    (["--resources", "{folder}", "--token-file", "/dev/zero"], "it is no regular file"),
+    (["--resources", "{folder}", "--token-file", "{folder}"], "Is a directory"),
+    (["--resources", "{folder}", "--token-file", "{folder}/fifo"], "it is no regular file"),
+    (["--resources", "{folder}", "--token-file", "{folder}/large"], "is larger than 8,192 bytes"),
     (["--resources", "{bad}"], "bad.json: resource 1: has no '@type'"),
 ]
 
@@ -208,6 +299,8 @@ def test_bad_input_is_one_sentence_and_exit_4(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
     (tmp_path / "blank").write_text("\n")
+    (tmp_path / "large").write_text("x" * 10_000)
+    os.mkfifo(tmp_path / "fifo")
     bad = tmp_path / "bad"
     bad.mkdir()
     if "{bad}" in arguments:

@@ -15,6 +15,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from fake_control_plane import ControlPlane, Kind, TokenNeeded, control_pb2
 from fake_control_plane.control import SERVICE_NAME, ControlServer
 from fake_control_plane.resources import eds_cluster, endpoints
+from fake_control_plane.server import Keep
 
 CDS, EDS = Kind.CLUSTER, Kind.ENDPOINTS
 
@@ -42,6 +43,36 @@ async def test_set_replace_and_delete(plane: ControlPlane, controls: Any, client
     push = await controls.stub.Replace(control_pb2.SetRequest())
     assert [version.version for version in push.versions] == ["4"]
     assert not (await client.receive()).resources
+
+
+async def test_a_version_of_the_users_choice(
+    plane: ControlPlane, controls: Any, clients: Any
+) -> None:
+    client = await clients.ads(plane.address)
+    await client.request(CDS)
+    assert (await client.receive()).version_info == "1"
+
+    async def change(method: str, names: str, version: str) -> str:
+        request = control_pb2.SetRequest(version=version)
+        for name in names:
+            request.resources.add().Pack(eds_cluster(name))
+        [pushed] = (await getattr(controls.stub, method)(request)).versions
+        response = await client.receive()
+        assert response.version_info == pushed.version
+        await client.request(CDS, answer=response)
+        return str(pushed.version)
+
+    assert await change("Set", "d", "of mine") == "of mine"
+    assert await change("Set", "d", "of mine") == "of mine"
+    resent = await controls.fault(resend={"kind": control_pb2.CLUSTER})
+    assert [version.version for version in resent.versions] == ["of mine"]
+    assert (await client.receive()).version_info == "of mine"
+    assert await change("Replace", "de", "v2") == "v2"
+    await controls.stub.Delete(
+        control_pb2.DeleteRequest(kind=control_pb2.CLUSTER, names=["d"], version="v3")
+    )
+    assert (await client.receive()).version_info == "v3"
+    assert await change("Set", "d", "") == "6"
 
 
 async def test_hold_and_release(plane: ControlPlane, controls: Any, clients: Any) -> None:
@@ -143,7 +174,57 @@ async def test_the_load_ledger(plane: ControlPlane, controls: Any, clients: Any)
     await controls.fault(load_silence={})
 
 
+async def test_loads_beyond_what_a_message_holds(
+    plane: ControlPlane, controls: Any, clients: Any
+) -> None:
+    most = 2**64 - 1
+    for _ in range(2):  # two streams, for what is in progress
+        client = await clients.lrs(plane.address)
+        stats = load_report_pb2.ClusterStats(
+            cluster_name="c",
+            total_dropped_requests=most,
+            dropped_requests=[{"category": "lb", "dropped_count": most}],
+            load_report_interval={"seconds": 2**63 - 1},
+        )
+        stats.upstream_locality_stats.add(
+            total_issued_requests=most,
+            total_successful_requests=most,
+            total_error_requests=most,
+            total_requests_in_progress=most,
+        )
+        await client.report(stats)
+        await client.receive()
+    [load] = (await controls.stub.Load(control_pb2.LoadRequest())).clusters
+    assert (load.dropped, dict(load.dropped_by_category)) == (most, {"lb": most})
+    [part] = load.localities
+    assert (part.issued, part.successful, part.errors, part.in_progress) == (most,) * 4
+    report = (await controls.events(2))[1].load_request
+    assert report.clusters[0].interval.seconds == 315_576_000_000
+
+
+async def test_a_bounded_transcript_begins_with_what_it_dropped(clients: Any) -> None:
+    async with (
+        ControlPlane.running(keep=Keep(transcript=2000)) as plane,
+        ControlServer.running(plane) as server,
+    ):
+        client = await clients.ads(plane.address)
+        for number in range(40):
+            await client.request(CDS, [f"c{number}"])
+        await plane.transcript.until(
+            lambda: len(plane.transcript) > 40 or None, deadline=10, what="requests"
+        )
+        controls = await clients.controls(server.address)
+        first, second = await controls.events(2)
+        assert first.WhichOneof("event") == "dropped"
+        assert first.dropped.count == first.index + 1 == second.index > 20
+
+
 BAD_CALLS = [
+    (
+        "Break",
+        control_pb2.Fault(load_reporting={"interval": {"seconds": 2**63 - 1}}),
+        "or no Duration",
+    ),
     ("Break", control_pb2.Fault(), "The fault is empty"),
     ("Break", control_pb2.Fault(malformed={}), "Kind 0 is none of LISTENER"),
     ("Break", control_pb2.Fault(end_streams={"code": 77}), "77 is no gRPC status code"),

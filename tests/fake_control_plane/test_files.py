@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import random
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,7 @@ from hypothesis import strategies as st
 
 from fake_control_plane.exceptions import BadResourceFile, NoSuchFolder
 from fake_control_plane.files import load_file, load_folder
+from fake_control_plane.kinds import Kind
 from fake_control_plane.resources import eds_cluster, endpoint, endpoints, locality
 
 PREFIX = "type.googleapis.com/"
@@ -43,7 +47,7 @@ resources:
 
 
 def test_yaml_is_protojson(tmp_path: Path) -> None:
-    resources = load_file(write(tmp_path, "all.yaml", YAML))
+    resources = load_file(write(tmp_path, "all.yaml", YAML)).resources
     assert resources == (
         eds_cluster("c"),
         endpoints("c", locality("near", endpoint("127.0.0.1:80"))),
@@ -61,7 +65,7 @@ def test_yaml_is_protojson(tmp_path: Path) -> None:
     ],
 )
 def test_shapes_of_a_file(tmp_path: Path, name: str, text: str, count: int) -> None:
-    assert len(load_file(write(tmp_path, name, text))) == count
+    assert len(load_file(write(tmp_path, name, text)).resources) == count
 
 
 def test_types_within_are_loaded_when_they_are_named(tmp_path: Path) -> None:
@@ -85,7 +89,7 @@ def test_types_within_are_loaded_when_they_are_named(tmp_path: Path) -> None:
             },
         }
     )
-    [cluster] = load_file(write(tmp_path, "c.json", text))
+    [cluster] = load_file(write(tmp_path, "c.json", text)).resources
     assert "Maglev" in str(cluster)
 
 
@@ -95,7 +99,7 @@ def test_a_folder_and_those_within(tmp_path: Path) -> None:
     write(tmp_path, "notes.txt", "not a resource")
     write(tmp_path, ".hidden.yaml", "not: a resource")
     write(tmp_path, ".git/a.yaml", "not: a resource")
-    names = [type(resource).__name__ for resource in load_folder(tmp_path)]
+    names = [type(resource).__name__ for resource in load_folder(tmp_path).resources]
     assert names == ["Listener", "Cluster"]
 
 
@@ -115,6 +119,29 @@ def test_a_resource_in_two_files(tmp_path: Path) -> None:
 
 def cluster(**fields: Any) -> str:
     return json.dumps({"@type": PREFIX + "envoy.config.cluster.v3.Cluster", "name": "c"} | fields)
+
+
+# Seconds: what is refused is refused before it costs anything.
+SOON = 5.0
+
+
+def bomb(lines: int) -> str:
+    """YAML whose last line stands for 2 to the power of its lines values."""
+    doubled = (f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, lines))
+    return "\n".join(["a0: &a0 x", *doubled])
+
+
+def chain(links: int, levels: int) -> str:
+    """YAML that is nested deeply by its aliases only."""
+    deeper = (f"a{n}: &a{n} {'[' * levels}*a{n - 1}{']' * levels}" for n in range(1, links))
+    return "\n".join(["a0: &a0 x", *deeper])
+
+
+def nested(levels: int) -> Any:
+    inner: Any = {}
+    for _ in range(levels):
+        inner = {"x": inner}
+    return inner
 
 
 BAD = [
@@ -172,6 +199,146 @@ def test_bad_yaml(tmp_path: Path, text: str, message: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+HARMFUL = [
+    ("itself.yaml", "a: &a [*a]", "line 1: an alias within what it stands for"),
+    ("itself.yaml", "&a {x: 1, y: {b: *a}}", "an alias within what it stands for"),
+    ("merged.yaml", "&a {<<: *a}", "an alias within what it stands for"),
+    ("bomb.yaml", bomb(40), "repeats more than 100,000 values by its aliases"),
+    ("bomb.yaml", bomb(190), "repeats more than 100,000 values by its aliases"),
+    ("deep.yaml", "[" * 100_000, "line 1: more than 200 levels within one another"),
+    ("deep.yaml", chain(5, 100), "line 3: by its aliases more than 200 levels within one another"),
+    ("deep.json", "[" * 100_000, "is not JSON: it is nested too deeply"),
+    ("deep.json", cluster(metadata={"filter_metadata": {"x": nested(400)}}), "resource 1: "),
+    ("long.yaml", f"a:\n  b: {'9' * 5000}", "line 2: an integer of 5000 digits"),
+    ("long.yaml", f"a: -0x{'f' * 5000}", "line 1: an integer of"),
+    ("long.json", f'{{"a": {"9" * 5000}}}', "an integer of 5000 digits"),
+    ("doubled.json", '{"a": 1, "b": [{"c": 1, "c": 2}]}', "the key 'c' twice"),
+    ("doubled.yaml", "a: 1\nb:\n  c: 1\n  'c': 2", "line 4: the key 'c' is in line 3 already"),
+    ("tag.yaml", "a: !!bool x", "is not YAML"),
+    ("tag.yaml", "a: !!timestamp x", "is not YAML"),
+    (
+        "names.json",
+        cluster(lbPolicy="RING_HASH", lb_policy="ROUND_ROBIN"),
+        "resource 1: lb_policy: is lbPolicy already, by its other name",
+    ),
+    (
+        "names.json",
+        cluster(load_assignment={"endpoints": [{}, {"lbEndpoints": [], "lb_endpoints": []}]}),
+        "resource 1: load_assignment.endpoints[1].lb_endpoints: is ",
+    ),
+    (
+        "names.json",
+        cluster(metadata={"filterMetadata": {}, "filter_metadata": {}}),
+        "metadata.filter_metadata: is metadata.filterMetadata already",
+    ),
+    (
+        "names.json",
+        cluster(
+            typed_extension_protocol_options={
+                "x": {
+                    "@type": PREFIX + "envoy.config.cluster.v3.Cluster",
+                    "altStatName": "a",
+                    "alt_stat_name": "b",
+                }
+            }
+        ),
+        "typed_extension_protocol_options['x'].alt_stat_name: is ",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "message"), HARMFUL)
+def test_what_would_do_harm_is_one_sentence(
+    tmp_path: Path, name: str, text: str, message: str
+) -> None:
+    file = write(tmp_path, name, text)
+    began = time.monotonic()
+    with pytest.raises(BadResourceFile) as caught:
+        load_file(file)
+    assert time.monotonic() - began < SOON
+    said = str(caught.value)
+    assert said.startswith(f"{file}: ")
+    assert message in said
+    assert "\n" not in said
+    assert len(said) < 1000
+
+
+def test_aliases_and_merges_that_do_no_harm(tmp_path: Path) -> None:
+    """A key beside `<<` may stand in what is merged, and a Struct has keys of its own."""
+    text = f"""
+    - &one {{"@type": {PREFIX}envoy.config.cluster.v3.Cluster, name: a, metadata: &same {{
+        filter_metadata: {{x: {{fooBar: 1, foo_bar: 2}}}} }} }}
+    - {{<<: *one, name: b, metadata: *same}}
+    """
+    first, second = load_file(write(tmp_path, "shared.yaml", text)).resources
+    assert (str(first).replace('"a"', '"b"')) == str(second)
+
+
+def test_what_is_no_regular_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo.yaml")
+    with pytest.raises(BadResourceFile, match=r"fifo\.yaml: cannot be read: it is no regular file"):
+        load_folder(tmp_path)
+    (tmp_path / "fifo.yaml").unlink()
+    (tmp_path / "zero.json").symlink_to("/dev/zero")
+    with pytest.raises(BadResourceFile, match=r"zero\.json: cannot be read: it is no regular file"):
+        load_folder(tmp_path)
+
+
+def test_a_file_that_is_too_large(tmp_path: Path) -> None:
+    with (tmp_path / "large.json").open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(BadResourceFile, match=r"is larger than 67,108,864 bytes"):
+        load_folder(tmp_path)
+
+
+def test_links_to_folders_are_followed_once(tmp_path: Path) -> None:
+    """A mounted ConfigMap: each of its first names is a link through `..data`."""
+    write(tmp_path, "..2026_01/a/cluster.json", CLUSTER)
+    (tmp_path / "..data").symlink_to("..2026_01")
+    (tmp_path / "a").symlink_to("..data/a")
+    (tmp_path / "round").symlink_to(".")
+    assert len(load_folder(tmp_path).resources) == 1
+
+
+MUTATIONS = 300
+
+
+def test_a_mutated_file_is_loaded_or_named(tmp_path: Path) -> None:
+    """Bytes that are changed, doubled, moved or left out of files that are good."""
+    chosen = random.Random(20261122)
+    for _ in range(MUTATIONS):
+        name = chosen.choice(["m.yaml", "m.json"])
+        content = bytearray((YAML if name == "m.yaml" else cluster(lb_policy=3)).encode())
+        for __ in range(chosen.randint(1, 4)):
+            at, to = sorted(chosen.randrange(len(content) + 1) for _ in range(2))
+            piece = content[at : min(to, at + 40)]
+            match chosen.randrange(4):
+                case 0:
+                    content[at:to] = b""
+                case 1:
+                    content[to:to] = piece * chosen.randint(1, 9)
+                case 2:
+                    content[at:at] = chosen.choice(
+                        [
+                            b"&a ",
+                            b"*a",
+                            b"<<: *a",
+                            b"!!int ",
+                            b"\xff",
+                            b"\0",
+                            b"? ",
+                            b"- ",
+                            b"{",
+                            b"9" * 5000,
+                        ]
+                    )
+                case _:
+                    content[at : at + 1] = chosen.randbytes(1)
+        (tmp_path / name).write_bytes(content)
+        with contextlib.suppress(BadResourceFile):
+            load_file(tmp_path / name)
+
+
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(BadResourceFile, match="No such file"):
         load_file(tmp_path / "gone.json")
@@ -208,3 +375,29 @@ def test_whatever_is_in_a_file_is_loaded_or_named(
     file.write_text(json.dumps(fields))
     with contextlib.suppress(BadResourceFile):
         load_file(file)
+
+
+def test_a_folder_says_its_versions(tmp_path: Path) -> None:
+    write(tmp_path, "a.json", f'{{"version_info": "7", "resources": [{CLUSTER}]}}')
+    write(tmp_path, "b.json", OTHER)
+    assert load_folder(tmp_path).versions == {Kind.CLUSTER: "7"}
+    write(tmp_path, "version.yaml", 'versionInfo: "all"')
+    assert load_folder(tmp_path).versions == dict.fromkeys(Kind, "all") | {Kind.CLUSTER: "7"}
+    write(tmp_path, "b.json", f'{{"version_info": "8", "resources": [{OTHER}]}}')
+    with pytest.raises(
+        BadResourceFile, match=r"b\.json: version_info '8' of type cluster is '7' in"
+    ):
+        load_folder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("version_info: 1", "is no text: write it in quotes"),
+        ("version_info: '1'\nversionInfo: '2'", "has more than one version_info"),
+        ("version_info: '1'\nnonce: x", "resource 1: has no '@type'"),
+    ],
+)
+def test_versions_that_are_none(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(BadResourceFile, match=message):
+        load_file(write(tmp_path, "v.yaml", text))

@@ -7,12 +7,14 @@ import json
 import os
 import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import grpc.aio
 import pytest
 
 from fake_control_plane import ControlPlane, Kind, Request
+from fake_control_plane.files import load_folder
 from fake_control_plane.resources import (
     eds_cluster,
     endpoint,
@@ -25,6 +27,7 @@ from fake_control_plane.resources import (
 )
 
 DEADLINE = 20.0
+SAMPLE = Path(__file__).parents[2] / "docs" / "sample-resources"
 
 # One RPC for each line on stdin, its outcome on stdout.
 CLIENT = """
@@ -122,7 +125,7 @@ async def test_grpcio(plane: ControlPlane, client: Client, backends: list[str]) 
         eds_cluster("c", policy=ring_hash(), lrs=True),
         assignment(first),
     )
-    plane.script.report_loads(interval=1)
+    plane.script.loads.ask(interval=1)
 
     # LDS, RDS, CDS, EDS and an RPC.
     assert await client.call() == first
@@ -144,8 +147,8 @@ async def test_grpcio(plane: ControlPlane, client: Client, backends: list[str]) 
 
     # What cannot be used is rejected, and what was in force stays.
     for broken in (
-        plane.script.send_malformed(Kind.CLUSTER),
-        plane.script.send_wrong_type(Kind.CLUSTER),
+        plane.script.faults.send_malformed(Kind.CLUSTER),
+        plane.script.faults.send_wrong_type(Kind.CLUSTER),
     ):
         nack = await seen.nacked(broken, Kind.CLUSTER, deadline=DEADLINE)
         assert nack.error_detail
@@ -173,3 +176,18 @@ async def test_grpcio(plane: ControlPlane, client: Client, backends: list[str]) 
     await seen.subscribed(Kind.CLUSTER, "d", since=since, deadline=DEADLINE)
     await seen.unsubscribed(Kind.CLUSTER, "c", since=since, deadline=DEADLINE)
     assert await client.call() == second
+
+
+@pytest.mark.skipif(not SAMPLE.is_dir(), reason="the documents are in the repository only")
+async def test_the_sample_folder(
+    tmp_path: Path, plane: ControlPlane, client: Client, backends: list[str]
+) -> None:
+    for file in SAMPLE.iterdir():
+        text = file.read_text(encoding="utf-8")
+        for sample, backend in zip(("50051", "50052"), backends, strict=True):
+            text = text.replace(sample, backend.rpartition(":")[2])
+        (tmp_path / file.name).write_text(text, encoding="utf-8")
+    push = await plane.replace(*load_folder(tmp_path).resources)
+    assert await client.call() in backends
+    for kind in Kind:
+        await plane.transcript.acked(push, kind, deadline=DEADLINE)

@@ -157,3 +157,32 @@ def test_a_message_becomes_a_value() -> None:
             ),
         ),
     )
+
+
+def test_bounded_loads_have_the_same_sums() -> None:
+    whole, bounded = Loads(), Loads(keep=3)
+    for number in range(40):
+        row = ClusterLoad(
+            cluster=f"c{number % 2}",
+            service=f"s{number % 3}",
+            localities=(
+                LocalityLoad(
+                    locality=Locality(f"r{number % 4}"),
+                    issued=3,
+                    successful=1,
+                    errors=1,
+                    in_progress=1,
+                ),
+            ),
+            dropped=number,
+            dropped_by_category={f"d{number % 2}": number},
+        )
+        for loads in (whole, bounded):
+            loads.receive(number % 5, [row])
+    assert len(bounded.rows) <= 6 + 3
+    assert bounded.clusters() == whole.clusters()
+    for cluster, service in whole.clusters():
+        assert bounded.drops(cluster, service=service) == whole.drops(cluster, service=service)
+        assert bounded.by_locality(cluster, service=service) == whole.by_locality(
+            cluster, service=service
+        )

@@ -217,7 +217,7 @@ def test_endpoints() -> None:
         locality("near", endpoint("127.0.0.1:1", "[::1]:2", weight=3, health="DRAINING")),
         locality(Locality("far", "z", "s"), weight=None, priority=1),
         locality("nothing", endpoint("127.0.0.1:3", hash_key="k"), weight=0),
-        drops=[drop("lb", per_million=1500)],
+        drops=[drop("lb", 1500)],
     )
     near, far, nothing = (plain(one) for one in message.endpoints)
     assert near == {
@@ -245,6 +245,17 @@ def test_endpoints() -> None:
             {"category": "lb", "dropPercentage": {"numerator": 1500, "denominator": "MILLION"}}
         ]
     }
+
+
+@pytest.mark.parametrize("per", ["HUNDRED", "TEN_THOUSAND", "MILLION"])
+def test_denominators_of_a_drop(per: str) -> None:
+    made = plain(drop("lb", 7, per=per))["dropPercentage"]
+    assert {"denominator": "HUNDRED"} | made == {"numerator": 7, "denominator": per}
+
+
+def test_what_is_no_denominator() -> None:
+    with pytest.raises(BadResource, match="there are HUNDRED, TEN_THOUSAND, MILLION"):
+        drop("lb", 7, per="DOZEN")
 
 
 @pytest.mark.parametrize(

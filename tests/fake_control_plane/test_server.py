@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import grpc.aio
@@ -22,6 +22,7 @@ from fake_control_plane import (
     Locality,
     Nonce,
     PortTaken,
+    RawResource,
     Request,
     Response,
     Service,
@@ -29,13 +30,14 @@ from fake_control_plane import (
     StreamClosed,
     StreamOpened,
 )
+from fake_control_plane.faults import NO_RESOURCE_TYPE
 from fake_control_plane.resources import (
     eds_cluster,
     endpoints,
     listener,
     route_configuration,
 )
-from fake_control_plane.script import NO_RESOURCE_TYPE
+from fake_control_plane.sessions import AdsSession, LrsSession
 
 LDS, RDS, CDS, EDS = Kind.LISTENER, Kind.ROUTE, Kind.CLUSTER, Kind.ENDPOINTS
 DEADLINE = 10.0
@@ -90,6 +92,18 @@ async def test_resources_are_served_in_the_clients_own_words(clients: Any, names
         assert names_of(await client.receive()) == ["bb"]
     finally:
         await plane.close()
+
+
+async def test_given_bytes_are_sent_as_they_are(plane: ControlPlane, clients: Any) -> None:
+    """Under the name that was asked for, beside others, and in the words of another type."""
+    await plane.set(eds_cluster("a"), RawResource(CDS, "b", b"\x0f", NO_RESOURCE_TYPE))
+    client = await clients.ads(plane.address)
+    await client.request(CDS, ["a", "b"])
+    response = await client.receive()
+    assert response.type_url == CDS.type_url
+    sent = [(one.type_url, one.value) for one in response.resources]
+    good = eds_cluster("a").SerializeToString(deterministic=True)
+    assert sent == [(CDS.type_url, good), (NO_RESOURCE_TYPE, b"\x0f")]
 
 
 async def test_a_nack_tells_why(plane: ControlPlane, clients: Any) -> None:
@@ -179,12 +193,11 @@ async def test_a_withheld_resource_does_not_exist(
     assert names_of(await client.receive()) == ["a"]
 
 
-async def test_a_delayed_response_comes_after_others(plane: ControlPlane, clients: Any) -> None:
+async def test_a_delayed_response_comes_when_it_is_due(plane: ControlPlane, clients: Any) -> None:
     plane.script.delay(CDS, 0.05)
     await plane.set(eds_cluster("a"))
     client = await clients.ads(plane.address)
     await client.request(CDS, ["a"])
-    await fence(client, plane)
     response = await client.receive()
     assert response.type_url == CDS.type_url
     asked, sent = (
@@ -199,7 +212,9 @@ async def test_a_delayed_response_comes_after_others(plane: ControlPlane, client
         plane.script.delay(CDS, -1)
 
 
-async def test_a_delay_ends_with_its_stream(plane: ControlPlane, clients: Any) -> None:
+async def test_a_delayed_response_lets_others_pass_and_ends_with_its_stream(
+    plane: ControlPlane, clients: Any
+) -> None:
     plane.script.delay(CDS, 3600)
     await plane.set(eds_cluster("a"))
     client = await clients.ads(plane.address)
@@ -225,7 +240,7 @@ async def served(plane: ControlPlane, clients: Any) -> tuple[Any, list[Any]]:
 
 async def test_resend_as_it_was(plane: ControlPlane, served: Any, names_of: Names) -> None:
     client, [_, newest] = served
-    push = plane.script.resend(CDS)
+    push = plane.script.faults.resend(CDS)
     response = await client.receive()
     assert names_of(response) == ["c"]
     assert response.version_info == newest.version_info == push.versions[CDS]
@@ -234,7 +249,7 @@ async def test_resend_as_it_was(plane: ControlPlane, served: Any, names_of: Name
 
 async def test_resend_with_an_old_version(plane: ControlPlane, served: Any) -> None:
     client, _ = served
-    push = plane.script.resend(CDS, version="1")
+    push = plane.script.faults.resend(CDS, version="1")
     response = await client.receive()
     assert response.version_info == "1"
     await client.request(CDS, ["c"], answer=response)
@@ -243,7 +258,7 @@ async def test_resend_with_an_old_version(plane: ControlPlane, served: Any) -> N
 
 async def test_resend_with_an_old_nonce(plane: ControlPlane, served: Any) -> None:
     client, [older, newest] = served
-    push = plane.script.resend(CDS, nonce=Nonce.OLD)
+    push = plane.script.faults.resend(CDS, nonce=Nonce.OLD)
     response = await client.receive()
     assert response.nonce == older.nonce != newest.nonce
     await client.request(CDS, ["c"], answer=response)
@@ -253,14 +268,14 @@ async def test_resend_with_an_old_nonce(plane: ControlPlane, served: Any) -> Non
 
 async def test_resend_with_an_unknown_nonce(plane: ControlPlane, served: Any) -> None:
     client, _ = served
-    plane.script.resend(CDS, nonce="never given")
+    plane.script.faults.resend(CDS, nonce="never given")
     assert (await client.receive()).nonce == "never given"
 
 
 @pytest.mark.parametrize("alone", [False, True])
 async def test_malformed(plane: ControlPlane, served: Any, *, alone: bool) -> None:
     client, [_, newest] = served
-    push = plane.script.send_malformed(CDS, alone=alone)
+    push = plane.script.faults.send_malformed(CDS, alone=alone)
     response = await client.receive()
     *good, stray = response.resources
     assert good == ([] if alone else list(newest.resources))
@@ -280,7 +295,7 @@ async def test_malformed(plane: ControlPlane, served: Any, *, alone: bool) -> No
 @pytest.mark.parametrize("type_url", [NO_RESOURCE_TYPE, EDS.type_url])
 async def test_wrong_type(plane: ControlPlane, served: Any, *, type_url: str, alone: bool) -> None:
     client, [_, newest] = served
-    push = plane.script.send_wrong_type(CDS, type_url=type_url, alone=alone)
+    push = plane.script.faults.send_wrong_type(CDS, type_url=type_url, alone=alone)
     response = await client.receive()
     *good, stray = response.resources
     assert good == ([] if alone else list(newest.resources))
@@ -290,10 +305,10 @@ async def test_wrong_type(plane: ControlPlane, served: Any, *, type_url: str, al
 
 async def test_faults_reach_only_who_asked(plane: ControlPlane, served: Any) -> None:
     client, _ = served
-    plane.script.send_malformed(LDS)
-    plane.script.send_wrong_type(EDS)
-    plane.script.resend(RDS)
-    plane.script.resend(CDS, node="somebody else")
+    plane.script.faults.send_malformed(LDS)
+    plane.script.faults.send_wrong_type(EDS)
+    plane.script.faults.resend(RDS)
+    plane.script.faults.resend(CDS, node="somebody else")
     await fence(client, plane)
 
 
@@ -374,6 +389,41 @@ async def test_stop_and_resume_on_the_same_port(plane: ControlPlane, clients: An
         assert (await client.receive()).version_info == "1"
 
 
+class Unconnected:
+    """gRPC's side of a stream that nobody is on the other end of."""
+
+    def peer(self) -> str:
+        return "nobody"
+
+
+@pytest.mark.parametrize("service", [AdsSession, LrsSession])
+async def test_a_stop_that_ends_the_requests_before_it_cancels(
+    plane: ControlPlane, service: Callable[..., Any]
+) -> None:
+    """gRPC may do the one a moment before the other: it is a stop all the same."""
+
+    over = asyncio.Event()
+
+    async def requests() -> AsyncIterator[Any]:
+        await over.wait()
+        nothing: list[Any] = []
+        for one in nothing:
+            yield one
+
+    serving = asyncio.create_task(plane.serve(service, requests(), Unconnected()))
+    await plane.transcript.wait(lambda e: isinstance(e, StreamOpened), deadline=DEADLINE)
+    stopping = asyncio.create_task(plane.stop())
+    await asyncio.sleep(0)
+    assert plane.is_stopping
+    over.set()
+    await stopping
+    assert serving.done()
+    assert not serving.cancelled()
+    closed = plane.transcript.events[-1]
+    assert isinstance(closed, StreamClosed)
+    assert closed.by is Side.STOP
+
+
 async def test_a_taken_port_is_said() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -438,7 +488,7 @@ async def test_what_load_is_asked_for_can_change(plane: ControlPlane, clients: A
     client = await clients.lrs(plane.address)
     await client.report(node="n")
     await client.receive()
-    plane.script.report_loads(interval=0.25, clusters=["a", "b"], endpoint_granularity=True)
+    plane.script.loads.ask(interval=0.25, clusters=["a", "b"], endpoint_granularity=True)
     asked = await client.receive()
     assert (list(asked.clusters), asked.send_all_clusters) == (["a", "b"], False)
     assert asked.report_endpoint_granularity
@@ -446,11 +496,11 @@ async def test_what_load_is_asked_for_can_change(plane: ControlPlane, clients: A
     [_, event] = [e for e in plane.transcript.events if isinstance(e, LoadResponse)]
     assert (event.interval, event.clusters, event.node) == (0.25, ("a", "b"), "n")
     with pytest.raises(BadFault, match="not above 0"):
-        plane.script.report_loads(interval=0)
+        plane.script.loads.ask(interval=0)
 
 
 async def test_silence_about_loads(plane: ControlPlane, clients: Any) -> None:
-    plane.script.be_silent_about_loads()
+    plane.script.loads.be_silent()
     client = await clients.lrs(plane.address)
     await client.report(node="n")
     await plane.transcript.wait(lambda e: isinstance(e, LoadRequest), deadline=DEADLINE)

@@ -9,7 +9,7 @@ from google.protobuf import any_pb2
 from fake_control_plane.exceptions import BadResource
 from fake_control_plane.kinds import Kind
 from fake_control_plane.resources import eds_cluster, endpoints, listener
-from fake_control_plane.snapshot import Snapshots, pack
+from fake_control_plane.snapshot import Packed, RawResource, Snapshots, pack
 
 CDS, EDS = Kind.CLUSTER, Kind.ENDPOINTS
 
@@ -83,9 +83,17 @@ def test_an_any_is_unpacked() -> None:
     assert pack(wrapped(cluster)) == pack(cluster)
 
 
+def test_given_bytes_are_not_looked_into() -> None:
+    raw = RawResource(CDS, "a", b"\x0f")
+    assert pack(raw) == (CDS, Packed("a", CDS.type_url, b"\x0f"))
+    stray = RawResource(CDS, "a", b"", "type.googleapis.com/no.such.Type")
+    assert pack(stray) == (CDS, Packed("a", stray.type_url, b""))
+
+
 @pytest.mark.parametrize(
     ("resource", "message"),
     [
+        (RawResource(CDS, "", b"\x0f"), "has no name"),
         ("a", "no protobuf message"),
         (router_pb2.Router(), "Router is none of listener, route, cluster, endpoints"),
         (wrapped(router_pb2.Router()), "holds none of"),

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from fake_control_plane.events import (
+    Dropped,
     Event,
     Identity,
     LoadRequest,
@@ -53,6 +54,41 @@ def answer(version: str, answer: Answer = Answer.ACK, **fields: Any) -> Request:
 
 def push(version: str = "2", since: int = 0, node: str | None = None) -> Push:
     return Push(versions={CDS: version}, since=since, node=node)
+
+
+async def test_a_bounded_transcript_says_what_it_dropped(tmp_path: Path) -> None:
+    transcript = Transcript(keep=20_000)
+    for number in range(1000):
+        transcript.record(answer(str(number), at=float(number)))
+    kept = transcript.events
+    assert 10 < len(kept) < 100
+    assert len(transcript) == 1000
+    gone = 1000 - len(kept)
+    assert transcript.dropped == Dropped(at=gone - 1.0, stream=0, node="", count=gone)
+    for since, first in (
+        (0, (gone - 1, transcript.dropped)),
+        (gone - 3, (gone - 1, Dropped(at=gone - 1.0, stream=0, node="", count=3))),
+        (gone, (gone, kept[0])),
+    ):
+        follower = transcript.follow(since)
+        assert await anext(follower) == first
+        assert (await anext(follower))[0] == first[0] + 1
+        await follower.aclose()
+    # What comes from now on is found, and what was dropped is not.
+    with pytest.raises(DeadlinePassed):
+        await transcript.acked(push("0"), CDS, deadline=0.01)
+    mark = len(transcript)
+    transcript.record(answer("new"))
+    await transcript.acked(push("new", since=mark), CDS, deadline=SOON)
+    transcript.write(tmp_path / "events.jsonl")
+    assert read_events(tmp_path / "events.jsonl") == (transcript.dropped, *transcript.events)
+
+
+async def test_one_event_is_kept_however_large() -> None:
+    transcript = Transcript(keep=10)
+    for version in ("1", "2"):
+        transcript.record(answer(version))
+    assert (len(transcript), transcript.events) == (2, (answer("2"),))
 
 
 async def test_a_wait_looks_at_what_has_happened() -> None:

@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from client_under_test.reference import conduct
-from client_under_test.reference.channel import Call, CallSpec, Channel
+from client_under_test.reference.channel.channel import Call, CallSpec, Channel
 from client_under_test.reference.client import Client
-from client_under_test.reference.clock import Clock
-from client_under_test.reference.http2 import Header
-from client_under_test.reference.policies.interface import Metadata, State, Status
+from client_under_test.reference.conduct import conduct
+from client_under_test.reference.transport.clock import Clock
+from client_under_test.reference.transport.http2 import Header
+from client_under_test.reference.values import Metadata, State, Status
 from fake_control_plane import ControlPlane
 from fake_control_plane import resources as made
 from test_servers import Endpoint, Fleet

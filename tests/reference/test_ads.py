@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from google.protobuf.any_pb2 import Any as Packed
 
-from client_under_test.reference.policies.interface import Status
+from client_under_test.reference.values import Status
 from client_under_test.reference.xds.ads import (
     Ads,
     CancelTimer,
@@ -16,7 +16,7 @@ from client_under_test.reference.xds.ads import (
     Request,
     StartTimer,
 )
-from client_under_test.reference.xds.kinds import Kind
+from client_under_test.reference.xds.resources.kinds import Kind
 from client_under_test.reference.xds.rules import XdsRules
 from fake_control_plane import resources as made
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from client_under_test.reference.bootstrap import BadBootstrap, from_environment, parse
+from client_under_test.reference.xds.bootstrap import BadBootstrap, from_environment, parse
 from client_under_test.reference.xds.messages import BadNode, node
 
 INSECURE = {"server_uri": "127.0.0.1:1", "channel_creds": [{"type": "insecure"}]}

@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 import pytest
 
-from client_under_test.reference.clock import Clock
-from client_under_test.reference.dns import Name, Result
-from client_under_test.reference.policies.interface import Status
+from client_under_test.reference.transport.clock import Clock
+from client_under_test.reference.transport.dns import Name, Result
+from client_under_test.reference.values import Status
 
 from .rig import FAST, until
 

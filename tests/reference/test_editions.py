@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from client_under_test import reference
-from client_under_test.reference.editions import (
+from client_under_test.reference.conduct.editions import (
     AMENDMENTS,
     MODERN,
     SEED,

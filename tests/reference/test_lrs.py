@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from client_under_test.reference.policies.interface import Locality
 from client_under_test.reference.policies.ledger import ClusterLoad, LocalityLoad
+from client_under_test.reference.values import Locality
 from client_under_test.reference.xds.lrs import Lrs
 
 NEAR = Locality("near")

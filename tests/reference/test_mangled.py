@@ -14,19 +14,21 @@ from google.protobuf.message import DecodeError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from client_under_test.reference.editions import MODERN, SEED, SEED_2021, Edition
-from client_under_test.reference.policies import aggregates, registry
-from client_under_test.reference.policies.aggregates import Found, Leaf, PriorityNames
+from client_under_test.reference.clusters import aggregates
+from client_under_test.reference.clusters.aggregates import Found, Leaf, PriorityNames
+from client_under_test.reference.conduct.editions import MODERN, SEED, SEED_2021, Edition
+from client_under_test.reference.policies import registry
 from client_under_test.reference.policies.cluster_manager import ClusterManager
 from client_under_test.reference.policies.configs import ClusterManagerConfig
-from client_under_test.reference.policies.interface import PickArgs, Status, Update, UpdateState
+from client_under_test.reference.policies.interface import PickArgs, Update, UpdateState
 from client_under_test.reference.policies.ledger import Ledger
-from client_under_test.reference.selector import RouteSelector, find_host
+from client_under_test.reference.resolving.selector import RouteSelector, find_host
+from client_under_test.reference.values import Status
 from client_under_test.reference.xds.ads import Ads, Request
-from client_under_test.reference.xds.kinds import Kind
-from client_under_test.reference.xds.reading import Good, read_resources
+from client_under_test.reference.xds.resources.kinds import Kind
+from client_under_test.reference.xds.resources.reading import Good, read_resources
+from client_under_test.reference.xds.resources.values import RouteConfiguration
 from client_under_test.reference.xds.rules import XdsRules
-from client_under_test.reference.xds.values import RouteConfiguration
 from fake_control_plane import resources as made
 
 EXAMPLES = 100
@@ -74,7 +76,7 @@ def endpoints() -> list[Any]:
             made.locality("one", made.endpoint("127.0.0.1:1", "[::1]:1", weight=3, hash_key="k")),
             made.locality("two", made.endpoint("127.0.0.2:1", health="DRAINING"), weight=7),
             made.locality("three", made.endpoint("127.0.0.3:1"), priority=1),
-            drops=[made.drop("d", per_million=5)],
+            drops=[made.drop("d", 5)],
         )
     ]
 

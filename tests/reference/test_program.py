@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from client_under_test import Call, ClientProcess, find, prepare
+from client_under_test.contract.exceptions import ClientExited
 from client_under_test.doctor import examine
-from client_under_test.exceptions import ClientExited
 
 from .rig import DEADLINE
 

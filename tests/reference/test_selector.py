@@ -7,16 +7,16 @@ from collections import Counter
 
 import pytest
 
-from client_under_test.reference.editions import MODERN
-from client_under_test.reference.policies.interface import Metadata, Status
-from client_under_test.reference.selector import (
+from client_under_test.reference.conduct.editions import MODERN
+from client_under_test.reference.resolving.selector import (
     RouteSelector,
     Selection,
     choose_cluster,
     find_host,
     matches,
 )
-from client_under_test.reference.xds.values import (
+from client_under_test.reference.values import Metadata, Status
+from client_under_test.reference.xds.resources.values import (
     HeaderMatcher,
     Route,
     RouteConfiguration,

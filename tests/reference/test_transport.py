@@ -13,12 +13,12 @@ from h2.connection import H2Connection
 from h2.events import DataReceived, Event, RequestReceived, StreamReset
 from h2.settings import SettingCodes, Settings
 
-from client_under_test.reference.clock import Clock
-from client_under_test.reference.http2 import Connection, Header
-from client_under_test.reference.policies.interface import Metadata, State, Status
-from client_under_test.reference.rpc import Rpc
-from client_under_test.reference.status import OK, of_trailers
-from client_under_test.reference.subchannels import LiveSubchannel
+from client_under_test.reference.transport.clock import Clock
+from client_under_test.reference.transport.http2 import Connection, Header
+from client_under_test.reference.transport.rpc import Rpc
+from client_under_test.reference.transport.status import OK, of_trailers
+from client_under_test.reference.transport.subchannels import LiveSubchannel
+from client_under_test.reference.values import Metadata, State, Status
 
 from .rig import DEADLINE, FAST, until
 

@@ -20,16 +20,17 @@ from google.protobuf.wrappers_pb2 import StringValue
 from udpa.type.v1 import typed_struct_pb2 as udpa_pb2
 from xds.type.v3 import typed_struct_pb2 as xds_pb2
 
-from client_under_test.reference.policies.aggregates import Aggregate, Found, Leaf
+from client_under_test.reference.clusters.aggregates import Aggregate, Found, Leaf
 from client_under_test.reference.policies.configs import (
     PickFirstConfig,
     RingHashConfig,
     RoundRobinConfig,
     WrrLocalityConfig,
 )
-from client_under_test.reference.policies.interface import Locality, PolicyConfig
-from client_under_test.reference.xds.kinds import Kind
-from client_under_test.reference.xds.reading import Bad, Good, read_resources
+from client_under_test.reference.policies.interface import PolicyConfig
+from client_under_test.reference.values import Locality
+from client_under_test.reference.xds.resources.kinds import Kind
+from client_under_test.reference.xds.resources.reading import Bad, Good, read_resources
 from client_under_test.reference.xds.rules import XdsRules
 from fake_control_plane import resources as made
 
@@ -399,7 +400,7 @@ def member(change: Change) -> Any:
 
 
 def overload(change: Change) -> Any:
-    return endpoints(ONE, drops=[changed(made.drop("d", per_million=1), change)])
+    return endpoints(ONE, drops=[changed(made.drop("d", 1), change)])
 
 
 @pytest.mark.parametrize(
@@ -473,7 +474,7 @@ def test_good_endpoints() -> None:
             weight=3,
         ),
         made.locality("two", weight=None, priority=1),
-        drops=[made.drop("d", per_million=5)],
+        drops=[made.drop("d", 5)],
     )
     found = value(Kind.ENDPOINTS, message)
     assert isinstance(found, Found)

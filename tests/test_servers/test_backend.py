@@ -153,7 +153,7 @@ async def test_an_open_rpc_says_at_once_who_answers_and_is_over_when_cancelled(
 
 
 async def test_keep_open_outlives_a_half_close(fleet: Fleet, channel: Any) -> None:
-    call = channel.stream_stream(DUPLEX)(timeout=0.3, metadata=(("rpc-behavior", "keep-open"),))
+    call = channel.stream_stream(DUPLEX)(timeout=1, metadata=(("rpc-behavior", "keep-open"),))
     await call.done_writing()
     assert await call.code() is grpc.StatusCode.DEADLINE_EXCEEDED
     (rpc,) = await fleet.ledger.wait(lambda rpc: rpc.ended_at is not None, deadline=5)

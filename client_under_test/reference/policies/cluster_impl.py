@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from client_under_test.reference.policies.configs import ClusterImplConfig
-from client_under_test.reference.policies.family import Switch, Tools
+from client_under_test.reference.policies.family import Tools
+from client_under_test.reference.policies.graceful_switch import Switch
 from client_under_test.reference.policies.interface import (
     Account,
     Actions,
@@ -15,14 +16,12 @@ from client_under_test.reference.policies.interface import (
     PickArgs,
     Picker,
     PickResult,
-    Place,
     Queue,
     QueuePicker,
-    State,
-    Status,
     Update,
     UpdateState,
 )
+from client_under_test.reference.values import Place, State, Status
 
 
 class ClusterPicker(msgspec.Struct, frozen=True):

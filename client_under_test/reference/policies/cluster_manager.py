@@ -10,13 +10,8 @@ from client_under_test.reference.policies.configs import (
     ClusterManagerConfig,
     FailingConfig,
 )
-from client_under_test.reference.policies.family import (
-    Report,
-    Switch,
-    Tools,
-    below,
-    take_reports,
-)
+from client_under_test.reference.policies.family import Tools, below, take_reports
+from client_under_test.reference.policies.graceful_switch import Switch
 from client_under_test.reference.policies.interface import (
     Actions,
     Event,
@@ -25,14 +20,13 @@ from client_under_test.reference.policies.interface import (
     PickArgs,
     Picker,
     PickResult,
-    Place,
     QueuePicker,
+    Report,
     RequestReresolution,
-    State,
-    Status,
     Update,
     UpdateState,
 )
+from client_under_test.reference.values import Place, State, Status
 
 
 class ClusterPicker(msgspec.Struct, frozen=True):

@@ -22,64 +22,15 @@ timers and targets that it makes. A parent hands an event on to the child in who
 
 from __future__ import annotations
 
-import enum
 import random
 from dataclasses import dataclass
 from typing import Protocol
 
 import msgspec
 
-Metadata = tuple[tuple[str, str | bytes], ...]
-
-Place = tuple[str, ...]
-
-
-class State(enum.Enum):
-    """Connectivity, of a subchannel as of a policy."""
-
-    IDLE = "IDLE"
-    CONNECTING = "CONNECTING"
-    READY = "READY"
-    TRANSIENT_FAILURE = "TRANSIENT_FAILURE"
-
-
-class Status(msgspec.Struct, frozen=True):
-    """Why something failed, with the name of a gRPC status code."""
-
-    code: str
-    details: str
-
-    @classmethod
-    def unavailable(cls, details: str) -> Status:
-        """Make the status that most failures of balancing have."""
-        return cls("UNAVAILABLE", details)
-
+from client_under_test.reference.values import Endpoint, Locality, Metadata, Place, State, Status
 
 # What is balanced.
-
-
-class Locality(msgspec.Struct, frozen=True, order=True):
-    """Where an endpoint is. All empty: unknown, as for endpoints found by DNS."""
-
-    region: str = ""
-    zone: str = ""
-    sub_zone: str = ""
-
-
-class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """A server, by its addresses ("ip:port", "[v6]:port"), with the attributes that policies read.
-
-    `weight` is what ring_hash goes by; `locality_weight` what wrr_locality goes by; `hash_key` the
-    A76 key, empty for none; `path` the names of the children that still lie between the policy that
-    has this endpoint and its leaf.
-    """
-
-    addresses: tuple[str, ...]
-    weight: int = 1
-    locality: Locality = Locality()
-    locality_weight: int = 1
-    hash_key: str = ""
-    path: Place = ()
 
 
 class PolicyConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -263,7 +214,7 @@ class Queue(msgspec.Struct, frozen=True):
 
 
 class Fail(msgspec.Struct, frozen=True):
-    """Fail the request, unless it asked to wait for readiness (`Rules.settle` decides)."""
+    """Fail the request, unless it asked to wait for readiness (by the rule `wait_for_ready`)."""
 
     status: Status
     connect: tuple[Target, ...] = ()
@@ -326,3 +277,16 @@ class FailPicker(msgspec.Struct, frozen=True):
     def pick(self, _args: PickArgs, /) -> PickResult:
         """Fail."""
         return Fail(self.status)
+
+
+@dataclass(slots=True)
+class Report:
+    """The state and picker that a policy has reported last; before the first, as if CONNECTING."""
+
+    state: State = State.CONNECTING
+    picker: Picker = QueuePicker()  # noqa: RUF009  # It is frozen.
+
+    @classmethod
+    def of(cls, update: UpdateState) -> Report:
+        """Make the report that an action is."""
+        return cls(update.state, update.picker)

@@ -7,15 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import msgspec
 
-from client_under_test.reference.policies.gatekeeping import Counts, LoadKey
-from client_under_test.reference.policies.interface import Account, Drop, Locality
-
-if TYPE_CHECKING:
-    from client_under_test.reference.editions import Rules
+from client_under_test.reference.policies.interface import Account, Drop
+from client_under_test.reference.policies.rules.gatekeeping import ClusterImplRules, Counts, LoadKey
+from client_under_test.reference.values import Locality
 
 
 class LocalityLoad(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,7 +41,7 @@ class ClusterLoad(msgspec.Struct, frozen=True, kw_only=True):
 class Ledger:
     """Told of every call that has an `Account`, and of every drop."""
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: ClusterImplRules) -> None:
         self._rules = rules
         self._in_flight: Counter[tuple[str, str]] = Counter()
         self._loads: dict[LoadKey, Counts] = {}

@@ -21,19 +21,14 @@ from client_under_test.reference.policies.interface import (
     ConnectWanted,
     CreateSubchannel,
     DropSubchannel,
-    Endpoint,
     Event,
     FailPicker,
-    Locality,
     PickArgs,
     Picker,
     PickResult,
-    Place,
     QueuePicker,
     RequestReresolution,
     StartTimer,
-    State,
-    Status,
     Subchannel,
     SubchannelChanged,
     Target,
@@ -42,6 +37,7 @@ from client_under_test.reference.policies.interface import (
     Update,
     UpdateState,
 )
+from client_under_test.reference.values import Endpoint, Locality, Place, State, Status
 
 
 class OnePicker(msgspec.Struct, frozen=True):

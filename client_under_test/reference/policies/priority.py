@@ -6,25 +6,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from client_under_test.reference.policies.configs import PriorityConfig
-from client_under_test.reference.policies.failover import ChildView, Make, Use
-from client_under_test.reference.policies.family import Report, Switch, Tools, below
+from client_under_test.reference.policies.family import Tools, below
+from client_under_test.reference.policies.graceful_switch import Switch
 from client_under_test.reference.policies.interface import (
     Action,
     Actions,
     CancelTimer,
-    Endpoint,
     Event,
     FailPicker,
-    Place,
+    Report,
     RequestReresolution,
     StartTimer,
-    State,
-    Status,
     Timer,
     TimerFired,
     Update,
     UpdateState,
 )
+from client_under_test.reference.policies.rules.failover import ChildView, Make, Use
+from client_under_test.reference.values import Endpoint, Place, State, Status
 
 _FAILOVER = "failover"
 _RETENTION = "retention"

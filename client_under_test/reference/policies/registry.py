@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
 
@@ -27,20 +27,18 @@ from client_under_test.reference.policies.configs import (
 )
 from client_under_test.reference.policies.family import PolicyMaker, Tools
 from client_under_test.reference.policies.interface import PolicyConfig
+from client_under_test.reference.policies.ledger import Ledger
 from client_under_test.reference.policies.pick_first import PickFirst
 from client_under_test.reference.policies.priority import Priority
-from client_under_test.reference.policies.ring_config import (
+from client_under_test.reference.policies.ring_hash import RingHash
+from client_under_test.reference.policies.round_robin import RoundRobin
+from client_under_test.reference.policies.rules.policy_rules import PolicyRules
+from client_under_test.reference.policies.rules.ring_config import (
     ring_size_is_valid,
     sizes_fit,
     text_header,
 )
-from client_under_test.reference.policies.ring_hash import RingHash
-from client_under_test.reference.policies.round_robin import RoundRobin
 from client_under_test.reference.policies.weighted_target import WeightedTarget, WrrLocality
-
-if TYPE_CHECKING:
-    from client_under_test.reference.editions import Rules
-    from client_under_test.reference.policies.ledger import Ledger
 
 Fields = Mapping[str, Any]
 HeaderReader = Callable[[Any], str | None]
@@ -52,6 +50,7 @@ class Reading(msgspec.Struct, frozen=True):
     ring_size_is_valid: Callable[[int], bool]
     sizes_fit: Callable[[int, int], bool]
     request_hash_header: HeaderReader
+    ring_defaults: tuple[int, int]
 
 
 Parser = Callable[[Fields, str, Reading], PolicyConfig]
@@ -78,7 +77,7 @@ class BadConfig(Exception):
 
 
 def tools(
-    rules: Rules, *, random: random.Random, ledger: Ledger, ring_cap: int = RING_CAP
+    rules: PolicyRules, *, random: random.Random, ledger: Ledger, ring_cap: int = RING_CAP
 ) -> Tools:
     """Make the tools for the policies of a channel.
 
@@ -97,6 +96,7 @@ def parse(
     ring_size_is_valid: Callable[[int], bool] = ring_size_is_valid,
     sizes_fit: Callable[[int, int], bool] = sizes_fit,
     request_hash_header: HeaderReader = text_header,
+    ring_defaults: tuple[int, int] = (DEFAULT_MINIMUM, DEFAULT_MAXIMUM),
     field: str = "",
 ) -> PolicyConfig:
     """A24, A52: parse the first config of a policy that is known; each has one key, its name.
@@ -105,13 +105,15 @@ def parse(
         configs: LoadBalancingConfig messages in JSON form.
         ring_size_is_valid: tells whether a ring may be configured so large.
         sizes_fit: tells whether a minimum and a maximum go together.
-        request_hash_header: reads that field of ring_hash; `Rules` has the one of an edition.
+        request_hash_header: reads that field of ring_hash; `PolicyRules` has the one of an edition.
+        ring_defaults: the sizes that a ring_hash config has where it sets none.
         field: where the list is, for errors.
 
     Raises:
         BadConfig: none is known, or the first that is known is not valid.
     """
-    return _parse(configs, field, Reading(ring_size_is_valid, sizes_fit, request_hash_header))
+    reading = Reading(ring_size_is_valid, sizes_fit, request_hash_header, ring_defaults)
+    return _parse(configs, field, reading)
 
 
 def _parse(configs: Sequence[Fields], field: str, reading: Reading) -> PolicyConfig:
@@ -158,8 +160,9 @@ def _ring_hash(fields: Fields, field: str, reading: Reading) -> PolicyConfig:
 
     Clauses: A42-CONF-06, A42-CONF-07.
     """
-    minimum = _ring_size(fields, "minRingSize", DEFAULT_MINIMUM, field, reading)
-    maximum = _ring_size(fields, "maxRingSize", DEFAULT_MAXIMUM, field, reading)
+    least, most = reading.ring_defaults
+    minimum = _ring_size(fields, "minRingSize", least, field, reading)
+    maximum = _ring_size(fields, "maxRingSize", most, field, reading)
     if not reading.sizes_fit(minimum, maximum):
         raise BadConfig(f"{field}.minRingSize", f"{minimum} is above maxRingSize {maximum}")
     name = reading.request_hash_header(fields.get("requestHashHeader", ""))

@@ -9,29 +9,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from client_under_test.reference.policies import ring
 from client_under_test.reference.policies.configs import PickFirstConfig, RingHashConfig
-from client_under_test.reference.policies.family import Report, Tools
+from client_under_test.reference.policies.family import Tools
 from client_under_test.reference.policies.interface import (
     Action,
     Actions,
     ConnectWanted,
-    Endpoint,
     Event,
     FailPicker,
     Picker,
-    Place,
     QueuePicker,
+    Report,
     RequestReresolution,
-    State,
-    Status,
     Target,
     Update,
     UpdateState,
 )
 from client_under_test.reference.policies.pick_first import PickFirst
-from client_under_test.reference.policies.ring_picks import Candidate, RingPicker
-from client_under_test.reference.policies.ring_states import Prospect
+from client_under_test.reference.policies.rules import ring
+from client_under_test.reference.policies.rules.ring_picks import Candidate, RingPicker
+from client_under_test.reference.policies.rules.ring_states import Prospect
+from client_under_test.reference.values import Endpoint, Place, State, Status
 
 _NO_ATTEMPT = FailPicker(Status.unavailable("no attempt was made"))
 

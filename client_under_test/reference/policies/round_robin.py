@@ -8,25 +8,23 @@ from dataclasses import dataclass, field
 import msgspec
 
 from client_under_test.reference.policies.configs import PickFirstConfig
-from client_under_test.reference.policies.family import Report, Tools
+from client_under_test.reference.policies.family import Tools
 from client_under_test.reference.policies.interface import (
     Action,
     Actions,
-    Endpoint,
     Event,
     FailPicker,
     PickArgs,
     Picker,
     PickResult,
-    Place,
     QueuePicker,
+    Report,
     RequestReresolution,
-    State,
-    Status,
     Update,
     UpdateState,
 )
 from client_under_test.reference.policies.pick_first import PickFirst
+from client_under_test.reference.values import Endpoint, Place, State, Status
 
 
 class TurnPicker(msgspec.Struct, frozen=True):

@@ -13,28 +13,20 @@ from client_under_test.reference.policies.configs import (
     WeightedTargetConfig,
     WrrLocalityConfig,
 )
-from client_under_test.reference.policies.family import (
-    Report,
-    Switch,
-    Tools,
-    below,
-    take_reports,
-)
+from client_under_test.reference.policies.family import Tools, below, take_reports
+from client_under_test.reference.policies.graceful_switch import Switch
 from client_under_test.reference.policies.interface import (
     Actions,
-    Endpoint,
     Event,
     FailPicker,
-    Locality,
     PickArgs,
     Picker,
     PickResult,
-    Place,
-    State,
-    Status,
+    Report,
     Update,
     UpdateState,
 )
+from client_under_test.reference.values import Endpoint, Locality, Place, State, Status
 
 
 class WeightedPicker(msgspec.Struct, frozen=True):

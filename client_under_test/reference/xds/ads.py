@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from client_under_test.reference.policies.interface import Status
-from client_under_test.reference.xds.kinds import BY_TYPE_URL, Kind
-from client_under_test.reference.xds.reading import Bad, Good, read_resources
+from client_under_test.reference.values import Status
+from client_under_test.reference.xds.resources.kinds import BY_TYPE_URL, Kind
+from client_under_test.reference.xds.resources.reading import Bad, Good, read_resources
+from client_under_test.reference.xds.resources.values import Resource
 from client_under_test.reference.xds.rules import XdsRules
-from client_under_test.reference.xds.values import Resource
 
 Outcome = Resource | Status
 """What is known of a resource: itself, or why there is none."""
@@ -211,7 +211,7 @@ class Ads:
         resources = read_resources(kind, packed, self._rules)
         bad = [one.words for one in resources if isinstance(one, Bad)]
         if bad:
-            complaint = "; ".join(bad)[:_LONGEST_COMPLAINT]
+            complaint = self._rules.reason_of_nack("; ".join(bad)[:_LONGEST_COMPLAINT])
             answer = self._rules.version_of_nack(of_type.version, version)
             outputs = self._send(kind, of_type, answer, complaint)
         else:

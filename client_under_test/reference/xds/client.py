@@ -11,11 +11,10 @@ from envoy.service.discovery.v3 import discovery_pb2
 from envoy.service.load_stats.v3 import lrs_pb2
 from google.protobuf.message import DecodeError
 
-from client_under_test.reference.bootstrap import Bootstrap
-from client_under_test.reference.clock import Clock, Timer
-from client_under_test.reference.policies.interface import State, Status
 from client_under_test.reference.policies.ledger import Ledger
-from client_under_test.reference.subchannels import BackoffDelay, LiveSubchannel
+from client_under_test.reference.transport.clock import Clock, Timer
+from client_under_test.reference.transport.subchannels import BackoffDelay, LiveSubchannel
+from client_under_test.reference.values import State, Status
 from client_under_test.reference.xds import messages
 from client_under_test.reference.xds.ads import (
     Ads,
@@ -26,8 +25,9 @@ from client_under_test.reference.xds.ads import (
     Request,
     StartTimer,
 )
-from client_under_test.reference.xds.kinds import Kind
+from client_under_test.reference.xds.bootstrap import Bootstrap
 from client_under_test.reference.xds.lrs import Lrs
+from client_under_test.reference.xds.resources.kinds import Kind
 from client_under_test.reference.xds.rules import XdsRules
 from client_under_test.reference.xds.streams import KeptStream
 

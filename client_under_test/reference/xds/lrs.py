@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from client_under_test.reference.policies.interface import Locality
 from client_under_test.reference.policies.ledger import ClusterLoad, LocalityLoad
+from client_under_test.reference.values import Locality
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from envoy.config.cluster.v3 import cluster_pb2
 from envoy.config.core.v3 import health_check_pb2
 from envoy.extensions.load_balancing_policies.ring_hash.v3 import ring_hash_pb2
 
-from client_under_test.reference.hashing import HashPolicy, read_hash_policy
-from client_under_test.reference.policies.configs import DEFAULT_MINIMUM
-from client_under_test.reference.policies.ring_config import (
+from client_under_test.reference.hash_policy import HashPolicy, read_hash_policy
+from client_under_test.reference.policies.configs import DEFAULT_MAXIMUM, DEFAULT_MINIMUM
+from client_under_test.reference.policies.rules.ring_config import (
     LARGEST_RING,
     ring_size_is_valid,
     sizes_fit,
@@ -49,7 +49,8 @@ def extension_function_is_accepted(function: int) -> bool:
 def ring_sizes(config: Any) -> tuple[int, int]:
     """Take 1,024 and 8M where nothing is set: the cap is not the Cluster's business.
 
-    Clauses: A42-CDS-03, A42-CDS-04, A42-CDS-05, A42-CDS-06, A42-CDS-07.
+    Clauses: A42-CDS-03, A42-CDS-04, A42-CDS-05, A42-CDS-06, A42-CDS-07, A42-CDS-08, A42-CDS-09,
+    A42-CDS-10, A42-CDS-16, A42-CDS-17, A42-CDS-18, A42-CONF-04.
     """
     minimum, maximum = config.minimum_ring_size, config.maximum_ring_size
     return (
@@ -66,7 +67,8 @@ def prefers_extension(cluster: Any) -> bool:
 def supported_policy(lb_policy: int) -> str | None:
     """Name the policy of an enum's value; None for one that a Cluster may not ask for.
 
-    Clauses: A42-CDS-01, A42-CDS-02, A42-CDS-21 (our choice: MAGLEV is an error).
+    Clauses: A42-CDS-01, A42-CDS-02, A42-CDS-21 (our choice: MAGLEV is an error), A42-CDS-22,
+    A42-CDS-23, A42-CDS-26, A42-HASH-19.
     """
     return _POLICIES.get(lb_policy)
 
@@ -99,35 +101,45 @@ def endpoint_is_used(health: int) -> bool:
 
 
 def version_of_nack(accepted: str, _rejected: str) -> str:
-    """A NACK names the last version that was accepted (xDS protocol, ACK and NACK)."""
+    """A NACK names the last version that was accepted.
+
+    Clauses: A42-CDS-19, A42-CDS-30.
+    """
     return accepted
+
+
+def reason_of_nack(found: str) -> str:
+    """A42-CDS-31: a NACK says what was found to be wrong."""
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class XdsRules:
     """One way of reading xDS."""
 
-    # Raises BadHashPolicy for one that cannot be used: hashing.py.
     read_hash_policy: Callable[[Any], HashPolicy] = read_hash_policy
-    # A42-CDS-08, A42-CDS-09, A42-CDS-10, A42-CDS-11, A42-CDS-17, A42-CDS-18
+    """Raises BadHashPolicy for one that cannot be used: hash_policy.py."""
     size_is_accepted: Callable[[int], bool] = ring_size_is_valid
     sizes_fit: Callable[[int, int], bool] = sizes_fit
-    # A42-CDS-20: whether ring_hash_lb_config is looked at beside ROUND_ROBIN, too.
     checks_unused_config: bool = False
+    """A42-CDS-20: whether ring_hash_lb_config is looked at beside ROUND_ROBIN, too."""
     function_is_accepted: Callable[[int], bool] = function_is_accepted
     extension_function_is_accepted: Callable[[int], bool] = extension_function_is_accepted
     ring_sizes: Callable[[Any], tuple[int, int]] = ring_sizes
+    ring_defaults: tuple[int, int] = (DEFAULT_MINIMUM, DEFAULT_MAXIMUM)
+    """A42-CONF-06, A42-CONF-07: of gRPC's own config of ring_hash, such as a TypedStruct brings."""
     prefers_extension: Callable[[Any], bool] = prefers_extension
     supported_policy: Callable[[int], str | None] = supported_policy
-    # A76: how the field of that name is read; editions before it do not know the field.
     request_hash_header: Callable[[Any], str | None] = text_header
+    """A76: how the field of that name is read; editions before it do not know the field."""
     endpoint_weight: Callable[[int | None], int | None] = endpoint_weight
     locality_weight: Callable[[int | None], int | None] = locality_weight
     endpoint_is_used: Callable[[int], bool] = endpoint_is_used
-    # A42-RING-20; A27 has endpoints that repeat an address rejected.
     address_may_repeat: bool = False
+    """A42-RING-20; A27 has endpoints that repeat an address rejected."""
     version_of_nack: Callable[[str, str], str] = version_of_nack
-    # A42-CDS-19: whether the good resources before a bad one stay in use.
+    reason_of_nack: Callable[[str], str] = reason_of_nack
     keeps_what_was_good: bool = True
-    # A27, A57: seconds until a resource that was asked for and did not come does not exist.
+    """A42-CDS-19, A42-RING-20: whether the good resources before a bad one stay in use."""
     does_not_exist_seconds: float = 15.0
+    """A27, A57: seconds until a resource that was asked for and did not come does not exist."""

@@ -6,11 +6,11 @@ import random
 from collections.abc import Sequence
 from typing import Protocol
 
-from client_under_test.reference.clock import Clock, Timer
-from client_under_test.reference.http2 import Connection, Header
-from client_under_test.reference.policies.interface import Status
-from client_under_test.reference.rpc import Rpc
-from client_under_test.reference.subchannels import BackoffDelay
+from client_under_test.reference.transport.clock import Clock, Timer
+from client_under_test.reference.transport.http2 import Connection, Header
+from client_under_test.reference.transport.rpc import Rpc
+from client_under_test.reference.transport.subchannels import BackoffDelay
+from client_under_test.reference.values import Status
 
 
 class StreamUser(Protocol):

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	contract = 1
+	contract = 2
 	name     = "scaffold" // what the library calls itself
 	version  = "0.1.0" // as in client.toml; better asked of the library
 )

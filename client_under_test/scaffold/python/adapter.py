@@ -10,7 +10,7 @@ import traceback
 from importlib import metadata
 from typing import Any
 
-CONTRACT = 1
+CONTRACT = 2
 DISTRIBUTION = "grpcio"  # as in client.toml
 CAPABILITIES = ["metadata", "wait_for_ready", "kept_open", "cancel", "channels", "watch", "connect"]
 

@@ -11,9 +11,14 @@ from typing import Any
 PACKAGE = find_spec("client_under_test")
 assert PACKAGE is not None
 assert PACKAGE.origin is not None
-REAL = runpy.run_path(str(Path(PACKAGE.origin).parent / "python" / "adapter.py"))
+REAL = runpy.run_path(str(Path(PACKAGE.origin).parent / "adapters" / "python" / "adapter.py"))
 
-make_a_call = REAL["Adapter"].call
+make_a_call, say_the_truth = REAL["Adapter"].call, REAL["Adapter"].say
+
+
+def say(adapter: Any, kind: str, **fields: Any) -> None:
+    fields |= {"version": "0"} if kind == "hello" else {}
+    say_the_truth(adapter, kind, **fields)
 
 
 async def call(adapter: Any, channel: Any, planned: dict[str, Any]) -> None:
@@ -21,5 +26,5 @@ async def call(adapter: Any, channel: Any, planned: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    REAL["Adapter"].call = call
+    REAL["Adapter"].call, REAL["Adapter"].say = call, say
     asyncio.run(REAL["main"]())

@@ -15,7 +15,7 @@ from typing import Any
 import grpc
 from grpc import aio
 
-from client_under_test.interop import stats_pb2
+from client_under_test.adapters.interop import stats_pb2
 
 EMPTY, UNARY = (
     stats_pb2.ClientConfigureRequest.EMPTY_CALL,

@@ -6,7 +6,7 @@ import random
 from collections import deque
 from collections.abc import Sequence
 
-from client_under_test.reference.editions import Rules
+from client_under_test.reference.conduct.editions import Rules
 from client_under_test.reference.policies import registry
 from client_under_test.reference.policies.family import Tools
 from client_under_test.reference.policies.interface import (
@@ -17,7 +17,6 @@ from client_under_test.reference.policies.interface import (
     ConnectWanted,
     CreateSubchannel,
     DropSubchannel,
-    Endpoint,
     Event,
     FailPicker,
     PickArgs,
@@ -26,8 +25,6 @@ from client_under_test.reference.policies.interface import (
     PolicyConfig,
     RequestReresolution,
     StartTimer,
-    State,
-    Status,
     Subchannel,
     SubchannelChanged,
     Timer,
@@ -36,6 +33,7 @@ from client_under_test.reference.policies.interface import (
     UpdateState,
 )
 from client_under_test.reference.policies.ledger import Ledger
+from client_under_test.reference.values import Endpoint, State, Status
 
 IDLE, CONNECTING, READY, FAILED = (
     State.IDLE,

@@ -6,8 +6,7 @@ import random
 
 import pytest
 
-from client_under_test.reference.editions import MODERN, SEED, SEED_2021, Rules, edition
-from client_under_test.reference.policies.aggregates import (
+from client_under_test.reference.clusters.aggregates import (
     Aggregate,
     Found,
     Leaf,
@@ -16,8 +15,10 @@ from client_under_test.reference.policies.aggregates import (
     found_by_dns,
     make_update,
 )
+from client_under_test.reference.conduct.editions import MODERN, SEED, SEED_2021, Rules, edition
 from client_under_test.reference.policies.configs import RingHashConfig, RoundRobinConfig
-from client_under_test.reference.policies.interface import Complete, Endpoint, Locality, Update
+from client_under_test.reference.policies.interface import Complete, Update
+from client_under_test.reference.values import Endpoint, Locality
 
 from .bench import CONNECTING, FAILED, IDLE, READY, Bench
 

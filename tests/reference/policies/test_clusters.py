@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from client_under_test.reference.editions import MODERN, SEED, Rules, edition
-from client_under_test.reference.policies.aggregates import (
+from client_under_test.reference.clusters.aggregates import (
     Aggregate,
     Cluster,
     Found,
@@ -21,6 +20,7 @@ from client_under_test.reference.policies.aggregates import (
     make_update,
     nothing_found,
 )
+from client_under_test.reference.conduct.editions import MODERN, SEED, Rules, edition
 from client_under_test.reference.policies.configs import (
     ClusterImplConfig,
     ClusterManagerConfig,
@@ -31,18 +31,10 @@ from client_under_test.reference.policies.configs import (
     RoundRobinConfig,
     WaitingConfig,
 )
-from client_under_test.reference.policies.gatekeeping import DropCategory
-from client_under_test.reference.policies.interface import (
-    Complete,
-    Drop,
-    Endpoint,
-    Fail,
-    Locality,
-    Queue,
-    Status,
-    Update,
-)
+from client_under_test.reference.policies.interface import Complete, Drop, Fail, Queue, Update
 from client_under_test.reference.policies.ledger import ClusterLoad, LocalityLoad
+from client_under_test.reference.policies.rules.gatekeeping import DropCategory
+from client_under_test.reference.values import Endpoint, Locality, Status
 
 from .bench import CONNECTING, FAILED, READY, Bench, endpoint
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from client_under_test.reference.editions import Rules, edition
+from client_under_test.reference.conduct.editions import Rules, edition
 from client_under_test.reference.policies.configs import PickFirstConfig
-from client_under_test.reference.policies.interface import Endpoint, Fail, Locality, Queue
+from client_under_test.reference.policies.interface import Fail, Queue
 from client_under_test.reference.policies.pick_first import flattened
+from client_under_test.reference.values import Endpoint, Locality
 
 from .bench import CONNECTING, FAILED, IDLE, READY, Bench, endpoint
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from client_under_test.reference.editions import MODERN, SEED, Rules, edition
-from client_under_test.reference.policies import failover
+from client_under_test.reference.conduct.editions import MODERN, SEED, Rules, edition
 from client_under_test.reference.policies.configs import (
     PriorityChild,
     PriorityConfig,
     RingHashConfig,
     RoundRobinConfig,
 )
-from client_under_test.reference.policies.failover import ChildView, Make, Use
-from client_under_test.reference.policies.interface import Fail, PolicyConfig, Queue, State
+from client_under_test.reference.policies.interface import Fail, PolicyConfig, Queue
+from client_under_test.reference.policies.rules import failover
+from client_under_test.reference.policies.rules.failover import ChildView, Make, Use
+from client_under_test.reference.values import State
 
 from .bench import CONNECTING, FAILED, IDLE, READY, Bench, endpoint
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from client_under_test.reference.editions import MODERN, SEED
+from client_under_test.reference.conduct.editions import MODERN, SEED
 from client_under_test.reference.policies.configs import (
     PickFirstConfig,
     RingHashConfig,

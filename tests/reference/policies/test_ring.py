@@ -9,9 +9,10 @@ import xxhash
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from client_under_test.reference.editions import MODERN, SEED
-from client_under_test.reference.policies import ring, weights
-from client_under_test.reference.policies.interface import Endpoint
+from client_under_test.reference.clusters import weights
+from client_under_test.reference.conduct.editions import MODERN, SEED
+from client_under_test.reference.policies.rules import ring
+from client_under_test.reference.values import Endpoint
 
 from .bench import endpoint
 

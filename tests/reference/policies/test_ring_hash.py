@@ -9,20 +9,18 @@ from dataclasses import replace
 
 import pytest
 
-from client_under_test.reference.editions import MODERN, SEED, SEED_2021, Rules, edition
-from client_under_test.reference.policies import ring, ring_states
+from client_under_test.reference.conduct.editions import MODERN, SEED, SEED_2021, Rules, edition
 from client_under_test.reference.policies.configs import RingHashConfig
 from client_under_test.reference.policies.interface import (
     Complete,
     ConnectWanted,
-    Endpoint,
     Fail,
-    Locality,
     PickResult,
     Queue,
-    State,
     Target,
 )
+from client_under_test.reference.policies.rules import ring, ring_states
+from client_under_test.reference.values import Endpoint, Locality, State
 
 from .bench import CONNECTING, FAILED, IDLE, READY, Bench, endpoint
 

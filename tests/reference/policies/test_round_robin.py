@@ -6,10 +6,11 @@ from collections import Counter
 
 import pytest
 
-from client_under_test.reference.editions import MODERN, SEED, Rules
+from client_under_test.reference.conduct.editions import MODERN, SEED, Rules
 from client_under_test.reference.policies.configs import RoundRobinConfig, WrrLocalityConfig
-from client_under_test.reference.policies.interface import Fail, Locality
+from client_under_test.reference.policies.interface import Fail
 from client_under_test.reference.policies.weighted_target import by_locality
+from client_under_test.reference.values import Locality
 
 from .bench import CONNECTING, FAILED, READY, Bench, endpoint
 

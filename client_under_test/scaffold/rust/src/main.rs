@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde_json::{json, Value};
 
-const CONTRACT: u32 = 1;
+const CONTRACT: u32 = 2;
 const NAME: &str = "scaffold"; // what the library calls itself
 const VERSION: &str = "0.1.0"; // as in client.toml, and as Cargo.toml pins the client
 const CAPABILITIES: [&str; 7] =

@@ -16,7 +16,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 /** Drives the client for xdspec: JSON lines on stdin and stdout, as contract.md says. */
 public final class Adapter {
-  static final int CONTRACT = 1;
+  static final int CONTRACT = 2;
   static final String NAME = "scaffold"; // what the library calls itself
   static final String VERSION = "0.1.0"; // as in client.toml; better asked of the library
   static final List<String> CAPABILITIES =

@@ -1,0 +1,1 @@
+"""The clients that come with the suite, a folder for each."""

@@ -1,0 +1,1 @@
+"""The contract with adapters: messages, the conversation, and what can go wrong in it."""

@@ -1,0 +1,194 @@
+"""Every way that a client can be trouble, in the order in which a run meets them."""
+
+from __future__ import annotations
+
+import signal as signals
+from typing import Final
+
+LAST_WORDS: Final = 5
+"""Lines of stderr that are quoted."""
+
+
+class ClientTrouble(Exception):
+    """Base of all: its text is one sentence for the user."""
+
+
+# Before there is a process: bad input.
+
+
+class UnknownClient(ClientTrouble):
+    """No client has this name, the folder is none, or the client has no such variant."""
+
+
+class BadManifest(ClientTrouble):
+    """A client.toml that breaks its rules; the text names file and field."""
+
+
+class NotTold(ClientTrouble):
+    """The manifest asks the user for something that is not set; the text says what and how."""
+
+
+class MissingToolchain(ClientTrouble):
+    """A program that builds the client is not on this machine; the text says how to get it."""
+
+
+class NoSuchVersion(ClientTrouble):
+    """The client was never published in this version."""
+
+
+class NoWheel(NoSuchVersion):
+    """Published, but not as a wheel for this Python and platform."""
+
+
+class BuildFailed(ClientTrouble):
+    """The client could not be built or installed; the text ends with the builder's own words."""
+
+
+class NoOwnHosts(ClientTrouble):
+    """This machine cannot give a process host names of its own; the text says why."""
+
+
+class UnknownKnob(ClientTrouble):
+    """The client's manifest does not offer this knob, or not for a single channel."""
+
+
+# In a conversation with the process.
+
+
+class ConversationFailed(ClientTrouble):
+    """Base of every way a conversation can end badly.
+
+    Args:
+        what: what happened, as a sentence without its full stop.
+        hello_said: whether the adapter had said hello. Before it, the trouble is the adapter's;
+            after it, the client's.
+        stderr_tail: the last lines of the process's stderr.
+    """
+
+    def __init__(self, what: str, *, hello_said: bool, stderr_tail: str = "") -> None:
+        super().__init__(what)
+        self.hello_said: Final = hello_said
+        self.stderr_tail: Final = stderr_tail
+
+    def with_last_words(self) -> str:
+        """What happened, and below it the last lines of stderr, if there are any."""
+        lines = [line for line in self.stderr_tail.splitlines() if line.strip(" ^~")]
+        return (
+            "\n".join([f"{self}; its stderr ends:", *lines[-LAST_WORDS:]]) if lines else f"{self}"
+        )
+
+
+class NotStarted(ConversationFailed):
+    """The system could not start the command at all."""
+
+
+class ClientMute(ConversationFailed):
+    """The process lives, but its hello did not come in time."""
+
+
+class WrongContract(ConversationFailed):
+    """The adapter speaks a version of the contract that the suite does not.
+
+    Args:
+        theirs: the version that it speaks.
+        ours: those that the suite speaks.
+    """
+
+    def __init__(
+        self, theirs: int, ours: tuple[int, ...], *, hello_said: bool = True, stderr_tail: str = ""
+    ) -> None:
+        super().__init__(
+            f"the adapter speaks version {theirs} of the contract, this suite version "
+            f"{' or '.join(map(str, ours))}: use an adapter and a suite of one version",
+            hello_said=hello_said,
+            stderr_tail=stderr_tail,
+        )
+        self.theirs: Final = theirs
+
+
+class ClientCrashed(ConversationFailed):
+    """The process died by a signal that the suite did not send.
+
+    Args:
+        signal: its number.
+    """
+
+    def __init__(self, signal: int, *, hello_said: bool, stderr_tail: str = "") -> None:
+        super().__init__(
+            f"the client died by {signal_name(signal)}",
+            hello_said=hello_said,
+            stderr_tail=stderr_tail,
+        )
+        self.signal: Final = signal
+
+
+class ClientExited(ConversationFailed):
+    """The process ended by itself though its stdin was open.
+
+    Args:
+        code: its exit code.
+    """
+
+    def __init__(self, code: int, *, hello_said: bool, stderr_tail: str = "") -> None:
+        super().__init__(
+            f"the client exited with code {code} though nobody had asked it to",
+            hello_said=hello_said,
+            stderr_tail=stderr_tail,
+        )
+        self.code: Final = code
+
+
+class ClientHung(ConversationFailed):
+    """The process lives, but did not answer a request, or end a call, in time."""
+
+
+class ClientFlooded(ConversationFailed):
+    """The process wrote far more than what was asked of it can explain."""
+
+
+class ClientBabbled(ConversationFailed):
+    """The process wrote something to stdout that is no message of the contract.
+
+    Args:
+        line: what it wrote, shortened.
+        why: what is wrong with it.
+    """
+
+    def __init__(self, line: str, why: str, *, hello_said: bool, stderr_tail: str = "") -> None:
+        super().__init__(
+            f"the adapter wrote a line that the contract does not know ({why}): {line}",
+            hello_said=hello_said,
+            stderr_tail=stderr_tail,
+        )
+        self.line: Final = line
+
+
+class HelloContradicted(ConversationFailed):
+    """The adapter's hello tells of another client than its manifest."""
+
+
+class ClockWrong(ConversationFailed):
+    """The adapter told times that no monotonic clock can have given."""
+
+
+class RequestRefused(ConversationFailed):
+    """The adapter answered a request with `error`. The conversation can go on."""
+
+
+class ConversationOver(ConversationFailed):
+    """The suite itself has closed the process, and then asked for more."""
+
+
+# In what was waited for: the process is well.
+
+
+class NotSeen(ClientTrouble):
+    """A stream did not open, or a channel did not reach a state, in the time given."""
+
+
+def signal_name(number: int) -> str:
+    """`SIGSEGV` for 11; `signal 64` for one without a name."""
+    try:
+        return signals.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,232 @@
+"""Every message between the suite and an adapter, as types; contract.md is the prose.
+
+One JSON object a line, UTF-8. `contract.schema.json` is made from these types, by `schema`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+import msgspec
+
+# What the suite speaks. An adapter speaks one of them: what is new in 2 is marked, and is not asked
+# of one that speaks 1.
+VERSIONS: Final = (1, 2)
+NEWEST: Final = VERSIONS[-1]
+
+# As many as every JSON parser keeps exactly: 285 years.
+MOST_MICROS: Final = 2**53 - 1
+
+Id = Annotated[int, msgspec.Meta(ge=0)]
+Micros = Annotated[int, msgspec.Meta(ge=0, le=MOST_MICROS, description="microseconds")]
+At = Annotated[
+    int,
+    msgspec.Meta(ge=0, le=MOST_MICROS, description="microseconds since the adapter's hello"),
+]
+Pair = tuple[str, str]
+OptionValue = int | str
+
+Capability = Literal[
+    "metadata",  # sends each call with metadata of its own
+    "wait_for_ready",
+    "kept_open",  # streams that stay open until they are cancelled
+    "cancel",
+    "channels",  # more than one channel in the process
+    "watch",  # reports connectivity without asking to connect
+    "connect",  # asks an idle channel to connect, without a call
+    "custom_policy",  # registers a policy in the library's own registry; since version 2
+]
+
+# Those that version 1 does not know.
+NEW_IN_2: Final[frozenset[Capability]] = frozenset({"custom_policy"})
+
+StatusName = Literal[
+    "OK",
+    "CANCELLED",
+    "UNKNOWN",
+    "INVALID_ARGUMENT",
+    "DEADLINE_EXCEEDED",
+    "NOT_FOUND",
+    "ALREADY_EXISTS",
+    "PERMISSION_DENIED",
+    "RESOURCE_EXHAUSTED",
+    "FAILED_PRECONDITION",
+    "ABORTED",
+    "OUT_OF_RANGE",
+    "UNIMPLEMENTED",
+    "INTERNAL",
+    "UNAVAILABLE",
+    "DATA_LOSS",
+    "UNAUTHENTICATED",
+]
+
+StateName = Literal["IDLE", "CONNECTING", "READY", "TRANSIENT_FAILURE", "SHUTDOWN"]
+
+
+class _Message(
+    msgspec.Struct, frozen=True, kw_only=True, tag_field="type", forbid_unknown_fields=True
+):
+    """One line."""
+
+
+# What the suite asks. Each request is answered to its end by exactly one `done` or `error`
+# (`hello` by a `hello`), and requests may overlap.
+
+
+class AskHello(_Message, frozen=True, kw_only=True, tag="hello"):
+    """First of all. May be asked again: the answer's `at` then narrows the clocks' offset."""
+
+    id: Id
+    contract: int
+
+
+class OpenChannel(_Message, frozen=True, kw_only=True, omit_defaults=True, tag="open_channel"):
+    """Make a channel, not connected yet. Its number is this request's id. Retries are off.
+
+    `service_config`, since version 2, is the channel's default service config, as JSON text. It is
+    given with the capability `custom_policy` only, and left out otherwise.
+    """
+
+    id: Id
+    target: str
+    options: dict[str, OptionValue]
+    service_config: str | None = None
+
+
+class RegisterPolicy(_Message, frozen=True, kw_only=True, tag="register_policy"):
+    """Have a load-balancing policy of this name in the library's registry. Since version 2.
+
+    It is asked before the first channel is opened, with the capability `custom_policy` only. The
+    policy's number is this request's id: contract.md says how it picks.
+    """
+
+    id: Id
+    name: str
+
+
+class PlannedCall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One RPC to make. Its id is unique in the process; its request message is empty (no bytes)."""
+
+    id: str
+    path: str
+    metadata: tuple[Pair, ...]  # in this order; values of keys that end in -bin are base64
+    deadline: Micros | None  # from the call's own start
+    wait_for_ready: bool
+    kept_open: bool  # a bidirectional stream that sends nothing and stays open; else unary
+
+
+class StartCalls(_Message, frozen=True, kw_only=True, tag="start_calls"):
+    """Make these calls, in order: `concurrency` at once, or one each `pace`, or all at once.
+
+    `done` is said when the last of them has finished.
+    """
+
+    id: Id
+    channel: Id
+    calls: tuple[PlannedCall, ...]
+    concurrency: Annotated[int, msgspec.Meta(ge=1)] | None
+    pace: Micros | None
+
+
+class Cancel(_Message, frozen=True, kw_only=True, tag="cancel"):
+    """Cancel those of these calls that have not finished: they then finish as CANCELLED."""
+
+    id: Id
+    calls: tuple[str, ...]
+
+
+class Watch(_Message, frozen=True, kw_only=True, tag="watch"):
+    """Report the channel's state now and at each change, never asking it to connect.
+
+    `done` is said when the channel is closed.
+    """
+
+    id: Id
+    channel: Id
+
+
+class Connect(_Message, frozen=True, kw_only=True, tag="connect"):
+    """Ask the channel to connect if it is idle."""
+
+    id: Id
+    channel: Id
+
+
+class Close(_Message, frozen=True, kw_only=True, tag="close"):
+    """Close the channel: calls under way finish as CANCELLED, a watch ends."""
+
+    id: Id
+    channel: Id
+
+
+Request = AskHello | RegisterPolicy | OpenChannel | StartCalls | Cancel | Watch | Connect | Close
+
+# What the adapter says.
+
+
+class Hello(_Message, frozen=True, kw_only=True, tag="hello"):
+    """The adapter's clock starts at the first of these, whose `at` is 0."""
+
+    id: Id
+    contract: int
+    name: str
+    version: str
+    capabilities: tuple[Capability, ...]
+    at: At
+
+
+class Opened(_Message, frozen=True, kw_only=True, tag="opened"):
+    """The response headers of a kept-open stream have come; `hostname` is in them."""
+
+    call: str
+    hostname: str
+    at: At
+
+
+class Finished(_Message, frozen=True, kw_only=True, tag="finished"):
+    """A call's outcome. `hostname` is the response header of that name: who answered."""
+
+    call: str
+    status: StatusName
+    details: str
+    hostname: str | None
+    started_at: At
+    ended_at: At
+
+
+class State(_Message, frozen=True, kw_only=True, tag="state"):
+    """A watched channel's state."""
+
+    channel: Id
+    state: StateName
+    at: At
+
+
+class PolicyUpdate(_Message, frozen=True, kw_only=True, tag="policy_update"):
+    """A registered policy was given an update, and is about to act on it. Since version 2.
+
+    `instance` numbers the policies that the library has made, in the whole process; `config` is the
+    JSON text of what the policy's parser was given. An endpoint is the list of its addresses.
+    """
+
+    policy: Id
+    instance: Id
+    config: str
+    endpoints: tuple[tuple[str, ...], ...]
+    at: At
+
+
+class Done(_Message, frozen=True, kw_only=True, tag="done"):
+    """The request has been done to its end."""
+
+    id: Id
+
+
+class Error(_Message, frozen=True, kw_only=True, tag="error"):
+    """The request cannot be done, and why. `id` is null if the line was not a request at all."""
+
+    id: Id | None
+    message: str
+
+
+Answer = Hello | Opened | Finished | State | PolicyUpdate | Done | Error

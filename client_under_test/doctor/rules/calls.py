@@ -1,0 +1,171 @@
+"""Rules of one call: what is sent, and what is said of its end."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import socket
+import time
+from typing import Any, Final
+
+import grpc
+
+from client_under_test.doctor.backend import SERVICE
+from client_under_test.doctor.check import check
+from client_under_test.doctor.deadlines import ANSWER_DEADLINE
+from client_under_test.doctor.demands import NoUse, demand, demand_status
+from client_under_test.doctor.examined_adapter import ExaminedAdapter
+from client_under_test.launching.channels import CALL_ID_KEY
+
+
+@check(
+    "unary",
+    rule="a unary call reports status, who answered, start and end, and is made once",
+    advice=(
+        "make each of `calls`, with its metadata and no bytes as its message, say finished with "
+        "the response header `hostname`, and done after the last one"
+    ),
+    after="open-channel",
+)
+async def _unary_call(adapter: ExaminedAdapter) -> None:
+    call, asked_at = adapter.call(), time.monotonic()
+    outcome = await adapter.outcome(call)
+    heard_at, error = time.monotonic(), (await adapter.process()).clock.error
+    demand_status(outcome, "OK")
+    demand(
+        outcome.hostname == adapter.backend.address,
+        f"hostname {outcome.hostname} instead of {adapter.backend.address}",
+    )
+    demand(
+        asked_at - error <= outcome.started_at <= outcome.ended_at <= heard_at + error,
+        "start and end are not between the request and its answer, in this order",
+    )
+    times = len(adapter.backend.of(call.id))
+    if not times:
+        raise NoUse(
+            f"a call reached the backend without ({CALL_ID_KEY}, {call.id}) of its metadata"
+        )
+    once = times == 1 or (times > 1 and not adapter.is_able("metadata"))
+    demand(once, f"the backend got the call {times} times")
+
+
+@check(
+    "metadata",
+    rule="repeated keys keep their order, and -bin values arrive as bytes",
+    advice=(
+        "send every pair, in order, without replacing an earlier one of its key, and decode the "
+        "base64 of values whose key ends in -bin"
+    ),
+    after="unary",
+    needs=("metadata",),
+)
+async def _metadata(adapter: ExaminedAdapter) -> None:
+    sent = (
+        ("session", "b"),
+        ("other", "x"),
+        ("session", "a"),
+        ("session", "b"),
+        ("trace-bin", bytes(range(256))),
+        ("trace-bin", b""),
+    )
+    call = adapter.call(metadata=sent)
+    demand_status(await adapter.outcome(call), "OK")
+    received = adapter.backend.of(call.id)
+    demand(len(received) == 1, f"the backend got the call {len(received)} times")
+    for key in ("session", "other", "trace-bin"):
+        wanted = [value for name, value in sent if name == key]
+        came = [value for name, value in received[0].metadata if name == key]
+        if key.endswith("-bin"):
+            as_told = [base64.b64encode(value) for value in wanted if isinstance(value, bytes)]
+            demand(came != as_told, f"{key} came base64-encoded once too often")
+            demand(came == wanted, f"{key}: other bytes came than all from 0 to 255, and then none")
+        demand(came == wanted, f"{key}: {came} came instead of {wanted}")
+
+
+@check(
+    "unknown-method",
+    rule="a method that the backend does not know ends as UNIMPLEMENTED",
+    advice="a call that fails has finished like any other: say its status",
+    after="unary",
+    needs=("metadata",),
+)
+async def _unknown_method(adapter: ExaminedAdapter) -> None:
+    demand_status(await adapter.outcome(adapter.call(path=f"/{SERVICE}/None")), "UNIMPLEMENTED")
+
+
+@check(
+    "statuses",
+    rule="every status is reported by its gRPC name, with its details",
+    advice=(
+        "say a status by gRPC's name of it (CANCELLED, neither Canceled nor 1), and its message "
+        "as `details`"
+    ),
+    after="unary",
+)
+async def _statuses(adapter: ExaminedAdapter) -> None:
+    channel = await adapter.channel()
+    codes = [code for code in grpc.StatusCode if code is not grpc.StatusCode.OK]
+    calls = [adapter.call(f"status-{code.value[0]}") for code in codes]
+    batch = await channel.start_calls(calls, concurrency=4)
+    for code, outcome in zip(codes, await batch.finished(deadline=adapter.deadline), strict=True):
+        demand_status(outcome, code.name)
+        words = f"words of {code.name}" if adapter.is_able("metadata") else outcome.details
+        demand(outcome.details == words, f"details {outcome.details!r} instead of {words!r}")
+
+
+@check(
+    "deadline",
+    rule="a call ends as DEADLINE_EXCEEDED at its deadline",
+    advice="give the call its deadline: microseconds, reckoned from that call's own start",
+    after="unary",
+)
+async def _deadline(adapter: ExaminedAdapter) -> None:
+    wanted = 0.2
+    call = adapter.call(f"sleep-{ANSWER_DEADLINE * 1000:.0f}", deadline=wanted)
+    outcome = await adapter.outcome(call)
+    demand_status(outcome, "DEADLINE_EXCEEDED")
+    lasted = outcome.ended_at - outcome.started_at
+    demand(wanted * 0.9 <= lasted < wanted + 2, f"it lasted {lasted:.3f} s instead of {wanted} s")
+
+
+@check(
+    "fail-fast",
+    rule="a call that cannot connect fails as UNAVAILABLE",
+    advice="turn retries off, and wait for ready only where the call says so",
+    after="unary",
+)
+async def _fail_fast(adapter: ExaminedAdapter) -> None:
+    with _refusing_address() as address:
+        demand_status(await adapter.outcome(adapter.call(), address), "UNAVAILABLE")
+
+
+@check(
+    "wait-for-ready",
+    rule="a call that waits for ready does not fail as it connects",
+    advice="make a call with wait_for_ready wait, until its deadline",
+    after="unary",
+    needs=("wait_for_ready",),
+)
+async def _wait_for_ready(adapter: ExaminedAdapter) -> None:
+    call = adapter.call(wait_for_ready=True, deadline=0.5)
+    with _refusing_address() as address:
+        demand_status(await adapter.outcome(call, address), "DEADLINE_EXCEEDED")
+
+
+@contextlib.contextmanager
+def _refusing_address() -> Any:
+    """An address that nobody listens at, and nobody else can take meanwhile."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield f"127.0.0.1:{held.getsockname()[1]}"
+
+
+CHECKS: Final = (
+    _unary_call,
+    _metadata,
+    _unknown_method,
+    _statuses,
+    _deadline,
+    _fail_fast,
+    _wait_for_ready,
+)

@@ -1,0 +1,75 @@
+"""Rules of calls that end because they are cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from client_under_test.doctor.backend import DUPLEX
+from client_under_test.doctor.check import check
+from client_under_test.doctor.deadlines import ANSWER_DEADLINE, QUIET
+from client_under_test.doctor.demands import Wrong, demand, demand_status
+from client_under_test.doctor.examined_adapter import ExaminedAdapter
+
+
+@check(
+    "cancel",
+    rule="cancelled calls end as CANCELLED, those whose turn has not come without being sent",
+    advice=(
+        "note the calls before the next line is read, for a cancel may be in it, and finish those "
+        "that are never sent as CANCELLED"
+    ),
+    after="unary",
+    needs=("cancel",),
+)
+async def _cancel(adapter: ExaminedAdapter) -> None:
+    channel = await adapter.channel()
+    calls = [adapter.call("sleep-9000") for _ in range(2)]
+    batch = await channel.start_calls(calls, concurrency=1)
+    await batch.cancel(calls[1].id, deadline=ANSWER_DEADLINE)
+    await batch.cancel(calls[0].id, deadline=ANSWER_DEADLINE)
+    for outcome in await batch.finished(deadline=ANSWER_DEADLINE):
+        demand_status(outcome, "CANCELLED")
+    demand(not adapter.backend.of(calls[1].id), "the second call was sent")
+    await batch.cancel(deadline=ANSWER_DEADLINE)  # finished calls: nothing to do, and done
+
+
+@check(
+    "kept-open",
+    rule=(
+        "a kept-open stream reports when it opened, lets other requests by, and ends when cancelled"
+    ),
+    advice=(
+        "open a bidirectional stream, send neither a message nor a half-close, say opened when its "
+        "headers are there, and read until it ends"
+    ),
+    after="cancel",
+    needs=(
+        "kept_open",
+        "cancel",
+    ),
+)
+async def _kept_open(adapter: ExaminedAdapter) -> None:
+    channel, process = await adapter.channel(), await adapter.process()
+    call = adapter.call(path=DUPLEX, kept_open=True, deadline=None)
+    batch = await channel.start_calls([call])
+    opened = await batch.opened(call.id, deadline=ANSWER_DEADLINE)
+    demand(
+        opened.hostname == adapter.backend.address,
+        f"hostname {opened.hostname} instead of {adapter.backend.address}",
+    )
+    async with asyncio.timeout(ANSWER_DEADLINE):
+        await process.dialogue.say_hello()
+    demand(not batch.outcomes, "it ended before it was cancelled")
+    demand(not await adapter.backend.was_half_closed(QUIET), "the adapter half-closed it")
+    await batch.cancel(call.id, deadline=ANSWER_DEADLINE)
+    outcome = await batch.outcome(call.id, deadline=ANSWER_DEADLINE)
+    demand_status(outcome, "CANCELLED")
+    try:
+        async with asyncio.timeout(ANSWER_DEADLINE):
+            await adapter.backend.idle.wait()
+    except TimeoutError:
+        raise Wrong("the backend's end of the stream stays open") from None
+
+
+CHECKS: Final = (_cancel, _kept_open)

@@ -1,0 +1,88 @@
+"""Rules of channels: how they are opened and closed."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from client_under_test.contract.exceptions import RequestRefused
+from client_under_test.contract.messages import OpenChannel, Watch
+from client_under_test.doctor.check import check
+from client_under_test.doctor.deadlines import ANSWER_DEADLINE
+from client_under_test.doctor.demands import Wrong, demand_answer, demand_status
+from client_under_test.doctor.examined_adapter import ExaminedAdapter
+from client_under_test.launching.channels import Channel
+
+
+@check(
+    "open-channel",
+    rule="a channel is opened, and done is said",
+    advice=(
+        "make a channel to `target`, not connected yet, without credentials and with retries "
+        "off, keep it under the request's id, and say done"
+    ),
+    after="hello",
+)
+async def _open_channel(adapter: ExaminedAdapter) -> None:
+    await adapter.channel()
+
+
+@check(
+    "unknown-channel",
+    rule="a request for a channel that is not open is answered by an error",
+    advice="look for the channel first, and say an error if it is not open",
+    after="hello",
+)
+async def _unknown_channel(adapter: ExaminedAdapter) -> None:
+    dialogue = (await adapter.process()).dialogue
+    try:
+        await Channel(dialogue, dialogue.next_id()).connect(deadline=ANSWER_DEADLINE)
+    except RequestRefused:
+        return
+    raise Wrong("it was answered by done")
+
+
+@check(
+    "close",
+    rule="close ends the channel: its calls as CANCELLED, a watch of it as done",
+    advice="cancel the channel's calls, close it, end its watch with done, and then say done",
+    after="unary",
+)
+async def _close(adapter: ExaminedAdapter) -> None:
+    dialogue = (await adapter.process()).dialogue
+    opened, watched = dialogue.next_id(), dialogue.next_id()
+    target = f"dns:///{adapter.backend.address}"
+    await dialogue.ask_and_wait(
+        OpenChannel(id=opened, target=target, options={}), deadline=ANSWER_DEADLINE
+    )
+    channel = Channel(dialogue, opened)
+    watches = "watch" in adapter.prepared.client.manifest.capabilities
+    if watches:
+        dialogue.listen_to_channel(opened, lambda _state: None)
+        dialogue.ask(Watch(id=watched, channel=opened))
+    batch = await channel.start_calls([adapter.call("sleep-9000")])
+    await channel.close(deadline=ANSWER_DEADLINE)
+    for outcome in await batch.finished(deadline=adapter.deadline):
+        demand_status(outcome, "CANCELLED")
+    if watches:
+        await demand_answer(lambda: dialogue.is_over(watched), dialogue.until)
+
+
+@check(
+    "channels",
+    rule="channels are independent: closing one leaves the others",
+    advice="keep each channel under its own number, and what belongs to it beside it",
+    after="close",
+    needs=("channels",),
+)
+async def _channels(adapter: ExaminedAdapter) -> None:
+    first, second = await adapter.channel(), await adapter.channel()
+    await first.close(deadline=ANSWER_DEADLINE)
+    batch = await second.start_calls([adapter.call()])
+    (outcome,) = await batch.finished(deadline=ANSWER_DEADLINE)
+    demand_status(outcome, "OK")
+
+
+OPENING: Final = (_open_channel, _unknown_channel)
+
+
+CLOSING: Final = (_close, _channels)

@@ -1,0 +1,69 @@
+"""Rules of the connectivity that a channel tells, and of the wish to connect."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Final
+
+from client_under_test.contract.messages import StateName
+from client_under_test.doctor.check import check
+from client_under_test.doctor.deadlines import ANSWER_DEADLINE, QUIET
+from client_under_test.doctor.demands import demand
+from client_under_test.doctor.examined_adapter import ExaminedAdapter
+
+
+@check(
+    "watch",
+    rule="a watch tells the state at once and does not make the channel connect",
+    advice="ask for the state without the wish to connect, say it at once, and then each change",
+    after="open-channel",
+    needs=("watch",),
+)
+async def _watch(adapter: ExaminedAdapter) -> None:
+    async with _listening() as (address, accepted):
+        watch = await (await adapter.channel(address)).watch(deadline=ANSWER_DEADLINE)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(QUIET):
+                await accepted.wait()
+        demand(not accepted.is_set(), "the channel connected")
+        demand(watch.states[0].state == "IDLE", f"it was {watch.states[0].state} at first")
+
+
+@check(
+    "connect",
+    rule="a channel that is asked to connect does, and a watch sees it",
+    advice=(
+        "ask the channel to connect, as by asking for its state with that wish, and say done "
+        "without waiting for it"
+    ),
+    after="watch",
+    needs=(
+        "watch",
+        "connect",
+    ),
+)
+async def _connect(adapter: ExaminedAdapter) -> None:
+    channel = await adapter.channel()
+    watch = await channel.watch(deadline=ANSWER_DEADLINE)
+    await channel.connect(deadline=ANSWER_DEADLINE)
+    ready: StateName = "READY"
+    await watch.reached(ready, deadline=ANSWER_DEADLINE)
+
+
+@contextlib.asynccontextmanager
+async def _listening() -> AsyncIterator[tuple[str, asyncio.Event]]:
+    """An address, and an event that is set when somebody has connected there."""
+    accepted = asyncio.Event()
+
+    def note(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        accepted.set()
+        writer.close()
+
+    server = await asyncio.start_server(note, "127.0.0.1", 0)
+    async with server:
+        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}", accepted
+
+
+CHECKS: Final = (_watch, _connect)

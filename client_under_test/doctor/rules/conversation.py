@@ -1,0 +1,54 @@
+"""Rules of the conversation itself: the hello, and what is no request."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from client_under_test.doctor.check import check
+from client_under_test.doctor.demands import demand, demand_answer
+from client_under_test.doctor.examined_adapter import ExaminedAdapter
+from client_under_test.launching.hello_check import contradiction
+
+
+@check(
+    "hello",
+    rule="hello tells the version and the capabilities that the manifest tells",
+    advice=(
+        "let the program that client.toml starts answer `hello` with contract 1 and the "
+        "capabilities and version that client.toml tells, and keep logs on stderr"
+    ),
+)
+async def _hello(adapter: ExaminedAdapter) -> None:
+    why = contradiction((await adapter.process()).hello, adapter.prepared)
+    demand(why is None, why or "")
+
+
+@check(
+    "not-a-request",
+    rule="a line that is no request is answered by an error whose id is null",
+    advice="catch what the JSON parser raises, and say an error with id null",
+    after="hello",
+)
+async def _not_a_request(adapter: ExaminedAdapter) -> None:
+    dialogue = (await adapter.process()).dialogue
+    before = len(dialogue.errors_without_id)
+    dialogue.ask_badly(b"{this is not JSON", None)
+    await demand_answer(lambda: len(dialogue.errors_without_id) > before, dialogue.until)
+
+
+@check(
+    "unknown-request",
+    rule="a request of unknown type is answered by an error with its id",
+    advice="end the choice between the types of requests with an error that has the request's id",
+    after="hello",
+)
+async def _unknown_request(adapter: ExaminedAdapter) -> None:
+    dialogue = (await adapter.process()).dialogue
+    number = dialogue.next_id()
+    dialogue.ask_badly(msgspec.json.encode({"type": "sing", "id": number}), number)
+    await demand_answer(lambda: dialogue.is_over(number), dialogue.until)
+
+
+CHECKS: Final = (_hello, _not_a_request, _unknown_request)

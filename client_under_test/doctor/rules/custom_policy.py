@@ -1,0 +1,59 @@
+"""The rule of a policy in the library's own registry, for adapters that state `custom_policy`."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+from client_under_test.doctor.check import check
+from client_under_test.doctor.deadlines import ANSWER_DEADLINE
+from client_under_test.doctor.demands import Wrong, demand, demand_status
+from client_under_test.doctor.examined_adapter import ExaminedAdapter
+from client_under_test.launching.policies import Updated
+
+_POLICY: Final = "xdspec.TestPolicy"
+
+# A little of everything that JSON has; numbers are doubles.
+_CONFIG: Final = {"endpoint": 0.0, "kept": {"": [1.5, None, True, "é", {}, []], "more": 1e300}}
+
+
+@check(
+    "custom-policy",
+    rule="a registered policy picks by its config, and each update is told as it was given",
+    advice=(
+        "put a policy of that name into the library's registry that keeps the JSON which its "
+        "parser is given, says policy_update before it acts, and hands endpoint number `endpoint` "
+        "to the library's pick_first; give channels their `service_config`"
+    ),
+    after="unary",
+    needs=("custom_policy",),
+)
+async def _custom_policy(adapter: ExaminedAdapter) -> None:
+    await adapter.end()  # a policy is registered before the first channel is opened
+    process = await adapter.process()
+    policy = await process.register_policy(_POLICY, deadline=ANSWER_DEADLINE)
+    service_config = json.dumps({"loadBalancingConfig": [{_POLICY: _CONFIG}]})
+    channel = await adapter.channel(service_config=service_config)
+    demand(not policy.updates, "an update was told before the channel was to connect")
+    batch = await channel.start_calls([adapter.call()])
+    (outcome,) = await batch.finished(deadline=adapter.deadline)
+    demand_status(outcome, "OK")
+    demand(bool(policy.updates), "the call ended, and no update was told before")
+    for update in policy.updates:
+        given = _value(update)
+        demand(given == _CONFIG, f"config {update.config} instead of {json.dumps(_CONFIG)}")
+        endpoints = ((adapter.backend.address,),)
+        demand(
+            update.endpoints == endpoints,
+            f"endpoints {json.dumps(update.endpoints)} instead of {json.dumps(endpoints)}",
+        )
+
+
+def _value(update: Updated) -> object:
+    try:
+        return update.value()
+    except ValueError:
+        raise Wrong(f"the config that it told is no JSON text: {update.config}") from None
+
+
+CHECKS: Final = (_custom_policy,)

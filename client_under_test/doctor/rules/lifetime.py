@@ -1,0 +1,30 @@
+"""Rules of how the process ends."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from client_under_test.contract.exceptions import signal_name
+from client_under_test.doctor.check import check
+from client_under_test.doctor.deadlines import ANSWER_DEADLINE
+from client_under_test.doctor.demands import demand
+from client_under_test.doctor.examined_adapter import ExaminedAdapter
+
+
+@check(
+    "end",
+    rule="the end of stdin ends the process with code 0, whatever is under way",
+    advice="exit with code 0 as soon as stdin ends, without waiting for calls or closing anything",
+    after="open-channel",
+)
+async def _end(adapter: ExaminedAdapter) -> None:
+    channel, process = await adapter.channel(), await adapter.process()
+    await channel.start_calls([adapter.call("sleep-9000")])
+    ended = await process.close(deadline=ANSWER_DEADLINE)
+    await adapter.end()
+    demand(not ended.killed, "it went on and had to be killed")
+    demand(ended.signal is None, f"it died by {signal_name(ended.signal or 0)}")
+    demand(ended.code == 0, f"its code was {ended.code}")
+
+
+CHECKS: Final = (_end,)

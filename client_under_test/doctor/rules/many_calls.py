@@ -1,0 +1,94 @@
+"""Rules of many calls in one request: how many are under way at once, and when each starts."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from client_under_test.doctor.check import check
+from client_under_test.doctor.deadlines import ANSWER_DEADLINE
+from client_under_test.doctor.demands import demand, demand_status
+from client_under_test.doctor.examined_adapter import ExaminedAdapter
+
+_CALLS: Final = 12
+
+
+@check(
+    "all-at-once",
+    rule="calls without concurrency and pace are all under way at once",
+    advice="if both concurrency and pace are null, start every call before waiting for any",
+    after="unary",
+    needs=("metadata",),
+)
+async def _all_at_once(adapter: ExaminedAdapter) -> None:
+    most = await _most_under_way(adapter, None, meeting=_CALLS)
+    demand(most == _CALLS, f"{most} of {_CALLS} were")
+
+
+@check(
+    "concurrency",
+    rule="so many calls are under way at once as the request says",
+    advice="let as many workers as `concurrency` take calls from one queue, until it is empty",
+    after="unary",
+    needs=("metadata",),
+)
+async def _concurrency(adapter: ExaminedAdapter) -> None:
+    wanted = 4
+    most = await _most_under_way(adapter, wanted, meeting=wanted)
+    demand(most == wanted, f"{most} were, instead of {wanted}")
+
+
+async def _most_under_way(
+    adapter: ExaminedAdapter, concurrency: int | None, *, meeting: int
+) -> int:
+    """Of calls that wait until so many have met: a busy computer may take its time."""
+    channel = await adapter.channel()
+    first = await channel.start_calls([adapter.call()])  # connects
+    await first.finished(deadline=ANSWER_DEADLINE)
+    adapter.backend.most_under_way = 0
+    calls = [adapter.call(f"meet-{meeting}") for _ in range(_CALLS)]
+    batch = await channel.start_calls(calls, concurrency=concurrency)
+    for outcome in await batch.finished(deadline=_CALLS * ANSWER_DEADLINE):
+        demand_status(outcome, "OK")
+    return adapter.backend.most_under_way
+
+
+@check(
+    "pace",
+    rule="calls with a pace start one after the other, in order, not waiting for the last",
+    advice=(
+        "start call number n at n times `pace` after the first, whatever has become of the others"
+    ),
+    after="unary",
+    needs=("metadata",),
+)
+async def _pace(adapter: ExaminedAdapter) -> None:
+    pace, count = 0.05, 5
+    channel = await adapter.channel()
+    adapter.backend.most_under_way = 0
+    calls = [adapter.call(f"meet-{count}") for _ in range(count)]
+    batch = await channel.start_calls(calls, pace=pace)
+    outcomes = await batch.finished(deadline=count * ANSWER_DEADLINE)
+    starts = [outcome.started_at for outcome in outcomes]
+    demand(starts == sorted(starts), "they did not start in order")
+    spread = starts[-1] - starts[0]
+    least = pace * (len(calls) - 1) * 0.9
+    demand(spread >= least, f"they started within {spread:.3f} s instead of {least:.3f} s or more")
+    demand(starts[-1] < outcomes[0].ended_at, "the last one waited for the first one's end")
+
+
+@check(
+    "long-line",
+    rule="a request of a megabyte is one line like any other",
+    advice="read lines of any length, and let neither reading nor writing wait for a call",
+    after="unary",
+)
+async def _long_line(adapter: ExaminedAdapter) -> None:
+    channel = await adapter.channel()
+    filling, long = (("filling", "x" * 2000),), 12 * ANSWER_DEADLINE
+    calls = [adapter.call(metadata=filling, deadline=long) for _ in range(500)]
+    batch = await channel.start_calls(calls, concurrency=16)
+    for outcome in await batch.finished(deadline=long + adapter.deadline):
+        demand_status(outcome, "OK")
+
+
+CHECKS: Final = (_all_at_once, _concurrency, _pace, _long_line)

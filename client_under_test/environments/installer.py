@@ -1,0 +1,129 @@
+"""Asks a Python package index, and fills environments from it: wheels only, by uv."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+from typing import Final
+
+import uv
+
+from client_under_test.contract.exceptions import BuildFailed, NoSuchVersion, NoWheel
+
+# What a wheel depends on besides its version.
+PLATFORM: Final = f"{sys.implementation.cache_tag}-{sysconfig.get_platform()}"
+
+# uv's words. The lock pins uv, and tests ask a real one.
+_NOT_REACHED: Final = re.compile(
+    r"failed to fetch|error sending request|network was disabled", re.IGNORECASE
+)
+_NO_VERSION: Final = re.compile(r"there is no version of|not found in the package registry")
+_NO_WHEEL: Final = re.compile(r"has no (usable )?wheels|no wheels with a matching")
+
+_INDEX_VARIABLES: Final = {"UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_INDEX"}
+
+
+class IndexNotReached(BuildFailed):
+    """The package index did not answer."""
+
+
+def newest(distribution: str) -> str:
+    """The newest version that the index has as a wheel for this Python and platform.
+
+    Raises:
+        IndexNotReached, NoSuchVersion, NoWheel, BuildFailed: as they say.
+    """
+    quiet = ("--no-deps", "--no-header", "--no-annotate")
+    printed = _uv(
+        *("pip", "compile", *quiet, *_FROM_WHEELS, "--python", sys.executable, "-"),
+        stdin=distribution,
+        what=distribution,
+    )
+    found = re.search(rf"^{re.escape(distribution)}==(\S+)", printed, re.MULTILINE)
+    assert found is not None, printed
+    return found[1]
+
+
+def install(distribution: str, version: str, folder: Path, beside: tuple[str, ...] = ()) -> None:
+    """Make an environment that holds this version, what is asked for beside it, and their needs.
+
+    Raises:
+        IndexNotReached, NoSuchVersion, NoWheel, BuildFailed: as they say.
+    """
+    what = " with ".join([f"{distribution} {version}", *beside])
+    _uv("venv", "--quiet", "--no-project", "--python", sys.executable, str(folder), what=what)
+    # Compiled now: else the first start would be many times slower than the others.
+    _uv(
+        *("pip", "install", *_FROM_WHEELS, "--compile-bytecode", "--python", str(folder)),
+        *(f"{distribution}=={version}", *beside),
+        what=what,
+    )
+
+
+_FROM_WHEELS: Final = ("--quiet", "--only-binary", ":all:")
+
+
+def _uv(*arguments: str, what: str, stdin: str = "") -> str:
+    """What uv prints.
+
+    Raises:
+        IndexNotReached, NoSuchVersion, NoWheel, BuildFailed: uv says that it cannot be done.
+    """
+    done = subprocess.run(
+        [uv.find_uv_bin(), *arguments],
+        check=False,
+        capture_output=True,
+        text=True,
+        input=stdin,
+        cwd="/",  # uv reads the configuration of the folder that it runs in, and of those above
+        env={**_index_settings(), **os.environ},
+    )
+    if done.returncode != 0:
+        raise _refusal(what, " ".join(done.stderr.split()))
+    return done.stdout
+
+
+def _index_settings() -> dict[str, str]:
+    """The index and certificate that pip was told of, in uv's words: uv does not read pip's.
+
+    An index named in uv's own variables stands alone.
+    """
+    line = r"^(?:global|install|:env:)\.([a-z-]+)='(.*)'$"
+    told = dict(re.findall(line, _pip_config(), re.MULTILINE))
+    as_uv_says = {
+        "index-url": "UV_DEFAULT_INDEX",
+        "extra-index-url": "UV_INDEX",
+        "find-links": "UV_FIND_LINKS",
+        "cert": "SSL_CERT_FILE",
+    }
+    own_index = not _INDEX_VARIABLES.isdisjoint(os.environ)
+    return {
+        variable: told[key]
+        for key, variable in as_uv_says.items()
+        if key in told and not (own_index and variable in _INDEX_VARIABLES)
+    }
+
+
+@functools.cache
+def _pip_config() -> str:
+    pip = [sys.executable, "-m", "pip", "config", "list"]
+    return subprocess.run(pip, check=False, capture_output=True, text=True).stdout
+
+
+def _refusal(what: str, words: str) -> NoSuchVersion | BuildFailed:
+    """The exception for uv's words."""
+    if _NOT_REACHED.search(words):
+        return IndexNotReached(f"{what}: the package index was not reached: {words}")
+    if _NO_VERSION.search(words):
+        return NoSuchVersion(f"the package index has no {what}: name a version that it has")
+    if _NO_WHEEL.search(words):
+        return NoWheel(
+            f"{what} has no wheel for this Python and platform ({PLATFORM}): "
+            "name another version, or run the suite with another Python"
+        )
+    return BuildFailed(f"{what} could not be installed: {words}")

@@ -1,0 +1,1 @@
+"""Client processes: how they start, talk and end."""

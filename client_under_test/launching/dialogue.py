@@ -1,0 +1,246 @@
+"""A conversation that can be waited for: what was heard goes to those who asked."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections.abc import Callable
+from typing import Final
+
+from client_under_test.contract import messages as contract
+from client_under_test.contract.adapter_clock import Clock
+from client_under_test.contract.conversation import Conversation
+from client_under_test.contract.exceptions import ClientHung, ConversationFailed, RequestRefused
+from client_under_test.contract.messages import (
+    Answer,
+    AskHello,
+    Done,
+    Error,
+    Finished,
+    Hello,
+    OpenChannel,
+    Opened,
+    PolicyUpdate,
+    RegisterPolicy,
+    Request,
+    StartCalls,
+    State,
+    Watch,
+)
+
+Listener = Callable[[Answer], None]
+
+
+class Dialogue:
+    """Asks, and lets others wait for what is heard.
+
+    Args:
+        write: takes a line to the adapter's stdin.
+        stderr_tail: gives the last lines of its stderr.
+    """
+
+    def __init__(self, write: Callable[[bytes], None], stderr_tail: Callable[[], str]) -> None:
+        self.clock: Final = Clock()
+        self.hello: Hello | None = None
+        self.errors_without_id: list[str] = []
+        self._write = write
+        self._stderr_tail = stderr_tail
+        self._conversation = Conversation()
+        self._numbers = itertools.count()
+        self._asked_hello: dict[int, float] = {}
+        self._asked_calls: dict[str, float] = {}
+        self._asked_channels: dict[int, float] = {}
+        self._asked_policies: dict[int, float] = {}
+        self._done: set[int] = set()
+        self._refused: dict[int, str] = {}
+        self._calls: dict[str, Listener] = {}
+        self._channels: dict[int, Listener] = {}
+        self._policies: dict[int, Listener] = {}
+        self._failure: ConversationFailed | None = None
+        self._news = asyncio.Event()
+
+    # Asking.
+
+    def next_id(self) -> int:
+        """A request id that was never used."""
+        return next(self._numbers)
+
+    def ask(self, request: Request) -> None:
+        """Send a request and do not wait.
+
+        Raises:
+            ConversationFailed: it is over.
+        """
+        if self._failure is not None:
+            raise self._failure
+        line, now = self._conversation.ask(request), time.monotonic()
+        match request:
+            case AskHello(id=number):
+                self._asked_hello[number] = now
+            case RegisterPolicy(id=number):
+                self._asked_policies[number] = now
+            case OpenChannel(id=number):
+                self._asked_channels[number] = now
+            case Watch(channel=number):
+                self._asked_channels.setdefault(number, now)
+            case StartCalls(calls=calls):
+                self._asked_calls.update((call.id, now) for call in calls)
+        self._write(line)
+
+    def ask_badly(self, line: bytes, number: int | None) -> None:
+        """Send a line that is no request; an error may answer it, with this id or with none."""
+        if number is not None:
+            self._conversation.expect(number)
+        self._write(line + b"\n")
+
+    async def say_hello(self) -> None:
+        """Ask for a hello and hear it; each one may narrow the clock.
+
+        Raises:
+            ConversationFailed: it is over.
+        """
+        number = self.next_id()
+        self.ask(AskHello(id=number, contract=contract.NEWEST))
+        await self.until(lambda: number not in self._asked_hello)
+
+    async def ask_and_wait(self, request: Request, *, deadline: float) -> None:
+        """Send a request and wait until it is done.
+
+        Raises:
+            RequestRefused: the adapter answered with an error.
+            ClientHung: it did not answer within `deadline` seconds.
+            ConversationFailed: it is over.
+        """
+        self.ask(request)
+        what = f"`{request.__struct_config__.tag}`"
+        try:
+            async with asyncio.timeout(deadline):
+                await self.until(lambda: self.is_over(request.id))
+        except TimeoutError:
+            raise self.hung(f"did not answer {what} within {deadline:g} s") from None
+        self.check_refusal(request.id, what)
+
+    # Waiting.
+
+    def is_over(self, number: int) -> bool:
+        """Whether a request has been done, or refused."""
+        return number in self._done or number in self._refused
+
+    def check_refusal(self, number: int, what: str) -> None:
+        """Raise what the adapter said against a request, if it did.
+
+        Raises:
+            RequestRefused: it did.
+        """
+        if number in self._refused:
+            raise RequestRefused(
+                f"the adapter refused {what}: {self._refused[number]}",
+                hello_said=self.hello is not None,
+                stderr_tail=self._stderr_tail(),
+            )
+
+    def hung(self, what: str) -> ClientHung:
+        """The exception for a client that did not do something in time."""
+        return ClientHung(
+            f"the client {what}",
+            hello_said=self.hello is not None,
+            stderr_tail=self._stderr_tail(),
+        )
+
+    async def until(self, ready: Callable[[], bool]) -> None:
+        """Wait until `ready()`, looking whenever something was heard; the caller sets the deadline.
+
+        Raises:
+            ConversationFailed: it is over, and not ready.
+        """
+        while not ready():
+            if self._failure is not None:
+                raise self._failure
+            await self._news.wait()
+
+    # Hearing.
+
+    def hear(self, data: bytes) -> None:
+        """Take in what the adapter wrote.
+
+        Raises:
+            Babble, Flood, OtherContract: see `conversation`.
+            Impossible: see `clock`.
+        """
+        heard_at = time.monotonic()
+        for answer in self._conversation.hear(data):
+            self._check_times(answer, heard_at)
+            match answer:
+                case Hello(id=number, at=at):
+                    asked_at = self._asked_hello[number]
+                    self.clock.heard(at, asked_at=asked_at, heard_at=heard_at)
+                    self.hello = answer
+                    del self._asked_hello[number]
+                case Opened(call=name):
+                    self._calls[name](answer)
+                case Finished(call=name):
+                    self._calls.pop(name)(answer)
+                case State(channel=number):
+                    self._channels[number](answer)
+                case PolicyUpdate(policy=number):
+                    self._policies[number](answer)
+                case Done(id=number):
+                    self._done.add(number)
+                case Error(id=None, message=message):
+                    self.errors_without_id.append(message)
+                case Error(id=int(number), message=message):
+                    self._refused[number] = message
+        self._wake()
+
+    def _check_times(self, answer: Answer, heard_at: float) -> None:
+        """Whether what is told can have been so by then.
+
+        Raises:
+            Impossible: it cannot.
+        """
+        check = self.clock.check
+        match answer:
+            case Opened(call=name, at=at):
+                asked_at = self._asked_calls[name]
+                check(f"that {name} opened", at, asked_at=asked_at, heard_at=heard_at)
+            case Finished(call=name, started_at=started, ended_at=ended):
+                asked_at = self._asked_calls.pop(name)
+                check(f"that {name} started", started, asked_at=asked_at, heard_at=heard_at)
+                check(f"that {name} ended", ended, asked_at=asked_at, heard_at=heard_at)
+                self.clock.check_span(name, started, ended)
+            case State(channel=number, state=state, at=at):
+                what = f"that channel {number} was {state}"
+                asked_at = self._asked_channels[number]
+                check(what, at, asked_at=asked_at, heard_at=heard_at)
+            case PolicyUpdate(policy=number, instance=instance, at=at):
+                what = f"that instance {instance} of its policy was updated"
+                asked_at = self._asked_policies[number]
+                check(what, at, asked_at=asked_at, heard_at=heard_at)
+
+    def fail(self, failure: ConversationFailed) -> None:
+        """Nothing more will be heard: whoever waits gets the failure. The first one counts."""
+        if self._failure is None:
+            self._failure = failure
+            self._wake()
+
+    @property
+    def failure(self) -> ConversationFailed | None:
+        """What ended the conversation, if it is over."""
+        return self._failure
+
+    def listen_to_call(self, name: str, listener: Listener) -> None:
+        """Give the answers about a call to `listener`."""
+        self._calls[name] = listener
+
+    def listen_to_channel(self, number: int, listener: Listener) -> None:
+        """Give the states of a channel to `listener`."""
+        self._channels[number] = listener
+
+    def listen_to_policy(self, number: int, listener: Listener) -> None:
+        """Give the updates of a registered policy to `listener`."""
+        self._policies[number] = listener
+
+    def _wake(self) -> None:
+        self._news.set()
+        self._news = asyncio.Event()

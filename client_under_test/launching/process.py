@@ -1,0 +1,398 @@
+"""A client's process: started so that it dies with the suite, talked to, and surely ended."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Final, Protocol, Self
+
+import msgspec
+
+from client_under_test.contract import messages as contract
+from client_under_test.contract.adapter_clock import Clock, Impossible
+from client_under_test.contract.conversation import Babble, Flood, OtherContract
+from client_under_test.contract.exceptions import (
+    ClientBabbled,
+    ClientCrashed,
+    ClientExited,
+    ClientFlooded,
+    ClientMute,
+    ClockWrong,
+    ConversationFailed,
+    ConversationOver,
+    HelloContradicted,
+    NotStarted,
+    UnknownKnob,
+    WrongContract,
+)
+from client_under_test.contract.messages import Hello, OpenChannel, OptionValue, RegisterPolicy
+from client_under_test.environments import Prepared
+from client_under_test.launching.channels import Channel
+from client_under_test.launching.dialogue import Dialogue
+from client_under_test.launching.hello_check import contradiction
+from client_under_test.launching.parent_death import killed_with_parent
+from client_under_test.launching.pipes import Pipes
+from client_under_test.launching.policies import RegisteredPolicy
+
+# The first hello finds the process starting up; the next ones measure nothing but the pipes.
+_HELLOS: Final = 4
+
+_TAIL_BYTES: Final = 4096
+_ONE_CLOCK: Final = "take every time from one monotonic clock that starts at the first hello"
+
+# A client is judged as shipped: what the suite's own environment says to gRPC, Python, pytest and
+# proxies does not reach it. What is meant for it is given explicitly.
+_KEPT_OUT: Final = ("GRPC_", "PYTHON", "PYTEST_", "VIRTUAL_ENV")
+
+
+class Exit(msgspec.Struct, frozen=True, kw_only=True):
+    """How a process ended: by `code` or by `signal`; `killed` if the suite had to."""
+
+    code: int | None
+    signal: int | None
+    killed: bool
+    stderr_tail: str
+
+
+class Patience(msgspec.Struct, frozen=True, kw_only=True):
+    """Who waits for a hello is told so: `say` hears a sentence `every` so many seconds."""
+
+    every: float
+    say: Callable[[str], None]
+
+
+class Forks(Protocol):
+    """Who can give a process that is there already: `prefork.ForkServers`, say."""
+
+    async def fork(
+        self,
+        prepared: Prepared,
+        protocol: asyncio.SubprocessProtocol,
+        environment: Mapping[str, str],
+        stderr: IO[bytes],
+    ) -> bool:
+        """Start a process of this client, told of to `protocol`; False if that cannot be done."""
+        ...
+
+
+class ClientProcess:
+    """A running adapter. Made by `start`, or by `launch` ahead of time and `greet` later.
+
+    The process has a session and group of its own and dies with the thread that launched it. One
+    event loop uses it.
+    """
+
+    def __init__(
+        self, prepared: Prepared, stderr_path: Path, options: Mapping[str, OptionValue]
+    ) -> None:
+        self.prepared: Final = prepared
+        self.stderr_path: Final = stderr_path
+        self._options = dict(options)
+        self._pipes = Pipes(self._heard, self._ended)
+        self._dialogue = Dialogue(self._pipes.write, self.stderr_tail)
+        self._killed = False
+
+    @classmethod
+    async def start(
+        cls,
+        prepared: Prepared,
+        *,
+        stderr_path: Path,
+        deadline: float,
+        environment: Mapping[str, str | None] | None = None,
+        knobs: Mapping[str, OptionValue] | None = None,
+        within: Sequence[str] = (),
+        patience: Patience | None = None,
+        as_stated: bool = True,
+    ) -> Self:
+        """Launch the adapter and hear its hello.
+
+        Args:
+            prepared: what to start.
+            stderr_path: the file that keeps the process's stderr.
+            deadline: seconds until the hello.
+            environment: what this process is given besides the manifest's own, e.g. its bootstrap;
+                None for what it is not to have at all.
+            knobs: generic knobs: by the environment or on every channel, as the manifest says.
+            within: a command that becomes the one behind it: see `private_names`.
+            patience: who hears meanwhile that the hello has not come.
+            as_stated: whether the hello must tell what the manifest does.
+
+        Raises:
+            UnknownKnob: the client does not offer a knob.
+            ConversationFailed: there was no hello, or another one; nothing is left running.
+        """
+        process = await cls.launch(
+            prepared,
+            stderr_path=stderr_path,
+            environment=environment,
+            knobs=knobs,
+            within=within,
+        )
+        try:
+            await process.greet(deadline=deadline, patience=patience, as_stated=as_stated)
+        except BaseException:
+            await process.close(deadline=0)
+            raise
+        return process
+
+    @classmethod
+    async def launch(
+        cls,
+        prepared: Prepared,
+        *,
+        stderr_path: Path,
+        environment: Mapping[str, str | None] | None = None,
+        knobs: Mapping[str, OptionValue] | None = None,
+        within: Sequence[str] = (),
+        fork_servers: Forks | None = None,
+    ) -> Self:
+        """Start the process and let it warm up; `greet` comes next.
+
+        Args:
+            prepared: as of `start`.
+            stderr_path: as of `start`.
+            environment: as of `start`.
+            knobs: as of `start`.
+            within: a command that becomes the one behind it: see `private_names`.
+            fork_servers: where it is forked, if it can be.
+        """
+        passed = prepared.client.manifest.pass_knobs(knobs or {})
+        own = {**_inherited(), **prepared.environment, **passed.environment}
+        asked = {**own, **(environment or {})}
+        given = {name: value for name, value in asked.items() if value is not None}
+        if shutil.which(prepared.command[0]) is None:
+            raise NotStarted(f"there is no program {prepared.command[0]}", hello_said=False)
+        process = cls(prepared, stderr_path, passed.options)
+        with stderr_path.open("ab") as stderr:
+            if (
+                fork_servers is not None
+                and not within
+                and await fork_servers.fork(prepared, process._pipes, given, stderr)
+            ):
+                return process
+            await asyncio.get_running_loop().subprocess_exec(
+                lambda: process._pipes,
+                *killed_with_parent(*within, *prepared.command),
+                stderr=stderr,
+                env=given,
+                start_new_session=True,
+            )
+        return process
+
+    async def greet(
+        self, *, deadline: float, patience: Patience | None = None, as_stated: bool = True
+    ) -> None:
+        """Hear the hello, and measure how the adapter's clock stands to the suite's.
+
+        Args:
+            deadline: seconds until the hello.
+            patience: who hears meanwhile that it has not come.
+            as_stated: whether the hello must tell what the manifest does.
+
+        Raises:
+            HelloContradicted: it does not.
+            ConversationFailed: there was no hello within `deadline` seconds.
+        """
+        try:
+            async with asyncio.timeout(deadline):
+                with self._told(patience):
+                    await self._dialogue.say_hello()
+                for _ in range(_HELLOS - 1):
+                    await self._dialogue.say_hello()
+        except TimeoutError:
+            raise ClientMute(
+                f"the client did not say hello within {deadline:g} s",
+                hello_said=self._dialogue.hello is not None,
+                stderr_tail=self.stderr_tail(),
+            ) from None
+        if as_stated and (why := contradiction(self.hello, self.prepared)):
+            raise HelloContradicted(
+                f"{why}: let the adapter and its manifest tell the same",
+                hello_said=True,
+                stderr_tail=self.stderr_tail(),
+            )
+
+    async def look_at_the_clock(self, *, deadline: float) -> None:
+        """Ask what the time is: a clock that jumped since the hello is found out.
+
+        One who does not answer within `deadline` seconds is busy, and nothing is said of its clock.
+
+        Raises:
+            ConversationFailed: it jumped, or the client died.
+        """
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(deadline):
+                await self._dialogue.say_hello()
+
+    @contextlib.contextmanager
+    def _told(self, patience: Patience | None) -> Iterator[None]:
+        """Let somebody hear, until the end of the block, that it goes on."""
+        if patience is None:
+            yield
+            return
+        loop = asyncio.get_running_loop()
+        waiting = f"still waiting for the hello of {self.prepared.name}"
+
+        def tell(turn: int) -> None:
+            patience.say(f"{waiting}, {turn * patience.every:g} s")
+            timers.append(loop.call_later(patience.every, tell, turn + 1))
+
+        timers = [loop.call_later(patience.every, tell, 1)]
+        try:
+            yield
+        finally:
+            timers[-1].cancel()
+
+    @property
+    def hello(self) -> Hello:
+        """Client name, version, capabilities, contract version."""
+        assert self._dialogue.hello is not None, "greet comes first"
+        return self._dialogue.hello
+
+    @property
+    def dialogue(self) -> Dialogue:
+        """The conversation itself, for who checks adapters."""
+        return self._dialogue
+
+    @property
+    def clock(self) -> Clock:
+        """How the adapter's clock stands to the suite's, and how exactly that is known."""
+        return self._dialogue.clock
+
+    @property
+    def pid(self) -> int:
+        """The process's id, which is its group's too."""
+        return self._pipes.pid
+
+    @property
+    def failure(self) -> ConversationFailed | None:
+        """What ended the conversation, or None while it goes on."""
+        return self._dialogue.failure
+
+    async def register_policy(self, name: str, *, deadline: float) -> RegisteredPolicy:
+        """Have a policy of this name in the client's registry; before any channel is opened.
+
+        Raises:
+            ValueError: there is a channel, or the client cannot do it (`custom_policy`).
+            ClientHung: the adapter did not answer within `deadline` seconds.
+            RequestRefused, ConversationFailed: as they say.
+        """
+        number = self._dialogue.next_id()
+        policy = RegisteredPolicy(self._dialogue, number, name)
+        request = RegisterPolicy(id=number, name=name)
+        await self._dialogue.ask_and_wait(request, deadline=deadline)
+        return policy
+
+    async def open_channel(
+        self,
+        target: str,
+        *,
+        deadline: float,
+        knobs: Mapping[str, OptionValue] | None = None,
+        service_config: str | None = None,
+    ) -> Channel:
+        """A new channel, not connected yet, with retries off.
+
+        Args:
+            target: as gRPC names it.
+            deadline: seconds for the adapter's answer.
+            knobs: as of `start`, for this channel.
+            service_config: its default service config as JSON text; needs `custom_policy`.
+
+        Raises:
+            ValueError: a service config is given, and the client cannot have one.
+            UnknownKnob: the client does not offer a knob, or only to a whole process.
+            ClientHung: the adapter did not answer within `deadline` seconds.
+            RequestRefused, ConversationFailed: as they say.
+        """
+        passed = self.prepared.client.manifest.pass_knobs(knobs or {})
+        if passed.environment:
+            raise UnknownKnob(
+                f"client {self.prepared.client.name} reads {', '.join(passed.environment)} from "
+                "its environment: give the knob when the process is started"
+            )
+        number = self._dialogue.next_id()
+        options = {**self._options, **passed.options}
+        request = OpenChannel(
+            id=number, target=target, options=options, service_config=service_config
+        )
+        await self._dialogue.ask_and_wait(request, deadline=deadline)
+        return Channel(self._dialogue, number)
+
+    async def close(self, *, deadline: float) -> Exit:
+        """End the process: close its stdin, wait `deadline` seconds, then kill its group.
+
+        Nothing of the group is left when this returns, or when it is cancelled.
+        """
+        self._dialogue.fail(
+            ConversationOver(
+                "the suite has closed the client", hello_said=self._dialogue.hello is not None
+            )
+        )
+        self._pipes.end_of_stdin()
+        try:
+            async with asyncio.timeout(deadline):
+                await self._pipes.over.wait()
+        except TimeoutError:
+            self._killed = True
+        finally:
+            self._pipes.kill()
+        await self._pipes.over.wait()
+        self._pipes.close()
+        code = self._pipes.returncode
+        return Exit(
+            code=code if code >= 0 else None,
+            signal=-code if code < 0 else None,
+            killed=self._killed,
+            stderr_tail=self.stderr_tail(),
+        )
+
+    def stderr_tail(self) -> str:
+        """The last lines that the process wrote to stderr."""
+        with contextlib.suppress(FileNotFoundError), self.stderr_path.open("rb") as stderr:
+            size = stderr.seek(0, os.SEEK_END)
+            stderr.seek(max(0, size - _TAIL_BYTES))
+            return stderr.read().decode("utf-8", "backslashreplace")
+        return ""
+
+    # What the pipes report.
+
+    def _heard(self, data: bytes) -> None:
+        """Take in what came from stdout; who breaks the contract is ended at once."""
+        if self._dialogue.failure is not None:
+            return
+        try:
+            self._dialogue.hear(data)
+        except Babble as babble:
+            self._fail(ClientBabbled, babble.line, babble.why)
+        except Flood:
+            self._fail(ClientFlooded, "the client wrote without end")
+        except OtherContract as other:
+            self._fail(WrongContract, other.version, contract.VERSIONS)
+        except Impossible as why:
+            self._fail(ClockWrong, f"{why}: {_ONE_CLOCK}")
+
+    def _ended(self, code: int) -> None:
+        """Take in that the process has ended and that all it said was heard; first word counts."""
+        if code < 0:
+            self._fail(ClientCrashed, -code)
+        else:
+            self._fail(ClientExited, code)
+
+    def _fail(self, how: Callable[..., ConversationFailed], *what: object) -> None:
+        said = self._dialogue.hello is not None
+        self._dialogue.fail(how(*what, hello_said=said, stderr_tail=self.stderr_tail()))
+        self._pipes.kill()
+
+
+def _inherited() -> dict[str, str]:
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(_KEPT_OUT) and not name.lower().endswith("_proxy")
+    }

@@ -1,0 +1,70 @@
+"""Names of clients, and what they stand for."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from client_under_test.contract.exceptions import UnknownClient
+from client_under_test.manifests.manifest import Manifest
+from client_under_test.manifests.manifest_file import FILE, read
+
+BUILT_IN: Final = Path(__file__).parents[1] / "adapters"
+
+# python, python@1.58.3, python@1.85.1+hash-key, path/to/folder+hash-key
+_NAME: Final = re.compile(
+    r"(?P<place>.+?)(@(?P<version>[0-9][^@+/]*))?(\+(?P<variant>[^@+/]+))?", re.DOTALL
+)
+
+
+class Client(msgspec.Struct, frozen=True, kw_only=True):
+    """A client as the user named it; nothing has been built yet.
+
+    `version` is None where the newest is meant, `variant` where none is.
+    """
+
+    name: str
+    version: str | None
+    variant: str | None
+    manifest: Manifest
+    folder: Path
+
+    def __str__(self) -> str:
+        version = f"@{self.version}" if self.version else ""
+        variant = f"+{self.variant}" if self.variant else ""
+        return f"{self.name}{version}{variant}"
+
+
+def built_in() -> tuple[str, ...]:
+    """Names of the clients that come with the suite."""
+    return tuple(sorted(file.parent.name for file in BUILT_IN.glob(f"*/{FILE}")))
+
+
+def find(text: str) -> Client:
+    """The built-in client of this name, or that of a folder; `@version` and `+variant` may follow.
+
+    Raises:
+        UnknownClient: there is no such client, folder or variant.
+        BadManifest: its client.toml breaks a rule.
+    """
+    match = _NAME.fullmatch(text)
+    if match is None:
+        raise UnknownClient(f"a client needs a name: one of {', '.join(built_in())}, or a folder")
+    place, version, variant = match["place"], match["version"], match["variant"]
+    if place not in built_in() and (Path(text) / FILE).is_file():
+        place, version, variant = text, None, None  # a folder such as c++-client
+    folder = BUILT_IN / place if place in built_in() else Path(place).absolute()
+    if not (folder / FILE).is_file():
+        raise UnknownClient(
+            f"there is no client {place}: name one of {', '.join(built_in())}, "
+            f"or a folder that has a {FILE}"
+        )
+    manifest = read(folder)
+    if variant is not None:
+        manifest.variant(variant)
+    return Client(
+        name=manifest.name, version=version, variant=variant, manifest=manifest, folder=folder
+    )

@@ -1,0 +1,97 @@
+"""What a client.toml must obey that its types cannot say. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import Version
+
+from client_under_test.manifests.manifest import Build, Editions, Manifest, Start, Variant
+from client_under_test.manifests.version_ranges import beginning, is_version
+
+
+def broken_rules(manifest: Manifest) -> Iterator[tuple[str, str]]:
+    """Pairs of field and sentence, for rules that types cannot say."""
+    if (manifest.version is None) == (manifest.python is None):
+        yield "version", "needed if there is no [python] table, and only then"
+    pinned = manifest.python.version if manifest.python is not None else None
+    for field, version in (("version", manifest.version), ("python.version", pinned)):
+        if version is not None and not is_version(version):
+            yield field, f"{version} is not a version such as 1.70.0"
+    if manifest.python is not None and manifest.build is not None:
+        yield "build", "a client has either a [python] or a [build] table"
+    placeholders = {"python", "folder", "version"} | (
+        {"output"} if manifest.build is not None else set()
+    )
+    yield from _broken_rules_of_start(manifest.start, placeholders)
+    if manifest.build is not None:
+        yield from _broken_rules_of_build(manifest.build)
+    for knob, passing in manifest.knobs.items():
+        if (passing.option is None) == (passing.environment is None):
+            yield f"knobs.{knob}", "give either option or environment"
+    ranges = [
+        *((f"editions[{n}]", table.versions) for n, table in enumerate(manifest.editions)),
+        *((f"ring-key-formats[{n}]", t.versions) for n, t in enumerate(manifest.ring_key_formats)),
+        *((f"choices[{n}]", choice.versions) for n, choice in enumerate(manifest.choices)),
+        *((f"variants.{name}", variant.versions) for name, variant in manifest.variants.items()),
+        *([("build", manifest.build.versions or "")] if manifest.build is not None else []),
+    ]
+    for field, versions in ranges:
+        try:
+            SpecifierSet(versions)
+        except InvalidSpecifier:
+            yield f"{field}.versions", f"{versions} is not a range such as >=1.59,<1.65"
+            return
+    yield from _broken_rules_of_evidence(manifest)
+
+
+def _broken_rules_of_evidence(manifest: Manifest) -> Iterator[tuple[str, str]]:
+    """What is stated begins with the release that the evidence names, or with the oldest one."""
+    oldest = beginning(manifest.build.versions or "") if manifest.build is not None else None
+    tables: list[tuple[str, Editions | Variant]] = [
+        *((f"editions[{n}]", table) for n, table in enumerate(manifest.editions)),
+        *((f"variants.{name}", variant) for name, variant in manifest.variants.items()),
+    ]
+    for field, table in tables:
+        since = table.evidence.since if table.evidence is not None else None
+        if since is None:
+            continue
+        if not is_version(since):
+            yield f"{field}.evidence.since", f"{since} is not a version such as 1.70.0"
+            continue
+        begins = beginning(table.versions)
+        if begins is None and (oldest is None or Version(since) <= oldest):
+            continue
+        if begins != Version(since):
+            yield f"{field}.versions", f"the evidence is for >={since}"
+
+
+def _broken_rules_of_start(start: Start, placeholders: set[str]) -> Iterator[tuple[str, str]]:
+    yield from _unknown_placeholders("start.command", start.command, placeholders)
+    if start.reads_late is not None and not _is_python(start.command):
+        how = "`{python} -I SCRIPT` or `{python} -I -m PACKAGE`"
+        yield "start.reads-late", f"only for what is started by {how}"
+
+
+def _is_python(command: tuple[str, ...]) -> bool:
+    """Whether it is a script or a package for Python, without arguments."""
+    return command[:2] == ("{python}", "-I") and len(command) == (4 if "-m" in command else 3)
+
+
+def _broken_rules_of_build(build: Build) -> Iterator[tuple[str, str]]:
+    allowed = {"folder", "output"} | ({"version"} if build.versions else set())
+    yield from _unknown_placeholders("build.command", build.command, allowed)
+    for tool in build.tools:
+        if tool.at_least is not None and not is_version(tool.at_least):
+            yield "build.tools", f"{tool.at_least} is not a version such as 1.70"
+
+
+def _unknown_placeholders(
+    field: str, command: tuple[str, ...], known: set[str]
+) -> Iterator[tuple[str, str]]:
+    for found in re.findall(r"\{(.*?)\}", " ".join(command)):
+        if found not in known:
+            names = ", ".join(f"{{{name}}}" for name in sorted(known))
+            yield field, f"{{{found}}} is unknown here: there are {names}"

@@ -1,0 +1,109 @@
+"""What is wrong with a table of a TOML file, as one sentence: which field, and what it may be."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+from typing import Any, Final, TypeVar
+
+import msgspec
+from msgspec import inspect
+
+# One step of msgspec's path: a field, a place in a list, or any value of a table.
+_STEP: Final = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]|\[(\.\.\.)\]")
+
+
+_Struct = TypeVar("_Struct", bound=msgspec.Struct)
+
+
+class BrokenRule(Exception):
+    """A table breaks a rule; the text is `field: what is wrong`."""
+
+
+def converted(raw: dict[str, Any], kind: type[_Struct]) -> _Struct:
+    """The table as this struct; `raw` is not to be used any more.
+
+    Raises:
+        BrokenRule: it breaks a rule.
+    """
+    try:
+        return msgspec.convert(raw, kind)
+    except msgspec.ValidationError as trouble:
+        what, _, where = str(trouble).partition(" - at ")
+        path = re.sub(r"^.*\$\.?|`$", "", where)
+        hint = _hint(what, inspect.type_info(kind), path, of_key=where.startswith("`key`"))
+        field = _named(raw, kind, path)
+        words = f"{field or 'the file'}: {what[:1].lower()}{what[1:]}{hint}"
+        raise BrokenRule(words) from trouble
+
+
+def _named(raw: dict[str, Any], kind: type, path: str) -> str:
+    """The path with the names of the tables' entries, which msgspec says as `[...]`.
+
+    The one that is meant fails though all its neighbours are taken away.
+    """
+    steps: list[str] = []
+    place: Any = raw
+    for field, number, _ in _STEP.findall(path):
+        if field or number:
+            place = place[field] if field else place[int(number)]
+            steps.append(f".{field}" if field else f"[{number}]")
+            continue
+        every = dict(place)
+        for name, value in every.items():
+            place.clear()
+            place[name] = value
+            if _fails_at(raw, kind, path):
+                break
+        steps.append(f".{name}")
+        place = value
+    return "".join(steps).removeprefix(".")
+
+
+def _fails_at(raw: dict[str, Any], kind: type, path: str) -> bool:
+    try:
+        msgspec.convert(raw, kind)
+    except msgspec.ValidationError as trouble:
+        return f"`$.{path}`" in str(trouble)
+    return False
+
+
+def _hint(what: str, kind: inspect.Type, path: str, *, of_key: bool) -> str:
+    """Which values or fields there are, where they are few."""
+    known = tuple(_known_at(kind, path, of_key=of_key))
+    unknown = re.search(r"unknown field `(.*)`", what)
+    if unknown:
+        near = sorted(difflib.get_close_matches(unknown[1], known, n=2))
+        return f": did you mean {' or '.join(near)}?" if near else f": there are {', '.join(known)}"
+    return f": there are {', '.join(known)}" if what.startswith("Invalid enum") else ""
+
+
+def _known_at(kind: inspect.Type, path: str, *, of_key: bool) -> Iterator[str]:
+    """The fields, or the values, that a place may have."""
+    for field, number, _ in _STEP.findall(path):
+        kind = _one_of(kind)
+        if isinstance(kind, inspect.StructType) and field:
+            kind = next(one.type for one in kind.fields if one.encode_name == field)
+        elif isinstance(kind, inspect.VarTupleType) and number:
+            kind = kind.item_type
+        elif isinstance(kind, inspect.DictType):
+            kind = kind.value_type
+    kind = _one_of(kind)
+    if of_key and isinstance(kind, inspect.DictType):
+        kind = kind.key_type
+    if isinstance(kind, inspect.StructType):
+        yield from (one.encode_name for one in kind.fields)
+    elif isinstance(kind, inspect.LiteralType):
+        yield from map(str, kind.values)
+    elif isinstance(kind, inspect.EnumType):
+        yield from (str(one.value) for one in kind.cls)
+
+
+def _one_of(kind: inspect.Type) -> inspect.Type:
+    """Without the None beside it, and what is known of the type itself."""
+    if isinstance(kind, inspect.Metadata):
+        return _one_of(kind.type)
+    if isinstance(kind, inspect.UnionType):
+        return _one_of(next(k for k in kind.types if not isinstance(k, inspect.NoneType)))
+    return kind

@@ -1,0 +1,391 @@
+"""From Cluster and endpoint resources to a tree of policies (A37, as amended by A61, A74 and A75).
+
+`discover` says which clusters to watch and what the leaves are; `make_update` turns the leaves and
+their endpoints into the config and the endpoints of the policy of the cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from client_under_test.reference.clusters.weights import Weights, products
+from client_under_test.reference.policies.configs import (
+    ClusterImplConfig,
+    FailingConfig,
+    PickFirstConfig,
+    PriorityChild,
+    PriorityConfig,
+)
+from client_under_test.reference.policies.interface import PolicyConfig, Update
+from client_under_test.reference.policies.rules.gatekeeping import MAX_REQUESTS, DropCategory
+from client_under_test.reference.values import Endpoint, Locality, Place, Status
+
+DEPTH_LIMIT: Final = 16  # A37, CDS LB Policy Support for Aggregate and Logical DNS Clusters
+
+
+# What is known of clusters.
+
+
+class Leaf(msgspec.Struct, frozen=True, kw_only=True):
+    """A cluster with endpoints of its own: EDS, or LOGICAL_DNS if it has a `dns_name` "host:port".
+
+    `service_name` is empty if the Cluster has none; `reported` says whether it has an lrs_server.
+    """
+
+    name: str
+    policy: PolicyConfig
+    service_name: str = ""
+    dns_name: str = ""
+    reported: bool = False
+    max_requests: int = MAX_REQUESTS
+
+    @property
+    def resource_name(self) -> str:
+        """The name of its EDS resource."""
+        return self.service_name or self.name
+
+
+class Aggregate(msgspec.Struct, frozen=True, kw_only=True):
+    """A cluster made of others, the first preferred."""
+
+    name: str
+    policy: PolicyConfig
+    clusters: tuple[str, ...]
+
+
+class Missing(msgspec.Struct, frozen=True, kw_only=True):
+    """A cluster that does not exist, or cannot be used and never could be."""
+
+    name: str
+    status: Status
+
+
+Cluster = Leaf | Aggregate | Missing
+
+
+class Discovery(msgspec.Struct, frozen=True, kw_only=True):
+    """What follows from the clusters known so far.
+
+    `names`: all clusters to watch; `waiting`: those not known yet. If none is, either `leaves` or
+    `failure` tells what the cluster consists of.
+    """
+
+    names: tuple[str, ...]
+    waiting: frozenset[str]
+    leaves: tuple[Leaf, ...] = ()
+    failure: Status | None = None
+
+
+def discover(root: str, known: Mapping[str, Cluster], rules: ClusterRules) -> Discovery:
+    """A37: follow aggregates to their leaves, each of which counts where it appears first."""
+    levels: dict[str, int] = {}
+    too_deep = _visit(root, 0, known, levels)
+    names = tuple(levels)
+    if too_deep:
+        failure = Status.unavailable(f"aggregate cluster {root} is more than {DEPTH_LIMIT} deep")
+        return Discovery(names=names, waiting=frozenset(), failure=failure)
+    waiting = frozenset(name for name in names if name not in known)
+    if waiting:
+        return Discovery(names=names, waiting=waiting)
+    found = [one for name in names if not isinstance(one := known[name], Aggregate)]
+    leaves = rules.leaves(root, found)
+    if isinstance(leaves, Status):
+        return Discovery(names=names, waiting=waiting, failure=leaves)
+    return Discovery(names=names, waiting=waiting, leaves=leaves)
+
+
+def _visit(name: str, level: int, known: Mapping[str, Cluster], levels: dict[str, int]) -> bool:
+    """Note the names in order, each with its deepest level; tell whether the limit is exceeded."""
+    if level >= DEPTH_LIMIT:
+        return True
+    if levels.get(name, -1) >= level:
+        return False
+    levels[name] = level
+    cluster = known.get(name)
+    if not isinstance(cluster, Aggregate):
+        return False
+    below = [_visit(one, level + 1, known, levels) for one in cluster.clusters]
+    return any(below)
+
+
+def all_or_nothing(root: str, found: Sequence[Leaf | Missing]) -> tuple[Leaf, ...] | Status:
+    """A37: if any cluster of an aggregate does not exist, the aggregate has failed."""
+    for one in found:
+        if isinstance(one, Missing):
+            return one.status
+    return _some(root, [one for one in found if isinstance(one, Leaf)])
+
+
+def those_that_exist(root: str, found: Sequence[Leaf | Missing]) -> tuple[Leaf, ...] | Status:
+    """A74: clusters that do not exist are passed over; if none exists the aggregate has failed."""
+    if len(found) == 1 and isinstance(found[0], Missing):
+        return found[0].status
+    return _some(root, [one for one in found if isinstance(one, Leaf)])
+
+
+def _some(root: str, leaves: Sequence[Leaf]) -> tuple[Leaf, ...] | Status:
+    return tuple(leaves) or Status.unavailable(f"cluster {root} has no leaf clusters")
+
+
+# What is known of endpoints.
+
+
+class LocalityEndpoints(msgspec.Struct, frozen=True, kw_only=True):
+    """A locality of a priority; weight 0 if it has none."""
+
+    locality: Locality
+    weight: int
+    endpoints: tuple[Endpoint, ...]
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """The endpoints of a leaf: localities by priority, highest first. `note`: why none."""
+
+    priorities: tuple[tuple[LocalityEndpoints, ...], ...] = ((),)
+    drops: tuple[DropCategory, ...] = ()
+    note: str = ""
+
+
+def nothing_found(note: str) -> Found:
+    """A37: without data, and none before, a leaf counts as one priority without endpoints."""
+    return Found(note=note)
+
+
+def found_by_dns(addresses: Sequence[str], rules: ClusterRules) -> Found:
+    """A37, A42-LOAD-03: DNS gives one priority with one locality, whose name is empty."""
+    endpoints = rules.dns_endpoints(tuple(addresses))
+    only = LocalityEndpoints(locality=Locality(), weight=1, endpoints=endpoints)
+    return Found(priorities=((only,),))
+
+
+def an_endpoint_for_each_address(addresses: tuple[str, ...]) -> tuple[Endpoint, ...]:
+    """A37: what DNS gives are single addresses."""
+    return tuple(Endpoint(addresses=(address,)) for address in addresses)
+
+
+def one_endpoint(addresses: tuple[str, ...]) -> tuple[Endpoint, ...]:
+    """A61-DNS-01: all that DNS gives is one endpoint."""
+    return (Endpoint(addresses=addresses),) if addresses else ()
+
+
+def always_pick_first(_policy: PolicyConfig) -> PolicyConfig:
+    """A37: a LOGICAL_DNS cluster is balanced by pick_first, whatever its policy."""
+    return PickFirstConfig()
+
+
+def own_policy(policy: PolicyConfig) -> PolicyConfig:
+    """A61-DNS-01: a LOGICAL_DNS cluster is balanced by the policy that holds for any other."""
+    return policy
+
+
+def only_the_first(addresses: tuple[str, ...]) -> tuple[str, ...]:
+    """A42: an endpoint has one address."""
+    return addresses[:1]
+
+
+def every_address(addresses: tuple[str, ...]) -> tuple[str, ...]:
+    """A61: an endpoint has one or more addresses.
+
+    Clauses: A61-GUARD-01, A61-RING-03, A61-SUB-01.
+    """
+    return addresses
+
+
+def locality_is_used(locality: LocalityEndpoints) -> bool:
+    """A locality without a weight is left out, with all its endpoints.
+
+    Clauses: A42-LOC-10, A42-LOC-11.
+    """
+    return locality.weight > 0
+
+
+# The tree.
+
+
+class PriorityNames:
+    """Names for priorities that go with their localities from update to update (A56, A74).
+
+    A priority keeps the name of an earlier one with which it shares a locality, so that its policy
+    and connections go on if it moves up or down.
+    """
+
+    def __init__(self) -> None:
+        self._named: dict[str, dict[str, frozenset[Locality]]] = {}
+        self._made = 0
+
+    def assign(self, cluster: str, priorities: Sequence[frozenset[Locality]]) -> tuple[str, ...]:
+        """Name the priorities of a cluster as it is now."""
+        free = dict(self._named.get(cluster, {}))
+        names = []
+        for localities in priorities:
+            shared = (
+                name for name, before in free.items() if before & localities or before == localities
+            )
+            name = next(shared, "") or self._new(cluster)
+            free.pop(name, None)
+            names.append(name)
+        self._named[cluster] = dict(zip(names, priorities, strict=True))
+        return tuple(names)
+
+    def _new(self, cluster: str) -> str:
+        self._made += 1
+        return f"{cluster}#{self._made}"
+
+
+Leaves = Sequence[tuple[Leaf, Found]]
+
+
+def make_update(
+    root: str,
+    aggregate: Aggregate | None,
+    leaves: Leaves,
+    names: PriorityNames,
+    rules: ClusterRules,
+) -> Update:
+    """Make the config and endpoints for the policy of a cluster, all of whose data has come.
+
+    Args:
+        root: the cluster that a route leads to.
+        aggregate: that cluster, if it is an aggregate.
+        leaves: the leaves in their order, with what was found for each.
+        names: kept by the caller for as long as the policy lives.
+        rules: the edition.
+    """
+    if not leaves:
+        failure = Status.unavailable(f"cluster {root} has no leaf clusters")
+        return Update(config=FailingConfig(status=failure))
+    return rules.tree(aggregate, leaves, names, rules)
+
+
+def one_list_of_priorities(
+    aggregate: Aggregate | None, leaves: Leaves, names: PriorityNames, rules: ClusterRules
+) -> Update:
+    """A37: the priorities of all leaves in one list, a cluster_impl for each.
+
+    Clauses: A42-LOC-03, A42-LOC-04, A42-LOC-05, A42-LOC-13, A42-CDS-28.
+    """
+    children: dict[str, PriorityChild] = {}
+    endpoints: list[Endpoint] = []
+    for leaf, found in leaves:
+        policy = _policy(aggregate, leaf, rules)
+        for name, localities in _named_priorities(leaf, found, names):
+            child = cluster_impl(leaf, found, policy)
+            children[name] = PriorityChild(child, ignore_reresolution=not leaf.dns_name)
+            endpoints += endpoints_of(localities, (name,), rules)
+    config = PriorityConfig(children=children, priorities=tuple(children))
+    return Update(config=config, endpoints=tuple(endpoints), note=_note(leaves))
+
+
+def a_policy_for_each_leaf(
+    aggregate: Aggregate | None, leaves: Leaves, names: PriorityNames, rules: ClusterRules
+) -> Update:
+    """A75: an aggregate is a priority policy over its leaves, each with priorities of its own.
+
+    Clauses: A42-LOC-03, A42-LOC-04, A42-LOC-05, A42-LOC-06.
+    """
+    children: dict[str, PriorityChild] = {}
+    endpoints: list[Endpoint] = []
+    for leaf, found in leaves:
+        policy = _policy(aggregate, leaf, rules)
+        reresolves = bool(leaf.dns_name)
+        priorities: dict[str, PriorityChild] = {}
+        for name, localities in _named_priorities(leaf, found, names):
+            priorities[name] = PriorityChild(policy, ignore_reresolution=not reresolves)
+            path = (name,) if aggregate is None else (leaf.name, name)
+            endpoints += endpoints_of(localities, path, rules)
+        below = PriorityConfig(children=priorities, priorities=tuple(priorities))
+        config = cluster_impl(leaf, found, below)
+        if aggregate is None:
+            return Update(config=config, endpoints=tuple(endpoints), note=found.note)
+        children[leaf.name] = PriorityChild(config, ignore_reresolution=not reresolves)
+    top = PriorityConfig(children=children, priorities=tuple(children))
+    return Update(config=top, endpoints=tuple(endpoints), note=_note(leaves))
+
+
+def policy_of_the_aggregate(aggregate: Aggregate | None, leaf: Leaf) -> PolicyConfig:
+    """A42-CDS-25: the policy of the aggregate holds for all of its leaves."""
+    return leaf.policy if aggregate is None else aggregate.policy
+
+
+def policy_of_the_leaf(_aggregate: Aggregate | None, leaf: Leaf) -> PolicyConfig:
+    """A42-CDS-25 (A75): each leaf has its own policy.
+
+    Clauses: A42-LOC-01, A42-LOC-06.
+    """
+    return leaf.policy
+
+
+def _policy(aggregate: Aggregate | None, leaf: Leaf, rules: ClusterRules) -> PolicyConfig:
+    policy = rules.policy_source(aggregate, leaf)
+    return rules.dns_policy(policy) if leaf.dns_name else policy
+
+
+def _named_priorities(
+    leaf: Leaf, found: Found, names: PriorityNames
+) -> list[tuple[str, tuple[LocalityEndpoints, ...]]]:
+    localities = [frozenset(one.locality for one in priority) for priority in found.priorities]
+    return list(zip(names.assign(leaf.name, localities), found.priorities, strict=True))
+
+
+def cluster_impl(leaf: Leaf, found: Found, child: PolicyConfig) -> ClusterImplConfig:
+    """A37: circuit breaking, drops and load go by the leaf and not by the aggregate."""
+    return ClusterImplConfig(
+        cluster=leaf.name,
+        service_name=leaf.service_name,
+        reported=leaf.reported,
+        max_requests=leaf.max_requests,
+        drops=found.drops,
+        child=child,
+    )
+
+
+def endpoints_of(
+    localities: Sequence[LocalityEndpoints], path: Place, rules: ClusterRules
+) -> list[Endpoint]:
+    """The endpoints of all localities of a priority as one list.
+
+    Each with its weight on the ring, and with the name and weight of its locality.
+
+    Clauses: A42-LOC-01, A42-LOC-07, A42-LOC-08, A42-LOAD-10.
+    """
+    used = [one for one in localities if rules.locality_is_used(one) and one.endpoints]
+    weights = rules.endpoint_weights(
+        [Weights(one.weight, tuple(each.weight for each in one.endpoints)) for one in used]
+    )
+    return [
+        msgspec.structs.replace(
+            endpoint,
+            addresses=rules.used_addresses(endpoint.addresses),
+            weight=weight,
+            locality=locality.locality,
+            locality_weight=locality.weight,
+            path=path,
+        )
+        for locality, in_locality in zip(used, weights, strict=True)
+        for endpoint, weight in zip(locality.endpoints, in_locality, strict=True)
+    ]
+
+
+def _note(leaves: Leaves) -> str:
+    return "; ".join(found.note for _, found in leaves if found.note)
+
+
+MakeTree = Callable[[Aggregate | None, Leaves, PriorityNames, "ClusterRules"], Update]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterRules:
+    """Clusters, their endpoints and the tree of policies."""
+
+    leaves: Callable[[str, Sequence[Leaf | Missing]], tuple[Leaf, ...] | Status] = all_or_nothing
+    policy_source: Callable[[Aggregate | None, Leaf], PolicyConfig] = policy_of_the_aggregate
+    tree: MakeTree = one_list_of_priorities
+    dns_endpoints: Callable[[tuple[str, ...]], tuple[Endpoint, ...]] = an_endpoint_for_each_address
+    dns_policy: Callable[[PolicyConfig], PolicyConfig] = always_pick_first
+    used_addresses: Callable[[tuple[str, ...]], tuple[str, ...]] = only_the_first
+    locality_is_used: Callable[[LocalityEndpoints], bool] = locality_is_used
+    endpoint_weights: Callable[[Sequence[Weights]], tuple[tuple[int, ...], ...]] = products

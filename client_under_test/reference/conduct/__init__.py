@@ -1,0 +1,1 @@
+"""How a process of this client behaves: an edition of the texts, or a mutant of one."""

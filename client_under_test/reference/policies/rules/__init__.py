@@ -1,0 +1,1 @@
+"""What the policies go by: plain functions, each of which somebody may want to see broken."""

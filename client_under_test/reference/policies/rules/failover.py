@@ -1,0 +1,112 @@
+"""Which priority is in use, and when its failover timer runs (A42, A56)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from client_under_test.reference.values import State
+
+FAILOVER_SECONDS: Final = 10.0  # A56-TIMER-01
+RETENTION_SECONDS: Final = 15 * 60.0  # A56, Child Lifetime Management
+
+
+class ChildView(msgspec.Struct, frozen=True):
+    """A priority whose policy has been made."""
+
+    state: State
+    timer_runs: bool
+
+
+class Use(msgspec.Struct, frozen=True):
+    """Use the priority of that index; if settled, those below it are not needed for now."""
+
+    index: int
+    settled: bool = False
+
+
+class Make(msgspec.Struct, frozen=True):
+    """Make the policy of the priority of that index, and choose again."""
+
+    index: int
+
+
+Choice = Use | Make
+
+
+def first_good_or_pending(children: Sequence[ChildView | None]) -> Choice | None:
+    """READY or IDLE is used; a running timer is waited for.
+
+    Lower priorities are made one by one, and only when all above are given up.
+
+    Clauses: A42-FAIL-01, A42-FAIL-02, A42-FAIL-03, A42-FAIL-04, A42-FAIL-11, A56-TIMER-03.
+    """
+    for index, child in enumerate(children):
+        if child is None:
+            return Make(index)  # A42-FAIL-03
+        if child.state in {State.READY, State.IDLE}:
+            return Use(index, settled=True)  # A42-FAIL-01, A42-FAIL-11
+        if child.timer_runs:
+            return Use(index)  # A42-FAIL-10, A56-TIMER-03
+    return None  # A42-FAIL-02, A42-FAIL-04: each has failed or had its time.
+
+
+def choose_by_a42(children: Sequence[ChildView | None]) -> Choice:
+    """Choose the priority; when all are given up, the last one."""
+    return first_good_or_pending(children) or Use(len(children) - 1)
+
+
+def choose_by_a56(children: Sequence[ChildView | None]) -> Choice:
+    """When all are given up, the first CONNECTING one, else the last.
+
+    Clauses: A42-FAIL-01, A42-FAIL-02, A42-FAIL-03, A42-FAIL-05, A42-FAIL-10, A42-FAIL-11,
+    A42-FAIL-12, A56-TIMER-03, A56-TIMER-04, A56-TIMER-05.
+    """
+    choice = first_good_or_pending(children)
+    if choice is not None:
+        return choice
+    for index, child in enumerate(children):
+        if child is not None and child.state is State.CONNECTING:
+            return Use(index)  # A56-TIMER-04
+    return Use(len(children) - 1)  # A56-TIMER-05
+
+
+def timer_begins(before: State, reported: State, settled: State) -> bool:
+    """When a state is reported, does the time begin?
+
+    When a priority turns CONNECTING from another state, unless it failed more recently than it was
+    READY or IDLE. (It begins as well when its policy is made, in CONNECTING: A42-FAIL-04.)
+
+    Clauses: A42-FAIL-06, A42-FAIL-07, A42-FAIL-08, A56-TIMER-02.
+    """
+    turned = reported is State.CONNECTING and before is not State.CONNECTING
+    return turned and settled is not State.TRANSIENT_FAILURE
+
+
+def timer_ends(reported: State) -> bool:
+    """Any state but CONNECTING ends the time.
+
+    Clauses: A42-FAIL-02, A42-FAIL-05, A42-FAIL-09.
+    """
+    return reported is not State.CONNECTING
+
+
+def settled_state(before: State, reported: State) -> State:
+    """A42-FAIL-08: the most recent of READY, IDLE and TRANSIENT_FAILURE."""
+    return before if reported is State.CONNECTING else reported
+
+
+@dataclass(frozen=True, kw_only=True)
+class PriorityRules:
+    """Which priority is in use, and for how long others are waited for."""
+
+    choose_priority: Callable[[Sequence[ChildView | None]], Choice] = choose_by_a42
+    timer_begins: Callable[[State, State, State], bool] = timer_begins
+    timer_ends: Callable[[State], bool] = timer_ends
+    settled_state: Callable[[State, State], State] = settled_state
+    failover_seconds: float = FAILOVER_SECONDS
+    """How long a priority may be CONNECTING: A42-FAIL-04, A42-FAIL-09, A56-TIMER-01."""
+    retention_seconds: float = RETENTION_SECONDS

@@ -1,0 +1,129 @@
+"""What a cluster as a whole does to a request: drops, circuit breaking, load (A37, A42)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from client_under_test.reference.policies.interface import Account
+from client_under_test.reference.values import Locality
+
+MAX_REQUESTS: Final = 1024  # A37, XdsClusterImplLoadBalancingPolicyConfig
+_MILLION: Final = 1_000_000
+
+
+class DropCategory(msgspec.Struct, frozen=True):
+    """A share of the requests that an EDS resource wants dropped."""
+
+    category: str
+    per_million: int
+
+
+class LoadKey(msgspec.Struct, frozen=True, order=True):
+    """What load is reported under."""
+
+    cluster: str
+    service_name: str
+    locality: Locality
+
+
+class Counts(msgspec.Struct, frozen=True, kw_only=True):
+    """A42-LOAD-06: what was done since the last report, and what is being done now."""
+
+    issued: int = 0
+    succeeded: int = 0
+    errors: int = 0
+    in_progress: int = 0
+
+
+def falls_to(drops: Sequence[DropCategory], random: random.Random) -> str | None:
+    """Draw for each category in turn (A27); the name of the first that the request falls to."""
+    for drop in drops:
+        if random.randrange(_MILLION) < drop.per_million:
+            return drop.category
+    return None
+
+
+def circuit_is_open(in_flight: int, max_requests: int) -> bool:
+    """A32, A37: as many requests as allowed are in flight; looked at before this one is counted."""
+    return in_flight >= max_requests
+
+
+def in_flight_key(account: Account) -> tuple[str, str]:
+    """A37, Use Global Circuit Breaking Atomic: one count for each cluster and EDS service name."""
+    return account.cluster, account.service_name
+
+
+def counted_for(account: Account) -> LoadKey | None:
+    """Cluster, service name and locality of the endpoint.
+
+    None for a cluster without lrs_server.
+
+    Clauses: A42-LOAD-01, A42-LOAD-02, A42-LOAD-03, A42-LOAD-05, A42-LOAD-07, A42-LOAD-08.
+    """
+    if not account.reported:
+        return None
+    return LoadKey(account.cluster, account.service_name, account.locality)
+
+
+def while_waiting(counts: Counts) -> Counts:
+    """A42-LOAD-04: a request that waits for another pick does not count."""
+    return counts
+
+
+def when_sent(counts: Counts) -> Counts:
+    """A42-LOAD-04: a request was sent."""
+    return msgspec.structs.replace(
+        counts, issued=counts.issued + 1, in_progress=counts.in_progress + 1
+    )
+
+
+def when_ended(counts: Counts, ok: bool) -> Counts:  # noqa: FBT001 - how it ended
+    """A request that was sent has ended.
+
+    Clauses: A42-LOAD-04, A42-LOAD-06.
+    """
+    return msgspec.structs.replace(
+        counts,
+        in_progress=counts.in_progress - 1,
+        succeeded=counts.succeeded + ok,
+        errors=counts.errors + (not ok),
+    )
+
+
+def when_dropped(counts: Counts) -> Counts:
+    """A42-LOAD-11: a request that was dropped counts for no locality."""
+    return counts
+
+
+def told_category(category: str | None) -> str | None:
+    """A42-LOAD-11: a drop is told under its category, if it has one."""
+    return category
+
+
+def once_reported(counts: Counts) -> Counts:
+    """Requests in progress stay counted; of all others the next report says nothing.
+
+    Clauses: A42-LOAD-04.
+    """
+    return Counts(in_progress=counts.in_progress)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterImplRules:
+    """Drops, circuit breaking and what load counts for."""
+
+    falls_to: Callable[[Sequence[DropCategory], random.Random], str | None] = falls_to
+    circuit_is_open: Callable[[int, int], bool] = circuit_is_open
+    in_flight_key: Callable[[Account], tuple[str, str]] = in_flight_key
+    counted_for: Callable[[Account], LoadKey | None] = counted_for
+    while_waiting: Callable[[Counts], Counts] = while_waiting
+    when_sent: Callable[[Counts], Counts] = when_sent
+    when_ended: Callable[[Counts, bool], Counts] = when_ended
+    when_dropped: Callable[[Counts], Counts] = when_dropped
+    told_category: Callable[[str | None], str | None] = told_category
+    once_reported: Callable[[Counts], Counts] = once_reported

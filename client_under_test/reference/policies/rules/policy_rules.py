@@ -1,0 +1,26 @@
+"""The rules of all policies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from client_under_test.reference.policies.rules.failover import PriorityRules
+from client_under_test.reference.policies.rules.gatekeeping import ClusterImplRules
+from client_under_test.reference.policies.rules.ring_picks import PickRules
+from client_under_test.reference.policies.rules.ring_states import RingStateRules
+from client_under_test.reference.policies.rules.shuffling import PickFirstRules
+from client_under_test.reference.policies.rules.switching import SwitchRules
+from client_under_test.reference.policies.rules.turns import RoundRobinRules
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyRules(
+    PickRules,
+    RingStateRules,
+    RoundRobinRules,
+    PriorityRules,
+    SwitchRules,
+    ClusterImplRules,
+    PickFirstRules,
+):
+    """What the policies of a channel go by; each knows its own part."""

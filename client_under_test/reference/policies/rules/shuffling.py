@@ -1,0 +1,31 @@
+"""The random order in which pick_first tries endpoints, if it is told to shuffle (A62, A113)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from client_under_test.reference.values import Endpoint
+
+
+def evenly(endpoints: Sequence[Endpoint], random: random.Random) -> list[Endpoint]:
+    """A62: every order is as likely; the addresses within an endpoint keep theirs (A61)."""
+    return random.sample(endpoints, len(endpoints))
+
+
+def by_weight(endpoints: Sequence[Endpoint], random: random.Random) -> list[Endpoint]:
+    """A113: by falling keys, u to the power of 1 / weight for an even random u."""
+    keyed = [(random.random() ** (1 / max(1, one.weight)), one) for one in endpoints]
+    return [one for _, one in sorted(keyed, key=lambda pair: pair[0], reverse=True)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PickFirstRules:
+    """What pick_first goes by."""
+
+    shuffled: Callable[[Sequence[Endpoint], random.Random], list[Endpoint]] = evenly
+    pick_first_sticks: bool = False
+    """A62: whether it stays in TRANSIENT_FAILURE and goes on trying until it is READY."""
+    attempt_delay: float | None = None
+    """A61: seconds until the next address is tried beside one that is slow; None: one by one."""

@@ -1,0 +1,20 @@
+"""round_robin's order, as a rule."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import count
+
+
+def one_after_the_other(members: int, rng: random.Random) -> Iterator[int]:
+    """Each member in turn, from any of them on. Clause: A42-CDS-02."""
+    return (turn % members for turn in count(rng.randrange(members)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoundRobinRules:
+    """What round_robin goes by."""
+
+    turns: Callable[[int, random.Random], Iterator[int]] = one_after_the_other

@@ -1,0 +1,40 @@
+"""What the resolver of a channel and what it finds out about clusters share."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from client_under_test.reference.clusters.aggregates import ClusterRules
+from client_under_test.reference.hash_policy import HashPolicyRules
+from client_under_test.reference.transport.clock import Clock
+from client_under_test.reference.transport.dns import Name, Result
+from client_under_test.reference.transport.subchannels import BackoffDelay
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResolverRules(HashPolicyRules, ClusterRules):
+    """What resolving a target goes by."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Means:
+    """What a channel's resolver and its clusters work with."""
+
+    clock: Clock
+    rules: ResolverRules
+    rng: random.Random
+    backoff_delay: BackoffDelay
+    dns_min_interval: float
+
+    def resolve(self, name: str, tell: Callable[[Result], None]) -> Name:
+        """Begin to resolve a name by DNS."""
+        return Name(
+            name,
+            clock=self.clock,
+            min_interval=self.dns_min_interval,
+            backoff_delay=self.backoff_delay,
+            rng=self.rng,
+            tell=tell,
+        )

@@ -1,0 +1,209 @@
+"""From a target to what a channel needs: a config selector, and the update for its policies."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final, Protocol
+
+from client_under_test.reference.policies.configs import ClusterManagerConfig, PickFirstConfig
+from client_under_test.reference.policies.interface import Update
+from client_under_test.reference.resolving.dependencies import ClusterTrees
+from client_under_test.reference.resolving.means import Means
+from client_under_test.reference.resolving.selector import (
+    FailingSelector,
+    PlainSelector,
+    RouteSelector,
+    Selector,
+    find_host,
+)
+from client_under_test.reference.transport.dns import Result
+from client_under_test.reference.values import Endpoint, Status
+from client_under_test.reference.xds.client import Watch, XdsClient
+from client_under_test.reference.xds.resources.kinds import Kind
+from client_under_test.reference.xds.resources.values import Listener, RouteConfiguration
+
+
+class Sink(Protocol):
+    """Who needs the results."""
+
+    def resolved(self, selector: Selector, update: Update) -> None:
+        """Use these from now on."""
+
+
+class Resolver(Protocol):
+    """Follows a target. It begins when it is made."""
+
+    def resolve_again(self) -> None:
+        """Fresh addresses are wanted, where they come from DNS."""
+
+    def hold(self, cluster: str) -> None:
+        """A request was sent the way of a cluster, which is kept for it."""
+
+    def release(self, cluster: str) -> None:
+        """Such a request is over."""
+
+    def close(self) -> None:
+        """Tell no more."""
+
+
+NOWHERE: Final = Update(config=ClusterManagerConfig(children={}))
+"""The update for a channel that cannot be used at present."""
+
+
+def _pick_first(addresses: Iterable[str]) -> Update:
+    """The update for a channel whose requests all go one way, that of `PlainSelector`."""
+    return Update(
+        config=ClusterManagerConfig(children={"": PickFirstConfig()}),
+        endpoints=tuple(Endpoint(addresses=(address,), path=("",)) for address in addresses),
+    )
+
+
+class DnsResolver:
+    """For `dns:` targets: pick_first over what the name resolves to."""
+
+    def __init__(self, name: str, means: Means, sink: Sink) -> None:
+        self._sink = sink
+        self._has_result = False
+        self._name = means.resolve(name, self._on_result)
+
+    def _on_result(self, result: Result) -> None:
+        if isinstance(result, Status):
+            if not self._has_result:
+                self._sink.resolved(FailingSelector(result), NOWHERE)
+            return
+        self._has_result = True
+        self._sink.resolved(PlainSelector(), _pick_first(result))
+
+    def resolve_again(self) -> None:
+        """Ask for a fresh result."""
+        self._name.resolve_again()
+
+    def hold(self, cluster: str) -> None:
+        """There is nothing to keep."""
+
+    def release(self, cluster: str) -> None:
+        """There is nothing to keep."""
+
+    def close(self) -> None:
+        """Tell no more."""
+        self._name.close()
+
+
+class XdsResolver:
+    """For `xds:` targets: follows LDS and RDS to the routes, and their clusters further (A74).
+
+    Args:
+        name: the listener's name, and the name that virtual hosts are chosen by.
+        client: where resources come from.
+        channel_id: the channel's random number (A42-CHAN-01).
+        means: what it works with.
+        sink: who is told.
+    """
+
+    def __init__(
+        self, name: str, client: XdsClient, *, channel_id: int, means: Means, sink: Sink
+    ) -> None:
+        self._name: Final = name
+        self._client = client
+        self._channel_id = channel_id
+        self._means = means
+        self._sink = sink
+        self._held: Counter[str] = Counter()
+        self._is_due = False
+        self._is_closed = False
+        self._trees = ClusterTrees(client, means, self._resolve_soon)
+        self._route_watch: Watch | None = None
+        self._selector: tuple[RouteConfiguration, Selector] | None = None
+        self._listener_watch = client.watch(Kind.LISTENER, name, self._resolve_soon)
+
+    def resolve_again(self) -> None:
+        """Ask for fresh results of the names of LOGICAL_DNS clusters."""
+        self._trees.resolve_again()
+
+    def hold(self, cluster: str) -> None:
+        """Keep the cluster while a request is under way, even if no route leads to it any more."""
+        self._held[cluster] += 1
+
+    def release(self, cluster: str) -> None:
+        """One request less."""
+        self._held[cluster] -= 1
+        if not self._held[cluster]:
+            del self._held[cluster]
+            self._resolve_soon()
+
+    def close(self) -> None:
+        """End all watches."""
+        self._is_closed = True
+        self._listener_watch.cancel()
+        if self._route_watch is not None:
+            self._route_watch.cancel()
+        self._trees.close()
+
+    def _resolve_soon(self) -> None:
+        """Look once at all that changed in this round of the loop."""
+        if not self._is_due:
+            self._is_due = True
+            asyncio.get_running_loop().call_soon(self._resolve)
+
+    def _resolve(self) -> None:
+        self._is_due = False
+        if self._is_closed:
+            return
+        routes = self._routes()
+        if routes is None:
+            return
+        if isinstance(routes, Status):
+            self._fail(routes)
+            return
+        host = find_host(routes, self._name)
+        if host is None:
+            self._fail(Status.unavailable(f"no virtual host has the domain {self._name}"))
+            return
+        clusters = {one.name: None for route in host.routes for one in route.clusters}
+        children, endpoints, note = self._trees.look_at((*clusters, *self._held - clusters.keys()))
+        if self._selector is None or self._selector[0] is not routes:
+            rules, rng = self._means.rules, self._means.rng
+            channel_id = rules.channel_id_for_new_routes(self._channel_id, rng)
+            selector = RouteSelector(host, channel_id=channel_id, rng=rng, rules=rules)
+            self._selector = routes, selector
+        config = ClusterManagerConfig(children=children)
+        self._sink.resolved(
+            self._selector[1], Update(config=config, endpoints=endpoints, note=note)
+        )
+
+    def _routes(self) -> RouteConfiguration | Status | None:
+        """The routes as they are known; None: not yet."""
+        listener = self._listener_watch.outcome
+        if not isinstance(listener, Listener):
+            self._watch_routes(None)
+            assert listener is None or isinstance(listener, Status)
+            return listener
+        if isinstance(listener.routes, RouteConfiguration):
+            self._watch_routes(None)
+            return listener.routes
+        self._watch_routes(listener.routes)
+        assert self._route_watch is not None, "just made"
+        routes = self._route_watch.outcome
+        assert routes is None or isinstance(routes, RouteConfiguration | Status)
+        return routes
+
+    def _watch_routes(self, name: str | None) -> None:
+        before = self._route_watch
+        if before is not None and before.key[1] == name:
+            return
+        self._route_watch = None
+        if name is not None:
+            self._route_watch = self._client.watch(Kind.ROUTE, name, self._resolve_soon)
+        if before is not None:
+            before.cancel()
+
+    def _fail(self, status: Status) -> None:
+        """All requests fail from now on, but for those that are under way."""
+        self._selector = None
+        children, endpoints, note = self._trees.look_at(tuple(self._held))
+        config = ClusterManagerConfig(children=children)
+        self._sink.resolved(
+            FailingSelector(status), Update(config=config, endpoints=endpoints, note=note)
+        )

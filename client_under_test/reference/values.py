@@ -1,0 +1,55 @@
+"""What every part of the client speaks of: states, statuses, endpoints and where they are."""
+
+from __future__ import annotations
+
+import enum
+
+import msgspec
+
+Metadata = tuple[tuple[str, str | bytes], ...]
+Place = tuple[str, ...]
+
+
+class State(enum.Enum):
+    """Connectivity, of a subchannel as of a policy."""
+
+    IDLE = "IDLE"
+    CONNECTING = "CONNECTING"
+    READY = "READY"
+    TRANSIENT_FAILURE = "TRANSIENT_FAILURE"
+
+
+class Status(msgspec.Struct, frozen=True):
+    """Why something failed, with the name of a gRPC status code."""
+
+    code: str
+    details: str
+
+    @classmethod
+    def unavailable(cls, details: str) -> Status:
+        """Make the status that most failures of balancing have."""
+        return cls("UNAVAILABLE", details)
+
+
+class Locality(msgspec.Struct, frozen=True, order=True):
+    """Where an endpoint is. All empty: unknown, as for endpoints found by DNS."""
+
+    region: str = ""
+    zone: str = ""
+    sub_zone: str = ""
+
+
+class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """A server, by its addresses ("ip:port", "[v6]:port"), with the attributes that policies read.
+
+    `weight` is what ring_hash goes by; `locality_weight` what wrr_locality goes by; `hash_key` the
+    A76 key, empty for none; `path` the names of the children that still lie between the policy that
+    has this endpoint and its leaf.
+    """
+
+    addresses: tuple[str, ...]
+    weight: int = 1
+    locality: Locality = Locality()
+    locality_weight: int = 1
+    hash_key: str = ""
+    path: Place = ()

@@ -1,0 +1,1 @@
+"""What is read from resources, and what makes one a bad one."""

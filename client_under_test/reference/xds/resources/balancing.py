@@ -1,0 +1,163 @@
+"""The LB policy of a Cluster, by its old fields or its new one, as gRPC's own JSON (A42, A52)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from envoy.extensions.load_balancing_policies.pick_first.v3 import pick_first_pb2
+from envoy.extensions.load_balancing_policies.ring_hash.v3 import ring_hash_pb2
+from envoy.extensions.load_balancing_policies.round_robin.v3 import round_robin_pb2
+from envoy.extensions.load_balancing_policies.wrr_locality.v3 import wrr_locality_pb2
+from google.protobuf.json_format import MessageToDict, SerializeToJsonError
+from google.protobuf.message import DecodeError
+from udpa.type.v1 import typed_struct_pb2 as udpa_pb2
+from xds.type.v3 import typed_struct_pb2 as xds_pb2
+
+from client_under_test.reference.policies import registry
+from client_under_test.reference.xds.resources.findings import Findings
+from client_under_test.reference.xds.resources.kinds import PREFIX
+from client_under_test.reference.xds.rules import XdsRules
+
+Json = dict[str, Any]
+
+_DEEPEST: Final = 16  # A52: more levels of recursion are invalid
+
+
+def balancing(cluster: Any, rules: XdsRules, findings: Findings) -> list[Json]:
+    """The Cluster's policy as a list of LoadBalancingConfig; what is wrong goes to findings."""
+    if rules.prefers_extension(cluster):
+        with findings.at("load_balancing_policy"):
+            return _Registry(rules, findings).convert(cluster.load_balancing_policy)
+    return _old_fields(cluster, rules, findings)
+
+
+# The old fields.
+
+
+def _old_fields(cluster: Any, rules: XdsRules, findings: Findings) -> list[Json]:
+    """A42-CDS-20: our choice is that ring_hash_lb_config is looked at for RING_HASH only."""
+    match rules.supported_policy(cluster.lb_policy):
+        case "ROUND_ROBIN":
+            if rules.checks_unused_config:
+                _old_ring_hash(cluster, rules, findings)
+            return _in_localities([{"round_robin": {}}])  # A42-LOC-06
+        case "RING_HASH":
+            return _old_ring_hash(cluster, rules, findings)
+        case _:
+            findings.add(f"{cluster.lb_policy} is not supported", "lb_policy")
+            return []
+
+
+def _old_ring_hash(cluster: Any, rules: XdsRules, findings: Findings) -> list[Json]:
+    config = cluster.ring_hash_lb_config
+    with findings.at("ring_hash_lb_config"):
+        if not rules.function_is_accepted(config.hash_function):
+            findings.add(f"{config.hash_function} is not XX_HASH", "hash_function")
+        return [_ring_hash(config, rules, findings)]
+
+
+def _in_localities(policy: list[Json]) -> list[Json]:
+    return [{"xds_wrr_locality_experimental": {"childPolicy": policy}}]
+
+
+def _ring_hash(config: Any, rules: XdsRules, findings: Findings) -> Json:
+    minimum, maximum = rules.ring_sizes(config)
+    for field, size in (("minimum_ring_size", minimum), ("maximum_ring_size", maximum)):
+        if not rules.size_is_accepted(size):
+            findings.add(f"{size} is not between 1 and 8388608", field)
+    if not rules.sizes_fit(minimum, maximum):
+        findings.add(f"{minimum} is more than maximum_ring_size {maximum}", "minimum_ring_size")
+    return {"ring_hash_experimental": {"minRingSize": minimum, "maxRingSize": maximum}}
+
+
+# The new field.
+
+
+class _Registry:
+    """A52's xDS LB policy registry: converters by the type of the policy's config."""
+
+    def __init__(self, rules: XdsRules, findings: Findings) -> None:
+        self._rules = rules
+        self._findings = findings
+
+    def convert(self, message: Any, depth: int = 1) -> list[Json]:
+        """The first policy of the list that is supported; the list is empty if that is bad."""
+        if depth > _DEEPEST:
+            self._findings.add(f"has more than {_DEEPEST} levels")
+            return []
+        for number, policy in enumerate(message.policies):
+            with self._findings.at(f"policies[{number}].typed_extension_config"):
+                if not policy.HasField("typed_extension_config"):
+                    self._findings.add("is missing")
+                    return []
+                if not policy.typed_extension_config.HasField("typed_config"):
+                    self._findings.add("is missing", "typed_config")
+                    return []
+                found = self._one(policy.typed_extension_config.typed_config, depth)
+            if found is not None:
+                return found
+        self._findings.add("has no policy that is supported", "policies")
+        return []
+
+    def _one(self, packed: Any, depth: int) -> list[Json] | None:
+        """The policy, or None for one that is not supported."""
+        known = _CONVERTERS.get(packed.type_url)
+        if known is None:
+            return None
+        message_class, converter = known
+        try:
+            message = message_class.FromString(packed.value)
+        except DecodeError:
+            self._findings.add(f"is no {message_class.DESCRIPTOR.name}", "typed_config")
+            return []
+        with self._findings.at("typed_config"):
+            return converter(self, message, depth)
+
+    def ring_hash(self, message: Any, _depth: int) -> list[Json]:
+        """`envoy.extensions...RingHash`."""
+        if not self._rules.extension_function_is_accepted(message.hash_function):
+            self._findings.add(f"{message.hash_function} is not XX_HASH", "hash_function")
+        return [_ring_hash(message, self._rules, self._findings)]
+
+    def round_robin(self, _message: Any, _depth: int) -> list[Json]:
+        """`envoy.extensions...RoundRobin`: nothing to configure."""
+        return [{"round_robin": {}}]
+
+    def pick_first(self, message: Any, _depth: int) -> list[Json]:
+        """`envoy.extensions...PickFirst` (A62)."""
+        return [{"pick_first": {"shuffleAddressList": message.shuffle_address_list}}]
+
+    def wrr_locality(self, message: Any, depth: int) -> list[Json]:
+        """`envoy.extensions...WrrLocality`: a policy for each locality, found in the same way."""
+        with self._findings.at("endpoint_picking_policy"):
+            if not message.HasField("endpoint_picking_policy"):
+                self._findings.add("is missing")
+                return []
+            return _in_localities(self.convert(message.endpoint_picking_policy, depth + 1))
+
+    def typed_struct(self, message: Any, _depth: int) -> list[Json] | None:
+        """A policy by the last part of its type's name, if gRPC's own registry has it."""
+        name = message.type_url.rpartition("/")[2]
+        if not registry.is_known(name):
+            return None
+        try:
+            return [{name: MessageToDict(message.value)}]
+        except (SerializeToJsonError, ValueError):  # a number that JSON does not have, say
+            self._findings.add("cannot be written as JSON", "value")
+            return []
+
+
+_Converter = Callable[[_Registry, Any, int], "list[Json] | None"]
+
+_CONVERTERS: Final[dict[str, tuple[Any, _Converter]]] = {
+    PREFIX + message.DESCRIPTOR.full_name: (message, converter)
+    for message, converter in (
+        (ring_hash_pb2.RingHash, _Registry.ring_hash),
+        (round_robin_pb2.RoundRobin, _Registry.round_robin),
+        (pick_first_pb2.PickFirst, _Registry.pick_first),
+        (wrr_locality_pb2.WrrLocality, _Registry.wrr_locality),
+        (xds_pb2.TypedStruct, _Registry.typed_struct),
+        (udpa_pb2.TypedStruct, _Registry.typed_struct),
+    )
+}

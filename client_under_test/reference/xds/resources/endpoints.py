@@ -1,0 +1,147 @@
+"""Validation of EDS resources (A27, with A61's additional addresses and A76's hash keys)."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Any, Final
+
+from envoy.type.v3 import percent_pb2
+
+from client_under_test.reference.clusters.aggregates import Found, LocalityEndpoints
+from client_under_test.reference.policies.rules.gatekeeping import DropCategory
+from client_under_test.reference.values import Endpoint, Locality
+from client_under_test.reference.xds.resources.findings import Findings
+from client_under_test.reference.xds.rules import XdsRules
+
+_UINT32: Final = 2**32 - 1
+_LARGEST_PORT: Final = 65535
+_MILLION: Final = 1_000_000
+
+_DENOMINATORS: Final = {
+    percent_pb2.FractionalPercent.HUNDRED: 100,
+    percent_pb2.FractionalPercent.TEN_THOUSAND: 10_000,
+    percent_pb2.FractionalPercent.MILLION: _MILLION,
+}
+
+
+def read_endpoints(message: Any, rules: XdsRules) -> Found:
+    """The values of a ClusterLoadAssignment message.
+
+    Raises:
+        BadResource: it is not one that a gRPC client can use.
+    """
+    findings = Findings()
+    places: dict[int, list[LocalityEndpoints]] = {}
+    addresses: set[str] = set()
+    for number, locality in enumerate(message.endpoints):
+        with findings.at(f"endpoints[{number}]"):
+            place = _place(locality, addresses, rules, findings)
+            at_priority = places.setdefault(locality.priority, [])
+            if any(other.locality == place.locality for other in at_priority):
+                findings.add(f"is twice in priority {locality.priority}", "locality")
+            at_priority.append(place)
+    for priority, listed in sorted(places.items()):
+        if sum(place.weight for place in listed) > _UINT32:
+            findings.add(f"weights of the localities of priority {priority} add up beyond 32 bits")
+    missing = next((number for number in range(len(places)) if number not in places), None)
+    if missing is not None:
+        findings.add(f"priority {missing} has no localities, but a later one has", "endpoints")
+    drops = []
+    for number, overload in enumerate(message.policy.drop_overloads):
+        with findings.at(f"policy.drop_overloads[{number}]"):
+            drops.append(_drop(overload, findings))
+    findings.check()
+    if not places:
+        return Found(drops=tuple(drops), note="its endpoints resource has no localities")
+    return Found(
+        priorities=tuple(tuple(places[priority]) for priority in sorted(places)),
+        drops=tuple(drops),
+    )
+
+
+def _place(
+    message: Any, addresses: set[str], rules: XdsRules, findings: Findings
+) -> LocalityEndpoints:
+    if not message.HasField("locality"):
+        findings.add("is missing", "locality")
+    weight = rules.locality_weight(_written(message))
+    if weight is None:
+        findings.add("must be at least 1", "load_balancing_weight")
+    locality = Locality(message.locality.region, message.locality.zone, message.locality.sub_zone)
+    endpoints: list[Endpoint] = []
+    total = 0
+    for number, each in enumerate(message.lb_endpoints):
+        with findings.at(f"lb_endpoints[{number}]"):
+            endpoint = _endpoint(each, addresses, rules, findings)
+        total += endpoint.weight
+        if rules.endpoint_is_used(each.health_status):
+            endpoints.append(endpoint)
+    if total > _UINT32:
+        findings.add("weights of the endpoints add up beyond 32 bits", "lb_endpoints")
+    return LocalityEndpoints(locality=locality, weight=weight or 0, endpoints=tuple(endpoints))
+
+
+def _written(message: Any) -> int | None:
+    if not message.HasField("load_balancing_weight"):
+        return None
+    return int(message.load_balancing_weight.value)
+
+
+def _endpoint(message: Any, addresses: set[str], rules: XdsRules, findings: Findings) -> Endpoint:
+    weight = rules.endpoint_weight(_written(message))
+    if weight is None:
+        findings.add("must be at least 1", "load_balancing_weight")
+    found = []
+    with findings.at("endpoint"):
+        found.append(_address(message.endpoint, addresses, rules, findings))
+        for number, additional in enumerate(message.endpoint.additional_addresses):
+            with findings.at(f"additional_addresses[{number}]"):
+                found.append(_address(additional, addresses, rules, findings))
+    return Endpoint(
+        addresses=tuple(found),
+        weight=1 if weight is None else weight,
+        hash_key=_hash_key(message.metadata),
+    )
+
+
+def _address(message: Any, known: set[str], rules: XdsRules, findings: Findings) -> str:
+    """The `address` of an endpoint as "ip:port"; none may be there twice."""
+    socket_address = message.address.socket_address
+    with findings.at("address.socket_address"):
+        if not message.address.HasField("socket_address"):
+            findings.add("is missing")
+            return ""
+        port = socket_address.port_value
+        if not 0 < port <= _LARGEST_PORT:
+            findings.add(f"{port} is no port", "port_value")
+        try:
+            ip = ipaddress.ip_address(socket_address.address)
+        except ValueError:
+            findings.add(f"{socket_address.address!r} is no IP address", "address")
+            return ""
+        text = f"[{ip}]:{port}" if ip.version == 6 else f"{ip}:{port}"  # noqa: PLR2004
+        if text in known and not rules.address_may_repeat:
+            findings.add(f"{text} is there twice")
+        known.add(text)
+        return text
+
+
+def _hash_key(metadata: Any) -> str:
+    """A76: `hash_key` in the metadata for envoy.lb, if it is a string."""
+    if "envoy.lb" not in metadata.filter_metadata:
+        return ""
+    fields = metadata.filter_metadata["envoy.lb"].fields
+    return str(fields["hash_key"].string_value) if "hash_key" in fields else ""
+
+
+def _drop(message: Any, findings: Findings) -> DropCategory:
+    if not message.category:
+        findings.add("must not be empty", "category")
+    if not message.HasField("drop_percentage"):
+        findings.add("is missing", "drop_percentage")
+    of = _DENOMINATORS.get(message.drop_percentage.denominator)
+    if of is None:
+        findings.add(f"{message.drop_percentage.denominator} is unknown", "denominator")
+        of = _MILLION
+    numerator = message.drop_percentage.numerator
+    return DropCategory(message.category, min(numerator * (_MILLION // of), _MILLION))

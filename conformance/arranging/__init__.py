@@ -1,0 +1,1 @@
+"""What several scenarios arrange before they look: endpoint states, priorities, load, faults."""

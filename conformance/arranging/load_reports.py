@@ -1,0 +1,130 @@
+"""Reported load beside what the backends counted, and the clusters whose load is reported."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+from client_under_test import CALL_ID_KEY
+from conformance import timing
+from conformance.judging.endings import ClientStuck
+from conformance.judging.expectations import Balances, fits
+from conformance.judging.seen import Loads, ReportedLoad
+from conformance.oracles.load import Dropped, Load, Place, Received
+from conformance.served.clusters import Cluster, Eds
+from conformance.served.serving import Served
+from conformance.world import World, waits
+from fake_control_plane import Locality
+from test_servers import DeadlinePassed as FleetDeadlinePassed
+
+
+def balanced(served: Served, *, lossy: bool = False) -> Balances:
+    """Reports that balance with what the backends of these clusters counted."""
+    return Balances(
+        places={
+            address: Place(one.name, _service_name(one), locality.name)
+            for one in served.clusters
+            for locality in one.localities
+            for endpoint in locality.endpoints
+            for address in (endpoint.address, *endpoint.further)
+            if one.is_reported
+        },
+        lossy=lossy,
+        drops={
+            one.name: tuple(drop.category for drop in one.discovery.drops)
+            for one in served.clusters
+            if one.is_reported and isinstance(one.discovery, Eds) and one.discovery.drops
+        },
+    )
+
+
+def _service_name(cluster: Cluster) -> str:
+    return (isinstance(cluster.discovery, Eds) and cluster.discovery.service_name) or ""
+
+
+async def reported(world: World, expectation: Balances) -> Loads:
+    """What was reported until now, once it balances, or the next report has had its time."""
+    await waits.watched(
+        world.plane.reported(
+            lambda _: fits(expectation, loads(world, expectation)), deadline=_until_the_next(world)
+        )
+    )
+    return loads(world, expectation)
+
+
+async def next_report(world: World) -> None:
+    """Wait for one more report: what follows is in the one after.
+
+    Raises:
+        ClientStuck: none came in time.
+    """
+    known, within = len(world.plane.loads.rows), _until_the_next(world)
+    more = world.plane.reported(lambda said: len(said.rows) > known, deadline=within)
+    if not await waits.came(more):
+        raise ClientStuck(f"no load was reported for {within:g} s, though requests were made")
+
+
+def _until_the_next(world: World) -> float:
+    asked_for = world.plane.script.loads.asked_for
+    return timing.REPORTED + (asked_for.interval if asked_for else 0.0)
+
+
+def loads(world: World, expectation: Balances) -> Loads:
+    """What was reported until now, and what the backends counted until now.
+
+    Where connections were lost, a call has succeeded only if the client says so, too: it may have
+    been answered in vain.
+    """
+    looks = expectation.lossy or expectation.drops
+    failed = {one.id for one in world.calls.made if one.status != "OK"} if looks else set()
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for row in world.fleet.ledger.rpcs:
+        calls = {str(value) for value in row.values(CALL_ID_KEY)}
+        ended = "in_progress" if row.status is None else "succeeded"
+        if row.status not in {None, "OK"} or calls & failed:
+            ended = "errors"
+        counts[world.members.address(row.endpoint)][ended] += 1
+        failed -= calls
+    said = world.plane.loads
+    clusters = tuple(dict.fromkeys(cluster for cluster, _ in said.clusters()))
+    drops = {cluster: said.drops(cluster) for cluster in clusters}
+    return Loads(
+        received=tuple(Received(address=address, **count) for address, count in counts.items()),
+        reported=tuple(
+            ReportedLoad(
+                Place(cluster, service, _name(locality)),
+                Load(
+                    issued=load.issued,
+                    succeeded=load.successful,
+                    errors=load.errors,
+                    in_progress=load.in_progress,
+                ),
+            )
+            for cluster, service in said.clusters()
+            for locality, load in said.by_locality(cluster, service=service).items()
+        ),
+        clusters=clusters,
+        lost=len(failed),
+        dropped=tuple(
+            Dropped(cluster=cluster, total=one.total, by_category=dict(one.by_category))
+            for cluster, one in drops.items()
+            if one.total or one.by_category
+        ),
+    )
+
+
+def _name(locality: Locality) -> str:
+    return f"{locality.region}/{locality.zone}/{locality.sub_zone}".rstrip("/")
+
+
+async def arrived(world: World, count: int, *, why: str) -> None:
+    """Wait until the backends have received so many requests that they have not answered.
+
+    Raises:
+        ClientStuck: they have not in time.
+    """
+    try:
+        await world.fleet.ledger.wait(
+            lambda row: row.ended_at is None, count=count, deadline=timing.EVENT
+        )
+    except FleetDeadlinePassed as passed:
+        raise ClientStuck(f"{passed}, though {why}") from None

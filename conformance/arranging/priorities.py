@@ -1,0 +1,45 @@
+"""Endpoints by priority, each with the mode of its gate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from conformance.served.endpoints import Endpoint, Locality
+from conformance.served.policies import Policy, RingHash
+from conformance.served.serving import Served, one_cluster
+from conformance.world import World
+from test_servers import Endpoint as Member
+from test_servers import Mode, Serve
+
+
+async def endpoints(world: World, *modes: Mode) -> list[Member]:
+    """An endpoint for each of these modes of its gate."""
+    return [(await world.endpoints(1, mode=mode))[0] for mode in modes]
+
+
+async def serve_again(world: World, members: Sequence[Member]) -> None:
+    """Have endpoints that failed serve, and wait until one of them is tried: backoff comes first.
+
+    Raises:
+        ClientStuck: none was in time.
+    """
+    before = len(world.fleet.ledger.attempts)  # one may be tried as soon as its mode has changed
+    for one in members:
+        await one.set_mode(Serve())
+    await world.attempts.demand_one(*members, why="its backoff is over", beyond=before, met=Serve())
+
+
+def ranked(
+    *priorities: Sequence[Member],
+    policy: Policy = RingHash(),  # noqa: B008 - frozen
+    is_reported: bool = False,
+) -> Served:
+    """For each priority one locality of equal endpoints."""
+    localities = tuple(map(tier, range(len(priorities)), priorities))
+    return one_cluster(localities, policy=policy, is_reported=is_reported)
+
+
+def tier(priority: int, members: Sequence[Member]) -> Locality:
+    """One locality of equal endpoints, of this priority."""
+    listed = tuple(Endpoint(one.address) for one in members)
+    return Locality(listed, name=f"locality-{priority}", priority=priority)

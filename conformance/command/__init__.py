@@ -1,0 +1,1 @@
+"""The ``xdspec`` command: options in, exit code out."""

@@ -1,0 +1,306 @@
+"""The ``xdspec`` command: options in, exit code out; the work is done elsewhere."""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+import msgspec
+from rich.console import Console
+
+from client_under_test import built_in, prepare
+from client_under_test.environments import kept
+from client_under_test.environments.toolchain import look
+from conformance.command.failures import Failure, client_trouble
+from conformance.command.invocation import program
+from conformance.command.named import catalogue, found_client, known_clause
+from conformance.command.options import JOBS_OPTION, OUT, OUT_OPTION, run_options, writable
+from conformance.reporting.report import Exit
+from conformance.running.settings import LEAST
+from conformance.running.workers import forked
+
+
+class Command(click.Group):
+    """The group of all commands; usage errors have this suite's exit code for bad input."""
+
+    def main(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Run, and exit with a code of ours."""
+        kwargs["standalone_mode"] = False
+        try:
+            code = super().main(*args, **kwargs)
+        except Failure as failure:
+            failure.show()
+            sys.exit(failure.code)
+        except click.UsageError as error:
+            error.show()
+            sys.exit(Exit.BAD_INPUT)
+        except click.ClickException as error:
+            error.show()
+            sys.exit(Exit.BAD_INPUT)
+        except (click.Abort, KeyboardInterrupt):
+            sys.exit(Exit.INTERRUPTED)
+        sys.exit(code if isinstance(code, int) else Exit.CONFORMS)
+
+
+@click.group(cls=Command, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="xdspec")
+def main() -> None:
+    """Conformance tests for the load balancing of gRPC's xDS clients.
+
+    Exit codes: 0 conforms, 1 does not conform, 2 interrupted, 3 trouble of the suite, 4 bad input,
+    5 nothing was judged, 6 trouble of an adapter.
+    """
+    for variable, least in LEAST.items():
+        number = os.environ.get(variable, f"{least}")
+        try:
+            good = least <= float(number) < math.inf
+        except ValueError:
+            good = False
+        if not good:
+            raise Failure(f"{variable} is {number!r}: a number from {least:g} on is wanted")
+
+
+@main.command()
+@click.argument("clients", nargs=-1)
+@run_options
+def run(clients: tuple[str, ...], **options: Any) -> int:
+    """Run the scenarios against CLIENTS: a name, NAME@VERSION, NAME+VARIANT, or a folder.
+
+    Without a name, against the newest grpcio.
+    """
+    with forked() as worker:  # first, to load what this process loads now while it does
+        return _run(clients, worker=worker, **options)
+
+
+def _run(clients: tuple[str, ...], **options: Any) -> int:
+    from conformance.command.run_clients import Options, run_clients  # noqa: PLC0415  # pytest is slow to load
+
+    known = catalogue()
+    for clause in options["clauses"]:
+        known_clause(known, clause)
+    seed = options.pop("seed")
+    given = Options(seed=random.SystemRandom().getrandbits(32) if seed is None else seed, **options)
+    if given.every_client and clients:
+        raise Failure("--all means every client: name some, or say --all")
+    if given.hold and len(given.scenario_patterns) != 1:
+        raise Failure("--hold keeps the world of one scenario: name it with --scenario")
+    return int(run_clients(clients or ("python",), given, known, Console()))
+
+
+@main.command()
+@click.argument("folder", type=Path)
+def judge(folder: Path) -> int:
+    """Judge the evidence in FOLDER again, without a client."""
+    from conformance.judging import evidence  # noqa: PLC0415
+    from conformance.reporting.failure_texts import decision_lines  # noqa: PLC0415
+    from conformance.reporting.report import ClientId, build_run, exit_of  # noqa: PLC0415
+
+    known = catalogue()
+    try:
+        record, decisions = evidence.judge(folder, known)
+    except evidence.BadEvidence as error:
+        raise Failure(str(error)) from None
+    client = record.client
+    click.echo(f"{record.scenario}, {client.name} {client.version}, seed {record.seed}")
+    for line in decision_lines(decisions, known):
+        click.echo(line)
+    if decisions != record.decisions:
+        click.echo("These are not the verdicts of the run: the suite has changed since.")
+    judged = build_run(
+        (msgspec.structs.replace(record, decisions=decisions),),
+        known,
+        client=ClientId(client.name, client.version, client.variant),
+        follows=client.follows,
+        wall_seconds=record.seconds,
+    )
+    return int(exit_of(judged))
+
+
+@main.command()
+@click.argument("reports", nargs=-1, required=True, type=Path, metavar="REPORT…")
+def table(reports: tuple[Path, ...]) -> None:
+    """Print the table of clients and clauses, as Markdown, from REPORTs that --json has written."""
+    from conformance.reporting import table as tables  # noqa: PLC0415
+    from conformance.reporting.report import BadReport, read  # noqa: PLC0415
+
+    try:
+        text = tables.table([read(path) for path in reports], catalogue())
+    except BadReport as error:
+        raise Failure(str(error)) from None
+    click.echo(text, nl=False)
+
+
+@main.command()
+@click.argument("old", type=Path)
+@click.argument("new", type=Path)
+@click.option("--exact", is_flag=True, help="Exit with 1 for any difference, not only a worse one.")
+@click.option("--json", "json_path", type=Path, callback=writable, help="Write it as JSON here.")
+def diff(old: Path, new: Path, *, exact: bool, json_path: Path | None) -> int:
+    """Compare two reports that --json has written: what is broken, gone, fixed, new or changed.
+
+    Exits with 1 if a clause is broken or gone, or is new and fails as no baseline knows.
+    """
+    from conformance.reporting import diff as differences  # noqa: PLC0415
+    from conformance.reporting.report import BadReport, read  # noqa: PLC0415
+
+    try:
+        found = differences.diff(read(old), read(new))
+    except BadReport as error:
+        raise Failure(str(error)) from None
+    for line in differences.lines(found):
+        click.echo(line)
+    if json_path:
+        differences.write_json(found, json_path)
+    stops = not found.is_empty if exact else found.is_worse
+    return int(Exit.DEVIATES if stops else Exit.CONFORMS)
+
+
+@main.command("list")
+@click.argument("what", type=click.Choice(["clients", "scenarios", "clauses", "editions"]))
+def list_things(what: str) -> None:
+    """List the clients, scenarios, clauses or editions that there are."""
+    if what == "clients":
+        for name in built_in():
+            click.echo(name)
+        return
+    known = catalogue()
+    if what == "editions":
+        from conformance.reporting.explain import edition_lines  # noqa: PLC0415
+
+        for line in edition_lines(known):
+            click.echo(line)
+        return
+    if what == "clauses":
+        for clause in known:
+            mark = " (not observable)" if clause.unobservable else ""
+            click.echo(f"{clause.id:14}  {clause.strength.value:11}  {clause.title}{mark}")
+        return
+    from conformance.running.collecting import scenarios  # noqa: PLC0415
+
+    for name, declared in scenarios().items():
+        click.echo(f"{name:60}  {' '.join(declared.clauses)}")
+
+
+@main.command()
+@click.argument("identifier", metavar="ID")
+def explain(identifier: str) -> None:
+    """Explain a clause, a scenario or an edition."""
+    from conformance.reporting.explain import (  # noqa: PLC0415
+        explain_clause,
+        explain_edition,
+        explain_scenario,
+    )
+    from conformance.running.collecting import scenarios  # noqa: PLC0415
+
+    known = catalogue()
+    for edition in known.editions.ids:
+        if identifier.upper() == edition.upper():
+            click.echo(explain_edition(edition, known))
+            return
+    declared = scenarios()
+    if identifier in declared:
+        click.echo(explain_scenario(identifier, declared, known))
+        return
+    clause = known_clause(known, identifier)
+    click.echo(explain_clause(clause, declared))
+
+
+@main.command()
+@click.argument("client", required=False)
+def doctor(client: str | None) -> int:
+    """Check the adapter of CLIENT against the contract, without any xDS.
+
+    Without CLIENT, tell which toolchains are here, and how to get what is missing.
+    """
+    import asyncio  # noqa: PLC0415
+
+    from client_under_test.doctor import examine, is_healthy  # noqa: PLC0415
+    from conformance.reporting.live import patience  # noqa: PLC0415
+    from conformance.reporting.toolchains import toolchain_lines  # noqa: PLC0415
+
+    with client_trouble():
+        there = [found_client(name) for name in (built_in() if client is None else [client])]
+        lacks = False
+        for one in there:
+            tools = [look(tool) for tool in one.manifest.tools]
+            lacks |= any(tool.is_missing for tool in tools)
+            for line in toolchain_lines(one, tools, kept(one)):
+                click.echo(line)
+        if client is None:
+            return int(Exit.BAD_INPUT if lacks else Exit.CONFORMS)
+        (found,) = there
+        with patience(Console(), f"making what {found} needs"):
+            prepared = prepare(found)
+        healthy = is_healthy(asyncio.run(examine(prepared, say=click.echo)))
+    if healthy:
+        click.echo(f"next: {program()} run {shlex.quote(client)} --scenario 'ring.*'")
+    return int(Exit.CONFORMS if healthy else Exit.ADAPTER_TROUBLE)
+
+
+@main.command("new-client")
+@click.argument("language", metavar="LANG")
+@click.argument("folder", metavar="DIR", type=Path)
+def new_client(language: str, folder: Path) -> None:
+    """Write the scaffold of an adapter in LANG into DIR; `other` stands for every language."""
+    from client_under_test import scaffold  # noqa: PLC0415
+
+    with client_trouble():
+        files = scaffold.write(language, folder)
+    click.echo(f"{folder} has {', '.join(map(str, files))}")
+    click.echo(f"Next: {program()} doctor {shlex.quote(str(folder))}")
+
+
+@main.command()
+@click.option(
+    "--clause", "clauses", multiple=True, metavar="ID", help="Only mutants of this clause."
+)
+@click.option("--mutant", "names", multiple=True, metavar="ID", help="Only this mutant.")
+@JOBS_OPTION
+@click.option("--json", "json_path", type=Path, callback=writable, help="Write the matrix here.")
+@OUT_OPTION
+def mutants(**options: Any) -> int:
+    """Break the reference client in one place after another: a scenario must notice each time."""
+    with forked() as worker:
+        from conformance.command.run_mutants import Options, run_mutants  # noqa: PLC0415
+
+        known = catalogue()
+        for clause in options["clauses"]:
+            known_clause(known, clause)
+        return int(run_mutants(Options(worker=worker, **options), known, Console()))
+
+
+@main.command(context_settings={"ignore_unknown_options": True})
+@click.option("--mutants", "with_mutants", is_flag=True, help="Then run `xdspec mutants`, too.")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
+def test(context: click.Context, arguments: tuple[str, ...], *, with_mutants: bool) -> int:
+    """Run the project's own tests; ARGUMENTS go to pytest."""
+    from conformance.running.jobs import default_jobs  # noqa: PLC0415
+
+    root = Path(__file__).resolve().parents[2]
+    folder = next(
+        (root / name for name in ("tests", "xdspec_tests") if (root / name).is_dir()), None
+    )
+    if folder is None:
+        raise Failure("the tests are not installed: use a checkout, or the wheel")
+    places = () if any((Path.cwd() / one).exists() for one in arguments) else (str(folder),)
+    # What is named is looked at in one process.
+    at_once = ("-n", str(default_jobs())) if places else ()
+    command = [sys.executable, "-m", "pytest", *at_once, *arguments, *places]
+    if folder.name != "tests":  # a wheel has no pyproject.toml beside the tests
+        command += ["--import-mode=importlib", "-p", "no:cacheprovider", "-o", "asyncio_mode=auto"]
+        for scope in ("fixture", "test"):
+            command += ["-o", f"asyncio_default_{scope}_loop_scope=session"]
+    code = subprocess.run(command, check=False, cwd=folder.parent).returncode
+    if code == 0 and with_mutants:
+        code = int(
+            context.invoke(mutants, clauses=(), names=(), jobs=None, json_path=None, out=OUT)
+        )
+    return code

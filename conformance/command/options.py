@@ -1,0 +1,138 @@
+"""The options that commands share, and what is checked of them before anything begins."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from conformance.command.named import catalogue
+
+OUT = Path("xdspec-out")
+
+
+def pairs(_: click.Context, option: click.Parameter, given: Sequence[str]) -> dict[str, str]:
+    """``K=V`` arguments as a mapping."""
+    found = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise click.BadParameter(f"{text!r} is not of the form NAME=VALUE", param=option)
+        found[name] = value
+    return found
+
+
+def writable(_: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
+    """A path in a folder that exists: better known before the run than after it."""
+    if path is not None and not path.absolute().parent.is_dir():
+        raise click.BadParameter(f"the folder of {path} does not exist", param=option)
+    if path is not None and path.is_dir():
+        raise click.BadParameter(f"{path} is a folder, and a file is wanted", param=option)
+    return path
+
+
+def folder(_: click.Context, option: click.Parameter, path: Path) -> Path:
+    """A folder that is there, or can be made."""
+    there = next(place for place in (path.absolute(), *path.absolute().parents) if place.exists())
+    if not there.is_dir():
+        raise click.BadParameter(f"{there} is no folder", param=option)
+    try:
+        tempfile.TemporaryDirectory(dir=there).cleanup()
+    except OSError:
+        message = f"nothing can be written in {there}"
+        raise click.BadParameter(message, param=option) from None
+    return path
+
+
+def clauses_of(_: click.Context, option: click.Parameter, grfc: str | None) -> tuple[str, ...]:
+    """The clauses of a gRFC, and those that amend it."""
+    if grfc is None:
+        return ()
+    known = catalogue()
+    clauses = tuple(clause.id for clause in known.only(grfc))
+    if not clauses:
+        there = ", ".join(dict.fromkeys(clause.document.lower() for clause in known))
+        raise click.BadParameter(f"no clause is of {grfc}: there are {there}", param=option)
+    return clauses
+
+
+OUT_OPTION = click.option(
+    "--out", type=Path, callback=folder, default=OUT, show_default=True, help="Folder for evidence."
+)
+
+JOBS_OPTION = click.option(
+    "--jobs", type=click.IntRange(1), help="Scenarios at once. [default: by cores]"
+)
+
+
+def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of ``run``."""
+    for option in reversed(
+        (
+            click.option(
+                "--all",
+                "every_client",
+                is_flag=True,
+                help="Every real client that can be had here.",
+            ),
+            click.option(
+                "--only",
+                callback=clauses_of,
+                metavar="GRFC",
+                help="Only scenarios of a gRFC's clauses and of those that amend it, such as a42.",
+            ),
+            click.option(
+                "--scenario",
+                "scenario_patterns",
+                multiple=True,
+                metavar="ID",
+                help="Only this scenario; shell patterns are known. May be repeated.",
+            ),
+            click.option(
+                "--clause",
+                "clauses",
+                multiple=True,
+                metavar="ID",
+                help="Only scenarios that decide this clause. May be repeated.",
+            ),
+            click.option("--seed", type=int, help="Repeat the random choices of another run."),
+            JOBS_OPTION,
+            click.option(
+                "--env",
+                "environment",
+                multiple=True,
+                callback=pairs,
+                metavar="K=V",
+                help="Environment for the client, such as GRPC_TRACE=xds_client.",
+            ),
+            click.option(
+                "--json", "json_path", type=Path, callback=writable, help="Write the report here."
+            ),
+            click.option(
+                "--junit", "junit_path", type=Path, callback=writable, help="Write JUnit XML here."
+            ),
+            OUT_OPTION,
+            click.option(
+                "--keep-evidence", is_flag=True, help="Keep that of scenarios that pass, too."
+            ),
+            click.option(
+                "--fast",
+                is_flag=True,
+                help="Shorten the client's failover timer where it has a knob for that; clauses on "
+                "its length are skipped. Leave out scenarios that decide only what the client does "
+                "not state, and end the soak after one storm of faults.",
+            ),
+            click.option("--no-baseline", is_flag=True, help="Let expected failures count."),
+            click.option("--strict", is_flag=True, help="Let SHOULD clauses fail the run, too."),
+            click.option(
+                "--hold",
+                is_flag=True,
+                help="Keep the world of one scenario up at its end until a key or signal.",
+            ),
+        )
+    ):
+        function = option(function)
+    return function

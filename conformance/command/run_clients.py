@@ -1,0 +1,315 @@
+"""One ``xdspec run``: its clients one after another, its baselines, its reports, its exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+
+from client_under_test import Client, ClientProcess, Prepared, built_in, prepare
+from client_under_test.contract.exceptions import (
+    BuildFailed,
+    ClientTrouble,
+    ConversationFailed,
+    MissingToolchain,
+    NoWheel,
+)
+from client_under_test.launching.process import Patience
+from conformance import timing
+from conformance.catalogue import Catalogue
+from conformance.command.failures import Failure, client_trouble
+from conformance.command.invocation import again
+from conformance.command.named import found_client
+from conformance.judging import causes, ring_keys
+from conformance.judging.verdicts import Decision, Reason, Verdict
+from conformance.reporting import baseline, console, junit, report
+from conformance.reporting.baseline import BadBaseline, Entry
+from conformance.reporting.live import Live, patience
+from conformance.reporting.provenance import provenance
+from conformance.reporting.report import ClientId, Exit, NotRun, Report, Run
+from conformance.running.calibration import calibrate
+from conformance.running.collecting import scenarios
+from conformance.running.jobs import default_jobs, room_for
+from conformance.running.run import Ran, run
+from conformance.running.selection import Selection, is_named
+from conformance.running.settings import Settings
+from conformance.running.subjects import Subject, subject_for
+
+NOT_REAL = {"interop", "reference"}
+"""Built-in clients that nobody uses as they are: ``--all`` leaves them out."""
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of the command line."""
+
+    every_client: bool
+    only: tuple[str, ...]
+    """The clauses of a gRFC; empty: no matter which."""
+    scenario_patterns: tuple[str, ...]
+    clauses: tuple[str, ...]
+    seed: int
+    jobs: int | None
+    environment: dict[str, str]
+    json_path: Path | None
+    junit_path: Path | None
+    out: Path
+    keep_evidence: bool
+    no_baseline: bool
+    strict: bool
+    hold: bool
+    fast: bool
+    worker: str | None
+    """What is called in place of Python for a worker of xdist."""
+
+    def selection(self) -> Selection:
+        """Which scenarios they select."""
+        return Selection(only=self.only, scenarios=self.scenario_patterns, clauses=self.clauses)
+
+
+def run_clients(
+    names: tuple[str, ...], options: Options, catalogue: Catalogue, screen: Console
+) -> Exit:
+    """Run the scenarios against each client, and report."""
+    if options.every_client:
+        names = tuple(name for name in built_in() if name not in NOT_REAL)
+    with client_trouble():
+        clients = [found_client(name) for name in names]
+    entries = _baselines(clients, catalogue, options.scenario_patterns)
+    session = Session(options, catalogue, screen, entries, several=len(clients) > 1)
+    for one in [made for client in clients if (made := session.prepare(client))]:
+        if session.comes_up(one):
+            session.run(one)
+    return session.end()
+
+
+def _baselines(
+    clients: list[Client], catalogue: Catalogue, patterns: Collection[str]
+) -> dict[Path, tuple[Entry, ...]]:
+    """The baseline in each client's folder; these patterns, and what they expect, must be there."""
+    files = {one.folder: one.folder / baseline.FILE for one in clients}
+    try:
+        found = {folder: baseline.read(path, catalogue) for folder, path in files.items()}
+        if patterns or any(found.values()):
+            with contextlib.suppress(RuntimeError):  # the run itself tells why none is collected
+                there = {name: one.clauses for name, one in scenarios().items()}
+                for pattern in patterns:
+                    if not any(is_named(one, pattern) for one in there):
+                        raise Failure(baseline.no_scenario(pattern, there))
+                for folder, entries in found.items():
+                    baseline.check_scenarios(entries, there, files[folder])
+    except BadBaseline as error:
+        raise Failure(str(error)) from None
+    return found
+
+
+class Session:
+    """The clients of one command, and what is known of them so far: all of it is in the report."""
+
+    def __init__(
+        self,
+        options: Options,
+        catalogue: Catalogue,
+        screen: Console,
+        entries: Mapping[Path, tuple[Entry, ...]],
+        *,
+        several: bool,
+    ) -> None:
+        self._several = several
+        self._options = options
+        self._catalogue = catalogue
+        self._screen = screen
+        self._entries = entries
+        self._origin = provenance(catalogue, options.seed)
+        self._runs: list[tuple[Run, Exit]] = []
+        self._not_run: list[NotRun] = []
+
+    # A client that cannot be run ends the command if the user named it, and is told of otherwise.
+
+    def prepare(self, client: Client) -> Prepared | None:
+        """Make what a client needs; None if that cannot be done, which is in the report then."""
+        try:
+            with patience(self._screen, f"making what {client} needs"):
+                return prepare(client, self._options.environment)
+        except (MissingToolchain, NoWheel) as trouble:
+            if not self._options.every_client:
+                raise Failure(str(trouble)) from None
+            self._leave_out(str(client), Verdict.SKIP, Reason.ENVIRONMENT, str(trouble))
+        except BuildFailed as trouble:
+            self._leave_out(str(client), Verdict.ERROR, Reason.ADAPTER, str(trouble))
+        except ClientTrouble as trouble:
+            raise Failure(str(trouble)) from None
+        return None
+
+    def comes_up(self, client: Prepared) -> bool:
+        """Start it once: an adapter that does not even say hello is told of here, and only here."""
+        with tempfile.TemporaryDirectory(prefix="xdspec-") as folder:
+            stderr = Path(folder) / "stderr.log"
+            stderr.touch()
+            try:
+                with patience(self._screen, f"waiting for the hello of {client.name}"):
+                    asyncio.run(
+                        _start_and_end(client, self._options.environment, stderr, self._say)
+                    )
+            except ConversationFailed as failure:
+                kept = self._folder(client)
+                kept.mkdir(parents=True, exist_ok=True)
+                shutil.copy(stderr, kept)
+                words = causes.of(failure).what
+                words += f"\nfiles: {kept}; `xdspec doctor` tells more of an adapter"
+                self._leave_out(client.name, Verdict.ERROR, Reason.ADAPTER, words)
+                return False
+        return True
+
+    def _say(self, words: str) -> None:
+        self._screen.print(words, highlight=False, markup=False)
+
+    def _leave_out(self, client: str, verdict: Verdict, reason: Reason, words: str) -> None:
+        left = NotRun(client=client, verdict=verdict, reason=reason, words=words)
+        self._not_run.append(left)
+        self._write()
+        console.show_not_run(self._screen, left)
+
+    def run(self, client: Prepared) -> None:
+        """Run the scenarios against a client that is there, and report."""
+        for note in client.notes:
+            self._say(note)
+        if self._several:
+            self._screen.print(f"\n{client.name}", style="bold", highlight=False, markup=False)
+        subject = self._calibrated(subject_for(client, environment=self._options.environment))
+        entries = self._known(client)
+
+        def known(scenario: str, decision: Decision) -> bool:
+            return any(one.knows(scenario, decision) for one in entries)
+
+        cores = client.client.manifest.start.cores
+        with Live(self._screen, client.name, known=known) as progress:
+
+            def interrupted(ran: Ran) -> None:
+                with contextlib.suppress(Exception):
+                    progress.__exit__()
+                self._judge(subject, ran, complete=False)
+                self.end()
+
+            ran = run(
+                self._settings(subject),
+                jobs=0 if self._options.hold else self._options.jobs or default_jobs(),
+                known=known,
+                at_once=None if self._options.jobs else room_for(cores),  # who says a number has it
+                worker=self._options.worker,
+                progress=progress,
+                interrupted=interrupted,
+            )
+        self._judge(subject, ran, complete=True)
+
+    def _calibrated(self, subject: Subject) -> Subject:
+        """The same client, with its ring keys found out if its manifest is silent on them."""
+        client = subject.prepared
+        if ring_keys.stated(client.client.manifest.ring_key_format_of(client.version)):
+            return subject
+        what = f"finding out how {client.name} names the entries of its rings"
+        with (
+            tempfile.TemporaryDirectory(prefix="xdspec-") as folder,
+            patience(self._screen, what),
+        ):
+            keys = asyncio.run(
+                calibrate(
+                    subject,
+                    self._catalogue,
+                    seed=self._options.seed,
+                    scratch=Path(folder),
+                    out=self._folder(client),
+                )
+            )
+        judged = msgspec.structs.replace(subject.judged, ring_keys=keys)
+        return msgspec.structs.replace(subject, judged=judged)
+
+    def _known(self, client: Prepared) -> tuple[Entry, ...]:
+        """The failures of a client that are expected."""
+        entries = () if self._options.no_baseline else self._entries[client.client.folder]
+        variant = client.client.variant
+        return tuple(one for one in entries if one.applies_to(client.version, variant))
+
+    def _judge(self, subject: Subject, ran: Ran, *, complete: bool) -> None:
+        options, client = self._options, subject.prepared
+        made = report.build_run(
+            ran.records,
+            self._catalogue,
+            client=ClientId(client.client.name, client.version, client.client.variant, client.told),
+            follows=client.editions,
+            wall_seconds=ran.wall_seconds,
+            complete=complete,
+            entries=self._known(client),
+            troubles=ran.troubles,
+        )
+        code = report.exit_of(made, strict=options.strict)
+        self._runs.append((made, code))
+        self._write()  # first: whoever interrupts what follows has it
+        console.show(
+            self._screen,
+            made,
+            self._catalogue,
+            code,
+            repeat=again(
+                client, seed=options.seed, fast=options.fast, environment=options.environment
+            ),
+            issues=client.client.manifest.issues,
+            brief=self._several,
+        )
+
+    def end(self) -> Exit:
+        """The summary of several clients, and the exit code of the command."""
+        if self._several:
+            console.summarize(self._screen, self._runs, self._not_run)
+        codes = [code for _, code in self._runs]
+        if any(one.verdict is Verdict.ERROR for one in self._not_run):
+            codes.append(Exit.ADAPTER_TROUBLE)
+        return report.first_of(codes)
+
+    def _settings(self, subject: Subject) -> Settings:
+        return Settings(
+            subjects=(subject,),
+            seed=self._options.seed,
+            out=str(self._folder(subject.prepared)),
+            keep_evidence=self._options.keep_evidence,
+            hold=self._options.hold,
+            fast=self._options.fast,
+            selection=self._options.selection(),
+        )
+
+    def _folder(self, client: Prepared) -> Path:
+        """Where the evidence of a client goes."""
+        return self._options.out.absolute() / client.name.replace(os.sep, "-")
+
+    def _write(self) -> None:
+        made = Report(
+            provenance=self._origin,
+            runs=tuple(run for run, _ in self._runs),
+            not_run=tuple(self._not_run),
+        )
+        try:
+            if self._options.json_path:
+                report.write_json(made, self._options.json_path)
+            if self._options.junit_path:
+                junit.write(made, self._options.junit_path)
+        except OSError as error:
+            raise Failure(f"the report cannot be written: {error}") from None
+
+
+async def _start_and_end(
+    client: Prepared, environment: dict[str, str], stderr: Path, say: Callable[[str], None]
+) -> None:
+    process = await ClientProcess.start(
+        client,
+        stderr_path=stderr,
+        environment=environment,
+        deadline=timing.HELLO,
+        patience=Patience(every=timing.STILL_WAITING, say=say),
+    )
+    await process.close(deadline=timing.EXIT)

@@ -1,0 +1,117 @@
+"""What ended several scenarios is told once: one clause fails for it, the others are blocked. Pure.
+
+That a client refuses every Cluster with RING_HASH, or dies as soon as it makes a ring, is one
+fact, however many scenarios cannot go on: the first clause that is about it fails, and of the rest
+nobody knows anything. So it is no amnesty either: for each cause a clause that the client states,
+and that is a MUST, has failed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+
+import msgspec
+
+from client_under_test.contract.exceptions import ClientCrashed, ClientExited, signal_name
+from conformance.catalogue import Catalogue, Strength, edition_for
+from conformance.judging.evidence import Record
+from conformance.judging.verdicts import Cause, Verdict, blocked
+
+VARIES = re.compile(
+    r"\d+\.\d+\.\d+\.\d+:\d+"  # an address
+    r"|\b(?:version|nonce|index|node|line|pid|id)\b[\s:=#\"']*\d+",
+    re.IGNORECASE,
+)
+"""What a refusal may say of the very response, beside names, and another scenario's says otherwise.
+
+Other numbers stay: the number of an LB policy that is not known tells one cause from another.
+"""
+
+
+def refusal(resource: str, words: str, names: Collection[str]) -> Cause:
+    """The cause of a scenario that ended as the client refused what it builds on.
+
+    Args:
+        resource: the kind of resource, as the catalogue names it.
+        words: of the NACK.
+        names: the resources and whatever else the scenario has named.
+    """
+    for name in sorted(filter(None, names), key=len, reverse=True):
+        words = re.sub(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", "…", words)
+    # One response may hold several resources that are refused for the same.
+    parts = re.split(r"[;\n]", VARIES.sub("…", words))
+    told = dict.fromkeys(" ".join(part.split()).strip(" .,[]") for part in parts)
+    return Cause(resource=resource, words="; ".join(filter(None, told)))
+
+
+def death(error: BaseException) -> Cause | None:
+    """The cause of a scenario whose client died before anything was seen; None if it did not."""
+    if isinstance(error, ClientCrashed):
+        return Cause(words=signal_name(error.signal))
+    if isinstance(error, ClientExited):
+        return Cause(words=f"exit code {error.code}")
+    return None
+
+
+def once_each(records: Sequence[Record], catalogue: Catalogue) -> tuple[Record, ...]:
+    """The records of one run, with all but one clause blocked where several ended by one cause.
+
+    What a scenario had judged before it ended stays as it is.
+    """
+    by_cause: dict[Cause, list[Record]] = defaultdict(list)
+    for record in records:
+        if record.trouble is not None and record.trouble.cause is not None:
+            by_cause[record.trouble.cause].append(record)
+    asked = sum(
+        any(one.verdict is not Verdict.SKIP for one in record.decisions) for record in records
+    )
+    blockers = {
+        cause: blocker
+        for cause, several in by_cause.items()
+        if _is_one(cause, len(several), asked)
+        if (blocker := _blocker(cause, several, catalogue))
+    }
+    return tuple(_with(record, blockers) for record in records)
+
+
+def _is_one(cause: Cause, ended: int, asked: int) -> bool:
+    """Whether so many scenarios of those that asked anything ended by one cause.
+
+    A NACK has words, mostly. A death has none, and two may have nothing in common: so it is taken
+    for one only where it is what becomes of most scenarios.
+    """
+    has_words = bool(cause.resource and cause.words)
+    return ended > 1 and (has_words or 2 * ended > asked)
+
+
+def _blocker(cause: Cause, several: Iterable[Record], catalogue: Catalogue) -> str | None:
+    """The clause that fails for a cause: the first that is about it, else the first of all.
+
+    None where no MUST that the client states would fail: then nothing is blocked.
+    """
+    places = {clause.id: place for place, clause in enumerate(catalogue)}
+    failed = {
+        one.clause
+        for record in several
+        for one in record.decisions
+        if one.verdict is Verdict.FAIL and one.cause == cause
+        if catalogue[one.clause].strength is Strength.MUST
+        and edition_for(catalogue[one.clause], record.client.follows)
+    }
+
+    def is_elsewhere(clause: str) -> bool:
+        return bool(cause.resource) and catalogue[clause].about != cause.resource
+
+    return min(failed, key=lambda one: (is_elsewhere(one), places[one]), default=None)
+
+
+def _with(record: Record, blockers: dict[Cause, str]) -> Record:
+    decisions = tuple(
+        blocked(one, blocker)
+        if one.cause and (blocker := blockers.get(one.cause)) not in {None, one.clause}
+        else one
+        for one in record.decisions
+    )
+    return msgspec.structs.replace(record, decisions=decisions)

@@ -1,0 +1,101 @@
+"""What an exception in a scenario says: of the client, of its adapter, or of this suite. Pure."""
+
+from __future__ import annotations
+
+from client_under_test.contract.exceptions import (
+    ClientCrashed,
+    ClientExited,
+    ClientFlooded,
+    ClientHung,
+    ConversationFailed,
+    ConversationOver,
+    NoOwnHosts,
+)
+from conformance import timing
+from conformance.judging import blocking
+from conformance.judging.endings import (
+    ClientLied,
+    ClientNeverCame,
+    ClientRefused,
+    ClientSilent,
+    ClientStrayed,
+    ClientStuck,
+    ClientUnable,
+    HostsUnseen,
+    RingUnknown,
+    SuiteStuck,
+)
+from conformance.judging.evidence import Trouble
+from conformance.judging.verdicts import Reason, Verdict
+
+KNOWN: tuple[tuple[type[BaseException], Verdict, Reason], ...] = (
+    (ConversationOver, Verdict.ERROR, Reason.SUITE),
+    (ClientCrashed, Verdict.FAIL, Reason.CRASHED),
+    (ClientExited, Verdict.FAIL, Reason.EXITED),
+    (ClientHung, Verdict.FAIL, Reason.HUNG),
+    (ClientFlooded, Verdict.FAIL, Reason.FLOODED),
+    (ClientSilent, Verdict.FAIL, Reason.HUNG),
+    (ClientLied, Verdict.FAIL, Reason.LIED),
+    (ClientStuck, Verdict.FAIL, Reason.DEVIATES),
+    (ClientStrayed, Verdict.FAIL, Reason.DEVIATES),
+    (ClientRefused, Verdict.FAIL, Reason.DEVIATES),
+    (SuiteStuck, Verdict.ERROR, Reason.SUITE),
+    (ConversationFailed, Verdict.ERROR, Reason.ADAPTER),
+    (ClientNeverCame, Verdict.ERROR, Reason.ADAPTER),
+    (RingUnknown, Verdict.SKIP, Reason.ENVIRONMENT),
+    (NoOwnHosts, Verdict.SKIP, Reason.ENVIRONMENT),
+    (HostsUnseen, Verdict.SKIP, Reason.ENVIRONMENT),
+    (ClientUnable, Verdict.SKIP, Reason.CAPABILITY),
+)
+"""The first that fits holds."""
+
+EXPECTED = tuple(kind for kind, _, _ in KNOWN)
+"""All others are mistakes of the suite."""
+
+OF_WAITING = (ClientNeverCame, ClientHung, ClientSilent, ClientStuck, SuiteStuck)
+"""Those that say that something did not come in time."""
+
+
+def of(
+    error: BaseException,
+    *,
+    lateness: float = 0.0,
+    starved: float = 0.0,
+    seconds: float = 0.0,
+    nothing_seen: bool = False,
+) -> Trouble:
+    """The verdict on every clause of a scenario that this exception ended.
+
+    Args:
+        error: what ended it.
+        lateness: by how many seconds the suite itself was late at worst.
+        starved: for how many seconds the client waited for a processor.
+        seconds: how long the scenario took; a client that waited for less than half of that could
+            have done what it was to do.
+        nothing_seen: no call had ended and nothing had been judged.
+    """
+    what = f"{error}" or type(error).__name__
+    if isinstance(error, ConversationFailed):
+        what = error.with_last_words()
+    if isinstance(error, ConversationFailed) and not error.hello_said:
+        return Trouble(verdict=Verdict.ERROR, reason=Reason.ADAPTER, what=what)
+    if isinstance(error, OF_WAITING):
+        excuse = ""
+        if lateness > timing.LATE:
+            excuse = f"the suite itself was {lateness:.1f} s late"
+        elif starved > max(timing.STARVED, seconds / 2):
+            excuse = f"the client waited {starved:.1f} s for a processor"
+        if excuse:
+            late = f"{what}; but {excuse}, so nobody can tell"
+            return Trouble(verdict=Verdict.ERROR, reason=Reason.TIMING, what=late)
+    cause = error.cause if isinstance(error, ClientRefused) else None
+    if nothing_seen:
+        cause = cause or blocking.death(error)
+    for kind, verdict, reason in KNOWN:
+        if isinstance(error, kind):
+            is_late = verdict is Verdict.FAIL and isinstance(error, OF_WAITING)
+            return Trouble(
+                verdict=verdict, reason=reason, what=what, excusable=is_late, cause=cause
+            )
+    what = f"{type(error).__name__}: {error}"
+    return Trouble(verdict=Verdict.ERROR, reason=Reason.SUITE, what=what)

@@ -1,0 +1,104 @@
+"""What a scenario claims: the clauses that it decides, and what it needs for that."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import pytest
+
+MARK = "decides"
+
+
+class Claims(msgspec.Struct, frozen=True, kw_only=True):
+    """What a scenario says of itself before it runs."""
+
+    clauses: tuple[str, ...]
+    """The clauses on which it gives verdicts: exactly these."""
+    needs: tuple[str, ...] = ()
+    """Capabilities of the contract without which it is skipped."""
+    knobs: dict[str, int] = {}
+    """Knobs that the client's process, or its channels, are given; skipped where it has none."""
+    seconds: float = 0.25
+    """About how long it takes: the longest start first."""
+    waits: bool = False
+    """Whether that is the time of a timer, during which nothing is done."""
+    failover: bool = False
+    """Whether it is the failover timer, which --fast has shortened."""
+    timed: tuple[str, ...] = ()
+    """Those of its clauses that are about how long that timer takes: not to be judged then."""
+
+
+def decides(
+    *clauses: str,
+    needs: tuple[str, ...] = (),
+    knobs: Mapping[str, int] | None = None,
+    seconds: float = 0.25,
+    waits: bool = False,
+    failover: bool = False,
+    timed: tuple[str, ...] = (),
+) -> pytest.MarkDecorator:
+    """Mark a scenario, or a row of its table, with the clauses that it decides."""
+    declared = Claims(
+        clauses=(*clauses, *timed),
+        needs=needs,
+        knobs=dict(knobs or {}),
+        seconds=seconds,
+        waits=waits,
+        failover=failover or bool(timed),
+        timed=timed,
+    )
+    return pytest.mark.decides(declared)
+
+
+def claims_of(item: pytest.Item) -> Claims:
+    """What a collected scenario claims; a row of a table adds its clauses to the function's.
+
+    Raises:
+        ValueError: it declares no clause.
+    """
+    marks: list[Claims] = [mark.args[0] for mark in item.iter_markers(MARK)]
+    if not marks:
+        message = f"{item.nodeid} decides no clause: mark it with @decides"
+        raise ValueError(message)
+    return Claims(
+        clauses=tuple(dict.fromkeys(c for mark in reversed(marks) for c in mark.clauses)),
+        needs=tuple(dict.fromkeys(n for mark in marks for n in mark.needs)),
+        knobs={k: v for mark in reversed(marks) for k, v in mark.knobs.items()},
+        seconds=max(mark.seconds for mark in marks),
+        waits=any(mark.waits for mark in marks),
+        failover=any(mark.failover for mark in marks),
+        timed=tuple(t for mark in marks for t in mark.timed),
+    )
+
+
+MUTANT_MARK = "mutant:"
+"""Begins the id of a parameter that is a mutant, which is no part of a scenario's id."""
+
+
+def scenario_id(item: Any) -> str:
+    """``hash_policy.random[absent]``: the module, the function and the row of its table."""
+    name = re.sub(rf"{MUTANT_MARK}[\w.]*", "", item.name.removeprefix("test_"))
+    name = name.replace("[-", "[").replace("-]", "]").removesuffix("[]")
+    return f"{item.path.stem}.{name}"
+
+
+def claimable(definition: Any) -> frozenset[str]:
+    """Every clause that a scenario's function, or a row of its table, claims."""
+    own = {clause for mark in definition.iter_markers(MARK) for clause in mark.args[0].clauses}
+    rows = {
+        clause
+        for table in definition.iter_markers("parametrize")
+        for one in table.args[1]
+        for mark in getattr(one, "marks", ())
+        if mark.name == MARK
+        for clause in mark.args[0].clauses
+    }
+    return frozenset(own | rows)
+
+
+def row(name: str, clause: str, *values: object) -> Any:
+    """A row of a scenario's table: its name, the clause that it decides, and more arguments."""
+    return pytest.param(clause, *values, id=name, marks=decides(clause))

@@ -1,0 +1,85 @@
+"""A client's word on how calls ended, held against what backends and gates saw of them. Pure.
+
+A right client is never accused: whatever may have kept an answer from it is an excuse, be it only
+possible. What is left are calls of which nothing but the client's word says that they failed.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from conformance import timing
+from test_servers import Attempt, Rpc
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """What a client says of a unary call that the suite neither cancelled nor left without channel.
+
+    Times are monotonic seconds of the suite. `expires_at` is the deadline, None without one.
+    """
+
+    id: str
+    status: str
+    details: str
+    ended_at: float
+    expires_at: float | None
+
+
+class Contradiction(msgspec.Struct, frozen=True, kw_only=True):
+    """What a client says of a call, and what its backend saw of it."""
+
+    told: Told
+    row: Rpc
+
+    def __str__(self) -> str:
+        """Both, in words."""
+        told, details = self.told, f" ({self.told.details})" if self.told.details else ""
+        how = (
+            f"ended it with {self.row.status}"
+            if told.status == "OK"
+            else "answered OK, in time and over a connection that stayed whole"
+        )
+        return f"{told.id} as {told.status}{details}, but the backend that received it {how}"
+
+
+def contradictions(
+    told: Iterable[Told],
+    rpcs: Iterable[tuple[str, Rpc]],
+    attempts: Iterable[Attempt],
+    *,
+    doubt: float,
+) -> Iterator[Contradiction]:
+    """The calls of which client and backend tell two stories that cannot both be true.
+
+    Args:
+        told: what the client says.
+        rpcs: what the backends say: the call's id, and the row.
+        attempts: what the gates say.
+        doubt: seconds by which suite or client may have been late to see that a connection broke.
+    """
+    rows = defaultdict[str, list[Rpc]](list)
+    for name, row in rpcs:
+        rows[name].append(row)
+    connections = {one.connection: one for one in attempts}
+    for one in told:
+        if len(rows[one.id]) != 1:
+            continue
+        (row,) = rows[one.id]
+        if row.ended_at is None or row.status == one.status:
+            continue
+        if one.status == "OK" or _had_the_answer(one, row, connections.get(row.connection), doubt):
+            yield Contradiction(told=one, row=row)
+
+
+def _had_the_answer(one: Told, row: Rpc, connection: Attempt | None, doubt: float) -> bool:
+    """Whether nothing can have kept the backend's OK from a client that says the call failed."""
+    if row.status != "OK" or row.ended_at is None or connection is None:
+        return False
+    expired = one.expires_at is not None and one.ended_at > one.expires_at - timing.UNEXPIRED
+    gave_up_before = one.ended_at + timing.UNEXPIRED < row.ended_at
+    whole_until = max(one.ended_at, row.ended_at) + timing.WHOLE + doubt
+    broke = connection.closed_at is not None and connection.closed_at < whole_until
+    return not (expired or gave_up_before or broke)

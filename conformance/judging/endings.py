@@ -1,0 +1,57 @@
+"""The ways in which a scenario can end early, apart from those that the contract's layer knows.
+
+``conformance.judging.causes`` says what each of them means for the clauses of the scenario.
+"""
+
+from __future__ import annotations
+
+from conformance.judging.verdicts import Cause
+
+
+class ClientRefused(Exception):
+    """The client NACKed a resource on which the scenario builds.
+
+    Args:
+        what: what happened, in words.
+        cause: what another scenario may have ended by, too.
+    """
+
+    def __init__(self, what: str, cause: Cause | None = None) -> None:
+        super().__init__(what)
+        self.cause = cause
+
+
+class ClientSilent(Exception):
+    """The client did neither ACK nor NACK, or never asked for a resource, in time."""
+
+
+class ClientLied(Exception):
+    """What the client reported and what the backends counted cannot both be true."""
+
+
+class ClientUnable(Exception):
+    """The client cannot do what the scenario asks of it, as its manifest says."""
+
+
+class ClientStuck(Exception):
+    """The client did not get in time to where the scenario wanted it before looking."""
+
+
+class SuiteStuck(Exception):
+    """The suite did not bring about in time what the scenario wanted before looking."""
+
+
+class ClientStrayed(Exception):
+    """A request that was to bring the client there ended otherwise than one of a right client."""
+
+
+class RingUnknown(Exception):
+    """Nothing is known of where this client's requests go on a ring."""
+
+
+class HostsUnseen(Exception):
+    """The client does not see the host names that its process was given."""
+
+
+class ClientNeverCame(Exception):
+    """The client made calls, and never came to the control plane."""

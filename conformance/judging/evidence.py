@@ -1,0 +1,224 @@
+"""The folder that a scenario leaves, and judging it again.
+
+``scenario.json`` holds everything that the verdicts rest on; the other files are for people:
+what was served, what was said on each stream, which connections and RPCs came, stderr.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+import msgspec
+
+from conformance.catalogue import Catalogue, Clause, edition_for, is_foreign
+from conformance.judging.ring_keys import RingKeys
+from conformance.judging.verdicts import (
+    UNSEEN,
+    Cause,
+    Check,
+    Decision,
+    Reason,
+    Verdict,
+    blocked,
+    decide,
+    leaves_a_choice,
+)
+from conformance.oracles.backoff import Backoff
+
+SCHEMA = 1
+FILE = "scenario.json"
+
+
+SHORTENED = "it is about the length of a timer that --fast has shortened"
+
+
+class Judged(msgspec.Struct, frozen=True, kw_only=True):
+    """The client that a scenario judged, as far as verdicts depend on it."""
+
+    name: str
+    version: str
+    variant: str | None
+    follows: tuple[str, ...]
+    """The editions that it states."""
+    issues: str = ""
+    ring_keys: RingKeys = RingKeys()
+    """By which its rings are judged."""
+    choices: dict[str, str] = {}
+    """What it states to do where a clause leaves the choice to it, by clause."""
+    backoff: Backoff = Backoff()
+    """As its manifest states it, or as the document has it."""
+
+
+class Trouble(msgspec.Struct, frozen=True, kw_only=True):
+    """What ended a scenario early, or spoiled it as a whole."""
+
+    verdict: Verdict
+    reason: Reason
+    what: str
+    excusable: bool = False
+    """Of a failure: whether lateness alone can make a right client fail so."""
+    cause: Cause | None = None
+    """Where other scenarios may have ended by the very same."""
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """A scenario that ran, or was skipped."""
+
+    schema: int = SCHEMA
+    scenario: str
+    clauses: tuple[str, ...]
+    client: Judged
+    mutant: str = ""
+    """Of a mutant of the reference client: its id."""
+    seed: int
+    seconds: float
+    lateness: float = 0.0
+    """By how many seconds the suite's own event loop was late, at worst."""
+    starved: float = 0.0
+    """Of a scenario that failed: for how many seconds the client waited for a processor."""
+    checks: tuple[Check, ...] = ()
+    trouble: Trouble | None = None
+    untimed: tuple[str, ...] = ()
+    """Clauses on the length of a timer that was shortened for the client."""
+    unasked: tuple[str, ...] = ()
+    """Clauses that are in no text that the client states, where that alone is not looked into."""
+    notes: tuple[str, ...] = ()
+    served: tuple[str, ...] = ()
+    """What was served, one after the other, in words."""
+    decisions: tuple[Decision, ...] = ()
+    beside_others: tuple[Decision, ...] = ()
+    """What it had said beside others, if a time was doubtful there and it was run again alone."""
+    evidence: str | None = None
+    """The folder's path."""
+
+
+class BadEvidence(Exception):
+    """A folder that cannot be judged again; the text says why."""
+
+
+def decisions_of(record: Record, catalogue: Catalogue) -> tuple[Decision, ...]:
+    """The verdicts on the clauses that the scenario claims; one clause may have several.
+
+    Trouble is one more verdict on every clause: a failure or an error outweighs what a client that
+    lies or dies seemed to do right. Of a clause that is foreign to the client nothing is said but
+    that. One that rests on another is blocked by it, where the other fails: the same fact is told
+    once.
+    """
+    follows = record.client.follows
+    foreign = {one for one in record.clauses if is_foreign(catalogue[one], follows)}
+    unasked = {
+        one: catalogue[one].grpc_only if one in foreign else None
+        for one in record.clauses
+        if one in foreign or one in record.unasked
+    }
+    claimed = dict.fromkeys(
+        one for one in record.clauses if one not in unasked and one not in record.untimed
+    )
+    decisions = [
+        Decision(clause=one, verdict=Verdict.SKIP, reason=Reason.EDITION, saw=why or "")
+        for one, why in unasked.items()
+    ]
+    decisions += [
+        Decision(clause=one, verdict=Verdict.SKIP, reason=Reason.FAST, saw=SHORTENED)
+        for one in record.untimed
+        if one not in unasked
+    ]
+    decisions += [
+        decide(check, catalogue[check.clause], follows, record.client.choices.get(check.clause))
+        for check in record.checks
+        if check.clause in claimed
+    ]
+    trouble = record.trouble
+    surplus = {check.clause for check in record.checks} - set(record.clauses)
+    if surplus and trouble is None:
+        what = f"the scenario judged {', '.join(sorted(surplus))} without claiming to decide it"
+        trouble = Trouble(verdict=Verdict.ERROR, reason=Reason.SUITE, what=what)
+    for clause in claimed:
+        if trouble is not None:
+            decisions.append(_ended_by(trouble, catalogue[clause], follows))
+        elif not any(decision.clause == clause for decision in decisions):
+            what = "the scenario ended without a verdict on this clause"
+            unjudged = Trouble(verdict=Verdict.ERROR, reason=Reason.SUITE, what=what)
+            decisions.append(_ended_by(unjudged, catalogue[clause], follows))
+    return tuple(_resting(decisions, catalogue))
+
+
+def _resting(decisions: Collection[Decision], catalogue: Catalogue) -> Iterator[Decision]:
+    """The same, but those blocked whose clause rests on one that fails in the same scenario.
+
+    What a cause has ended that others may share is left to the report, which knows them all.
+    """
+    failed = {one.clause for one in decisions if one.verdict is Verdict.FAIL and one.cause is None}
+    for one in decisions:
+        below = catalogue[one.clause].rests_on
+        is_asked = one.verdict is not Verdict.SKIP and one.cause is None
+        yield blocked(one, below) if is_asked and below in failed else one
+
+
+def _ended_by(trouble: Trouble, clause: Clause, follows: Collection[str]) -> Decision:
+    """What trouble says of a clause.
+
+    A client that lives and tells the truth, but does not take the scenario to its end, fails only
+    what it states to follow, and only where the text leaves no choice.
+    """
+    said = Decision(
+        clause=clause.id,
+        verdict=trouble.verdict,
+        reason=trouble.reason,
+        saw=trouble.what,
+        excusable=trouble.excusable,
+        cause=trouble.cause,
+    )
+    if trouble.reason is not Reason.DEVIATES:
+        return said
+    edition = edition_for(clause, follows)
+    if edition is None:
+        skip = Verdict.SKIP
+        return msgspec.structs.replace(said, verdict=skip, reason=Reason.EDITION, cause=None)
+    if leaves_a_choice(clause, edition):
+        choices = (f"{UNSEEN}: {trouble.what}",)
+        return msgspec.structs.replace(said, verdict=Verdict.SEEN, reason=None, choices=choices)
+    return said
+
+
+def write(folder: Path, record: Record) -> None:
+    """Write what the verdicts rest on."""
+    folder.mkdir(parents=True, exist_ok=True)
+    encoded = msgspec.json.format(msgspec.json.encode(record), indent=1)
+    (folder / FILE).write_bytes(encoded)
+
+
+def read(folder: Path) -> Record:
+    """Read a folder's record.
+
+    Raises:
+        BadEvidence: it is none, or of another version of the suite.
+    """
+    path = folder / FILE
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise BadEvidence(f"{path} cannot be read: {error.strerror}") from None
+    try:
+        record = msgspec.json.decode(raw, type=Record)
+    except msgspec.DecodeError as error:
+        raise BadEvidence(f"{path} is no evidence of this suite: {error}") from None
+    if record.schema != SCHEMA:
+        raise BadEvidence(f"{path} has schema {record.schema}, this suite reads {SCHEMA}")
+    return record
+
+
+def judge(folder: Path, catalogue: Catalogue) -> tuple[Record, tuple[Decision, ...]]:
+    """Decide a folder's checks again, by the oracles and the catalogue of today."""
+    record = read(folder)
+    named = (*record.clauses, *(check.clause for check in record.checks))
+    unknown = [clause for clause in named if clause not in catalogue]
+    if unknown:
+        raise BadEvidence(f"{folder} judges {unknown[0]}, which the catalogue does not know")
+    if not record.clauses:
+        raise BadEvidence(f"{folder} decides no clause")
+    try:
+        return record, decisions_of(record, catalogue)
+    except (LookupError, TypeError, ValueError) as error:
+        raise BadEvidence(f"{folder} cannot be weighed by this suite: {error}") from None

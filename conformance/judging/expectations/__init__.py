@@ -1,0 +1,122 @@
+"""What a clause expects of what was seen, as frozen values that can be written and weighed again.
+
+Each expectation holds the inputs of its oracle, not the oracle's answer: the answer is computed
+when it is weighed, so that an evidence folder is judged by the oracle of today.
+"""
+
+from __future__ import annotations
+
+from conformance.judging.expectations.answers import Answered, NamesWhatHolds, SaysWhy
+from conformance.judging.expectations.calls import (
+    Avoids,
+    Evenly,
+    Everywhere,
+    FewAlike,
+    MovesOnly,
+    OneEndpoint,
+    OnlyAt,
+    Outcome,
+    Outcomes,
+    Reaches,
+    SeveralEndpoints,
+    Shares,
+    Spread,
+)
+from conformance.judging.expectations.connections import (
+    Apart,
+    AtMost,
+    Different,
+    InOrder,
+    Tried,
+    Untouched,
+)
+from conformance.judging.expectations.course import FailsForAReason, OnlyListed
+from conformance.judging.expectations.durations import Takes
+from conformance.judging.expectations.load import Balances
+from conformance.judging.expectations.mapping import MapsLike
+from conformance.judging.expectations.picking import Blames, Connects, Picks
+from conformance.judging.expectations.states import EndsIn, NeverIn
+from conformance.judging.expectations.weighing import Finding, WrongKind
+from conformance.judging.seen import Seen
+
+Expectation = (
+    Outcome
+    | Outcomes
+    | OneEndpoint
+    | SeveralEndpoints
+    | FewAlike
+    | Everywhere
+    | OnlyAt
+    | Avoids
+    | Reaches
+    | Shares
+    | Evenly
+    | Untouched
+    | Answered
+    | NamesWhatHolds
+    | SaysWhy
+    | MovesOnly
+    | Spread
+    | MapsLike
+    | Tried
+    | InOrder
+    | Apart
+    | AtMost
+    | Different
+    | Takes
+    | Picks
+    | Connects
+    | Blames
+    | EndsIn
+    | NeverIn
+    | Balances
+    | OnlyListed
+    | FailsForAReason
+)
+
+
+def fits(expectation: Expectation, seen: Seen) -> bool:
+    """Whether an expectation holds, where nobody needs its words."""
+    if isinstance(expectation, MapsLike):
+        return expectation.fits(seen)
+    return expectation.finding(seen).holds
+
+
+__all__ = [
+    "Answered",
+    "Apart",
+    "AtMost",
+    "Avoids",
+    "Balances",
+    "Blames",
+    "Connects",
+    "Different",
+    "EndsIn",
+    "Evenly",
+    "Everywhere",
+    "Expectation",
+    "FailsForAReason",
+    "FewAlike",
+    "Finding",
+    "InOrder",
+    "MapsLike",
+    "MovesOnly",
+    "NamesWhatHolds",
+    "NeverIn",
+    "OneEndpoint",
+    "OnlyAt",
+    "OnlyListed",
+    "Outcome",
+    "Outcomes",
+    "Picks",
+    "Reaches",
+    "SaysWhy",
+    "SeveralEndpoints",
+    "Shares",
+    "Spread",
+    "Takes",
+    "Tried",
+    "Untouched",
+    "WrongKind",
+    "fits",
+]

@@ -1,0 +1,339 @@
+"""Expectations of calls: their status, and the endpoints that they reach."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from fractions import Fraction
+
+import msgspec
+
+from conformance.judging.expectations.weighing import (
+    Finding,
+    WrongKind,
+    calls_of,
+    headers_of,
+    tally,
+    trouble_of,
+)
+from conformance.judging.seen import Call, Contrast, Seen
+from conformance.oracles import statistics
+from conformance.oracles.census import met_intervals
+from conformance.oracles.ring.sizes import RingConfig, entry_counts
+from conformance.oracles.ring.weights import RingLocality, weights
+
+
+class Outcome(msgspec.Struct, frozen=True, tag="outcome"):
+    """Every call ends with this status.
+
+    Clauses: A42-CDS-20, A42-CDS-26, A42-CDS-32, A42-HDR-17, A42-PICK-24, A42-PRO-09, A56-TIMER-03,
+    A56-TIMER-04, A76-REQ-07.
+    """
+
+    status: str
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh calls."""
+        calls = calls_of(seen)
+        counts = Counter(call.status for call in calls)
+        saw = ", ".join(f"{status}: {count}" for status, count in sorted(counts.items()))
+        return Finding(set(counts) == {self.status}, f"every call ends {self.status}", saw)
+
+
+class Outcomes(msgspec.Struct, frozen=True, tag="outcomes"):
+    """Of two rounds, every call of the first ends with one status, of the second with another.
+
+    Clauses: A61-GUARD-01.
+    """
+
+    before: str
+    after: str
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh a contrast."""
+        if not isinstance(seen, Contrast):
+            raise WrongKind(f"a contrast is expected here, not {type(seen).__name__}")
+        first = Outcome(self.before).finding(seen.before)
+        second = Outcome(self.after).finding(seen.after)
+        return Finding(
+            first.holds and second.holds,
+            f"first {first.wanted}, then {second.wanted}",
+            f"first {first.saw}, then {second.saw}",
+        )
+
+
+class Grouped(msgspec.Struct, frozen=True):
+    """How calls are put into groups, each looked at alone: by channel, by a header, or not."""
+
+    each_channel: bool = False
+    each_value_of: str = ""
+
+    def groups(self, calls: Iterable[Call]) -> list[list[Call]]:
+        """The groups."""
+        found: dict[tuple[str, ...], list[Call]] = {}
+        for call in calls:
+            values = (value for key, value in call.metadata if key == self.each_value_of)
+            channel = call.channel if self.each_channel else ""
+            found.setdefault((channel, *values), []).append(call)
+        return list(found.values())
+
+    def in_words(self) -> str:
+        """The end of a sentence on the calls of a group."""
+        words = " of one channel" if self.each_channel else ""
+        return words + (f" with one value of {self.each_value_of}" if self.each_value_of else "")
+
+
+class OneEndpoint(Grouped, frozen=True, tag="one_endpoint"):
+    """All calls of a group reach the same endpoint.
+
+    Clauses: A42-CDS-01, A42-CDS-26, A42-CHAN-01, A42-CHAN-04, A42-HASH-13, A42-HASH-14,
+    A42-HASH-15, A42-HASH-16, A61-DNS-01, A76-KEY-05.
+    """
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh calls."""
+        calls = calls_of(seen)
+        wanted = f"all calls{self.in_words()} at one and the same endpoint"
+        if trouble := trouble_of(calls):
+            return Finding(holds=False, wanted=wanted, saw=trouble)
+        split = [one for one in self.groups(calls) if len({c.endpoint for c in one}) > 1]
+        return Finding(not split, wanted, tally(split[0] if split else calls))
+
+
+class SeveralEndpoints(Grouped, frozen=True, tag="several_endpoints"):
+    """The calls of a group do not all reach the same endpoint.
+
+    The scenario sends so many that a right client does not do so by chance: see
+    ``statistics.all_same_chance``.
+
+    Clauses: A42-CHAN-02, A42-HASH-05, A42-HASH-10.
+    """
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh calls."""
+        calls = calls_of(seen)
+        wanted = f"calls{self.in_words()} at more than one endpoint"
+        if trouble := trouble_of(calls):
+            return Finding(holds=False, wanted=wanted, saw=trouble)
+        groups = self.groups(calls)
+        stuck = [one for one in groups if len({call.endpoint for call in one}) == 1]
+        saw = tally(calls)
+        if stuck:
+            same = headers_of(stuck[0][0])
+            saw = f"{len(stuck)} of {len(groups)} groups at one endpoint each, as {same}: "
+            saw += tally(stuck[0])
+        return Finding(not stuck, wanted, saw)
+
+
+class FewAlike(msgspec.Struct, frozen=True, tag="few_alike"):
+    """No more channels than these send calls to the same endpoints throughout.
+
+    Channels of a right client whose ids are near each other may do so, as where they are combined
+    with another hash by exclusive or: the scenario says how likely that is.
+
+    Clauses: A42-CHAN-05.
+    """
+
+    by: str
+    """The header by whose values the calls are compared."""
+    most: int
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh calls."""
+        calls = calls_of(seen)
+        wanted = f"at most {self.most} channels at the same endpoint for each value of {self.by}"
+        if trouble := trouble_of(calls):
+            return Finding(holds=False, wanted=wanted, saw=trouble)
+        met: dict[str, dict[tuple[str, ...], str | None]] = {}
+        for call in calls:
+            values = tuple(value for key, value in call.metadata if key == self.by)
+            met.setdefault(call.channel, {})[values] = call.endpoint
+        alike: dict[frozenset[object], list[str]] = {}
+        for channel, where in met.items():
+            alike.setdefault(frozenset(where.items()), []).append(channel)
+        most = max(alike.values(), key=len)
+        saw = f"{len(most)} of {len(met)} channels alike: {', '.join(most)}"
+        return Finding(len(most) <= self.most, wanted, saw)
+
+
+class Avoids(msgspec.Struct, frozen=True, tag="avoids"):
+    """Every call succeeds, and none at these endpoints."""
+
+    addresses: tuple[str, ...]
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh calls."""
+        calls = calls_of(seen)
+        wanted = f"no call at {', '.join(self.addresses)}"
+        if trouble := trouble_of(calls):
+            return Finding(holds=False, wanted=wanted, saw=trouble)
+        met = {call.endpoint for call in calls}
+        return Finding(not met & set(self.addresses), wanted, tally(calls))
+
+
+class OnlyAt(msgspec.Struct, frozen=True, tag="only_at"):
+    """Every call succeeds, at one of these endpoints.
+
+    Clauses: A42-FAIL-01, A42-FAIL-02, A42-FAIL-08, A42-FAIL-09, A42-FAIL-11, A42-FAIL-12,
+    A42-PICK-06, A42-SUB-08, A42-SUB-10, A42-SUB-11, A56-TIMER-05, A61-SUB-01, A76-REQ-04.
+    """
+
+    addresses: tuple[str, ...]
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh calls."""
+        calls = calls_of(seen)
+        wanted = f"every call served by {' or '.join(self.addresses)}"
+        if trouble := trouble_of(calls):
+            return Finding(holds=False, wanted=wanted, saw=trouble)
+        met = {call.endpoint for call in calls}
+        return Finding(met <= set(self.addresses), wanted, tally(calls))
+
+
+class Reaches(msgspec.Struct, frozen=True, tag="reaches"):
+    """Every call succeeds, and each of these endpoints gets one at least."""
+
+    addresses: tuple[str, ...]
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh calls."""
+        calls = calls_of(seen)
+        wanted = f"calls at each of {', '.join(self.addresses)}"
+        if trouble := trouble_of(calls):
+            return Finding(holds=False, wanted=wanted, saw=trouble)
+        met = {call.endpoint for call in calls}
+        return Finding(met >= set(self.addresses), wanted, tally(calls))
+
+
+class Shares(msgspec.Struct, frozen=True, tag="shares"):
+    """The calls are spread at random with these shares, by address: numerator and denominator.
+
+    A rotation with the same shares stays nearer to them than chance does, so it fits as well: see
+    ``statistics.intervals``.
+
+    Clauses: A42-LOC-06.
+    """
+
+    shares: dict[str, tuple[int, int]]
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh calls."""
+        calls = calls_of(seen)
+        exact = {where: Fraction(*share) for where, share in self.shares.items()}
+        bounds = statistics.intervals(len(calls), exact)
+        wanted = ", ".join(f"{w}: {b.low} to {b.high}" for w, b in bounds.items())
+        if trouble := trouble_of(calls):
+            return Finding(holds=False, wanted=wanted, saw=trouble)
+        counts = Counter(call.endpoint or "" for call in calls)
+        inside = all(counts[where] in bound for where, bound in bounds.items())
+        holds = inside and set(counts) <= set(bounds)
+        return Finding(holds, wanted, tally(calls), "statistics.intervals")
+
+
+class Evenly(msgspec.Struct, frozen=True, tag="evenly"):
+    """The calls go round these endpoints: no two counts differ by more than one (round_robin).
+
+    Clauses: A42-CDS-02, A42-CDS-23, A42-HASH-19.
+    """
+
+    addresses: tuple[str, ...]
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh calls."""
+        calls = calls_of(seen)
+        wanted = f"the same number of calls, give or take one, at each of {len(self.addresses)}"
+        if trouble := trouble_of(calls):
+            return Finding(holds=False, wanted=wanted, saw=trouble)
+        counts = Counter(dict.fromkeys(self.addresses, 0))
+        counts.update(call.endpoint or "" for call in calls)
+        level = max(counts.values()) - min(counts.values()) <= 1
+        return Finding(level and set(counts) == set(self.addresses), wanted, tally(calls))
+
+
+class MovesOnly(msgspec.Struct, frozen=True, tag="moves_only"):
+    """Between two rounds of the same requests, only those from or to these endpoints moved.
+
+    Clauses: A42-LOC-02, A42-RING-15, A42-RING-16, A42-RING-17.
+    """
+
+    addresses: tuple[str, ...]
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh a contrast."""
+        if not isinstance(seen, Contrast):
+            raise WrongKind(f"a contrast is expected here, not {type(seen).__name__}")
+        which = ", ".join(self.addresses)
+        wanted = f"no request moves except from or to {which}" if which else "no request moves"
+        if trouble := trouble_of((*seen.before, *seen.after)):
+            return Finding(holds=False, wanted=wanted, saw=trouble)
+        pairs = list(zip(seen.before, seen.after, strict=True))
+        moved = [(old, new) for old, new in pairs if old.endpoint != new.endpoint]
+        wrong = [
+            (old, new)
+            for old, new in moved
+            if old.endpoint not in self.addresses and new.endpoint not in self.addresses
+        ]
+        saw = f"{len(moved)} of {len(pairs)} requests moved"
+        if wrong:
+            old, new = wrong[0]
+            saw += (
+                f", {len(wrong)} of them between other endpoints: "
+                f"{headers_of(new)} from {old.endpoint} to {new.endpoint}"
+            )
+        return Finding(not wrong, wanted, saw)
+
+
+class Spread(msgspec.Struct, frozen=True, tag="spread"):
+    """The calls are spread as independent uniform hashes over a ring of these endpoints.
+
+    Needs no knowledge of where the client places entries: see ``census.met_intervals``.
+
+    Clauses: A42-CHAN-03, A42-HASH-12, A76-REQ-03.
+    """
+
+    localities: tuple[RingLocality, ...]
+    config: RingConfig
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh calls."""
+        calls = calls_of(seen)
+        entries = entry_counts(weights(self.localities, "raw"), self.config)
+        bounds = met_intervals(entries, len(calls))
+        wanted = "random hashes, so " + ", ".join(
+            f"{address}: {bound.low} to {bound.high}" for address, bound in bounds.items()
+        )
+        oracle = "census.met_intervals"
+        if trouble := trouble_of(calls):
+            return Finding(holds=False, wanted=wanted, saw=trouble, oracle=oracle)
+        counts = Counter(call.endpoint or "" for call in calls)
+        inside = all(counts[where] in bound for where, bound in bounds.items())
+        return Finding(inside and set(counts) <= set(bounds), wanted, tally(calls), oracle)
+
+
+class Everywhere(msgspec.Struct, frozen=True, tag="everywhere"):
+    """The calls reach every endpoint, as those with random hashes do if there are enough.
+
+    How many each gets at least is computed by ``census.met_intervals``.
+
+    Clauses: A42-HASH-09, A42-HASH-11.
+    """
+
+    localities: tuple[RingLocality, ...]
+    config: RingConfig
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh calls.
+
+        Raises:
+            WrongKind: a right client may miss an endpoint with so few calls.
+        """
+        calls = calls_of(seen)
+        entries = entry_counts(weights(self.localities, "raw"), self.config)
+        bounds = met_intervals(entries, len(calls))
+        wanted = "calls at every endpoint: " + ", ".join(entries)
+        if trouble := trouble_of(calls):
+            return Finding(holds=False, wanted=wanted, saw=trouble)
+        if any(bound.low < 1 for bound in bounds.values()):
+            raise WrongKind(f"{len(calls)} calls are too few to reach every endpoint for sure")
+        met = {call.endpoint for call in calls}
+        return Finding(met == set(entries), wanted, tally(calls))

@@ -1,0 +1,183 @@
+"""Expectations of connection attempts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+
+import msgspec
+
+from conformance.judging.expectations.weighing import Finding, WrongKind
+from conformance.judging.seen import Attempt, Attempts, Connections, Seen
+from conformance.oracles import backoff
+from conformance.oracles.backoff import Backoff
+
+
+class Untouched(msgspec.Struct, frozen=True, tag="untouched"):
+    """No connection is tried at any of the endpoints.
+
+    Clauses: A42-FAIL-03, A42-FAIL-05, A42-FAIL-09, A42-SUB-01.
+    """
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh connections."""
+        if not isinstance(seen, Connections):
+            raise WrongKind(f"connections are expected here, not {type(seen).__name__}")
+        saw = ", ".join(f"{where}: {count}" for where, count in seen.attempts.items())
+        wanted = f"no connection at {', '.join(seen.attempts)}"
+        return Finding(not any(seen.attempts.values()), wanted, saw)
+
+
+class Tried(msgspec.Struct, frozen=True, tag="tried", kw_only=True):
+    """Of the attempts, each of these endpoints sees so many, and the others none.
+
+    Clauses: A42-PICK-01, A42-PRO-01, A42-PRO-06, A42-PRO-07, A42-PRO-09, A42-PRO-10, A42-PRO-11,
+    A42-SUB-02, A42-SUB-03, A42-SUB-07, A42-SUB-13, A42-SUB-14, A61-PRO-02, A61-PRO-03, A76-REQ-06.
+    """
+
+    least: dict[str, int] = {}
+    """The fewest at each of these."""
+    most: dict[str, int] = {}
+    """The most at each of these; those of neither kind see none, unless `others`."""
+    others: bool = False
+    total: int = 0
+    """The fewest of all."""
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh attempts."""
+        counts = Counter(one.address for one in attempts_of(seen))
+        wanted = [f"{where}: {count} or more" for where, count in self.least.items()]
+        wanted += [f"{where}: {count} at most" for where, count in self.most.items()]
+        if self.total:
+            wanted.append(f"{self.total} or more in all")
+        if not self.others:
+            wanted.append("none elsewhere")
+        return Finding(
+            counts.total() >= self.total
+            and all(counts[where] >= count for where, count in self.least.items())
+            and all(counts[where] <= count for where, count in self.most.items())
+            and (self.others or set(counts) <= {*self.least, *self.most}),
+            f"attempts: {', '.join(wanted)}",
+            attempts_told(seen),
+        )
+
+
+class InOrder(msgspec.Struct, frozen=True, tag="in_order"):
+    """The first attempts at these endpoints come in this order, and each of them sees one.
+
+    Clauses: A42-PRO-05.
+    """
+
+    addresses: tuple[str, ...]
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh attempts."""
+        met = list(dict.fromkeys(one.address for one in attempts_of(seen)))
+        met = [address for address in met if address in self.addresses]
+        wanted = f"first attempts at {', then '.join(self.addresses)}"
+        return Finding(tuple(met) == self.addresses, wanted, attempts_told(seen))
+
+
+class Different(msgspec.Struct, frozen=True, tag="different"):
+    """The first so many attempts are each at another endpoint.
+
+    Clauses: A42-PRO-04.
+    """
+
+    count: int
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh attempts."""
+        first = [one.address for one in attempts_of(seen)][: self.count]
+        wanted = f"the first {self.count} attempts at as many endpoints"
+        return Finding(len(set(first)) == self.count, wanted, attempts_told(seen))
+
+
+class AtMost(msgspec.Struct, frozen=True, tag="at_most"):
+    """No more endpoints than so many are tried, and no fewer than `least`.
+
+    Clauses: A42-PRO-02, A42-PRO-12, A61-PRO-01, A76-REQ-05.
+    """
+
+    count: int
+    least: int = 0
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh attempts."""
+        met = {one.address for one in attempts_of(seen)}
+        fewest = f"{self.least} at least, " if self.least else ""
+        wanted = f"attempts at {fewest}{self.count} endpoints at most"
+        return Finding(self.least <= len(met) <= self.count, wanted, attempts_told(seen))
+
+
+class Apart(msgspec.Struct, frozen=True, tag="apart", kw_only=True):
+    """From each attempt to the next at the same endpoint pass as many seconds as backoff has it.
+
+    All of them fail. An attempt that is seen late makes the time to the next one shorter, so all
+    times are taken for longer than they seem, by an allowance. A miss is doubtful if it would be
+    none with the suite's own lateness in the allowance's place. The seconds are computed by
+    ``backoff.least``.
+
+    Clauses: A42-PRO-08.
+    """
+
+    backoff: Backoff
+    gaps: int
+    """How many there are to be between attempts at one endpoint at least."""
+    allowance: float
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh attempts."""
+        times: dict[str, list[float]] = {}
+        for one in attempts_of(seen):
+            times.setdefault(one.address, []).append(one.at)
+        least = [f"{backoff.least(gap, self.backoff):.2f}" for gap in range(self.gaps)]
+        wanted = f"at least {', then '.join(least)} s between attempts at one endpoint"
+        apart = {
+            address: [after - before for before, after in pairwise(several)]
+            for address, several in times.items()
+        }
+        saw = "; ".join(
+            f"{address}: {', '.join(f'{seconds:.3f}' for seconds in several)} s"
+            for address, several in apart.items()
+            if several
+        )
+        late = lateness_of(seen)
+        missing = max(
+            (
+                backoff.least(gap, self.backoff) - seconds
+                for several in apart.values()
+                for gap, seconds in enumerate(several)
+            ),
+            default=0.0,
+        )
+        enough = max(map(len, apart.values()), default=0) >= self.gaps
+        return Finding(
+            enough and missing <= self.allowance,
+            wanted,
+            saw or "no endpoint was tried twice",
+            "backoff.least",
+            doubtful=late > self.allowance and (not enough or missing <= late),
+        )
+
+
+def attempts_of(seen: Seen) -> tuple[Attempt, ...]:
+    """The attempts, where nothing else can be weighed.
+
+    Raises:
+        WrongKind: it is something else.
+    """
+    if not isinstance(seen, Attempts):
+        raise WrongKind(f"attempts are expected here, not {type(seen).__name__}")
+    return seen.attempts
+
+
+def attempts_told(seen: Seen) -> str:
+    """When each of them came, and where."""
+    rows = [f"{one.address} at {one.at:.3f} s" for one in attempts_of(seen)]
+    return "attempts at " + ", ".join(rows) if rows else "no attempt"
+
+
+def lateness_of(seen: Seen) -> float:
+    """By how much the suite was late while it watched; in seconds."""
+    return seen.lateness if isinstance(seen, Attempts) else 0.0

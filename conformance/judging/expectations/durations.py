@@ -1,0 +1,31 @@
+"""The expectation of a time between two events."""
+
+from __future__ import annotations
+
+import msgspec
+
+from conformance.judging.expectations.weighing import Finding, WrongKind
+from conformance.judging.seen import Elapsed, Seen
+
+
+class Takes(msgspec.Struct, frozen=True, tag="takes", kw_only=True):
+    """It takes between so many seconds and so many.
+
+    Clauses: A42-FAIL-02, A42-FAIL-04, A42-FAIL-06, A42-FAIL-07, A42-FAIL-10, A42-PICK-22,
+    A56-TIMER-01, A56-TIMER-02.
+    """
+
+    least: float = 0.0
+    most: float
+    allowance: float
+    """Seconds of lateness up to which the time is believed; beyond them a miss is doubtful."""
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh a time."""
+        if not isinstance(seen, Elapsed):
+            raise WrongKind(f"a time is expected here, not {type(seen).__name__}")
+        wanted = f"{self.least:g} to {self.most:g} s from {seen.since} to {seen.until}"
+        holds = self.least <= seen.seconds <= self.most
+        saw = f"{seen.seconds:.3f} s (the suite was {seen.lateness:.3f} s late at worst)"
+        late = seen.lateness > self.allowance
+        return Finding(holds, wanted, saw, doubtful=late, seconds=seen.seconds)

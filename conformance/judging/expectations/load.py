@@ -1,0 +1,95 @@
+"""The expectation of reported load."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from conformance.judging.expectations.weighing import Finding, WrongKind
+from conformance.judging.seen import Loads, Seen
+from conformance.oracles.load import Dropped, Load, Place, balances, drops_balance, due
+
+
+class Balances(msgspec.Struct, frozen=True, tag="balances", kw_only=True):
+    """All reports together say exactly what the backends counted, and name no other cluster.
+
+    What is due is computed by ``load.due``.
+
+    Clauses: A42-LOAD-01, A42-LOAD-02, A42-LOAD-03, A42-LOAD-04, A42-LOAD-05, A42-LOAD-06,
+    A42-LOAD-07, A42-LOAD-08, A42-LOAD-11.
+    """
+
+    places: dict[str, Place]
+    """Where each address belongs; those of clusters that are not to be reported are left out."""
+    lossy: bool = False
+    """Whether connections were lost while requests were on their way."""
+    drops: dict[str, tuple[str, ...]] = {}
+    """The categories by which each cluster drops requests, and ``""`` for drops without one, as
+    circuit breaking makes them: whatever fails without being received was dropped."""
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh loads."""
+        if not isinstance(seen, Loads):
+            raise WrongKind(f"loads are expected here, not {type(seen).__name__}")
+        lost = seen.lost if self.lossy else 0
+        counted = due(seen.received, self.places)
+        reported = {one.place: one.load for one in seen.reported}
+        strangers = set(seen.clusters) - {place.cluster for place in self.places.values()}
+        wanted = f"reports of exactly {_told(counted)}"
+        if lost:
+            wanted += f"; and of {lost} more failed ones, or fewer"
+        if self.drops:
+            wanted += f"; and of {seen.lost} drops by {_listed(self.drops)}"
+        saw = _told(reported)
+        total = sum(one.total for one in seen.dropped)
+        if self.drops or total:
+            saw += f"; {total} drops, {_categories(seen.dropped) or 'of no category'}"
+        if strangers:
+            saw += f"; reports that name {', '.join(sorted(strangers))}"
+        return Finding(
+            bool(counted)
+            and not strangers
+            and drops_balance(self.drops, seen.dropped, lost=seen.lost)
+            and balances(counted, reported, lost=lost),
+            wanted,
+            saw,
+            "load.due",
+        )
+
+    def is_exceeded(self, seen: Seen) -> bool:
+        """Whether more was reported than the backends counted: no report to come takes it back.
+
+        Raises:
+            WrongKind: these are no loads.
+        """
+        if not isinstance(seen, Loads):
+            raise WrongKind(f"loads are expected here, not {type(seen).__name__}")
+        counted = due(seen.received, self.places)
+        most = {place: load.issued for place, load in counted.items()}
+        more = sum(max(0, one.load.issued - most.get(one.place, 0)) for one in seen.reported)
+        strangers = set(seen.clusters) - {place.cluster for place in self.places.values()}
+        return bool(strangers) or more > seen.lost
+
+
+def _listed(drops: Mapping[str, tuple[str, ...]]) -> str:
+    """Categories by cluster; whose they are is plain where only one cluster drops."""
+    return " and ".join(
+        " and ".join(one or "no category" for one in categories)
+        + (f" in cluster {cluster}" if len(drops) > 1 else "")
+        for cluster, categories in drops.items()
+    )
+
+
+def _categories(dropped: tuple[Dropped, ...]) -> str:
+    """How many were dropped by which category."""
+    several = sum(1 for one in dropped if one.total) > 1
+    return ", ".join(
+        f"{count} by {category}" + (f" in cluster {one.cluster}" if several else "")
+        for one in dropped
+        for category, count in one.by_category.items()
+    )
+
+
+def _told(loads: Mapping[Place, Load]) -> str:
+    return "; ".join(f"{place}: {loads[place]}" for place in sorted(loads)) or "nothing"

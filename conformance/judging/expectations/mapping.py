@@ -1,0 +1,261 @@
+"""Expectations of the ring: each call where its request hash maps it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from conformance.judging.expectations.weighing import (
+    Finding,
+    WrongKind,
+    calls_of,
+    headers_of,
+    trouble_of,
+)
+from conformance.judging.seen import Call, Seen
+from conformance.oracles import statistics
+from conformance.oracles.census import census, met_intervals, ring_interval
+from conformance.oracles.request_hash import (
+    HashPolicy,
+    HeaderPolicy,
+    Metadata,
+    TerminalReading,
+    header_values,
+    request_hash,
+    rewrite,
+)
+from conformance.oracles.ring.building import build_for, fit
+from conformance.oracles.ring.sizes import RingConfig, entry_counts
+from conformance.oracles.ring.variants import CANDIDATES, Candidate
+from conformance.oracles.ring.weights import RingLocality, WeightedEndpoint, WeightReading, weights
+from conformance.oracles.telling import Way
+
+FEWEST_FOR_CENSUS = 20
+"""With fewer hashes any number of changes is to be accepted."""
+
+
+class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
+    """Each call reaches the endpoint to which a ring of this kind maps its request hash.
+
+    Exact where it is bound to a key format, or where any known one will do. The text gives the
+    format as an example only: a client of which it is unknown is judged by the census of its arcs.
+
+    The hash is computed by ``request_hash.request_hash`` and the ring by ``building.build_for``,
+    which name most of the clauses, with what they call. That it is this ring and no other:
+
+    Clauses: A42-CDS-12, A42-CDS-15, A42-CDS-19, A42-CDS-22, A42-CDS-25, A42-LOC-04, A42-HASH-21.
+    """
+
+    localities: tuple[RingLocality, ...]
+    config: RingConfig
+    policies: tuple[HashPolicy, ...]
+    weights: WeightReading | None = None
+    """None: any reading of the weights will do, as they are not what is judged."""
+    terminal: TerminalReading = "A42"
+    key_format: str | None = None
+    allotment: str | None = None
+    search: str | None = None
+    sizing: str | None = None
+    """The last four, if set: only variants of the ring with this property will do."""
+    failed: tuple[str, ...] = ()
+    """These have failed and the others are READY: calls that meet one of them go on to the next."""
+    by_arcs: bool = False
+    """Whether the client's key format is unknown, so that what no known way of building the ring
+    explains is judged by the arcs."""
+
+    def candidates(self) -> tuple[Candidate, ...]:
+        """The ways of building the ring that will do."""
+        return tuple(
+            candidate
+            for candidate in CANDIDATES
+            for variant in [candidate.variant]
+            if self.weights in {None, candidate.weights}
+            and self.key_format in {None, variant.key_format}
+            and self.allotment in {None, variant.allotment}
+            and self.search in {None, variant.search}
+            and self.sizing in {None, variant.sizing}
+        )
+
+    def picks(self) -> tuple[Way, ...]:
+        """Where a request of a hash goes, by each ring that is another one; all are READY."""
+        built = (build_for(self.localities, self.config, each) for each in self.candidates())
+        return tuple(one.pick for one in dict.fromkeys(built))
+
+    def ways(self, headers: Iterable[Mapping[str, str]]) -> frozenset[tuple[str, ...]]:
+        """The endpoints that calls with these headers reach, by each way of building the ring.
+
+        Raises:
+            WrongKind: a call's hash would be random.
+        """
+        hashes = list[int]()
+        for one in headers:
+            value = _hash(tuple(one.items()), self.policies, self.terminal)
+            if value is None:
+                raise WrongKind(
+                    f"a call with {dict(one)} has a random hash: it tells nothing apart"
+                )
+            hashes.append(value)
+        built = (build_for(self.localities, self.config, each) for each in self.candidates())
+        return frozenset(tuple(one.pick(each, self.failed) for each in hashes) for one in built)
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh calls."""
+        calls = calls_of(seen)
+        endpoints = weights(self.localities, self.weights or "raw")
+        size = sum(entry_counts(endpoints, self.config).values())
+        wanted = f"each call where a ring of {size} entries maps its hash"
+        if self.failed:
+            wanted += f", and on along the ring past {' and '.join(self.failed)}"
+        oracle = f"ring.build, weights {self.weights or 'by any reading'}: " + ", ".join(
+            f"{endpoint.address} x {endpoint.weight}" for endpoint in endpoints
+        )
+        if trouble := trouble_of(calls):
+            return Finding(holds=False, wanted=wanted, saw=trouble, oracle=oracle)
+        observed = _observed(calls, self.policies, self.terminal)
+        candidates = self.candidates()
+        if candidate := self._explaining(observed, candidates):
+            saw = f"all {len(calls)} calls so, with {_named(candidate)}"
+            return Finding(holds=True, wanted=wanted, saw=saw, oracle=oracle)
+        if self.by_arcs:
+            return self._by_census(observed, endpoints, wanted)
+        saw = self._nearest(calls, observed, candidates)
+        return Finding(holds=False, wanted=wanted, saw=saw, oracle=oracle)
+
+    def fits(self, seen: Seen) -> bool:
+        """Whether the finding would hold, without its words: they take longer than the rest."""
+        calls = calls_of(seen)
+        if trouble_of(calls):
+            return False
+        observed = _observed(calls, self.policies, self.terminal)
+        if self._explaining(observed, self.candidates()):
+            return True
+        return self.by_arcs and self.finding(seen).holds
+
+    def key_formats(self, seen: Seen) -> frozenset[str]:
+        """The known key formats by which it holds."""
+        calls = calls_of(seen)
+        if trouble_of(calls):
+            return frozenset()
+        observed = _observed(calls, self.policies, self.terminal)
+        ways = self.candidates()
+        fitting = fit(observed, self.localities, self.config, ways, failed=self.failed)
+        return frozenset(candidate.variant.key_format for candidate in fitting)
+
+    def _explaining(
+        self, observed: tuple[tuple[int, str], ...], candidates: Iterable[Candidate]
+    ) -> Candidate | None:
+        """The first way of building the ring that explains all; most of the work is building."""
+        for candidate in candidates:
+            if fit(observed, self.localities, self.config, (candidate,), failed=self.failed):
+                return candidate
+        return None
+
+    def _nearest(
+        self,
+        calls: tuple[Call, ...],
+        observed: tuple[tuple[int, str], ...],
+        candidates: tuple[Candidate, ...],
+    ) -> str:
+        """The way of building that explains most, and a call that it does not explain."""
+        best = (-1, "no way of building the ring is known that would do")
+        for candidate in candidates:
+            built = build_for(self.localities, self.config, candidate)
+            picks = [built.pick(value, self.failed) for value, _ in observed]
+            wrong = [i for i, pick in enumerate(picks) if pick != observed[i][1]]
+            right = len(observed) - len(wrong)
+            if wrong and right > best[0]:
+                call, pick = calls[wrong[0]], picks[wrong[0]]
+                best = (
+                    right,
+                    (
+                        f"{len(wrong)} of {len(observed)} calls elsewhere than by the nearest "
+                        f"known way ({_named(candidate)}): {call.id} ({headers_of(call)}"
+                        f"{_rewritten(call, self.policies)}, hash "
+                        f"{observed[wrong[0]][0]:#018x}) reached {call.endpoint} instead of {pick}"
+                    ),
+                )
+        return best[1]
+
+    def _by_census(
+        self,
+        observed: tuple[tuple[int, str], ...],
+        endpoints: tuple[WeightedEndpoint, ...],
+        wanted: str,
+    ) -> Finding:
+        """Judge a client with a key format of its own by its arcs.
+
+        Two looks at the same calls, each with half of the false alarm: how often neighbouring
+        hashes meet different endpoints tells the hash and the size, how many meet each endpoint
+        tells the weights.
+        """
+        alarm = statistics.FALSE_ALARM / 2
+        hashes = [value for value, _ in observed]
+        met_by: dict[int, str] = {}
+        for value, where in observed:
+            if met_by.setdefault(value, where) != where:
+                saw = f"one hash met two endpoints: {value:#018x} {met_by[value]} and {where}"
+                return Finding(holds=False, wanted=wanted, saw=saw)
+        taken = census(observed)
+        if taken.values < FEWEST_FOR_CENSUS or self.failed:
+            saw = f"by arcs alone nothing can be told of {taken.values} different hashes"
+            saw += " on a ring with failed endpoints" if self.failed else ": they are too few"
+            return Finding(holds=True, wanted=wanted, saw=saw)
+        changes = ring_interval(endpoints, self.config, hashes, alarm)
+        met = met_intervals(entry_counts(endpoints, self.config), taken.values, alarm)
+        shares = ", ".join(f"{where}: {found}" for where, found in taken.met.items())
+        return Finding(
+            taken.changes in changes
+            and all(taken.met.get(where, 0) in bound for where, bound in met.items())
+            and set(taken.met) <= set(met),
+            f"{wanted}; by its arcs, as its key format is unknown: {changes.low} to "
+            f"{changes.high} changes, and "
+            + ", ".join(f"{where}: {bound.low} to {bound.high}" for where, bound in met.items()),
+            f"{taken.changes} changes among {taken.values} hashes in order; {shares}",
+            "census.ring_interval, census.met_intervals",
+        )
+
+
+def _rewritten(call: Call, policies: Iterable[HashPolicy]) -> str:
+    """What is to be hashed in place of the headers that are rewritten."""
+    return "".join(
+        f", rewritten to '{rewrite(value, policy.regex, policy.substitution)}'"
+        for policy in policies
+        if isinstance(policy, HeaderPolicy) and policy.regex is not None
+        for value in header_values(call.metadata, policy.name, policy.several)
+    )
+
+
+def _named(candidate: Candidate) -> str:
+    """How a way of building the ring is told to a reader."""
+    variant = candidate.variant
+    return (
+        f"keys {variant.key_format}, allotted by {variant.allotment}, search {variant.search}, "
+        f"size {variant.sizing} the minimum, weights {candidate.weights}"
+    )
+
+
+def _observed(
+    calls: Iterable[Call], policies: tuple[HashPolicy, ...], terminal: TerminalReading
+) -> tuple[tuple[int, str], ...]:
+    """Request hash and endpoint of each call.
+
+    Raises:
+        WrongKind: a call's hash is random by these policies, so it maps to nothing.
+    """
+    rows = []
+    for call in calls:
+        value = _hash(call.metadata, policies, terminal)
+        if value is None or call.endpoint is None:
+            raise WrongKind(f"call {call.id} has no request hash to be mapped by a ring")
+        rows.append((value, call.endpoint))
+    return tuple(rows)
+
+
+@functools.lru_cache(maxsize=4096)
+def _hash(
+    metadata: Metadata, policies: tuple[HashPolicy, ...], terminal: TerminalReading
+) -> int | None:
+    """The request hash, which is asked for by each choice that calls may fit."""
+    return request_hash(policies, metadata, terminal=terminal)

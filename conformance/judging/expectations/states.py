@@ -1,0 +1,54 @@
+"""Expectations of the connectivity states that a channel reports.
+
+A channel need not report each state that it was in: one that changes twice before its watch is told
+reports the last. So where nothing was reported that could be weighed, nobody is accused.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from conformance.judging.expectations.weighing import Finding, WrongKind
+from conformance.judging.seen import Seen, States
+
+
+class EndsIn(msgspec.Struct, frozen=True, tag="ends_in"):
+    """The last state that the channel reported is one of these; none reported is doubtful.
+
+    Clauses: A42-SUB-04, A42-SUB-05, A42-SUB-06, A42-SUB-12.
+    """
+
+    states: tuple[str, ...]
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh states."""
+        reported = _states(seen)
+        wanted = f"the channel in {' or '.join(self.states)} at the end"
+        holds = bool(reported) and reported[-1] in self.states
+        return Finding(holds, wanted, _told(reported), doubtful=not reported)
+
+
+class NeverIn(msgspec.Struct, frozen=True, tag="never_in"):
+    """The channel reports none of these; that it reported no state at all is doubtful.
+
+    Clauses: A42-AGG-10, A42-SUB-09.
+    """
+
+    states: tuple[str, ...]
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh states."""
+        reported = _states(seen)
+        wanted = f"the channel never in {' or '.join(self.states)}"
+        holds = bool(reported) and not set(reported) & set(self.states)
+        return Finding(holds, wanted, _told(reported), doubtful=not reported)
+
+
+def _states(seen: Seen) -> list[str]:
+    if not isinstance(seen, States):
+        raise WrongKind(f"states are expected here, not {type(seen).__name__}")
+    return [one.state for one in seen.states]
+
+
+def _told(reported: list[str]) -> str:
+    return "the channel reported " + (", then ".join(reported) or "nothing")

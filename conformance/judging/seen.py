@@ -1,0 +1,147 @@
+"""What was seen: plain frozen data, written to evidence and judged again without a client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from conformance.oracles.course import Fault, Listing, Request
+from conformance.oracles.load import Dropped, Load, Place, Received
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    """One RPC: what the client was asked to send, what it says, and where it really went."""
+
+    id: str
+    channel: str
+    path: str
+    metadata: tuple[tuple[str, str], ...]
+    """In the order sent; values of ``-bin`` keys in base64."""
+    status: str
+    """gRPC's name of the status, as the client reports it."""
+    details: str = ""
+    endpoint: str | None = None
+    """``ip:port`` of the endpoint whose backend received it; None: no backend did."""
+
+
+class Calls(msgspec.Struct, frozen=True, tag="calls"):
+    """RPCs, in the order in which they were asked for."""
+
+    calls: tuple[Call, ...]
+    overdue: bool = False
+    """Whether they were made until they fit, and time was up."""
+
+    def __iter__(self) -> Iterator[Call]:
+        """Go over the calls."""
+        return iter(self.calls)
+
+    def __len__(self) -> int:
+        """How many calls."""
+        return len(self.calls)
+
+    def taken_for(self, addresses: Mapping[str, str]) -> Calls:
+        """The same calls as if these addresses had been others."""
+        where = {one: addresses.get(one, one) for one in {c.endpoint for c in self} if one}
+        calls = (msgspec.structs.replace(c, endpoint=where.get(c.endpoint or "")) for c in self)
+        return msgspec.structs.replace(self, calls=tuple(calls))
+
+
+class Contrast(msgspec.Struct, frozen=True, tag="contrast"):
+    """The same requests before and after a change: pairwise by position."""
+
+    before: Calls
+    after: Calls
+
+
+class Answer(msgspec.Struct, frozen=True, tag="answer", kw_only=True):
+    """How the client answered a response of the control plane."""
+
+    kind: str
+    """``LDS``, ``RDS``, ``CDS`` or ``EDS``."""
+    version: str
+    acked: bool
+    error_detail: str = ""
+    """The message of a NACK."""
+    told: str = ""
+    """The version that the answer names."""
+    accepted: str = ""
+    """The last version that the client had accepted before."""
+
+
+class Connections(msgspec.Struct, frozen=True, tag="connections"):
+    """Connection attempts at each endpoint, by address."""
+
+    attempts: dict[str, int]
+
+
+class Attempt(msgspec.Struct, frozen=True):
+    """A connection that an endpoint's gate accepted; seconds since the scenario began."""
+
+    address: str
+    at: float
+    ended_at: float | None = None
+
+
+class Attempts(msgspec.Struct, frozen=True, tag="attempts"):
+    """Attempts to connect, in the order in which they were accepted."""
+
+    attempts: tuple[Attempt, ...]
+    lateness: float = 0.0
+    """By how much the suite itself was late meanwhile, at worst; in seconds."""
+
+
+class Reported(msgspec.Struct, frozen=True):
+    """A connectivity state that a channel reported; seconds since the scenario began."""
+
+    state: str
+    at: float
+
+
+class States(msgspec.Struct, frozen=True, tag="states"):
+    """The states of one channel, as the client reports them, oldest first."""
+
+    states: tuple[Reported, ...]
+
+
+class Elapsed(msgspec.Struct, frozen=True, tag="elapsed", kw_only=True):
+    """The time from one event to another, both seen by the suite itself."""
+
+    since: str
+    until: str
+    seconds: float
+    lateness: float
+    """By how much the suite itself was late meanwhile, at worst; in seconds."""
+
+
+class ReportedLoad(msgspec.Struct, frozen=True):
+    """What all reports together say of one place."""
+
+    place: Place
+    load: Load
+
+
+class Loads(msgspec.Struct, frozen=True, tag="loads", kw_only=True):
+    """What the backends counted, and what was reported of it."""
+
+    received: tuple[Received, ...]
+    reported: tuple[ReportedLoad, ...]
+    clusters: tuple[str, ...]
+    """Those that a report named, with or without any load."""
+    lost: int = 0
+    """Calls that failed and that no backend received, where those are looked at."""
+    dropped: tuple[Dropped, ...] = ()
+    """Requests that were reported as dropped, cluster by cluster."""
+
+
+class Course(msgspec.Struct, frozen=True, tag="course", kw_only=True):
+    """Requests, and what was done to endpoints and lists meanwhile; seconds since the beginning."""
+
+    requests: tuple[Request, ...]
+    listings: tuple[Listing, ...]
+    faults: tuple[Fault, ...]
+    lateness: float
+    """By how much the suite itself was late meanwhile, at worst; in seconds."""
+
+
+Seen = Calls | Contrast | Answer | Connections | Attempts | States | Elapsed | Loads | Course

@@ -1,0 +1,320 @@
+"""Verdicts: the closed set, how one is decided, and how several become one. Pure.
+
+A *check* is what a scenario puts before the judge: a clause, what was seen, and what each wording
+of the clause expects. Deciding a check needs nothing else but the catalogue and the editions that
+the client states, so that a written check can be decided again without a client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from enum import StrEnum
+from functools import reduce
+from typing import TypeVar
+
+import msgspec
+
+from conformance.catalogue import ENVOY, Clause, Strength, edition_for
+from conformance.judging.expectations import Expectation, MapsLike, fits
+from conformance.judging.expectations.excuses import excusable
+from conformance.judging.seen import Seen
+
+Wanted = TypeVar("Wanted", bound=Expectation)
+
+
+class Verdict(StrEnum):
+    """What a scenario, or all of them, say of a clause."""
+
+    PASS = "pass"  # noqa: S105
+    FAIL = "fail"
+    SEEN = "seen"
+    """The text leaves a choice: what was chosen is reported and nobody is failed."""
+    SKIP = "skip"
+    ERROR = "error"
+
+
+class Reason(StrEnum):
+    """Why a verdict is no pass."""
+
+    # fail
+    DEVIATES = "deviates"
+    """No wording of the clause fits what was seen."""
+    EDITION = "edition"
+    """Another wording of the clause fits than that of the edition which the client states."""
+    CRASHED = "crashed"
+    EXITED = "exited"
+    HUNG = "hung"
+    FLOODED = "flooded"
+    LIED = "lied"
+    """What the client reported and what the backends counted cannot both be true."""
+    STATED = "stated"
+    """The text leaves the choice to the client, and its manifest states another than was seen."""
+    # skip; EDITION too: the clause belongs to an amendment that the client does not state
+    CAPABILITY = "capability"
+    ENVIRONMENT = "environment"
+    FAST = "fast"
+    """The clause is about the length of a timer that was shortened on the user's wish."""
+    BLOCKED = "blocked"
+    """Another clause fails for what kept this one from being judged."""
+    # error
+    ADAPTER = "adapter"
+    SUITE = "suite"
+    TIMING = "timing"
+
+
+PRECEDENCE = (Verdict.FAIL, Verdict.ERROR, Verdict.PASS, Verdict.SEEN, Verdict.SKIP)
+"""Several verdicts on one clause: the first of these that is among them holds.
+
+A clause that is blocked in one scenario is so as a whole, unless it fails or errs in another:
+nobody knows what that scenario would have seen, so it has not been passed.
+"""
+
+
+UNSEEN = "not to be seen"
+"""So begins what stands in the place of a choice where a scenario ended before it saw one."""
+
+
+class Cause(msgspec.Struct, frozen=True, kw_only=True):
+    """What ended a scenario early, as far as other scenarios may have ended by the very same."""
+
+    resource: str = ""
+    """The kind of resource that the client refused; empty if its process died."""
+    words: str
+    """Of the NACK, without names and numbers that differ between scenarios; else how it died."""
+
+
+class Check(msgspec.Struct, frozen=True, kw_only=True):
+    """A clause put before the judge."""
+
+    clause: str
+    seen: Seen
+    expected: dict[str, Expectation]
+    """By edition; an edition that is not named here expects what the latest earlier one does.
+
+    For a clause that leaves a choice: by the name of the choice.
+    """
+    before: MapsLike | None = None
+    """Of calls that are overdue: the ring that was served before."""
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """The verdict on one clause in one scenario."""
+
+    clause: str
+    verdict: Verdict
+    reason: Reason | None = None
+    edition: str | None = None
+    """The wording that the client is judged by."""
+    editions_consistent: tuple[str, ...] | None = None
+    """The wordings that fit what was seen; None where nothing was judged by wording."""
+    saw: str = ""
+    wanted: str = ""
+    oracle: str = ""
+    choices: tuple[str, ...] = ()
+    """Of a clause that leaves a choice: what fits."""
+    seconds: float | None = None
+    """Of a clause about a time: what was measured."""
+    excusable: bool = False
+    """Of a failure: whether lateness alone can make a right client fail so."""
+    cause: Cause | None = None
+    """Where nothing of the clause was seen, as the scenario had ended before: what ended it."""
+    blocked_by: str | None = None
+    """The clause that fails for what kept this one from being judged."""
+    expected: bool = False
+    """Whether the baseline knew of this failure, in this scenario and by these words."""
+
+    @property
+    def rank(self) -> int:
+        """Of several decisions on one clause, or in one scenario, that of the least rank holds."""
+        if self.reason is Reason.BLOCKED:
+            return 2 * PRECEDENCE.index(Verdict.PASS) - 1
+        return 2 * PRECEDENCE.index(self.verdict)
+
+
+class ClauseResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The verdict of a whole run on one clause."""
+
+    verdict: Verdict
+    reason: Reason | None
+    strength: Strength
+    edition: str | None = None
+    """The wording that the client was judged by, if it was judged by one."""
+    scenarios: tuple[str, ...]
+    editions_consistent: tuple[str, ...] | None
+    seen: tuple[str, ...]
+    seconds: tuple[float, ...] = ()
+    """Of a clause about a time: what each scenario measured."""
+    blocked_by: str | None = None
+    """Of one that is blocked: the clause that fails for it."""
+    expected: bool = False
+    """Whether the baseline knew of every failure of it that was seen."""
+
+
+def leaves_a_choice(clause: Clause, edition: str | None = None) -> bool:
+    """Whether nobody can fail the clause, or its wording of that edition, whatever is seen."""
+    return clause.strength in {Strength.MAY, Strength.UNSPECIFIED} or edition in clause.open_in
+
+
+def expectation_of(clause: Clause, expected: Mapping[str, Wanted], edition: str) -> Wanted | None:
+    """What this wording expects: its own, or that of the latest earlier wording which has one.
+
+    Envoy's is neither earlier nor later than the others, so it has its own or none.
+    """
+    if edition == ENVOY:
+        return expected.get(ENVOY)
+    found = None
+    for wording in clause.editions:
+        found = expected.get(wording, found)
+        if wording == edition:
+            break
+    return found
+
+
+def decide(
+    check: Check, clause: Clause, follows: Collection[str], stated: str | None = None
+) -> Decision:
+    """Judge one check for a client.
+
+    Args:
+        check: what was seen and expected.
+        clause: the clause.
+        follows: the editions that the client states.
+        stated: what it states to choose, if the clause leaves a choice and it does.
+
+    Raises:
+        ValueError: the scenario expects nothing of the wording that the client is judged by.
+    """
+    if leaves_a_choice(clause):
+        return _report_choice(check, clause, stated)
+    by_wording = {
+        wording: expectation
+        for wording in clause.editions
+        if (expectation := expectation_of(clause, check.expected, wording)) is not None
+    }
+    edition = edition_for(clause, follows)
+    if not by_wording or (edition is not None and edition not in by_wording):
+        message = f"the scenario expects nothing of {clause.id} in its wording of {edition}"
+        raise ValueError(message)
+    shown = by_wording[edition] if edition else next(iter(by_wording.values()))
+    finding = shown.finding(check.seen)
+    consistent = tuple(
+        wording
+        for wording, one in by_wording.items()
+        if (finding.holds if one is shown else fits(one, check.seen))
+    )
+    verdict: Verdict
+    reason: Reason | None
+    choices: tuple[str, ...] = ()
+    if edition is None:
+        verdict, reason = Verdict.SKIP, Reason.EDITION
+    elif edition in clause.open_in:
+        verdict, reason = Verdict.SEEN, None
+        choices = (f"fits {', '.join(consistent) or 'none of the wordings'}",)
+    elif finding.holds:
+        verdict, reason = Verdict.PASS, None
+    elif finding.doubtful:
+        verdict, reason = Verdict.ERROR, Reason.TIMING
+    else:
+        verdict, reason = Verdict.FAIL, Reason.EDITION if consistent else Reason.DEVIATES
+    return Decision(
+        clause=clause.id,
+        verdict=verdict,
+        reason=reason,
+        edition=edition,
+        editions_consistent=consistent,
+        saw=finding.saw,
+        wanted=finding.wanted,
+        oracle=finding.oracle,
+        choices=choices,
+        seconds=finding.seconds,
+        excusable=verdict is Verdict.FAIL and excusable(shown, check.seen, check.before),
+    )
+
+
+def _report_choice(check: Check, clause: Clause, stated: str | None) -> Decision:
+    fitting = tuple(name for name, one in check.expected.items() if fits(one, check.seen))
+    is_kept = stated is None or stated in fitting
+    named = stated if stated in check.expected else None
+    shown = check.expected[named or (fitting[0] if fitting else next(iter(check.expected)))]
+    finding = shown.finding(check.seen)
+    choices = fitting or ("none of the known",)
+    decision = Decision(
+        clause=clause.id,
+        verdict=Verdict.SEEN,
+        saw=finding.saw,
+        wanted="any of: " + ", ".join(check.expected),
+        oracle=finding.oracle,
+        choices=choices,
+    )
+    if is_kept:
+        return decision
+    if finding.doubtful:
+        return msgspec.structs.replace(decision, verdict=Verdict.ERROR, reason=Reason.TIMING)
+    return msgspec.structs.replace(
+        decision,
+        verdict=Verdict.FAIL,
+        reason=Reason.STATED,
+        wanted=f"{stated}, as the client's manifest states",
+        saw=f"{', '.join(choices)}: {finding.saw}",
+        excusable=excusable(shown, check.seen, check.before),
+    )
+
+
+def blocked(decision: Decision, by: str) -> Decision:
+    """The same, but that nothing is said of its clause, as the clause `by` fails for it."""
+    return Decision(
+        clause=decision.clause,
+        verdict=Verdict.SKIP,
+        reason=Reason.BLOCKED,
+        saw=decision.saw,
+        blocked_by=by,
+    )
+
+
+def combine(clause: Clause, decisions: Mapping[str, Iterable[Decision]]) -> ClauseResult:
+    """One verdict from those of several scenarios, by scenario id.
+
+    Scenarios that each fit some wording, but no common one, contradict each other: then the client
+    follows none of the editions, although one scenario alone saw it follow another.
+    """
+    everything = [decision for several in decisions.values() for decision in several]
+    first = min(everything, key=lambda one: one.rank)
+    verdict, reason = first.verdict, first.reason
+    decisive = [one for one in everything if one.rank == first.rank]
+    fits = [set(d.editions_consistent) for d in everything if d.editions_consistent is not None]
+    consistent: tuple[str, ...] | None = None
+    if fits:
+        common = reduce(set.intersection, fits)
+        consistent = tuple(wording for wording in clause.editions if wording in common)
+        if reason is Reason.EDITION and verdict is Verdict.FAIL and not consistent:
+            reason = Reason.DEVIATES
+    said = dict.fromkeys(
+        text
+        for d in decisive
+        for text in (d.choices if d.verdict is Verdict.SEEN else (d.saw,))
+        if text
+    )
+    return ClauseResult(
+        verdict=verdict,
+        reason=reason,
+        strength=clause.strength,
+        edition=first.edition,
+        scenarios=tuple(decisions),
+        editions_consistent=consistent,
+        seen=tuple(said),
+        seconds=tuple(d.seconds for d in everything if d.seconds is not None),
+        blocked_by=first.blocked_by,
+        expected=verdict is Verdict.FAIL and all(one.expected for one in decisive),
+    )
+
+
+def worst(decisions: Iterable[Decision]) -> tuple[Verdict, Reason | None]:
+    """The verdict on a scenario: the worst of those on its clauses.
+
+    Raises:
+        ValueError: there is none.
+    """
+    first = min(decisions, key=lambda one: one.rank, default=None)
+    if first is None:
+        raise ValueError("a scenario without a decision has no verdict")
+    return first.verdict, first.reason

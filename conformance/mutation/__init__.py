@@ -1,0 +1,1 @@
+"""The reference client broken in one place after another, and who notices."""

@@ -1,0 +1,42 @@
+"""Mutants of the clauses in a113.toml."""
+
+from collections.abc import Sequence
+from math import prod
+
+from client_under_test.reference.clusters.weights import Weights, products, shares
+from client_under_test.reference.conduct.mutants import Mutant
+
+
+def exact_shares(localities: Sequence[Weights]) -> tuple[tuple[int, ...], ...]:
+    """Shares over a common denominator, that of the localities left out."""
+    sums = [sum(one.endpoints) for one in localities]
+    return tuple(
+        tuple(weight * one.locality * prod(sums) // own_sum for weight in one.endpoints)
+        for one, own_sum in zip(localities, sums, strict=True)
+    )
+
+
+def nothing_for_the_smallest(localities: Sequence[Weights]) -> tuple[tuple[int, ...], ...]:
+    """Shares, but the smallest one is none."""
+    return tuple(tuple(weight - (weight == 1) for weight in one) for one in shares(localities))
+
+
+not_rounded = Mutant(
+    clause="A113-WEIGHT-01",
+    broken="shares are not rounded",
+    rules={"endpoint_weights": exact_shares},
+    reports="exact",
+)
+
+smallest_left_out = Mutant(
+    clause="A113-WEIGHT-02",
+    broken="an endpoint whose share rounds to nothing is not on the ring",
+    rules={"endpoint_weights": nothing_for_the_smallest},
+)
+
+guarded = Mutant(
+    clause="A113-WEIGHT-03",
+    broken="weights are multiplied as they are",
+    rules={"endpoint_weights": products},
+    reports="by products when unset",
+)

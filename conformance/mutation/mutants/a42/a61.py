@@ -1,0 +1,94 @@
+"""Mutants of the clauses in a61.toml."""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from client_under_test.reference.clusters.aggregates import (
+    an_endpoint_for_each_address,
+    only_the_first,
+)
+from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.values import Endpoint, State
+from conformance.mutation.mutants.a42.proactive import several_at_once, unless
+
+
+def weighed_by_addresses(
+    _before: Sequence[Endpoint], now: Sequence[Endpoint]
+) -> Sequence[Endpoint]:
+    """Each endpoint, as heavy as it has addresses."""
+    return [replace(one, weight=one.weight * len(one.addresses)) for one in now]
+
+
+weight_for_each_address = Mutant(
+    clause="A61-RING-01",
+    broken="an endpoint weighs its weight for each of its addresses",
+    rules={"ring_endpoints": weighed_by_addresses},
+)
+
+placed_by_the_last_address = Mutant(
+    clause="A61-RING-02",
+    broken="an endpoint is placed by the last of its addresses",
+    rules={"ring_key": lambda endpoint: endpoint.addresses[-1]},
+)
+
+first_address_only = Mutant(
+    clause="A61-RING-03",
+    broken="additional addresses are not used, though A61 is stated",
+    rules={"used_addresses": only_the_first},
+)
+
+placed_by_the_lowest_address = Mutant(
+    clause="A61-RING-04",
+    broken="an endpoint is placed by the lowest of its addresses, whichever is first",
+    rules={"ring_key": lambda endpoint: min(endpoint.addresses)},
+)
+
+failed_with_its_first_address = Mutant(
+    clause="A61-SUB-01",
+    broken="an endpoint has failed as soon as its first address has",
+    rules={"used_addresses": only_the_first},
+)
+
+each_address_an_endpoint = Mutant(
+    clause="A61-DNS-01",
+    broken="each address that DNS gives is an endpoint of its own",
+    rules={"dns_endpoints": an_endpoint_for_each_address},
+)
+
+name_without_addresses = Mutant(
+    clause="A61-DNS-01",
+    broken="of a name that DNS knows no address is used",
+    rules={"dns_endpoints": lambda _addresses: ()},
+)
+
+guarded = Mutant(
+    clause="A61-GUARD-01",
+    broken="additional addresses are not used",
+    rules={"used_addresses": only_the_first},
+    reports="not used when unset, not used when false",
+)
+
+several_endpoints_at_a_time = Mutant(
+    clause="A61-PRO-01",
+    broken="whenever something changes one more endpoint is connected",
+    rules={"unasked": several_at_once},
+)
+
+none_at_a_time = Mutant(
+    clause="A61-PRO-01",
+    broken="nothing is connected without being picked",
+    rules={"unasked": unless(lambda _aggregated, _prospects: True)},
+)
+
+failed_ones_rest = Mutant(
+    clause="A61-PRO-02",
+    broken="a failed endpoint is tried again only when asked for",
+    rules={"ring_endpoints_retry": False},
+)
+
+new_list_unnoticed = Mutant(
+    clause="A61-PRO-03",
+    broken="after one failure nothing is connected without being picked",
+    rules={"unasked": unless(lambda aggregated, _: aggregated is State.CONNECTING)},
+)

@@ -1,0 +1,313 @@
+"""Mutants of the clauses in a76.toml."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.policies.interface import Drop, Fail, PickArgs, PickResult, Queue
+from client_under_test.reference.policies.rules.ring import place_by_address
+from client_under_test.reference.policies.rules.ring_config import text_header
+from client_under_test.reference.policies.rules.ring_picks import (
+    Candidate,
+    PickAtRandom,
+    PickRules,
+    RequestHash,
+    hash_of_the_header,
+    hash_of_the_route,
+    pick_at_random,
+    pick_by_a61,
+)
+from client_under_test.reference.values import Endpoint, State, Status
+
+
+def keys_of(endpoints: Sequence[Endpoint]) -> dict[tuple[str, ...], str]:
+    """The hash keys by address."""
+    return {one.addresses: one.hash_key for one in endpoints}
+
+
+hash_key_ignored = Mutant(
+    clause="A76-KEY-01",
+    broken="endpoints are placed by their addresses although they have keys",
+    rules={"ring_key": place_by_address},
+)
+
+hash_key_beside_the_address = Mutant(
+    clause="A76-KEY-01",
+    broken="endpoints are placed by address and key together",
+    rules={"ring_key": lambda endpoint: endpoint.addresses[0] + endpoint.hash_key},
+)
+
+
+def those_of_the_first_list(
+    before: Sequence[Endpoint], now: Sequence[Endpoint]
+) -> Sequence[Endpoint]:
+    """The endpoints, but one that joins a list has no key."""
+    if not before:
+        return now
+    known = keys_of(before)
+    return [one if one.addresses in known else replace(one, hash_key="") for one in now]
+
+
+hash_key_of_the_first_list = Mutant(
+    clause="A76-KEY-01",
+    broken="the keys of endpoints that join a list are not looked at",
+    rules={"ring_endpoints": those_of_the_first_list},
+)
+
+empty_hash_key_used = Mutant(
+    clause="A76-KEY-02",
+    broken="endpoints are placed by their key even if it is empty",
+    rules={"ring_key": lambda endpoint: endpoint.hash_key},
+)
+
+old_hash_key_kept = Mutant(
+    clause="A76-KEY-03",
+    broken="an address keeps the key that it had when it was first listed",
+    rules={
+        "ring_endpoints": lambda before, now: [
+            replace(one, hash_key=keys_of(before).get(one.addresses, one.hash_key)) for one in now
+        ]
+    },
+)
+
+new_address_without_key = Mutant(
+    clause="A76-KEY-04",
+    broken="the key of an address that joins a list is not looked at",
+    rules={"ring_endpoints": those_of_the_first_list},
+)
+
+none_for_a_key_of_two = Mutant(
+    clause="A76-KEY-05",
+    broken="endpoints that have their key with others are left out",
+    rules={
+        "ring_endpoints": lambda _before, now: [
+            one for one in now if Counter(keys_of(now).values())[one.hash_key] == 1
+        ]
+    },
+    reports="neither of them",
+)
+
+hash_key_switched_off = Mutant(
+    clause="A76-KEY-06",
+    broken="keys are ignored",
+    rules={"ring_key": place_by_address},
+    reports="ignored",
+)
+
+hash_key_off_by_default = Mutant(
+    clause="A76-KEY-07",
+    broken="keys are ignored while the switch is unset",
+    rules={"ring_key": place_by_address},
+    reports="ignored",
+    issue="https://github.com/grpc/grpc-go/pull/8922",
+)
+
+# Which hash.
+
+header_ignored = Mutant(
+    clause="A76-REQ-01",
+    broken="requests are hashed by the policies of the route, whatever the config names",
+    rules={"hash_for_pick": hash_of_the_route},
+)
+
+
+def added_to_the_route(args: PickArgs, header: str, rules: PickRules) -> RequestHash | None:
+    """The hash of the header, combined with that of the route."""
+    named = hash_of_the_header(args, header, rules)
+    if not header or named is None or named.drawn or args.request_hash is None:
+        return named
+    return RequestHash(rules.combine(args.request_hash, named.value))
+
+
+route_counts_too = Mutant(
+    clause="A76-REQ-01",
+    broken="the hash of the header is combined with that of the route",
+    rules={"hash_for_pick": added_to_the_route},
+)
+
+
+def values_of(header: str, args: PickArgs) -> list[str]:
+    """Each value of a header."""
+    return [value for name, value in args.metadata if name == header and isinstance(value, str)]
+
+
+first_value_alone = Mutant(
+    clause="A76-REQ-02",
+    broken="the first of several values counts alone",
+    rules={"join_hash_header": lambda header, args: "".join(values_of(header, args)[:1])},
+)
+
+joined_with_a_space = Mutant(
+    clause="A76-REQ-02",
+    broken="several values are joined by a comma and a space",
+    rules={"join_hash_header": lambda header, args: ", ".join(values_of(header, args))},
+)
+
+
+def missing_as(other: Callable[[PickArgs, str, PickRules], RequestHash | None]) -> Any:
+    """By the header, or in another way if that is missing."""
+
+    def hash_for_pick(args: PickArgs, header: str, rules: PickRules) -> RequestHash | None:
+        found = hash_of_the_header(args, header, rules)
+        return other(args, header, rules) if found and found.drawn else found
+
+    return hash_for_pick
+
+
+missing_as_empty = Mutant(
+    clause="A76-REQ-03",
+    broken="a request without the header is hashed as if its value were empty",
+    rules={"hash_for_pick": missing_as(lambda _a, _h, rules: RequestHash(rules.hash_value("")))},
+)
+
+route_if_missing = Mutant(
+    clause="A76-REQ-03",
+    broken="a request without the header is hashed by the policies of the route",
+    rules={"hash_for_pick": missing_as(hash_of_the_route)},
+)
+
+
+def empty_as_a_value(args: PickArgs, header: str, rules: PickRules) -> RequestHash | None:
+    """By the header, even if its value is empty."""
+    empty = bool(header) and values_of(header, args) == [""]
+    if empty:
+        return RequestHash(rules.hash_value(""))
+    return hash_of_the_header(args, header, rules)
+
+
+empty_value_hashed = Mutant(
+    clause="A76-REQ-08",
+    broken="an empty value is hashed as any other",
+    rules={"hash_for_pick": empty_as_a_value},
+    reports="the hash of an empty value",
+)
+
+
+def never_by_the_route(args: PickArgs, header: str, rules: PickRules) -> RequestHash | None:
+    """By a random hash, if the config names no header."""
+    return hash_of_the_header(args, header or "x", rules)
+
+
+random_without_a_name = Mutant(
+    clause="A76-REQ-09",
+    broken="where the config names no header, every hash is random",
+    rules={"hash_for_pick": never_by_the_route},
+)
+
+guarded_header = Mutant(
+    clause="A76-REQ-12",
+    broken="the name in the config is not looked at while the guard is unset",
+    rules={"hash_for_pick": hash_of_the_route},
+    reports="not used when unset",
+    issue="https://github.com/grpc/grpc-go/pull/8922",
+)
+
+
+# Names that are refused.
+
+
+def unless_it(looks_so: Callable[[str], bool]) -> Callable[[Any], str | None]:
+    """Names are read as they should be, but those that look so are taken unread."""
+    return lambda value: value if isinstance(value, str) and looks_so(value) else text_header(value)
+
+
+any_name_accepted = Mutant(
+    clause="A76-REQ-10",
+    broken="a header name is not looked at",
+    xds={"request_hash_header": unless_it(lambda name: not name.endswith("-bin"))},
+)
+
+binary_name_accepted = Mutant(
+    clause="A76-REQ-11",
+    broken="a binary header is accepted",
+    xds={"request_hash_header": unless_it(lambda name: name.endswith("-bin"))},
+)
+
+
+# What becomes of a request with a random hash.
+
+
+def by_a61(walk: Iterable[Candidate], args: PickArgs, *, one_is_connecting: bool) -> PickResult:
+    """As if the hash were the request's own."""
+    del one_is_connecting
+    return pick_by_a61(walk, args)
+
+
+first_one_waited_for = Mutant(
+    clause="A76-REQ-04",
+    broken="a request with a random hash waits for the first endpoint that has not failed",
+    rules={"pick_at_random": by_a61},
+)
+
+
+def telling(
+    told: Callable[[Sequence[Candidate], bool], Sequence[Candidate]],
+) -> PickAtRandom:
+    """The same picks, but other endpoints are connected; it gets those that are IDLE."""
+
+    def pick(walk: Iterable[Candidate], args: PickArgs, *, one_is_connecting: bool) -> PickResult:
+        candidates = list(walk)
+        result = pick_at_random(candidates, args, one_is_connecting=one_is_connecting)
+        if isinstance(result, Drop):
+            return result
+        idle = [one for one in candidates if one.state is State.IDLE]
+        connect = told(idle, one_is_connecting)
+        return replace(result, connect=tuple(one.target for one in connect))
+
+    return pick
+
+
+all_idle_connected = Mutant(
+    clause="A76-REQ-05",
+    broken="every IDLE endpoint is connected, if none is CONNECTING",
+    rules={"pick_at_random": telling(lambda idle, connecting: () if connecting else idle)},
+)
+
+none_connected = Mutant(
+    clause="A76-REQ-05",
+    broken="no endpoint is connected by a request with a random hash",
+    rules={"pick_at_random": telling(lambda _idle, _connecting: ())},
+)
+
+one_more_connected = Mutant(
+    clause="A76-REQ-06",
+    broken="an IDLE endpoint is connected though another is CONNECTING",
+    rules={"pick_at_random": telling(lambda idle, _connecting: idle[:1])},
+)
+
+
+def ending(
+    change: Callable[[PickResult], PickResult],
+) -> PickAtRandom:
+    """The same picks, with another end."""
+
+    def pick(walk: Iterable[Candidate], args: PickArgs, *, one_is_connecting: bool) -> PickResult:
+        return change(pick_at_random(walk, args, one_is_connecting=one_is_connecting))
+
+    return pick
+
+
+fails_instead_of_waiting = Mutant(
+    clause="A76-REQ-07",
+    broken="a request with a random hash fails if no endpoint is READY",
+    rules={
+        "pick_at_random": ending(
+            lambda end: (
+                Fail(Status.unavailable("none is READY"), end.connect)
+                if isinstance(end, Queue)
+                else end
+            )
+        )
+    },
+)
+
+waits_instead_of_failing = Mutant(
+    clause="A76-REQ-07",
+    broken="a request with a random hash waits though all endpoints have failed",
+    rules={
+        "pick_at_random": ending(lambda end: Queue(end.connect) if isinstance(end, Fail) else end)
+    },
+)

@@ -1,0 +1,134 @@
+"""Mutants of the clauses in aggregated_state.toml."""
+
+from collections.abc import Callable, Sequence
+
+from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.policies.rules.ring_states import aggregated_state
+from client_under_test.reference.values import State
+
+IDLE, CONNECTING, READY, FAILED = (
+    State.IDLE,
+    State.CONNECTING,
+    State.READY,
+    State.TRANSIENT_FAILURE,
+)
+Rule = Callable[[Sequence[State]], State]
+
+
+def instead(of: State, reported: State, *, where: Callable[[Sequence[State]], bool]) -> Rule:
+    """The rules, but for one state where the endpoints are in such states."""
+
+    def broken(states: Sequence[State]) -> State:
+        found = aggregated_state(states)
+        return reported if found is of and where(states) else found
+
+    return broken
+
+
+def anywhere(_states: Sequence[State]) -> bool:
+    """Whatever the endpoints are in."""
+    return True
+
+
+def failed(count: int) -> Callable[[Sequence[State]], bool]:
+    """Whether so many have failed."""
+    return lambda states: states.count(FAILED) == count
+
+
+ready_only_if_all_are = Mutant(
+    clause="A42-AGG-01",
+    broken="the policy is READY only when every endpoint is",
+    rules={
+        "aggregated_state": instead(READY, CONNECTING, where=lambda states: set(states) != {READY})
+    },
+)
+
+failed_only_if_all_have = Mutant(
+    clause="A42-AGG-02",
+    broken="two failed endpoints of several do not make the policy fail",
+    rules={
+        "aggregated_state": instead(
+            FAILED, CONNECTING, where=lambda states: set(states) != {FAILED}
+        )
+    },
+)
+
+connecting_unseen = Mutant(
+    clause="A42-AGG-03",
+    broken="an endpoint that is CONNECTING leaves the policy IDLE",
+    rules={"aggregated_state": instead(CONNECTING, IDLE, where=failed(0))},
+)
+
+failed_at_the_first = Mutant(
+    clause="A42-AGG-04",
+    broken="one failed endpoint of several makes the policy fail",
+    rules={"aggregated_state": instead(CONNECTING, FAILED, where=failed(1))},
+)
+
+ready_with_one_failed = Mutant(
+    clause="A42-AGG-04",
+    broken="one failed endpoint of several leaves the policy READY",
+    rules={"aggregated_state": instead(CONNECTING, READY, where=failed(1))},
+)
+
+lost_is_connecting = Mutant(
+    clause="A42-AGG-05",
+    broken="with all endpoints IDLE the policy is CONNECTING",
+    rules={"aggregated_state": instead(IDLE, CONNECTING, where=anywhere)},
+)
+
+only_one_failed_is_connecting = Mutant(
+    clause="A42-AGG-06",
+    broken="a policy whose only endpoint failed is CONNECTING",
+    rules={"aggregated_state": instead(FAILED, CONNECTING, where=lambda states: len(states) == 1)},
+)
+
+failed_before_ready = Mutant(
+    clause="A42-AGG-07",
+    broken="two failed endpoints count more than one that is READY",
+    rules={"aggregated_state": instead(READY, FAILED, where=failed(2))},
+)
+
+connecting_before_failed = Mutant(
+    clause="A42-AGG-08",
+    broken="an endpoint that is CONNECTING counts more than two failed ones",
+    rules={
+        "aggregated_state": instead(FAILED, CONNECTING, where=lambda states: CONNECTING in states)
+    },
+)
+
+idle_before_connecting = Mutant(
+    clause="A42-AGG-09",
+    broken="an IDLE endpoint counts more than one that is CONNECTING",
+    rules={"aggregated_state": instead(CONNECTING, IDLE, where=lambda states: IDLE in states)},
+)
+
+idle_between_attempts = Mutant(
+    clause="A42-AGG-10",
+    broken="between two attempts the policy is IDLE",
+    rules={"aggregated_state": instead(CONNECTING, IDLE, where=failed(1))},
+)
+
+connecting_from_the_start = Mutant(
+    clause="A42-AGG-11",
+    broken="with endpoints that were never tried the policy is CONNECTING, and connects",
+    rules={"aggregated_state": instead(IDLE, CONNECTING, where=anywhere)},
+)
+
+several_entries_several_endpoints = Mutant(
+    clause="A42-AGG-12",
+    broken="a failed endpoint counts as several, as it has several entries",
+    rules={"aggregated_state": instead(CONNECTING, FAILED, where=failed(1))},
+)
+
+nothing_is_idle = Mutant(
+    clause="A42-AGG-13",
+    broken="without endpoints the policy is IDLE",
+    rules={"aggregated_state": instead(FAILED, IDLE, where=lambda states: not states)},
+)
+
+removed_ones_count = Mutant(
+    clause="A42-AGG-14",
+    broken="endpoints that were removed still count",
+    rules={"ring_endpoints": lambda before, now: list(dict.fromkeys([*before, *now]))},
+)

@@ -1,0 +1,167 @@
+"""Mutants of the clauses in failover_timer.toml."""
+
+from collections.abc import Callable, Sequence
+
+from msgspec.structs import replace
+
+from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.policies.rules.failover import (
+    ChildView,
+    Choice,
+    Make,
+    Use,
+    choose_by_a56,
+    timer_begins,
+)
+from client_under_test.reference.values import State
+
+Children = Sequence[ChildView | None]
+
+
+def seeing(change: Callable[[int, ChildView], ChildView]) -> Callable[[Children], Choice]:
+    """A choice by the rules that sees the priorities in other states than they are in."""
+
+    def choose(children: Children) -> Choice:
+        return choose_by_a56(
+            [child and change(index, child) for index, child in enumerate(children)]
+        )
+
+    return choose
+
+
+def the_last_ready(children: Children) -> Choice:
+    """The lowest priority that is READY, once there is one."""
+    ready = [i for i, child in enumerate(children) if child and child.state is State.READY]
+    return Use(ready[-1]) if ready else choose_by_a56(children)
+
+
+def make_all(children: Children) -> Choice:
+    """Make the policies of all priorities before any is used."""
+    return Make(list(children).index(None)) if None in children else choose_by_a56(children)
+
+
+def leave(state: State) -> Callable[[int, ChildView], ChildView]:
+    """Take a priority in this state for one that has failed."""
+
+    def changed(_index: int, child: ChildView) -> ChildView:
+        if child.state is not state:
+            return child
+        return replace(child, state=State.TRANSIENT_FAILURE, timer_runs=False)
+
+    return changed
+
+
+idle_passed_over = Mutant(
+    clause="A42-FAIL-01",
+    broken="a priority that is READY is left for the next one",
+    rules={"choose_priority": seeing(leave(State.READY))},
+)
+
+failure_waits_for_the_timer = Mutant(
+    clause="A42-FAIL-02",
+    broken="a priority that has failed is left only when its timer fires",
+    rules={"timer_ends": lambda reported: reported in {State.READY, State.IDLE}},
+)
+
+
+def back_to_the_failed_one(children: Children) -> Choice:
+    """A56's choice, but a failed first priority is used again once a lower one is READY."""
+    choice = choose_by_a56(children)
+    chosen = children[choice.index]
+    if chosen is None or chosen.state is not State.READY:
+        return choice
+    first = children[0]
+    has_failed = first is not None and first.state is State.TRANSIENT_FAILURE
+    return Use(0) if has_failed else choice
+
+
+contacted_and_not_used = Mutant(
+    clause="A42-FAIL-02",
+    broken="when a priority has failed the next one is connected, but requests fail all the same",
+    rules={"choose_priority": back_to_the_failed_one},
+)
+
+all_priorities_made = Mutant(
+    clause="A42-FAIL-03",
+    broken="the policies of all priorities are made at the start",
+    rules={"choose_priority": make_all},
+)
+
+never_given_up = Mutant(
+    clause="A42-FAIL-04",
+    broken="a priority that is CONNECTING is never given up",
+    rules={"failover_seconds": 3600.0},
+)
+
+idle_given_up = Mutant(
+    clause="A42-FAIL-05",
+    broken="a priority that is IDLE is given up",
+    rules={"choose_priority": seeing(leave(State.IDLE))},
+)
+
+timer_from_the_start = Mutant(
+    clause="A42-FAIL-06",
+    broken="the timer runs from when the policy is made, through IDLE",
+    rules={
+        "timer_begins": lambda _before, _reported, _settled: False,
+        "timer_ends": lambda reported: reported not in {State.CONNECTING, State.IDLE},
+    },
+)
+
+no_time_after_ready = Mutant(
+    clause="A42-FAIL-07",
+    broken="a priority that was READY gets no time again",
+    rules={
+        "timer_begins": lambda before, reported, settled: (
+            settled is not State.READY
+            and before is not State.READY
+            and timer_begins(before, reported, settled)
+        ),
+        "settled_state": lambda before, reported: (
+            State.READY if State.READY in {before, reported} else reported
+        ),
+    },
+)
+
+time_again_after_failure = Mutant(
+    clause="A42-FAIL-08",
+    broken="a priority that failed gets its time again when it turns CONNECTING",
+    rules={
+        "timer_begins": lambda before, reported, _settled: (
+            reported is State.CONNECTING and before is not State.CONNECTING
+        )
+    },
+    issue="https://github.com/grpc/grpc/pull/29332",
+)
+
+two_seconds = Mutant(
+    clause="A42-FAIL-09",
+    broken="a priority that would be READY after three seconds is given up after two",
+    rules={"failover_seconds": 2.0},
+)
+
+one_timer_for_all = Mutant(
+    clause="A42-FAIL-10",
+    broken="when the first priority is given up, all that are CONNECTING are",
+    rules={
+        "choose_priority": seeing(
+            lambda index, child: replace(child, timer_runs=child.timer_runs and not index)
+        )
+    },
+)
+
+clings_to_the_lower_one = Mutant(
+    clause="A42-FAIL-11",
+    broken="requests stay with a lower priority as long as it is READY",
+    rules={"choose_priority": the_last_ready},
+)
+
+waiting_requests_left_behind = Mutant(
+    clause="A42-FAIL-12",
+    broken="requests wait for the first priority as long as it is CONNECTING",
+    rules={
+        "choose_priority": seeing(
+            lambda _index, child: replace(child, timer_runs=child.state is State.CONNECTING)
+        )
+    },
+)

@@ -1,0 +1,773 @@
+"""Mutants of the clauses in hash_policy.toml."""
+
+import itertools
+import random
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import re2
+
+from client_under_test.reference.conduct.mutants import Mutant, for_good
+from client_under_test.reference.hash_policy import (
+    BadHashPolicy,
+    ChannelIdPolicy,
+    HashPolicy,
+    UnsupportedPolicy,
+    draw_channel_id,
+    ends_once_gathered,
+    ends_with_own_result,
+    expand,
+    header_value,
+    is_terminal,
+    joined_values,
+    policies_of_the_route,
+    random_for_each_request,
+    read_hash_policy,
+    rewrite_every_match,
+    rotate_and_xor,
+    xxh64,
+)
+from client_under_test.reference.values import Metadata
+from client_under_test.reference.xds.rules import supported_policy
+
+ALL_BITS = 2**64 - 1
+CHANNELS = itertools.count()
+
+# The list of policies and what comes of it.
+
+first_route_counts = Mutant(
+    clause="A42-HASH-01",
+    broken="requests are hashed by the policies of the first route, whichever they match",
+    rules={"route_policies": lambda policies, _matched: policies[0]},
+)
+
+all_routes_count = Mutant(
+    clause="A42-HASH-01",
+    broken="requests are hashed by the policies of all routes",
+    rules={"route_policies": lambda policies, _matched: [one for some in policies for one in some]},
+)
+
+last_policy_first = Mutant(
+    clause="A42-HASH-02",
+    broken="the policies are gone through from the last to the first",
+    rules={"route_policies": lambda policies, matched: policies[matched][::-1]},
+)
+
+combined_in_any_order = Mutant(
+    clause="A42-HASH-03",
+    broken="results are combined in an order that changes from request to request",
+    rules={
+        "combine": lambda gathered, result: rotate_and_xor(*random.sample((gathered, result), 2))
+    },
+)
+
+hash_of_the_process = Mutant(
+    clause="A42-HASH-04",
+    broken="values are hashed by the language's own function, whose seed each process draws",
+    rules={"hash_value": lambda value: hash(value) & ALL_BITS},
+)
+
+channel_in_every_hash = Mutant(
+    clause="A42-HASH-04",
+    broken="the channel's id is part of every hash",
+    rules={"route_policies": lambda policies, matched: (ChannelIdPolicy(), *policies[matched])},
+)
+
+last_result_alone = Mutant(
+    clause="A42-HASH-05",
+    broken="a result takes the place of those before it",
+    rules={"combine": lambda _gathered, result: result},
+)
+
+first_result_alone = Mutant(
+    clause="A42-HASH-05",
+    broken="the first result stays, later ones are left out",
+    rules={"combine": lambda gathered, _result: gathered},
+)
+
+sum_beyond_64_bits = Mutant(
+    clause="A42-HASH-05",
+    broken="the shifted hash is not cut to 64 bits, as in grpc-node 1.14: larger than any entry",
+    rules={"combine": lambda gathered, result: (gathered << 1 | gathered >> 63) ^ result},
+)
+
+larger_result_alone = Mutant(
+    clause="A42-HASH-05",
+    broken="of two results the larger counts alone",
+    rules={"combine": max},
+)
+
+negative_result_left_out = Mutant(
+    clause="A42-HASH-05",
+    broken="a result that is negative as a signed number is left out beside others",
+    rules={
+        "combine": lambda gathered, result: (
+            gathered if result >> 63 else rotate_and_xor(gathered, result)
+        )
+    },
+)
+
+xor_without_rotation = Mutant(
+    clause="A42-HASH-06",
+    broken="results are joined by exclusive or alone, so equal ones cancel each other out",
+    rules={"combine": lambda gathered, result: gathered ^ result},
+    reports="none of the known",
+)
+
+
+def rotate_with_sign(gathered: int, result: int) -> int:
+    """What was gathered becomes all ones if its top bit is set."""
+    return (ALL_BITS if gathered >> 63 else gathered << 1) ^ result
+
+
+rotation_loses_the_first = Mutant(
+    clause="A42-HASH-05",
+    broken="the rotation draws the sign along, as in grpc-java 1.85: half of all results are lost",
+    rules={"combine": rotate_with_sign},
+)
+
+rotation_with_sign = Mutant(
+    clause="A42-HASH-06",
+    broken="the rotation draws the sign along, as in grpc-java: what was gathered becomes all ones",
+    rules={"combine": rotate_with_sign},
+    reports="none of the known",
+)
+
+missing_result_is_random = Mutant(
+    clause="A42-HASH-07",
+    broken="one policy without a result makes the hash random",
+    rules={"without_result": lambda _gathered: random.getrandbits(64)},
+)
+
+missing_result_starts_anew = Mutant(
+    clause="A42-HASH-07",
+    broken="a policy without a result throws away what was gathered before it",
+    rules={"without_result": lambda _gathered: None},
+)
+
+missing_result_rotates = Mutant(
+    clause="A42-HASH-08",
+    broken="what was gathered is rotated for a policy without a result, too",
+    rules={"without_result": lambda gathered: gathered and rotate_and_xor(gathered, 0)},
+    reports="none of the known",
+)
+
+fraction_as_random_hash = Mutant(
+    clause="A42-HASH-09",
+    broken="the random hash is a fraction below one made a whole number: always zero",
+    rules={"random_hash": lambda rng: int(rng.random())},
+    issue="https://github.com/grpc/grpc-go/pull/4525",
+)
+
+random_hash_of_the_process = Mutant(
+    clause="A42-HASH-10",
+    broken="the random hash is drawn once and then stays",
+    rules={"random_hash": for_good(random_for_each_request)},
+)
+
+random_hash_of_31_bits = Mutant(
+    clause="A42-HASH-10",
+    broken="the random hash has 31 bits, so it always meets the first entry",
+    rules={"random_hash": lambda rng: rng.getrandbits(31)},
+    issue="https://github.com/grpc/grpc/pull/25697",
+)
+
+no_policies_mean_the_channel = Mutant(
+    clause="A42-HASH-11",
+    broken="on a route without policies requests are hashed by the channel's id",
+    rules={
+        "route_policies": lambda policies, matched: policies[matched] or (ChannelIdPolicy(),),
+    },
+)
+
+random_hash_uneven = Mutant(
+    clause="A42-HASH-12",
+    broken="every second random hash, about, is zero",
+    rules={"random_hash": lambda rng: rng.getrandbits(64) * rng.getrandbits(1)},
+    reports="none of the known",
+)
+
+# Terminal, in its four shapes.
+
+terminal_ignored = Mutant(
+    clause="A42-HASH-13",
+    broken="terminal never ends the list",
+    rules={"ends_the_list": lambda _policy, _result, _gathered: False},
+)
+
+first_terminal_ignored = Mutant(
+    clause="A42-HASH-13",
+    broken="terminal does not end the list if nothing was gathered before",
+    rules={
+        "ends_the_list": lambda policy, result, gathered: (
+            result != gathered and ends_once_gathered(policy, result, gathered)
+        )
+    },
+)
+
+
+def from_terminal_on(
+    policies: Sequence[Sequence[HashPolicy]], matched: int
+) -> Sequence[HashPolicy]:
+    """The list of the matched route without what stands before the first terminal policy."""
+    chosen = policies[matched]
+    return list(itertools.dropwhile(lambda one: not is_terminal(one), chosen)) or chosen
+
+
+terminal_stands_alone = Mutant(
+    clause="A42-HASH-14",
+    broken="the results before a terminal policy are left out",
+    rules={"route_policies": from_terminal_on},
+)
+
+terminal_always_ends = Mutant(
+    clause="A42-HASH-15",
+    broken="a terminal policy ends the list even if nothing has been made",
+    rules={"ends_the_list": lambda policy, _result, _gathered: is_terminal(policy)},
+)
+
+terminal_by_own_result = Mutant(
+    clause="A42-HASH-16",
+    broken="terminal is looked at only after a result of its own, as in grpc-go 1.85",
+    rules={"ends_the_list": ends_with_own_result},
+)
+
+terminal_by_what_was_gathered = Mutant(
+    clause="A42-HASH-16",
+    broken="a terminal policy ends the list if others gave a result before it",
+    rules={"ends_the_list": ends_once_gathered},
+    edition="seed-2021",
+)
+
+unsupported_is_terminal = Mutant(
+    clause="A42-HASH-17",
+    broken="terminal ends the list on an unsupported kind, too",
+    rules={"ends_the_list": lambda _policy, _result, gathered: gathered is not None},
+    reports="ends the list",
+)
+
+# The life of a list.
+
+first_policies_for_good = Mutant(
+    clause="A42-HASH-18",
+    broken="requests go on being hashed by the first list of policies",
+    rules={"route_policies": for_good(policies_of_the_route)},
+)
+
+round_robin_hashes = Mutant(
+    clause="A42-HASH-19",
+    broken="a ROUND_ROBIN cluster is balanced by hash",
+    xds={"supported_policy": lambda policy: supported_policy(policy) and "RING_HASH"},
+)
+
+# Header.
+
+other_metadata = Mutant(
+    clause="A42-HDR-01",
+    broken="headers are looked up in the metadata of another call, which never has them",
+    rules={"header_value": lambda _name, _metadata: None},
+    issue="https://github.com/grpc/grpc-go/pull/4525",
+)
+
+name_hashed = Mutant(
+    clause="A42-HDR-01",
+    broken="the header's name is hashed, not its value",
+    rules={"header_value": lambda name, metadata: header_value(name, metadata) and name},
+)
+
+hash_of_32_bits = Mutant(
+    clause="A42-HDR-02",
+    broken="the hash keeps its lower 32 bits only",
+    rules={"hash_value": lambda value: xxh64(value) & 0xFFFFFFFF},
+)
+
+hash_of_a_string_literal = Mutant(
+    clause="A42-HDR-02",
+    broken="the value is hashed with quotation marks around it",
+    rules={"hash_value": lambda value: xxh64(f'"{value}"')},
+)
+
+absent_is_empty = Mutant(
+    clause="A42-HDR-03",
+    broken="a header that was not sent is hashed as if it were empty",
+    rules={"header_value": lambda name, metadata: header_value(name, metadata) or ""},
+)
+
+empty_is_absent = Mutant(
+    clause="A42-HDR-04",
+    broken="an empty value counts as absent",
+    rules={"header_value": lambda name, metadata: header_value(name, metadata) or None},
+    reports="no result",
+)
+
+first_value_alone = Mutant(
+    clause="A42-HDR-05",
+    broken="of several values only the first is hashed",
+    rules={
+        "header_value": lambda name, metadata: next((v for key, v in metadata if key == name), None)
+    },
+    reports="the first",
+    issue="https://github.com/envoyproxy/envoy/issues/15182",
+)
+
+last_value_alone = Mutant(
+    clause="A42-HDR-05",
+    broken="of several values only the last is hashed",
+    rules={"header_value": lambda name, metadata: dict(metadata).get(name)},
+    reports="the last",
+)
+
+values_in_any_order = Mutant(
+    clause="A42-HDR-06",
+    broken="several values are joined in an order that changes from request to request",
+    rules={
+        "header_value": lambda name, metadata: header_value(
+            name, tuple(random.sample(metadata, len(metadata)))
+        )
+    },
+)
+
+binary_header_hashed = Mutant(
+    clause="A42-HDR-07",
+    broken="-bin headers are hashed like others",
+    rules={
+        "header_value": lambda name, metadata: (
+            joined_values(name, metadata) if name.endswith("-bin") else header_value(name, metadata)
+        )
+    },
+    issue="https://github.com/grpc/grpc-go/pull/6609",
+)
+
+content_type_not_known_yet = Mutant(
+    clause="A42-HDR-08",
+    broken="content-type is not there yet when requests are hashed, as in grpc-go 1.85",
+    rules={"header_value": joined_values},
+    issue="https://github.com/grpc/grpc-go/pull/6609",
+)
+
+content_type_with_format = Mutant(
+    clause="A42-HDR-09",
+    broken="the value assumed for content-type names a message format that is not on the wire",
+    rules={
+        "header_value": lambda name, metadata: (
+            "application/grpc+proto" if name == "content-type" else header_value(name, metadata)
+        )
+    },
+)
+
+content_type_of_the_application = Mutant(
+    clause="A42-HDR-10",
+    broken="a content-type in the metadata takes the place of the assumed one",
+    rules={
+        "header_value": lambda name, metadata: (
+            (name == "content-type" and joined_values(name, metadata))
+            or header_value(name, metadata)
+        )
+    },
+    reports="its own is hashed",
+)
+
+pseudo_header_hashed = Mutant(
+    clause="A42-HDR-11",
+    broken="a pseudo-header gives a result",
+    rules={
+        "header_value": lambda name, metadata: (
+            name if name.startswith(":") else header_value(name, metadata)
+        )
+    },
+)
+
+rewrite_ignored = Mutant(
+    clause="A42-HDR-12",
+    broken="values are hashed as they come, whatever the rewrite",
+    rules={"rewrite": lambda _regex, _substitution, value: value},
+)
+
+empty_substitution_ignored = Mutant(
+    clause="A42-HDR-12",
+    broken="a rewrite with an empty substitution is taken for none, as in grpc-node 1.14",
+    rules={
+        "rewrite": lambda regex, substitution, value: (
+            (substitution and rewrite_every_match(regex, substitution, value)) or value
+        )
+    },
+)
+
+whole_value_rewritten = Mutant(
+    clause="A42-HDR-12",
+    broken="a value is rewritten only if all of it matches",
+    rules={
+        "rewrite": lambda regex, substitution, value: rewrite_every_match(
+            rf"\A(?:{regex})\z", substitution, value
+        )
+    },
+)
+
+
+def rewrite_matches(regex: str, substitution: str, value: str, *, at_most: int) -> str:
+    """Replace so many matches; after each, the rest is searched like a value of its own."""
+    match = re2.search(regex, value)
+    if match is None or not at_most:
+        return value
+    rest = rewrite_matches(regex, substitution, value[match.end() :], at_most=at_most - 1)
+    return value[: match.start()] + expand(match, substitution) + rest
+
+
+first_match_alone = Mutant(
+    clause="A42-HDR-13",
+    broken="only the first match is replaced",
+    rules={"rewrite": lambda *rewrite: rewrite_matches(*rewrite, at_most=1)},
+)
+
+rest_anchored_anew = Mutant(
+    clause="A42-HDR-13",
+    broken="after a match the rest is searched like a value of its own, so ^ matches there again",
+    rules={"rewrite": lambda *rewrite: rewrite_matches(*rewrite, at_most=1000)},
+)
+
+
+def written_otherwise(pattern: str, replacement: str) -> Any:
+    """A rewrite whose substitution is changed first: how another syntax would understand it."""
+    return lambda regex, substitution, value: rewrite_every_match(
+        regex, re.sub(pattern, lambda found: found.expand(replacement), substitution), value
+    )
+
+
+groups_with_dollars = Mutant(
+    clause="A42-HDR-14",
+    broken="backslashes are plain text, since groups are written $1, as in grpc-go 1.85",
+    rules={"rewrite": written_otherwise(r"\\", r"\\\\")},
+)
+
+backslash_escapes = Mutant(
+    clause="A42-HDR-14",
+    broken="a backslash makes the digit behind it plain text, as in grpc-java",
+    rules={"rewrite": written_otherwise(r"\\(\d)", r"\1")},
+)
+
+two_digits_make_a_group = Mutant(
+    clause="A42-HDR-14",
+    broken="two digits behind a backslash name one group, as in Python's own regular expressions",
+    rules={"rewrite": re.sub},
+)
+
+value_without_a_match_is_empty = Mutant(
+    clause="A42-HDR-15",
+    broken="of a value in which the pattern is not found nothing is hashed",
+    rules={
+        "rewrite": lambda regex, substitution, value: (
+            rewrite_every_match(regex, substitution, value) if re2.search(regex, value) else ""
+        )
+    },
+)
+
+nothing_left_is_absent = Mutant(
+    clause="A42-HDR-16",
+    broken="a value that is rewritten to nothing counts as absent",
+    rules={"rewrite": lambda *rewrite: rewrite_every_match(*rewrite) or None},
+    reports="no result",
+)
+
+nothing_left_is_not_rewritten = Mutant(
+    clause="A42-HDR-16",
+    broken="a value that would be rewritten to nothing stays",
+    rules={"rewrite": lambda *rewrite: rewrite_every_match(*rewrite) or rewrite[-1]},
+    reports="not rewritten",
+)
+
+
+def read_without_a_look_at_the_regex(message: Any) -> HashPolicy:
+    """Take a policy with an invalid regex for one of an unsupported kind."""
+    try:
+        return read_hash_policy(message)
+    except BadHashPolicy:
+        return UnsupportedPolicy(kind="header")
+
+
+invalid_regex_accepted = Mutant(
+    clause="A42-HDR-17",
+    broken="a policy with an invalid regex is accepted and gives no result",
+    xds={"read_hash_policy": read_without_a_look_at_the_regex},
+    reports="ACK, and no result",
+)
+
+capitals_never_match = Mutant(
+    clause="A42-HDR-18",
+    broken="the name in the policy is compared as it is written",
+    rules={"header_value": joined_values},
+    reports="no result",
+)
+
+whole_match_unknown = Mutant(
+    clause="A42-HDR-19",
+    broken=r"\0 stands for nothing, as groups count from one",
+    rules={"rewrite": written_otherwise(r"\\0", "")},
+)
+
+backslashes_stay_doubled = Mutant(
+    clause="A42-HDR-20",
+    broken="two backslashes stay two, as in grpc-node 1.14",
+    rules={"rewrite": written_otherwise(r"\\\\", r"\\\\\\\\")},
+)
+
+backslash_of_a_backslash_escapes = Mutant(
+    clause="A42-HDR-20",
+    broken="two backslashes become one before groups are looked for",
+    rules={"rewrite": written_otherwise(r"\\\\", r"\\")},
+)
+
+dollar_names_a_group = Mutant(
+    clause="A42-HDR-21",
+    broken="a dollar sign and a digit stand for a group, too, as in most libraries",
+    rules={"rewrite": written_otherwise(r"\$(\d)", r"\\\1")},
+)
+
+two_dollars_are_one = Mutant(
+    clause="A42-HDR-21",
+    broken="two dollar signs stand for one, as in Go and JavaScript",
+    rules={"rewrite": written_otherwise(r"\$\$", "$")},
+)
+
+ampersand_is_the_match = Mutant(
+    clause="A42-HDR-21",
+    broken="an ampersand stands for all that matched, as in sed",
+    rules={"rewrite": written_otherwise("&", r"\\0")},
+)
+
+braces_hold_a_group = Mutant(
+    clause="A42-HDR-21",
+    broken="a digit in braces stands for a group",
+    rules={"rewrite": written_otherwise(r"\{(\d)\}", r"\\\1")},
+)
+
+
+def read_with_a_name(message: Any) -> HashPolicy:
+    """Refuse a header policy whose header has no name."""
+    if message.HasField("header") and not message.header.header_name:
+        raise BadHashPolicy("header.header_name: must not be empty")
+    return read_hash_policy(message)
+
+
+nameless_header_refused = Mutant(
+    clause="A42-HDR-22",
+    broken="a header policy without a name is an error",
+    xds={"read_hash_policy": read_with_a_name},
+    reports="NACK",
+)
+
+# Kinds that gRPC does not support.
+
+
+def refused(kind: str | None) -> Any:
+    """Policies are read as ever, but that this kind is an error."""
+
+    def read(message: Any) -> HashPolicy:
+        if message.WhichOneof("policy_specifier") == kind:
+            raise BadHashPolicy(f"policy_specifier: {kind} is not supported")
+        return read_hash_policy(message)
+
+    return read
+
+
+def the_same_for(kind: str) -> Any:
+    """What gives requests with a policy of this kind one and the same hash."""
+    return lambda policy, _metadata: xxh64(kind) if policy.kind == kind else None
+
+
+def cookie(policy: UnsupportedPolicy, metadata: Metadata) -> int | None:
+    """The hash of the cookies, if there are any."""
+    value = joined_values("cookie", metadata)
+    return None if policy.kind != "cookie" or value is None else xxh64(value)
+
+
+unknown_kind_refused = Mutant(
+    clause="A42-KIND-01",
+    broken="a policy of an unknown kind is an error",
+    xds={"read_hash_policy": refused(None)},
+)
+
+unknown_kind_gives_a_result = Mutant(
+    clause="A42-KIND-01",
+    broken="a policy of an unknown kind gives a result, the same for all requests",
+    rules={"unsupported_hash": the_same_for("unset")},
+)
+
+unknown_kind_spoils_the_list = Mutant(
+    clause="A42-KIND-01",
+    broken="with a policy that is not supported in the list, the others do not count",
+    rules={
+        "route_policies": lambda policies, matched: (
+            ()
+            if any(isinstance(one, UnsupportedPolicy) for one in policies[matched])
+            else policies[matched]
+        )
+    },
+)
+
+cookie_refused = Mutant(
+    clause="A42-KIND-02",
+    broken="a cookie policy is an error",
+    xds={"read_hash_policy": refused("cookie")},
+)
+
+cookie_hashed = Mutant(
+    clause="A42-KIND-02",
+    broken="a cookie policy hashes the cookie",
+    rules={"unsupported_hash": cookie},
+)
+
+connection_refused = Mutant(
+    clause="A42-KIND-03",
+    broken="a connection_properties policy is an error",
+    xds={"read_hash_policy": refused("connection_properties")},
+)
+
+source_address_hashed = Mutant(
+    clause="A42-KIND-03",
+    broken="a connection_properties policy hashes the client's own address",
+    rules={"unsupported_hash": the_same_for("connection_properties")},
+)
+
+query_parameter_refused = Mutant(
+    clause="A42-KIND-04",
+    broken="a query_parameter policy is an error",
+    xds={"read_hash_policy": refused("query_parameter")},
+)
+
+absent_parameter_hashed = Mutant(
+    clause="A42-KIND-04",
+    broken="a query_parameter policy hashes the parameter, and one that is not there as empty",
+    rules={"unsupported_hash": the_same_for("query_parameter")},
+)
+
+any_filter_state_is_the_channel = Mutant(
+    clause="A42-KIND-05",
+    broken="filter_state means the channel's id, whatever its key",
+    xds={
+        "read_hash_policy": lambda message: (
+            ChannelIdPolicy()
+            if message.WhichOneof("policy_specifier") == "filter_state"
+            else read_hash_policy(message)
+        )
+    },
+)
+
+other_filter_state_refused = Mutant(
+    clause="A42-KIND-05",
+    broken="a filter_state policy with another key is an error",
+    xds={
+        "read_hash_policy": lambda message: (
+            read_hash_policy(message)
+            if message.filter_state.key == "io.grpc.channel_id"
+            else refused("filter_state")(message)
+        )
+    },
+)
+
+# The channel id.
+
+channel_id_of_the_request = Mutant(
+    clause="A42-CHAN-01",
+    broken="the channel's id is drawn anew for each request",
+    rules={"channel_hash": lambda _channel_id: random.getrandbits(64)},
+)
+
+channel_id_of_the_process = Mutant(
+    clause="A42-CHAN-02",
+    broken="all channels of a process have the same id",
+    rules={"channel_id": for_good(draw_channel_id)},
+)
+
+channels_counted = Mutant(
+    clause="A42-CHAN-02",
+    broken="channels are numbered from zero, in every process alike",
+    rules={"channel_id": lambda _rng: xxh64(next(CHANNELS).to_bytes(8, "little"))},
+    issue="https://github.com/grpc/grpc-java/pull/9453",
+)
+
+channel_id_is_an_address = Mutant(
+    clause="A42-CHAN-02",
+    broken="the channel's id is an address in memory, so it always meets the first entry",
+    rules={"channel_id": lambda _rng: id(object())},
+)
+
+channel_ids_uneven = Mutant(
+    clause="A42-CHAN-03",
+    broken="nine of ten channels have the same id",
+    rules={"channel_id": lambda rng: rng.choice([*9 * [0], rng.getrandbits(64)])},
+)
+
+channel_id_of_the_routes = Mutant(
+    clause="A42-CHAN-04",
+    broken="the channel's id is drawn anew when routes come anew",
+    rules={"channel_id_for_new_routes": lambda _channel_id, rng: rng.getrandbits(64)},
+)
+
+channel_id_of_the_route = Mutant(
+    clause="A42-CHAN-04",
+    broken="the place of the route is mixed into the channel's id",
+    rules={
+        "route_policies": lambda policies, matched: policies[matched] * (matched + 1),
+    },
+)
+
+channel_id_gives_way = Mutant(
+    clause="A42-CHAN-05",
+    broken="beside other policies the channel's id does not count",
+    rules={
+        "route_policies": lambda policies, matched: (
+            [one for one in policies[matched] if not isinstance(one, ChannelIdPolicy)]
+        )
+    },
+)
+
+channel_id_alone = Mutant(
+    clause="A42-CHAN-05",
+    broken="beside the channel's id other policies do not count",
+    rules={
+        "route_policies": lambda policies, matched: (
+            [one for one in policies[matched] if isinstance(one, ChannelIdPolicy)]
+        )
+    },
+)
+
+rotation_loses_the_id = Mutant(
+    clause="A42-CHAN-05",
+    broken="the rotation draws the sign along, as in grpc-java 1.85: half of all ids are lost",
+    rules={"combine": rotate_with_sign},
+)
+
+header_left_out_if_negative = Mutant(
+    clause="A42-CHAN-05",
+    broken="a result that is negative as a signed number is left out beside the channel's id",
+    rules={
+        "combine": lambda gathered, result: (
+            gathered if result >> 63 else rotate_and_xor(gathered, result)
+        )
+    },
+)
+
+negative_header_alone = Mutant(
+    clause="A42-CHAN-05",
+    broken="a result that is negative as a signed number takes the place of the channel's id",
+    rules={
+        "combine": lambda gathered, result: (
+            result if result >> 63 else rotate_and_xor(gathered, result)
+        )
+    },
+)
+
+larger_of_header_and_id = Mutant(
+    clause="A42-CHAN-05",
+    broken="of the channel's id and another result the larger counts alone",
+    rules={"combine": max},
+)
+
+# Inside the client.
+
+hash_lost_before_weighted_clusters = Mutant(
+    clause="A42-HASH-21",
+    broken="on a route to several clusters the hash policies are not looked at",
+    rules={"over_clusters": lambda policies, clusters: policies if clusters == 1 else ()},
+)

@@ -1,0 +1,198 @@
+"""Mutants of the clauses in proactive.toml."""
+
+from collections.abc import Callable, Sequence
+
+from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.policies.rules.ring_states import (
+    Prospect,
+    first_idle,
+    next_along_the_ring,
+)
+from client_under_test.reference.transport.backoff import backoff_delay
+from client_under_test.reference.values import State
+
+Unasked = Callable[[State, Sequence[Prospect], str | None], str | None]
+FAILED = State.TRANSIENT_FAILURE
+ENOUGH_TO_FAIL = 2
+
+
+def unless(hindered: Callable[[State, Sequence[Prospect]], bool]) -> Unasked:
+    """A61's rule, but nothing is connected in some states."""
+
+    def unasked(
+        aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
+    ) -> str | None:
+        if hindered(aggregated, prospects):
+            return None
+        return first_idle(aggregated, prospects, last_failed)
+
+    return unasked
+
+
+def idle_ones(prospects: Sequence[Prospect]) -> list[str]:
+    """Those that may be connected."""
+    return [one.identity for one in prospects if one.counted is State.IDLE]
+
+
+def while_ready_too(
+    aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
+) -> str | None:
+    """An endpoint is connected even if one is READY."""
+    if aggregated is State.READY:
+        return next(iter(idle_ones(prospects)), None)
+    return first_idle(aggregated, prospects, last_failed)
+
+
+def the_same_again(
+    aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
+) -> str | None:
+    """After a failure the same endpoint comes next, and only it."""
+    found = next_along_the_ring(aggregated, prospects, last_failed)
+    return last_failed if found is not None and last_failed is not None else found
+
+
+def several_at_once(
+    aggregated: State, prospects: Sequence[Prospect], _last_failed: str | None
+) -> str | None:
+    """Another IDLE endpoint is connected even while one is CONNECTING."""
+    if aggregated not in {State.CONNECTING, FAILED}:
+        return None
+    return next(iter(idle_ones(prospects)), None)
+
+
+def by_address(
+    aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
+) -> str | None:
+    """A61's rule, from the lowest address on."""
+    ordered = sorted(prospects, key=lambda one: one.identity)
+    return first_idle(aggregated, ordered, last_failed)
+
+
+def failures(prospects: Sequence[Prospect]) -> int:
+    """How many have failed."""
+    return sum(one.counted is FAILED for one in prospects)
+
+
+busy_while_ready = Mutant(
+    clause="A42-PRO-01",
+    broken="endpoints are connected although one is READY",
+    rules={"unasked": while_ready_too},
+)
+
+
+def when_lost() -> Unasked:
+    """A61's rule, and an endpoint is connected when none is READY any more."""
+    was_ready = False
+
+    def unasked(
+        aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
+    ) -> str | None:
+        nonlocal was_ready
+        was_ready = was_ready or aggregated is State.READY
+        if was_ready and aggregated is State.IDLE:
+            return next(iter(idle_ones(prospects)), None)
+        return first_idle(aggregated, prospects, last_failed)
+
+    return unasked
+
+
+replaced_when_lost = Mutant(
+    clause="A42-PRO-01",
+    broken="when the only READY endpoint is lost, another one is connected",
+    rules={"unasked": when_lost()},
+)
+
+gives_up_when_failed = Mutant(
+    clause="A42-PRO-02",
+    broken="in TRANSIENT_FAILURE nothing is connected without being picked",
+    rules={"unasked": unless(lambda aggregated, _: aggregated is FAILED)},
+)
+
+needs_a_pick_to_go_on = Mutant(
+    clause="A42-PRO-03",
+    broken="after one failure nothing is connected without being picked",
+    rules={"unasked": unless(lambda aggregated, _: aggregated is State.CONNECTING)},
+)
+
+same_endpoint_again = Mutant(
+    clause="A42-PRO-04",
+    broken="after a failure the same endpoint is tried again and no other",
+    rules={"unasked": the_same_again},
+    edition="seed",
+)
+
+lowest_address_first = Mutant(
+    clause="A42-PRO-05",
+    broken="endpoints are connected in the order of their addresses",
+    rules={"unasked": by_address},
+    reports="of the addresses",
+)
+
+only_the_first_three = Mutant(
+    clause="A42-PRO-06",
+    broken="when three have failed the policy stops",
+    rules={"unasked": unless(lambda _, prospects: failures(prospects) > ENOUGH_TO_FAIL)},
+)
+
+goes_on_when_ready = Mutant(
+    clause="A42-PRO-07",
+    broken="endpoints are connected although one is READY",
+    rules={"unasked": while_ready_too},
+)
+
+no_backoff = Mutant(
+    clause="A42-PRO-08",
+    broken="a failed endpoint is tried again after a tenth of a second",
+    rules={"backoff_delay": lambda _failures, _jitter: 0.1},
+)
+
+backoff_that_never_grows = Mutant(
+    clause="A42-PRO-08",
+    broken="a failed endpoint is tried again after a second, however often it has failed",
+    rules={"backoff_delay": lambda _failures, draw: backoff_delay(1, draw)},
+)
+
+ends_with_its_request = Mutant(
+    clause="A42-PRO-09",
+    broken="when an attempt fails after its request has ended, that is all",
+    rules={"unasked": lambda _aggregated, _prospects, _last_failed: None},
+)
+
+loss_unnoticed = Mutant(
+    clause="A42-PRO-10",
+    broken="with two endpoints failed nothing is connected without being picked",
+    rules={"unasked": unless(lambda _, prospects: failures(prospects) > 1)},
+)
+
+removal_unnoticed = Mutant(
+    clause="A42-PRO-11",
+    broken="with two endpoints failed nothing is connected without being picked",
+    rules={"unasked": unless(lambda _, prospects: failures(prospects) > 1)},
+)
+
+
+def unless_shortened() -> Unasked:
+    """A61's rule, but of failed endpoints nothing follows where none was READY in a longer list."""
+    longest, was_ready = 0, False
+
+    def hindered(aggregated: State, prospects: Sequence[Prospect]) -> bool:
+        nonlocal longest, was_ready
+        longest = max(longest, len(prospects))
+        was_ready = was_ready or aggregated is State.READY
+        return len(prospects) < longest and not was_ready
+
+    return unless(hindered)
+
+
+removal_of_a_held_one_unnoticed = Mutant(
+    clause="A42-PRO-11",
+    broken="when an endpoint that is CONNECTING is removed, nothing takes its place",
+    rules={"unasked": unless_shortened()},
+)
+
+many_at_once = Mutant(
+    clause="A42-PRO-12",
+    broken="whenever something changes one more endpoint is connected",
+    rules={"unasked": several_at_once},
+    reports="several",
+)

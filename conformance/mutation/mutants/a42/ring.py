@@ -1,0 +1,431 @@
+"""Mutants of the clauses in ring.toml."""
+
+import math
+import time
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Sequence
+
+from msgspec.structs import replace
+
+from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.policies.rules.ring import Sizes, Standing, entries_for, entry_hash
+from client_under_test.reference.values import Endpoint
+
+LOWER_32_BITS = 2**32 - 1
+SIGN = 2**63
+
+# Where its entries are.
+
+entries_not_sorted = Mutant(
+    clause="A42-RING-01",
+    broken="entries stay in the order in which they were dealt out",
+    rules={"sort_entries": list},
+)
+
+entries_of_32_bits = Mutant(
+    clause="A42-RING-02",
+    broken="entries are placed by the lower 32 bits of the hash, all in the same corner",
+    rules={"entry_hash": lambda key, number: entry_hash(key, number) & LOWER_32_BITS},
+)
+
+placed_as_in_java = Mutant(
+    clause="A42-RING-03",
+    broken="a slash stands before the address that is hashed for an entry",
+    rules={"entry_hash": lambda key, number: entry_hash(f"/{key}", number)},
+    reports="/ip:port_i",
+)
+
+placed_as_nowhere = Mutant(
+    clause="A42-RING-03",
+    broken="what is hashed for an entry ends in a sharp",
+    rules={"entry_hash": lambda key, number: entry_hash(f"{key}#", number)},
+    reports="none of the known",
+)
+
+one_place_for_each_endpoint = Mutant(
+    clause="A42-RING-04",
+    broken="all entries of an endpoint have the same hash",
+    rules={"entry_hash": lambda key, _number: entry_hash(key, 0)},
+    issue="https://github.com/grpc/grpc-go/issues/5452",
+)
+
+# How large it is.
+
+
+def all_but_the_lightest(standing: tuple[Standing, ...]) -> tuple[Standing, ...]:
+    """Those that are heavier than another; none if all weigh the same."""
+    least = min(one.weight for one in standing)
+    return tuple(one for one in standing if one.weight > least)
+
+
+def key_of(standing: Standing) -> str:
+    """What is hashed."""
+    return standing.key
+
+
+def lightest_has(
+    entries: Callable[[float, Sizes], float],
+) -> Callable[[Sequence[int], Sizes], float]:
+    """A size by how many entries the lightest endpoint has, given its share and the sizes."""
+
+    def sized(weights: Sequence[int], sizes: Sizes) -> float:
+        share = min(weights) / sum(weights)
+        return min(max(1.0, entries(share, sizes)) / share, float(sizes.maximum))
+
+    return sized
+
+
+rounded_down = Mutant(
+    clause="A42-RING-05",
+    broken="the entries of the lightest endpoint are rounded down, below the minimum",
+    rules={"entries_for": lightest_has(lambda share, sizes: math.floor(share * sizes.minimum))},
+)
+
+minimum_ignored = Mutant(
+    clause="A42-RING-05",
+    broken="the minimum that is configured is ignored: it is always 1,024",
+    rules={
+        "entries_for": lambda weights, sizes: entries_for(weights, replace(sizes, minimum=1024))
+    },
+)
+
+exactly_the_minimum = Mutant(
+    clause="A42-RING-06",
+    broken="the ring has just the minimum size, so the lightest endpoint has a fraction",
+    rules={"entries_for": lightest_has(lambda share, sizes: max(1.0, share * sizes.minimum))},
+)
+
+lightest_without_entry = Mutant(
+    clause="A42-RING-06",
+    broken="the lightest endpoint has no entry if others are heavier",
+    rules={"lined_up": lambda standing: all_but_the_lightest(standing) or standing},
+)
+
+one_more_for_the_lightest = Mutant(
+    clause="A42-RING-07",
+    broken="the ring has the next size: the lightest endpoint has one entry more than it needs",
+    rules={"entries_for": lightest_has(lambda share, sizes: math.ceil(share * sizes.minimum) + 1)},
+)
+
+power_of_two = Mutant(
+    clause="A42-RING-07",
+    broken="the size is rounded up to a power of two",
+    rules={
+        "entries_for": lambda weights, sizes: min(
+            2.0 ** math.ceil(math.log2(entries_for(weights, sizes))), sizes.maximum
+        )
+    },
+)
+
+no_maximum = Mutant(
+    clause="A42-RING-08",
+    broken="the maximum does not limit the ring",
+    rules={
+        "entries_for": lambda weights, sizes: entries_for(weights, replace(sizes, maximum=2**23))
+    },
+)
+
+weights_ignored = Mutant(
+    clause="A42-RING-09",
+    broken="all endpoints have the same number of entries",
+    rules={"lined_up": lambda standing: tuple(replace(one, weight=1) for one in standing)},
+    issue="https://github.com/grpc/grpc-rust/pull/2695",
+)
+
+by_key = Mutant(
+    clause="A42-RING-10",
+    broken="entries are dealt out in the order of the keys",
+    rules={"lined_up": lambda standing: tuple(sorted(standing, key=key_of))},
+    reports="by key",
+)
+
+few_entries_by_key = Mutant(
+    clause="A42-RING-11",
+    broken="entries that do not suffice are dealt out in the order of the keys",
+    rules={"lined_up": lambda standing: tuple(sorted(standing, key=key_of))},
+    reports="every other one by key",
+)
+
+an_entry_for_each = Mutant(
+    clause="A42-RING-11",
+    broken="each endpoint has an entry, even beyond the maximum",
+    rules={"entries_for": lambda weights, sizes: max(len(weights), entries_for(weights, sizes))},
+    reports="each has one, beyond the maximum",
+)
+
+# Where a hash belongs.
+
+
+def in_signed_order(hashes: Sequence[int], request_hash: int) -> int:
+    """Those from 2^63 on come first; past the last one it is the last."""
+    below = bisect_left(hashes, SIGN)
+    order: list[int] = [*range(below, len(hashes)), *range(below)]
+    found = bisect_left([hashes[index] ^ SIGN for index in order], request_hash ^ SIGN)
+    return order[min(found, len(order) - 1)]
+
+
+hash_modulo_size = Mutant(
+    clause="A42-RING-12",
+    broken="the hash modulo the number of entries is the index of the entry",
+    rules={"find_entry": lambda hashes, request_hash: request_hash % len(hashes)},
+)
+
+greater_is_looked_for = Mutant(
+    clause="A42-RING-12",
+    broken="a hash belongs to the first entry that is greater, also if one is equal",
+    rules={
+        "find_entry": lambda hashes, request_hash: bisect_right(hashes, request_hash) % len(hashes)
+    },
+)
+
+one_entry_further = Mutant(
+    clause="A42-RING-12",
+    broken="a hash belongs to the entry behind the one that is next to it",
+    rules={
+        "find_entry": lambda hashes, request_hash: (
+            (bisect_left(hashes, request_hash) + 1) % len(hashes)
+        )
+    },
+)
+
+last_before = Mutant(
+    clause="A42-RING-13",
+    broken="a hash belongs to the last entry before it",
+    rules={"find_entry": lambda hashes, request_hash: bisect_right(hashes, request_hash) - 1},
+)
+
+
+def whichever_is_nearer(hashes: Sequence[int], request_hash: int) -> int:
+    """The entry at the least distance, before the hash or after it, around the ring."""
+    behind = bisect_left(hashes, request_hash)
+    return min(
+        (behind % len(hashes), behind - 1),
+        key=lambda index: min(
+            (hashes[index] - request_hash) % 2**64, (request_hash - hashes[index]) % 2**64
+        ),
+    )
+
+
+nearer_of_the_two = Mutant(
+    clause="A42-RING-13",
+    broken="a hash belongs to the entry at the least distance, be it before or after",
+    rules={"find_entry": whichever_is_nearer},
+)
+
+signed_comparison = Mutant(
+    clause="A42-RING-14",
+    broken="hashes are compared as signed numbers, and past the last entry it is the last",
+    rules={"find_entry": in_signed_order},
+    reports="the last entry, in signed order",
+    issue="https://github.com/grpc/grpc-java/pull/13054",
+)
+
+no_wrap_around = Mutant(
+    clause="A42-RING-14",
+    broken="a hash above all entries belongs to the last of them",
+    rules={
+        "find_entry": lambda hashes, request_hash: min(
+            bisect_left(hashes, request_hash), len(hashes) - 1
+        )
+    },
+    reports="the last entry",
+    issue="https://github.com/grpc/grpc-java/pull/13054",
+)
+
+# What becomes of it when the list changes.
+
+
+def named_by_index(standing: tuple[Standing, ...]) -> tuple[Standing, ...]:
+    """What is hashed is the place in the list."""
+    return tuple(replace(one, key=f"{index}") for index, one in enumerate(standing))
+
+
+order_matters = Mutant(
+    clause="A42-RING-15",
+    broken="entries are named by the index of their endpoint in the list",
+    rules={"lined_up": named_by_index},
+    issue="https://github.com/envoyproxy/envoy/pull/13656",
+)
+
+
+class LateDisorder:
+    """A tenth of a second after the endpoints came in another order, all goes an entry further."""
+
+    def __init__(self) -> None:
+        self._order: tuple[str, ...] = ()
+        self._changed = math.inf
+
+    def lined_up(self, standing: tuple[Standing, ...]) -> tuple[Standing, ...]:
+        """As they are; note when their order changes."""
+        order = tuple(one.identity for one in standing)
+        if self._order and order != self._order:
+            self._changed = min(self._changed, time.monotonic())
+        self._order = order
+        return standing
+
+    def find_entry(self, hashes: Sequence[int], request_hash: int) -> int:
+        """The right entry, and later the one behind it."""
+        late = time.monotonic() > self._changed + 0.1
+        return (bisect_left(hashes, request_hash) + late) % len(hashes)
+
+
+late = LateDisorder()
+order_matters_late = Mutant(
+    clause="A42-RING-15",
+    broken="a while after the endpoints came in another order requests go an entry further",
+    rules={"lined_up": late.lined_up, "find_entry": late.find_entry},
+)
+
+
+def named_by_rank(standing: tuple[Standing, ...], *, descending: bool) -> tuple[Standing, ...]:
+    """What is hashed is the place among all in the order of their keys."""
+    keys = sorted((one.key for one in standing), reverse=descending)
+    return tuple(replace(one, key=f"{keys.index(one.key)}") for one in standing)
+
+
+removal_moves_those_that_sort_behind = Mutant(
+    clause="A42-RING-16",
+    broken="entries are named by the place of their endpoint among the sorted addresses",
+    rules={"lined_up": lambda standing: named_by_rank(standing, descending=False)},
+)
+
+removal_moves_those_that_sort_before = Mutant(
+    clause="A42-RING-16",
+    broken="entries are named by the place of their endpoint among the addresses, sorted downwards",
+    rules={"lined_up": lambda standing: named_by_rank(standing, descending=True)},
+)
+
+removal_moves_those_behind = Mutant(
+    clause="A42-RING-16",
+    broken="entries are named by the index of their endpoint in the list",
+    rules={"lined_up": named_by_index},
+    issue="https://github.com/envoyproxy/envoy/pull/13656",
+)
+
+numbered_over_the_ring = Mutant(
+    clause="A42-RING-16",
+    broken="entries are numbered over the whole ring, not for each endpoint",
+    rules={"entry_number": lambda _own, on_the_ring: on_the_ring},
+    issue="https://github.com/grpc/grpc-go/pull/6066",
+)
+
+addition_moves_those_behind = Mutant(
+    clause="A42-RING-17",
+    broken="entries are numbered over the whole ring, not for each endpoint",
+    rules={"entry_number": lambda _own, on_the_ring: on_the_ring},
+    issue="https://github.com/grpc/grpc-go/pull/6066",
+)
+
+addition_moves_those_that_sort_behind = Mutant(
+    clause="A42-RING-17",
+    broken="entries are named by the place of their endpoint among the sorted addresses",
+    rules={"lined_up": lambda standing: named_by_rank(standing, descending=False)},
+)
+
+addition_moves_those_that_sort_before = Mutant(
+    clause="A42-RING-17",
+    broken="entries are named by the place of their endpoint among the addresses, sorted downwards",
+    rules={"lined_up": lambda standing: named_by_rank(standing, descending=True)},
+)
+
+addition_moves_all = Mutant(
+    clause="A42-RING-17",
+    broken="the number of endpoints is part of the key of every entry",
+    rules={
+        "lined_up": lambda standing: tuple(
+            replace(one, key=f"{one.key}/{len(standing)}") for one in standing
+        )
+    },
+)
+
+
+def of_address(endpoints: Iterable[Endpoint]) -> dict[tuple[str, ...], Endpoint]:
+    """The endpoints by their addresses."""
+    return {one.addresses: one for one in endpoints}
+
+
+def all_ever_listed(since: int) -> Callable[[Sequence[Endpoint], Sequence[Endpoint]], object]:
+    """From the update of this number on, all endpoints that were ever on a list."""
+    lists: list[Sequence[Endpoint]] = []
+
+    def listed(_before: Sequence[Endpoint], now: Sequence[Endpoint]) -> Sequence[Endpoint]:
+        lists.append(now)
+        if len(lists) < since:
+            return now
+        return [*of_address(endpoint for one in lists for endpoint in one).values()]
+
+    return listed
+
+
+old_ring_kept = Mutant(
+    clause="A42-RING-18",
+    broken="the ring stays the one of the first list",
+    rules={"ring_endpoints": lambda before, now: before or now},
+    issue="https://github.com/envoyproxy/envoy/issues/45212",
+)
+
+added_endpoints_ignored = Mutant(
+    clause="A42-RING-18",
+    broken="an endpoint that joins a list has no entries",
+    rules={
+        "ring_endpoints": lambda before, now: (
+            [one for one in now if one.addresses in of_address(before)] or now
+        )
+    },
+    issue="https://github.com/envoyproxy/envoy/issues/45212",
+)
+
+removed_endpoints_stay = Mutant(
+    clause="A42-RING-18",
+    broken="an endpoint that is no longer listed keeps its entries",
+    rules={
+        "ring_endpoints": lambda before, now: (*of_address((*before, *now)).values(),),
+    },
+)
+
+removed_endpoints_stay_in_the_end = Mutant(
+    clause="A42-RING-18",
+    broken="from the fourth update on an endpoint keeps its entries when it is no longer listed",
+    rules={"ring_endpoints": all_ever_listed(since=4)},
+)
+
+
+def later_entry_hash(first: int) -> Callable[[str, int], int]:
+    """An endpoint's entries are named otherwise from this one of its rings on."""
+    rings: dict[str, int] = {}
+
+    def hashed(key: str, number: int) -> int:
+        rings[key] = rings.get(key, 0) + (number == 0)
+        return entry_hash(key if rings[key] < first else f"/{key}", number)
+
+    return hashed
+
+
+named_anew = Mutant(
+    clause="A42-RING-18",
+    broken="the second ring of an endpoint has entries that are named otherwise",
+    rules={"entry_hash": later_entry_hash(first=2)},
+)
+
+old_weights_kept = Mutant(
+    clause="A42-RING-19",
+    broken="a list in which only weights changed is no reason for a new ring",
+    rules={
+        "ring_endpoints": lambda before, now: (
+            before if of_address(before).keys() == of_address(now).keys() else now
+        )
+    },
+)
+
+rejected_list_takes_the_old_one_along = Mutant(
+    clause="A42-RING-20",
+    broken="a list that is rejected for a repeated address leaves the cluster without endpoints",
+    xds={"keeps_what_was_good": False},
+)
+
+last_weight_counts = Mutant(
+    clause="A42-RING-20",
+    broken="an address that is listed twice counts with its last weight only",
+    rules={"repeated_weight": lambda _before, weight: weight},
+    xds={"address_may_repeat": True},
+)

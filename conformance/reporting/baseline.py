@@ -1,0 +1,237 @@
+"""The baseline: failures of a client that are known, exactly. Pure but for reading the file.
+
+A failure is that of a clause in one scenario, and of what was seen there: of the same clause in
+another scenario, or by other words, it is a new one. An expected failure that does not come fails
+the run too: a baseline that nobody has to keep true would be an amnesty.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+from client_under_test.manifests.toml_errors import BrokenRule, converted
+from conformance.catalogue import Catalogue
+from conformance.judging.evidence import Record
+from conformance.judging.verdicts import Decision, Reason, Verdict, worst
+
+FILE = "expected.toml"
+
+REASONS = {
+    Reason.DEVIATES,
+    Reason.EDITION,
+    Reason.CRASHED,
+    Reason.EXITED,
+    Reason.HUNG,
+    Reason.FLOODED,
+    Reason.LIED,
+    Reason.STATED,
+}
+"""For which a client fails: the others belong to verdicts that are no failure of its."""
+
+
+Text = Annotated[str, msgspec.Meta(min_length=1)]
+
+
+PORT = re.compile(r"\d+\.\d+\.\d+\.\d+:\d+")
+
+
+class BadBaseline(Exception):
+    """A baseline that cannot be used; the text names file and entry."""
+
+
+class _Said(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What an entry of the file says of each of its clauses."""
+
+    clause: str
+    reason: Reason
+    """As the scenario gives it."""
+    seen: Text
+    """What was served and sent there, and what came, for people."""
+    words: Text
+    """Why: explained by the client's own source, and by which wording of the text."""
+    shows: str = ""
+    """A piece of what the report says was seen, the same in every run; without it, the failure is
+    known whatever was seen. That goes for versions only that are run no more."""
+    versions: str = ""
+    """A version range, as in ``>=1.54,<1.60``; empty means every version."""
+    variants: tuple[str, ...] = ()
+    """Only with these variants; ``""`` stands for none of them. Empty means all."""
+    sometimes: str = ""
+    """For a race of the client: how often it was seen, in how many runs. Then its absence is no
+    surprise; empty means that it is seen every time."""
+    issue: str = ""
+    """Where the client's maintainers know of it."""
+
+
+class Entry(_Said, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A failure that is known: of one clause, in these scenarios, by these words."""
+
+    scenarios: Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
+    """The ids of all that show it; the first of them shows it best."""
+    like: str = ""
+    """The clause whose entry has the same cause, if that is where it is written."""
+
+    def applies_to(self, version: str, variant: str | None) -> bool:
+        """Whether the entry speaks of this version and variant."""
+        inside = SpecifierSet(self.versions).contains(version, prereleases=True)
+        return inside and (not self.variants or (variant or "") in self.variants)
+
+    def knows(self, scenario: str, decision: Decision) -> bool:
+        """Whether a decision of this scenario is the failure that the entry speaks of."""
+        return (
+            decision.verdict is Verdict.FAIL
+            and decision.clause == self.clause
+            and decision.reason is self.reason
+            and scenario in self.scenarios
+            and self.shows in decision.saw
+        )
+
+
+Scenarios = Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
+
+
+class _Written(_Said, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An entry of the file, for one clause or for several that fail by one and the same cause."""
+
+    scenario: Text | Scenarios
+    """One that shows it, or all that do."""
+    also: dict[str, Text | Scenarios] = {}
+    """More clauses, each with the scenario, or all, that show it alike."""
+
+    def each(self) -> Iterator[Entry]:
+        """An entry for each clause."""
+        said = {field: getattr(self, field) for field in _Said.__struct_fields__}
+        yield Entry(**said, scenarios=_several(self.scenario))
+        for clause, shown_by in self.also.items():
+            more = {"clause": clause, "scenarios": _several(shown_by), "like": self.clause}
+            yield Entry(**said | more)
+
+
+def _several(scenarios: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (scenarios,) if isinstance(scenarios, str) else scenarios
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    expected: tuple[_Written, ...] = ()
+
+
+def read(path: Path, catalogue: Catalogue) -> tuple[Entry, ...]:
+    """The entries of a file; none if there is no such file.
+
+    Raises:
+        BadBaseline: the file breaks a rule.
+    """
+    if not path.exists():
+        return ()
+    try:
+        raw = tomllib.loads(path.read_text())
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise BadBaseline(f"{path} cannot be read: {error}") from None
+    try:
+        written = converted(raw, _File).expected
+    except BrokenRule as wrong:
+        raise BadBaseline(f"{path} breaks the rules of a baseline: {wrong}") from None
+    entries = tuple(each for entry in written for each in entry.each())
+    for entry in entries:
+        if entry.clause not in catalogue:
+            raise BadBaseline(f"{path} expects a failure of {entry.clause}, which is no clause")
+        if complaint := _complaint(entry):
+            raise BadBaseline(f"{path}: {entry.clause}{complaint}")
+    return entries
+
+
+def _complaint(entry: Entry) -> str | None:
+    """What is wrong with an entry, behind the name of its clause; None if nothing is."""
+    if entry.reason not in REASONS:
+        return f": a client does not fail because of {entry.reason}"
+    try:
+        SpecifierSet(entry.versions)
+    except InvalidSpecifier:
+        return f" has no version range: {entry.versions!r}"
+    if not (entry.shows or entry.versions):
+        return (
+            ": write into `shows` a piece of what the report says was seen, so that no other "
+            "failure of the clause is taken for this one"
+        )
+    if port := PORT.search(entry.shows):
+        return f": `shows` has {port[0]}, an address that another run will not have"
+    return None
+
+
+def check_scenarios(
+    entries: Iterable[Entry], decided: Mapping[str, Collection[str]], path: Path
+) -> None:
+    """See that whatever an entry names as its scenarios decides its clause.
+
+    Args:
+        entries: of the file.
+        decided: every scenario by its id, with the clauses that it decides.
+        path: of the file.
+
+    Raises:
+        BadBaseline: it does not, or there is none of that name.
+    """
+    for entry in entries:
+        for name in entry.scenarios:
+            if name not in decided:
+                raise BadBaseline(f"{path}: {entry.clause}: {no_scenario(name, decided)}")
+            if entry.clause not in decided[name]:
+                message = f"{path}: {name} does not decide {entry.clause}: `xdspec explain` tells"
+                raise BadBaseline(message)
+
+
+def no_scenario(name: str, scenarios: Collection[str]) -> str:
+    """That there is none of this name, and what may be meant."""
+    near = difflib.get_close_matches(name, scenarios, n=1)
+    hint = f"did you mean {near[0]}?" if near else "`xdspec list scenarios` shows all"
+    return f"there is no scenario {name}: {hint}"
+
+
+def marked(record: Record, entries: Collection[Entry]) -> Record:
+    """The same, but its failures that the baseline knows marked as expected."""
+    decisions = tuple(
+        msgspec.structs.replace(one, expected=True)
+        if any(entry.knows(record.scenario, one) for entry in entries)
+        else one
+        for one in record.decisions
+    )
+    return msgspec.structs.replace(record, decisions=decisions)
+
+
+def surprises(records: Iterable[Record], entries: Iterable[Entry]) -> Iterator[str]:
+    """The entries that are not true, as sentences: of those whose scenarios ran.
+
+    Args:
+        records: of a run, with what is blocked.
+        entries: those that apply to the client.
+    """
+    decisions = {record.scenario: record.decisions for record in records}
+    for entry in entries:
+        for scenario in entry.scenarios:
+            there = [one for one in decisions.get(scenario, ()) if one.clause == entry.clause]
+            if there and (untrue := _untrue(entry, scenario, there)):
+                yield f"{untrue}: mend the entry in {FILE}"
+
+
+def _untrue(entry: Entry, scenario: str, decisions: Collection[Decision]) -> str | None:
+    """What is not true of an entry; nothing is, where its scenario did not judge the clause."""
+    verdict, reason = worst(decisions)
+    is_judged = verdict not in {Verdict.SKIP, Verdict.ERROR}
+    is_known = any(entry.knows(scenario, one) for one in decisions)
+    if is_known or not is_judged or entry.sometimes:
+        return None
+    said = verdict.value + (f" ({reason.value})" if reason else "")
+    if verdict is Verdict.FAIL and reason is entry.reason:
+        said += f" by other words than {entry.shows!r}"
+    return (
+        f"{entry.clause} is expected to fail in {scenario} ({entry.reason.value}: {entry.words}), "
+        f"but the verdict is {said}"
+    )

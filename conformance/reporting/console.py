@@ -1,0 +1,151 @@
+"""What a person sees at the end of a run: clauses, failures and the sum."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from rich.console import Console
+from rich.markup import escape
+
+from conformance.catalogue import Catalogue, Clause
+from conformance.judging.verdicts import ClauseResult, Reason, Verdict
+from conformance.reporting import report
+from conformance.reporting.colours import painted
+from conformance.reporting.failure_texts import advice, failures
+from conformance.reporting.report import Exit, NotRun, Run, why_skipped
+
+
+def show(
+    console: Console,
+    run: Run,
+    catalogue: Catalogue,
+    code: Exit,
+    *,
+    repeat: str,
+    issues: str,
+    brief: bool,
+) -> None:
+    """The report of a run.
+
+    Args:
+        console: where.
+        run: the run.
+        catalogue: the clauses' words.
+        code: what the command will exit with on account of this run.
+        repeat: the beginning of the command that runs one scenario again.
+        issues: the client's issue tracker.
+        brief: whether clauses that it passes, or may do as it likes, are left out.
+    """
+    if not brief:  # else it stands above the progress
+        console.print(f"\n{escape(str(run.client))}", style="bold", highlight=False)
+    words = {entry.clause: entry.seen for entry in run.known if not entry.like}
+    for clause, result in run.clauses.items():
+        is_brief = brief and result.verdict in {Verdict.PASS, Verdict.SEEN}
+        if result.blocked_by is None and not is_brief:
+            line = _line(catalogue[clause], result, words.get(clause, ""))
+            console.print(line, highlight=False, soft_wrap=True)
+    for text in _blocked_lines(run, catalogue):
+        console.print(text, highlight=False, soft_wrap=True)
+    for text in ring_keys(run):
+        console.print(f"  {text}", highlight=False, soft_wrap=True, markup=False)
+    for text in failures(run, catalogue, repeat, issues):
+        console.print(text, highlight=False, soft_wrap=True, markup=False)
+    for text in advice(run):
+        console.print(text, highlight=False, soft_wrap=True, markup=False)
+    for text in (*run.surprises, *run.troubles):
+        console.print(f"! {text}", highlight=False, soft_wrap=True, markup=False, style="magenta")
+    console.print(_total(run, code, f"{run.client}: "), highlight=False, soft_wrap=True)
+
+
+def _total(run: Run, code: Exit, begin: str) -> str:
+    """A run in one line."""
+    counts = ", ".join(
+        f"{count} {painted(verdict)}" for verdict, count in run.totals.items() if count
+    )
+    known = sum(result.expected for result in run.clauses.values())
+    kept = sum(result.blocked_by is not None for result in run.clauses.values())
+    more = [f"{known} of the failures expected"] if known else []
+    more += [f"{kept} of the skips blocked"] if kept else []
+    counts += f" ({', '.join(more)})" if more else ""
+    return (
+        f"{escape(begin)}{counts or 'nothing ran'}; {len(run.scenarios)} scenarios in "
+        f"{run.wall_seconds:.1f} s: {SAYS[code]}"
+    )
+
+
+def show_not_run(console: Console, left: NotRun) -> None:
+    """Why a client could not be run."""
+    said = painted(left.verdict, f"{left.verdict.value} ({left.reason.value})")
+    line = f"\n{said}  {escape(left.client)}: {escape(left.words)}"
+    console.print(line, highlight=False, soft_wrap=True)
+
+
+def summarize(
+    console: Console, runs: Iterable[tuple[Run, Exit]], not_run: Iterable[NotRun]
+) -> None:
+    """Every client of a command, in a line each."""
+    rows = [(str(run.client), _total(run, code, "")) for run, code in runs]
+    rows += [
+        (left.client, f"{painted(left.verdict)} ({left.reason.value}): {escape(first_line)}")
+        for left in not_run
+        for first_line in left.words.splitlines()[:1]
+    ]
+    width = max((len(name) for name, _ in rows), default=0)
+    console.print()
+    for name, said in rows:
+        console.print(f"{escape(name.ljust(width))}  {said}", highlight=False, soft_wrap=True)
+
+
+SAYS = {
+    Exit.CONFORMS: "[green]conforms[/]",
+    Exit.DEVIATES: "[red]does not conform[/]",
+    Exit.INTERRUPTED: "[yellow]interrupted, so this is a part only[/]",
+    Exit.SUITE_TROUBLE: "[magenta]the suite itself was in trouble[/]",
+    Exit.NOTHING_RAN: "[yellow]nothing was judged[/]",
+    Exit.ADAPTER_TROUBLE: "[magenta]the adapter is in trouble: see xdspec doctor[/]",
+}
+
+
+def _line(clause: Clause, result: ClauseResult, known: str) -> str:
+    """A clause in one line: its verdict, what it is about, and what there is to say of it."""
+    said = result.verdict.value + (f" ({result.reason.value})" if result.reason else "")
+    said += " expected" if result.expected else ""
+    more = ""
+    if result.expected:
+        more = f": {known}" if known else ""
+    elif result.verdict is Verdict.SKIP:
+        more = f": {why_skipped(clause, result)}"
+    elif result.verdict is Verdict.SEEN:
+        more = ": " + ", ".join(result.seen)
+    else:
+        told = [f"{seconds:.2f} s" for seconds in result.seconds]
+        if len(clause.editions) > 1 and result.editions_consistent is not None:
+            told.append(f"fits {', '.join(result.editions_consistent) or 'no edition'}")
+        more = f": {', '.join(told)}" if told else ""
+    return (
+        f"  {clause.id:13}  {painted(result.verdict, f'{said:14}')}  {escape(clause.title + more)}"
+    )
+
+
+def _blocked_lines(run: Run, catalogue: Catalogue) -> Iterable[str]:
+    """The clauses that are blocked: one by its name, several by their number."""
+    for blocker, names in report.blocked(run).items():
+        said = painted(Verdict.SKIP, f"{Verdict.SKIP} ({Reason.BLOCKED})")
+        if len(names) == 1:
+            yield f"  {names[0]:13}  {said}  {escape(catalogue[names[0]].title)}: by {blocker}"
+            continue
+        why = next(iter(run.clauses[names[0]].seen), "").partition("; its stderr ends:")[0]
+        words = escape(f"by {blocker}: {why}")
+        yield f"  {f'{len(names)} clauses':13}  {said}  {words}"
+
+
+def ring_keys(run: Run) -> Iterator[str]:
+    """What rings were judged by, if the manifest did not say, or said that nobody knows."""
+    keys = run.ring_keys
+    if keys.known is None and run.scenarios:
+        yield f"rings are judged by their arcs alone, as their key format is unknown: {keys.note}"
+    elif keys.is_found:
+        yield (
+            f"the keys of ring entries look like {keys.format}, as a calibration has found; stated "
+            "in client.toml (ring-key-formats) it need not be found again"
+        )

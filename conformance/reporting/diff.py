@@ -1,0 +1,293 @@
+"""What differs between two reports, by client, clause and scenario. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from conformance.judging.verdicts import UNSEEN, ClauseResult, Reason, Verdict
+from conformance.reporting.report import ClientId, Report, Run, Scenario
+
+
+class Kind(StrEnum):
+    """How a clause, or a client, differs in the new report."""
+
+    BROKEN = "broken"
+    """It fails, or nothing can be said for trouble, and did not before."""
+    GONE = "gone"
+    """It was judged, and is not any more."""
+    FIXED = "fixed"
+    """It failed, or nothing could be said for trouble, and is well now."""
+    NEW = "new"
+    """It is judged, and was not before."""
+    CHANGED = "changed"
+    """Its verdict is as good or bad as before, but not for the same that was seen."""
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """What a report says of a clause, but for words and times that differ from run to run."""
+
+    verdict: Verdict
+    reason: Reason | None = None
+    edition: str | None = None
+    """The wording that the client was judged by."""
+    editions: tuple[str, ...] = ()
+    """Of a client seen to follow another wording: those that fit."""
+    choices: tuple[str, ...] = ()
+    """Of a clause that leaves a choice: what was seen."""
+    expected: bool = False
+    """Whether the baseline knew of the failure."""
+
+    def __str__(self) -> str:
+        about = [self.reason.value] if self.reason else []
+        about += [f"fits {', '.join(self.editions)}"] if self.editions else []
+        about += ["expected"] if self.expected else []
+        words = f"{self.verdict.value} ({', '.join(about)})" if about else self.verdict.value
+        words += f" by {self.edition}" if self.edition else ""
+        return f"{words}: {', '.join(self.choices)}" if self.choices else words
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """A clause, or what one scenario says of it, that differs."""
+
+    kind: Kind
+    old: Told | None
+    """None where it was not in the report."""
+    new: Told | None
+
+    def __str__(self) -> str:
+        return f"{self.old or 'not there'} → {self.new or 'not there'}"
+
+
+class ClauseDifference(Difference, frozen=True, kw_only=True):
+    """A clause of which the whole run, or one scenario at least, says something else."""
+
+    clause: str
+    scenarios: dict[str, Difference]
+
+
+class ClientDifference(msgspec.Struct, frozen=True, kw_only=True):
+    """A client of either report, and what differs."""
+
+    old: ClientId | None
+    """None where it is in the new report only."""
+    new: ClientId | None
+    compared: int
+    """So many clauses are in one of the reports, or both."""
+    clauses: tuple[ClauseDifference, ...]
+
+    @property
+    def name(self) -> str:
+        """The client; both, if its version differs."""
+        return " → ".join(dict.fromkeys(str(one) for one in (self.old, self.new) if one))
+
+    @property
+    def counts(self) -> dict[Kind, int]:
+        """How many clauses differ, by how."""
+        counted = Counter(one.kind for one in self.clauses)
+        return {kind: counted[kind] for kind in Kind if counted[kind]}
+
+
+class Diff(msgspec.Struct, frozen=True, kw_only=True):
+    """What ``xdspec diff --json`` writes."""
+
+    schema: Literal[1] = 1
+    clients: tuple[ClientDifference, ...]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether both reports have the same clients, and say the same of each."""
+        return not any(one.clauses or not (one.old and one.new) for one in self.clients)
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether the new report should stop a change: see `exit codes` in the README."""
+        return any(
+            not client.new or any(_is_worse(one) for one in client.clauses)
+            for client in self.clients
+        )
+
+
+def diff(old: Report, new: Report) -> Diff:
+    """Compare two reports.
+
+    A client is compared with the one of the same name, version and variant, or else with the one
+    of the same name and variant, if each report has one such: a new version of it.
+    """
+    return Diff(
+        clients=tuple(
+            ClientDifference(
+                old=before.client if before else None,
+                new=after.client if after else None,
+                compared=len({*_clauses(before)} | {*_clauses(after)}),
+                clauses=tuple(_clause_differences(before, after)),
+            )
+            for before, after in _pairs(old.runs, new.runs)
+        )
+    )
+
+
+def lines(found: Diff) -> Iterator[str]:
+    """The differences for a person to read, the worst first."""
+    for client in found.clients:
+        if not client.old:
+            yield f"{client.name}: in the new report only"
+        elif not client.new:
+            yield f"{client.name}: in the old report only"
+        elif not client.clauses:
+            yield f"{client.name}: nothing differs in {client.compared} clauses"
+        else:
+            counts = ", ".join(f"{count} {kind}" for kind, count in client.counts.items())
+            yield f"{client.name}: {counts}; {client.compared} clauses"
+            order = [*Kind]
+            for one in sorted(client.clauses, key=lambda one: order.index(one.kind)):
+                yield f"  {one.kind:8} {one.clause:14} {one}"
+                for scenario, said in one.scenarios.items():
+                    yield f"           {scenario}: {said}"
+
+
+def write_json(found: Diff, path: Path) -> None:
+    """Write the differences for programs."""
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
+
+
+def _pairs(old: Sequence[Run], new: Sequence[Run]) -> Iterator[tuple[Run | None, Run | None]]:
+    """The runs of each client, in the order of the old report and then of the new."""
+    left = list(new)
+    for before in old:
+        same = [run for run in left if run.client == before.client]
+        if not same and not any(run.client == before.client for run in new):
+            was_one = [_whose(run) for run in old].count(_whose(before)) == 1
+            others = [run for run in left if _whose(run) == _whose(before)]
+            same = others if was_one and len(others) == 1 else []
+        after = same[0] if same else None
+        if after:
+            left.remove(after)
+        yield before, after
+    for run in left:
+        yield None, run
+
+
+def _whose(run: Run) -> tuple[str, str | None]:
+    return run.client.name, run.client.variant
+
+
+def _clauses(run: Run | None) -> Mapping[str, ClauseResult]:
+    return run.clauses if run else {}
+
+
+def _clause_differences(old: Run | None, new: Run | None) -> Iterator[ClauseDifference]:
+    if not old or not new:
+        return
+    was, scenarios_were = _told(old.clauses), _by_clause(old.scenarios)
+    told, scenarios_are = _told(new.clauses), _by_clause(new.scenarios)
+    for clause in dict.fromkeys((*was, *told)):
+        before, after = was.get(clause), told.get(clause)
+        by_scenario = dict(
+            _differing(scenarios_were.get(clause, {}), scenarios_are.get(clause, {}))
+        )
+        if before != after or by_scenario:
+            yield ClauseDifference(
+                clause=clause,
+                kind=_kind_of_both(before, after, by_scenario.values()),
+                old=before,
+                new=after,
+                scenarios=by_scenario,
+            )
+
+
+def _differing(
+    old: Mapping[str, Told], new: Mapping[str, Told]
+) -> Iterator[tuple[str, Difference]]:
+    for name in dict.fromkeys((*old, *new)):
+        before, after = old.get(name), new.get(name)
+        if before != after:
+            yield name, Difference(kind=_kind(before, after), old=before, new=after)
+
+
+TROUBLE = {Verdict.FAIL, Verdict.ERROR}
+
+
+def _kind(old: Told | None, new: Told | None) -> Kind:
+    """How the one became the other."""
+    was_bad = old is not None and old.verdict in TROUBLE
+    is_bad = new is not None and new.verdict in TROUBLE
+    was_judged = old is not None and old.verdict is not Verdict.SKIP
+    is_judged = new is not None and new.verdict is not Verdict.SKIP
+    if is_bad and not was_bad and old is not None:
+        return Kind.BROKEN
+    if was_judged != is_judged or (old is None) != (new is None):
+        return Kind.NEW if (is_judged or old is None) and new is not None else Kind.GONE
+    if was_bad and not is_bad:
+        return Kind.FIXED
+    return Kind.CHANGED
+
+
+def _kind_of_both(old: Told | None, new: Told | None, inside: Iterable[Difference]) -> Kind:
+    """The clause's, but that a scenario which is broken breaks a clause that failed before, too."""
+    kinds = {one.kind for one in inside}
+    if old != new:
+        own = _kind(old, new)
+        return Kind.BROKEN if own is Kind.CHANGED and Kind.BROKEN in kinds else own
+    if Kind.BROKEN in kinds:
+        return Kind.BROKEN
+    return kinds.pop() if len(kinds) == 1 else Kind.CHANGED
+
+
+def _is_worse(one: ClauseDifference) -> bool:
+    return one.kind in {Kind.BROKEN, Kind.GONE} or any(
+        told.kind is Kind.NEW and told.new and told.new.verdict in TROUBLE and not told.new.expected
+        for told in (one, *one.scenarios.values())
+    )
+
+
+def _told(clauses: Mapping[str, ClauseResult]) -> dict[str, Told]:
+    return {
+        name: Told(
+            verdict=one.verdict,
+            reason=one.reason,
+            edition=one.edition,
+            editions=_followed(one.reason, one.verdict, one.editions_consistent),
+            choices=_choices(one.seen) if one.verdict is Verdict.SEEN else (),
+            expected=one.expected,
+        )
+        for name, one in clauses.items()
+    }
+
+
+def _by_clause(scenarios: Iterable[Scenario]) -> dict[str, dict[str, Told]]:
+    """By clause and scenario."""
+    found: dict[str, dict[str, Told]] = {}
+    for scenario in scenarios:
+        for clause, verdict in scenario.clauses.items():
+            of_it = [one for one in scenario.findings if one.clause == clause]
+            worst = min(of_it, key=lambda one: one.rank, default=None)
+            told = Told(verdict=verdict)
+            if worst and worst.verdict is verdict:
+                told = Told(
+                    verdict=verdict,
+                    reason=worst.reason,
+                    edition=worst.edition,
+                    editions=_followed(worst.reason, verdict, worst.editions_consistent),
+                    choices=_choices(worst.choices) if verdict is Verdict.SEEN else (),
+                    expected=worst.expected,
+                )
+            found.setdefault(clause, {})[scenario.id] = told
+    return found
+
+
+def _followed(
+    reason: Reason | None, verdict: Verdict, consistent: Iterable[str] | None
+) -> tuple[str, ...]:
+    follows_another = verdict is Verdict.FAIL and reason is Reason.EDITION
+    return tuple(consistent or ()) if follows_another else ()
+
+
+def _choices(seen: Iterable[str]) -> tuple[str, ...]:
+    """What was chosen, in any order; why it was not to be seen has ports and times in its words."""
+    return tuple(sorted({UNSEEN if one.startswith(UNSEEN) else one for one in seen}))

@@ -1,0 +1,318 @@
+"""The report of one or several runs, as plain frozen data: JSON, and nothing else, stands on it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from enum import IntEnum
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from conformance.catalogue import Catalogue, Clause, Strength
+from conformance.judging.blocking import once_each
+from conformance.judging.evidence import Record
+from conformance.judging.ring_keys import RingKeys
+from conformance.judging.verdicts import (
+    PRECEDENCE,
+    ClauseResult,
+    Decision,
+    Reason,
+    Verdict,
+    combine,
+    worst,
+)
+from conformance.reporting import baseline
+from conformance.reporting.baseline import Entry
+
+SCHEMA_FILE = Path(__file__).with_name("report.schema.json")
+
+
+class BadReport(Exception):
+    """A report with which nothing can be done; the text says why."""
+
+
+class Exit(IntEnum):
+    """Exit codes; they extend pytest's."""
+
+    CONFORMS = 0
+    DEVIATES = 1
+    INTERRUPTED = 2
+    SUITE_TROUBLE = 3
+    BAD_INPUT = 4
+    NOTHING_RAN = 5
+    ADAPTER_TROUBLE = 6
+
+
+class ClientId(msgspec.Struct, frozen=True):
+    """Which client a run judged."""
+
+    name: str
+    version: str
+    variant: str | None
+    told: str = ""
+    """What the user said where the manifest asks: of a stock client, its command."""
+
+    def __str__(self) -> str:
+        variant = f" +{self.variant}" if self.variant else ""
+        return f"{self.name} {self.version}{variant}" + (f" ({self.told})" if self.told else "")
+
+
+class Scenario(msgspec.Struct, frozen=True, kw_only=True):
+    """A scenario of a run."""
+
+    id: str
+    verdict: Verdict
+    reason: Reason | None
+    seconds: float
+    clauses: dict[str, Verdict]
+    evidence: str | None
+    findings: tuple[Decision, ...] = ()
+    """The decisions that are no pass: what was wanted, by which oracle, and what was seen."""
+    served: tuple[str, ...] = ()
+    """Of a scenario that failed: what was served, in words."""
+    lateness: float = 0.0
+    starved: float = 0.0
+    """Of one that failed: for how many seconds the client had to wait for a processor."""
+    beside_others: tuple[Decision, ...] = ()
+    """What it had said before it was run again alone, because a late machine made it doubtful."""
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """One client's run."""
+
+    client: ClientId
+    follows: tuple[str, ...]
+    """The editions that the client states."""
+    wall_seconds: float
+    complete: bool
+    """False if it was interrupted."""
+    scenarios: tuple[Scenario, ...]
+    clauses: dict[str, ClauseResult]
+    totals: dict[Verdict, int]
+    """Clauses by verdict; expected failures are under ``fail`` too."""
+    ring_keys: RingKeys = RingKeys()
+    """By which its rings were judged."""
+    known: tuple[Entry, ...] = ()
+    """Baseline entries whose failure was seen."""
+    surprises: tuple[str, ...] = ()
+    """Baseline entries that are not true."""
+    troubles: tuple[str, ...] = ()
+    """What ended the run itself, if something did."""
+
+
+class NotRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A client of the command that could not be run at all."""
+
+    client: str
+    """As it was named."""
+    verdict: Verdict
+    """SKIP for want of a toolchain, ERROR where its build failed or it did not come up."""
+    reason: Reason
+    words: str
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """What ``--json`` writes."""
+
+    schema: Literal[1] = 1
+    provenance: dict[str, Any]
+    runs: tuple[Run, ...]
+    not_run: tuple[NotRun, ...] = ()
+
+
+def build_run(
+    records: Iterable[Record],
+    catalogue: Catalogue,
+    *,
+    client: ClientId,
+    follows: tuple[str, ...],
+    wall_seconds: float,
+    complete: bool = True,
+    entries: Iterable[Entry] = (),
+    troubles: tuple[str, ...] = (),
+) -> Run:
+    """Put the records of a run together; what one cause has ended is told once.
+
+    Args:
+        records: of each scenario that ran.
+        catalogue: the clauses.
+        client: the client.
+        follows: the editions that it states.
+        wall_seconds: how long the run took.
+        complete: False if it was interrupted: then no entry of the baseline is found untrue.
+        entries: the baseline; those for other versions and variants count for nothing.
+        troubles: what ended the run itself.
+    """
+    known = tuple(one for one in entries if one.applies_to(client.version, client.variant))
+    ordered = tuple(
+        baseline.marked(record, known)
+        for record in once_each(sorted(records, key=lambda one: one.scenario), catalogue)
+    )
+    by_clause: dict[str, dict[str, list[Decision]]] = {}
+    for record in ordered:
+        for decision in record.decisions:
+            found = by_clause.setdefault(decision.clause, {})
+            found.setdefault(record.scenario, []).append(decision)
+    clauses = {
+        clause.id: combine(clause, by_clause[clause.id])
+        for clause in catalogue
+        if clause.id in by_clause
+    }
+    return Run(
+        client=client,
+        follows=follows,
+        wall_seconds=round(wall_seconds, 3),
+        ring_keys=next((record.client.ring_keys for record in ordered), RingKeys()),
+        complete=complete,
+        scenarios=tuple(_scenario(record) for record in ordered),
+        clauses=clauses,
+        totals=_totals(clauses),
+        known=tuple(entry for entry in known if _is_seen(entry, ordered)),
+        surprises=tuple(baseline.surprises(ordered, known)) if complete else (),
+        troubles=troubles,
+    )
+
+
+def _is_seen(entry: Entry, records: Iterable[Record]) -> bool:
+    return any(entry.knows(one.scenario, said) for one in records for said in one.decisions)
+
+
+def _totals(clauses: Mapping[str, ClauseResult]) -> dict[Verdict, int]:
+    counts = Counter(result.verdict for result in clauses.values())
+    return {verdict: counts[verdict] for verdict in PRECEDENCE}
+
+
+def _scenario(record: Record) -> Scenario:
+    verdict, reason = worst(record.decisions)
+    clauses = {
+        clause: worst(one for one in record.decisions if one.clause == clause)[0]
+        for clause in record.clauses
+    }
+    bad = {Verdict.FAIL, Verdict.ERROR}
+    return Scenario(
+        id=record.scenario,
+        verdict=verdict,
+        reason=reason,
+        seconds=record.seconds,
+        clauses=clauses,
+        evidence=record.evidence,
+        findings=tuple(one for one in record.decisions if one.verdict is not Verdict.PASS),
+        served=record.served if verdict in bad else (),
+        lateness=record.lateness,
+        starved=record.starved,
+        beside_others=record.beside_others,
+    )
+
+
+def exit_of(run: Run, *, strict: bool = False) -> Exit:
+    """The exit code that a run deserves: the first that applies, in the order of the README."""
+    results = run.clauses.values()
+    findings = [found for scenario in run.scenarios for found in scenario.findings]
+    reasons = {found.reason for found in findings if found.verdict is Verdict.ERROR}
+    if not run.complete:
+        return Exit.INTERRUPTED
+    if run.troubles or reasons & {Reason.SUITE, Reason.TIMING}:
+        return Exit.SUITE_TROUBLE
+    if Reason.ADAPTER in reasons:
+        return Exit.ADAPTER_TROUBLE
+    if run.surprises or any(is_fatal(result, strict=strict) for result in results):
+        return Exit.DEVIATES
+    if not any(result.verdict is not Verdict.SKIP for result in results):
+        return Exit.NOTHING_RAN
+    return Exit.CONFORMS
+
+
+def why_skipped(clause: Clause, result: ClauseResult) -> str:
+    """Why nothing is said of a clause that was skipped."""
+    if clause.grpc_only is not None and clause.grpc_only in result.seen:
+        return f"gRPC's alone: {clause.grpc_only.removesuffix('.')}"
+    if result.blocked_by is not None:
+        return f"by {result.blocked_by}"
+    if result.reason is Reason.EDITION:
+        return f"a clause of {', '.join(clause.editions)}, which the client does not state"
+    return "; ".join(result.seen)
+
+
+def blocked(run: Run) -> dict[str, tuple[str, ...]]:
+    """The clauses that are blocked, by the one that fails for what kept them from being judged."""
+    found: dict[str, list[str]] = {}
+    for name, result in run.clauses.items():
+        if result.blocked_by is not None:
+            found.setdefault(result.blocked_by, []).append(name)
+    return {name: tuple(clauses) for name, clauses in found.items()}
+
+
+def is_fatal(result: ClauseResult, *, strict: bool) -> bool:
+    """Whether a clause's result alone makes a run fail.
+
+    A client that dies, hangs, lies or does otherwise than it states is in no text's choice,
+    whatever the clause was about.
+    """
+    counts = strict or result.strength is Strength.MUST or result.reason in NEVER_RIGHT
+    return result.verdict is Verdict.FAIL and counts and not result.expected
+
+
+NEVER_RIGHT = {
+    Reason.CRASHED,
+    Reason.EXITED,
+    Reason.HUNG,
+    Reason.FLOODED,
+    Reason.LIED,
+    Reason.STATED,
+}
+
+FIRST = (
+    Exit.INTERRUPTED,
+    Exit.SUITE_TROUBLE,
+    Exit.ADAPTER_TROUBLE,
+    Exit.DEVIATES,
+    Exit.CONFORMS,
+)
+"""Of several codes, the first of these is the command's."""
+
+
+def first_of(codes: Iterable[Exit]) -> Exit:
+    """The exit code of several runs: that nothing was judged, only if that is so of all of them."""
+    found = set(codes)
+    return next((code for code in FIRST if code in found), Exit.NOTHING_RAN)
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of a report."""
+    made = msgspec.json.schema(Report)
+    for definition in made["$defs"].values():
+        if "properties" in definition:  # what has a default here is written all the same
+            definition["required"] = sorted(definition["properties"])
+    made["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    made["title"] = "xdspec report, schema 1"
+    return made
+
+
+def write_json(report: Report, path: Path) -> None:
+    """Write the report for programs."""
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n")
+
+
+def read(path: Path) -> Report:
+    """Read what ``--json`` has written.
+
+    Raises:
+        BadReport: it cannot be read, is none of this suite, or holds a part of a run.
+    """
+    try:
+        report = msgspec.json.decode(path.read_bytes(), type=Report)
+    except OSError as error:
+        raise BadReport(f"{path} cannot be read: {error.strerror}") from None
+    except msgspec.DecodeError as error:
+        raise BadReport(f"{path} is no report of this suite: {error}") from None
+    for run in report.runs:
+        if not run.complete:
+            raise BadReport(f"{path} has a run of {run.client.name} that was interrupted")
+    return report
+
+
+if __name__ == "__main__":
+    SCHEMA_FILE.write_text(json.dumps(schema(), indent=1, sort_keys=True) + "\n")

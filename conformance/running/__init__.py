@@ -1,0 +1,1 @@
+"""Scenarios run by pytest, side by side, for one client."""

@@ -1,0 +1,86 @@
+"""What is found out once a run, before its first scenario: how the client names ring entries.
+
+Of a client whose manifest does not say. It happens in a world of its own, as what is served and
+connected here must count in no scenario.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Final
+
+from conformance import timing
+from conformance.catalogue import Catalogue
+from conformance.judging import causes, ring_keys
+from conformance.judging.ring_keys import RingKeys
+from conformance.running.evidence_files import write_files
+from conformance.running.subjects import Subject
+from conformance.served.policies import RingHash
+from conformance.served.serving import plain
+from conformance.world import ENOUGH_TO_DIFFER, PLAIN_ENDPOINTS, World, launch
+from test_servers import Fleet
+
+FOLDER: Final = "calibration"
+"""In the folder of a run's evidence: of a calibration that has found nothing."""
+
+SIZE: Final = RingHash(minimum=1024, maximum=1024)
+"""So many entries that whoever misses one of them meets another endpoint three times in four."""
+
+
+async def calibrate(
+    subject: Subject, catalogue: Catalogue, *, seed: int, scratch: Path, out: Path
+) -> RingKeys:
+    """Ask the client itself. One that dies, refuses or hangs here is told of by the scenarios.
+
+    Args:
+        subject: the client.
+        catalogue: the clauses.
+        seed: of the run.
+        scratch: a folder for the client's stderr.
+        out: the folder of the run's evidence.
+    """
+    client, stderr = subject.prepared, scratch / "stderr.log"
+    try:
+        launched = await launch(client, environment=subject.environment, knobs={}, stderr=stderr)
+    except causes.EXPECTED as trouble:
+        return _nothing(trouble)
+    world = World(
+        launched,
+        await Fleet.start(),
+        catalogue=catalogue,
+        client=subject.judged,
+        rng=random.Random(f"{seed} calibration"),
+    )
+    error: BaseException | None = None
+    try:
+        with world.clock.lateness:
+            await launched.process.greet(deadline=timing.HELLO)
+            keys = await _ask(world)
+    except causes.EXPECTED as trouble:
+        error, keys = trouble, _nothing(trouble)
+    finally:
+        await world.close()
+    if keys.known is None:
+        out.joinpath(FOLDER).mkdir(parents=True, exist_ok=True)
+        write_files(out / FOLDER, world, error)
+    return keys
+
+
+async def _ask(world: World) -> RingKeys:
+    """See where calls go on a plain ring.
+
+    A wrong format explains all of them by a chance below 1e-9, as each endpoint owns less than a
+    third of the ring: 3 x 3^-24.
+    """
+    served = plain(await world.addresses(PLAIN_ENDPOINTS), policy=SIZE)
+    await world.serve(served)
+    calls = await world.call(world.sessions(ENOUGH_TO_DIFFER))
+    world.preconditions.a_stream()
+    return ring_keys.found(served.mapping(), calls)
+
+
+def _nothing(trouble: BaseException) -> RingKeys:
+    told = causes.of(trouble)
+    first, *_ = told.what.splitlines()
+    return RingKeys(note=f"the calibration ended early: {first}", refusal=told.cause)

@@ -1,0 +1,109 @@
+"""Starts pytest on the scenarios: to run them, or only to see which there are."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from conformance.judging.claims import Claims, claims_of, scenario_id
+from conformance.running.plugin.items import asks_nothing
+from conformance.running.settings import Settings
+
+SCENARIOS = Path(__file__).parents[1] / "scenarios"
+
+
+@contextmanager
+def isolated() -> Iterator[None]:
+    """Keep the user's pytest settings and plugins out of the run."""
+    kept = {name: os.environ.pop(name, None) for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")}
+    kept["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD")
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    try:
+        yield
+    finally:
+        for name, value in kept.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def arguments(settings: Path, jobs: int, worker: str | None = None) -> list[str]:
+    """What pytest is called with; none of it is the user's.
+
+    Args:
+        settings: the file that its processes read.
+        jobs: processes beside this one; 0: it does all itself.
+        worker: what to call in place of Python for each of them.
+    """
+    common = [str(SCENARIOS), "-c", str(SCENARIOS / "pytest.ini"), f"--rootdir={SCENARIOS}"]
+    common += ["-p", "pytest_asyncio.plugin"]
+    common += ["-p", "conformance.running.plugin.hooks", "-p", "conformance.running.plugin.worlds"]
+    common += [f"--xdspec-settings={settings}", "-p", "no:terminal", "-p", "no:logging", "-s"]
+    common += ["--assert=plain"]  # no scenario asserts, so none need be compiled by pytest
+    # Either plugin collects all garbage five times over at the end of each worker.
+    common += ["-p", "no:unraisableexception", "-p", "no:threadexception"]
+    if jobs:
+        how = f"popen//python={worker}" if worker else "popen"
+        common += ["-p", "xdist.plugin", "--dist", "load", "--tx", f"{jobs}*{how}"]
+    return common
+
+
+class _Lister:
+    """A pytest plugin that notes what is collected."""
+
+    def __init__(self) -> None:
+        self.items: tuple[pytest.Item, ...] = ()
+        self.troubles: list[str] = []
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Note scenarios that cannot be collected."""
+        if report.failed:
+            self.troubles.append(f"{report.nodeid or 'scenarios'}: {report.longreprtext}")
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Note it."""
+        self.items = tuple(session.items)
+
+
+def collect(settings: Settings) -> dict[str, Claims]:
+    """What the settings select, by pytest's id of it: a scenario, or a mutant before one.
+
+    One that asks nothing of its client takes no time, whatever it declares.
+
+    Raises:
+        RuntimeError: a scenario cannot be collected.
+    """
+    return {
+        item.nodeid: msgspec.structs.replace(claims_of(item), seconds=0.0, waits=False)
+        if asks_nothing(item)
+        else claims_of(item)
+        for item in _items(settings)
+    }
+
+
+def scenarios() -> dict[str, Claims]:
+    """Every scenario by its id, with what it declares.
+
+    Raises:
+        RuntimeError: one of them cannot be collected.
+    """
+    return dict(sorted((scenario_id(item), claims_of(item)) for item in _items(Settings())))
+
+
+def _items(settings: Settings) -> tuple[pytest.Item, ...]:
+    lister = _Lister()
+    with tempfile.TemporaryDirectory(prefix="xdspec-") as folder, isolated():
+        path = Path(folder) / "settings.json"
+        settings.write(path)
+        code = pytest.main([*arguments(path, 0), "--collect-only"], plugins=[lister])
+    if code not in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}:
+        words = "; ".join(lister.troubles) or f"pytest ended with {code}"
+        raise RuntimeError(f"scenarios cannot be collected: {words}")
+    return lister.items

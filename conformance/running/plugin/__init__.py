@@ -1,0 +1,1 @@
+"""The pytest plugin of the processes that run scenarios: hooks, worlds, records."""

@@ -1,0 +1,126 @@
+"""Runs the scenarios against one prepared client: pytest in this process, its workers in others."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+
+import msgspec
+import pytest
+
+from conformance import timing
+from conformance.judging.claims import Claims
+from conformance.judging.evidence import Record
+from conformance.running.collecting import arguments, collect, isolated
+from conformance.running.collector import Collector
+from conformance.running.interruption import INTERRUPTED, end_everything_below
+from conformance.running.progress import Known, Progress, nobody_knows
+from conformance.running.scheduling import MOST_WAITING, piles_of
+from conformance.running.selection import Selection
+from conformance.running.settings import Settings
+
+
+class Ran(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run left."""
+
+    records: tuple[Record, ...]
+    troubles: tuple[str, ...]
+    wall_seconds: float
+
+
+def run(
+    settings: Settings,
+    *,
+    jobs: int,
+    at_once: int | None = None,
+    worker: str | None = None,
+    known: Known = nobody_knows,
+    progress: Progress,
+    interrupted: Callable[[Ran], None],
+) -> Ran:
+    """Run what the settings select.
+
+    Args:
+        settings: the run.
+        jobs: scenarios at once, each in a process of its own, beside those that only wait for a
+            timer; 0: one after another in this process, 1: in another one.
+        at_once: at most so many, those included.
+        worker: what to call in place of Python for each of those processes.
+        known: failures of the client that need not be seen a second time, should it have been kept
+            from working.
+        progress: is told of it.
+        interrupted: is given what there is so far when SIGINT or SIGTERM comes, and then this
+            process ends with exit code 2 and takes everything that it has started with it.
+    """
+    try:
+        found = collect(settings)
+    except RuntimeError as error:
+        return Ran(records=(), troubles=(str(error),), wall_seconds=0.0)
+    progress.planned(len(found))
+    waiting = {
+        name: one.seconds * _shortened(one, settings)
+        for name, one in found.items()
+        if one.waits and jobs > 1
+    }
+    working, most = min(jobs, len(found) - len(waiting)), MOST_WAITING
+    if at_once is not None:
+        working = min(working, max(1, at_once // 2))
+        most = min(most, at_once - working)
+    work = sum(one.seconds for name, one in found.items() if name not in waiting)
+    piles = piles_of(waiting, meanwhile=work / max(working, 1), most=most)
+    collector = Collector(progress, piles, known)
+    started = time.monotonic()
+    scratch = Path(tempfile.mkdtemp(prefix="xdspec-"))
+
+    def so_far() -> Ran:
+        return Ran(
+            records=tuple(collector.records),
+            troubles=tuple(dict.fromkeys(collector.troubles)),
+            wall_seconds=time.monotonic() - started,
+        )
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        end_everything_below()
+        try:
+            interrupted(so_far())
+            sys.stdout.flush()
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+            os._exit(INTERRUPTED)
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def through(chosen: Settings, processes: int) -> None:
+        path = scratch / "settings.json"
+        msgspec.structs.replace(chosen, scratch=str(scratch), command=os.getpid()).write(path)
+        with isolated():
+            code = pytest.main(arguments(path, processes, worker), plugins=[collector])
+        if code in {pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR}:
+            collector.troubles.append(f"pytest ended with {pytest.ExitCode(code).name}")
+
+    try:
+        through(settings, working + len(piles))
+        if jobs > 1 and (doubtful := collector.take_doubtful()):
+            progress.planned(len(found) + len(doubtful))
+            selection = Selection(exactly=tuple(doubtful))
+            through(msgspec.structs.replace(settings, selection=selection), 1)
+            collector.tell_of(doubtful)
+        return so_far()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _shortened(one: Claims, settings: Settings) -> float:
+    """What is left of a scenario's time, once timers are shortened."""
+    if one.failover and any(map(settings.hurries, settings.subjects)):
+        return timing.FAST_FAILOVER.seconds / timing.FAILOVER.seconds
+    return 1.0

@@ -1,0 +1,11 @@
+"""Workers of xdist, forked from a process that has collected the scenarios."""
+
+from conformance.running.workers.workers import (
+    HANDOVER,
+    forked,
+)
+
+__all__ = [
+    "HANDOVER",
+    "forked",
+]

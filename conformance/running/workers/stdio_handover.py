@@ -1,0 +1,33 @@
+"""Hands its stdin, stdout and stderr over to a worker that is forked, and ends.
+
+    python -I -S stdio_handover.py NAME [what Python itself is called with]
+
+xdist starts a worker by calling Python; this is called in its place. Where nobody listens by this
+name it becomes what xdist wanted. Standard library only, and little of it.
+"""
+
+import json
+import os
+import socket
+import sys
+
+ANSWER_BYTES = 64
+
+
+def main() -> None:
+    """Hand over, or become."""
+    name, *arguments = sys.argv[1:]
+    environment = json.dumps(dict(os.environ)).encode()
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+            connection.connect(f"\0{name}")
+            socket.send_fds(connection, [environment], [0, 1, 2])
+            handed_over = connection.recv(ANSWER_BYTES)
+    except OSError:
+        handed_over = b""
+    if not handed_over:
+        os.execv(sys.executable, [sys.executable, *arguments])  # noqa: S606 - the point of it
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,192 @@
+"""A42, Aggregated Connectivity State: the six rules, by failover and by the channel's state."""
+
+from itertools import dropwhile
+
+from conformance import timing
+from conformance.arranging.priorities import endpoints, ranked, tier
+from conformance.arranging.unasked import serve_unasked
+from conformance.arranging.walk import walk
+from conformance.judging.claims import decides
+from conformance.judging.expectations import EndsIn, NeverIn, OnlyAt, Outcome, Untouched
+from conformance.judging.seen import States
+from conformance.oracles.aggregated_state import aggregated_state
+from conformance.oracles.picker import State
+from conformance.served.endpoints import Endpoint, Locality
+from conformance.served.policies import RingHash
+from conformance.served.serving import one_cluster
+from conformance.world import World
+from test_servers import Close, Hold, Serve, Stall
+
+WAITS = Outcome(status="DEADLINE_EXCEEDED")
+
+UNASKED = "the channel has endpoints, and nobody has asked for one"
+
+
+def reports(*endpoints: State) -> EndsIn:
+    """That the channel comes to what these states of its endpoints make."""
+    return EndsIn((aggregated_state(endpoints),))
+
+
+def once_not_idle(seen: States) -> States:
+    """What followed IDLE: an IDLE at first may be told late, or twice."""
+    return States(tuple(dropwhile(lambda one: one.state == "IDLE", seen.states)))
+
+
+@decides("A42-AGG-01", needs=("watch",))
+async def test_one_ready(world: World) -> None:
+    met = await walk(world, 3)
+    watched = await world.states.watch()
+    await met.arrange("READY", "IDLE", "IDLE")
+    states = await world.states.until(watched, "READY")
+    await world.judge("A42-AGG-01", states, reports("READY", "IDLE", "IDLE"))
+
+
+@decides("A42-AGG-02")
+async def test_two_failed_of_four(world: World) -> None:
+    lower = await endpoints(world, Serve())
+    met = await walk(world, 4, tier(1, lower))
+    await met.set_modes(Close(), Close(), Stall(), Stall())
+    calls = await world.call([met.request], deadline=timing.FAR_FROM_FAILOVER)
+    await world.judge("A42-AGG-02", calls, OnlyAt((lower[0].address,)))
+
+
+@decides("A42-AGG-03", "A42-AGG-09", needs=("watch",))
+async def test_one_connecting(world: World) -> None:
+    """The others are IDLE, which does not hide it."""
+    met = await walk(world, 3)
+    await met[0].set_mode(Stall())
+    watched = await world.states.watch()
+    await met.make_connecting(met[0])
+    await world.states.demand(watched, "CONNECTING", why="a connection is being tried")
+    await world.attempts.quiet_from_now(why="the attempt is held")
+    states = world.states.told(watched)
+    await world.judge("A42-AGG-03", states, reports("CONNECTING", "IDLE", "IDLE"))
+    await world.judge("A42-AGG-09", states, reports("CONNECTING", "IDLE", "IDLE"))
+
+
+@decides("A42-AGG-04", needs=("watch",), seconds=1.2, waits=True)
+async def test_one_failed_of_three(world: World) -> None:
+    lower = await endpoints(world, Serve())
+    met = await walk(world, 3, tier(1, lower), unasked=True)
+    await met.set_modes(Close(), Stall(), Stall())
+    watched = await world.states.watch()
+    await world.states.demand(watched, "IDLE", why=UNASKED)
+    told = len(watched.states)
+    waiting = await world.start([met.request], deadline=timing.SEVERAL_MOMENTS)
+    await world.attempts.demand_count(met[0], why="a request picked it")
+    await world.judge("A42-AGG-04", await waiting.over(), WAITS)
+    states = once_not_idle(await world.states.until(watched, "CONNECTING", since=told))
+    await world.judge("A42-AGG-04", states, NeverIn(("IDLE", "TRANSIENT_FAILURE")))
+    await world.judge("A42-AGG-04", states, reports("TRANSIENT_FAILURE", "CONNECTING", "IDLE"))
+
+
+@decides("A42-AGG-05", needs=("watch",))
+async def test_connection_lost_beside_idle_ones(world: World) -> None:
+    met = await walk(world, 3)
+    watched = await world.states.watch()
+    await met.make_ready(met[0])
+    await world.states.demand(watched, "READY", why="a request was served")
+    told = len(watched.states) - 1
+    await met[0].kill()
+    states = await world.states.until(watched, "IDLE", since=told)
+    await world.judge("A42-AGG-05", states, reports("IDLE", "IDLE", "IDLE"))
+
+
+@decides("A42-AGG-06")
+async def test_only_endpoint_failed(world: World) -> None:
+    only, lower = await endpoints(world, Close()), await endpoints(world, Serve())
+    await serve_unasked(world, ranked(only, lower))
+    calls = await world.call(world.sessions(1), deadline=timing.FAR_FROM_FAILOVER)
+    await world.judge("A42-AGG-06", calls, OnlyAt((lower[0].address,)))
+
+
+@decides("A42-AGG-07")
+async def test_one_ready_beside_two_failed(world: World) -> None:
+    lower = await endpoints(world, Serve())
+    met = await walk(world, 3, tier(1, lower))
+    await met.arrange("TRANSIENT_FAILURE", "TRANSIENT_FAILURE", "READY")
+    calls = await world.call(world.sessions(20))
+    await world.judge("A42-AGG-07", calls, OnlyAt((met[2].address,)))
+
+
+@decides("A42-AGG-08")
+async def test_two_failed_beside_one_connecting(world: World) -> None:
+    lower = await endpoints(world, Serve())
+    met = await walk(world, 3, tier(1, lower), unasked=True)
+    await met.set_modes(Close(), Close(), Stall())
+    await met.make_connecting(met[2])
+    calls = await world.call([met.request], deadline=timing.FAR_FROM_FAILOVER)
+    await world.judge("A42-AGG-08", calls, OnlyAt((lower[0].address,)))
+
+
+@decides("A42-AGG-10", needs=("watch",))
+async def test_no_idle_between_attempts(world: World) -> None:
+    """The first attempt fails once CONNECTING has been told: what is short may not be told."""
+    met = await walk(world, 2, unasked=True)
+    await met.set_modes(Hold(), Hold())
+    watched = await world.states.watch()
+    await world.states.demand(watched, "IDLE", why=UNASKED)
+    told = len(watched.states)
+    waiting = await world.start([met.request])
+    await world.attempts.demand_count(met[0], why="a request picked it")
+    await world.states.demand(watched, "CONNECTING", since=told, why="a connection is being tried")
+    await met[0].set_mode(Close())
+    await world.attempts.demand_count(met[1], why="the endpoint before it failed")
+    await met[1].set_mode(Serve())
+    await waiting.over()
+    await world.states.demand(watched, "READY", since=told, why="the next endpoint serves")
+    states = once_not_idle(world.states.told(watched, since=told))
+    await world.judge("A42-AGG-10", states, NeverIn(("IDLE",)))
+
+
+@decides("A42-AGG-11", needs=("watch",))
+async def test_nothing_tried_yet(world: World) -> None:
+    watched = await world.states.watch()
+    members = await endpoints(world, Serve(), Serve())
+    await serve_unasked(world, ranked(members))
+    states = await world.states.until(watched, "IDLE", since=len(watched.states) - 1)
+    quiet = await world.attempts.quiet(*members, why="the channel has had its endpoints")
+    await world.judge("A42-AGG-11", states, reports("IDLE", "IDLE"))
+    await world.judge("A42-AGG-11", quiet, Untouched())
+
+
+@decides("A42-AGG-12", needs=("metadata",), seconds=1.2, waits=True)
+async def test_many_entries_of_one_endpoint(world: World) -> None:
+    """All calls at once: one after another they would wait for the failover timer."""
+    heavy, light, lower = await endpoints(world, Close(), Stall(), Serve())
+    uneven = Locality((Endpoint(heavy.address, 50), Endpoint(light.address, 1)))
+    served = one_cluster((uneven, tier(1, [lower])), policy=RingHash(minimum=1024))
+    await serve_unasked(world, served)
+    await world.start(world.sessions(10))
+    await world.attempts.demand_count(heavy, why="requests came")
+    calls = await world.call(world.sessions(10), deadline=timing.SEVERAL_MOMENTS)
+    await world.judge("A42-AGG-12", calls, WAITS)
+
+
+@decides("A42-AGG-13")
+async def test_no_endpoints(world: World) -> None:
+    lower = await endpoints(world, Serve())
+    await serve_unasked(world, ranked((), lower))
+    calls = await world.call(world.sessions(5), deadline=timing.FAR_FROM_FAILOVER)
+    await world.judge("A42-AGG-13", calls, OnlyAt((lower[0].address,)))
+    await world.serve(ranked(()))
+    failed = Outcome(status="UNAVAILABLE")
+    calls = await world.until(failed, lambda: world.call(world.sessions(5)))
+    await world.judge("A42-AGG-13", calls, failed)
+
+
+@decides("A42-AGG-14", seconds=0.6)
+async def test_failed_ones_removed(world: World) -> None:
+    """What stays was never tried, so the first priority is IDLE, and used again."""
+    failed, lower = await endpoints(world, Close(), Close()), await endpoints(world, Serve())
+    fresh = await endpoints(world, Serve(), Serve())
+    await serve_unasked(world, ranked(failed, lower))
+    await world.demand_served(world.sessions(5), deadline=timing.FAR_FROM_FAILOVER)
+    await world.serve(ranked(fresh, lower))
+    unasked = await world.attempts.quiet(
+        *fresh, why="the policy would connect them, were it failed still"
+    )
+    await world.judge("A42-AGG-14", unasked, Untouched())
+    mended = OnlyAt(tuple(one.address for one in fresh))
+    calls = await world.until(mended, lambda: world.call(world.sessions(5)))
+    await world.judge("A42-AGG-14", calls, mended)

@@ -1,0 +1,99 @@
+"""A42, Hash Policy: filter_state with the key io.grpc.channel_id."""
+
+from conformance.judging.claims import decides
+from conformance.judging.expectations import FewAlike, OneEndpoint, SeveralEndpoints, fits
+from conformance.judging.seen import Calls
+from conformance.oracles.request_hash import ChannelIdPolicy
+from conformance.served.routes import BY_SESSION, SESSION, Route
+from conformance.served.serving import one_cluster, plain
+from conformance.world import (
+    EMPTY,
+    ENOUGH_OF_EIGHT,
+    ENOUGH_TO_DIFFER,
+    TWICE_AS_MANY,
+    UNARY,
+    World,
+)
+from fake_control_plane import Kind
+
+CHANNELS = 40
+
+PROCESSES = 8
+"""At most: two with different values seldom meet the same one of 64 endpoints, eight never."""
+
+MANY_ENDPOINTS = 256
+"""Where one other value is judged by its endpoint, it meets the same once in so many times."""
+
+ALIKE_BY_CHANCE = 3
+"""Channels. If two ids have their first 13 bits or so in common, exclusive or leaves the hashes of
+all requests so near each other that fifteen of them meet the same endpoints. A pair of channels
+does with a chance of 1.1e-4 on a ring of 1,024, found by simulation; so four of twenty do with one
+below 4,845 x (2.2e-4)^3, which is 5e-8."""
+
+CHANNEL_ID = ChannelIdPolicy()
+
+
+@decides("A42-CHAN-01")
+async def test_one_value_for_a_channel(world: World) -> None:
+    await world.plain_ring(CHANNEL_ID)
+    calls = await world.call(world.sessions(ENOUGH_TO_DIFFER))
+    await world.judge("A42-CHAN-01", calls, OneEndpoint())
+
+
+@decides("A42-CHAN-01", "A42-CHAN-02", "A42-CHAN-03", needs=("channels",), seconds=1)
+async def test_other_channels_other_values(world: World) -> None:
+    served = await world.plain_ring(CHANNEL_ID)
+    twice = [
+        await world.call([{}, {}], channel=await world.channels.open()) for _ in range(CHANNELS)
+    ]
+    once = Calls(tuple(calls.calls[0] for calls in twice))
+    both = Calls(tuple(call for calls in twice for call in calls))
+    await world.judge("A42-CHAN-01", both, OneEndpoint(each_channel=True))
+    await world.judge("A42-CHAN-02", once, SeveralEndpoints())
+    await world.judge("A42-CHAN-03", once, served.spread())
+
+
+@decides("A42-CHAN-02", seconds=0.6)
+async def test_other_processes_other_values(world: World) -> None:
+    """The first channel of each process; more of them only while they seem to be the same."""
+    await world.serve(plain(await world.addresses(64), policies=(CHANNEL_ID,)))
+    calls = await world.call([{}])
+    while len(calls) < PROCESSES and not fits(SeveralEndpoints(), calls):
+        more = await world.call([{}], channel=await world.channels.open_elsewhere())
+        calls = Calls((*calls, *more))
+    await world.judge("A42-CHAN-02", calls, SeveralEndpoints())
+
+
+@decides("A42-CHAN-04", needs=("metadata",))
+async def test_same_value_across_routes_and_updates(world: World) -> None:
+    """A client that is not told call by call may have a channel for each method."""
+    localities = plain(await world.addresses(MANY_ENDPOINTS)).own().localities
+    served = one_cluster(
+        localities,
+        routes=(Route((CHANNEL_ID,), path=UNARY), Route((CHANNEL_ID,), path=EMPTY)),
+    )
+    await world.serve(served)
+    calls = [await world.call([{}] * 10, path=path) for path in (UNARY, EMPTY)]
+    updated = one_cluster(localities, routes=(Route((CHANNEL_ID,)),))
+    await world.control.offer(Kind.ROUTE, updated.route_configuration())
+    calls.append(await world.call([{}] * 20))
+    everything = Calls(tuple(call for some in calls for call in some))
+    await world.judge("A42-CHAN-04", everything, OneEndpoint())
+
+
+@decides("A42-CHAN-05", needs=("channels",), seconds=1)
+async def test_channel_id_beside_a_header(world: World) -> None:
+    """In each channel the header counts, in either half of its hashes; and beside it the id does.
+
+    A client that loses the header under half of all ids is missed once in a million runs, and one
+    that loses half of all ids once in 800: if no more than three channels have such an id.
+    """
+    served = plain(await world.addresses(TWICE_AS_MANY), policies=(CHANNEL_ID, *BY_SESSION))
+    await world.serve(served)
+    channels = [await world.channels.open() for _ in range(CHANNELS // 2)]
+    for half in world.values.halves(ENOUGH_OF_EIGHT):
+        headers = [{SESSION: value} for value in half]
+        made = [await world.call(headers, channel=channel) for channel in channels]
+        calls = Calls(tuple(call for some in made for call in some))
+        await world.judge("A42-CHAN-05", calls, SeveralEndpoints(each_channel=True))
+        await world.judge("A42-CHAN-05", calls, FewAlike(by=SESSION, most=ALIKE_BY_CHANCE))

@@ -1,0 +1,353 @@
+"""A42, Ring Hash LB Policy / xDS API Fields: RING_HASH in the Cluster resource."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from conformance import timing
+from conformance.judging.claims import decides, row
+from conformance.judging.endings import ClientRefused
+from conformance.judging.expectations import (
+    Answered,
+    Evenly,
+    Expectation,
+    MapsLike,
+    NamesWhatHolds,
+    OneEndpoint,
+    Outcome,
+    SaysWhy,
+    SeveralEndpoints,
+)
+from conformance.judging.seen import Answer, Calls
+from conformance.served.policies import Policy, RingHash, RoundRobin
+from conformance.served.routes import SESSION
+from conformance.served.serving import Served, aggregate, plain, weighted
+from conformance.world import ENOUGH_TO_DIFFER, ROUNDS, TURNS, World
+from fake_control_plane import Kind
+
+LIMIT = 8 * 1024 * 1024
+"""8M: the largest size that is not to be NACKed."""
+
+RAISED_CAP = 16384
+
+MEANWHILE = 60
+"""Calls from before an update until well after its ACK: 0.3 s, of which the ACK takes a tenth."""
+
+TWICE = 2
+"""How often each of 25 header values comes, at different places of a rotation over four: so
+ROUND_ROBIN is not taken for a ring."""
+
+NO_RINGS: Mapping[str, MapsLike] = {}
+"""Where what becomes of the ring is not asked."""
+
+GUARD = "GRPC_XDS_EXPERIMENTAL_ENABLE_RING_HASH"
+
+
+@decides("A42-CDS-01")
+async def test_ring_hash(world: World) -> None:
+    await world.plain_ring()
+    calls = await world.call(TWICE * world.sessions(ENOUGH_TO_DIFFER + 1))
+    await world.judge("A42-CDS-01", calls, OneEndpoint(each_value_of=SESSION))
+    await world.judge("A42-CDS-01", calls, SeveralEndpoints())
+
+
+@pytest.mark.parametrize(
+    ("clause", "ring"),
+    [
+        row("no-config", "A42-CDS-03", RingHash(has_config=False)),
+        row("minimum-unset", "A42-CDS-06", RingHash(maximum=LIMIT)),
+        row("maximum-unset", "A42-CDS-07", RingHash(minimum=5000)),
+        row("minimum", "A42-CDS-04", RingHash(minimum=600)),
+        row("minimum-small", "A42-CDS-04", RingHash(minimum=48)),
+        row("hash-function-named", "A42-CDS-12", RingHash(minimum=512, hash_function="XX_HASH")),
+        row("hash-function-unset", "A42-CDS-15", RingHash(minimum=512, hash_function=None)),
+    ],
+)
+async def test_sizes(world: World, clause: str, ring: RingHash) -> None:
+    served = await world.plain_ring(ring=ring)
+    calls = await world.call(world.values.telling(served))
+    uncapped = served.capped_at(LIMIT)
+    await world.judge(clause, calls, {"A42": served.mapping(), "envoy": uncapped.mapping()})
+
+
+@decides("A42-CDS-07", knobs={"ring_size_cap": RAISED_CAP})
+async def test_maximum_unset_under_a_raised_cap(world: World) -> None:
+    served = await world.plain_ring(ring=RingHash(minimum=5000))
+    uncapped = served.capped_at(RAISED_CAP)
+    calls = await world.call(world.values.telling(uncapped))
+    await world.judge("A42-CDS-07", calls, uncapped.mapping())
+
+
+@pytest.mark.parametrize(
+    ("clause", "weight", "ring"),
+    [
+        row("beside-a-minimum", "A42-CDS-05", 40, RingHash(minimum=8, maximum=12)),
+        row("alone", "A42-CDS-05", 500, RingHash(maximum=1025)),
+    ],
+)
+async def test_maximum(world: World, clause: str, weight: int, ring: RingHash) -> None:
+    """A light endpoint asks for more entries than the maximum has."""
+    light, *heavy = await world.addresses(4)
+    weights: dict[str, int | None] = {light: 1, **dict.fromkeys(heavy, weight)}
+    served = weighted(weights, policy=ring)
+    await world.serve(served)
+    calls = await world.call(world.values.telling(served))
+    await world.judge(clause, calls, served.mapping())
+
+
+@pytest.mark.parametrize(
+    ("clause", "ring"),
+    [
+        row("minimum-8m", "A42-CDS-10", RingHash(minimum=LIMIT)),
+        row("maximum-8m", "A42-CDS-11", RingHash(minimum=300, maximum=LIMIT)),
+    ],
+)
+async def test_accepted(world: World, clause: str, ring: RingHash) -> None:
+    """And used: the ring is of another size than the one before, which shows when it serves."""
+    served = await world.plain_ring()
+    headers = world.values.sessions_to_map()
+    await world.demand_served(headers[:1])
+    large = served.balanced_by(ring)
+    answer = await world.control.offer(Kind.CLUSTER, large.cluster(), deadline=timing.LARGE_RING)
+    taken = Answered(acked=True)
+    await world.judge(clause, answer, {"A42": taken, "envoy": taken})
+    if answer.acked:
+        by: dict[str, Expectation] = {
+            "A42": large.mapping(),
+            "envoy": OneEndpoint(each_value_of=SESSION),
+        }
+        calls = await world.until(world.bench.own(clause, by), lambda: world.call(TWICE * headers))
+        await world.judge(clause, calls, by)
+
+
+@pytest.mark.parametrize(
+    ("clause", "ring"),
+    [
+        row("minimum-beyond-8m", "A42-CDS-08", RingHash(minimum=LIMIT + 1)),
+        row("minimum-beyond-32-bits", "A42-CDS-08", RingHash(minimum=2**32 + 1024)),
+        row("maximum-beyond-8m", "A42-CDS-09", RingHash(maximum=LIMIT + 1)),
+        row("maximum-beyond-32-bits", "A42-CDS-09", RingHash(maximum=2**32 + 1024)),
+        row("murmur-hash-2", "A42-CDS-13", RingHash(hash_function="MURMUR_HASH_2")),
+        row("hash-function-7", "A42-CDS-14", RingHash(hash_function=7)),
+    ],
+)
+async def test_refused(world: World, clause: str, ring: RingHash) -> None:
+    answer = await offer_cluster(world, lambda served: served.balanced_by(ring).cluster())
+    await world.judge(clause, answer, {"A42": Answered(acked=False), "envoy": Answered(acked=True)})
+
+
+@decides("A42-CDS-19", "A42-CDS-30", "A42-CDS-31", seconds=0.7)
+async def test_old_config_after_a_nack(world: World) -> None:
+    """The first Cluster that the client refuses will do, whether or not it should take others."""
+    served = await world.plain_ring(ring=RingHash(minimum=256))
+    headers = world.sessions(ENOUGH_TO_DIFFER)
+    await world.demand_served(headers)
+    too_large = served.balanced_by(RingHash(minimum=LIMIT + 1, maximum=LIMIT + 1)).cluster()
+    murmur = served.balanced_by(RingHash(minimum=64, hash_function="MURMUR_HASH_2")).cluster()
+    no_source = served.balanced_by(RingHash(minimum=64)).cluster()
+    no_source.ClearField("eds_cluster_config")
+    for cluster in (too_large, murmur, no_source):
+        answer = await world.control.offer(Kind.CLUSTER, cluster)
+        if not answer.acked:
+            break
+        await world.control.offer(Kind.CLUSTER, served.cluster())
+        why = "the Cluster that was accepted last is sent again"
+        await world.rounds.demand(served.mapping(), lambda: world.call(headers), why=why)
+    else:
+        return
+    await world.judge("A42-CDS-30", answer, NamesWhatHolds())
+    await world.judge("A42-CDS-31", answer, SaysWhy())
+    await world.attempts.quiet(why="the NACK: time for the resource to be applied by mistake")
+    calls = await world.call(headers)
+    await world.judge("A42-CDS-19", calls, served.mapping())
+    good = await world.control.offer(
+        Kind.CLUSTER, served.balanced_by(RingHash(minimum=300)).cluster()
+    )
+    await world.judge("A42-CDS-30", good, NamesWhatHolds())
+
+
+@pytest.mark.parametrize(
+    ("clause", "change", "readings"),
+    [
+        row(
+            "minimum-above-maximum",
+            "A42-CDS-16",
+            RingHash(minimum=64, maximum=32),
+            {"the maximum": RingHash(maximum=32, minimum=32), "the minimum": RingHash(minimum=64)},
+        ),
+        row(
+            "default-above-maximum",
+            "A42-CDS-16",
+            RingHash(maximum=8),
+            {"the maximum": RingHash(maximum=8, minimum=8), "the minimum": RingHash()},
+        ),
+        row(
+            "minimum-zero",
+            "A42-CDS-17",
+            RingHash(minimum=0),
+            {"the default": RingHash(), "the smallest": RingHash(minimum=1)},
+        ),
+        row("maximum-zero", "A42-CDS-18", RingHash(maximum=0), {"the default": RingHash()}),
+    ],
+)
+async def test_left_open(
+    world: World, clause: str, change: RingHash, readings: dict[str, RingHash]
+) -> None:
+    """The ring before is of none of these sizes."""
+    served = await world.plain_ring(ring=RingHash(minimum=400))
+    await world.demand_served(world.sessions(1))
+    answer = await world.control.offer(Kind.CLUSTER, served.balanced_by(change).cluster())
+    rings = {f"a ring of {name}": served.balanced_by(one) for name, one in readings.items()}
+    await judge_choice(world, clause, answer, {name: one.mapping() for name, one in rings.items()})
+
+
+@decides("A42-CDS-20")
+async def test_ring_hash_config_beside_round_robin(world: World) -> None:
+    def cluster(served: Served) -> Any:
+        changed = served.balanced_by(RingHash(maximum=LIMIT + 1)).cluster()
+        changed.lb_policy = changed.ROUND_ROBIN
+        return changed
+
+    await judge_choice(world, "A42-CDS-20", await offer_cluster(world, cluster))
+
+
+@decides("A42-CDS-21")
+async def test_maglev(world: World) -> None:
+    def cluster(served: Served) -> Any:
+        changed = served.balanced_by(RingHash(has_config=False)).cluster()
+        changed.lb_policy = changed.MAGLEV
+        return changed
+
+    await judge_choice(world, "A42-CDS-21", await offer_cluster(world, cluster))
+
+
+async def judge_choice(
+    world: World, clause: str, answer: Answer, rings: Mapping[str, MapsLike] = NO_RINGS
+) -> None:
+    """A NACK, or an ACK and what becomes of calls then, is reported."""
+    if not answer.acked:
+        await world.judge(clause, answer, {"NACK": Answered(acked=False)})
+        return
+    await world.attempts.quiet(why="the ACK: time for the resource to be applied")
+    calls = await world.call(world.values.sessions_to_map())
+    served: Mapping[str, Expectation] = rings or {"calls succeed": Outcome("OK")}
+    ways = {**served, "calls fail": Outcome("UNAVAILABLE")}
+    await world.judge(clause, calls, {f"ACK, and {name}": how for name, how in ways.items()})
+
+
+async def offer_cluster(world: World, change: Callable[[Served], Any]) -> Answer:
+    """The client's answer to a changed Cluster, after it has used a good one."""
+    served = await world.plain_ring()
+    await world.demand_served(world.sessions(1))
+    return await world.control.offer(Kind.CLUSTER, change(served))
+
+
+@decides("A42-CDS-02")
+async def test_round_robin(world: World) -> None:
+    served = plain(await world.addresses(TURNS), policy=RoundRobin())
+    await world.serve(served)
+    await world.judge_rotation("A42-CDS-02", served)
+
+
+@decides("A42-CDS-22")
+async def test_round_robin_to_ring_hash(world: World) -> None:
+    served = plain(await world.addresses(4), policy=RoundRobin())
+    await world.serve(served)
+    headers = TWICE * world.sessions(ENOUGH_TO_DIFFER + 1)
+    await world.demand_served(headers)
+    changed = served.balanced_by(RingHash())
+    await world.serve(changed)
+    calls = await world.until(changed.mapping(), lambda: world.call(headers))
+    await world.judge("A42-CDS-22", calls, changed.mapping())
+
+
+@decides("A42-CDS-23")
+async def test_ring_hash_to_round_robin(world: World) -> None:
+    served = plain(await world.addresses(TURNS))
+    await world.serve(served)
+    await world.demand_served(world.sessions(ENOUGH_TO_DIFFER))
+    changed = served.balanced_by(RoundRobin())
+    await world.serve(changed)
+    await world.judge_rotation("A42-CDS-23", changed)
+
+
+@decides("A42-CDS-24")
+async def test_change_of_sizes(world: World) -> None:
+    """Who keeps the first sizes seems to have keys of its own: 150 calls tell it by its arcs."""
+    served = await world.plain_ring(ring=RingHash(minimum=64))
+    headers = world.sessions(150)
+    await world.demand_served(headers[:1])
+    for minimum in (2048, 128):
+        changed = served.balanced_by(RingHash(minimum=minimum))
+        await world.serve(changed)
+        calls = await world.until(changed.mapping(), lambda: world.call(headers))
+        await world.judge("A42-CDS-24", calls, changed.mapping())
+
+
+@decides("A42-CDS-32", needs=("metadata",), seconds=0.7)
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param(RoundRobin(), RingHash(), id="to-ring-hash"),
+        pytest.param(RingHash(), RoundRobin(), id="to-round-robin"),
+        pytest.param(RingHash(minimum=64), RingHash(minimum=2048), id="other-sizes"),
+    ],
+)
+async def test_calls_during_a_change(world: World, before: Policy, after: Policy) -> None:
+    """They begin before the update is sent, and end well after its ACK."""
+    served = plain(await world.addresses(4), policy=before)
+    await world.serve(served)
+    await world.demand_served(world.sessions(ENOUGH_TO_DIFFER))
+    meanwhile = await world.start(world.sessions(MEANWHILE), pace=timing.SOAK_PACE)
+    await world.serve(served.balanced_by(after))
+    await world.judge("A42-CDS-32", await meanwhile.over(), Outcome("OK"))
+
+
+@decides("A42-CDS-25", seconds=0.6)
+@pytest.mark.parametrize(
+    ("own", "of_the_leaf"),
+    [
+        pytest.param(RingHash(), RoundRobin(), id="ring-hash-above-round-robin"),
+        pytest.param(RoundRobin(), RingHash(), id="round-robin-above-ring-hash"),
+    ],
+)
+async def test_aggregate(world: World, own: Policy, of_the_leaf: Policy) -> None:
+    """The same calls tell either: each header value comes as often as there are endpoints."""
+    leaf = plain(await world.addresses(TURNS), name="leaf", policy=of_the_leaf)
+    await world.serve(aggregate(leaf, policy=own))
+    ways: dict[Policy, Expectation] = {
+        RingHash(): leaf.balanced_by(RingHash()).mapping(),
+        RoundRobin(): Evenly(leaf.addresses()),
+    }
+    by_edition = {"A42": ways[own], "A75": ways[of_the_leaf], "envoy": ways[of_the_leaf]}
+    sessions = world.sessions(ROUNDS)
+    headers = [session for session in sessions for _turn in range(TURNS)]
+    judged = world.bench.own("A42-CDS-25", by_edition)
+    calls = await world.rounds.until_it_lasts(judged, lambda: world.call(headers, concurrency=1))
+    await world.judge("A42-CDS-25", calls, by_edition)
+
+
+@decides("A42-CDS-26", seconds=1)
+async def test_guard(world: World) -> None:
+    await world.plain_ring()
+    channels = {
+        "when unset": await world.channels.default(),
+        "when false": await world.channels.open_elsewhere(**{GUARD: "false"}),
+    }
+    for guard, channel in channels.items():
+        seen: Calls | Answer
+        ways: dict[str, Expectation]
+        try:
+            same = [{SESSION: "same"}] * ENOUGH_TO_DIFFER  # in turn: not all wait for the first one
+            seen = await world.call(same, channel=channel, concurrency=1)
+            ways = {
+                "obeyed": OneEndpoint(),
+                "balanced otherwise": SeveralEndpoints(),
+                "refused": Outcome("UNAVAILABLE"),
+            }
+        except ClientRefused as refused:
+            seen = Answer(kind="CDS", version="", acked=False, error_detail=str(refused))
+            ways = {"refused": Answered(acked=False)}
+        by_guard = {f"{way} {guard}": expected for way, expected in ways.items()}
+        await world.judge("A42-CDS-26", seen, by_guard)

@@ -1,0 +1,134 @@
+"""A61: an endpoint of several addresses on the ring, with A61's guard on where there is one."""
+
+from itertools import product
+
+from client_under_test import Channel
+from conformance import timing
+from conformance.arranging.walk import LARGE, Walk
+from conformance.judging.claims import decides
+from conformance.judging.expectations import Avoids, OneEndpoint, OnlyAt, Outcome, Outcomes
+from conformance.judging.seen import Calls, Contrast
+from conformance.served.endpoints import Endpoint, Locality
+from conformance.served.serving import Served, by_dns, one_cluster
+from conformance.world import ENOUGH_TO_DIFFER, ENOUGH_TO_TELL, World
+from test_servers import Close, Hold, Refuse, Serve
+
+NAME = "several.xdspec.test"
+
+GUARD = "GRPC_EXPERIMENTAL_XDS_DUALSTACK_ENDPOINTS"
+
+
+def listed(*endpoints: Endpoint) -> Served:
+    """One locality."""
+    return one_cluster((Locality(endpoints),), policy=LARGE)
+
+
+async def guarded(world: World) -> Channel:
+    """A channel of a client that is told to read further addresses: A61 lets it wait for that."""
+    return await world.channels.open_elsewhere(**{GUARD: "true"})
+
+
+async def judge(world: World, clause: str, calls: Calls, served: Served) -> None:
+    """Envoy and A61 mean the same ring."""
+    await world.judge(clause, calls, {"A61": served.mapping(), "envoy": served.mapping()})
+
+
+@decides("A61-RING-01", "A61-RING-02", "A61-RING-04", seconds=0.6)
+async def test_place_on_the_ring(world: World) -> None:
+    a, b, c, d = await world.addresses(4)
+    served = listed(Endpoint(a, further=(b,)), Endpoint(c), Endpoint(d))
+    await world.serve(served)
+    headers, channel = world.sessions(ENOUGH_TO_TELL), await guarded(world)
+    calls = await world.call(headers, channel=channel)
+    for clause in ("A61-RING-01", "A61-RING-02", "A61-RING-04"):
+        await judge(world, clause, calls, served)
+    swapped = listed(Endpoint(b, further=(a,)), Endpoint(c), Endpoint(d))
+    await world.serve(swapped)
+
+    async def by_endpoint() -> Calls:  # its connection to the other address may well be kept
+        return (await world.call(headers, channel=channel)).taken_for({a: b})
+
+    calls = await world.until(swapped.mapping(), by_endpoint)
+    await judge(world, "A61-RING-04", calls, swapped)
+
+
+@decides("A61-RING-03", seconds=0.6)
+async def test_second_address(world: World) -> None:
+    first, second, *others = await world.endpoints(4)
+    await first.set_mode(Refuse())
+    served = listed(
+        Endpoint(first.address, further=(second.address,)),
+        *(Endpoint(one.address) for one in others),
+    )
+    await world.serve(served)
+    calls = await world.call(world.sessions(ENOUGH_TO_TELL), channel=await guarded(world))
+    as_one = calls.taken_for({second.address: first.address})
+    await judge(world, "A61-RING-03", as_one, served)
+
+
+@decides("A61-SUB-01", seconds=1)
+async def test_one_address_failed(world: World) -> None:
+    """The request waits for the second address, and is served there."""
+    first, second, *others = await world.endpoints(4)
+    await first.set_mode(Close())
+    await second.set_mode(Hold())
+    served = listed(
+        Endpoint(first.address, further=(second.address,)),
+        *(Endpoint(one.address) for one in others),
+    )
+    key_format, channel = world.bench.key_format, await guarded(world)
+    await world.serve(served)
+    met = Walk(world, [first, *others], served, key_format)
+    waiting = await world.start([met.request], channel=channel)
+    await world.attempts.demand_count(second, why="the first address failed")
+    held = await world.call([met.request], channel=channel, deadline=timing.HELD)
+    await world.judge("A61-SUB-01", held, Outcome(status="DEADLINE_EXCEEDED"))
+    await second.set_mode(Serve())
+    await world.judge("A61-SUB-01", await waiting.over(), OnlyAt((second.address,)))
+
+
+@decides("A61-GUARD-01")
+async def test_guard(world: World) -> None:
+    """Only the second address of the only endpoint serves."""
+    first, second = await world.endpoints(2)
+    await first.set_mode(Close())
+    await world.serve(listed(Endpoint(first.address, further=(second.address,))))
+    header = world.sessions(1)
+    unset = await world.call(header)
+    switched_off = await world.channels.open_elsewhere(**{GUARD: "false"})
+    off = await world.call(header, channel=switched_off)
+    ends = {"used": "OK", "not used": "UNAVAILABLE"}
+    choices = {
+        f"{while_unset} when unset, {while_off} when false": Outcomes(
+            before=ends[while_unset], after=ends[while_off]
+        )
+        for while_unset, while_off in product(ends, repeat=2)
+    }
+    await world.judge("A61-GUARD-01", Contrast(unset, off), choices)
+
+
+@decides("A61-DNS-01", seconds=0.5)
+async def test_logical_dns(world: World) -> None:
+    """A name of three addresses, all of which serve, until the one that is used does not.
+
+    Where nobody was connected to, the name may be one that the client cannot see.
+    """
+    known = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
+    channel = await world.channels.open_elsewhere({NAME: known})
+    members = {one.address: one for one in await world.members.of_one_port(*known)}
+    name = f"{NAME}:{next(iter(members.values())).port}"
+    await world.serve(by_dns(name, tuple(members)))
+    headers = world.sessions(ENOUGH_TO_DIFFER)
+    calls = await world.call(headers, channel=channel)
+    if not any(one.attempts for one in members.values()):
+        await world.preconditions.host_names(channel, name, *members.values())
+    await world.judge("A61-DNS-01", calls, OneEndpoint())
+    used = calls.calls[0].endpoint
+    if used is None:
+        return
+    await members[used].set_mode(Close())
+    await members[used].kill()
+    another = Avoids((used,))
+    calls = await world.until(another, lambda: world.call(headers, channel=channel))
+    await world.judge("A61-DNS-01", calls, another)
+    await world.judge("A61-DNS-01", calls, OneEndpoint())

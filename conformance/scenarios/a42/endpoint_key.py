@@ -1,0 +1,110 @@
+"""A76: the hash_key of an endpoint's metadata places it on the ring."""
+
+from conformance.judging.claims import decides
+from conformance.judging.expectations import (
+    MapsLike,
+    MovesOnly,
+    OneEndpoint,
+    OnlyAt,
+    SeveralEndpoints,
+    fits,
+)
+from conformance.judging.seen import Contrast
+from conformance.served.endpoints import Endpoint, Locality
+from conformance.served.serving import Served, one_cluster, plain
+from conformance.world import ENOUGH_TO_TELL, World
+
+KEYS = ("tick", "trick", "track")
+GUARD = "GRPC_XDS_ENDPOINT_HASH_KEY_BACKWARD_COMPAT"
+
+
+def keyed(*rows: tuple[str, str]) -> Served:
+    """One locality of endpoints with these addresses and keys."""
+    return one_cluster((Locality(tuple(Endpoint(at, hash_key=key) for at, key in rows)),))
+
+
+def used_or_not(served: Served) -> dict[str, MapsLike]:
+    """Each call where keys place the endpoints, or where addresses do."""
+    return {"used": served.mapping(hash_keys=True), "ignored": served.mapping(hash_keys=False)}
+
+
+@decides("A76-KEY-01", "A76-KEY-07")
+async def test_hash_key(world: World) -> None:
+    """Then all addresses change: where the key format is unknown only that tells."""
+    addresses, others = await world.addresses(3), await world.addresses(3)
+    served = keyed(*zip(addresses, KEYS, strict=True))
+    await world.serve(served)
+    headers = world.values.sessions_to_map()
+    before = await world.call(headers)
+    await world.judge("A76-KEY-01", before, served.mapping(hash_keys=True))
+    await world.judge("A76-KEY-07", before, used_or_not(served))
+    await world.serve(keyed(*zip(others, KEYS, strict=True)))
+    after = await world.until(OnlyAt(others), lambda: world.call(headers))
+    as_before = after.taken_for(dict(zip(others, addresses, strict=True)))
+    await world.judge("A76-KEY-01", Contrast(before, as_before), MovesOnly(()))
+
+
+@decides("A76-KEY-06")
+async def test_switched_off(world: World) -> None:
+    served = keyed(*zip(await world.addresses(3), KEYS, strict=True))
+    await world.serve(served)
+    switched_off = await world.channels.open_elsewhere(**{GUARD: "true"})
+    calls = await world.call(world.values.sessions_to_map(), channel=switched_off)
+    await world.judge("A76-KEY-06", calls, used_or_not(served))
+
+
+@decides("A76-KEY-02")
+async def test_empty_hash_key(world: World) -> None:
+    """Listed the other way round when the keys come: places by the empty key would be others."""
+    addresses = await world.addresses(3)
+    await world.serve(plain(addresses))
+    headers = world.sessions(ENOUGH_TO_TELL)
+    before = await world.call(headers)
+    places = [Endpoint(address, hash_key="") for address in reversed(addresses)]
+    served = one_cluster((Locality(tuple(places)),))
+    await world.serve(served)
+    after = await world.until(served.mapping(hash_keys=False), lambda: world.call(headers))
+    await world.judge("A76-KEY-02", Contrast(before, after), MovesOnly(()))
+    await world.judge("A76-KEY-02", after, served.mapping(hash_keys=False))
+
+
+@decides("A76-KEY-01", "A76-KEY-03", "A76-KEY-04")
+async def test_change_of_hash_keys(world: World) -> None:
+    """Keys go round the endpoints; then an endpoint comes back under its key elsewhere."""
+    a, b, c, other = await world.addresses(4)
+    headers = world.sessions(ENOUGH_TO_TELL)
+    tick, trick, track = KEYS
+    first = keyed((a, tick), (b, trick), (c, track))
+    await world.serve(first)
+    calls = await world.call(headers)
+    await world.judge("A76-KEY-01", calls, first.mapping(hash_keys=True))
+    if not fits(first.mapping(hash_keys=True), calls):
+        for clause in ("A76-KEY-03", "A76-KEY-04"):  # they rest on that
+            await world.judge(clause, calls, first.mapping(hash_keys=True))
+        return
+    for clause, served in (
+        ("A76-KEY-03", keyed((a, trick), (b, track), (c, tick))),
+        ("A76-KEY-04", keyed((other, trick), (b, track), (c, tick))),
+    ):
+        await world.serve(served)
+        expected = served.mapping(hash_keys=True)
+        calls = await world.until(expected, lambda: world.call(headers))
+        await world.judge(clause, calls, expected)
+
+
+@decides("A76-KEY-05")
+async def test_one_key_for_two(world: World) -> None:
+    first, last, other = await world.addresses(3)
+    tick, trick, _ = KEYS
+    served = keyed((first, tick), (last, tick), (other, trick))
+    await world.serve(served)
+    calls = await world.call(world.sessions(ENOUGH_TO_TELL))
+    await world.judge(
+        "A76-KEY-05",
+        calls,
+        {
+            "one of them or both": SeveralEndpoints(),
+            "neither of them": OneEndpoint(),
+            "the keys are ignored": served.mapping(hash_keys=False),
+        },
+    )

@@ -1,0 +1,67 @@
+"""A42, ring_hash_experimental LB policy: lists of endpoints that are not as plain as others."""
+
+from conformance import timing
+from conformance.judging.claims import decides
+from conformance.judging.endings import SuiteStuck
+from conformance.judging.expectations import Answered, Avoids, OnlyAt, Tried, fits
+from conformance.served.endpoints import Endpoint, Locality
+from conformance.served.policies import RingHash
+from conformance.served.serving import plain
+from conformance.world import ENOUGH_TO_TELL, World
+from fake_control_plane import Kind
+from test_servers import Stall
+
+MANY = 200
+"""Endpoints that hardly any request has picked before: each that comes wishes for another one."""
+
+CALLS = 60
+"""Requests of a turn: the last are made while the update that takes endpoints away comes in."""
+
+TURNS = 16
+"""A client in which a wish to connect outlives the endpoint was seen to die after one to three. Who
+dies in every other one lives through all of them once in sixty thousand runs."""
+
+
+@decides("A42-RING-20")
+async def test_address_listed_twice(world: World) -> None:
+    """A27 has such a list rejected by now, which is not held against a client."""
+    served = await world.plain_ring()
+    a, b = await world.addresses(2)
+    twice = served.placed(Locality((Endpoint(a, 1), Endpoint(b, 1), Endpoint(a, 2))))
+    headers = (*world.values.telling(twice), *world.sessions(ENOUGH_TO_TELL))
+    await world.demand_served(headers)
+    answer = await world.control.offer(Kind.ENDPOINTS, twice.endpoints())
+    if not answer.acked:
+        await world.judge("A42-RING-20", answer, Answered(acked=False))
+        await world.judge("A42-RING-20", await world.call(headers), served.mapping())
+        return
+    once = served.placed(Locality((Endpoint(a, 1), Endpoint(b, 1))))
+    calls = await world.until(Avoids(served.addresses()), lambda: world.call(headers))
+    await world.judge("A42-RING-20", calls, {"A42": twice.mapping(), "envoy": once.mapping()})
+
+
+@decides("A42-PICK-23", needs=("metadata",), seconds=2)
+async def test_many_come_and_go(world: World) -> None:
+    """Requests wish to connect to endpoints at the very moment at which an update removes these."""
+    (kept,) = await world.addresses(1)
+    going = await world.endpoints(MANY, mode=Stall())
+    one = plain((kept,), policy=RingHash(minimum=4096))
+    many = plain((kept, *(each.address for each in going)), policy=RingHash(minimum=4096))
+    await world.serve(one)
+    await world.demand_served(world.sessions(1))
+    picked, served = Tried(total=20, others=True), OnlyAt((kept,))
+    wished = 0
+    for _turn in range(TURNS):
+        since = world.now
+        await world.serve(many)
+        waiting = await world.start(world.sessions(CALLS), pace=timing.THICK_PACE)
+        tried = await world.attempts.until(picked, *going, since=since, within=timing.WISHES)
+        wished += fits(picked, tried)
+        await world.serve(one)
+        calls = await waiting.over()
+        if not fits(served, calls):
+            break
+    else:
+        if not wished:
+            raise SuiteStuck("each time the requests were over before the list was in use")
+    await world.judge("A42-PICK-23", calls, served)

@@ -1,0 +1,252 @@
+"""A42, Aggregated Connectivity State, and A56: the priority policy and its failover timer."""
+
+from collections.abc import Sequence
+
+from client_under_test import StateWatch
+from conformance import timing
+from conformance.arranging.priorities import endpoints, ranked, serve_again, tier
+from conformance.arranging.unasked import serve_unasked
+from conformance.arranging.walk import LARGE, Walk, walk
+from conformance.judging.claims import decides
+from conformance.judging.endings import ClientUnable
+from conformance.judging.expectations import EndsIn, OnlyAt, Outcome, Takes, Untouched, fits
+from conformance.judging.seen import Attempt, Calls, Elapsed
+from conformance.served.policies import RoundRobin
+from conformance.world import World
+from test_servers import Close, Hold, Serve, Stall
+from test_servers import Endpoint as Member
+
+AFTER_THE_TIMER = Takes(
+    least=timing.FAILOVER.seconds - timing.FAILOVER_EARLY,
+    most=timing.FAILOVER.seconds + timing.FAILOVER_LATE,
+    allowance=timing.FAILOVER_EARLY,  # who is late seeing the beginning sees a shorter time
+)
+AT_ONCE = Takes(most=timing.FAR_FROM_FAILOVER, allowance=timing.BELIEVED)
+
+
+async def given_up(world: World, began: Attempt, lower: Sequence[Member]) -> Elapsed:
+    """How long after that attempt the endpoints of a lower priority are contacted."""
+    why = "the priority above has not connected"
+    ended = await world.attempts.demand_one(
+        *lower, why=why, since=began.at, within=timing.AFTER_FAILOVER
+    )
+    return world.clock.elapsed(
+        f"the attempt at {began.address}", began.at, f"that at {ended.address}", ended.at
+    )
+
+
+@decides("A42-FAIL-12", timed=("A42-FAIL-04", "A56-TIMER-01"), seconds=10.7, waits=True)
+async def test_stalled_priority(world: World) -> None:
+    first, second = await endpoints(world, Stall(), Stall()), await endpoints(world, Serve())
+    await world.serve(ranked(first, second))
+    patience = world.failover.seconds + timing.FAR_FROM_FAILOVER
+    waiting = await world.start(world.sessions(5), deadline=patience)
+    began = await world.attempts.demand_one(*first, why="requests came")
+    took = await given_up(world, began, second)
+    await world.judge("A42-FAIL-04", took, AFTER_THE_TIMER)
+    await world.judge("A56-TIMER-01", took, AFTER_THE_TIMER)
+    await world.judge("A42-FAIL-12", await waiting.over(), OnlyAt((second[0].address,)))
+
+
+@decides("A42-FAIL-01")
+async def test_ready_priority(world: World) -> None:
+    first, second = await endpoints(world, Serve(), Serve()), await endpoints(world, Serve())
+    await world.serve(ranked(first, second))
+    calls = await world.call(world.sessions(50))
+    await world.judge("A42-FAIL-01", calls, OnlyAt(tuple(one.address for one in first)))
+
+
+@decides("A42-FAIL-03")
+async def test_lower_priority_untouched(world: World) -> None:
+    """ROUND_ROBIN connects wherever it is made, so it tells when that is."""
+    first, second = await endpoints(world, Serve(), Serve()), await endpoints(world, Serve())
+    await world.serve(ranked(first, second).balanced_by(RoundRobin()))
+    await world.demand_served(world.sessions(50))
+    connections = await world.attempts.quiet(*second, why="requests at the first priority")
+    await world.judge("A42-FAIL-03", connections, Untouched())
+
+
+@decides("A42-FAIL-02")
+async def test_failed_priority(world: World) -> None:
+    first, second = await endpoints(world, Close(), Close()), await endpoints(world, Serve())
+    await world.serve(ranked(first, second))
+    calls = await world.call(world.sessions(1), deadline=timing.AFTER_FAILOVER)
+    began = await world.attempts.demand_one(*first, why="a request came")
+    await world.judge("A42-FAIL-02", await given_up(world, began, second), AT_ONCE)
+    await world.judge("A42-FAIL-02", calls, OnlyAt((second[0].address,)))
+
+
+@decides("A42-FAIL-05", seconds=13, waits=True, failover=True)
+async def test_idle_for_longer_than_the_timer(world: World) -> None:
+    first, second = await endpoints(world, Serve()), await endpoints(world, Serve())
+    await serve_unasked(world, ranked(first, second))
+    why = "the failover timer would have fired"
+    idle = await world.attempts.quiet(*second, why=why, seconds=world.failover.beyond)
+    await world.judge("A42-FAIL-05", idle, Untouched())
+    calls = await world.call(world.sessions(10))
+    await world.judge("A42-FAIL-05", calls, OnlyAt((first[0].address,)))
+
+
+@decides(timed=("A42-FAIL-06",), seconds=14, waits=True)
+async def test_first_request_after_a_while(world: World) -> None:
+    first, second = await endpoints(world, Stall(), Stall()), await endpoints(world, Serve())
+    await serve_unasked(world, ranked(first, second))
+    await world.attempts.quiet_from_now(why="nothing asks for it", seconds=timing.BEFORE_A_REQUEST)
+    await world.start(world.sessions(1), deadline=timing.AFTER_FAILOVER)
+    began = await world.attempts.demand_one(*first, why="a request came")
+    await world.judge("A42-FAIL-06", await given_up(world, began, second), AFTER_THE_TIMER)
+
+
+@decides(timed=("A42-FAIL-07",), seconds=11, waits=True)
+async def test_lost_and_stalled(world: World) -> None:
+    """The only endpoint of the first priority was READY, and does not come back."""
+    first, second = await endpoints(world, Serve()), await endpoints(world, Serve())
+    (lost,) = first
+    await world.serve(ranked(first, second))
+    await world.demand_served(world.sessions(1))
+    await lost.set_mode(Stall())
+    since = world.now
+    await lost.kill()
+    await world.start(world.sessions(20), pace=timing.PACE, deadline=timing.AFTER_FAILOVER)
+    began = await world.attempts.demand_one(lost, why="requests came", since=since)
+    await world.judge("A42-FAIL-07", await given_up(world, began, second), AFTER_THE_TIMER)
+
+
+@decides("A42-FAIL-08", seconds=1.2, waits=True)
+async def test_connecting_after_failure(world: World) -> None:
+    """Without one of the two that failed, the first priority is CONNECTING, but had its time."""
+    first = await endpoints(world, Close(), Close(), Stall())
+    second = await endpoints(world, Serve())
+    await world.serve(ranked(first, second))
+    await world.demand_served(world.sessions(10))
+    await world.serve(ranked(first[1:], second))
+    for _ in range(3):
+        calls = await world.call(world.sessions(10), deadline=timing.FAR_FROM_FAILOVER)
+        await world.judge("A42-FAIL-08", calls, OnlyAt((second[0].address,)))
+        await world.attempts.quiet_from_now(*second, why="the update is applied by then")
+
+
+@decides("A42-FAIL-09", seconds=16, waits=True, failover=True)
+async def test_ready_in_time(world: World) -> None:
+    first, second = await endpoints(world, Hold()), await endpoints(world, Serve())
+    (held,) = first
+    await world.serve(ranked(first, second))
+    waiting = await world.start(world.sessions(5), deadline=timing.AFTER_FAILOVER)
+    await world.attempts.demand_one(held, why="requests came")
+    early = await world.attempts.quiet(
+        *second, why="the timer runs still", seconds=world.failover.well_within
+    )
+    await world.judge("A42-FAIL-09", early, Untouched())
+    await held.set_mode(Serve())
+    await world.judge("A42-FAIL-09", await waiting.over(), OnlyAt((held.address,)))
+    why = "the failover timer would have fired"
+    later = await world.attempts.quiet(*second, why=why, seconds=world.failover.beyond)
+    await world.judge("A42-FAIL-09", later, Untouched())
+    await world.judge("A42-FAIL-09", await world.call(world.sessions(10)), OnlyAt((held.address,)))
+
+
+@decides("A56-TIMER-03", timed=("A42-FAIL-10",), seconds=21, waits=True)
+async def test_two_stalled_priorities(world: World) -> None:
+    first, second = (
+        await endpoints(world, Stall(), Stall()),
+        await endpoints(world, Stall(), Stall()),
+    )
+    third = await endpoints(world, Serve())
+    await world.serve(ranked(first, second, third))
+    await world.start(world.sessions(1), deadline=timing.AFTER_FAILOVER)
+    await world.attempts.demand_one(*first, why="a request came")
+    began = await world.attempts.demand_one(
+        *second, why="the first priority stalls", within=timing.AFTER_FAILOVER
+    )
+    waiting = await world.call(world.sessions(5), deadline=timing.HELD)
+    await world.judge("A56-TIMER-03", waiting, Outcome(status="DEADLINE_EXCEEDED"))
+    await world.judge("A42-FAIL-10", await given_up(world, began, third), AFTER_THE_TIMER)
+
+
+@decides("A42-FAIL-11", seconds=1.2, waits=True)
+async def test_return_to_a_higher_priority(world: World) -> None:
+    first, second = await endpoints(world, Close(), Close()), await endpoints(world, Serve())
+    await world.serve(ranked(first, second))
+    await world.demand_served(world.sessions(10))
+    await serve_again(world, first)
+    higher = OnlyAt(tuple(one.address for one in first))
+    calls = await world.rounds.until_it_lasts(higher, lambda: world.call(world.sessions(50)))
+    await world.judge("A42-FAIL-11", calls, higher)
+
+
+@decides(timed=("A56-TIMER-02",), seconds=11, waits=True)
+async def test_connecting_again(world: World) -> None:
+    """An endpoint of the first priority fails after a while, and the next one stalls."""
+    second = await endpoints(world, Serve())
+    met = await walk(world, 3, tier(1, second))
+    await met[0].set_mode(Close(after=world.failover.well_within))
+    await met[1].set_mode(Stall())
+    await met[2].set_mode(Stall())
+    await world.start([met.request], deadline=timing.AFTER_FAILOVER)
+    began = await world.attempts.demand_one(met[0], why="a request picked it")
+    await world.judge("A56-TIMER-02", await given_up(world, began, second), AFTER_THE_TIMER)
+
+
+@decides("A56-TIMER-04", seconds=11.5, waits=True, failover=True)
+async def test_all_given_up_and_one_connecting(world: World) -> None:
+    first, second = await endpoints(world, *[Stall()] * 3), await endpoints(world, Close(), Close())
+    await world.serve(ranked(first, second))
+    await world.start(world.sessions(1), deadline=timing.AFTER_FAILOVER)
+    why = "the first priority stalls"
+    for one in second:
+        await world.attempts.demand_one(one, why=why, within=timing.AFTER_FAILOVER)
+    by = {"A56-2022": Outcome(status="UNAVAILABLE"), "A56": Outcome(status="DEADLINE_EXCEEDED")}
+    own = world.bench.own("A56-TIMER-04", by)
+    calls = await world.until(own, lambda: world.call(world.sessions(5), deadline=timing.HELD))
+    await world.judge("A56-TIMER-04", calls, by)
+
+
+@decides("A56-TIMER-05", needs=("watch",), seconds=1.4)
+async def test_last_priority_used(world: World) -> None:
+    """Its picker has a request wait for its own endpoint, though two others have failed."""
+    watched = await world.states.watch()
+    calls = await with_two_failed_and_one_held(world, watched, await endpoints(world, Close()))
+    waits = Outcome("DEADLINE_EXCEEDED")
+    if not fits(waits, calls):
+        alone = await with_two_failed_and_one_held(world, watched)
+        if not fits(waits, alone):
+            raise ClientUnable("with one priority alone a request fails as well (A42-PICK-05)")
+    await world.judge("A56-TIMER-05", world.states.told(watched), EndsIn(("TRANSIENT_FAILURE",)))
+    await world.judge("A56-TIMER-05", calls, waits)
+
+
+async def with_two_failed_and_one_held(
+    world: World, watched: StateWatch, *above: Sequence[Member]
+) -> Calls:
+    """What becomes of requests for the held endpoint of a priority that has failed below these."""
+    members = await endpoints(world, Hold(), Close(), Close())
+    met = Walk(world, members, ranked(members).balanced_by(LARGE), world.bench.key_format)
+    await world.preconditions.handshakes()
+    await world.serve(ranked(*above, members).balanced_by(LARGE))
+    for one in members:
+        await world.start([met.beginning_with(one)] * 50, pace=timing.PACE)
+        await world.attempts.demand_count(
+            one, why="requests picked it, and what is above has failed"
+        )
+    await world.attempts.quiet_from_now(
+        members[0], why="the client knows that the others have failed"
+    )
+    why = "what is above has failed, and two of its own endpoints have"
+    await world.states.demand(watched, "TRANSIENT_FAILURE", why=why, since=len(watched.states) - 1)
+    return await world.call([met.beginning_with(members[0])] * 5, deadline=timing.HELD)
+
+
+@decides("A56-TIMER-05", seconds=1.2, waits=True)
+async def test_all_priorities_failed(world: World) -> None:
+    first, second = [await endpoints(world, Close(), Close()) for _ in range(2)]
+    await world.serve(ranked(first, second))
+    failed = Outcome(status="UNAVAILABLE")
+    calls = await world.until(failed, lambda: world.call(world.sessions(5)))
+    await world.judge("A56-TIMER-05", calls, failed)
+    waiting = await world.start(
+        world.sessions(5), deadline=timing.AFTER_FAILOVER, wait_for_ready=True
+    )
+    for one in second:
+        await one.set_mode(Serve())
+    last = OnlyAt(tuple(one.address for one in second))
+    await world.judge("A56-TIMER-05", await waiting.over(), last)

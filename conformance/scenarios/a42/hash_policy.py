@@ -1,0 +1,235 @@
+"""A42, Hash Policy: which policies count, and what comes of several of them."""
+
+import itertools
+from functools import partial
+
+import pytest
+from msgspec.structs import replace
+
+from conformance.judging.claims import decides, row
+from conformance.judging.expectations import (
+    Answered,
+    MovesOnly,
+    OneEndpoint,
+    OnlyAt,
+    SeveralEndpoints,
+)
+from conformance.judging.seen import Calls, Contrast
+from conformance.oracles.request_hash import HeaderPolicy, UnsupportedKind, UnsupportedPolicy
+from conformance.served.policies import RoundRobin
+from conformance.served.routes import BY_SESSION, SESSION, Route
+from conformance.served.serving import beside, one_cluster, plain
+from conformance.world import (
+    EMPTY,
+    ENOUGH_OF_EIGHT,
+    ENOUGH_TO_DIFFER,
+    ENOUGH_TO_SPREAD,
+    TURNS,
+    TWICE_AS_MANY,
+    UNARY,
+    World,
+)
+from fake_control_plane import Kind
+
+A, B, C = HeaderPolicy(name="a"), HeaderPolicy(name="b"), HeaderPolicy(name="c")
+TERMINAL_A = HeaderPolicy(name="a", terminal=True)
+TERMINAL_B = HeaderPolicy(name="b", terminal=True)
+
+
+async def varying(world: World, header: str, **still: str) -> Calls:
+    """Calls that differ in this header only."""
+    return await world.call(
+        [still | {header: value} for value in world.values.some(ENOUGH_TO_DIFFER)]
+    )
+
+
+@decides("A42-HASH-01")
+async def test_policies_of_the_route(world: World) -> None:
+    served = one_cluster(
+        plain(await world.addresses(4)).own().localities,
+        routes=(Route((A,), path=UNARY), Route((B,), path=EMPTY)),
+    )
+    await world.serve(served)
+    headers = [{"a": a, "b": b} for a, b in world.values.pairs(ENOUGH_TO_DIFFER)]
+    unary = await world.call(headers, path=UNARY)
+    empty = await world.call(headers, path=EMPTY)
+    await world.judge("A42-HASH-01", unary, served.mapping(route=0))
+    await world.judge("A42-HASH-01", empty, served.mapping(route=1))
+
+
+@decides("A42-HASH-21")
+async def test_weighted_clusters(world: World) -> None:
+    """Whichever cluster is drawn for a request; that one of two is never drawn is below 1e-11."""
+    here = plain(await world.addresses(4))
+    other = plain(await world.addresses(4), name="other", path=EMPTY)
+    both = Route(BY_SESSION, weighted_clusters={one.own().name: 1 for one in (here, other)})
+    await world.serve(beside(replace(here, routes=(both,)), other))
+    calls = await world.call(world.values.sessions_to_map())
+    await world.judge("A42-HASH-21", calls, OnlyAt((*here.addresses(), *other.addresses())))
+    for one in (here, other):
+        drawn = Calls(tuple(call for call in calls if call.endpoint in one.addresses()))
+        await world.judge("A42-HASH-21", drawn, one.mapping())
+
+
+@decides("A42-HASH-03")
+async def test_same_results_same_hash(world: World) -> None:
+    await world.plain_ring(A, B)
+    values = world.values.pairs(ENOUGH_TO_DIFFER)
+    first = await world.call([{"a": a, "b": b} for a, b in values])
+    again = await world.call([{"other": "x", "b": b, "a": a} for a, b in values])
+    await world.judge("A42-HASH-03", Contrast(first, again), MovesOnly(()))
+
+
+@decides("A42-HASH-04", needs=("channels",))
+async def test_same_hash_in_every_channel_and_process(world: World) -> None:
+    await world.plain_ring()
+    headers = world.sessions(ENOUGH_TO_DIFFER)
+    first = await world.call(headers)
+    in_channel = await world.call(headers, channel=await world.channels.open())
+    in_process = await world.call(headers, channel=await world.channels.open_elsewhere())
+    await world.judge("A42-HASH-04", Contrast(first, in_channel), MovesOnly(()))
+    await world.judge("A42-HASH-04", Contrast(first, in_process), MovesOnly(()))
+
+
+@decides("A42-HASH-05", "A42-HASH-06")
+async def test_every_policy_counts(world: World) -> None:
+    """Whatever the top bits of both hashes: one is held still, the other varied in either half."""
+    served = plain(await world.addresses(TWICE_AS_MANY), policies=(A, B))
+    await world.serve(served)
+    for still, moving in (("a", "b"), ("b", "a")):
+        held = [*itertools.chain(*world.values.halves(3))]
+        for half in world.values.halves(ENOUGH_OF_EIGHT):
+            headers = [{still: value, moving: other} for value in held for other in half]
+            calls = await world.call(headers)
+            await world.judge("A42-HASH-05", calls, SeveralEndpoints(each_value_of=still))
+    calls = await world.call([{"a": a, "b": b} for a, b in world.values.pairs(ENOUGH_TO_DIFFER)])
+    await world.judge("A42-HASH-06", calls, {"Envoy's formula": served.mapping()})
+
+
+@pytest.mark.parametrize("sent", ["a", "b"])
+@decides("A42-HASH-07", "A42-HASH-08")
+async def test_one_header_of_two(world: World, sent: str) -> None:
+    served = await world.plain_ring(A, B)
+    same = await world.call([{sent: "same"}] * ENOUGH_TO_DIFFER)
+    varied = await world.call([{sent: value} for value in world.values.some(ENOUGH_TO_DIFFER)])
+    await world.judge("A42-HASH-07", same, OneEndpoint())
+    await world.judge("A42-HASH-07", varied, SeveralEndpoints())
+    await world.judge("A42-HASH-08", varied, {"leaves no trace": served.mapping()})
+
+
+@pytest.mark.parametrize(
+    ("clause", "policies", "headers"),
+    [
+        row("no-policies", "A42-HASH-11", (), {SESSION: "same"}),
+        row("no-result-of-several", "A42-HASH-09", (A, TERMINAL_B, C), {"other": "same"}),
+        row("header-not-sent", "A42-HDR-03", BY_SESSION, {"other": "same"}),
+    ],
+)
+@decides("A42-HASH-10", "A42-HASH-12")
+async def test_random(
+    world: World, clause: str, policies: tuple[HeaderPolicy, ...], headers: dict[str, str]
+) -> None:
+    served = plain(await world.addresses(4), policies=policies)
+    await world.serve(served)
+    calls = await world.call([headers] * ENOUGH_TO_SPREAD)
+    await world.judge(clause, calls, served.everywhere())
+    await world.judge("A42-HASH-10", calls, SeveralEndpoints())
+    await world.judge("A42-HASH-12", calls, {"even": served.spread()})
+
+
+@decides("A42-HASH-13")
+async def test_terminal_with_result(world: World) -> None:
+    await world.plain_ring(TERMINAL_A, B)
+    await world.judge("A42-HASH-13", await varying(world, "a", b="same"), SeveralEndpoints())
+    await world.judge("A42-HASH-13", await varying(world, "b", a="same"), OneEndpoint())
+
+
+@decides("A42-HASH-02", "A42-HASH-14")
+async def test_terminal_with_result_after_others(world: World) -> None:
+    await world.plain_ring(A, TERMINAL_B, C)
+    first = await varying(world, "a", b="same", c="same")
+    second = await varying(world, "b", a="same", c="same")
+    third = await varying(world, "c", a="same", b="same")
+    for clause in ("A42-HASH-02", "A42-HASH-14"):
+        await world.judge(clause, first, SeveralEndpoints())
+        await world.judge(clause, second, SeveralEndpoints())
+        await world.judge(clause, third, OneEndpoint())
+
+
+@decides("A42-HASH-15")
+async def test_terminal_without_result(world: World) -> None:
+    await world.plain_ring(TERMINAL_A, B)
+    same = await world.call([{"b": "same"}] * ENOUGH_TO_DIFFER)
+    await world.judge("A42-HASH-15", same, OneEndpoint())
+    await world.judge("A42-HASH-15", await varying(world, "b"), SeveralEndpoints())
+
+
+@decides("A42-HASH-16")
+async def test_terminal_without_result_after_others(world: World) -> None:
+    await world.plain_ring(A, TERMINAL_B, C)
+    calls = await varying(world, "c", a="same")
+    await world.judge("A42-HASH-16", calls, {"A42-2021": SeveralEndpoints(), "A42": OneEndpoint()})
+
+
+@decides("A42-HASH-17")
+async def test_terminal_on_unsupported_kind(world: World) -> None:
+    await world.plain_ring(A, UnsupportedPolicy("cookie", terminal=True), C)
+    calls = await varying(world, "c", a="same")
+    await world.judge(
+        "A42-HASH-17", calls, {"ends the list": OneEndpoint(), "is ignored": SeveralEndpoints()}
+    )
+
+
+@decides("A42-HASH-18")
+async def test_change_at_run_time(world: World) -> None:
+    served = await world.plain_ring(A)
+    headers = [{"a": "same", "b": value} for value in world.values.some(ENOUGH_TO_DIFFER)]
+    await world.demand_served(headers)
+    changed = served.hashed_by(B)
+    await world.serve(changed)
+    calls = await world.until(changed.mapping(), lambda: world.call(headers))
+    await world.judge("A42-HASH-18", calls, changed.mapping())
+
+
+@decides("A42-HASH-19")
+async def test_round_robin_does_not_hash(world: World) -> None:
+    served = plain(await world.addresses(TURNS), policy=RoundRobin())
+    await world.serve(served)
+    await world.judge_rotation("A42-HASH-19", served)
+
+
+@pytest.mark.parametrize(
+    ("clause", "kind"),
+    [
+        row("unknown", "A42-KIND-01", "unset"),
+        row("cookie", "A42-KIND-02", "cookie"),
+        row("connection-properties", "A42-KIND-03", "connection_properties"),
+        row("query-parameter", "A42-KIND-04", "query_parameter"),
+        row("filter-state", "A42-KIND-05", "filter_state"),
+    ],
+)
+async def test_unsupported(world: World, clause: str, kind: UnsupportedKind) -> None:
+    """Alone it gives no result, although all requests are alike; beside others it counts not."""
+    served = await world.plain_ring()
+    await world.demand_served(world.sessions(1))
+    alone = served.hashed_by(UnsupportedPolicy(kind))
+    answer = await world.control.offer(Kind.ROUTE, alone.route_configuration())
+    taken = {"A42": Answered(acked=True), "envoy": Answered(acked=kind != "unset")}
+    await world.judge(clause, answer, taken)
+    if not answer.acked:
+        return
+    cookie = {"cookie": f"{SESSION}=same"}
+    rounds = [[{SESSION: "same", **cookie}] * ENOUGH_TO_SPREAD]
+    counts = kind in {"cookie", "connection_properties"}
+    if counts:  # in Envoy, where it alone makes the hash, whatever the session
+        rounds.append([{SESSION: value, **cookie} for value in world.values.some(ENOUGH_TO_SPREAD)])
+    by = {"A42": alone.everywhere(), "envoy": OneEndpoint() if counts else alone.everywhere()}
+    for headers in rounds:
+        calls = await world.until(world.bench.own(clause, by), partial(world.call, headers))
+        await world.judge(clause, calls, by)
+    await world.serve(served.hashed_by(UnsupportedPolicy(kind), *BY_SESSION))
+    headers = rounds[0][:ENOUGH_TO_DIFFER]
+    same = await world.until(OneEndpoint(), lambda: world.call(headers))
+    await world.judge(clause, same, {"A42": OneEndpoint(), "envoy": OneEndpoint()})
+    several = {"A42": SeveralEndpoints(), "envoy": SeveralEndpoints()}
+    await world.judge(clause, await varying(world, SESSION), several)

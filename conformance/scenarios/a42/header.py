@@ -1,0 +1,232 @@
+"""A42, Hash Policy: what a header policy hashes."""
+
+import itertools
+
+import pytest
+
+from conformance.judging.claims import decides, row
+from conformance.judging.expectations import (
+    Answered,
+    Expectation,
+    MovesOnly,
+    OneEndpoint,
+    Outcome,
+    Reaches,
+    SeveralEndpoints,
+)
+from conformance.judging.seen import Contrast
+from conformance.oracles.request_hash import HeaderPolicy, SeveralValues
+from conformance.served.policies import RingHash
+from conformance.served.routes import BY_SESSION, SESSION
+from conformance.served.serving import plain
+from conformance.world import (
+    BY_ARCS,
+    ENOUGH_TO_DIFFER,
+    ENOUGH_TO_SPREAD,
+    World,
+)
+from fake_control_plane import Kind
+
+MANY_ENDPOINTS = 256
+"""Where a single hash is judged by its endpoint, a wrong one is right once in so many times."""
+
+
+def rewriting(regex: str, substitution: str) -> HeaderPolicy:
+    """The session, rewritten."""
+    return HeaderPolicy(name=SESSION, regex=regex, substitution=substitution)
+
+
+@decides("A42-HDR-01")
+async def test_header(world: World) -> None:
+    """By chance 60 values miss one of four endpoints once in five million runs."""
+    served = await world.plain_ring()
+    sessions = world.sessions(ENOUGH_TO_SPREAD)
+    calls = await world.call((*sessions, *sessions[:ENOUGH_TO_DIFFER]))
+    await world.judge("A42-HDR-01", calls, OneEndpoint(each_value_of=SESSION))
+    await world.judge("A42-HDR-01", calls, Reaches(served.addresses()))
+
+
+@decides("A42-HDR-02", "A42-RING-01", "A42-RING-02", "A42-RING-04", "A42-RING-12")
+async def test_hash_of_the_value(world: World) -> None:
+    """Who is wrong here seems to have keys of its own, so there are calls for judging by arcs.
+
+    The ring is small: by arcs alone, its few changes are far from what another hash has.
+    """
+    served = await world.plain_ring(ring=RingHash(minimum=256))
+    calls = await world.call(world.sessions(BY_ARCS))
+    for clause in ("A42-HDR-02", "A42-RING-01", "A42-RING-02", "A42-RING-04", "A42-RING-12"):
+        await world.judge(clause, calls, served.mapping())
+
+
+@decides("A42-HDR-04")
+async def test_empty_value(world: World) -> None:
+    served = await world.plain_ring()
+    calls = await world.call([{SESSION: ""}] * ENOUGH_TO_SPREAD)
+    await world.judge(
+        "A42-HDR-04",
+        calls,
+        {"the empty string is hashed": served.mapping(), "no result": served.everywhere()},
+    )
+
+
+@decides("A42-HDR-05", "A42-HDR-06")
+async def test_repeated_header(world: World) -> None:
+    served = await world.plain_ring()
+    values = world.values.pairs(ENOUGH_TO_DIFFER)
+    headers = [[(SESSION, first), ("other", "x"), (SESSION, second)] for first, second in values]
+    calls, again = await world.call(headers), await world.call(headers)
+
+    def reading(way: SeveralValues) -> Expectation:
+        return served.hashed_by(HeaderPolicy(name=SESSION, several=way)).mapping()
+
+    ways: dict[str, SeveralValues] = {
+        "joined by commas": "joined",
+        "the first": "first",
+        "the last": "last",
+        "sorted, one the seed of the next": "sorted",
+    }
+    await world.judge("A42-HDR-05", calls, {name: reading(way) for name, way in ways.items()})
+    await world.judge("A42-HDR-06", Contrast(calls, again), MovesOnly(()))
+
+
+@decides("A42-HDR-07", needs=("metadata",))
+async def test_binary_header(world: World) -> None:
+    served = await world.plain_ring(HeaderPolicy(name="session-bin"))
+    calls = await world.call([{"session-bin": b"\x00same"}] * ENOUGH_TO_SPREAD)
+    await world.judge("A42-HDR-07", calls, {"A42": served.everywhere(), "envoy": OneEndpoint()})
+
+
+@decides("A42-HDR-08", "A42-HDR-09")
+async def test_content_type(world: World) -> None:
+    """On a ring where a type that names a format belongs to another endpoint than the plain one."""
+    types = [{SESSION: "application/grpc"}, {SESSION: "application/grpc+proto"}]
+    lists = itertools.combinations(await world.addresses(MANY_ENDPOINTS + 1), MANY_ENDPOINTS)
+    told_apart = next(
+        one
+        for one in map(plain, lists)
+        for ways in [one.mapping(allotment="list", search="wrap", weights="raw").ways(types)]
+        if all(plainly != named for plainly, named in ways)
+    )
+    served = told_apart.hashed_by(HeaderPolicy(name="content-type"))
+    await world.serve(served)
+    calls = await world.call(world.sessions(ENOUGH_TO_DIFFER))
+    await world.judge("A42-HDR-08", calls, OneEndpoint())
+    await world.judge("A42-HDR-09", calls, served.mapping())
+
+
+@decides("A42-HDR-10")
+async def test_content_type_of_the_application(world: World) -> None:
+    await world.plain_ring(HeaderPolicy(name="content-type"))
+    types = [{"content-type": f"application/grpc+{v}"} for v in world.values.some(ENOUGH_TO_DIFFER)]
+    calls = await world.call(types)
+    await world.judge(
+        "A42-HDR-10",
+        calls,
+        {"the assumed one is hashed": OneEndpoint(), "its own is hashed": SeveralEndpoints()},
+    )
+
+
+@decides("A42-HDR-11")
+async def test_pseudo_header(world: World) -> None:
+    served = await world.plain_ring(HeaderPolicy(name=":path"))
+    calls = await world.call([{}] * ENOUGH_TO_SPREAD)
+    await world.judge("A42-HDR-11", calls, {"A42": served.everywhere(), "envoy": OneEndpoint()})
+
+
+@pytest.mark.parametrize(
+    ("clause", "policy", "sessions"),
+    [
+        row("part", "A42-HDR-12", rewriting("^user-", ""), "user-{}"),
+        row("every-match", "A42-HDR-13", rewriting("[0-4]", "x"), "{}"),
+        row("anchored-match", "A42-HDR-13", rewriting("^[0-9a-f]", "x"), "{}"),
+        row("groups", "A42-HDR-14", rewriting(r"^(\w+)\.(\w+)$", r"\2/\1"), "{}.y"),
+        row("ten-groups", "A42-HDR-14", rewriting(10 * "([0-9a-f])", r"\10\2x\3_"), "{}"),
+        row("whole-match", "A42-HDR-19", rewriting("[a-f]+", r"<\0>"), "{}"),
+        row("backslash", "A42-HDR-20", rewriting("[a-f]+", r"\\"), "{}"),
+        row("backslash-then-digit", "A42-HDR-20", rewriting("([a-f]+)", r"\\1"), "{}"),
+        row("dollars", "A42-HDR-21", rewriting("([a-f]+)", "$1$0${1}$<a>$&$$"), "{}"),
+        row("no-dollars", "A42-HDR-21", rewriting("([a-f]+)", "&{0}{1}%1%s@1#{1}(?1x)~*+?"), "{}"),
+        row("no-match", "A42-HDR-15", rewriting("z+", "x"), "{}"),
+    ],
+)
+async def test_rewrite(world: World, clause: str, policy: HeaderPolicy, sessions: str) -> None:
+    served = await world.plain_ring(policy)
+    calls = await world.call(
+        [{SESSION: sessions.format(v)} for v in world.values.some(ENOUGH_TO_DIFFER)]
+    )
+    await world.judge(clause, calls, served.mapping())
+
+
+@decides("A42-HDR-12")
+async def test_rewrite_to_one_value(world: World) -> None:
+    served = await world.plain_ring(rewriting("[0-9a-f]+", "same"))
+    calls = await world.call(world.sessions(ENOUGH_TO_DIFFER))
+    await world.judge("A42-HDR-12", calls, OneEndpoint())
+    await world.judge("A42-HDR-12", calls, served.mapping())
+
+
+@decides("A42-HDR-16")
+async def test_rewrite_to_nothing(world: World) -> None:
+    served = await world.plain_ring(rewriting("[0-9a-f]+", ""))
+    sessions = world.sessions(12)
+    calls = await world.call([*sessions] * ENOUGH_TO_DIFFER)
+    await world.judge(
+        "A42-HDR-16",
+        calls,
+        {
+            "the empty string is hashed": served.mapping(),
+            "no result": SeveralEndpoints(each_value_of=SESSION),
+            "not rewritten": served.hashed_by(*BY_SESSION).mapping(),
+        },
+    )
+
+
+@decides("A42-HDR-17")
+async def test_invalid_regex(world: World) -> None:
+    served = await world.plain_ring()
+    await world.demand_served(world.sessions(1))
+    invalid = served.hashed_by(rewriting("(", ""))
+    answer = await world.control.offer(Kind.ROUTE, invalid.route_configuration())
+    await world.attempts.quiet(why="the answer: time for the resource to be applied")
+    calls = await world.call([*world.sessions(12)] * ENOUGH_TO_DIFFER)
+    ways: dict[str, Expectation] = {
+        "the values as they are": served.mapping(),
+        "no result": SeveralEndpoints(each_value_of=SESSION),
+        "one hash for all": OneEndpoint(),
+        "calls fail": Outcome("UNAVAILABLE"),
+    }
+    if not answer.acked:
+        ways = {"the old routes": served.mapping(), "calls fail": Outcome("UNAVAILABLE")}
+    said = "ACK" if answer.acked else "NACK"
+    await world.judge(
+        "A42-HDR-17", calls, {f"{said}, and {name}": how for name, how in ways.items()}
+    )
+
+
+@decides("A42-HDR-22")
+async def test_empty_name(world: World) -> None:
+    """Requests are alike, so that any result at all keeps them together."""
+    served = await world.plain_ring()
+    await world.demand_served(world.sessions(1))
+    nameless = served.hashed_by(HeaderPolicy(name=""))
+    answer = await world.control.offer(Kind.ROUTE, nameless.route_configuration())
+    if not answer.acked:
+        await world.judge("A42-HDR-22", answer, {"NACK": Answered(acked=False)})
+        return
+    no_result = nameless.everywhere()
+    same = [{SESSION: "same"}] * ENOUGH_TO_SPREAD
+    calls = await world.until(no_result, lambda: world.call(same))
+    await world.judge(
+        "A42-HDR-22",
+        calls,
+        {"ACK, and no result": no_result, "ACK, and one result for all": OneEndpoint()},
+    )
+
+
+@decides("A42-HDR-18")
+async def test_capitals_in_the_policy(world: World) -> None:
+    served = await world.plain_ring(HeaderPolicy(name="Session"))
+    calls = await world.call([{SESSION: "same"}] * ENOUGH_TO_SPREAD)
+    await world.judge(
+        "A42-HDR-18", calls, {"capitals ignored": OneEndpoint(), "no result": served.everywhere()}
+    )

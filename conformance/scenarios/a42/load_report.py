@@ -1,0 +1,230 @@
+"""A42, Move Load Reporting into xds_cluster_impl Policy: what is reported of requests."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from conformance import timing
+from conformance.arranging.load_reports import arrived, balanced, next_report, reported
+from conformance.arranging.priorities import endpoints, ranked, serve_again
+from conformance.judging.claims import decides, row
+from conformance.judging.endings import SuiteStuck
+from conformance.judging.expectations import OnlyAt, Reaches
+from conformance.judging.seen import Calls
+from conformance.served.clusters import Drop
+from conformance.served.endpoints import Endpoint, Locality
+from conformance.served.policies import RingHash, RoundRobin
+from conformance.served.routes import BY_SESSION, Route
+from conformance.served.serving import Served, beside, by_dns, one_cluster
+from conformance.world import EMPTY, World
+from test_servers import Close, Hold, Serve
+from test_servers import Endpoint as Member
+
+NAMES = ("one", "one/a", "one/a/i")
+"""Localities told apart by region, zone and sub-zone."""
+
+BEHAVIOR = "rpc-behavior"
+"""Has a backend end a request otherwise than well, or not at all."""
+
+TRIES, TIMES = 6, 2
+"""How often a list may change and change back, so that it does often enough between two reports."""
+
+ENOUGH_TO_MOVE = 80
+"""Calls with different hashes, of which two thirds stay at two of three endpoints, and one of these
+at least moves to one that takes the third one's place, unless by a chance of (2/3)^53, 1e-9."""
+
+ABOUT_A_TENTH = 98_785
+"""Of a million. Who multiplies it by a million in 32 bits has less than a million left, and drops
+nothing at all: with 100,000 it would be one in 800 requests, so that a scenario might miss it."""
+
+
+def apart(
+    members: Sequence[Member], names: Sequence[str] = NAMES, *, drops: Sequence[Drop] = ()
+) -> Served:
+    """The endpoints in these localities by turns, their load reported."""
+    turns = len(names)
+    listed = [Endpoint(one.address) for one in members]
+    return one_cluster(
+        tuple(Locality(tuple(listed[number::turns]), name) for number, name in enumerate(names)),
+        service_name="service",
+        is_reported=True,
+        drops=drops,
+    )
+
+
+async def judge(world: World, clause: str, served: Served) -> None:
+    """Put before the judge what was reported of all requests until now."""
+    by = world.bench.by_edition(clause, lambda edition: balanced(served, lossy=edition == "envoy"))
+    await world.judge(clause, await reported(world, world.bench.own(clause, by)), by)
+
+
+@decides(seconds=1.5, waits=True)
+@pytest.mark.parametrize(
+    ("clause", "policy"),
+    [
+        row("ring-hash", "A42-LOAD-01", RingHash()),
+        row("round-robin", "A42-LOAD-02", RoundRobin()),
+    ],
+)
+async def test_localities(world: World, clause: str, policy: RingHash | RoundRobin) -> None:
+    served = apart(await world.endpoints(6)).balanced_by(policy)
+    await world.serve(served)
+    await world.demand_served(world.sessions(100))
+    await judge(world, clause, served)
+
+
+@decides("A42-LOAD-03", seconds=1.5, waits=True)
+async def test_logical_dns(world: World) -> None:
+    (address,) = await world.addresses(1)
+    served = by_dns(address, is_reported=True)
+    await world.serve(served)
+    await world.demand_served(world.sessions(50))
+    await judge(world, "A42-LOAD-03", served)
+
+
+@decides("A42-LOAD-04", seconds=2.5, waits=True)
+async def test_failed_and_queued(world: World) -> None:
+    members = await endpoints(world, Hold(), Close(), Close())
+    served = apart(members)
+    await world.serve(served)
+    waiting = await world.start(world.sessions(60))
+    for one in members:
+        await world.attempts.demand_count(one, why="requests picked it")
+    for one in members:
+        await one.set_mode(Serve())
+    await waiting.over()
+    await until_served_by(world, members)
+    await judge(world, "A42-LOAD-04", served)
+    await world.demand_served(world.sessions(60))
+    await judge(world, "A42-LOAD-04", served)
+
+
+@decides("A42-LOAD-04", seconds=14, waits=True)
+async def test_locality_that_goes_and_returns(world: World) -> None:
+    """What it had not reported when it went is reported once, if it is back before it is due.
+
+    Another one takes its place meanwhile, which shows that the list is in use. No text says when a
+    connection is closed whose endpoint has gone: no request is made that may be picked for it.
+    """
+    members = await world.endpoints(4)
+    everything = apart(members, (*NAMES, "two"))
+    *kept, going, other = everything.own().localities
+    served, without = everything.placed(*kept, going), everything.placed(*kept, other)
+    headers = world.sessions(ENOUGH_TO_MOVE)
+    world.plane.script.loads.ask(interval=timing.RARE_REPORTS)
+    await world.serve(served)
+    await world.demand_served(headers)
+    times = 0
+    for _ in range(TRIES):
+        await next_report(world)
+        known = len(world.plane.loads.rows)
+        before = await world.demand_served(headers)
+        await world.serve(without)
+        await until_reached(world, members[3], at(before, *members[:2]))
+        meanwhile = await world.demand_served(at(before, members[2]))
+        await world.serve(served)
+        await until_reached(world, members[2], at(meanwhile, *members[:2]))
+        times += len(world.plane.loads.rows) == known
+        if times == TIMES:
+            break
+    else:
+        raise SuiteStuck(f"in {TRIES} tries no list was back {TIMES} times before a report was due")
+    await judge(world, "A42-LOAD-04", everything)
+    await world.demand_served(headers)
+    await judge(world, "A42-LOAD-04", everything)
+
+
+def at(calls: Calls, *members: Member) -> list[dict[str, str]]:
+    """The headers of those calls that went to these endpoints."""
+    addresses = {one.address for one in members}
+    return [dict(one.metadata) for one in calls if one.endpoint in addresses]
+
+
+async def until_reached(world: World, member: Member, headers: Sequence[dict[str, str]]) -> None:
+    """Make calls until one of them is served by this endpoint, which is new on the list."""
+    there = Reaches((member.address,))
+    await world.rounds.demand(there, lambda: world.call(headers), why="it is listed")
+
+
+@decides("A42-LOAD-05", seconds=4, waits=True)
+async def test_failover_and_back(world: World) -> None:
+    """ROUND_ROBIN connects unasked: once it does so below, no request is picked for a lost one."""
+    first, second = await endpoints(world, Serve(), Serve()), await endpoints(world, Serve())
+    served = ranked(first, second, policy=RoundRobin(), is_reported=True)
+    await world.serve(served)
+    await world.demand_served(world.sessions(50))
+    await judge(world, "A42-LOAD-05", served)
+    for one in first:
+        await one.set_mode(Close())
+        await one.kill()
+    for one in second:
+        await world.attempts.demand_count(one, why="the first priority has failed")
+    await until_served_by(world, second)
+    await judge(world, "A42-LOAD-05", served)
+    await serve_again(world, first)
+    await until_served_by(world, first)
+    await judge(world, "A42-LOAD-05", served)
+
+
+async def until_served_by(world: World, members: Sequence[Member]) -> None:
+    """Make calls until all of them are served by these endpoints."""
+    there = OnlyAt(tuple(one.address for one in members))
+    why = "the others have failed or are not listed"
+    await world.rounds.demand(there, lambda: world.call(world.sessions(10)), why=why)
+
+
+@decides("A42-LOAD-06", seconds=2.5, waits=True)
+async def test_successes_errors_and_requests_in_progress(world: World) -> None:
+    members = await world.endpoints(3)
+    served = apart(members)
+    await world.serve(served)
+    await world.demand_served(world.sessions(30))
+    await world.call([{**one, BEHAVIOR: "error-code-13"} for one in world.sessions(20)])
+    started = await world.start([{**one, BEHAVIOR: "keep-open"} for one in world.sessions(10)])
+    await arrived(world, 10, why="a request was made for each")
+    await judge(world, "A42-LOAD-06", served)
+    for one in members:
+        await one.kill()
+    await started.over()
+    await judge(world, "A42-LOAD-06", served)
+
+
+@decides("A42-LOAD-11", needs=("metadata",), seconds=1.5, waits=True)
+async def test_dropped(world: World) -> None:
+    """That none of 200 is dropped has a chance of 0.902^200, below 1e-8."""
+    served = apart(await world.endpoints(3), drops=[Drop("tenth", ABOUT_A_TENTH)])
+    await world.serve(served)
+    await world.call(world.sessions(200))
+    await judge(world, "A42-LOAD-11", served)
+
+
+@decides("A42-LOAD-07", seconds=1.5, waits=True)
+async def test_names(world: World) -> None:
+    served = await two_clusters(world, is_other_reported=True)
+    await world.serve(served)
+    await world.demand_served(world.sessions(20), path=EMPTY)
+    await world.demand_served(world.sessions(30))
+    await judge(world, "A42-LOAD-07", served)
+
+
+@decides("A42-LOAD-08", seconds=1.5, waits=True)
+async def test_without_lrs_server(world: World) -> None:
+    served = await two_clusters(world)
+    await world.serve(served)
+    calls = await world.call(world.sessions(20), path=EMPTY)
+    await world.judge("A42-LOAD-08", calls, OnlyAt(served.own("other").addresses()))
+    await world.demand_served(world.sessions(30))
+    await judge(world, "A42-LOAD-08", served)
+
+
+async def two_clusters(world: World, *, is_other_reported: bool = False) -> Served:
+    """A reported cluster, and one beside it that gets the empty calls."""
+    here, there = [(Locality((Endpoint(one),)),) for one in await world.addresses(2)]
+    other = one_cluster(
+        there,
+        name="other",
+        service_name="other-service",
+        is_reported=is_other_reported,
+        routes=(Route(BY_SESSION, path=EMPTY, cluster="other"),),
+    )
+    return beside(one_cluster(here, service_name="service", is_reported=True), other)

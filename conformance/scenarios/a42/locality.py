@@ -1,0 +1,306 @@
+"""A42, Background and Child Policy Config: localities and priorities above a ring."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import pytest
+from msgspec.structs import replace
+
+from conformance.judging.claims import decides, row
+from conformance.judging.expectations import (
+    Answered,
+    Avoids,
+    MovesOnly,
+    Outcome,
+    Reaches,
+    Shares,
+    Untouched,
+)
+from conformance.judging.seen import Contrast
+from conformance.oracles.request_hash import xxh64
+from conformance.oracles.ring.building import build_for
+from conformance.oracles.ring.variants import CANDIDATES
+from conformance.oracles.ring.weights import WeightReading
+from conformance.served.endpoints import Endpoint, Locality
+from conformance.served.policies import RingHash, RoundRobin
+from conformance.served.routes import SESSION
+from conformance.served.serving import Served, one_cluster
+from conformance.served.telling import keep_entries
+from conformance.world import ENOUGH_TO_TELL, World
+from fake_control_plane import Kind
+from test_servers import Refuse
+
+
+@decides("A42-LOC-01")
+async def test_one_ring_over_all_localities(world: World) -> None:
+    a, b, c, d = (Endpoint(address) for address in await world.addresses(4))
+    served = one_cluster((Locality((a, b), name="one"), Locality((c, d), name="two")))
+    await world.serve(served)
+    calls = await world.call(world.values.telling(served))
+    await world.judge("A42-LOC-01", calls, served.mapping())
+
+
+@decides("A42-LOC-07")
+async def test_weight_of_locality_and_endpoint(world: World) -> None:
+    """Shares of 6, 3, 3 and 4 sixteenths, which any arithmetic has exactly (A113-WEIGHT-01)."""
+    a, b, c, d = await world.addresses(4)
+    three = (Endpoint(a, 2), Endpoint(b, 1), Endpoint(c, 1))
+    served = one_cluster(
+        (
+            Locality(three, name="one", weight=3),
+            Locality((Endpoint(d, 1),), name="two", weight=1),
+        )
+    )
+    await world.serve(served)
+    calls = await world.call(world.values.telling(served))
+    readings: dict[str, WeightReading] = {"A42": "raw", "A113": "A113", "envoy": "envoy"}
+    await world.judge(
+        "A42-LOC-07",
+        calls,
+        {edition: served.mapping(weights=reading) for edition, reading in readings.items()},
+    )
+
+
+@decides("A42-LOC-08")
+async def test_endpoint_without_a_weight(world: World) -> None:
+    a, b, c = await world.addresses(3)
+    served = one_cluster((Locality((Endpoint(a), Endpoint(b, 1), Endpoint(c, 2))),))
+    await world.serve(served)
+    calls = await world.call(world.values.telling(served))
+    await world.judge("A42-LOC-08", calls, served.mapping())
+
+
+@decides("A42-LOC-10")
+async def test_locality_without_a_weight(world: World) -> None:
+    (unused,) = await world.endpoints(1)
+    a, b, c = (Endpoint(address) for address in (*await world.addresses(2), unused.address))
+    served = one_cluster((Locality((a, b), name="one"), Locality((c,), name="two", weight=None)))
+    await world.serve(served)
+    calls = await world.call(world.values.telling(served))
+    await world.judge("A42-LOC-10", calls, served.mapping())
+    connections = await world.attempts.quiet(unused, why="calls with many hashes")
+    await world.judge("A42-LOC-10", connections, Untouched())
+
+
+Weights = tuple[int, int, int, int, int]
+"""Those of two endpoints and their locality, and of an endpoint and its locality."""
+
+Reading = tuple[WeightReading | None, Weights]
+"""How the weights are multiplied, if that matters, and which weights take their place."""
+
+
+def two_localities(addresses: Sequence[str], weights: Weights) -> tuple[Locality, ...]:
+    """Two endpoints in one locality, one in another."""
+    a, b, c = addresses
+    of_a, of_b, of_one, of_c, of_two = weights
+    return (
+        Locality((Endpoint(a, of_a), Endpoint(b, of_b)), name="one", weight=of_one),
+        Locality((Endpoint(c, of_c),), name="two", weight=of_two),
+    )
+
+
+def without_zeros(places: Sequence[Locality]) -> tuple[Locality, ...]:
+    """What is left when nothing of weight zero is used."""
+    return tuple(
+        replace(place, endpoints=tuple(one for one in place.endpoints if one.weight))
+        for place in places
+        if place.weight
+    )
+
+
+@pytest.mark.parametrize(
+    ("clause", "weights", "readings"),
+    [
+        row(
+            "endpoint-zero",
+            "A42-LOC-09",
+            (1, 0, 1, 1, 1),
+            {"left out": (None, (1, 0, 1, 1, 1)), "weighs 1": (None, (1, 1, 1, 1, 1))},
+        ),
+        row(
+            "locality-zero",
+            "A42-LOC-11",
+            (1, 1, 0, 1, 1),
+            {"left out": (None, (1, 1, 0, 1, 1)), "weighs 1": (None, (1, 1, 1, 1, 1))},
+        ),
+        row(
+            "product-beyond-32-bits",
+            "A42-LOC-12",
+            (5 * 2**15, 2**14, 2**15, 2**15, 2**14),
+            {
+                "kept": ("raw", (10, 1, 1, 1, 1)),
+                "no product, but shares": ("A113", (10, 1, 2, 1, 1)),
+                "no product, but shares as in Envoy": ("envoy", (10, 1, 2, 1, 1)),
+                "cut to 32 bits": ("raw", (2, 1, 1, 1, 1)),
+                "the largest of 32 bits": ("raw", (2**32 - 1, 2**29, 1, 2**29, 1)),
+                "the largest of 31 bits": ("raw", (2**31 - 1, 2**29, 1, 2**29, 1)),
+            },
+        ),
+    ],
+)
+async def test_left_open(
+    world: World, clause: str, weights: Weights, readings: dict[str, Reading]
+) -> None:
+    """Such endpoints are rejected, or used by one of these readings."""
+    served = await world.plain_ring()
+    await world.demand_served(world.sessions(1))
+    addresses = await world.addresses(3)
+    offered = served.placed(*two_localities(addresses, weights))
+    answer = await world.control.offer(Kind.ENDPOINTS, offered.endpoints())
+    if not answer.acked:
+        await world.judge(clause, answer, {"rejected": Answered(acked=False)})
+        await world.demand_served(world.sessions(10))
+        return
+    headers = world.sessions(ENOUGH_TO_TELL)
+    calls = await world.until(Avoids(served.addresses()), lambda: world.call(headers))
+    used = {
+        name: served.placed(*without_zeros(two_localities(addresses, taken))).mapping(weights=way)
+        for name, (way, taken) in readings.items()
+    }
+    await world.judge(clause, calls, {**used, "no call succeeds": Outcome(status="UNAVAILABLE")})
+
+
+@decides("A42-LOC-02", seconds=1)
+async def test_keys_of_a_lost_endpoint_move_once(world: World) -> None:
+    """It is unreachable first, then removed; those of the other locality keep their entries."""
+    lost, *others = await world.endpoints(4)
+    addresses = [other.address for other in others]
+    before, removed = next(
+        (full, rest)
+        for weight in range(30, 200)
+        for full in [lone_endpoint_beside(lost.address, addresses, weight)]
+        for rest in [full.placed(*full.own().localities[:1])]
+        if keep_entries(full, rest, changed=lost.address)
+    )
+    await world.serve(before)
+    headers = going_on(before, removed, lost.address, world.sessions(ENOUGH_TO_TELL))
+    await world.demand_served(headers)
+    await lost.set_mode(Refuse())
+    await lost.kill()
+    why = "nobody listens there any more"
+    unreachable = await world.rounds.demand(
+        Avoids((lost.address,)), lambda: world.call(headers), why=why
+    )
+    await world.serve(removed)
+    after = await world.until(removed.mapping(), lambda: world.call(headers))
+    await world.judge("A42-LOC-02", Contrast(unreachable, after), MovesOnly(()))
+
+
+def lone_endpoint_beside(lone: str, others: list[str], weight: int) -> Served:
+    """Two localities: one of an anchor and heavier ones, one of a single endpoint."""
+    anchor, *heavy = others
+    one = (Endpoint(anchor, 1), *(Endpoint(address, weight) for address in heavy))
+    places = (Locality(one, name="one"), Locality((Endpoint(lone, weight),), name="two"))
+    return one_cluster(places, policy=RingHash(minimum=1))
+
+
+def going_on(
+    full: Served, removed: Served, lost: str, headers: Sequence[dict[str, str]]
+) -> list[dict[str, str]]:
+    """Those that go on, when this endpoint is lost, to where they go once it is removed.
+
+    All others have hashes beyond the last entry, which may be that entry's (A42-RING-14): if it is
+    one of the lost endpoint, they go on at the other end of the ring, and when it is removed they
+    come back to what is the last entry then.
+    """
+    rings = dict.fromkeys(
+        tuple(build_for(one.ring_localities(), one.config(), way) for one in (full, removed))
+        for way in CANDIDATES
+        # Where entries are numbered over all endpoints, only the last one listed may go.
+        if way.variant.key_format != "{address}{n}" or way.variant.allotment == "list"
+    )
+    return [
+        one
+        for one in headers
+        for value in [xxh64(one[SESSION])]
+        if all(
+            next(where for where in before.preference(value) if where != lost) == after.pick(value)
+            for before, after in rings
+        )
+    ]
+
+
+@decides("A42-LOC-06")
+async def test_localities_under_round_robin(world: World) -> None:
+    """The weights of endpoints do not matter, nor their number.
+
+    So far apart that 160 requests tell them from the same share for each endpoint, or for each
+    locality, unless by a chance below 1e-6.
+    """
+    light, one, two = await world.addresses(3)
+    served = one_cluster(
+        (
+            Locality((Endpoint(light, 9),), name="light", weight=1),
+            Locality((Endpoint(one, 1), Endpoint(two, 7)), name="heavy", weight=19),
+        ),
+        policy=RoundRobin(),
+    )
+    await world.serve(served)
+    every = Reaches(served.addresses())
+    await world.rounds.demand(
+        every, lambda: world.call(world.sessions(30)), why="all of them serve"
+    )
+    calls = await world.call(world.sessions(160))
+    unweighted = Shares({light: (1, 20), one: (19, 40), two: (19, 40)})
+    weighted = Shares({light: (1, 20), one: (19, 160), two: (133, 160)})
+    await world.judge("A42-LOC-06", calls, {"A42": unweighted, "envoy": weighted})
+
+
+@decides("A42-LOC-03", "A42-LOC-05")
+async def test_ring_of_the_first_priority(world: World) -> None:
+    served = two_priorities(await world.addresses(2), await world.addresses(2))
+    await world.serve(served)
+    calls = await world.call(world.values.telling(served))
+    await world.judge("A42-LOC-03", calls, served.mapping(priority=0))
+    await world.judge("A42-LOC-05", calls, served.mapping(priority=0))
+
+
+@decides("A42-LOC-04", seconds=0.6)
+async def test_failover(world: World) -> None:
+    dead = [endpoint.address for endpoint in await world.endpoints(2, mode=Refuse())]
+    served = two_priorities(dead, await world.addresses(2))
+    await world.serve(served)
+    calls = await world.call(world.values.telling(served, priority=1))
+    on_its_ring, nowhere = served.mapping(priority=1), Outcome(status="UNAVAILABLE")
+    await world.judge("A42-LOC-04", calls, {"A42": on_its_ring, "envoy": nowhere})
+
+
+@decides("A42-LOC-03", "A42-LOC-05", seconds=0.6)
+async def test_ring_of_the_second_priority(world: World) -> None:
+    """Those of the first are not healthy."""
+    served = two_priorities(await world.addresses(2), await world.addresses(2), health="UNHEALTHY")
+    await world.serve(served)
+    calls = await world.call(world.values.telling(served, priority=1))
+    for clause in ("A42-LOC-03", "A42-LOC-05"):
+        await world.judge(clause, calls, served.mapping(priority=1))
+
+
+@decides("A42-LOC-03", "A42-LOC-05", seconds=1)
+async def test_priorities_that_take_turns(world: World) -> None:
+    """By the health of the first, which has served; the sizes change while the second serves."""
+    first, second = await world.addresses(2), await world.addresses(2)
+    well = two_priorities(first, second)
+    ill = two_priorities(first, second, health="UNHEALTHY")
+    other = RingHash(minimum=700)
+    turns = ((well, 0), (ill, 1), (ill.balanced_by(other), 1), (well.balanced_by(other), 0))
+    for served, priority in turns:
+        await world.serve(served)
+        expected = served.mapping(priority=priority)
+        headers = world.values.telling(served, priority=priority)
+        calls = await world.until(expected, partial(world.call, headers))
+        for clause in ("A42-LOC-03", "A42-LOC-05"):
+            await world.judge(clause, calls, expected)
+
+
+def two_priorities(
+    first: Sequence[str], second: Sequence[str], *, health: str = "UNKNOWN"
+) -> Served:
+    """Two endpoints in each of two priorities, and a ring size that is no default."""
+    unlike = tuple(Endpoint(address, health=health) for address in first)
+    return one_cluster(
+        (
+            Locality(unlike, name="one", priority=0),
+            Locality(tuple(map(Endpoint, second)), name="two", priority=1),
+        ),
+        policy=RingHash(minimum=300),
+    )

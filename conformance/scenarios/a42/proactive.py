@@ -1,0 +1,267 @@
+"""A42, Aggregated Connectivity State, and A61: what ring_hash connects without being picked."""
+
+import itertools
+from collections.abc import Sequence
+
+from conformance import timing
+from conformance.arranging.priorities import endpoints, ranked, tier
+from conformance.arranging.walk import LARGE, Walk, walk
+from conformance.judging.claims import decides
+from conformance.judging.endings import ClientUnable
+from conformance.judging.expectations import (
+    Apart,
+    AtMost,
+    Different,
+    InOrder,
+    OnlyAt,
+    Outcome,
+    Tried,
+)
+from conformance.served.endpoints import Locality
+from conformance.world import World
+from test_servers import Close, Hold, Mode, Serve, Stall
+
+CANCEL = ("cancel",)
+
+GAPS = 3
+"""Between attempts: the last may be 3.1 s long, and all together 6.2 s."""
+
+ANOTHER = Tried(total=1, others=True)
+"""Of the endpoints that are looked at, one at least is tried."""
+
+MANY = 100
+"""Lists of five endpoints, of which nearly each will do: seldom do two of four orders agree."""
+
+
+async def failed_unasked(
+    world: World, *others: Mode, count: int = 1, beside: Sequence[Locality] = ()
+) -> Walk:
+    """So many endpoints failed after requests for them had ended, so nothing picks any other.
+
+    Two make TRANSIENT_FAILURE. By A61 as first written nothing has to be connected unasked before.
+    """
+    met = await walk(world, count + len(others), *beside)
+    await met.set_modes(*[Hold()] * count, *others)
+    failed = [*met][:count]
+    for one in failed:
+        await world.request_and_cancel(met.beginning_with(one), one)
+    for one in failed:
+        await one.set_mode(Close())
+    return met
+
+
+@decides("A42-PRO-01")
+async def test_one_ready(world: World) -> None:
+    met = await walk(world, 4)
+    await met.make_ready(met[0])
+    await world.attempts.quiet_from_now(why="one endpoint is READY and no request comes")
+    await world.judge("A42-PRO-01", world.attempts.seen(), Tried(least={met[0].address: 1}))
+    since = world.now
+    await met[0].kill()
+    await world.attempts.quiet_from_now(why="it was lost, so that all are IDLE")
+    await world.judge("A42-PRO-01", world.attempts.seen(since=since), Tried())
+
+
+@decides("A42-PRO-03", "A42-PRO-09", needs=CANCEL)
+async def test_first_failed(world: World) -> None:
+    met = await failed_unasked(world, Stall(), Stall())
+    attempts = await world.attempts.until(ANOTHER, met[1], met[2])
+    await world.judge("A42-PRO-03", attempts, ANOTHER)
+    await world.judge("A42-PRO-09", attempts, ANOTHER)
+
+
+@decides("A42-PRO-09", seconds=1.2, waits=True)
+async def test_deadline_before_the_failure(world: World) -> None:
+    """Backoff counts from the attempt's start, so the failed one may be tried again at once."""
+    met = await walk(world, 3, unasked=True)
+    await met.set_modes(Hold(), Stall(), Stall())
+    waiting = await world.start([met.request], deadline=timing.SEVERAL_MOMENTS)
+    await world.attempts.demand_count(met[0], why="a request picked it")
+    await world.judge("A42-PRO-09", await waiting.over(), Outcome("DEADLINE_EXCEEDED"))
+    await met[0].set_mode(Close())
+    attempts = await world.attempts.until(ANOTHER, met[1], met[2])
+    await world.judge("A42-PRO-09", attempts, ANOTHER)
+
+
+@decides("A42-PRO-02", "A42-PRO-04", "A42-PRO-06", needs=CANCEL, seconds=1.3, waits=True)
+async def test_all_failed(world: World) -> None:
+    """Two failures make TRANSIENT_FAILURE, from which on it goes on without any request.
+
+    By A61 as first written nothing has to be connected unasked before.
+    """
+    met = await failed_unasked(
+        world, *[Close()] * 3, beside=[tier(1, await endpoints(world, Serve()))]
+    )
+    each = Tried(least={one.address: 1 for one in met})
+    one, three = (Tried(total=count, others=True) for count in (1, 3))
+    attempts = await world.attempts.until(each)
+    await world.judge("A42-PRO-02", attempts, {"A42": three, "A61-2023": one, "A61": each})
+    await world.judge("A42-PRO-04", attempts, Different(2))
+    since, again = world.now, Tried(least={met[3].address: 1})
+    await met[3].set_mode(Serve())
+    went_on = await world.attempts.until(again, met[3], since=since)
+    repaired = OnlyAt((met[3].address,))
+    calls = await world.until(repaired, lambda: world.call(world.sessions(5)))
+    await world.judge("A42-PRO-06", attempts, each)
+    await world.judge("A42-PRO-06", went_on, again)
+    await world.judge("A42-PRO-06", calls, repaired)
+
+
+@decides("A42-PRO-02", needs=CANCEL)
+async def test_two_failed(world: World) -> None:
+    """Both by requests that had ended, so that nothing has to be connected unasked before.
+
+    Their backoff may be over by now: before the third endpoint either may be tried again.
+    """
+    met = await failed_unasked(world, Stall(), Stall(), count=2)
+    a_third = AtMost(len(met), least=3)
+    attempts = await world.attempts.until(a_third)
+    await world.judge(
+        "A42-PRO-02", attempts, {"A42": Tried(total=3, others=True), "A61-2023": a_third}
+    )
+
+
+def orders(met: Walk) -> dict[str, InOrder]:
+    """The known orders in which the others may come when the first one listed has failed."""
+    first, *others = met.served.addresses()
+    around = [*met.around()]
+    place = around.index(first)
+    onward = around[place + 1 :] + around[:place]
+    around.remove(first)
+    ways = {
+        "of the list": others,
+        "of the addresses": sorted(others),
+        "of the ring, from its beginning": around,
+        "of the ring, on from the failed one": onward,
+    }
+    return {name: InOrder((first, *way)) for name, way in ways.items()}
+
+
+@decides("A42-PRO-05", needs=CANCEL)
+async def test_order(world: World) -> None:
+    """Five of seven endpoints, listed so that the known orders are all different."""
+    key_format = world.bench.key_format
+    fives = itertools.permutations(await world.endpoints(7), 5)
+    walks = (
+        Walk(world, five, ranked(five).balanced_by(LARGE), key_format)
+        for five in world.rng.sample([*fives], MANY)
+    )
+    met = next(one for one in walks if len({*orders(one).values()}) == len(orders(one)))
+    await world.serve(met.served)
+    await met.set_modes(Hold(), *[Close()] * 4)
+    await world.request_and_cancel(met.request, met[0])
+    await met[0].set_mode(Close())
+    each = Tried(least={one.address: 1 for one in met})
+    attempts = await world.attempts.until(each)
+    await world.judge("A42-PRO-05", attempts, orders(met))
+
+
+@decides("A42-PRO-07", needs=CANCEL, seconds=4, waits=True)
+async def test_end_at_ready(world: World) -> None:
+    met = await failed_unasked(world, *[Hold()] * 3, count=2)
+    await world.attempts.demand(ANOTHER, *[*met][2:], why="two endpoints have failed")
+    held = next(one for one in [*met][2:] if one.attempts)
+    idle = [one for one in met if not one.attempts]
+    if not idle:
+        raise ClientUnable("the client had all of five endpoints connected before one was READY")
+    for one in [*met][2:]:
+        await one.set_mode(Serve())
+    there, picks = OnlyAt((held.address,)), [met.beginning_with(held)]
+    await world.rounds.demand(there, lambda: world.call(picks), why="it serves, and is CONNECTING")
+    await world.attempts.quiet_from_now(why="attempts that were on their way have come")
+    never = [one for one in idle if not one.attempts] or idle  # or all of them as one was READY
+    why = "the failed endpoint goes on, and those never tried need not"
+    await world.attempts.quiet_from_now(*never, why=why, seconds=timing.A_FEW_BACKOFFS)
+    await world.judge("A42-PRO-07", world.attempts.seen(*never), Tried())
+
+
+@decides("A42-PRO-08", seconds=5.5, waits=True)
+async def test_backoff_amid_requests(world: World) -> None:
+    """Requests come all the time, and do not shorten it."""
+    met = await walk(world, 2)
+    await met.set_modes(Close(), Close())
+    often = Tried(least={met[0].address: GAPS + 1}, others=True)
+    attempts = await world.attempts.until(often, meanwhile=[met.request])
+    await world.judge("A42-PRO-08", attempts, backed_off(world))
+
+
+@decides("A42-PRO-08", needs=CANCEL, seconds=5.5, waits=True)
+async def test_backoff_unasked(world: World) -> None:
+    met = await failed_unasked(world, count=2)
+    often = Tried(least={met[0].address: GAPS + 1}, others=True)
+    attempts = await world.attempts.until(often)
+    await world.judge("A42-PRO-08", attempts, backed_off(world))
+
+
+def backed_off(world: World) -> Apart:
+    """Attempts as far apart as the client's backoff has it."""
+    return Apart(backoff=world.client.backoff, gaps=GAPS, allowance=timing.SEEN_LATE)
+
+
+@decides("A42-PRO-10")
+async def test_ready_one_lost(world: World) -> None:
+    met = await walk(world, 4)
+    await met.arrange("TRANSIENT_FAILURE", "TRANSIENT_FAILURE", "READY", "IDLE")
+    await met[2].set_mode(Close())
+    since = world.now
+    await met[2].kill()
+    attempts = await world.attempts.until(ANOTHER, met[2], met[3], since=since)
+    by = {"A42": ANOTHER, "A61-2023": Tried(), "A61": ANOTHER}
+    await world.judge("A42-PRO-10", attempts, by)
+
+
+@decides("A42-PRO-11")
+async def test_ready_one_removed(world: World) -> None:
+    met = await walk(world, 4)
+    await met.arrange("TRANSIENT_FAILURE", "TRANSIENT_FAILURE", "READY", "IDLE")
+    await world.serve(met.without(met[2]))
+    tried = Tried(least={met[3].address: 1})
+    attempts = await world.attempts.until(tried, met[3])
+    await world.judge("A42-PRO-11", attempts, {"A42": tried, "A61-2023": Tried(), "A61": tried})
+
+
+@decides("A42-PRO-11", needs=CANCEL)
+async def test_held_one_removed(world: World) -> None:
+    """The policy chose which one it is."""
+    met = await failed_unasked(world, *[Stall()] * 3, count=2)
+    await world.attempts.demand(ANOTHER, *[*met][2:], why="two endpoints have failed")
+    left = [one for one in met if not one.attempts]
+    if not left:
+        raise ClientUnable("the client had each of five endpoints connected when two failed")
+    await world.serve(met.without(*(one for one in [*met][2:] if one.attempts)))
+    attempts = await world.attempts.until(ANOTHER, *left)
+    by = {"A42": ANOTHER, "A61-2023": Tried(), "A61": ANOTHER}
+    await world.judge("A42-PRO-11", attempts, by)
+
+
+@decides("A42-PRO-12", "A61-PRO-01", needs=CANCEL, seconds=1.2, waits=True)
+async def test_number_at_once(world: World) -> None:
+    met = await failed_unasked(world, *[Stall()] * 3, count=2)
+    await world.attempts.demand(ANOTHER, *[*met][2:], why="two endpoints have failed")
+    stalled = [*met][2:]
+    await world.attempts.quiet_from_now(
+        *stalled, why="one of them is CONNECTING", seconds=timing.SEVERAL_MOMENTS
+    )
+    attempts = world.attempts.seen(*stalled)
+    one = AtMost(1, least=1)
+    await world.judge("A61-PRO-01", attempts, one)
+    await world.judge("A42-PRO-12", attempts, {"one": one, "several": Tried(total=2, others=True)})
+
+
+@decides("A61-PRO-02", needs=CANCEL, seconds=2.2, waits=True)
+async def test_failed_ones_go_on(world: World) -> None:
+    met = await failed_unasked(world, Close(), Close(), Close())
+    twice = Tried(least={one.address: 2 for one in met})
+    await world.judge("A61-PRO-02", await world.attempts.until(twice), twice)
+
+
+@decides("A61-PRO-03", needs=CANCEL)
+async def test_endpoint_added(world: World) -> None:
+    failed, added = await endpoints(world, Close(), Stall())
+    await world.serve(ranked([failed]))
+    (session,) = world.sessions(1)
+    await world.request_and_cancel(session, failed)
+    await world.serve(ranked([added, failed]))
+    tried = Tried(least={added.address: 1})
+    attempts = await world.attempts.until(tried, added)
+    await world.judge("A61-PRO-03", attempts, tried)

@@ -1,0 +1,171 @@
+"""A76: a header that the config of ring_hash names makes the hash of a request."""
+
+import pytest
+
+from conformance import timing
+from conformance.arranging.walk import LARGE, Walk, walk
+from conformance.judging.claims import decides, row
+from conformance.judging.expectations import Answered, AtMost, OnlyAt, Outcome, Tried
+from conformance.oracles.picker import State
+from conformance.served.policies import TypedRingHash
+from conformance.served.routes import SESSION
+from conformance.world import ENOUGH_TO_DIFFER, ENOUGH_TO_SPREAD, PLAIN_ENDPOINTS, World
+from fake_control_plane import Kind
+from test_servers import Stall
+
+HEADER = "tenant"
+GUARD = "GRPC_EXPERIMENTAL_RING_HASH_SET_REQUEST_HASH_KEY"
+FAILED: State = "TRANSIENT_FAILURE"
+BY_HEADER = TypedRingHash(HEADER, minimum=LARGE.minimum)
+WITHOUT: list[dict[str, str]] = [{}]
+"""A request without the header."""
+
+MANY = 20
+"""Requests at once."""
+
+ENOUGH_TO_MEET = 100
+"""Calls with different hashes that meet each of four equal endpoints: one of 512 entries in 2,048
+has less than 0.15 of the ring with a chance below 1e-20 (Beta(512, 1536)), and 4 x 0.85^100 is
+below 1e-6."""
+
+
+# Which hash. The route goes by the session, which each request has too.
+
+
+@pytest.mark.parametrize(
+    ("clause", "named", "values"),
+    [
+        row("one-value", "A76-REQ-01", HEADER, 1),
+        row("several-values", "A76-REQ-02", HEADER, 3),
+        row("left-out", "A76-REQ-09", None, 1),
+        row("empty", "A76-REQ-09", "", 1),
+    ],
+)
+async def test_what_is_hashed(world: World, clause: str, named: str | None, values: int) -> None:
+    """Each request is made twice, so that random hashes are told by that alone."""
+    served = await world.plain_ring(ring=TypedRingHash(named))
+    headers = [
+        [*((HEADER, value) for value in world.values.some(values)), *session.items()]
+        for session in world.sessions(ENOUGH_TO_DIFFER)
+    ]
+    await world.judge(clause, await world.call(2 * headers), served.mapping())
+
+
+@pytest.mark.parametrize(
+    ("clause", "headers"),
+    [
+        row("missing", "A76-REQ-03", {}),
+        row("empty", "A76-REQ-08", {HEADER: ""}),
+    ],
+)
+async def test_without_a_value(world: World, clause: str, headers: dict[str, str]) -> None:
+    """All endpoints are connected, and the sessions are two that belong to two of them."""
+    met = await walk(world, PLAIN_ENDPOINTS, ring=BY_HEADER)
+    await world.demand_served([{HEADER: value} for value in world.values.some(ENOUGH_TO_MEET)])
+    sessions = [dict(met.beginning_with(one)) for one in (met[0], met[1])]
+    calls = await world.call([headers | one for one in sessions * (ENOUGH_TO_SPREAD // 2)])
+    by_route = met.served.balanced_by(TypedRingHash(minimum=LARGE.minimum))
+    if clause == "A76-REQ-03":
+        await world.judge(clause, calls, met.served.spread())
+        return
+    await world.judge(
+        clause,
+        calls,
+        {
+            "a random hash": met.served.spread(),
+            "the hash of an empty value": met.served.mapping(key_format=met.key_format),
+            "the policies of the route": by_route.mapping(key_format=met.key_format),
+        },
+    )
+
+
+@decides("A76-REQ-12")
+async def test_guard(world: World) -> None:
+    served = await world.plain_ring(ring=BY_HEADER)
+    by_route = served.balanced_by(TypedRingHash(minimum=LARGE.minimum))
+    headers = [
+        one | {HEADER: v}
+        for one, v in zip(
+            world.sessions(ENOUGH_TO_DIFFER), world.values.some(ENOUGH_TO_DIFFER), strict=True
+        )
+    ]
+    channels = await world.channels.open_by(GUARD, None, "true")
+    for guard, channel in channels.items():
+        calls = await world.call(headers, channel=channel)
+        choices = {
+            f"used {guard}": served.mapping(),
+            f"not used {guard}": by_route.mapping(),
+        }
+        await world.judge("A76-REQ-12", calls, choices)
+
+
+@pytest.mark.parametrize(
+    ("clause", "named"),
+    [
+        row("space", "A76-REQ-10", "tenant id"),
+        row("umlaut", "A76-REQ-10", "m\N{LATIN SMALL LETTER U WITH DIAERESIS}ller"),
+        row("binary", "A76-REQ-11", "tenant-bin"),
+    ],
+)
+async def test_refused(world: World, clause: str, named: str) -> None:
+    """A good name is accepted before."""
+    served = await world.plain_ring(ring=BY_HEADER)
+    await world.demand_served([{HEADER: value} for value in world.values.some(1)])
+    accepted = served.balanced_by(TypedRingHash("user"))
+    await world.serve(accepted)
+    answer = await world.control.offer(
+        Kind.CLUSTER, served.balanced_by(TypedRingHash(named)).cluster()
+    )
+    await world.judge(clause, answer, Answered(acked=False))
+
+
+# What becomes of a request with a random hash.
+
+
+async def arranged(world: World, *states: State) -> Walk:
+    """Endpoints in these states, by requests with the header, which is the session here."""
+    met = await walk(world, len(states), ring=TypedRingHash(SESSION, minimum=LARGE.minimum))
+    await met.arrange(*states)
+    return met
+
+
+@decides("A76-REQ-04", seconds=5, waits=True)
+async def test_one_ready(world: World) -> None:
+    """A client without this feature sends some of the calls to wait for what is CONNECTING."""
+    met = await arranged(world, "READY", FAILED, "CONNECTING", "IDLE")
+    calls = await world.call(WITHOUT * MANY, deadline=timing.EVENT)
+    await world.judge("A76-REQ-04", calls, OnlyAt((met[0].address,)))
+
+
+@decides("A76-REQ-05", "A76-REQ-06", "A76-REQ-07", needs=("watch",), seconds=1.2, waits=True)
+async def test_all_idle(world: World) -> None:
+    """The only connection is lost, so that all are IDLE and the client has long known of them."""
+    watched = await world.states.watch()
+    met = await arranged(world, "READY", "IDLE", "IDLE", "IDLE")
+    await world.states.demand(watched, "READY", why="a request was served")
+    told = len(watched.states)
+    await met.set_modes(*[Stall()] * len(met))
+    await met[0].kill()
+    await world.states.demand(watched, "IDLE", since=told, why="the only connection is lost")
+    since = world.now
+    one = await world.start(WITHOUT, deadline=timing.SEVERAL_MOMENTS)
+    await world.attempts.demand_one(
+        *met, why="a request came, and every endpoint is IDLE", since=since
+    )
+    await world.attempts.quiet_from_now(why="one request came")
+    await world.judge("A76-REQ-05", world.attempts.seen(since=since), AtMost(1))
+    why = "a connection is being tried"
+    await world.states.demand(watched, "CONNECTING", since=told, why=why)
+    more = await world.start(WITHOUT * MANY, deadline=timing.HELD)
+    quiet = await world.attempts.quiet_from_now(why="requests came, and one endpoint is CONNECTING")
+    await world.judge("A76-REQ-06", quiet, Tried())
+    for started in (one, more):
+        await world.judge("A76-REQ-07", await started.over(), Outcome("DEADLINE_EXCEEDED"))
+
+
+@decides("A76-REQ-07")
+async def test_all_failed(world: World) -> None:
+    await arranged(world, FAILED, FAILED, FAILED)
+    fails = Outcome("UNAVAILABLE")
+    calls = await world.until(fails, lambda: world.call(WITHOUT * MANY, deadline=timing.EVENT))
+    await world.judge("A76-REQ-07", calls, fails)

@@ -1,0 +1,320 @@
+"""A42, Ring Construction and LB Policy Config: how large the ring is, and who owns which arc."""
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import pytest
+
+from conformance.judging.claims import decides, row
+from conformance.judging.expectations import MapsLike, MovesOnly
+from conformance.judging.seen import Contrast
+from conformance.oracles.request_hash import xxh64
+from conformance.oracles.ring.building import build_for
+from conformance.oracles.ring.keys import KEY_FORMATS, KeyFormat
+from conformance.oracles.ring.search import Search
+from conformance.oracles.ring.sizes import Allotment
+from conformance.oracles.ring.variants import Candidate, RingVariant
+from conformance.served.endpoints import Endpoint, Locality
+from conformance.served.policies import ExtensionRingHash, Policy, RingHash, TypedRingHash
+from conformance.served.routes import SESSION
+from conformance.served.serving import Served, one_cluster, plain, weighted
+from conformance.served.telling import TO_CHOOSE_FROM, first_told_apart, keep_entries
+from conformance.world import ENOUGH_TO_DIFFER, ENOUGH_TO_TELL, World
+
+ORDERS: Mapping[Allotment, str] = {
+    "list": "as listed",
+    "localities": "by locality",
+    "keys": "by key",
+    "buckets": "by hash bucket",
+}
+
+ENDS: Mapping[Search, str] = {
+    "wrap": "the first entry",
+    "signed": "the last entry, in signed order",
+    "clamp": "the last entry",
+}
+
+RAISED_CAP = 16384
+LOWERED_CAP = 256
+
+
+@pytest.mark.parametrize(
+    ("clause", "weights", "ring"),
+    [
+        row("at-least-minimum", "A42-RING-05", (1,) * 8, RingHash(minimum=100)),
+        row("minimum-not-divisible", "A42-RING-05", (1,) * 5, RingHash(minimum=12)),
+        row("lightest-whole", "A42-RING-06", (1, 3, 3, 3, 3), RingHash(minimum=20)),
+        row("lightest-of-many-whole", "A42-RING-06", (1, 2, 3, 4, 5, 5), RingHash(minimum=30)),
+        row("lightest-once", "A42-RING-07", (1, 3, 3, 3, 3, 3), RingHash(minimum=1)),
+        row("no-larger", "A42-RING-07", (1, 1, 2) * 2, RingHash(minimum=101)),
+        row("clamped", "A42-RING-08", (1, 31, 32), RingHash(minimum=1, maximum=16)),
+        row("by-weight", "A42-RING-09", (1, 3, 4), RingHash(minimum=512)),
+    ],
+)
+@decides("A42-RING-04")
+async def test_size(world: World, clause: str, weights: tuple[int, ...], ring: RingHash) -> None:
+    """There are calls that tell the next size, up or down, where each endpoint has an entry more.
+
+    Should all of these lie in arcs of their own endpoints, nobody can tell the sizes apart; with
+    many endpoints they never do.
+    """
+    addresses = await world.addresses(len(weights))
+    served = weighted(dict(zip(addresses, weights, strict=True)), policy=ring)
+    await world.serve(served)
+    calls = await world.call(world.values.telling(served))
+    await world.judge(clause, calls, served.mapping())
+    await world.judge("A42-RING-04", calls, served.mapping())
+
+
+@pytest.mark.parametrize(
+    ("clause", "weights", "ring"),
+    [
+        row("minimum", "A42-CONF-01", (1, 1, 1, 1), RingHash(minimum=6000)),
+        row("maximum", "A42-CONF-02", (1, 2500, 2500), RingHash(minimum=1, maximum=6000)),
+    ],
+)
+async def test_default_cap(
+    world: World, clause: str, weights: tuple[int, ...], ring: RingHash
+) -> None:
+    addresses = await world.addresses(len(weights))
+    served = weighted(dict(zip(addresses, weights, strict=True)), policy=ring)
+    await world.serve(served)
+    calls = await world.call(world.values.telling(served))
+    uncapped = one_cluster(served.own().localities, policy=ring, cap=6000)
+    await world.judge(clause, calls, {"A42": served.mapping(), "envoy": uncapped.mapping()})
+
+
+@decides("A42-CONF-03", knobs={"ring_size_cap": RAISED_CAP})
+async def test_raised_cap(world: World) -> None:
+    served = await world.plain_ring(ring=RingHash(minimum=8192, maximum=8192))
+    raised = served.capped_at(RAISED_CAP)
+    calls = await world.call(world.values.telling(raised))
+    await world.judge("A42-CONF-03", calls, raised.mapping())
+
+
+def asking_for_5001(addresses: Sequence[str], ring: Policy, *, cap: int = RAISED_CAP) -> Served:
+    """A light endpoint asks for so many entries, unless something has the ring smaller."""
+    light, one, two = addresses
+    return weighted({light: 1, one: 2500, two: 2500}, policy=ring).capped_at(cap)
+
+
+@decides("A42-CONF-04", knobs={"ring_size_cap": RAISED_CAP}, seconds=0.6)
+async def test_raised_cap_alone(world: World) -> None:
+    """Beside a process of the client as it is shipped, under one and the same Cluster."""
+    raised = asking_for_5001(await world.addresses(3), RingHash(minimum=1))
+    await world.serve(raised)
+    await world.judge(
+        "A42-CONF-04", await world.call(world.values.telling(raised)), raised.mapping()
+    )
+    shipped = raised.capped_at(4096)
+    elsewhere = await world.channels.open_elsewhere()
+    calls = await world.call(world.values.telling(shipped), channel=elsewhere)
+    await world.judge("A42-CONF-04", calls, shipped.mapping())
+
+
+@decides("A42-CDS-07", knobs={"ring_size_cap": RAISED_CAP})
+async def test_raised_cap_and_no_maximum_in_the_extension(world: World) -> None:
+    """As in lb_policy: the maximum of the xDS API's message is 8M if it is not set."""
+    world.preconditions.policies_by_list()
+    served = asking_for_5001(await world.addresses(3), ExtensionRingHash(minimum=1))
+    await world.serve(served)
+    await world.judge(
+        "A42-CDS-07", await world.call(world.values.telling(served)), served.mapping()
+    )
+
+
+@decides("A42-CONF-06")
+async def test_no_minimum_in_the_config(world: World) -> None:
+    world.preconditions.policies_by_list()
+    served = await world.plain_ring(ring=TypedRingHash())
+    await world.judge(
+        "A42-CONF-06", await world.call(world.values.telling(served)), served.mapping()
+    )
+
+
+@decides("A42-CONF-07", knobs={"ring_size_cap": RAISED_CAP})
+async def test_no_maximum_in_the_config(world: World) -> None:
+    """The cap would allow more."""
+    world.preconditions.policies_by_list()
+    served = asking_for_5001(await world.addresses(3), TypedRingHash(minimum=1))
+    await world.serve(served)
+    await world.judge(
+        "A42-CONF-07", await world.call(world.values.telling(served)), served.mapping()
+    )
+
+
+@decides("A42-CONF-05", knobs={"ring_size_cap": LOWERED_CAP})
+async def test_lowered_cap(world: World) -> None:
+    served = weighted(dict.fromkeys(await world.addresses(4), 1)).capped_at(LOWERED_CAP)
+    await world.serve(served)
+    calls = await world.call(world.values.telling(served))
+    await world.judge("A42-CONF-05", calls, served.mapping())
+
+
+@decides("A42-RING-03")
+async def test_key_of_an_entry(world: World) -> None:
+    served = await world.plain_ring()
+    calls = await world.call(world.sessions(ENOUGH_TO_DIFFER))
+    choices = {
+        written: served.mapping(key_format=key_format)
+        for written, key_format in KEY_FORMATS.items()
+    }
+    await world.judge("A42-RING-03", calls, choices)
+
+
+@decides("A42-RING-10")
+async def test_odd_entry(world: World) -> None:
+    """Of endpoints that make the calls tell the order; the order of buckets follows from ports."""
+    sixes = itertools.combinations(sorted(await world.addresses(9)), 6)
+    served, telling = first_told_apart(map(of_odd_entries, sixes), orders)
+    await world.serve(served)
+    calls = await world.call((*telling, *world.values.sessions_to_map()))
+    await world.judge("A42-RING-10", calls, orders(served))
+
+
+def of_odd_entries(six: tuple[str, ...]) -> Served:
+    """A ring whose entries do not divide evenly, by any order; nor do any two orders agree."""
+    a, b, c, d, e, f = six
+    places = (
+        Locality((Endpoint(f, 2), Endpoint(d, 2)), name="z"),
+        Locality((Endpoint(e, 2), Endpoint(b, 5), Endpoint(a, 2), Endpoint(c, 5)), name="a"),
+    )
+    return one_cluster(places, policy=RingHash(minimum=31, maximum=31))
+
+
+def orders(served: Served) -> dict[str, MapsLike]:
+    return {name: served.mapping(allotment=order) for order, name in ORDERS.items()}
+
+
+@decides("A42-RING-11")
+async def test_more_endpoints_than_entries(world: World) -> None:
+    """Listed so that the orders give the entries to others."""
+    small = RingHash(minimum=2, maximum=4)
+    eights = itertools.combinations(sorted(await world.addresses(9), reverse=True), 8)
+    listed = (weighted(dict.fromkeys(eight, 1), policy=small) for eight in eights)
+    served, telling = first_told_apart(listed, orders_of_few)
+    await world.serve(served)
+    calls = await world.call((*telling, *world.values.sessions_to_map()))
+    await world.judge("A42-RING-11", calls, orders_of_few(served))
+
+
+def orders_of_few(served: Served) -> dict[str, MapsLike]:
+    larger = served.balanced_by(RingHash(minimum=8, maximum=8))
+    return {
+        "every other one as listed": served.mapping(allotment="list"),
+        "every other one by key": served.mapping(allotment="keys"),
+        "every other one by hash bucket": served.mapping(allotment="buckets"),
+        "each has one, beyond the maximum": larger.mapping(),
+    }
+
+
+@decides("A42-RING-12")
+async def test_hash_of_an_entry(world: World) -> None:
+    """No entry is closer than the one that has the very hash of the request."""
+    served = await world.plain_ring()
+    calls = await world.call(world.values.at_entries(served))
+    await world.judge("A42-RING-12", calls, served.mapping())
+
+
+@decides("A42-RING-13", "A42-RING-14")
+async def test_search(world: World) -> None:
+    """On a ring of four entries, of those four of eight endpoints that leave the widest ends.
+
+    The narrower one has a quarter of all hashes as a rule, and seldom less than a tenth. There are
+    calls in both; where the key format is no known one they may lie elsewhere, but chance has some
+    of so many others there.
+    """
+    fours = itertools.combinations(await world.addresses(8), 4)
+    small = RingHash(minimum=4, maximum=4)
+    rings = [plain(four, policy=small) for four in fours]
+    beyond = [ends(one, world.values.likely_key_format) for one in rings]
+    served, within = max(
+        zip(rings, beyond, strict=True),
+        key=lambda one: min(end.stop - end.start for end in one[1]),
+    )
+    await world.serve(served)
+    calls = await world.call((*sessions_within(within), *world.values.sessions_to_map()))
+    await world.judge("A42-RING-13", calls, served.mapping())
+    await world.judge(
+        "A42-RING-14", calls, {name: served.mapping(search=way) for way, name in ENDS.items()}
+    )
+
+
+def ends(served: Served, key_format: KeyFormat) -> tuple[range, range]:
+    """The hashes beyond the last entry, in unsigned and in signed order."""
+    way = Candidate(RingVariant(key_format))
+    hashes = build_for(served.ring_localities(), served.config(), way).positions
+    signed = max((one for one in hashes if one < 2**63), default=-1)
+    return range(hashes[-1] + 1, 2**64), range(signed + 1, 2**63)
+
+
+def sessions_within(ranges: Iterable[range]) -> Iterator[dict[str, str]]:
+    """The headers of ten calls whose hashes lie in each of these ranges."""
+    for one in ranges:
+        inside = (value for value in TO_CHOOSE_FROM if xxh64(value) in one)
+        yield from ({SESSION: value} for value in itertools.islice(inside, 10))
+
+
+@decides("A42-RING-15")
+async def test_order_of_endpoints(world: World) -> None:
+    a, b, c, d = (Endpoint(address) for address in await world.addresses(4))
+    served = one_cluster((Locality((a, b), name="one"), Locality((c, d), name="two")))
+    await world.serve(served)
+    headers = world.sessions(ENOUGH_TO_TELL)
+    before = await world.call(headers)
+    await world.serve(served.placed(Locality((d, c), name="two"), Locality((b, a), name="one")))
+    await world.attempts.quiet(why="the ACK: time for the list to be applied")
+    contrast = Contrast(before, await world.call(headers))
+    await world.judge("A42-RING-15", contrast, MovesOnly(()))
+
+
+@pytest.mark.parametrize(
+    ("clause", "first"),
+    [row("removal", "A42-RING-16", True), row("addition", "A42-RING-17", False)],
+)
+@decides("A42-RING-18")
+async def test_change_of_the_list(world: World, clause: str, *, first: bool) -> None:
+    """An endpoint goes, or comes, and all others keep their entries."""
+    changed, full, rest = amid_others(await world.addresses(5))
+    await world.serve(full if first else rest)
+    headers = world.values.sessions_to_map()
+    before = await world.call(headers)
+    expected = (rest if first else full).mapping()
+    await world.serve(rest if first else full)
+    after = await world.until(expected, lambda: world.call(headers))
+    await world.judge(clause, Contrast(before, after), MovesOnly((changed,)))
+    await world.judge("A42-RING-18", after, expected)
+
+
+def amid_others(addresses: Sequence[str]) -> tuple[str, Served, Served]:
+    """An endpoint, a list that has it, and the same without it; in both, one anchors the others.
+
+    It stands amid heavy ones as listed, and as sorted up or down: a client that names or numbers
+    entries by any such place disturbs others.
+    """
+    anchor, one, changed, two, three = sorted(addresses)
+    listed = (two, changed, anchor, one, three)
+    weighed = (
+        dict[str, int | None](dict.fromkeys(listed, weight)) | {anchor: 1}
+        for weight in range(8, 200)
+    )
+    lists = (
+        (weighted(full, policy=small), weighted(rest, policy=small))
+        for small in [RingHash(minimum=1)]
+        for full in weighed
+        for rest in [{each: weight for each, weight in full.items() if each != changed}]
+    )
+    full, rest = next(both for both in lists if keep_entries(*both, changed=changed))
+    return changed, full, rest
+
+
+@decides("A42-RING-19")
+async def test_change_of_weights(world: World) -> None:
+    one, two = await world.addresses(2)
+    await world.serve(weighted({one: 1, two: 3}))
+    headers = world.values.sessions_to_map()
+    await world.demand_served(headers)
+    changed = weighted({one: 7, two: 1})
+    await world.serve(changed)
+    calls = await world.until(changed.mapping(), lambda: world.call(headers))
+    await world.judge("A42-RING-19", calls, changed.mapping())

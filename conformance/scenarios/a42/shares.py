@@ -1,0 +1,85 @@
+"""A113, Computing Endpoint Weights: shares of a priority in place of products of weights."""
+
+import itertools
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from conformance.judging.claims import decides
+from conformance.judging.expectations import MapsLike
+from conformance.served.endpoints import Endpoint, Locality
+from conformance.served.policies import RingHash
+from conformance.served.serving import Served, one_cluster
+from conformance.served.telling import first_told_apart
+from conformance.world import World
+
+GUARD = "GRPC_EXPERIMENTAL_PF_WEIGHTED_SHUFFLING"
+
+HALF = 2**31
+"""An endpoint that weighs one beside others of so much has half of the smallest share, 2^-31, if
+its locality is one of two."""
+
+
+def two_localities(
+    addresses: Sequence[str],
+    one: Sequence[int],
+    two: Sequence[int],
+    policy: RingHash,
+    *,
+    weight: int = 1,
+) -> Served:
+    """Endpoints of these weights, in a locality of weight one and in another of this weight."""
+    weights = (*one, *two)
+    places = [Endpoint(where, weight) for where, weight in zip(addresses, weights, strict=True)]
+    first, second = tuple(places[: len(one)]), tuple(places[len(one) :])
+    localities = Locality(first, name="one"), Locality(second, name="two", weight=weight)
+    return one_cluster(localities, policy=policy)
+
+
+@decides("A113-WEIGHT-01")
+async def test_fixed_point(world: World) -> None:
+    """An eighth of eight entries is one; beside sevenths that are rounded down it is two."""
+    eighths = (
+        two_localities(four, (1, 1), (3, 4), RingHash(minimum=8), weight=3)
+        for four in itertools.combinations(await world.addresses(6), 4)
+    )
+    served, telling = first_told_apart(eighths, ways_of_weighing)
+    await world.serve(served)
+    calls = await world.call((*telling, *world.values.sessions_to_map()))
+    await world.judge("A113-WEIGHT-01", calls, ways_of_weighing(served))
+
+
+def ways_of_weighing(served: Served) -> dict[str, MapsLike]:
+    """On rings of at least the minimum: always above it, exact shares make the same ring."""
+    ways = {
+        "in fixed point": served.mapping(weights="A113"),
+        "exact": served.mapping(weights="envoy"),
+        "no shares": served.mapping(weights="raw"),
+    }
+    return {name: replace(way, sizing="at least") for name, way in ways.items()}
+
+
+@decides("A113-WEIGHT-02")
+async def test_share_of_nothing(world: World) -> None:
+    """However small, it asks for more entries than the maximum has; without it eight suffice."""
+    addresses = await world.addresses(3)
+    served = two_localities(addresses, (1, HALF - 1), (1,), RingHash(minimum=8, maximum=64))
+    await world.serve(served)
+    calls = await world.call(world.values.telling(served))
+    by = {"A113": served.mapping(weights="A113"), "envoy": served.mapping(weights="envoy")}
+    await world.judge("A113-WEIGHT-02", calls, by)
+
+
+@decides("A113-WEIGHT-03", seconds=1.5)
+async def test_guard(world: World) -> None:
+    """Shares of quarters, which any arithmetic has exactly."""
+    served = two_localities(await world.addresses(4), (3, 1), (2, 6), RingHash())
+    await world.serve(served)
+    channels = await world.channels.open_by(GUARD, None, "true", "false")
+    headers = world.values.telling(served)
+    for guard, channel in channels.items():
+        ways = {
+            f"by shares {guard}": served.mapping(weights="A113"),
+            f"by products {guard}": served.mapping(weights="raw"),
+        }
+        await world.judge("A113-WEIGHT-03", await world.call(headers, channel=channel), ways)

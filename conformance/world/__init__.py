@@ -1,0 +1,36 @@
+"""One world a scenario: a control plane, a fleet, a client process, and what was seen of them."""
+
+from conformance.world.calls import CONCURRENCY, EMPTY, UNARY, Headers
+from conformance.world.launched import Launched, launch
+from conformance.world.under_way import UnderWay
+from conformance.world.values import (
+    BY_ARCS,
+    ENOUGH_OF_EIGHT,
+    ENOUGH_TO_DIFFER,
+    ENOUGH_TO_SPREAD,
+    ENOUGH_TO_TELL,
+    ROUNDS,
+    TURNS,
+    TWICE_AS_MANY,
+)
+from conformance.world.world import PLAIN_ENDPOINTS, World
+
+__all__ = [
+    "BY_ARCS",
+    "CONCURRENCY",
+    "EMPTY",
+    "ENOUGH_OF_EIGHT",
+    "ENOUGH_TO_DIFFER",
+    "ENOUGH_TO_SPREAD",
+    "ENOUGH_TO_TELL",
+    "PLAIN_ENDPOINTS",
+    "ROUNDS",
+    "TURNS",
+    "TWICE_AS_MANY",
+    "UNARY",
+    "Headers",
+    "Launched",
+    "UnderWay",
+    "World",
+    "launch",
+]

@@ -1,0 +1,237 @@
+"""Attempts to connect, as the gates saw them: what came, what must come, and that nothing comes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import partial
+
+from conformance import timing
+from conformance.judging.endings import ClientStuck
+from conformance.judging.expectations import Expectation, fits
+from conformance.judging.seen import Attempt, Attempts, Connections
+from conformance.world import waits
+from conformance.world.calls import CallMaker, Headers
+from conformance.world.clock import Clock
+from conformance.world.control import Control
+from conformance.world.members import Members
+from conformance.world.rounds import stuck
+from test_servers import Attempt as Accepted
+from test_servers import DeadlinePassed, Endpoint, Fleet, Mode
+
+
+class AttemptWatch:
+    """The attempts at the endpoints of one scenario.
+
+    Args:
+        fleet: its ledger has them.
+        members: the endpoints.
+        calls: tells of requests that failed instead.
+        control: tells whether the client refused what was served first.
+        clock: the scenario's.
+        notes: what was watched in vain is said there.
+    """
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        members: Members,
+        calls: CallMaker,
+        control: Control,
+        clock: Clock,
+        notes: list[str],
+    ) -> None:
+        self._fleet = fleet
+        self._members = members
+        self._calls = calls
+        self._control = control
+        self._clock = clock
+        self._notes = notes
+
+    def seen(self, *endpoints: Endpoint, since: float = 0.0) -> Attempts:
+        """The attempts at these endpoints, or at all, that came after so many seconds."""
+        watched = self._members.ids(*endpoints)
+        rows = (self._seen(row) for row in self._fleet.ledger.attempts if row.endpoint in watched)
+        return Attempts(tuple(row for row in rows if row.at >= since), self._clock.late)
+
+    def _seen(self, row: Accepted) -> Attempt:
+        at = self._clock.at
+        return Attempt(
+            self._members.address(row.endpoint),
+            at(row.accepted_at),
+            None if row.closed_at is None else at(row.closed_at),
+        )
+
+    async def demand_count(self, endpoint: Endpoint, count: int = 1, *, why: str) -> None:
+        """Go on only when an endpoint has seen so many attempts since the beginning.
+
+        Args:
+            endpoint: where.
+            count: how many.
+            why: what makes a right client try it.
+
+        Raises:
+            ClientStuck: it saw fewer in time.
+            ClientRefused: the client NACKed what was served first.
+        """
+        try:
+            await self._control.unless_refused(
+                self._fleet.attempted(endpoint, count, deadline=timing.ATTEMPT)
+            )
+        except DeadlinePassed:
+            raise ClientStuck(
+                f"{endpoint.address} saw {len(endpoint.attempts)} attempts to connect within "
+                f"{timing.ATTEMPT:g} s, and not {count}, though {why}"
+                f"{self._calls.failed_meanwhile()}"
+            ) from None
+
+    async def demand_one(
+        self,
+        *endpoints: Endpoint,
+        why: str,
+        since: float = 0.0,
+        within: float = timing.ATTEMPT,
+        beyond: int = 0,
+        met: Mode | None = None,
+    ) -> Attempt:
+        """Wait for the first attempt at any of these endpoints that comes after so many seconds.
+
+        Args:
+            endpoints: where.
+            why: what makes a right client try one of them.
+            since: in seconds since the scenario began.
+            within: the deadline, from timing.py.
+            beyond: so many attempts, anywhere, were told of before. A gate notes when it accepts
+                one, but tells of it a moment later: its mode may have changed by then.
+            met: the mode in which the gate met it, if that matters.
+
+        Raises:
+            ClientStuck: there was none in time.
+            ClientRefused: the client NACKed what was served first.
+        """
+        watched = {one.id for one in endpoints}
+
+        def is_it(row: Accepted) -> bool:
+            is_in_time = self._clock.is_past(row.accepted_at, since)
+            return row.endpoint in watched and is_in_time and met in {None, row.mode}
+
+        try:
+            first, *_ = await self._control.unless_refused(
+                self._fleet.ledger.wait_attempts(is_it, since=beyond, deadline=within)
+            )
+        except DeadlinePassed:
+            names = " or ".join(one.address for one in endpoints)
+            raise ClientStuck(
+                f"no attempt to connect to {names} came within {within:g} s, "
+                f"though {why}{self._calls.failed_meanwhile()}"
+            ) from None
+        return self._seen(first)
+
+    async def quiet(
+        self, *endpoints: Endpoint, why: str, seconds: float = timing.QUIET
+    ) -> Connections:
+        """Watch these endpoints for a while; the attempts at each since the beginning.
+
+        Args:
+            endpoints: where no connection should be tried.
+            why: what would have made a wrong client try one by now.
+            seconds: how long, from timing.py.
+        """
+        watched = {endpoint.id for endpoint in endpoints}
+        await waits.watched(
+            self._fleet.ledger.wait_attempts(
+                lambda attempt: attempt.endpoint in watched, deadline=seconds
+            )
+        )
+        self._notes.append(f"quiet for {seconds} s after: {why}")
+        return Connections({one.address: len(one.attempts) for one in endpoints})
+
+    async def quiet_from_now(
+        self, *endpoints: Endpoint, why: str, seconds: float = timing.QUIET, count: int = 1
+    ) -> Attempts:
+        """Watch these endpoints, or all, for a while; the attempts that came meanwhile.
+
+        Args:
+            endpoints: where no connection should be tried.
+            why: what would have made a wrong client try one in this time.
+            seconds: how long, from timing.py.
+            count: so many attempts end it early.
+        """
+        watched = self._members.ids(*endpoints)
+        began = self._clock.now
+        await waits.watched(
+            self._fleet.ledger.wait_attempts(
+                lambda attempt: attempt.endpoint in watched,
+                since=len(self._fleet.ledger.attempts),
+                count=count,
+                deadline=seconds,
+            )
+        )
+        self._notes.append(f"quiet for {seconds} s after: {why}")
+        return self.seen(*endpoints, since=began)
+
+    async def until(
+        self,
+        expectation: Expectation,
+        *endpoints: Endpoint,
+        since: float = 0.0,
+        meanwhile: Sequence[Headers] = (),
+        within: float = timing.ATTEMPT,
+    ) -> Attempts:
+        """The attempts at these endpoints, or all, once they fit, or time is up.
+
+        Args:
+            expectation: what they are to be.
+            endpoints: where.
+            since: attempts of the first so many seconds are left out.
+            meanwhile: calls to be made over and over.
+            within: the deadline, from timing.py.
+        """
+        waited = await self._until(
+            expectation, *endpoints, since=since, meanwhile=meanwhile, within=within
+        )
+        return waited.seen
+
+    async def demand(
+        self, expectation: Expectation, *endpoints: Endpoint, why: str, since: float = 0.0
+    ) -> None:
+        """Go on only when the attempts at these endpoints, or all, fit.
+
+        Args:
+            expectation: what they are to be.
+            endpoints: where.
+            why: what makes a right client bring them about.
+            since: attempts of the first so many seconds are left out.
+
+        Raises:
+            ClientStuck: they did not within ATTEMPT.
+        """
+        waited = await self._until(expectation, *endpoints, since=since)
+        if not waited.fits:
+            raise stuck(expectation, waited.seen, timing.ATTEMPT, why)
+
+    async def _until(
+        self,
+        expectation: Expectation,
+        *endpoints: Endpoint,
+        since: float,
+        meanwhile: Sequence[Headers] = (),
+        within: float = timing.ATTEMPT,
+    ) -> waits.Waited[Attempts]:
+        deadline = time.monotonic() + within
+        ledger = self._fleet.ledger
+        known: int | None = None
+
+        async def look() -> Attempts:
+            nonlocal known
+            if known is not None:  # not the first time
+                left = timing.PACE if meanwhile else deadline - time.monotonic()
+                if meanwhile:
+                    await self._calls.make(meanwhile)
+                await waits.watched(
+                    ledger.wait_attempts(lambda _: True, since=known, deadline=left)
+                )
+            known = len(ledger.attempts)
+            return self.seen(*endpoints, since=since)
+
+        return await waits.until(look, partial(fits, expectation), within=within)

@@ -1,0 +1,93 @@
+"""What a scenario puts before the judge. No I/O: nothing is decided here, either."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from conformance.catalogue import Catalogue, edition_for
+from conformance.judging.endings import ClientRefused, RingUnknown
+from conformance.judging.evidence import Judged
+from conformance.judging.expectations import Expectation, MapsLike
+from conformance.judging.seen import Seen
+from conformance.judging.verdicts import Check, Wanted, expectation_of, leaves_a_choice
+from conformance.oracles.ring.keys import KeyFormat
+
+
+class Bench:
+    """The checks of one scenario.
+
+    Args:
+        catalogue: the clauses, to know which of them leave a choice.
+        client: the client as it is judged.
+    """
+
+    def __init__(self, catalogue: Catalogue, client: Judged) -> None:
+        self._catalogue = catalogue
+        self._client = client
+        self.checks: list[Check] = []
+        self.notes: list[str] = []
+
+    def judge(
+        self,
+        clause: str,
+        seen: Seen,
+        expected: Expectation | Mapping[str, Expectation],
+        *,
+        before: MapsLike | None = None,
+    ) -> None:
+        """Put a clause before the judge.
+
+        Args:
+            clause: its id.
+            seen: what was seen.
+            expected: one expectation, or one for each edition or choice.
+            before: of calls that are overdue: the ring that was served before, if it is known.
+        """
+        row = self._catalogue[clause]
+        if isinstance(expected, Mapping):
+            by_edition = dict(expected)
+        else:
+            name = "so" if leaves_a_choice(row) else row.editions[0]
+            by_edition = {name: expected}
+        if row.choices and not by_edition.keys() <= {*row.choices}:
+            raise ValueError(
+                f"of {clause} {', '.join(by_edition)} is put before the judge, "
+                f"and the catalogue has {', '.join(row.choices)}"
+            )
+        if not leaves_a_choice(row):  # else the format does not matter, or is what is asked
+            keys = self._client.ring_keys
+            by_edition = {name: keys.bind(one) for name, one in by_edition.items()}
+        self.checks.append(Check(clause=clause, seen=seen, expected=by_edition, before=before))
+
+    def by_edition(self, clause: str, expect: Callable[[str], Wanted]) -> dict[str, Wanted]:
+        """What each wording of a clause expects."""
+        return {edition: expect(edition) for edition in self._catalogue[clause].editions}
+
+    def own(self, clause: str, expected: Mapping[str, Wanted]) -> Wanted:
+        """Of these expectations, the one by which the client is judged, or any if by none."""
+        known = self._catalogue[clause]
+        edition = edition_for(known, self._client.follows)
+        found = expectation_of(known, expected, edition) if edition else None
+        return next(iter(expected.values())) if found is None else found
+
+    @property
+    def key_format(self) -> KeyFormat:
+        """How the client names ring entries.
+
+        Raises:
+            RingUnknown: nobody knows.
+            ClientRefused: nobody knows, as it refused the very ring by which that is found out.
+        """
+        keys = self._client.ring_keys
+        if keys.known is None and keys.refusal is not None:
+            raise ClientRefused(keys.note, keys.refusal)
+        if keys.known is None:
+            raise RingUnknown(
+                "where a request goes next is not known for this client, as the format of its "
+                f"ring keys is unknown: {keys.note or 'nobody has asked'}"
+            )
+        return keys.known
+
+    def note(self, text: str) -> None:
+        """Say something in the scenario's evidence that is no verdict."""
+        self.notes.append(text)

@@ -1,0 +1,262 @@
+"""Calls: how they are made, and what became of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, TypeVar
+
+from client_under_test import Call as PlannedCall
+from client_under_test import Channel, Outcome
+from conformance import timing
+from conformance.judging.contradictions import Told
+from conformance.judging.endings import ClientLied, ClientStrayed, ClientStuck, ClientUnable
+from conformance.judging.expectations import Outcome as Ends
+from conformance.judging.expectations.excuses import excusable
+from conformance.judging.seen import Call, Calls
+from conformance.world import settlement, waits
+from conformance.world.channels import Channels
+from conformance.world.clock import Clock
+from conformance.world.control import Control
+from conformance.world.members import Members
+from conformance.world.under_way import Caller, UnderWay
+from test_servers import Fleet, Rpc
+
+UNARY = "/grpc.testing.TestService/UnaryCall"
+EMPTY = "/grpc.testing.TestService/EmptyCall"
+CONCURRENCY = 32
+
+_T = TypeVar("_T")
+
+Headers = Mapping[str, str | bytes] | Sequence[tuple[str, str | bytes]]
+
+
+class CallMaker:
+    """Has the client make calls, and says where each really went.
+
+    Args:
+        channels: the client's.
+        control: tells whether the client refused what was served first.
+        fleet: its ledger has what the backends received.
+        members: the endpoints.
+        clock: the scenario's.
+    """
+
+    def __init__(
+        self, channels: Channels, control: Control, fleet: Fleet, members: Members, clock: Clock
+    ) -> None:
+        self.clock = clock
+        self.made: list[Call] = []
+        """Every call that has ended and was settled."""
+        self._channels = channels
+        self._control = control
+        self._ledger = fleet.ledger
+        self._members = members
+        self._planned = 0
+        self._under_way: list[UnderWay] = []
+
+    @property
+    def tells_calls_apart(self) -> bool:
+        """Whether the client makes each call once, with metadata of its own."""
+        return "metadata" in self._channels.manifest.capabilities
+
+    async def unless_refused(self, waiting: Coroutine[Any, Any, _T]) -> _T:
+        """What is waited for, as long as the client does not refuse what it was served first.
+
+        Raises:
+            ClientRefused: it NACKed one of those resources.
+        """
+        return await self._control.unless_refused(waiting)
+
+    async def make(
+        self,
+        headers: Sequence[Headers],
+        *,
+        path: str = UNARY,
+        channel: Channel | None = None,
+        concurrency: int = CONCURRENCY,
+        deadline: float | None = None,
+    ) -> Calls:
+        """Make a call with each of these headers, and say where each really went.
+
+        Without a deadline of its own a call has time enough to succeed.
+
+        Raises:
+            ClientLied: the client's word and the backends' rows contradict each other.
+            ClientUnable: it cannot make such calls.
+            ConversationFailed: the client died, hung or babbled.
+        """
+        if deadline is None:
+            deadline = timing.CALL if self.tells_calls_apart else timing.COLD_CALL
+        started = await self._start(
+            headers, path=path, channel=channel, concurrency=concurrency, deadline=deadline
+        )
+        return await started.over()
+
+    async def demand_served(
+        self,
+        headers: Sequence[Headers],
+        *,
+        path: str = UNARY,
+        channel: Channel | None = None,
+        deadline: float | None = None,
+    ) -> Calls:
+        """As `make`, and go on only if all succeed: they bring the client to where it is wanted.
+
+        Raises:
+            ClientStuck: one did not, as one of a late client does not.
+            ClientStrayed: one ended as none of a right client does.
+        """
+        calls = await self.make(headers, path=path, channel=channel, deadline=deadline)
+        served = Ends("OK")
+        if not (found := served.finding(calls)).holds:
+            kind = ClientStuck if excusable(served, calls) else ClientStrayed
+            said = "; ".join(dict.fromkeys(one.details for one in calls if one.details))
+            raise kind(f"expected {found.wanted}, saw {found.saw} ({said or 'no details'})")
+        return calls
+
+    async def start(
+        self,
+        headers: Sequence[Headers],
+        *,
+        path: str = UNARY,
+        channel: Channel | None = None,
+        concurrency: int | None = None,
+        pace: float | None = None,
+        deadline: float = timing.CALL,
+        wait_for_ready: bool = False,
+    ) -> UnderWay:
+        """Start a call with each of these headers: all at once, so many at once, or one each pace.
+
+        Raises:
+            ClientUnable: it cannot make such calls, or makes one row of them after another.
+            ConversationFailed: the client died, hung or babbled.
+        """
+        if not self.tells_calls_apart:
+            raise ClientUnable("the client cannot make calls beside others that wait")
+        return await self._start(
+            headers,
+            path=path,
+            channel=channel,
+            concurrency=concurrency,
+            pace=pace,
+            deadline=deadline,
+            wait_for_ready=wait_for_ready,
+        )
+
+    async def _start(
+        self,
+        headers: Sequence[Headers],
+        *,
+        path: str,
+        channel: Channel | None,
+        concurrency: int | None,
+        pace: float | None = None,
+        deadline: float,
+        wait_for_ready: bool = False,
+    ) -> UnderWay:
+        used = channel or await self._channels.default()
+        first = self._planned
+        self._planned += len(headers)
+        planned = [
+            PlannedCall(
+                id=f"call-{first + number}",
+                path=path,
+                metadata=_pairs(one),
+                deadline=deadline,
+                wait_for_ready=wait_for_ready,
+            )
+            for number, one in enumerate(headers)
+        ]
+        if not self.tells_calls_apart:
+            planned = settlement.marked_by_rows(planned)
+            if not settlement.can_be_plain(planned, {UNARY, EMPTY}):
+                raise ClientUnable("the client makes plain calls with metadata of text only")
+        mark = len(self._ledger)
+        caller: Caller = used
+        batch = await caller.start_calls(planned, concurrency=concurrency, pace=pace)
+        name = self._channels.name(used)
+        started = UnderWay(self, caller, name, planned, batch, mark, concurrency=concurrency)
+        self._under_way.append(started)
+        return started
+
+    async def settle(
+        self, channel: str, planned: Sequence[PlannedCall], outcomes: Sequence[Outcome], since: int
+    ) -> Calls:
+        """What became of calls, once the backends' rows agree.
+
+        Raises:
+            ClientLied: the client's word and the backends' rows contradict each other.
+        """
+        if self.tells_calls_apart:
+            endpoints = await self._arrived(settlement.said_ok(outcomes), since)
+            lie = settlement.lie_by_id(outcomes, endpoints)
+        else:
+            endpoints = settlement.answered_by(outcomes)
+            claimed = settlement.claims(planned, endpoints)
+            lie = settlement.lie_by_count(claimed, await self._counted(claimed, since))
+        if lie:
+            raise ClientLied(lie)
+        made = settlement.ended(channel, planned, outcomes, endpoints)
+        self.made.extend(made)
+        return Calls(made)
+
+    async def _arrived(self, claimed: AbstractSet[str], since: int) -> dict[str, str]:
+        """By call: the endpoint whose backend has a row of it, once all of these have one."""
+        arrived: dict[str, str] = {}
+        missing = set(claimed)
+
+        def take(row: Rpc) -> bool:
+            for call in settlement.ids(row):
+                arrived[call] = self._members.address(row.endpoint)
+                missing.discard(call)
+            return not missing
+
+        if claimed:
+            await waits.watched(self._ledger.wait(take, since=since, deadline=timing.LEDGER))
+        for row in self._ledger.rpcs[since:]:
+            take(row)
+        return arrived
+
+    async def _counted(
+        self, claimed: Counter[settlement.Told], since: int
+    ) -> Counter[settlement.Told]:
+        """How many calls of each mark each endpoint received, once they are as many as claimed."""
+        counted = Counter[settlement.Told]()
+        looked_at = since
+
+        def complete(_: Rpc) -> bool:
+            nonlocal looked_at
+            fresh = self._ledger.rpcs[looked_at:]
+            looked_at += len(fresh)
+            for row in fresh:
+                address = self._members.address(row.endpoint)
+                counted.update((mark, address) for mark in settlement.ids(row))
+            return bool(fresh) and claimed <= counted
+
+        if claimed:
+            await waits.watched(self._ledger.wait(complete, since=since, deadline=timing.LEDGER))
+        return counted
+
+    def unsettled(self) -> tuple[Call, ...]:
+        """Calls that the client says have ended, and for whose end nobody waited."""
+        return tuple(call for one in self._under_way for call in one.said())
+
+    def failed_meanwhile(self) -> str:
+        """Those of them that have failed, in words to follow a sentence."""
+        ended = Counter(
+            f"{one.status} ({one.details or 'no details'})"
+            for one in self.unsettled()
+            if one.status != "OK"
+        )
+        listed = "; ".join(f"{count} ended with {how}" for how, count in ended.items())
+        return f". Of the requests under way {listed}" if listed else ""
+
+    def told(self) -> tuple[Told, ...]:
+        """How calls ended, as the client says."""
+        return tuple(call for one in self._under_way for call in one.told())
+
+
+def _pairs(headers: Headers) -> tuple[tuple[str, str | bytes], ...]:
+    return tuple(headers.items()) if isinstance(headers, Mapping) else tuple(headers)

@@ -1,0 +1,171 @@
+"""The client's processes, its channels, and the states that channels tell."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from client_under_test import Channel, ClientProcess, Manifest, StateWatch
+from client_under_test.contract.messages import StateName
+from client_under_test.launching.private_names import with_private_names, write_private_names
+from conformance import timing
+from conformance.judging.endings import ClientStuck
+from conformance.judging.seen import Reported, States
+from conformance.served.serving import LISTENER
+from conformance.world import waits
+from conformance.world.clock import Clock
+from conformance.world.launched import Launched
+
+
+class Channels:
+    """Opens channels, in the scenario's first process of the client or in more of them.
+
+    Args:
+        launched: the first process, which has said hello.
+    """
+
+    def __init__(self, launched: Launched) -> None:
+        self._launched = launched
+        self._others: list[ClientProcess] = []
+        self._default: Channel | None = None
+        self._names: dict[Channel, str] = {}
+        self._processes: dict[Channel, ClientProcess] = {}
+
+    @property
+    def manifest(self) -> Manifest:
+        """What the client's maintainers state of it."""
+        return self._launched.process.prepared.client.manifest
+
+    @property
+    def processes(self) -> tuple[ClientProcess, ...]:
+        """The client's processes, which are the leaders of their groups."""
+        return (self._launched.process, *self._others)
+
+    def name(self, channel: Channel) -> str:
+        """What a channel is called in evidence."""
+        return self._names[channel]
+
+    def process(self, channel: Channel) -> ClientProcess:
+        """In which process a channel is."""
+        return self._processes[channel]
+
+    async def default(self) -> Channel:
+        """The channel that calls use unless told otherwise."""
+        if self._default is None:
+            self._default = await self.open()
+        return self._default
+
+    async def open(
+        self, process: ClientProcess | None = None, target: str = f"xds:///{LISTENER}"
+    ) -> Channel:
+        """One more channel to the target, in the first process or in this one."""
+        process = process or self._launched.process
+        opened = await process.open_channel(target, deadline=timing.ADAPTER_REPLY)
+        self._names[opened] = f"channel-{len(self._names) + 1}"
+        self._processes[opened] = process
+        return opened
+
+    async def open_elsewhere(
+        self, hosts: Mapping[str, Sequence[str]] | None = None, /, **environment: str | None
+    ) -> Channel:
+        """A channel to the same target in one more process of the client.
+
+        One that only is given a guard may be forked. Any other starts from nothing: what is forked
+        from one origin may have more in common than other processes, such as the seed of the
+        language's own hash.
+
+        Args:
+            hosts: the only host names that this process knows, with their addresses.
+            environment: what this process is given besides, such as a guard; None takes away what
+                the manifest, its variant or the user gave.
+
+        Raises:
+            NoOwnHosts: there are hosts, and this machine cannot do that.
+        """
+        first = self._launched.process
+        beside = first.stderr_path
+        within: Sequence[str] = ()
+        if hosts is not None:
+            within = await asyncio.to_thread(
+                with_private_names, *write_private_names(beside.parent, hosts)
+            )
+        elsewhere = await ClientProcess.launch(
+            first.prepared,
+            environment={**self._launched.environment, **environment},
+            stderr_path=beside.with_suffix(f".{len(self._others) + 2}.stderr"),
+            within=within,
+            fork_servers=self._launched.fork_servers if environment else None,
+        )
+        self._others.append(elsewhere)
+        await elsewhere.greet(deadline=timing.HELLO)
+        return await self.open(elsewhere)
+
+    async def open_by(self, guard: str, *values: str | None) -> dict[str, Channel]:
+        """A channel in a process of its own for each value of a guard, None for unset, in words."""
+        return {
+            f"when {'unset' if value is None else value}": await self.open_elsewhere(
+                **{guard: value}
+            )
+            for value in values
+        }
+
+    async def close(self) -> None:
+        """End the client."""
+        for process in self.processes:
+            await process.close(deadline=timing.EXIT)
+
+
+class ChannelStates:
+    """The states that channels tell; scenarios that use it need the capability `watch`."""
+
+    def __init__(self, channels: Channels, clock: Clock) -> None:
+        self._channels = channels
+        self._clock = clock
+
+    async def watch(self, channel: Channel | None = None) -> StateWatch:
+        """Have the channel's state told from now on.
+
+        Raises:
+            ConversationFailed: the client died, hung or babbled.
+        """
+        used = channel or await self._channels.default()
+        return await used.watch(deadline=timing.ADAPTER_REPLY)
+
+    async def until(self, watched: StateWatch, *states: StateName, since: int = 0) -> States:
+        """The states of a channel that were told, once it is in one of these, or EVENT has passed.
+
+        Args:
+            watched: the channel's states.
+            states: which.
+            since: how many of the first states are left out.
+        """
+        await waits.watched(watched.reached(*states, deadline=timing.EVENT, since=since))
+        return self.told(watched, since=since)
+
+    async def demand(
+        self, watched: StateWatch, *states: StateName, why: str, since: int = 0
+    ) -> None:
+        """Go on only when the channel is in one of these states.
+
+        Args:
+            watched: the channel's states.
+            states: which.
+            why: what brings a right client's channel there.
+            since: how many of the first states are left out.
+
+        Raises:
+            ClientStuck: it was not in time.
+        """
+        reached = watched.reached(*states, deadline=timing.EVENT, since=since)
+        if not await waits.came(reached):
+            told = ", ".join(one.state for one in watched.states[since:]) or "nothing"
+            raise ClientStuck(
+                f"the channel was not {' or '.join(states)} within {timing.EVENT:g} s, but told "
+                f"{told}, though {why}"
+            )
+
+    def told(self, watched: StateWatch, *, since: int = 0) -> States:
+        """The states of a channel that were told so far, without so many of the first."""
+        return States(
+            tuple(Reported(one.state, self._clock.at(one.at)) for one in watched.states[since:])
+        )

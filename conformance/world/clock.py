@@ -1,0 +1,40 @@
+"""The clock of one scenario: seconds since it began, and by how much the suite itself was late."""
+
+from __future__ import annotations
+
+import time
+
+from conformance.judging.seen import Elapsed
+from conformance.world.lateness import Lateness
+
+
+class Clock:
+    """Counts from its making; `lateness` is entered by whoever runs the scenario."""
+
+    def __init__(self) -> None:
+        self.lateness = Lateness()
+        self._began = time.monotonic()
+
+    @property
+    def now(self) -> float:
+        """Seconds since the scenario began."""
+        return time.monotonic() - self._began
+
+    @property
+    def late(self) -> float:
+        """By how many seconds the suite was late at worst."""
+        return round(self.lateness.worst, 3)
+
+    def at(self, moment: float) -> float:
+        """A moment of ``time.monotonic`` in seconds since the scenario began."""
+        return round(moment - self._began, 6)
+
+    def is_past(self, moment: float, since: float) -> bool:
+        """Whether a moment of ``time.monotonic`` is not before so many seconds."""
+        return moment - self._began >= since
+
+    def elapsed(self, since: str, began: float, until: str, ended: float) -> Elapsed:
+        """The time between two events, each in seconds since the scenario began."""
+        return Elapsed(
+            since=since, until=until, seconds=round(ended - began, 6), lateness=self.late
+        )

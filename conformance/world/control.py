@@ -1,0 +1,153 @@
+"""What the control plane is told to do, and what the client answers."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import math
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from conformance import timing
+from conformance.judging import blocking
+from conformance.judging.endings import ClientRefused, ClientSilent
+from conformance.judging.expectations import MapsLike
+from conformance.judging.seen import Answer
+from conformance.served import dialect
+from conformance.served.clusters import Aggregate
+from conformance.served.policies import RoundRobin
+from conformance.served.routes import CLUSTER
+from conformance.served.serving import Served
+from conformance.served.subscriptions import subscriptions
+from fake_control_plane import ControlPlane, DeadlinePassed, Kind, Push, Request
+
+_T = TypeVar("_T")
+
+
+class Control:
+    """Serves to the client, and hears its ACKs and NACKs.
+
+    Args:
+        plane: the control plane.
+        spoken: the client's dialect of xDS, as its manifest has it.
+    """
+
+    def __init__(self, plane: ControlPlane, spoken: str | None) -> None:
+        self._plane = plane
+        self._asks_by_name = dialect.asks_by_name(spoken)
+        self.history: list[str] = []
+        """What was served, one after the other, in words."""
+        self._served: Served | None = None
+        self._before: Served | None = None
+        """What was served before the present, which the client may not have left yet."""
+        self._first: Push | None = None
+
+    async def serve(self, served: Served) -> None:
+        """Serve this from now on; a client that is connected must ACK what changes.
+
+        Only of what a right client asks for: else there is nothing that it could answer.
+
+        Raises:
+            ClientRefused: it NACKed one of the resources.
+            ClientSilent: it answered nothing in time.
+        """
+        self._before = before = self._served
+        self._served = served
+        self.history.append(str(served))
+        self._ask_for_load(before, served)
+        if before is None:
+            self._first = await self._plane.set(*served.resources())
+            return
+        known = before.named()
+        changed = {what: one for what, one in served.named().items() if one != known.get(what)}
+        push = await self._plane.set(*changed.values())
+        awaited = {kind for kind, _ in subscriptions(served) & changed.keys()}
+        for kind in (one for one in push.versions if one in awaited):
+            answer = await self.answer(push, kind)
+            if not answer.acked:
+                raise self._refused(kind, answer.error_detail)
+
+    async def offer(self, kind: Kind, resource: Any, *, deadline: float = timing.ANSWER) -> Answer:
+        """Send a resource that the client may refuse, and hear its answer.
+
+        Raises:
+            ClientSilent: it answered nothing in time.
+        """
+        self._before = self._served
+        self.history.append(f"an offer of {kind.name}: {' '.join(str(resource).split())}")
+        return await self.answer(await self._plane.set(resource), kind, deadline=deadline)
+
+    async def answer(self, push: Push, kind: Kind, *, deadline: float = timing.ANSWER) -> Answer:
+        """The ACK or NACK of a pushed resource.
+
+        Raises:
+            ClientSilent: none came in time.
+        """
+        try:
+            request = await self._plane.transcript.answered(push, kind, deadline=deadline)
+        except DeadlinePassed as passed:
+            raise ClientSilent(str(passed)) from None
+        asked = (one for one in self._plane.transcript.events if isinstance(one, Request))
+        before = itertools.takewhile(lambda one: one is not request, asked)
+        accepted = [one.answered_version for one in before if one.kind is kind and one.is_ack]
+        return Answer(
+            kind=kind.name,
+            version=push.versions[kind],
+            acked=request.is_ack,
+            error_detail=request.error_detail or "",
+            told=request.version,
+            accepted=accepted[-1] if accepted else "",
+        )
+
+    async def unless_refused(self, waiting: Coroutine[Any, Any, _T]) -> _T:
+        """What is waited for, as long as the client does not refuse what it was served first.
+
+        Nobody waits for the answers to that: a client need not ask before it has calls to make.
+
+        Raises:
+            ClientRefused: it NACKed one of those resources.
+        """
+        first = self._first
+        if first is None:
+            return await waiting
+        waited = asyncio.create_task(waiting)
+        nacked = {
+            asyncio.create_task(self._plane.transcript.nacked(first, kind, deadline=math.inf)): kind
+            for kind in first.versions
+        }
+        try:
+            done, _ = await asyncio.wait([waited, *nacked], return_when=asyncio.FIRST_COMPLETED)
+            if waited in done:
+                return await waited
+            refusal = next(task for task in nacked if task in done)
+            raise self._refused(nacked[refusal], refusal.result().error_detail)
+        finally:
+            for task in (waited, *nacked):
+                task.cancel()
+            await asyncio.gather(waited, *nacked, return_exceptions=True)
+
+    def ring_before(self) -> MapsLike | None:
+        """What a client does that was late to take in what was served last, if that is known."""
+        one = self._before
+        if one is None:
+            return None
+        own = one.own()
+        if isinstance(own.discovery, Aggregate) or isinstance(own.policy, RoundRobin):
+            return None
+        return one.mapping()
+
+    def _refused(self, kind: Kind, why: str | None) -> ClientRefused:
+        """That it NACKed what was served last."""
+        served = self._served.named() if self._served else ()
+        names = {CLUSTER} | {name for _, name in served}
+        return ClientRefused(
+            f"the client refused the {kind.name} resource that the scenario builds on: {why or ''}",
+            blocking.refusal(kind.value, why or "", names),
+        )
+
+    def _ask_for_load(self, before: Served | None, served: Served) -> None:
+        """Before the clusters come, ask a client for their load that has to be asked by name."""
+        wanted = served.reported_clusters()
+        known = before.reported_clusters() if before else ()
+        if wanted != known and self._asks_by_name:
+            self._plane.script.loads.ask(clusters=wanted)

@@ -1,0 +1,59 @@
+"""A control plane and a client process that was told of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from client_under_test import ClientProcess, Prepared
+from client_under_test.launching.prefork import ForkServers
+from conformance.served import dialect
+from conformance.served.bootstrap import VARIABLE as BOOTSTRAP_VARIABLE
+from conformance.served.bootstrap import bootstrap
+from fake_control_plane import ControlPlane
+
+
+class Launched(msgspec.Struct, frozen=True):
+    """A control plane and a client process that was told of it, but has not said hello yet."""
+
+    plane: ControlPlane
+    process: ClientProcess
+    environment: Mapping[str, str]
+    """What the process was given besides the manifest's own."""
+    fork_servers: ForkServers | None = None
+    """Where more such processes may be forked from."""
+
+    async def close(self) -> None:
+        """End both, unused."""
+        await self.process.close(deadline=0)
+        await self.plane.close()
+
+
+async def launch(
+    prepared: Prepared,
+    *,
+    environment: Mapping[str, str],
+    knobs: Mapping[str, int],
+    stderr: Path,
+    fork_servers: ForkServers | None = None,
+) -> Launched:
+    """Bind the control plane's port, then start the process that will know it.
+
+    Raises:
+        ConversationFailed: there is no such program.
+    """
+    spoken = prepared.client.manifest.dialect
+    plane = await ControlPlane.start(translate=dialect.of(spoken))
+    if dialect.asks_by_name(spoken):
+        plane.script.loads.ask(clusters=())
+    given = {BOOTSTRAP_VARIABLE: bootstrap(plane.address), **environment}
+    try:
+        process = await ClientProcess.launch(
+            prepared, environment=given, knobs=knobs, stderr_path=stderr, fork_servers=fork_servers
+        )
+    except BaseException:
+        await plane.close()
+        raise
+    return Launched(plane, process, given, fork_servers)

@@ -1,0 +1,213 @@
+"""What must be so before anything is said of a client, or before a scenario looks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import suppress
+
+from client_under_test import Channel
+from client_under_test.contract.exceptions import ClientTrouble, ConversationFailed
+from conformance import timing
+from conformance.judging.contradictions import Contradiction, contradictions
+from conformance.judging.endings import (
+    ClientLied,
+    ClientNeverCame,
+    ClientStuck,
+    ClientUnable,
+    HostsUnseen,
+)
+from conformance.served.bootstrap import VARIABLE as BOOTSTRAP_VARIABLE
+from conformance.world import settlement, waits
+from conformance.world.calls import CallMaker
+from conformance.world.channels import Channels
+from conformance.world.clock import Clock
+from conformance.world.starvation import starved
+from conformance.world.values import HeaderValues
+from fake_control_plane import ControlPlane, StreamOpened
+from test_servers import Endpoint, Fleet, Serve, Stall
+
+
+class Preconditions:
+    """Asks for each; what is not so ends the scenario by an exception that says why.
+
+    Args:
+        plane: the control plane.
+        fleet: the backends.
+        channels: the client's.
+        calls: what it was asked for.
+        values: of headers.
+        clock: the scenario's.
+        follows: the editions that the client states.
+    """
+
+    def __init__(
+        self,
+        plane: ControlPlane,
+        fleet: Fleet,
+        channels: Channels,
+        calls: CallMaker,
+        values: HeaderValues,
+        clock: Clock,
+        follows: tuple[str, ...],
+    ) -> None:
+        self._plane = plane
+        self._fleet = fleet
+        self._channels = channels
+        self._calls = calls
+        self._values = values
+        self._clock = clock
+        self._follows = follows
+
+    async def handshakes(self) -> None:
+        """Make sure that the client calls no connection READY before the server has said a word.
+
+        Else no gate that closes or is silent can make an endpoint fail, or hold it CONNECTING. It
+        is asked of a channel beside, straight to a silent endpoint; a client that cannot be asked
+        is trusted.
+
+        Raises:
+            ClientUnable: it does.
+            ClientStuck: it was told to connect and did not.
+        """
+        if not {"channels", "watch", "connect"} <= set(self._channels.manifest.capabilities):
+            return
+        (silent,) = await self._fleet.endpoints(1, mode=Stall())
+        process, *_ = self._channels.processes
+        beside = await process.open_channel(
+            f"dns:///{silent.address}", deadline=timing.ADAPTER_REPLY
+        )
+        watch = await beside.watch(deadline=timing.ADAPTER_REPLY)
+        await beside.connect(deadline=timing.ADAPTER_REPLY)
+        has_come = await waits.came(
+            self._fleet.ledger.wait_attempts(
+                lambda one: one.endpoint == silent.id and one.first_byte_at is not None,
+                deadline=timing.EVENT,
+            )
+        )
+        # Answered after all that the client has told until now.
+        await beside.close(deadline=timing.ADAPTER_REPLY)
+        if "READY" in {seen.state for seen in watch.states}:
+            raise ClientUnable(
+                "the client calls a connection READY before the server has said a word, "
+                "so no gate can hold it CONNECTING"
+            )
+        if not has_come:
+            raise ClientStuck(
+                f"a channel to {silent.address} that was told to connect sent no byte there within "
+                f"{timing.EVENT:g} s"
+            )
+
+    async def gates_that_work(self) -> None:
+        """Before a client is accused where gates closed or were silent: ask whether they can.
+
+        Raises:
+            ClientUnable: they cannot, so what was seen says nothing of the client.
+        """
+        process, *_ = self._channels.processes
+        if process.failure is None and any(
+            not isinstance(attempt.mode, Serve) for attempt in self._fleet.ledger.attempts
+        ):
+            with suppress(ClientTrouble, ClientStuck):  # who cannot be asked is trusted
+                await self.handshakes()
+
+    def a_stream(self) -> None:
+        """Before anything is said of a client: it must have come to the control plane.
+
+        Raises:
+            ClientNeverCame: it did not, though calls were made, none of which it says went well.
+        """
+        made = (*self._calls.made, *self._calls.unsettled())
+        came = any(isinstance(one, StreamOpened) for one in self._plane.transcript.events)
+        if made and not came and all(one.status != "OK" for one in made):
+            ends = Counter(f"{one.status} ({one.details or 'no details'})" for one in made)
+            (end, count), *_ = ends.most_common(1)
+            raise ClientNeverCame(
+                f"the client never opened a stream to the control plane: {count} of {len(made)} "
+                f"calls ended with {end}. Does the adapter register xDS, if its library wants "
+                f"that, and does the library read {BOOTSTRAP_VARIABLE}?"
+            )
+
+    async def one_story(self) -> None:
+        """Hold how calls ended, as the client says, against what backends and gates saw of them.
+
+        Of calls that cannot be told apart nothing is known, nor of what lies between a proxy and
+        its driver.
+
+        Raises:
+            ClientLied: they cannot both be true.
+        """
+        if not self._calls.tells_calls_apart or self._channels.manifest.dialect:
+            return
+        found = self._contradictions(doubt=0)
+        if found:  # a connection that breaks now may have been broken before
+            connections = {one.row.connection for one in found}
+            pids = (process.pid for process in self._channels.processes)
+            doubt = self._clock.lateness.worst + max(map(starved, pids))
+            await waits.watched(
+                self._fleet.ledger.wait_attempts(
+                    lambda one: one.connection in connections and one.closed_at is not None,
+                    count=len(connections),
+                    deadline=timing.WHOLE + doubt,
+                )
+            )
+            found = self._contradictions(doubt)
+        if found:
+            raise ClientLied(f"the client reports {found[0]} ({len(found)} such calls)")
+
+    def _contradictions(self, doubt: float) -> tuple[Contradiction, ...]:
+        return tuple(
+            contradictions(
+                self._calls.told(),
+                ((name, row) for row in self._fleet.ledger.rpcs for name in settlement.ids(row)),
+                self._fleet.ledger.attempts,
+                doubt=doubt,
+            )
+        )
+
+    async def a_steady_clock(self) -> None:
+        """Before times are judged: the clock of each process must stand where it did at its hello.
+
+        Raises:
+            ConversationFailed: it does not, or the client has died.
+        """
+        for process in self._channels.processes:
+            await process.look_at_the_clock(deadline=timing.ADAPTER_REPLY)
+
+    def policies_by_list(self) -> None:
+        """Before a Cluster with `load_balancing_policy` is served: a text of the client has it.
+
+        Raises:
+            ClientUnable: it states neither A52, which brought the field, nor A76, which uses it.
+        """
+        if not {"A52", "A76"} & set(self._follows):
+            raise ClientUnable(
+                "the client states neither A52 nor A76, so it need not read load_balancing_policy"
+            )
+
+    async def host_names(self, channel: Channel, name: str, *members: Endpoint) -> None:
+        """See that the process of a channel knows a name: a plain channel there connects by it.
+
+        Asked where nothing came of the name by xDS, so that nobody is blamed for what his process
+        does not see. A client that has one channel at a time loses this one.
+
+        Args:
+            channel: one of a process that was given host names.
+            name: such a name and the port, "host:port".
+            members: the endpoints that it stands for.
+
+        Raises:
+            HostsUnseen: nobody was connected to, or the client cannot be asked in this way.
+        """
+        process = self._channels.process(channel)
+        if "channels" not in self._channels.manifest.capabilities:
+            await channel.close(deadline=timing.ADAPTER_REPLY)
+        with suppress(ConversationFailed):
+            plainly = await self._channels.open(process, f"dns:///{name}")
+            await self._calls.make(self._values.sessions(1), channel=plainly, deadline=timing.EVENT)
+        if not any(one.attempts for one in members):
+            raise HostsUnseen(
+                f"the client does not see the table of host names that its process was given: by a "
+                f"channel without xDS, to dns:///{name}, nobody is connected to either. Start it "
+                "so that it reads the /etc/hosts of its adapter, in no chroot or container of its "
+                "own; `xdspec doctor` looks at it alone (host-names)"
+            )

@@ -1,0 +1,58 @@
+"""The same round of calls, made until it fits: an ACK comes before the new policy is in use."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from conformance import timing
+from conformance.judging.endings import ClientStuck
+from conformance.judging.expectations import Expectation, fits
+from conformance.judging.ring_keys import RingKeys
+from conformance.judging.seen import Calls, Seen
+from conformance.world import waits
+
+Round = Callable[[], Awaitable[Calls]]
+"""Makes a round of calls."""
+
+
+class Rounds:
+    """Rounds of calls, of a client whose ring keys are these."""
+
+    def __init__(self, ring_keys: RingKeys) -> None:
+        self._ring_keys = ring_keys
+
+    async def until(self, expectation: Expectation, calls: Round) -> Calls:
+        """Make the same round of calls until it fits; the last one begins when APPLY has passed."""
+        bound = self._ring_keys.bind(expectation)
+        waited = await waits.until(calls, partial(fits, bound), within=timing.APPLY)
+        return Calls(waited.seen.calls, overdue=not waited.fits)
+
+    async def until_it_lasts(self, expectation: Expectation, calls: Round) -> Calls:
+        """As `until`, and the round of calls after the first that fits."""
+        seen = await self.until(expectation, calls)
+        return seen if seen.overdue else await calls()
+
+    async def demand(self, expectation: Expectation, calls: Round, *, why: str) -> Calls:
+        """Make the same round of calls, and go on only when it fits.
+
+        Args:
+            expectation: what they are to be.
+            calls: makes a round.
+            why: what makes a right client bring it about.
+
+        Raises:
+            ClientStuck: it did not within APPLY.
+        """
+        seen = await self.until(expectation, calls)
+        if seen.overdue:
+            raise stuck(expectation, seen, timing.APPLY, why)
+        return seen
+
+
+def stuck(expectation: Expectation, seen: Seen, within: float, why: str) -> ClientStuck:
+    """That what was awaited did not come."""
+    found = expectation.finding(seen)
+    return ClientStuck(
+        f"expected {found.wanted} within {within:g} s, saw {found.saw}, though {why}"
+    )

@@ -1,0 +1,128 @@
+"""What the client says of calls, held against what the backends received. Pure.
+
+A client with the capability `metadata` gives each call an id of its own, by which a backend's row
+is found. Of any other, calls that are alike and follow one another share a mark, and are counted.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
+
+import msgspec
+
+from client_under_test import CALL_ID_KEY, Outcome
+from client_under_test import Call as PlannedCall
+from conformance.judging.seen import Call
+from test_servers import Rpc
+
+Told = tuple[str | None, str]
+"""A mark, and the endpoint that is said to have answered calls of that mark."""
+
+
+def marked_by_rows(planned: Sequence[PlannedCall]) -> list[PlannedCall]:
+    """The same calls, but those that are alike and follow one another share the first one's mark.
+
+    For a client that cannot give each call metadata of its own.
+    """
+    marked: list[PlannedCall] = []
+    for one in planned:
+        last = marked[-1] if marked else None
+        alike = last is not None and last.metadata == one.metadata
+        mark = last.mark if last is not None and alike else one.id
+        marked.append(msgspec.structs.replace(one, mark=mark))
+    return marked
+
+
+def ids(row: Rpc) -> tuple[str, ...]:
+    """The ids, or marks, of the call that a backend received."""
+    return tuple(map(str, row.values(CALL_ID_KEY)))
+
+
+def said_ok(outcomes: Iterable[Outcome]) -> set[str]:
+    """The calls that the client reports as OK, by id."""
+    return {outcome.id for outcome in outcomes if outcome.status == "OK"}
+
+
+def lie_by_id(outcomes: Iterable[Outcome], arrived: Mapping[str, str]) -> str | None:
+    """What of the client's report is untrue, in words, if something is.
+
+    Args:
+        outcomes: what it reports.
+        arrived: by call, the endpoint whose backend received it.
+    """
+    outcomes = tuple(outcomes)
+    missing = said_ok(outcomes) - arrived.keys()
+    if missing:
+        return (
+            f"the client reports {len(missing)} calls as OK that no backend received, "
+            f"{min(missing)} for one"
+        )
+    for outcome in outcomes:
+        told, real = outcome.hostname, arrived.get(outcome.id)
+        if outcome.status == "OK" and told is not None and told != real:
+            return (
+                f"the client reports that {outcome.id} was answered by {told}, "
+                f"but {real} received it"
+            )
+    return None
+
+
+def answered_by(outcomes: Iterable[Outcome]) -> dict[str, str]:
+    """By call that is reported as OK, the endpoint that the client says answered it."""
+    return {one.id: one.hostname or "nobody" for one in outcomes if one.status == "OK"}
+
+
+def claims(planned: Iterable[PlannedCall], told: Mapping[str, str]) -> Counter[Told]:
+    """How many calls of each mark the client says that each endpoint answered."""
+    return Counter((one.mark, told[one.id]) for one in planned if one.id in told)
+
+
+def lie_by_count(claimed: Counter[Told], counted: Counter[Told]) -> str | None:
+    """What of the client's report is untrue, in words, if it tells of more than were received.
+
+    More may have been received than it tells of: such a client makes more calls than it is asked
+    for.
+    """
+    for (mark, where), more in sorted((claimed - counted).items()):
+        return (
+            f"the client reports {claimed[mark, where]} calls like {mark} as answered by "
+            f"{where}, {more} more than were received there"
+        )
+    return None
+
+
+def ended(
+    channel: str,
+    planned: Iterable[PlannedCall],
+    outcomes: Iterable[Outcome],
+    endpoints: Mapping[str, str] = MappingProxyType({}),
+) -> tuple[Call, ...]:
+    """Calls that have ended, as the client says, and where these backends have them."""
+    by_id = {outcome.id: outcome for outcome in outcomes}
+    return tuple(
+        Call(
+            id=one.id,
+            channel=channel,
+            path=one.path,
+            metadata=tuple((key, _as_text(value)) for key, value in one.metadata),
+            status=by_id[one.id].status,
+            details=by_id[one.id].details,
+            endpoint=endpoints.get(one.id),
+        )
+        for one in planned
+    )
+
+
+def can_be_plain(planned: Collection[PlannedCall], paths: Collection[str]) -> bool:
+    """Whether a client can make these calls that makes plain ones with metadata of text only."""
+    return all(
+        one.path in paths and not any(key.endswith("-bin") for key, _ in one.metadata)
+        for one in planned
+    )
+
+
+def _as_text(value: str | bytes) -> str:
+    return value if isinstance(value, str) else base64.b64encode(value).decode()

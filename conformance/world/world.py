@@ -1,0 +1,157 @@
+"""The world of one scenario: what scenarios use most, over collaborators for all the rest."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+
+from conformance import timing
+from conformance.catalogue import Catalogue
+from conformance.judging.evidence import Judged
+from conformance.judging.expectations import Evenly, Expectation, Reaches
+from conformance.judging.seen import Calls, Seen
+from conformance.oracles.request_hash import HashPolicy
+from conformance.served.policies import Policy, RingHash
+from conformance.served.routes import BY_SESSION, SESSION
+from conformance.served.serving import Served, plain
+from conformance.world.attempts import AttemptWatch
+from conformance.world.bench import Bench
+from conformance.world.calls import CallMaker, Headers
+from conformance.world.channels import Channels, ChannelStates
+from conformance.world.clock import Clock
+from conformance.world.control import Control
+from conformance.world.launched import Launched
+from conformance.world.members import Members
+from conformance.world.preconditions import Preconditions
+from conformance.world.rounds import Rounds
+from conformance.world.values import ROUNDS, TURNS, HeaderValues
+from test_servers import Endpoint, Fleet
+
+PLAIN_ENDPOINTS = 4
+DEFAULT_RING = RingHash()
+
+
+class World:
+    """What a scenario works with: a control plane, a fleet, a client, and what was seen of them.
+
+    Args:
+        launched: the control plane and the client, which has said hello.
+        fleet: the backends.
+        catalogue: the clauses, to know which of them leave a choice.
+        client: the client as it is judged.
+        rng: the scenario's own random source, from the run's seed.
+        failover: the client's failover timer.
+        soak: seconds that a soak takes.
+    """
+
+    def __init__(
+        self,
+        launched: Launched,
+        fleet: Fleet,
+        *,
+        catalogue: Catalogue,
+        client: Judged,
+        rng: random.Random,
+        failover: timing.Failover = timing.FAILOVER,
+        soak: float = timing.SOAK,
+    ) -> None:
+        self.plane = launched.plane
+        self.process = launched.process
+        self.fleet = fleet
+        self.client = client
+        self.rng = rng
+        self.failover = failover
+        self.soak = soak
+        self.clock = Clock()
+        self.bench = Bench(catalogue, client)
+        self.members = Members(fleet)
+        self.values = HeaderValues(rng, client.ring_keys)
+        self.channels = Channels(launched)
+        self.states = ChannelStates(self.channels, self.clock)
+        self.control = Control(launched.plane, self.channels.manifest.dialect)
+        self.calls = CallMaker(self.channels, self.control, fleet, self.members, self.clock)
+        self.attempts = AttemptWatch(
+            fleet, self.members, self.calls, self.control, self.clock, self.bench.notes
+        )
+        self.rounds = Rounds(client.ring_keys)
+        self.preconditions = Preconditions(
+            launched.plane,
+            fleet,
+            self.channels,
+            self.calls,
+            self.values,
+            self.clock,
+            client.follows,
+        )
+        # What scenarios use most, by a short name; its description is where it is defined.
+        self.endpoints = self.members.more
+        self.serve = self.control.serve
+        self.sessions = self.values.sessions
+        self.call = self.calls.make
+        self.start = self.calls.start
+        self.demand_served = self.calls.demand_served
+        self.until = self.rounds.until
+
+    @property
+    def now(self) -> float:
+        """Seconds since the scenario began."""
+        return self.clock.now
+
+    # What is there
+
+    async def addresses(self, count: int) -> tuple[str, ...]:
+        """The addresses of so many more endpoints that serve."""
+        return tuple(endpoint.address for endpoint in await self.endpoints(count))
+
+    async def plain_ring(self, *policies: HashPolicy, ring: Policy = DEFAULT_RING) -> Served:
+        """Serve one locality of four equal endpoints, hashed by these policies or the session."""
+        addresses = await self.addresses(PLAIN_ENDPOINTS)
+        served = plain(addresses, policy=ring, policies=policies or BY_SESSION)
+        await self.serve(served)
+        return served
+
+    # What the client does
+
+    async def request_and_cancel(self, headers: Headers, picked: Endpoint) -> None:
+        """Make a request, and cancel it as soon as the endpoint that it picks has been tried.
+
+        Before the request nobody picked it. That the client tries it of itself is no fault here,
+        and where its gate holds the attempt no second one comes. The scenario needs the capability
+        `cancel`.
+
+        Raises:
+            ClientStuck: the endpoint was not tried.
+            ConversationFailed: the client died, hung or babbled.
+        """
+        started = await self.start([headers])
+        await self.attempts.demand_count(picked, why="a request picked it")
+        await started.cancel()
+        await started.over()
+
+    # What the judge gets
+
+    async def judge(
+        self, clause: str, seen: Seen, expected: Expectation | Mapping[str, Expectation]
+    ) -> None:
+        """Put a clause before the judge; one expectation, or one for each edition or choice."""
+        is_overdue = isinstance(seen, Calls) and seen.overdue
+        before = self.control.ring_before() if is_overdue else None
+        self.bench.judge(clause, seen, expected, before=before)
+
+    async def judge_rotation(self, clause: str, served: Served) -> None:
+        """Whether calls with one and the same header go round TURNS endpoints, once all serve."""
+        headers = [{SESSION: "same"}] * TURNS * ROUNDS
+        calls = await self.rounds.until_it_lasts(
+            Reaches(served.addresses()), lambda: self.call(headers, concurrency=1)
+        )
+        await self.judge(clause, calls, Evenly(served.addresses()))
+
+    # The end
+
+    async def close(self) -> None:
+        """End the client, then the servers; nothing is left running."""
+        try:
+            await self.channels.close()
+        finally:
+            await self.plane.close()
+            await self.fleet.stop()

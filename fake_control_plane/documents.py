@@ -1,0 +1,175 @@
+"""JSON and YAML as plain values, of texts that may be written to do harm.
+
+Rules of this file:
+
+* A key that stands twice in one mapping is refused: which of the two counts is up to the parser, so
+  one of them is a mistake.
+* What a text of some bytes may stand for is bounded before anything is made of it: how deep it is
+  nested, how long its integers are, and how much the aliases of YAML repeat.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+import yaml
+
+# Protobuf's own JSON reads 100 messages within one another. The parsers of YAML go down by
+# recursion, the C one without a check.
+_DEEPEST: Final = 200
+
+# A double has no more than 309 digits before its point, and 64 bits are 20. Python refuses to read
+# or write more than 4,300 of them, by an error that says nothing of where.
+_LONGEST_INTEGER: Final = 400
+
+# So many values may aliases add to those that are written: a thousand endpoints that share a
+# hundred. A text that doubles itself thirty times is beyond it, at once.
+_MOST_REPEATED: Final = 100_000
+
+# The C loader is not part of every build of PyYAML; without it a thousand endpoints take seconds.
+_YAML_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_INTEGER: Final = "tag:yaml.org,2002:int"
+
+# What escapes from the constructors of PyYAML where a text is not what its tag says.
+_NO_SUCH_VALUE: Final = (ArithmeticError, AttributeError, KeyError, TypeError, ValueError)
+
+
+class BadDocument(Exception):
+    """A text stands for no values; the message is a clause, with the line where that is known."""
+
+
+def json_document(text: str) -> Any:
+    """What a text in JSON stands for.
+
+    Raises:
+        BadDocument: it is none, or has a key twice.
+    """
+    try:
+        return json.loads(text, object_pairs_hook=_mapping, parse_int=_integer)
+    except json.JSONDecodeError as trouble:
+        raise BadDocument(f"is not JSON: {trouble.args[0]}") from trouble
+    except RecursionError as trouble:
+        raise BadDocument("is not JSON: it is nested too deeply") from trouble
+
+
+def yaml_documents(text: str) -> list[Any]:
+    """What the documents of a text in YAML stand for, one after another.
+
+    Raises:
+        BadDocument: one of them is none, has a key twice or an alias within what it stands for.
+    """
+    try:
+        _refuse_deep_nesting(text)
+        loader = _YAML_LOADER(text)
+        documents = []
+        try:
+            while loader.check_node():
+                node = loader.get_node()
+                assert node is not None
+                _Repetition().refuse(node)
+                documents.append(loader.construct_document(node))
+        finally:
+            loader.dispose()
+    except yaml.MarkedYAMLError as trouble:
+        line = f"line {trouble.problem_mark.line + 1}: " if trouble.problem_mark else ""
+        raise BadDocument(f"is not YAML: {line}{trouble.problem}") from trouble
+    except (yaml.YAMLError, RecursionError, *_NO_SUCH_VALUE) as trouble:
+        raise BadDocument(f"is not YAML: {' '.join(str(trouble).split())}") from trouble
+    return documents
+
+
+def _mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
+        seen = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise BadDocument(f"has the key {key!r} twice in one object: leave one out")
+            seen.add(key)
+    return mapping
+
+
+def _integer(text: str) -> int:
+    if len(text) > _LONGEST_INTEGER:
+        raise BadDocument(f"has an integer of {len(text)} digits, which no field can hold")
+    return int(text)
+
+
+def _refuse_deep_nesting(text: str) -> None:
+    depth = 0
+    for event in yaml.parse(text, Loader=_YAML_LOADER):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > _DEEPEST:
+            raise BadDocument(f"{_line(event)}: more than {_DEEPEST} levels within one another")
+
+
+class _Repetition:
+    """What one document stands for if its aliases are written out, by node, each looked at once."""
+
+    def __init__(self) -> None:
+        self._sizes: dict[int, int] = {}
+        self._depths: dict[int, int] = {}
+        self._above: set[int] = set()
+
+    def refuse(self, document: yaml.Node) -> None:
+        """Raises BadDocument if it is too much, or has a key twice."""
+        size, _ = self._measure(document)
+        if size - len(self._sizes) > _MOST_REPEATED:
+            raise BadDocument(f"repeats more than {_MOST_REPEATED:,} values by its aliases")
+
+    def _measure(self, node: yaml.Node) -> tuple[int, int]:
+        """How many values a node stands for, and how many levels."""
+        known = id(node)
+        if known in self._above:
+            raise BadDocument(f"{_line(node)}: an alias within what it stands for")
+        if known not in self._sizes:
+            self._above.add(known)
+            size, depth = 1, 0
+            for part in _parts(node):
+                of_part, levels = self._measure(part)
+                size, depth = size + of_part, max(depth, levels)
+            self._above.discard(known)
+            if depth >= _DEEPEST:
+                raise BadDocument(
+                    f"{_line(node)}: by its aliases more than {_DEEPEST} levels within one another"
+                )
+            # Numbers that double with each line would themselves grow beyond all bounds.
+            self._sizes[known] = min(size, len(self._sizes) + 2 * _MOST_REPEATED)
+            self._depths[known] = depth + 1
+        return self._sizes[known], self._depths[known]
+
+
+def _parts(node: yaml.Node) -> list[yaml.Node]:
+    match node:
+        case yaml.MappingNode():
+            _refuse_doubled_keys(node)
+            return [part for pair in node.value for part in pair]
+        case yaml.SequenceNode():
+            return list(node.value)
+    if node.tag == _INTEGER and len(node.value) > _LONGEST_INTEGER:
+        raise BadDocument(
+            f"{_line(node)}: an integer of {len(node.value)} digits, which no field can hold"
+        )
+    return []
+
+
+def _refuse_doubled_keys(mapping: yaml.MappingNode) -> None:
+    # Before `<<` is merged: a key beside it may well stand in what is merged.
+    seen: dict[tuple[str, str], yaml.Node] = {}
+    for key, _ in mapping.value:
+        if isinstance(key, yaml.ScalarNode):
+            first = seen.setdefault((key.tag, key.value), key)
+            if first is not key:
+                raise BadDocument(
+                    f"{_line(key)}: the key {key.value!r} is in {_line(first)} already: "
+                    "leave one out"
+                )
+
+
+def _line(of: yaml.Node | yaml.Event) -> str:
+    assert of.start_mark is not None
+    return f"line {of.start_mark.line + 1}"

@@ -1,0 +1,45 @@
+"""What a backend says of its own load at the end of each RPC (gRFC A51): ORCA, in a trailer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import msgspec
+from xds.data.orca.v3.orca_load_report_pb2 import OrcaLoadReport
+
+__all__ = ["KEY", "BackendMetrics"]
+
+KEY = "endpoint-load-metrics-bin"
+"""The trailer's name."""
+
+_NONE: Mapping[str, float] = MappingProxyType({})
+
+
+class BackendMetrics(msgspec.Struct, frozen=True, kw_only=True):
+    """One report. What is left at 0 is not sent, as by any backend.
+
+    Attributes:
+        application_utilization: Of whatever the application takes for its own limit; 1 is full.
+        cpu_utilization: Of the processors; 1 is full, more is possible.
+        mem_utilization: Of the memory, from 0 to 1.
+        rps_fractional: Requests a second.
+        eps: Errors a second.
+        request_cost: By name, what this RPC cost.
+        utilization: By name, from 0 to 1.
+        named_metrics: By name, anything else.
+    """
+
+    application_utilization: float = 0.0
+    cpu_utilization: float = 0.0
+    mem_utilization: float = 0.0
+    rps_fractional: float = 0.0
+    eps: float = 0.0
+    request_cost: Mapping[str, float] = _NONE
+    utilization: Mapping[str, float] = _NONE
+    named_metrics: Mapping[str, float] = _NONE
+
+    def trailer(self) -> tuple[str, bytes]:
+        """The trailing metadata that says so."""
+        fields = {name: getattr(self, name) for name in self.__struct_fields__}
+        return KEY, OrcaLoadReport(**fields).SerializeToString()

@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from client_under_test import doctor, find, prepare
+from client_under_test.doctor.check import Finding
+from client_under_test.manifests.clients import BUILT_IN
+
+ADAPTERS = Path(__file__).parents[2] / "adapters"
+
+# They need a package index, once; the old one has wheels for Pythons of its time only.
+REAL = ["python", *(["python@1.58.3"] if sys.version_info < (3, 12) else [])]
+FAKES = ["liar", "crasher", "babbler", "stillborn", "forgetful", "secluded", "jumper", "impostor"]
+CLIENTS = [*REAL, *(str(ADAPTERS / name) for name in FAKES)]
+
+
+LINES: dict[str, list[str]] = {}
+"""What was said of each."""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def findings() -> dict[str, tuple[Finding, ...]]:
+    """Of all clients, examined side by side."""
+    names = [name.rpartition("/")[2] for name in CLIENTS]
+    LINES.update((name, []) for name in names)
+    reports = await asyncio.gather(
+        *(
+            doctor.examine(prepare(find(place)), say=LINES[name].append)
+            for name, place in zip(names, CLIENTS, strict=True)
+        )
+    )
+    return dict(zip(names, reports, strict=True))
+
+
+def wrong(found: tuple[Finding, ...]) -> dict[str, str]:
+    return {finding.check: finding.seen for finding in found if finding.verdict == "wrong"}
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_the_python_adapter_is_well(findings: dict[str, tuple[Finding, ...]], name: str) -> None:
+    assert wrong(findings[name]) == {}
+    skipped = {one.check: one.seen for one in findings[name] if one.verdict == "skipped"}
+    assert all("cannot be given host names of its own" in seen for seen in skipped.values())
+    assert set(skipped) <= {"host-names"}
+
+
+def test_who_sees_no_host_names_is_told_and_not_wrong(
+    findings: dict[str, tuple[Finding, ...]],
+) -> None:
+    """Whether it is the client that does not see them, or the machine that gives none."""
+    assert wrong(findings["secluded"]) == {}
+    (found,) = (one for one in findings["secluded"] if one.check == "host-names")
+    assert (found.verdict, found.missing) == ("skipped", ())
+    assert re.search(r"no chroot or container|cannot be given host names", found.seen)
+    assert found.seen in "\n".join(LINES["secluded"])
+    assert LINES["secluded"][-1] == "secluded: healthy"
+
+
+@pytest.mark.parametrize(
+    ("name", "check", "seen"),
+    [
+        ("liar", "unary", "hostname 127.0.0.1:1 instead of 127.0.0.1:"),
+        ("liar", "statuses", "OK (no details) instead of CANCELLED"),
+        ("liar", "deadline", "OK (no details) instead of DEADLINE_EXCEEDED"),
+        ("liar", "kept-open", "OK (no details) instead of CANCELLED"),
+        ("crasher", "not-a-request", "the client exited with code 1"),
+        ("crasher", "unknown-channel", "it was answered by done"),
+        ("crasher", "unary", "the client died by SIGABRT; its stderr ends:\na last word before"),
+        ("crasher", "end", "it died by SIGABRT"),
+        ("babbler", "unary", "the adapter wrote a line that the contract does not know"),
+        ("forgetful", "unary", "a call reached the backend without (xdspec-call, "),
+        ("jumper", "unary", "the adapter says that call-"),
+        ("impostor", "hello", "hello has version 9, and client.toml says 0"),
+        ("stillborn", "hello", "the client exited with code 1 though nobody had asked it to"),
+    ],
+)
+def test_the_fakes_are_not(
+    findings: dict[str, tuple[Finding, ...]], name: str, check: str, seen: str
+) -> None:
+    assert wrong(findings[name])[check].startswith(seen)
+
+
+def test_who_does_not_start_is_asked_once(findings: dict[str, tuple[Finding, ...]]) -> None:
+    first, *others = findings["stillborn"]
+    assert 'start it by hand and type {"type": "hello"' in first.advice
+    assert {(finding.verdict, finding.waits_for) for finding in others} == {("skipped", "hello")}
+
+
+def test_what_builds_on_a_broken_rule_waits_for_it(
+    findings: dict[str, tuple[Finding, ...]],
+) -> None:
+    waiting = {finding.check: finding.waits_for for finding in findings["babbler"]}
+    assert waiting["unary"] is None
+    assert waiting["kept-open"] == "unary"
+    assert waiting["connect"] is None
+    waiting = {finding.check: finding.waits_for for finding in findings["forgetful"]}
+    assert waiting["statuses"] == waiting["metadata"] == waiting["close"] == "unary"
+
+
+@pytest.mark.parametrize("name", ["python", "crasher", "stillborn", "liar", "forgetful"])
+def test_what_the_author_reads(findings: dict[str, tuple[Finding, ...]], name: str) -> None:
+    found, lines = findings[name], LINES[name]
+    told = [line.split()[1] for line in lines if line.startswith(("ok", "wrong"))]
+    assert told == [finding.check for finding in found if finding.waits_for is None]
+    advice = [line.partition("do:")[2].strip() for line in lines if "do:  " in line]
+    assert advice == [finding.advice for finding in found if finding.verdict == "wrong"]
+    assert doctor.is_healthy(found) == (not advice) == lines[-1].endswith(": healthy")
+
+
+async def test_a_careless_adapter(tmp_path: Path) -> None:
+    folder = tmp_path / "careless"
+    folder.mkdir()
+    for name, changes in {
+        "client.toml": {'"grpcio"\n': '"grpcio"\nversion = "1.85.1"\n'},
+        "adapter.py": {
+            "grpc.__version__": '"1.84.0"',
+            "base64.b64decode(v)": "v.encode()",
+            "drain(name, rpc)\n": "drain(name, rpc, await rpc.done_writing())\n",
+            "drain(self, name: str, rpc: Any)": "drain(self, name: str, rpc: Any, _: None)",
+        },
+    }.items():
+        text = (BUILT_IN / "python" / name).read_text()
+        for old, new in changes.items():
+            assert old in text
+            text = text.replace(old, new)
+        (folder / name).write_text(text)
+    assert wrong(await doctor.examine(prepare(find(str(folder))))) == {
+        "hello": "hello has version 1.84.0, and client.toml says 1.85.1",
+        "metadata": "trace-bin came base64-encoded once too often",
+        "kept-open": "the adapter half-closed it",
+    }
+
+
+REGISTRAR = {
+    "right": {},
+    "a flat config": {"config=json.dumps(config)": "config=str(config)"},
+    "a number lost": {"config=json.dumps(config)": 'config="{}"'},
+    "no endpoints": {"endpoints=[[address]]": "endpoints=[]"},
+    "too early": {
+        'opened = to_update.pop(request["channel"], None)': "opened = None",
+        'to_update[request["id"]] = request': "tell_update(adapter, request)",
+    },
+    "silent": {"tell_update(adapter, opened)": "pass"},
+    "deaf": {'adapter.say("done", id=request["id"])': 'await really["answer"](adapter, line)'},
+}
+SEES = {
+    "right": "",
+    "a flat config": "the config that it told is no JSON text: {'endpoint': 0.0",
+    "a number lost": 'config {} instead of {"endpoint": 0.0',
+    "no endpoints": 'endpoints [] instead of [["127.0.0.1:',
+    "too early": "an update was told before the channel was to connect",
+    "silent": "the call ended, and no update was told before",
+    "deaf": "the adapter refused `register_policy`: KeyError",
+}
+
+
+@pytest.fixture(scope="module")
+async def registrars(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Finding, ...]]:
+    """Adapters of version 2, one of them right, examined side by side."""
+    folders = {name: tmp_path_factory.mktemp("registrar") for name in REGISTRAR}
+    for name, changes in REGISTRAR.items():
+        for file in (ADAPTERS / "registrar").glob("*.*"):
+            text = file.read_text()
+            for old, new in changes.items() if file.suffix == ".py" else ():
+                assert old in text
+                text = text.replace(old, new)
+            (folders[name] / file.name).write_text(text)
+    found = await asyncio.gather(
+        *(doctor.examine(prepare(find(str(folder)))) for folder in folders.values())
+    )
+    return dict(zip(folders, found, strict=True))
+
+
+@pytest.mark.parametrize("name", REGISTRAR)
+def test_who_states_a_custom_policy_is_examined_for_it(
+    registrars: dict[str, tuple[Finding, ...]], name: str
+) -> None:
+    assert len(registrars[name]) == 25
+    found = wrong(registrars[name])
+    assert list(found) == (["custom-policy"] if SEES[name] else [])
+    assert found.get("custom-policy", "").startswith(SEES[name])
+
+
+def test_nobody_else_hears_of_it(findings: dict[str, tuple[Finding, ...]]) -> None:
+    assert not any(one.check == "custom-policy" for found in findings.values() for one in found)
+
+
+def test_the_next_step_is_told_last(findings: dict[str, tuple[Finding, ...]]) -> None:
+    del findings
+    *_, waiting, summary = LINES["crasher"]
+    assert waiting.startswith("then     metadata, unknown-method, statuses, ")
+    assert summary == "crasher: obeys 4 of 24 rules of the contract; next: not-a-request"

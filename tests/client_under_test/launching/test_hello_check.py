@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from client_under_test import find, prepare
+from client_under_test.contract.messages import Hello
+from client_under_test.launching.hello_check import contradiction
+
+MUTE = prepare(find(str(Path(__file__).parents[2] / "adapters" / "mute")))
+ABLE = MUTE.client.manifest.capabilities
+HELLO = Hello(id=0, contract=1, name="n", version="0", capabilities=ABLE, at=0)
+
+
+@pytest.mark.parametrize(
+    ("stated", "told"),
+    [
+        ("0", "0"),
+        ("1.70.0", "1.70"),
+        ("0.1.0-alpha.4", "0.1.0a4"),
+        ("1.86.0rc1", "1.86.0-rc1"),
+        ("of today", "of today"),
+    ],
+)
+def test_one_version_in_two_spellings(stated: str, told: str) -> None:
+    prepared = msgspec.structs.replace(MUTE, version=stated)
+    assert contradiction(msgspec.structs.replace(HELLO, version=told), prepared) is None
+
+
+@pytest.mark.parametrize(
+    ("prepared", "told", "words"),
+    [
+        ("0", "0.1", "hello has version 0.1, and client.toml says 0"),
+        ("0", "", "hello has version , and client.toml says 0"),
+        ("2", "2-of-mine", "hello has version 2-of-mine, and 2 was prepared"),
+    ],
+)
+def test_another_version(prepared: str, told: str, words: str) -> None:
+    made = msgspec.structs.replace(MUTE, version=prepared)
+    assert contradiction(msgspec.structs.replace(HELLO, version=told), made) == words
+
+
+def test_capabilities_are_told_in_any_order_and_all_of_them() -> None:
+    backwards = msgspec.structs.replace(HELLO, capabilities=tuple(reversed(ABLE)))
+    assert contradiction(backwards, MUTE) is None
+    for fewer in ((), ABLE[1:]):
+        why = contradiction(msgspec.structs.replace(HELLO, capabilities=fewer), MUTE)
+        assert why == f"hello has {sorted(fewer)}, the manifest {sorted(ABLE)}"

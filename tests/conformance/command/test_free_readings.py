@@ -1,0 +1,68 @@
+"""The reference client, reading otherwise what the text leaves open, is right all the same.
+
+None of these ways is known of a client, so that no run of a real one shows them accepted.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import client_under_test
+
+REFERENCE = Path(client_under_test.__file__).parent / "adapters" / "reference" / "client.toml"
+STATED = re.compile(r"\[\[choices\]\]\n.*\n.*\n|reads-late = .*\n")
+
+READINGS = '''
+"""Rules in the place of the reference client's own."""
+
+import math
+from bisect import bisect_left
+from dataclasses import replace
+
+
+def above_the_minimum(weights, sizes):
+    lightest = min(weights) / sum(weights)
+    return min((math.floor(lightest * sizes.minimum) + 1) / lightest, float(sizes.maximum))
+
+
+def past_the_last_the_last(hashes, request_hash):
+    return min(bisect_left(hashes, request_hash), len(hashes) - 1)
+
+
+def strict(conduct):
+    return replace(conduct, rules=replace(conduct.rules, entries_for=above_the_minimum))
+
+
+def clamping(conduct):
+    return replace(conduct, rules=replace(conduct.rules, find_entry=past_the_last_the_last))
+'''
+
+SCENARIOS = (
+    "cluster.sizes[[]no-config]",
+    "header.hash_of_the_value",
+    "picker.start",
+    "picker.past_the_end_of_the_ring",
+    "ring.hash_of_an_entry",
+    "ring.search",
+    "ring.size*",
+)
+
+
+@pytest.mark.parametrize("reading", ["strict", "clamping"])
+async def test_another_reading_is_right(reading: str, tmp_path: Path, xdspec: Any) -> None:
+    (tmp_path / "readings.py").write_text(READINGS)
+    # Nothing of its choices, and its process finds a module of the test's.
+    manifest = STATED.sub("", REFERENCE.read_text()).replace('"-I", "-m"', '"-m"')
+    own = f'PYTHONPATH = "{tmp_path}", XDSPEC_REFERENCE_MUTANT = "readings:{reading}"'
+    added = f"[variants.other]\nenvironment = {{ {own} }}\n"
+    (tmp_path / "client.toml").write_text(f"{manifest}\n{added}")
+    words = [word for name in SCENARIOS for word in ("--scenario", name)]
+    run = await xdspec.run("run", f"{tmp_path}+other", *words, "--jobs", "2")
+    assert run.code == 0, run.said
+    assert {one["verdict"] for one in run.clauses.values()} <= {"pass", "seen", "open"}, run.said
+    if reading == "clamping":
+        assert run.clauses["A42-RING-14"]["seen"] == ["the last entry"]

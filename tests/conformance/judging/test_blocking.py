@@ -1,0 +1,383 @@
+"""What ended several scenarios is told once, by one clause, and that is no amnesty."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from io import StringIO
+from xml.etree.ElementTree import tostring
+
+import msgspec
+import pytest
+from rich.console import Console
+
+from client_under_test.contract.exceptions import ClientCrashed, ClientExited, ClientHung
+from conformance.catalogue import load
+from conformance.judging import blocking, causes
+from conformance.judging.endings import ClientRefused
+from conformance.judging.evidence import Judged, Record, Trouble, decisions_of
+from conformance.judging.expectations import Outcome
+from conformance.judging.seen import Call, Calls
+from conformance.judging.verdicts import Cause, Check, Reason, Verdict
+from conformance.mutation.fates import Declared, Fate, fate
+from conformance.reporting import console, junit, live
+from conformance.reporting.baseline import Entry
+from conformance.reporting.report import ClientId, Exit, Report, Run, build_run, exit_of
+from conformance.reporting.table import table
+
+CATALOGUE = load()
+CALLS = Calls((Call(id="call-0", channel="channel-1", path="/s/m", metadata=(), status="OK"),))
+UNKNOWN_POLICY = Cause(resource="cluster", words="…: unsupported policy: 2")
+OTHER_WORDS = Cause(resource="cluster", words="…: no such discovery")
+OF_ENDPOINTS = Cause(resource="endpoints", words="…: no locality")
+CRASH = Cause(words="SIGSEGV")
+MUST_OF_ROUTES, FIRST_OF_CLUSTERS, MUST_OF_LOCALITIES = "A42-HASH-01", "A42-CDS-01", "A42-LOC-01"
+SHOULD, FREE, OF_A76 = "A42-RING-04", "A42-RING-03", "A76-KEY-01"
+
+BLOCKED = (Verdict.SKIP, Reason.BLOCKED)
+REFUSED = (Verdict.FAIL, Reason.DEVIATES)
+CRASHED = (Verdict.FAIL, Reason.CRASHED)
+PASSED = (Verdict.PASS, None)
+
+
+def check(clause: str, *, holds: bool) -> Check:
+    return Check(
+        clause=clause, seen=CALLS, expected={"A42": Outcome("OK" if holds else "INTERNAL")}
+    )
+
+
+def record(
+    name: str,
+    *clauses: str,
+    cause: Cause | None = None,
+    checks: Sequence[Check] = (),
+    follows: tuple[str, ...] = ("A42",),
+) -> Record:
+    """A scenario that ended by a cause, or else passed its clauses."""
+    ended = None
+    if cause is not None:
+        reason = Reason.DEVIATES if cause.resource else Reason.CRASHED
+        what = f"so it ended: {cause.words}"
+        ended = Trouble(verdict=Verdict.FAIL, reason=reason, what=what, cause=cause)
+    made = Record(
+        scenario=name,
+        clauses=clauses,
+        client=Judged(name="some", version="1", variant=None, follows=follows),
+        seed=1,
+        seconds=0.1,
+        checks=tuple(checks) or tuple(check(one, holds=True) for one in clauses if not cause),
+        trouble=ended,
+    )
+    return msgspec.structs.replace(made, decisions=decisions_of(made, CATALOGUE))
+
+
+def run(*records: Record, entries: Sequence[Entry] = ()) -> Run:
+    client = ClientId("some", "1", None)
+    return build_run(
+        records, CATALOGUE, client=client, follows=("A42",), wall_seconds=1, entries=entries
+    )
+
+
+def verdicts(made: Run) -> dict[str, tuple[Verdict, Reason | None]]:
+    return {name: (one.verdict, one.reason) for name, one in made.clauses.items()}
+
+
+def test_the_clauses_used_here_are_what_their_names_say() -> None:
+    about = [
+        CATALOGUE[one].about for one in (MUST_OF_ROUTES, FIRST_OF_CLUSTERS, MUST_OF_LOCALITIES)
+    ]
+    assert about == ["route", "cluster", "endpoints"]
+    assert [CATALOGUE[one].strength.value for one in (SHOULD, FREE)] == ["SHOULD", "UNSPECIFIED"]
+    assert [one.about for one in CATALOGUE].count("cluster") > 10
+
+
+TWICE = (
+    record("a.hash", MUST_OF_ROUTES, FREE, cause=UNKNOWN_POLICY),
+    record("b.cluster", FIRST_OF_CLUSTERS, cause=UNKNOWN_POLICY),
+)
+
+
+def test_the_first_that_is_about_it_fails_and_the_others_are_blocked() -> None:
+    made = run(*TWICE, record("c.fine", MUST_OF_LOCALITIES))
+    assert verdicts(made) == {
+        MUST_OF_ROUTES: BLOCKED,
+        FREE: BLOCKED,
+        FIRST_OF_CLUSTERS: REFUSED,
+        MUST_OF_LOCALITIES: PASSED,
+    }
+    assert {made.clauses[one].blocked_by for one in (MUST_OF_ROUTES, FREE)} == {FIRST_OF_CLUSTERS}
+    assert made.clauses[FIRST_OF_CLUSTERS].blocked_by is None
+    assert [(one.verdict, one.reason) for one in made.scenarios[:2]] == [BLOCKED, REFUSED]
+    assert exit_of(made) is Exit.DEVIATES
+    # Nothing but that failure counts: known, it leaves a run that conforms.
+    known = Entry(
+        clause=FIRST_OF_CLUSTERS,
+        reason=Reason.DEVIATES,
+        scenarios=("b.cluster",),
+        seen="s",
+        words="w",
+        shows="unsupported policy: 2",
+    )
+    expected = run(*TWICE, entries=[known])
+    assert exit_of(expected, strict=True) is Exit.CONFORMS
+    assert expected.surprises == ()
+    also = msgspec.structs.replace(known, clause=MUST_OF_ROUTES, scenarios=("a.hash",))
+    assert run(*TWICE, entries=[known, also]).surprises == ()
+
+
+@pytest.mark.parametrize(
+    ("records", "failed"),
+    [
+        # One scenario that ends early speaks for itself, with each of its clauses.
+        ([TWICE[0]], {MUST_OF_ROUTES}),
+        # Of two causes each has its own.
+        (
+            [TWICE[0], record("b.cluster", FIRST_OF_CLUSTERS, cause=OTHER_WORDS)],
+            {MUST_OF_ROUTES, FIRST_OF_CLUSTERS},
+        ),
+        # With none about it, the first of all.
+        ([TWICE[1], record("c.locality", MUST_OF_LOCALITIES, cause=UNKNOWN_POLICY)],
+         {FIRST_OF_CLUSTERS}),
+        (
+            [
+                record("a.hash", MUST_OF_ROUTES, cause=OF_ENDPOINTS),
+                record("b.cluster", FIRST_OF_CLUSTERS, cause=OF_ENDPOINTS),
+            ],
+            {MUST_OF_ROUTES},
+        ),
+        # A refusal without words may be another one.
+        (
+            [
+                record("a.hash", MUST_OF_ROUTES, cause=Cause(resource="cluster", words="")),
+                record("b.cluster", FIRST_OF_CLUSTERS, cause=Cause(resource="cluster", words="")),
+                record("c.locality", MUST_OF_LOCALITIES),
+                record("d.ring", "A42-RING-05"),
+            ],
+            {MUST_OF_ROUTES, FIRST_OF_CLUSTERS},
+        ),
+        # No amnesty: a MUST that the client states fails, or all that would.
+        (
+            [
+                record("a.key", OF_A76, FREE, cause=CRASH),
+                record("b.ring", "A42-RING-05", SHOULD, cause=CRASH),
+            ],
+            {"A42-RING-05"},
+        ),
+        (
+            [
+                record("a.ring", SHOULD, cause=UNKNOWN_POLICY),
+                record("b.ring", SHOULD, FREE, cause=UNKNOWN_POLICY),
+            ],
+            {SHOULD},
+        ),
+        # A death has no words: it is one cause only if most scenarios end by it.
+        (
+            [
+                record("a.hash", MUST_OF_ROUTES, cause=CRASH),
+                record("b.cluster", FIRST_OF_CLUSTERS, cause=CRASH),
+                record("c.locality", MUST_OF_LOCALITIES),
+                record("d.ring", "A42-RING-05"),
+            ],
+            {MUST_OF_ROUTES, FIRST_OF_CLUSTERS},
+        ),
+        (
+            [
+                record("a.hash", MUST_OF_ROUTES, cause=CRASH),
+                record("b.cluster", FIRST_OF_CLUSTERS, cause=CRASH),
+                record("c.locality", MUST_OF_LOCALITIES),
+                record("d.ring", "A42-RING-05", follows=()),
+            ],
+            {MUST_OF_ROUTES},
+        ),
+    ],
+)  # fmt: skip
+def test_what_fails_for_a_cause(records: list[Record], failed: set[str]) -> None:
+    made = run(*records)
+    found = {name for name, one in made.clauses.items() if one.verdict is Verdict.FAIL}
+    assert found == failed
+    assert all(one.reason is not Reason.BLOCKED or one.blocked_by for one in made.clauses.values())
+
+
+def test_what_was_judged_before_stays() -> None:
+    failed = record(
+        "a.hash",
+        MUST_OF_ROUTES,
+        SHOULD,
+        cause=UNKNOWN_POLICY,
+        checks=(check(MUST_OF_ROUTES, holds=False), check(SHOULD, holds=True)),
+    )
+    made = run(failed, TWICE[1])
+    assert verdicts(made)[MUST_OF_ROUTES] == REFUSED
+    assert made.clauses[MUST_OF_ROUTES].seen == ("OK: 1",)
+    assert verdicts(made)[SHOULD] == BLOCKED
+
+
+def test_a_clause_that_is_blocked_in_one_scenario_is_not_passed() -> None:
+    made = run(*TWICE, record("c.hash", MUST_OF_ROUTES))
+    assert verdicts(made)[MUST_OF_ROUTES] == BLOCKED
+    failed = record("c.hash", MUST_OF_ROUTES, checks=(check(MUST_OF_ROUTES, holds=False),))
+    assert verdicts(run(*TWICE, failed))[MUST_OF_ROUTES] == REFUSED
+
+
+def test_a_crash_before_anything_was_seen() -> None:
+    clauses = [one.id for one in CATALOGUE if one.document == "A42" and one.seen_by]
+    made = run(*(record(f"some.{one}", one, cause=CRASH) for one in clauses))
+    assert verdicts(made).pop("A42-HASH-01") == CRASHED
+    assert made.totals[Verdict.FAIL] == 1
+    assert made.totals[Verdict.SKIP] == len(clauses) - 1
+
+
+# What rests on another clause: the same fact is told once.
+
+
+@pytest.mark.parametrize(
+    ("gives_result", "verdict"), [(True, (Verdict.FAIL, Reason.DEVIATES)), (False, BLOCKED)]
+)
+def test_a_clause_that_rests_on_another(
+    gives_result: bool,  # noqa: FBT001  # a parameter of pytest
+    verdict: tuple[Verdict, Reason | None],
+) -> None:
+    checks = (check("A42-HDR-08", holds=gives_result), check("A42-HDR-09", holds=False))
+    made = run(record("header.content_type", "A42-HDR-08", "A42-HDR-09", checks=checks))
+    assert verdicts(made)["A42-HDR-09"] == verdict
+    assert made.clauses["A42-HDR-09"].blocked_by == (None if gives_result else "A42-HDR-08")
+
+
+def test_a_clause_that_was_not_asked_as_the_one_below_it_failed() -> None:
+    checks = (check("A42-HDR-08", holds=False),)
+    made = run(record("header.content_type", "A42-HDR-08", "A42-HDR-09", checks=checks))
+    assert verdicts(made)["A42-HDR-09"] == BLOCKED
+
+
+def test_the_cause_goes_before_what_a_clause_rests_on() -> None:
+    both = record("header.content_type", "A42-HDR-08", "A42-HDR-09", cause=UNKNOWN_POLICY)
+    made = run(both, TWICE[1])
+    blockers = {made.clauses[one].blocked_by for one in ("A42-HDR-08", "A42-HDR-09")}
+    assert blockers == {FIRST_OF_CLUSTERS}
+
+
+# How a cause is told from another.
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("cluster: unsupported policy: 2", "other: unsupported policy: 2", True),
+        ("cluster: unsupported policy: 2", "cluster: unsupported policy: 5", False),
+        ("cluster: bad", "cluster: bad; other: bad", True),
+        ("cluster: bad\nother: bad", "[other: bad]", True),
+        ("cluster: bad", "cluster: bad; other: worse", False),
+        ("version 3 of cluster: bad", "version 12 of cluster: bad", True),
+        ("resource index 0: cluster: bad", "resource index 4: other: bad", True),
+        ("127.0.0.1:4711 is no address", "127.0.0.1:4712 is no address", True),
+        ("other: bad", "brother: bad", False),
+    ],
+)
+def test_words_of_a_refusal(one: str, other: str, *, same: bool) -> None:
+    names = {"cluster", "other"}
+    first = blocking.refusal("cluster", one, names)
+    assert (first == blocking.refusal("cluster", other, names)) is same
+    assert first != blocking.refusal("endpoints", one, names)
+
+
+@pytest.mark.parametrize(
+    ("error", "cause"),
+    [
+        (ClientCrashed(11, hello_said=True), CRASH),
+        (ClientExited(2, hello_said=True), Cause(words="exit code 2")),
+        (ClientHung("hung", hello_said=True), None),
+        (ClientCrashed(11, hello_said=False), None),
+        (ClientRefused("a NACK", UNKNOWN_POLICY), UNKNOWN_POLICY),
+    ],
+)
+def test_the_cause_of_an_exception(error: Exception, cause: Cause | None) -> None:
+    assert causes.of(error, nothing_seen=True).cause == cause
+    seen = causes.of(error).cause
+    assert seen == (cause if isinstance(error, ClientRefused) else None)
+
+
+def test_a_mutant_is_not_killed_by_a_clause_that_is_blocked() -> None:
+    def fate_of(clause: str, cause: Cause) -> Fate:
+        mutant = Declared(
+            id="m.x", clause=clause, broken="b", edition="seed", reports="", issue="", place="p"
+        )
+        records = [msgspec.structs.replace(one, mutant="m.x") for one in ended_by(cause)]
+        return fate(mutant, records, CATALOGUE)
+
+    def ended_by(cause: Cause) -> list[Record]:
+        return [
+            record("a.hash", MUST_OF_ROUTES, cause=cause),
+            record("b.cluster", FIRST_OF_CLUSTERS, cause=cause),
+        ]
+
+    assert fate_of(MUST_OF_ROUTES, UNKNOWN_POLICY).verdict == "survived"
+    assert fate_of(FIRST_OF_CLUSTERS, UNKNOWN_POLICY).by == ("b.cluster",)
+    assert fate_of(MUST_OF_ROUTES, CRASH).verdict == "survived"
+
+
+# How it is told.
+
+MANY = [
+    record(f"ring.some-{number}", clause.id, cause=UNKNOWN_POLICY)
+    for number, clause in enumerate(CATALOGUE)
+    if clause.id.startswith("A42-RING") and clause.seen_by
+]
+TOLD = run(*MANY, *TWICE)
+
+
+def test_the_console_tells_it_once() -> None:
+    said = StringIO()
+    screen = Console(file=said, width=200)
+    console.show(screen, TOLD, CATALOGUE, Exit.DEVIATES, repeat="x", issues="", brief=False)
+    lines = said.getvalue().splitlines()
+    count = TOLD.totals[Verdict.SKIP]
+    assert count > len(MANY)
+    summary = f"skip (blocked)  by {FIRST_OF_CLUSTERS}: so it ended: …: unsupported policy: 2"
+    assert [line.split(None, 2) for line in lines if "(blocked)" in line] == [
+        [str(count), "clauses", summary]
+    ]
+    assert not any("A42-RING" in line for line in lines)
+    assert f"1 fail, {count} skip ({count} of the skips blocked)" in lines[-1]
+
+
+def test_one_that_is_blocked_is_told_by_its_name() -> None:
+    said = StringIO()
+    made = run(record("a.hash", MUST_OF_ROUTES, cause=UNKNOWN_POLICY), TWICE[1])
+    screen = Console(file=said, width=200)
+    console.show(screen, made, CATALOGUE, Exit.DEVIATES, repeat="x", issues="", brief=True)
+    line = f"  {MUST_OF_ROUTES}    skip (blocked)  policies of the matched route: by A42-CDS-01"
+    assert line in said.getvalue().splitlines()
+
+
+def test_progress_names_the_first_that_ended_so() -> None:
+    said = StringIO()
+    with live.Live(Console(file=said, width=200), "some") as shown:
+        shown.planned(2)
+        for one in TWICE:
+            shown.finished(one)
+    first, second = said.getvalue().splitlines()
+    assert "fail (deviates)  a.hash" in first
+    assert "fail (deviates) like a.hash  b.cluster" in second
+
+
+def test_junit_skips_what_is_blocked() -> None:
+    report = Report(provenance={}, runs=(run(*TWICE),))
+    (suite,) = junit.tree(report).getroot()
+    skipped, failed = (case[0] for case in suite)
+    assert (skipped.tag, skipped.get("type")) == ("skipped", "blocked")
+    assert skipped.get("message") == "blocked by A42-CDS-01: so it ended: …: unsupported policy: 2"
+    assert (failed.tag, failed.get("type")) == ("failure", "deviates")
+    assert b'failures="1"' in tostring(suite)
+
+
+def test_the_table_has_them_where_nothing_was_judged() -> None:
+    origin = {"suite": {"version": "0", "commit": None}, "started": "2026-11-22T00:00:00"}
+    text = table([Report(provenance=origin, runs=(run(*TWICE),))], CATALOGUE)
+    assert f"- skip (blocked): by A42-CDS-01: {MUST_OF_ROUTES}, {FREE}" in text.splitlines()
+    assert text.count("**fail**") == 1
+
+
+def test_a_report_keeps_the_cause() -> None:
+    read = msgspec.json.decode(msgspec.json.encode(TOLD), type=Run)
+    assert read == TOLD
+    (failed,) = (one for one in read.scenarios if one.verdict is Verdict.FAIL)
+    assert [one.cause for one in failed.findings] == [UNKNOWN_POLICY]

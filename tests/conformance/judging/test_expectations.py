@@ -1,0 +1,505 @@
+"""Each expectation: when it holds, when not, and that it says why; nothing runs here."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from bisect import bisect_left
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from math import ceil
+
+import msgspec
+import pytest
+import xxhash
+from msgspec.structs import replace
+
+from conformance.judging.expectations import (
+    Answered,
+    Avoids,
+    Evenly,
+    Everywhere,
+    Expectation,
+    FewAlike,
+    MapsLike,
+    MovesOnly,
+    NamesWhatHolds,
+    OneEndpoint,
+    Outcome,
+    Reaches,
+    SaysWhy,
+    SeveralEndpoints,
+    Shares,
+    Spread,
+    WrongKind,
+)
+from conformance.judging.ring_keys import RingKeys
+from conformance.judging.seen import Answer, Call, Calls, Contrast, Seen
+from conformance.judging.verdicts import Check
+from conformance.oracles.request_hash import ChannelIdPolicy, xxh64
+from conformance.oracles.ring.values import NoSuchValueError
+from conformance.oracles.telling import SEVERAL
+from conformance.served.endpoints import Endpoint, Locality
+from conformance.served.policies import RingHash
+from conformance.served.serving import Served, one_cluster, plain, weighted
+from conformance.served.telling import first_told_apart
+
+A, B, C, D = (f"127.0.0.1:{port}" for port in (34101, 34102, 34103, 34104))
+PLACES = (A, B, C, D)
+RNG = random.Random("expectations")
+VALUES = tuple(f"{RNG.getrandbits(48):012x}" for _ in range(300))
+
+
+def at(*endpoints: str, channel: str = "channel-1", path: str = "/s/m") -> Calls:
+    """Calls that succeeded, each with a session of its own, at these endpoints."""
+    return Calls(
+        tuple(
+            Call(
+                id=f"call-{number}",
+                channel=channel,
+                path=path,
+                metadata=(("session", VALUES[number % len(VALUES)]),),
+                status="OK",
+                endpoint=endpoint,
+            )
+            for number, endpoint in enumerate(endpoints)
+        )
+    )
+
+
+def joined(*several: Calls) -> Calls:
+    return Calls(tuple(itertools.chain.from_iterable(several)))
+
+
+FAILED = Call(
+    id="call-9",
+    channel="channel-1",
+    path="/s/m",
+    metadata=(("session", "x"),),
+    status="UNAVAILABLE",
+    details="no ready endpoint",
+)
+NONE = Calls(())
+ACK = Answer(kind="CDS", version="2", acked=True)
+NACK = Answer(kind="CDS", version="2", acked=False, error_detail="minimum too large")
+
+PLAIN = plain(PLACES)
+LOCALITIES, CONFIG = PLAIN.ring_localities(), PLAIN.config()
+
+
+@pytest.mark.parametrize(
+    ("expectation", "seen", "holds"),
+    [
+        (Outcome("OK"), at(A, B), True),
+        (Outcome("UNAVAILABLE"), Calls((FAILED,)), True),
+        (Outcome("OK"), joined(at(A, B), Calls((FAILED,))), False),
+        (Outcome("OK"), NONE, False),
+        (OneEndpoint(), at(A, A, A), True),
+        (OneEndpoint(), at(A, A, B), False),
+        (OneEndpoint(), joined(at(A, A), at(B, B, channel="channel-2")), False),
+        (OneEndpoint(each_channel=True), joined(at(A, A), at(B, B, channel="channel-2")), True),
+        (OneEndpoint(each_channel=True), joined(at(A, A), at(A, B, channel="channel-2")), False),
+        (SeveralEndpoints(), at(A, A, B), True),
+        (SeveralEndpoints(), at(A, A, A), False),
+        (FewAlike("session", most=1), joined(at(A, A, B), at(A, B, B, channel="2")), True),
+        (FewAlike("session", most=1), joined(at(A, A, B), at(A, A, B, channel="2")), False),
+        (FewAlike("session", most=2), joined(at(A, A, B), at(A, A, B, channel="2")), True),
+        (FewAlike("session", most=1), at(A, A, B), True),
+        (Avoids((C, D)), at(A, B), True),
+        (Avoids((C, D)), at(A, D), False),
+        (Reaches((A, B)), at(A, B, C), True),
+        (Reaches((A, B)), at(A, A, C), False),
+        (Evenly((A, B, C)), at(A, B, C, A, B), True),
+        (Evenly((A, B, C)), at(A, B, C, A, A), False),
+        (Evenly((A, B, C)), at(A, B, A, B), False),
+        (Evenly((A, B)), at(A, B, C), False),
+        (Shares({A: (1, 4), B: (3, 4)}), at(*[A] * 100, *[B] * 300), True),
+        (Shares({A: (1, 4), B: (3, 4)}), at(*[A] * 300, *[B] * 100), False),
+        (Shares({A: (1, 4), B: (3, 4)}), at(*[A] * 100, *[B] * 299, C), False),
+        (Spread(LOCALITIES, CONFIG), at(*PLACES * 75), True),
+        (Spread(LOCALITIES, CONFIG), at(*[A] * 200, B, C, D), False),
+        (Spread(LOCALITIES, CONFIG), at(*PLACES * 75, "127.0.0.1:1"), False),
+        (Everywhere(LOCALITIES, CONFIG), at(*PLACES * 75), True),
+        (Everywhere(LOCALITIES, CONFIG), at(*(A, B, C) * 100), False),
+        (Everywhere(LOCALITIES, CONFIG), at(*PLACES * 75, "127.0.0.1:1"), False),
+        (Answered(acked=True), ACK, True),
+        (Answered(acked=True), NACK, False),
+        (Answered(acked=False), NACK, True),
+        (Answered(acked=False), ACK, False),
+        (NamesWhatHolds(), replace(ACK, told="2", accepted="1"), True),
+        (NamesWhatHolds(), replace(ACK, told="1", accepted="1"), False),
+        (NamesWhatHolds(), replace(NACK, told="1", accepted="1"), True),
+        (NamesWhatHolds(), replace(NACK, told="2", accepted="1"), False),
+        (NamesWhatHolds(), NACK, True),
+        (SaysWhy(), NACK, True),
+        (SaysWhy(), replace(NACK, error_detail=""), False),
+        (SaysWhy(), ACK, False),
+        (MovesOnly((C,)), Contrast(at(A, B, C, C), at(A, B, A, B)), True),
+        (MovesOnly((C,)), Contrast(at(A, B, C), at(A, C, C)), True),
+        (MovesOnly((C,)), Contrast(at(A, B, C), at(B, B, C)), False),
+        (MovesOnly(()), Contrast(at(A, B), at(A, B)), True),
+        (MovesOnly(()), Contrast(at(A, B), at(A, C)), False),
+    ],
+)
+def test_table(expectation: Expectation, seen: Seen, *, holds: bool) -> None:
+    finding = expectation.finding(seen)
+    assert finding.holds is holds
+    assert finding.wanted
+
+
+BY_ENDPOINT: tuple[Expectation, ...] = (
+    OneEndpoint(),
+    SeveralEndpoints(),
+    FewAlike("session", most=1),
+    Avoids((D,)),
+    Reaches((A,)),
+    Evenly((A, B, C, D)),
+    Shares({A: (1, 1)}),
+    Spread(LOCALITIES, CONFIG),
+    Everywhere(LOCALITIES, CONFIG),
+    PLAIN.mapping(),
+)
+
+
+@pytest.mark.parametrize("expectation", BY_ENDPOINT)
+def test_failed_calls_spoil_every_judgement_by_endpoints(expectation: Expectation) -> None:
+    finding = expectation.finding(joined(at(*PLACES * 75), Calls((FAILED,))))
+    assert not finding.holds
+    assert "1 of 301 calls did not succeed" in finding.saw
+    assert "call-9 UNAVAILABLE (no ready endpoint)" in finding.saw
+
+
+@pytest.mark.parametrize("expectation", BY_ENDPOINT)
+def test_no_calls_are_no_success(expectation: Expectation) -> None:
+    finding = expectation.finding(NONE)
+    assert (finding.holds, finding.saw) == (False, "no call was made")
+
+
+@pytest.mark.parametrize("spoiled", ["before", "after"])
+def test_failed_calls_spoil_a_contrast(spoiled: str) -> None:
+    rounds = {"before": at(A), "after": at(A)} | {spoiled: Calls((FAILED,))}
+    assert not MovesOnly(()).finding(Contrast(**rounds)).holds
+
+
+@pytest.mark.parametrize(
+    ("expectation", "seen"),
+    [(one, ACK) for one in BY_ENDPOINT]
+    + [(Outcome("OK"), ACK), (Answered(acked=True), at(A)), (MovesOnly(()), at(A))]
+    + [(NamesWhatHolds(), at(A)), (SaysWhy(), at(A))],
+)
+def test_what_cannot_be_weighed_is_the_scenarios_fault(
+    expectation: Expectation, seen: Seen
+) -> None:
+    with pytest.raises(WrongKind):
+        expectation.finding(seen)
+
+
+def test_too_few_calls_to_reach_every_endpoint_are_the_scenarios_fault() -> None:
+    with pytest.raises(WrongKind, match="too few"):
+        Everywhere(LOCALITIES, CONFIG).finding(at(A, B, C, D))
+
+
+def test_calls_without_a_hash_map_to_nothing() -> None:
+    unhashed = plain(PLACES, policies=(ChannelIdPolicy(),))
+    no_header = tuple(msgspec.structs.replace(call, metadata=()) for call in at(A, B))
+    with pytest.raises((WrongKind, ValueError)):
+        unhashed.mapping().finding(at(A, B))
+    with pytest.raises(WrongKind, match="call-0"):
+        PLAIN.mapping().finding(Calls(no_header))
+
+
+# The ring: clients with faults of every kind, built here by other code than the oracle's.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Client:
+    """How a client builds and searches its ring; the defaults are right."""
+
+    seed: int = 0
+    key: Callable[[str, int], str] = lambda address, number: f"{address}_{number}"
+    default_minimum: int = 1024
+    cap: int = 4096
+    caps_maximum: bool = True
+    a_ring_for_each_locality: bool = False
+    weigh: Callable[[int, int], int] = lambda endpoint, locality: endpoint * locality
+    more: int = 0
+    lightest_has_more: int = 0
+    backwards: bool = False
+    wraps: bool = True
+
+    def ring(self, weights: list[tuple[str, int]], policy: RingHash) -> list[tuple[int, str]]:
+        least = self.default_minimum if policy.minimum is None else policy.minimum
+        most = 8 * 1024 * 1024 if policy.maximum is None else policy.maximum
+        least = min(least, self.cap)
+        most = min(most, self.cap) if self.caps_maximum else most
+        total = sum(weight for _, weight in weights)
+        lightest = min(weight for _, weight in weights) / total
+        whole = ceil(lightest * least) + self.lightest_has_more
+        scale = min(whole / lightest, most) + self.more
+        entries: list[tuple[int, str]] = []
+        running, given = 0.0, 0
+        for address, weight in weights:
+            running += scale * (weight / total)
+            number = 0
+            while given < running:
+                entries.append((self.hash(self.key(address, number)), address))
+                number, given = number + 1, given + 1
+        return sorted(entries)
+
+    def hash(self, text: str) -> int:
+        return xxhash.xxh64_intdigest(text.encode(), seed=self.seed)
+
+    def rings(self, served: Served) -> list[list[tuple[int, str]]]:
+        policy = served.own().policy
+        assert isinstance(policy, RingHash)
+        listed = [
+            [(e.address, self.weigh(e.weight or 1, place.weight)) for e in place.endpoints]
+            for place in served.own().localities
+            if place.weight
+        ]
+        if not self.a_ring_for_each_locality:
+            listed = [list(itertools.chain.from_iterable(listed))]
+        return [self.ring(weights, policy) for weights in listed]
+
+    def pick(self, entries: list[tuple[int, str]], value: str) -> str:
+        index = bisect_left(entries, (self.hash(value), ""))
+        if self.backwards:
+            return entries[index - 1][1]
+        if index == len(entries):
+            index = 0 if self.wraps else -1
+        return entries[index][1]
+
+    def calls(self, served: Served, count: int = len(VALUES)) -> Calls:
+        rings = itertools.cycle(self.rings(served))
+        return at(*(self.pick(next(rings), value) for value in VALUES[:count]))
+
+
+RIGHT = Client()
+KNOWN = RingKeys(format="ip:port_i")
+STRANGE = Client(key=lambda address, number: f"{number}@{address}")
+FOUR = one_cluster((Locality(tuple(map(Endpoint, PLACES))),), policy=RingHash(minimum=200))
+UNEVEN = one_cluster(FOUR.own().localities, policy=RingHash(minimum=201))
+UNSET = one_cluster(FOUR.own().localities)
+SMALL = one_cluster(FOUR.own().localities, policy=RingHash(minimum=4, maximum=4))
+TWO_LOCALITIES = one_cluster(
+    (
+        Locality((Endpoint(A, 2), Endpoint(B, 1)), name="one", weight=3),
+        Locality((Endpoint(C, 3), Endpoint(D, 1)), name="two", weight=2),
+    ),
+    policy=RingHash(minimum=200),
+)
+CAPPED = weighted({A: 1, B: 50, C: 50}, policy=RingHash(minimum=1))
+CAPPED = CAPPED.capped_at(64)
+
+
+@pytest.mark.parametrize("served", [FOUR, SMALL, TWO_LOCALITIES, CAPPED])
+def test_a_right_client_maps_as_the_ring_does(served: Served) -> None:
+    finding = served.mapping().finding(Client(cap=served.cap).calls(served))
+    assert finding.holds, finding.saw
+
+
+def test_a_right_client_maps_as_the_default_ring_does() -> None:
+    assert UNSET.mapping().finding(RIGHT.calls(UNSET, 100)).holds
+
+
+@pytest.mark.parametrize(
+    ("served", "client"),
+    [
+        pytest.param(FOUR, Client(seed=1), id="hash"),
+        pytest.param(FOUR, Client(more=20), id="size"),
+        pytest.param(FOUR, Client(backwards=True), id="direction"),
+        pytest.param(SMALL, Client(backwards=True), id="direction-on-few"),
+        pytest.param(FOUR, Client(lightest_has_more=2), id="two-more-for-the-lightest"),
+        pytest.param(UNEVEN, Client(lightest_has_more=1), id="one-more-for-the-lightest"),
+        pytest.param(TWO_LOCALITIES, Client(a_ring_for_each_locality=True), id="per-locality"),
+        pytest.param(TWO_LOCALITIES, Client(weigh=lambda e, _: e), id="endpoint-weight-only"),
+        pytest.param(TWO_LOCALITIES, Client(weigh=lambda _, loc: loc), id="locality-weight-only"),
+        pytest.param(TWO_LOCALITIES, Client(weigh=lambda e, loc: e + loc), id="weights-added"),
+        pytest.param(CAPPED, Client(cap=64, caps_maximum=False), id="cap-of-the-minimum-only"),
+        pytest.param(CAPPED, Client(cap=128), id="cap"),
+    ],
+)
+def test_a_wrong_ring_is_refused(served: Served, client: Client) -> None:
+    mapping = served.mapping()
+    finding = mapping.finding(client.calls(served))
+    assert not finding.holds
+    assert "elsewhere than by the nearest known way" in finding.saw
+    assert finding.oracle.startswith("ring.build")
+    # A client whose key format is known is not excused by its arcs.
+    bound = KNOWN.bind(mapping)
+    assert not bound.finding(client.calls(served)).holds
+
+
+@pytest.mark.parametrize(
+    ("served", "client", "told_as"),
+    [
+        pytest.param(SMALL, Client(wraps=False), "search clamp", id="no-wrap"),
+        pytest.param(FOUR, Client(lightest_has_more=1), "size above", id="strictly-greater"),
+    ],
+)
+def test_what_the_text_leaves_open_is_right(served: Served, client: Client, told_as: str) -> None:
+    finding = KNOWN.bind(served.mapping()).finding(client.calls(served))
+    assert finding.holds
+    assert told_as in finding.saw
+
+
+@pytest.mark.parametrize("size", [512, 2048])
+def test_a_wrong_default_size_is_refused(size: int) -> None:
+    calls = Client(default_minimum=size).calls(UNSET, 100)
+    assert not UNSET.mapping().finding(calls).holds
+
+
+def test_an_example_of_a_wrong_call_is_told() -> None:
+    calls = RIGHT.calls(FOUR)
+    moved = calls.calls[7]
+    wrong = next(place for place in PLACES if place != moved.endpoint)
+    spoiled = (*calls.calls[:7], msgspec.structs.replace(moved, endpoint=wrong), *calls.calls[8:])
+    finding = FOUR.mapping().finding(Calls(spoiled))
+    assert not finding.holds
+    assert "1 of 300 calls" in finding.saw
+    assert f"call-7 (session={VALUES[7]!r}" in finding.saw
+    assert f"reached {wrong} instead of {moved.endpoint}" in finding.saw
+
+
+ONE = 1 << 31
+ENDPOINT_SUMS = {3: 3, 2: 4}
+"""Of the weights of a locality's endpoints, by the locality's own weight."""
+
+
+def share(endpoint: int, locality: int) -> int:
+    return (endpoint * ONE // ENDPOINT_SUMS[locality]) * (locality * ONE // 5) >> 31
+
+
+@pytest.mark.parametrize(
+    ("client", "fits", "fits_not"),
+    [(RIGHT, "raw", "A113"), (Client(weigh=share), "A113", "raw")],
+)
+def test_raw_weights_and_shares_are_told_apart(client: Client, fits: str, fits_not: str) -> None:
+    calls = client.calls(TWO_LOCALITIES)
+    assert TWO_LOCALITIES.mapping(weights=fits).finding(calls).holds  # type: ignore[arg-type]
+    assert not TWO_LOCALITIES.mapping(weights=fits_not).finding(calls).holds  # type: ignore[arg-type]
+    assert TWO_LOCALITIES.mapping().finding(calls).holds
+
+
+@pytest.mark.parametrize(
+    ("restriction", "holds"),
+    [
+        ({"key_format": "{address}_{i}"}, True),
+        ({"key_format": "/{address}_{i}"}, False),
+        ({"search": "wrap"}, True),
+        ({"search": "signed"}, False),
+        ({"search": "clamp"}, False),
+        ({"allotment": "list"}, True),
+    ],
+)
+def test_variants_can_be_restricted(restriction: dict[str, str], *, holds: bool) -> None:
+    calls = RIGHT.calls(SMALL)
+    assert SMALL.mapping(**restriction).finding(calls).holds is holds  # type: ignore[arg-type]
+
+
+ODD = weighted({D: 2, B: 5, A: 2, C: 5}, policy=RingHash(minimum=31, maximum=31))
+EVEN = weighted(dict.fromkeys((D, B, A, C), 1), policy=RingHash(minimum=32, maximum=32))
+
+
+def orders(served: Served) -> dict[str, MapsLike]:
+    return {order: served.mapping(allotment=order) for order in ("list", "keys")}
+
+
+def test_choices_are_told_by_calls_on_the_first_ring_where_they_can_be() -> None:
+    served, headers = first_told_apart([EVEN, ODD], orders)
+    assert served == ODD
+    for listed in orders(ODD)["list"].picks():
+        for sorted_ in orders(ODD)["keys"].picks():
+            hashes = [xxh64(one["session"]) for one in headers]
+            assert sum(listed(one) != sorted_(one) for one in hashes) >= SEVERAL
+
+
+def test_choices_that_no_ring_tells_apart_are_an_error() -> None:
+    with pytest.raises(NoSuchValueError, match="list from keys"):
+        first_told_apart([EVEN], orders)
+
+
+# A key format that nobody knows is no deviation: the arcs are judged.
+
+
+def by_census(served: Served) -> Expectation:
+    return RingKeys().bind(served.mapping())
+
+
+def test_an_unknown_key_format_is_not_known() -> None:
+    assert FOUR.mapping().key_formats(RIGHT.calls(FOUR, 100)) == {"{address}_{i}"}
+    assert not FOUR.mapping().key_formats(STRANGE.calls(FOUR))
+    assert not FOUR.mapping().finding(STRANGE.calls(FOUR)).holds
+
+
+@pytest.mark.parametrize("served", [FOUR, TWO_LOCALITIES])
+def test_an_unknown_key_format_is_judged_by_its_arcs(served: Served) -> None:
+    finding = by_census(served).finding(STRANGE.calls(served))
+    assert finding.holds, finding.saw
+    assert finding.oracle == "census.ring_interval, census.met_intervals"
+
+
+@pytest.mark.parametrize(
+    ("served", "client"),
+    [
+        pytest.param(FOUR, Client(key=STRANGE.key, seed=1), id="hash"),
+        pytest.param(FOUR, Client(key=STRANGE.key, more=3000), id="size"),
+        pytest.param(
+            TWO_LOCALITIES, Client(key=STRANGE.key, weigh=lambda e, _: e**4), id="weights"
+        ),
+    ],
+)
+def test_wrong_arcs_are_refused(served: Served, client: Client) -> None:
+    finding = by_census(served).finding(client.calls(served))
+    assert not finding.holds
+    assert "changes among 300 hashes" in finding.saw
+
+
+def test_one_hash_at_two_endpoints_is_no_ring_at_all() -> None:
+    one, other = at(A, B)
+    twice = msgspec.structs.replace(other, metadata=one.metadata)
+    calls = Calls((*STRANGE.calls(FOUR), one, twice))
+    finding = by_census(FOUR).finding(calls)
+    assert not finding.holds
+    assert "one hash met two" in finding.saw.lower()
+
+
+SLASHED = Client(key=lambda address, number: f"/{address}_{number}")
+
+
+def test_who_is_known_by_one_format_is_judged_by_no_other() -> None:
+    """Nor by arcs, which would do, whatever all the others are named by."""
+    bound = KNOWN.bind(FOUR.mapping())
+    assert bound.finding(RIGHT.calls(FOUR)).holds
+    for client in (SLASHED, STRANGE):
+        assert by_census(FOUR).finding(client.calls(FOUR)).holds
+        assert not bound.finding(client.calls(FOUR)).holds
+
+
+def test_only_rings_are_bound() -> None:
+    assert KNOWN.bind(Outcome("OK")) == Outcome("OK")
+
+
+# What is written is what is read.
+
+
+def everything() -> Iterable[tuple[Expectation, Seen]]:
+    yield Outcome("OK"), at(A)
+    yield OneEndpoint(each_channel=True), at(A, B)
+    for one in BY_ENDPOINT:
+        yield one, at(*PLACES * 75)
+    yield Answered(acked=True), NACK
+    yield NamesWhatHolds(), NACK
+    yield SaysWhy(), NACK
+    yield MovesOnly((A,)), Contrast(at(A, B), at(B, C))
+    yield by_census(FOUR), STRANGE.calls(FOUR)
+    yield KNOWN.bind(FOUR.mapping()), RIGHT.calls(FOUR)
+    yield TWO_LOCALITIES.mapping(weights="A113", terminal="A42-2021", search="wrap"), at(A)
+
+
+@pytest.mark.parametrize(("expectation", "seen"), list(everything()))
+def test_a_check_is_weighed_alike_after_a_round_trip(expectation: Expectation, seen: Seen) -> None:
+    written = Check(clause="A42-RING-05", seen=seen, expected={"A42": expectation})
+    read = msgspec.json.decode(msgspec.json.encode(written), type=Check)
+    assert read == written
+    assert read.expected["A42"].finding(read.seen) == expectation.finding(seen)

@@ -1,0 +1,26 @@
+"""The shortest times between attempts at an endpoint that fails."""
+
+import pytest
+
+from conformance.oracles.backoff import Backoff, least
+
+PLAIN = Backoff(compounds=False)
+
+
+@pytest.mark.parametrize(
+    ("backoff", "gap", "seconds"),
+    [
+        (PLAIN, 0, 0.8),
+        (PLAIN, 1, 1.28),
+        (PLAIN, 2, 2.048),
+        (PLAIN, 20, 96.0),
+        (Backoff(), 0, 0.8),
+        (Backoff(), 1, 1.024),
+        (Backoff(), 2, 1.31072),
+        (Backoff(), 40, 96.0),
+        (Backoff(initial=3, multiplier=2, longest=5, jitter=0), 0, 3),
+        (Backoff(initial=3, multiplier=2, longest=5, jitter=0), 1, 5),
+    ],
+)
+def test_each_gap_has_its_own_bound(backoff: Backoff, gap: int, seconds: float) -> None:
+    assert least(gap, backoff) == pytest.approx(seconds)

@@ -1,0 +1,247 @@
+"""The baseline is exact: what it knows, what it does not, and files that are none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from client_under_test.manifests.clients import BUILT_IN
+from conformance.catalogue import load
+from conformance.judging.evidence import Judged, Record
+from conformance.judging.verdicts import Decision, Reason, Verdict, blocked
+from conformance.reporting import baseline
+from conformance.reporting.baseline import BadBaseline, Entry, marked, surprises
+
+CLAUSE = "A42-RING-05"
+SCENARIO = "ring.some"
+
+
+def decision(
+    verdict: Verdict, reason: Reason | None = None, saw: str = "a ring of one"
+) -> Decision:
+    return Decision(clause=CLAUSE, verdict=verdict, reason=reason, saw=saw)
+
+
+def record(*decisions: Decision, scenario: str = SCENARIO) -> Record:
+    return Record(
+        scenario=scenario,
+        clauses=(CLAUSE,),
+        client=Judged(name="python", version="1.0", variant=None, follows=("A42",)),
+        seed=1,
+        seconds=0.1,
+        decisions=decisions,
+    )
+
+
+KNOWN = Entry(
+    clause=CLAUSE,
+    reason=Reason.DEVIATES,
+    scenarios=(SCENARIO, "ring.other"),
+    seen="Four endpoints and a ring of twelve: every call met the first.",
+    words="has no ring",
+    shows="ring of one",
+)
+DEVIATES = decision(Verdict.FAIL, Reason.DEVIATES)
+BLOCKED = blocked(DEVIATES, "A42-CDS-01")
+
+
+@pytest.mark.parametrize(
+    ("found", "scenario", "known", "untrue"),
+    [
+        (DEVIATES, SCENARIO, True, False),
+        (DEVIATES, "ring.other", True, False),
+        (DEVIATES, "ring.third", False, False),
+        (decision(Verdict.FAIL, Reason.DEVIATES, "a ring of two"), SCENARIO, False, True),
+        (decision(Verdict.FAIL, Reason.EDITION), SCENARIO, False, True),
+        (decision(Verdict.FAIL, Reason.CRASHED), "ring.other", False, True),
+        (msgspec.structs.replace(DEVIATES, clause="A42-RING-06"), SCENARIO, False, False),
+        (decision(Verdict.PASS), SCENARIO, False, True),
+        (decision(Verdict.PASS), "ring.third", False, False),
+        (decision(Verdict.SEEN), SCENARIO, False, True),
+        # What was not judged says nothing of the entry.
+        (decision(Verdict.SKIP, Reason.CAPABILITY), SCENARIO, False, False),
+        (BLOCKED, SCENARIO, False, False),
+        (decision(Verdict.ERROR, Reason.SUITE), SCENARIO, False, False),
+    ],
+)
+def test_what_an_entry_knows_and_where_it_is_untrue(
+    found: Decision, scenario: str, *, known: bool, untrue: bool
+) -> None:
+    ran = record(found, scenario=scenario)
+    (said,) = marked(ran, [KNOWN]).decisions
+    assert said.expected is known
+    assert said == msgspec.structs.replace(found, expected=known)
+    assert len([*surprises([ran], [KNOWN])]) == untrue
+    sometimes = msgspec.structs.replace(KNOWN, sometimes="once in 20 runs")
+    assert [*surprises([ran], [sometimes])] == []
+
+
+@pytest.mark.parametrize(
+    ("versions", "variants", "version", "variant", "applies"),
+    [
+        ("", (), "1.0", None, True),
+        ("<1.59", (), "1.58.3", None, True),
+        ("<1.59", (), "1.59", None, False),
+        (">=1.85,<2", (), "1.86.0rc1", None, True),
+        ("", ("old",), "1.0", "old", True),
+        ("", ("old",), "1.0", None, False),
+        ("", ("",), "1.0", None, True),
+        ("", ("",), "1.0", "old", False),
+    ],
+)
+def test_the_versions_and_variants_of_an_entry(
+    versions: str, variants: tuple[str, ...], version: str, variant: str | None, *, applies: bool
+) -> None:
+    entry = msgspec.structs.replace(KNOWN, versions=versions, variants=variants)
+    assert entry.applies_to(version, variant) is applies
+
+
+def test_a_surprise_says_what_to_do() -> None:
+    (surprise,) = surprises([record(decision(Verdict.PASS))], [KNOWN])
+    assert surprise == (
+        "A42-RING-05 is expected to fail in ring.some (deviates: has no ring), but the verdict is "
+        "pass: mend the entry in expected.toml"
+    )
+
+
+def test_a_scenario_that_did_not_run_is_no_surprise() -> None:
+    assert [*surprises([], [KNOWN])] == []
+
+
+def test_one_of_two_failures_in_a_scenario_is_known() -> None:
+    other = decision(Verdict.FAIL, Reason.DEVIATES, "a ring of two")
+    both = marked(record(DEVIATES, other), [KNOWN])
+    assert [one.expected for one in both.decisions] == [True, False]
+    assert [*surprises([both], [KNOWN])] == []
+
+
+def test_several_entries_for_one_clause() -> None:
+    other = msgspec.structs.replace(KNOWN, shows="ring of two")
+    found = record(DEVIATES, decision(Verdict.FAIL, Reason.DEVIATES, "a ring of two"))
+    assert all(one.expected for one in marked(found, [KNOWN, other]).decisions)
+    assert [*surprises([found], [KNOWN, other])] == []
+
+
+GOOD = """
+[[expected]]
+clause = "A42-RING-05"
+reason = "deviates"
+scenario = "ring.some"
+seen = "every call met the first endpoint"
+words = "has no ring"
+shows = "ring of one"
+versions = ">=1.54,<1.60"
+variants = ["", "old"]
+issue = "https://example.com/1"
+"""
+
+
+def test_read(tmp_path: Path) -> None:
+    path = tmp_path / baseline.FILE
+    assert baseline.read(path, load()) == ()
+    path.write_text(GOOD)
+    (one,) = baseline.read(path, load())
+    assert (one.clause, one.reason, one.variants) == (CLAUSE, Reason.DEVIATES, ("", "old"))
+    assert one.applies_to("1.59.2", None)
+    assert not one.applies_to("1.60", "old")
+
+
+def test_one_cause_of_several_failures(tmp_path: Path) -> None:
+    path = tmp_path / baseline.FILE
+    path.write_text(GOOD + 'also = { A42-RING-06 = "ring.a", A42-RING-09 = ["ring.b", "ring.c"] }')
+    one, *others = baseline.read(path, load())
+    assert (one.clause, one.scenarios, one.like) == (CLAUSE, (SCENARIO,), "")
+    assert [(each.clause, each.scenarios, each.like) for each in others] == [
+        ("A42-RING-06", ("ring.a",), CLAUSE),
+        ("A42-RING-09", ("ring.b", "ring.c"), CLAUSE),
+    ]
+    likewise = {"clause": CLAUSE, "scenarios": (SCENARIO,), "like": ""}
+    assert {msgspec.structs.replace(each, **likewise) for each in others} == {one}
+
+
+def test_words_are_left_out_for_old_versions_only(tmp_path: Path) -> None:
+    path = tmp_path / baseline.FILE
+    path.write_text(GOOD.replace("shows", "# "))
+    (one,) = baseline.read(path, load())
+    assert one.knows(SCENARIO, DEVIATES)
+    path.write_text(GOOD.replace("shows", "# ").replace("versions", "# "))
+    with pytest.raises(BadBaseline, match="write into `shows` a piece of what the report says"):
+        baseline.read(path, load())
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (GOOD + 'also = { A42-RING-99 = "ring.a" }', "A42-RING-99, which is no clause"),
+        (GOOD + 'also = ["A42-RING-06"]', "breaks the rules.*also"),
+        (GOOD + "also = { A42-RING-06 = [] }", "breaks the rules.*also"),
+        (GOOD.replace("ring of one", "127.0.0.1:4711: 3"), "`shows` has 127.0.0.1:4711"),
+        (GOOD + 'like = "A42-RING-06"', "breaks the rules.*like"),
+        (GOOD.replace('"ring.some"', "[]"), "breaks the rules.*scenario"),
+        (GOOD.replace("A42-RING-05", "A42-RING-99"), "A42-RING-99, which is no clause"),
+        (GOOD.replace(">=1.54,<1.60", "new ones"), "no version range: 'new ones'"),
+        (
+            GOOD.replace('"deviates"', '"odd"'),
+            "reason: invalid enum value 'odd': there are .*deviates",
+        ),
+        (GOOD.replace('"deviates"', '"suite"'), "a client does not fail because of suite"),
+        (GOOD.replace('"has no ring"', '""'), "breaks the rules.*words"),
+        (GOOD.replace('"every call met the first endpoint"', '""'), "breaks the rules.*seen"),
+        (GOOD.replace('"ring.some"', '""'), "breaks the rules.*scenario"),
+        (GOOD.replace("words", "word"), "breaks the rules"),
+        (GOOD.replace("scenario", "# "), "breaks the rules.*scenario"),
+        (GOOD.replace("seen", "# "), "breaks the rules.*seen"),
+        (GOOD.replace("[[expected]]", "[[expect]]"), "breaks the rules.*expect"),
+        ("expected = 3", "breaks the rules"),
+        ("[[expected", "cannot be read"),
+    ],
+)
+def test_a_bad_file_is_told_in_one_sentence(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / baseline.FILE
+    path.write_text(text)
+    with pytest.raises(BadBaseline, match=words) as raised:
+        baseline.read(path, load())
+    assert str(path) in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+BASELINES = sorted(path for path in BUILT_IN.rglob(baseline.FILE) if "scaffold" not in path.parts)
+
+
+@pytest.mark.parametrize("path", BASELINES, ids=lambda path: path.parent.name)
+def test_the_scenarios_of_the_built_in_baselines_decide_their_clauses(
+    decided: dict[str, list[str]], path: Path
+) -> None:
+    entries = baseline.read(path, load())
+    assert entries
+    baseline.check_scenarios(entries, decided, path)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "words"),
+    [
+        ("ring.sums", f"{CLAUSE}: there is no scenario ring.sums: did you mean ring.some?"),
+        ("x", f"{CLAUSE}: there is no scenario x: `xdspec list scenarios` shows all"),
+        ("ring.third", f"ring.third does not decide {CLAUSE}: `xdspec explain` tells"),
+    ],
+)
+def test_a_scenario_that_is_none(scenario: str, words: str) -> None:
+    decided = {"ring.some": [CLAUSE], "ring.other": [CLAUSE], "ring.third": ["A42-RING-06"]}
+    baseline.check_scenarios((KNOWN,), decided, Path("e.toml"))
+    named = msgspec.structs.replace(KNOWN, scenarios=(SCENARIO, scenario))
+    with pytest.raises(BadBaseline) as raised:
+        baseline.check_scenarios((KNOWN, named), decided, Path("e.toml"))
+    assert str(raised.value) == f"e.toml: {words}"
+
+
+def test_a_file_that_is_no_text(tmp_path: Path) -> None:
+    path = tmp_path / baseline.FILE
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(BadBaseline, match="cannot be read"):
+        baseline.read(path, load())
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(BadBaseline, match="cannot be read"):
+        baseline.read(path, load())

@@ -1,0 +1,194 @@
+"""What `xdspec diff` says of two reports, and how it ends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from conformance.catalogue import load
+from conformance.command.cli import main
+from conformance.judging.evidence import Judged, Record
+from conformance.judging.verdicts import UNSEEN, Decision, Reason, Verdict
+from conformance.reporting import report
+from conformance.reporting.diff import Kind, diff, lines
+from conformance.reporting.report import ClientId, Report, Run, build_run
+
+FOLLOWS = ("A42", "A61")
+CLAUSE, OTHER, FREE = "A42-RING-05", "A42-RING-06", "A42-RING-14"
+
+PASS = Decision(clause=CLAUSE, verdict=Verdict.PASS, edition="A42")
+FAIL = Decision(clause=CLAUSE, verdict=Verdict.FAIL, reason=Reason.DEVIATES, edition="A42")
+ERROR = Decision(clause=CLAUSE, verdict=Verdict.ERROR, reason=Reason.TIMING)
+SKIP = Decision(clause=CLAUSE, verdict=Verdict.SKIP, reason=Reason.CAPABILITY)
+KNOWN = msgspec.structs.replace(FAIL, expected=True)
+
+
+def run(*decisions: Decision, name: str = "one", version: str = "1.2.3") -> Run:
+    """A run in which each decision is of a scenario of its own."""
+    judged = Judged(name=name, version=version, variant=None, follows=FOLLOWS)
+    records = [
+        Record(
+            scenario=f"ring.some[{number}]",
+            clauses=(one.clause,),
+            client=judged,
+            seed=1,
+            seconds=0.1,
+            decisions=(one,),
+        )
+        for number, one in enumerate(decisions)
+    ]
+    made = build_run(
+        records,
+        load(),
+        client=ClientId(name, version, None),
+        follows=FOLLOWS,
+        wall_seconds=1,
+    )
+    expected = {one.clause for one in decisions if one.expected}
+    # A baseline marks what it expects; here the decision says so itself.
+    clauses = {
+        clause: msgspec.structs.replace(result, expected=clause in expected)
+        for clause, result in made.clauses.items()
+    }
+    return msgspec.structs.replace(made, clauses=clauses)
+
+
+def made(*runs: Run) -> Report:
+    return Report(provenance={}, runs=runs)
+
+
+def seen(*choices: str) -> Decision:
+    return Decision(clause=FREE, verdict=Verdict.SEEN, choices=choices)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind", "is_worse"),
+    [
+        (PASS, FAIL, Kind.BROKEN, True),
+        (PASS, ERROR, Kind.BROKEN, True),
+        (SKIP, FAIL, Kind.BROKEN, True),
+        (PASS, SKIP, Kind.GONE, True),
+        (FAIL, SKIP, Kind.GONE, True),
+        (PASS, None, Kind.GONE, True),
+        (FAIL, PASS, Kind.FIXED, False),
+        (ERROR, PASS, Kind.FIXED, False),
+        (SKIP, PASS, Kind.NEW, False),
+        (None, PASS, Kind.NEW, False),
+        (None, SKIP, Kind.NEW, False),
+        (None, FAIL, Kind.NEW, True),
+        (None, KNOWN, Kind.NEW, False),
+        (FAIL, ERROR, Kind.CHANGED, False),
+        (FAIL, KNOWN, Kind.CHANGED, False),
+        (FAIL, msgspec.structs.replace(FAIL, reason=Reason.LIED), Kind.CHANGED, False),
+        (PASS, msgspec.structs.replace(PASS, edition="A61"), Kind.CHANGED, False),
+    ],
+)
+def test_a_clause(
+    old: Decision | None,
+    new: Decision | None,
+    kind: Kind,
+    is_worse: bool,  # noqa: FBT001
+) -> None:
+    found = diff(made(run(*[old] if old else [])), made(run(*[new] if new else [])))
+    ((one,),) = (client.clauses for client in found.clients)
+    assert (one.clause, one.kind) == (CLAUSE, kind)
+    assert (found.is_worse, found.is_empty) == (is_worse, False)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "differs"),
+    [
+        (seen("the first entry"), seen("the last entry"), True),
+        (seen("a", "b"), seen("b", "a"), False),
+        (seen(f"{UNSEEN}: 127.0.0.1:1 is silent"), seen(f"{UNSEEN}: 127.0.0.1:2 is silent"), False),
+        (PASS, msgspec.structs.replace(PASS, saw="other words"), False),
+        (FAIL, msgspec.structs.replace(FAIL, saw="127.0.0.1:7 has 3", seconds=2.0), False),
+    ],
+)
+def test_only_what_does_not_vary_from_run_to_run(
+    old: Decision,
+    new: Decision,
+    differs: bool,  # noqa: FBT001
+) -> None:
+    assert diff(made(run(old)), made(run(new))).is_empty is not differs
+
+
+def test_the_edition_that_a_client_was_seen_to_follow() -> None:
+    def follows(*editions: str) -> Report:
+        another = Decision(
+            clause="A42-PRO-11",
+            verdict=Verdict.FAIL,
+            reason=Reason.EDITION,
+            edition="A61",
+            editions_consistent=editions,
+        )
+        return made(run(another))
+
+    ((one,),) = (c.clauses for c in diff(follows("A42"), follows("A61-2023")).clients)
+    assert "fits A42" in str(one.old)
+    assert diff(follows("A42"), follows("A42")).is_empty
+
+
+def test_a_scenario_behind_a_clause_that_says_the_same() -> None:
+    found = diff(made(run(FAIL, PASS)), made(run(FAIL, FAIL)))
+    ((one,),) = (client.clauses for client in found.clients)
+    assert (one.kind, [*one.scenarios]) == (Kind.BROKEN, ["ring.some[1]"])
+    assert found.is_worse
+
+
+def test_clients_are_paired() -> None:
+    old = made(run(PASS, version="1"), run(PASS, name="two", version="1"), run(name="three"))
+    new = made(run(PASS, name="two", version="1"), run(FAIL, version="2"), run(name="four"))
+    names = [one.name for one in diff(old, new).clients]
+    assert names == ["one 1 → one 2", "two 1", "three 1.2.3", "four 1.2.3"]
+
+
+def test_versions_side_by_side_are_not_guessed_at() -> None:
+    old = made(run(PASS, version="1"), run(PASS, version="2"))
+    found = diff(old, made(run(PASS, version="2"), run(PASS, version="3")))
+    assert [one.name for one in found.clients] == ["one 1", "one 2", "one 3"]
+    assert found.is_worse
+
+
+def test_the_lines() -> None:
+    old = made(run(PASS, seen("a")), run(name="two"))
+    new = made(run(FAIL, seen("b")), run(name="two"))
+    assert [*lines(diff(old, new))] == [
+        "one 1.2.3: 1 broken, 1 changed; 2 clauses",
+        "  broken   A42-RING-05    pass by A42 → fail (deviates) by A42",
+        "           ring.some[0]: pass → fail (deviates) by A42",
+        "  changed  A42-RING-14    seen: a → seen: b",
+        "           ring.some[1]: seen: a → seen: b",
+        "two 1.2.3: nothing differs in 0 clauses",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("new", "arguments", "code"),
+    [
+        (PASS, (), 0),
+        (PASS, ("--exact",), 0),
+        (FAIL, (), 1),
+        (msgspec.structs.replace(PASS, edition="A61"), (), 0),
+        (msgspec.structs.replace(PASS, edition="A61"), ("--exact",), 1),
+    ],
+)
+def test_how_it_ends(tmp_path: Path, new: Decision, arguments: tuple[str, ...], code: int) -> None:
+    paths = [tmp_path / name for name in ("old.json", "new.json", "diff.json")]
+    for path, one in zip(paths, (PASS, new), strict=False):
+        report.write_json(made(run(one)), path)
+    old, there, out = map(str, paths)
+    ended = CliRunner().invoke(main, ["diff", old, there, "--json", out, *arguments])
+    assert ended.exit_code == code
+    assert json.loads(paths[2].read_text())["clients"][0]["old"]["name"] == "one"
+
+
+def test_what_is_no_report(tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    path.write_text("{}")
+    ended = CliRunner().invoke(main, ["diff", str(path), str(path)])
+    assert (ended.exit_code, ended.output.count("\n")) == (4, 1)

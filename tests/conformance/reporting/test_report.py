@@ -1,0 +1,397 @@
+"""A run's report: how records become one, the exit code that it deserves, JSON and JUnit."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable
+from io import StringIO
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import Element, fromstring
+
+import jsonschema
+import msgspec
+import pytest
+from rich.console import Console
+
+from conformance.catalogue import Catalogue, Strength, load
+from conformance.judging.evidence import Judged, Record
+from conformance.judging.ring_keys import RingKeys
+from conformance.judging.verdicts import ClauseResult, Decision, Reason, Verdict
+from conformance.reporting import console, failure_texts, junit, report
+from conformance.reporting.baseline import Entry
+from conformance.reporting.report import ClientId, Exit, Report, Run, build_run, exit_of, first_of
+
+CATALOGUE: Catalogue = load()
+CLIENT = ClientId("python", "1.85.1", None)
+MUST, SHOULD, FREE = "A42-RING-05", "A42-RING-04", "A42-RING-10"
+FAILED = (Verdict.FAIL, Reason.DEVIATES)
+PASSED = (Verdict.PASS, None)
+SKIPPED = (Verdict.SKIP, Reason.CAPABILITY)
+
+
+def test_why_a_clause_was_skipped() -> None:
+    def words(clause: str, reason: Reason, saw: str) -> str:
+        made = run(record("ring.a", decision(clause, Verdict.SKIP, reason, saw)))
+        return report.why_skipped(CATALOGUE[clause], made.clauses[clause])
+
+    assert words(MUST, Reason.CAPABILITY, "it cannot") == "it cannot"
+    assert words(MUST, Reason.EDITION, "all calls") == (
+        "a clause of A42-2021, A42, which the client does not state"
+    )
+    alone = CATALOGUE["A42-CHAN-01"].grpc_only or ""
+    assert words("A42-CHAN-01", Reason.EDITION, alone) == f"gRPC's alone: {alone[:-1]}"
+
+
+@pytest.mark.parametrize(("verdict", "advised"), [(Verdict.FAIL, 1), (Verdict.SKIP, 0)])
+def test_another_edition_is_advised_for_failures_only(verdict: Verdict, advised: int) -> None:
+    otherwise = decision("A42-PRO-10", verdict, Reason.EDITION)
+    fitting = msgspec.structs.replace(otherwise, editions_consistent=("A61",))
+    assert len([*failure_texts.advice(run(record("ring.a", fitting)))]) == advised
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        (RingKeys(format="ip:port_i"), []),
+        (
+            RingKeys(format="ip:port_i", is_found=True),
+            ["look like ip:port_i, as a calibration has"],
+        ),
+        (RingKeys(note="client.toml says so"), ["by their arcs alone", "client.toml says so"]),
+    ],
+)
+def test_ring_keys_that_are_not_stated_are_told(keys: RingKeys, words: list[str]) -> None:
+    one = of(MUST, PASSED)
+    judged = msgspec.structs.replace(one.client, ring_keys=keys)
+    made = run(msgspec.structs.replace(one, client=judged))
+    assert made.ring_keys == keys
+    told = " ".join(console.ring_keys(made))
+    assert all(each in told for each in words)
+    assert bool(told) is bool(words)
+
+
+@pytest.mark.parametrize(
+    ("clause", "line", "advised"),
+    [
+        ("A42-RING-03", "client.toml, [[ring-key-formats]]: mend", 1),
+        (FREE, f'client.toml, [[choices]] with clause = "{FREE}": mend', 0),
+    ],
+)
+def test_the_line_of_a_manifest_that_is_not_true_is_named(
+    clause: str, line: str, advised: int
+) -> None:
+    made = run(of(clause, (Verdict.FAIL, Reason.STATED)))
+    (text,) = failure_texts.failures(made, CATALOGUE, "xdspec run", "https://example.com")
+    assert line in text
+    assert "no MUST" not in text
+    assert len([*failure_texts.advice(made)]) == advised
+
+
+def test_the_clauses_used_here_are_what_their_names_say() -> None:
+    strengths = [CATALOGUE[clause].strength for clause in (MUST, SHOULD, FREE)]
+    assert strengths == [Strength.MUST, Strength.SHOULD, Strength.UNSPECIFIED]
+
+
+def decision(clause: str, verdict: Verdict, reason: Reason | None, saw: str = "") -> Decision:
+    return Decision(clause=clause, verdict=verdict, reason=reason, saw=saw, wanted="another thing")
+
+
+def record(name: str, *decisions: Decision, evidence: str | None = None) -> Record:
+    return Record(
+        scenario=name,
+        clauses=tuple(dict.fromkeys(one.clause for one in decisions)),
+        client=Judged(name="python", version="1.85.1", variant=None, follows=("A42",)),
+        seed=1,
+        seconds=0.25,
+        served=("four endpoints",),
+        decisions=decisions,
+        evidence=evidence,
+    )
+
+
+def run(*records: Record, entries: Iterable[Entry] = (), **more: Any) -> Run:
+    return build_run(
+        records,
+        CATALOGUE,
+        client=CLIENT,
+        follows=("A42",),
+        wall_seconds=1.23456,
+        entries=entries,
+        **more,
+    )
+
+
+def of(clause: str, verdict: tuple[Verdict, Reason | None]) -> Record:
+    return record(f"ring.{clause}-{verdict[0]}-{verdict[1]}", decision(clause, *verdict))
+
+
+def error(reason: Reason) -> Record:
+    return of(MUST, (Verdict.ERROR, reason))
+
+
+KNOWN = Entry(
+    clause=MUST,
+    reason=Reason.DEVIATES,
+    scenarios=(of(MUST, FAILED).scenario,),
+    seen="calls elsewhere",
+    words="is known",
+    issue="https://example.com/1",
+)
+OTHERWISE = msgspec.structs.replace(KNOWN, reason=Reason.CRASHED)
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "strict_code"),
+    [
+        (run(of(MUST, PASSED)), Exit.CONFORMS, Exit.CONFORMS),
+        (run(of(MUST, FAILED)), Exit.DEVIATES, Exit.DEVIATES),
+        (run(of(FREE, (Verdict.FAIL, Reason.STATED))), Exit.DEVIATES, Exit.DEVIATES),
+        (run(of(SHOULD, FAILED)), Exit.CONFORMS, Exit.DEVIATES),
+        (run(of(MUST, SKIPPED)), Exit.NOTHING_RAN, Exit.NOTHING_RAN),
+        (run(of(MUST, SKIPPED), of(SHOULD, PASSED)), Exit.CONFORMS, Exit.CONFORMS),
+        (run(of(FREE, (Verdict.SEEN, None))), Exit.CONFORMS, Exit.CONFORMS),
+        (run(), Exit.NOTHING_RAN, Exit.NOTHING_RAN),
+        (run(error(Reason.ADAPTER)), Exit.ADAPTER_TROUBLE, Exit.ADAPTER_TROUBLE),
+        (run(error(Reason.SUITE)), Exit.SUITE_TROUBLE, Exit.SUITE_TROUBLE),
+        (run(error(Reason.TIMING)), Exit.SUITE_TROUBLE, Exit.SUITE_TROUBLE),
+        (run(of(MUST, FAILED), entries=[KNOWN]), Exit.CONFORMS, Exit.CONFORMS),
+        (run(of(MUST, FAILED), entries=[OTHERWISE]), Exit.DEVIATES, Exit.DEVIATES),
+        (
+            run(record(KNOWN.scenarios[0], decision(MUST, *PASSED)), entries=[KNOWN]),
+            *(Exit.DEVIATES, Exit.DEVIATES),
+        ),
+        (run(troubles=("a worker died",)), Exit.SUITE_TROUBLE, Exit.SUITE_TROUBLE),
+        (run(complete=False), Exit.INTERRUPTED, Exit.INTERRUPTED),
+    ],
+)
+def test_exit_code(given: Run, code: Exit, strict_code: Exit) -> None:
+    assert exit_of(given) is code
+    assert exit_of(given, strict=True) is strict_code
+
+
+SIGNS: dict[Exit, Any] = {
+    Exit.INTERRUPTED: {"complete": False},
+    Exit.SUITE_TROUBLE: {"troubles": ("a worker died",)},
+    Exit.ADAPTER_TROUBLE: (of(SHOULD, (Verdict.ERROR, Reason.ADAPTER)),),
+    Exit.DEVIATES: (of(MUST, FAILED),),
+    Exit.CONFORMS: (of(FREE, PASSED),),
+}
+
+
+@pytest.mark.parametrize(("first", "second"), list(itertools.combinations(SIGNS, 2)))
+def test_the_first_that_applies(first: Exit, second: Exit) -> None:
+    records: tuple[Record, ...] = ()
+    more: dict[str, Any] = {}
+    for sign in (SIGNS[first], SIGNS[second]):
+        if isinstance(sign, dict):
+            more |= sign
+        else:
+            records += sign
+    assert exit_of(run(*records, **more)) is first
+
+
+def test_trouble_of_the_suite_in_a_clause_that_failed_elsewhere_is_not_lost() -> None:
+    """The clause fails, and the scenario with the error fails by another clause."""
+    both = record(
+        "ring.both",
+        decision(SHOULD, *FAILED),
+        decision(MUST, Verdict.ERROR, Reason.SUITE),
+    )
+    made = run(both, of(MUST, FAILED))
+    assert made.clauses[MUST].verdict is Verdict.FAIL
+    assert exit_of(made) is Exit.SUITE_TROUBLE
+
+
+@pytest.mark.parametrize(
+    ("codes", "code"),
+    [
+        ([Exit.CONFORMS, Exit.CONFORMS], Exit.CONFORMS),
+        ([Exit.NOTHING_RAN, Exit.CONFORMS], Exit.CONFORMS),
+        ([Exit.NOTHING_RAN, Exit.NOTHING_RAN], Exit.NOTHING_RAN),
+        ([], Exit.NOTHING_RAN),
+        ([Exit.NOTHING_RAN, Exit.DEVIATES], Exit.DEVIATES),
+        ([Exit.DEVIATES, Exit.ADAPTER_TROUBLE], Exit.ADAPTER_TROUBLE),
+        ([Exit.ADAPTER_TROUBLE, Exit.SUITE_TROUBLE], Exit.SUITE_TROUBLE),
+        ([Exit.SUITE_TROUBLE, Exit.INTERRUPTED], Exit.INTERRUPTED),
+    ],
+)
+def test_exit_code_of_several_clients(codes: list[Exit], code: Exit) -> None:
+    assert first_of(codes) is code
+
+
+def test_the_codes_are_the_documented_ones() -> None:
+    assert {one.name: one.value for one in Exit} == {
+        "CONFORMS": 0,
+        "DEVIATES": 1,
+        "INTERRUPTED": 2,
+        "SUITE_TROUBLE": 3,
+        "BAD_INPUT": 4,
+        "NOTHING_RAN": 5,
+        "ADAPTER_TROUBLE": 6,
+    }
+
+
+# The report itself.
+
+CONTROL = "\x1b[31mred\x00 & <b>"
+WHOLE = run(
+    record("ring.b", decision(MUST, *FAILED, CONTROL), decision(SHOULD, *PASSED), evidence="out/b"),
+    record("ring.a", decision(MUST, *PASSED)),
+    record("ring.c", decision(FREE, *SKIPPED, "no knob")),
+    record("ring.d", decision(SHOULD, Verdict.ERROR, Reason.SUITE, "a mistake")),
+)
+
+
+def test_scenarios_are_in_order_and_clauses_combined() -> None:
+    assert [one.id for one in WHOLE.scenarios] == ["ring.a", "ring.b", "ring.c", "ring.d"]
+    assert WHOLE.clauses[MUST].verdict is Verdict.FAIL
+    assert WHOLE.clauses[MUST].scenarios == ("ring.a", "ring.b")
+    assert WHOLE.totals == {
+        Verdict.FAIL: 1,
+        Verdict.ERROR: 1,
+        Verdict.PASS: 0,
+        Verdict.SEEN: 0,
+        Verdict.SKIP: 1,
+    }
+    assert WHOLE.wall_seconds == 1.235
+
+
+def test_what_was_measured_is_told_even_of_a_pass() -> None:
+    took = [
+        msgspec.structs.replace(decision("A56-TIMER-01", *PASSED), seconds=seconds)
+        for seconds in (10.018, 10.204)
+    ]
+    made = run(record("timer.a", took[0]), record("timer.b", took[1]), of(MUST, PASSED))
+    assert made.clauses["A56-TIMER-01"].seconds == (10.018, 10.204)
+    said = StringIO()
+    screen = Console(file=said, width=200)
+    console.show(
+        screen, made, CATALOGUE, Exit.CONFORMS, repeat="xdspec run", issues="", brief=False
+    )
+    (line,) = [one for one in said.getvalue().splitlines() if "A56-TIMER-01" in one]
+    assert line.endswith("time of the failover timer: 10.02 s, 10.20 s")
+
+
+def test_a_scenario_says_what_went_wrong() -> None:
+    failed = WHOLE.scenarios[1]
+    assert (failed.verdict, failed.reason) == FAILED
+    assert failed.clauses == {MUST: Verdict.FAIL, SHOULD: Verdict.PASS}
+    assert [one.saw for one in failed.findings] == [CONTROL]
+    assert (failed.served, failed.evidence) == (("four endpoints",), "out/b")
+    assert WHOLE.scenarios[0].served == ()
+
+
+def least_shape(value: Report) -> None:
+    """What the issue promises to programs."""
+    read = json.loads(msgspec.json.encode(value))
+    assert read["schema"] == 1
+    one = read["runs"][0]
+    assert {"name", "version", "variant"} <= set(one["client"])
+    assert one["wall_seconds"] > 0
+    for scenario in one["scenarios"]:
+        assert {"id", "verdict", "reason", "seconds", "clauses", "evidence"} <= set(scenario)
+    for clause in one["clauses"].values():
+        names = {"verdict", "reason", "strength", "scenarios", "editions_consistent", "seen"}
+        assert names <= set(clause)
+    assert one["totals"]["pass"] >= 0
+
+
+WRITTEN = Report(provenance={"seed": 1}, runs=(WHOLE,))
+
+
+def test_json(tmp_path: Path) -> None:
+    least_shape(WRITTEN)
+    report.write_json(WRITTEN, tmp_path / "r.json")
+    assert msgspec.json.decode((tmp_path / "r.json").read_bytes(), type=Report) == WRITTEN
+
+
+def test_the_schema_that_is_checked_in_is_current() -> None:
+    """Made by `python -m conformance.reporting.report`."""
+    assert json.loads(report.SCHEMA_FILE.read_text()) == json.loads(json.dumps(report.schema()))
+
+
+def test_the_schema_validates_a_report_and_refuses_others() -> None:
+    schema = json.loads(report.SCHEMA_FILE.read_text())
+    validator = jsonschema.Draft202012Validator(schema)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    good = json.loads(msgspec.json.encode(WRITTEN))
+    validator.validate(good)
+    for spoil in ("runs", "schema"):
+        assert not validator.is_valid({name: good[name] for name in good if name != spoil})
+    good["runs"][0]["scenarios"][0]["verdict"] = "fine"
+    assert not validator.is_valid(good)
+
+
+def suite_of(made: Run) -> Element:
+    text = StringIO()
+    junit.tree(Report(provenance={}, runs=(made,))).write(text, encoding="unicode")
+    return fromstring(text.getvalue())[0]  # noqa: S314  # written here
+
+
+def test_junit() -> None:
+    suite = suite_of(WHOLE)
+    counts = [suite.get(name) for name in ("tests", "failures", "errors", "skipped")]
+    assert counts == ["4", "1", "1", "1"]
+    assert suite.get("name") == "python@1.85.1"
+    cases = {case.get("name"): case for case in suite}
+    assert [child.tag for child in cases["ring.a"]] == []
+    failure = cases["ring.b"][0]
+    assert (failure.tag, failure.get("type"), failure.text) == (
+        "failure",
+        "deviates",
+        "evidence: out/b",
+    )
+    assert failure.get("message") == "\ufffd[31mred\ufffd & <b>"
+    assert cases["ring.c"][0].tag == "skipped"
+    assert cases["ring.d"][0].tag == "error"
+
+
+@pytest.mark.parametrize(
+    ("entries", "tag", "text"),
+    [((KNOWN,), "skipped", "known: is known https://example.com/1"), ((), "failure", None)],
+)
+def test_a_known_failure_is_no_failure_of_junit(
+    entries: tuple[Entry, ...], tag: str, text: str | None
+) -> None:
+    suite = suite_of(run(of(MUST, FAILED), entries=entries))
+    assert (suite[0][0].tag, suite[0][0].text) == (tag, text)
+
+
+def test_a_failure_of_another_scenario_is_new_though_the_clause_is_known() -> None:
+    others = record("ring.others", decision(MUST, *FAILED, "a ring of one"), evidence="out/others")
+    made = run(others, of(MUST, FAILED), entries=[KNOWN])
+    assert not made.clauses[MUST].expected
+    assert made.known == (KNOWN,)
+    assert made.surprises == ()
+    assert exit_of(made) is Exit.DEVIATES
+    expected = {
+        scenario.id: [one.expected for one in scenario.findings] for scenario in made.scenarios
+    }
+    assert expected == {"ring.others": [False], KNOWN.scenarios[0]: [True]}
+    tags = {case.get("name"): case[0].tag for case in suite_of(made)}
+    assert tags == {"ring.others": "failure", KNOWN.scenarios[0]: "skipped"}
+    (text,) = failure_texts.failures(made, CATALOGUE, "xdspec run", "")
+    assert "scenario  ring.others" in text
+    assert f"scenario  {KNOWN.scenarios[0]}" not in text
+    assert f"expected  {KNOWN.scenarios[0]}" in text
+
+
+def test_a_failure_by_other_words_is_new() -> None:
+    shows = msgspec.structs.replace(KNOWN, shows="a ring of two")
+    name = KNOWN.scenarios[0]
+    one, two = (decision(MUST, *FAILED, f"a ring of {size} entries") for size in ("one", "two"))
+    assert exit_of(run(record(name, two), entries=[shows])) is Exit.CONFORMS
+    both = run(record(name, two, one), entries=[shows])
+    assert not both.clauses[MUST].expected
+    assert both.surprises == ()
+    other = run(record(name, one), entries=[shows])
+    (surprise,) = other.surprises
+    assert "the verdict is fail (deviates) by other words than 'a ring of two'" in surprise
+    assert other.known == ()
+
+
+def test_a_result_is_plain_data() -> None:
+    result = WHOLE.clauses[MUST]
+    assert msgspec.json.decode(msgspec.json.encode(result), type=ClauseResult) == result

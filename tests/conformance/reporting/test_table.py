@@ -1,0 +1,177 @@
+"""The table of clients and clauses: what it says, and that the one in the documents is new."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from conformance.catalogue import load
+from conformance.command.cli import main
+from conformance.judging.evidence import Judged, Record
+from conformance.judging.verdicts import Decision, Reason, Verdict
+from conformance.reporting import report
+from conformance.reporting import table as tables
+from conformance.reporting.baseline import Entry
+from conformance.reporting.report import BadReport, ClientId, NotRun, Report, Run, build_run, read
+from conformance.reporting.table import table
+
+ROOT = Path(__file__).parents[3]
+DOCUMENT = ROOT / "docs" / "compliance.md"
+
+DEVIATES = (Verdict.FAIL, Reason.DEVIATES)
+ENTRY = Entry(
+    clause="A42-RING-05",
+    reason=Reason.DEVIATES,
+    scenarios=("ring.some[0]",),
+    seen="Eight endpoints and a minimum of 100: | one entry each.",
+    words="min_ring_size is not read",
+    issue="https://example.com/1",
+)
+ALSO = [
+    msgspec.structs.replace(ENTRY, clause=clause, scenarios=(shown_by,), like=ENTRY.clause)
+    for clause, shown_by in (("A42-RING-06", "ring.some[1]"), ("A42-RING-07", "ring.some[2]"))
+]
+
+
+def decision(clause: str, verdict: Verdict, reason: Reason | None = None, **more: Any) -> Decision:
+    return Decision(clause=clause, verdict=verdict, reason=reason, **more)
+
+
+def run(name: str, *decisions: Decision, variant: str | None = None, **more: Any) -> Run:
+    client = ClientId(name, "1.2.3", variant)
+    judged = Judged(name=name, version="1.2.3", variant=variant, follows=("A42", "A61"))
+    records = [
+        Record(
+            scenario=f"ring.some[{number}]",
+            clauses=(one.clause,),
+            client=judged,
+            seed=1,
+            seconds=0.1,
+            decisions=(one,),
+        )
+        for number, one in enumerate(decisions)
+    ]
+    follows = judged.follows
+    return build_run(records, load(), client=client, follows=follows, wall_seconds=1, **more)
+
+
+def made(*runs: Run, not_run: tuple[NotRun, ...] = ()) -> Report:
+    provenance = {
+        "suite": {"version": "0.1.0", "commit": "0123456789abcdef"},
+        "started": "2026-11-21T16:00:00+00:00",
+    }
+    return Report(provenance=provenance, runs=runs, not_run=not_run)
+
+
+FIRST = made(
+    run(
+        "one",
+        decision("A42-RING-05", *DEVIATES),
+        decision("A42-RING-06", *DEVIATES),
+        decision("A42-RING-07", *DEVIATES),
+        decision("A42-RING-08", *DEVIATES, saw="a ring of\n17 entries"),
+        decision("A42-RING-03", Verdict.SEEN, choices=("ip:port_i",)),
+        decision("A42-RING-09", Verdict.SKIP, Reason.CAPABILITY, saw="it cannot do this"),
+        entries=[ENTRY, *ALSO],
+    ),
+    not_run=(
+        NotRun(
+            client="three", verdict=Verdict.SKIP, reason=Reason.ENVIRONMENT, words="no tool\nmore"
+        ),
+    ),
+)
+SECOND = made(
+    run(
+        "two",
+        decision("A42-RING-05", Verdict.PASS),
+        decision("A76-KEY-01", Verdict.SKIP, Reason.EDITION, saw="calls"),
+        variant="odd",
+    )
+)
+TEXT = table([FIRST, SECOND], load())
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "| one 1.2.3 | A42, A61 | 4 | 0 | 0 | 1 | 1 | 2026-11-21 by 0.1.0 (0123456789ab) |",
+        "- three: skip (environment): no tool",
+        "| clause |  |  | one 1.2.3 | two 1.2.3 +odd |",
+        "| A42-RING-05 | at least the minimum size | MUST | **fail** (deviates) | pass (A42) |",
+        "| A42-RING-03 | key of an entry | UNSPECIFIED | seen: ip:port_i | - |",
+        "| A42-RING-09 | entries by weight | MUST | skip (capability) | - |",
+        "**A42-RING-05**, at least the minimum size [MUST]: fail (deviates)",
+        "- seen: Eight endpoints and a minimum of 100: \\| one entry each.",
+        "- why: min_ring_size is not read",
+        "- again: `xdspec run one@1.2.3 --scenario 'ring.some[0]'`",
+        "- known: <https://example.com/1>",
+        "- by the same cause: A42-RING-06, A42-RING-07",
+        "- seen: a ring of 17 entries",
+        "- again: `xdspec run one@1.2.3 --scenario 'ring.some[3]'`",
+        "- skip (capability): it cannot do this: A42-RING-09",
+        "- skip (edition): a clause of A76, which the client does not state: A76-KEY-01",
+    ],
+)
+def test_lines(line: str) -> None:
+    assert line in TEXT.splitlines()
+
+
+def test_one_cause_is_told_once() -> None:
+    deviations = TEXT.split("## Deviations")[1].split("\n## ")[0]
+    assert deviations.count("min_ring_size is not read") == 1
+    assert re.findall(r"^\*\*(.*?)\*\*", deviations, re.MULTILINE) == ["A42-RING-05", "A42-RING-08"]
+
+
+def test_every_table_is_whole() -> None:
+    """No words of a client or a catalogue break a row."""
+    width = 0
+    for line in TEXT.splitlines():
+        cells = len(re.findall(r"(?<!\\)\|", line)) if line.startswith("|") else 0
+        assert not width or cells in {0, width}, line
+        width = cells
+
+
+def test_the_same_reports_give_the_same_text(tmp_path: Path) -> None:
+    paths = [tmp_path / "1.json", tmp_path / "2.json"]
+    for path, one in zip(paths, (FIRST, SECOND), strict=True):
+        report.write_json(one, path)
+    ended = CliRunner().invoke(main, ["table", *map(str, paths)])
+    assert (ended.exit_code, ended.stdout) == (0, TEXT)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (None, "cannot be read: No such file"),
+        (b"{}", "no report of this suite"),
+        (b"not JSON", "no report of this suite"),
+        (made(run("one", complete=False)), "a run of one that was interrupted"),
+    ],
+)
+def test_reports_that_make_no_table(tmp_path: Path, content: Any, says: str) -> None:
+    path = tmp_path / "r.json"
+    if isinstance(content, Report):
+        report.write_json(content, path)
+    elif content is not None:
+        path.write_bytes(content)
+    with pytest.raises(BadReport, match=says):
+        read(path)
+    ended = CliRunner().invoke(main, ["table", str(path)])
+    assert (ended.exit_code, "Traceback" in ended.output) == (4, False)
+
+
+@pytest.mark.skipif(not DOCUMENT.exists(), reason="documents are in a checkout only")
+def test_the_document_has_every_clause_that_is_decided_now(decided: dict[str, list[str]]) -> None:
+    """Else it is stale: CONTRIBUTING tells how it is made."""
+    clauses = {clause for several in decided.values() for clause in several}
+    row = re.compile(r"^\| (A\d+-[A-Z]+-\d\d) \| (.*?) \| ([A-Z]+) \|", re.MULTILINE)
+    assert set(row.findall(DOCUMENT.read_text())) == {
+        (clause.id, tables._text(clause.title), clause.strength.value)
+        for clause in load()
+        if clause.id in clauses
+    }

@@ -1,0 +1,71 @@
+"""Whose answers are awaited when something else is served; the control plane is a stub."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from conformance.served.policies import RoundRobin
+from conformance.served.serving import Served, aggregate, beside, by_dns, one_cluster, plain
+from conformance.world.control import Control
+from fake_control_plane import Kind, Push
+from fake_control_plane.snapshot import pack
+
+A, B = "127.0.0.1:1", "127.0.0.1:2"
+
+
+class Plane:
+    """Takes in what is set, and has everything ACKed that somebody waits for."""
+
+    def __init__(self) -> None:
+        self.awaited: list[Kind] = []
+        self.transcript = SimpleNamespace(answered=self.answered, events=())
+
+    async def set(self, *resources: Any) -> Push:
+        return Push(versions={pack(one)[0]: "2" for one in resources}, since=0)
+
+    async def answered(self, push: Push, kind: Kind, *, deadline: float) -> Any:
+        assert push.versions[kind]
+        assert deadline
+        self.awaited.append(kind)
+        return SimpleNamespace(is_ack=True, error_detail="", version="2")
+
+
+LEAF = plain([A], name="leaf")
+ABOVE = aggregate(LEAF)
+STRAY = one_cluster((), name="stray")
+UNROUTED = replace(plain([A]), clusters=(*plain([A]).clusters, *STRAY.clusters))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kinds"),
+    [
+        pytest.param(plain([A]), plain([A]), [], id="nothing changes"),
+        pytest.param(plain([A]), plain([B]), ["ENDPOINTS"], id="endpoints"),
+        pytest.param(
+            plain([A]), plain([A]).balanced_by(RoundRobin()), ["CLUSTER"], id="the policy"
+        ),
+        pytest.param(
+            plain([A]),
+            beside(plain([A]), plain([B], name="other", path="/s/m")),
+            ["ROUTE", "CLUSTER", "ENDPOINTS"],
+            id="another cluster, with a route to it",
+        ),
+        pytest.param(plain([A]), UNROUTED, [], id="another cluster that no route leads to"),
+        pytest.param(ABOVE, ABOVE.balanced_by(RoundRobin(), "leaf"), ["CLUSTER"], id="a leaf"),
+        pytest.param(by_dns("a.test:1"), by_dns("b.test:1"), ["CLUSTER"], id="a DNS name"),
+        pytest.param(plain([A]), by_dns("a.test:1"), ["CLUSTER"], id="EDS no more"),
+    ],
+)
+async def test_awaited(before: Served, after: Served, kinds: list[str]) -> None:
+    plane = Plane()
+    stub: Any = plane
+    control = Control(stub, None)
+    await control.serve(before)
+    assert plane.awaited == []  # a client need not ask before it has calls to make
+    await control.serve(after)
+    assert [one.name for one in plane.awaited] == kinds
+    assert control.history == [str(before), str(after)]

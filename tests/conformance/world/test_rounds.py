@@ -1,0 +1,58 @@
+"""Rounds of calls until they fit; the calls are made up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from conformance import timing
+from conformance.judging.endings import ClientStuck
+from conformance.judging.expectations import Outcome
+from conformance.judging.ring_keys import RingKeys
+from conformance.judging.seen import Call, Calls
+from conformance.world.rounds import Round, Rounds
+
+SERVED, ROUNDS = Outcome("OK"), Rounds(RingKeys())
+
+
+def calls(status: str) -> Calls:
+    call = Call(id=status, channel="channel-1", path="/s/m", metadata=(), status=status)
+    return Calls((call,))
+
+
+def each_of(*statuses: str) -> tuple[Round, list[str]]:
+    """A round for each of these, and which were made."""
+    left: Iterator[str] = iter(statuses)
+    made: list[str] = []
+
+    async def make() -> Calls:
+        made.append(next(left))
+        return calls(made[-1])
+
+    return make, made
+
+
+async def test_until_it_fits() -> None:
+    make, made = each_of("UNAVAILABLE", "UNAVAILABLE", "OK", "UNAVAILABLE")
+    seen = await ROUNDS.until(SERVED, make)
+    assert (len(made), seen.overdue, seen.calls[0].status) == (3, False, "OK")
+
+
+async def test_until_it_lasts() -> None:
+    make, made = each_of("UNAVAILABLE", "OK", "UNAVAILABLE")
+    seen = await ROUNDS.until_it_lasts(SERVED, make)
+    assert (len(made), seen.calls[0].status) == (3, "UNAVAILABLE")
+
+
+async def test_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timing, "APPLY", -1.0)
+    make, made = each_of("UNAVAILABLE", "OK")
+    seen = await ROUNDS.until(SERVED, make)
+    assert (made, seen.overdue) == (["UNAVAILABLE"], True)
+    make, made = each_of("UNAVAILABLE", "OK")
+    with pytest.raises(ClientStuck, match="though an update was ACKed"):
+        await ROUNDS.demand(SERVED, make, why="an update was ACKed")
+    make, made = each_of("UNAVAILABLE", "OK")
+    assert (await ROUNDS.until_it_lasts(SERVED, make)).overdue
+    assert made == ["UNAVAILABLE"]

@@ -1,0 +1,144 @@
+"""No wait ends in silence: deadlines are caught in one module, and what is awaited is looked at."""
+
+import ast
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conformance.world import waits
+from fake_control_plane import DeadlinePassed
+from test_servers import DeadlinePassed as FleetDeadlinePassed
+
+CONFORMANCE = Path(waits.__file__).parents[1]
+FILES = sorted(CONFORMANCE.rglob("*.py"))
+
+PASSED = {"DeadlinePassed", "FleetDeadlinePassed", "NotSeen", "TimeoutError"}
+"""That something was not there in time."""
+
+OBSERVATIONS = {
+    "came",
+    "call",
+    "make",
+    "over",
+    "reported",
+    "until",
+    "until_it_lasts",
+}
+"""What these see is judged, or looked at: none of them fails by itself."""
+
+UNSEEN = {
+    "scenarios/a42/aggregated_state.py: test_no_idle_between_attempts: over",
+    "scenarios/a42/load_report.py: test_dropped: call",
+    "scenarios/a42/load_report.py: test_failed_and_queued: over",
+    "scenarios/a42/load_report.py: test_successes_errors_and_requests_in_progress: call",
+    "scenarios/a42/load_report.py: test_successes_errors_and_requests_in_progress: over",
+    "scenarios/a42/picker.py: test_slow_failures: over",
+    "scenarios/a42/picker.py: test_waits_for_ready: call",
+    "world/attempts.py: _until: make",
+    "world/attempts.py: look: make",
+    "world/world.py: request_and_cancel: over",
+    "world/preconditions.py: host_names: make",
+}
+"""Calls of which it does not matter how they end."""
+
+
+def named(node: ast.expr | None) -> set[str]:
+    """The names of the exceptions of an `except` or a `suppress`."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return {name}
+        case ast.Tuple(elts=several):
+            return set[str]().union(*map(named, several))
+        case _:
+            return set()
+
+
+def silenced(tree: ast.AST) -> Iterator[int]:
+    """The lines in which a deadline that passed is no exception any more."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.ExceptHandler(type=kind, body=body) if named(kind) & PASSED:
+                if not any(isinstance(one, ast.Raise) for line in body for one in ast.walk(line)):
+                    yield node.lineno
+            case ast.Call(func=function, args=kinds) if named(function) == {"suppress"}:
+                if any(named(one) & PASSED for one in kinds):
+                    yield node.lineno
+
+
+def thrown_away(tree: ast.AST) -> Iterator[tuple[str, str]]:
+    """Observations that nobody looks at: the function, and what is called there."""
+    for function in ast.walk(tree):
+        if isinstance(function, ast.AsyncFunctionDef):
+            for node in ast.walk(function):
+                match node:
+                    case ast.Expr(ast.Await(ast.Call(ast.Attribute(attr=name)))):
+                        if name in OBSERVATIONS:
+                            yield function.name, name
+
+
+def test_a_deadline_is_caught_in_one_module_only() -> None:
+    found = [
+        f"{path.relative_to(CONFORMANCE)}:{line}"
+        for path in FILES
+        if path.name != "waits.py"
+        for line in silenced(ast.parse(path.read_text()))
+    ]
+    assert found == []
+
+
+def test_what_is_observed_is_looked_at() -> None:
+    found = {
+        f"{path.relative_to(CONFORMANCE)}: {function}: {name}"
+        for path in FILES
+        for function, name in thrown_away(ast.parse(path.read_text()))
+    }
+    assert found == UNSEEN
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "with suppress(DeadlinePassed):\n  f()",
+        "with contextlib.suppress(OSError, exceptions.NotSeen):\n  f()",
+        "try:\n  f()\nexcept (OSError, TimeoutError):\n  pass",
+    ],
+)
+def test_who_silences_a_deadline_is_found(source: str) -> None:
+    assert list(silenced(ast.parse(source)))
+
+
+def test_who_makes_another_error_of_it_is_not() -> None:
+    source = "try:\n  f()\nexcept DeadlinePassed as passed:\n  raise ClientStuck from passed"
+    assert not list(silenced(ast.parse(source)))
+
+
+def test_who_throws_away_what_was_seen_is_found() -> None:
+    source = "async def test_it(world):\n  await world.until(fits, calls)"
+    assert list(thrown_away(ast.parse(source))) == [("test_it", "until")]
+
+
+@pytest.mark.parametrize("passed", [DeadlinePassed("x"), FleetDeadlinePassed("x")])
+async def test_whether_something_came_is_told(passed: Exception) -> None:
+    async def wait(error: Exception | None) -> None:
+        if error is not None:
+            raise error
+
+    assert await waits.came(wait(None))
+    assert not await waits.came(wait(passed))
+    assert not await waits.came(asyncio.Event().wait(), within=0)
+    with pytest.raises(ValueError, match="other"):
+        await waits.came(wait(ValueError("other")))
+
+
+async def test_the_last_look_begins_when_time_is_up() -> None:
+    looks = iter(range(1000))
+
+    async def look() -> int:
+        await asyncio.sleep(0)
+        return next(looks)
+
+    assert await waits.until(look, lambda seen: seen == 2, within=60) == (2, True)
+    seen, fits = await waits.until(look, lambda _: False, within=-1)
+    assert (seen, fits) == (3, False)
