@@ -125,7 +125,9 @@ async def _deadline(adapter: ExaminedAdapter) -> None:
     outcome = await adapter.outcome(call)
     demand_status(outcome, "DEADLINE_EXCEEDED")
     lasted = outcome.ended_at - outcome.started_at
-    demand(wanted * 0.9 <= lasted < wanted + 2, f"it lasted {lasted:.3f} s instead of {wanted} s")
+    # Late only by what a busy computer may be late; who has no deadline gets the answer by then.
+    in_time = wanted * 0.9 <= lasted < wanted + ANSWER_DEADLINE * 0.9
+    demand(in_time, f"it lasted {lasted:.3f} s instead of {wanted} s")
 
 
 @check(
