@@ -34,6 +34,7 @@ from conformance.reporting.baseline import BadBaseline, Entry
 from conformance.reporting.live import Live, patience
 from conformance.reporting.provenance import provenance
 from conformance.reporting.report import ClientId, Exit, NotRun, Report, Run
+from conformance.running import evidence_files
 from conformance.running.calibration import calibrate
 from conformance.running.collecting import scenarios
 from conformance.running.jobs import default_jobs, room_for
@@ -150,15 +151,15 @@ class Session:
     def comes_up(self, client: Prepared) -> bool:
         """Start it once: an adapter that does not even say hello is told of here, and only here."""
         with tempfile.TemporaryDirectory(prefix="xdspec-") as folder:
-            stderr = Path(folder) / "stderr.log"
+            stderr, kept = Path(folder) / "stderr.log", self._folder(client)
             stderr.touch()
             try:
                 with patience(self._screen, f"waiting for the hello of {client.name}"):
                     asyncio.run(
                         _start_and_end(client, self._options.environment, stderr, self._say)
                     )
+                (kept / stderr.name).unlink(missing_ok=True)  # of an earlier run
             except ConversationFailed as failure:
-                kept = self._folder(client)
                 kept.mkdir(parents=True, exist_ok=True)
                 shutil.copy(stderr, kept)
                 words = causes.of(failure).what
@@ -205,6 +206,10 @@ class Session:
                 worker=self._options.worker,
                 progress=progress,
                 interrupted=interrupted,
+            )
+        if self._options.selection() == Selection() and not ran.troubles:
+            evidence_files.forget_others(
+                self._folder(client), [one.scenario for one in ran.records]
             )
         self._judge(subject, ran, complete=True)
 

@@ -73,6 +73,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     """Of a mutant of the reference client: its id."""
     seed: int
     seconds: float
+    began: float = 0.0
+    """When it began, by the suite's monotonic clock: that of all times in its evidence's files."""
     lateness: float = 0.0
     """By how many seconds the suite's own event loop was late, at worst."""
     starved: float = 0.0

@@ -7,6 +7,7 @@ connected here must count in no scenario.
 from __future__ import annotations
 
 import random
+import shutil
 from pathlib import Path
 from typing import Final
 
@@ -61,6 +62,7 @@ async def calibrate(
         error, keys = trouble, _nothing(trouble)
     finally:
         await world.close()
+    shutil.rmtree(out / FOLDER, ignore_errors=True)  # an earlier run's
     if keys.known is None:
         out.joinpath(FOLDER).mkdir(parents=True, exist_ok=True)
         write_files(out / FOLDER, world, error)

@@ -1,22 +1,35 @@
-"""The files of an evidence folder that are for people: what happened, in full."""
+"""The files of an evidence folder that are for people: what happened, in full.
+
+All times in them are of the suite's own monotonic clock, those that an adapter told included;
+`began` in scenario.json is the moment from which the checks count.
+"""
 
 from __future__ import annotations
 
 import shutil
 import traceback
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from client_under_test.contract.exceptions import ConversationFailed
+from conformance.judging.evidence import FILE
+from conformance.judging.seen import Call
 from conformance.world import World
+from fake_control_plane import LoadRequest
+
+ALONE = "-alone"
+"""The end of an evidence folder's name, of a scenario that ran again."""
 
 
 def write_files(folder: Path, world: World, error: BaseException | None) -> None:
     """Write what the control plane, the fleet and the client's process have to show."""
     world.plane.transcript.write(folder / "transcript.jsonl")
     world.fleet.ledger.write(folder / "rpcs.jsonl")
-    _lines(folder / "calls.jsonl", (*world.calls.made, *world.calls.unsettled()))
+    _lines(folder / "calls.jsonl", _calls(world))
+    _lines(folder / "states.jsonl", _states(world))
     _lines(
         folder / "attempts.jsonl",
         [
@@ -25,7 +38,7 @@ def write_files(folder: Path, world: World, error: BaseException | None) -> None
             for attempt in endpoint.attempts
         ],
     )
-    _lines(folder / "load.jsonl", world.plane.loads.rows)
+    _lines(folder / "load.jsonl", _reports(world))
     if world.process.stderr_path.exists():
         shutil.copyfile(world.process.stderr_path, folder / "stderr.log")
     if error is not None:
@@ -40,7 +53,51 @@ def write_exception(folder: Path, error: BaseException) -> None:
         (folder / "stderr.log").write_text(error.stderr_tail)
 
 
-def _lines(path: Path, rows: object) -> None:
+def forget_others(out: Path, scenarios: Collection[str]) -> None:
+    """Remove the evidence of scenarios that are not among these: no run replaces it any more."""
+    names = {folder_name(one) for one in scenarios}
+    for folder in tuple(out.iterdir()) if out.is_dir() else ():
+        if folder.name.removesuffix(ALONE) not in names and (folder / FILE).is_file():
+            shutil.rmtree(folder)
+
+
+def folder_name(scenario: str) -> str:
+    """What the folder with a scenario's evidence is called."""
+    return scenario.replace("/", "-")
+
+
+def _calls(world: World) -> Iterator[dict[str, Any]]:
+    """Every call in the order of its start, with when it began and ended."""
+    spans = world.calls.spans()
+
+    def began(call: Call) -> float:
+        return spans[call.id][0]
+
+    for call in sorted((*world.calls.made, *world.calls.unsettled()), key=began):
+        started_at, ended_at = spans[call.id]
+        yield {
+            "started_at": round(started_at, 6),
+            "ended_at": round(ended_at, 6),
+            **msgspec.to_builtins(call),
+        }
+
+
+def _states(world: World) -> Iterator[dict[str, Any]]:
+    """Every state that a channel told, as it was told."""
+    for channel, watched in world.states.watched:
+        for seen in watched.states:
+            yield {"at": round(seen.at, 6), "channel": channel, "state": seen.state}
+
+
+def _reports(world: World) -> Iterator[dict[str, Any]]:
+    """Every cluster of every load report, with when the report came."""
+    for event in world.plane.transcript.events:
+        if isinstance(event, LoadRequest):
+            for load in event.clusters:
+                yield {"at": event.at, "stream": event.stream, **msgspec.to_builtins(load)}
+
+
+def _lines(path: Path, rows: Iterable[object]) -> None:
     with path.open("wb") as file:
-        for row in rows:  # type: ignore[attr-defined]
+        for row in rows:
             file.write(msgspec.json.encode(row) + b"\n")

@@ -243,6 +243,11 @@ class CallMaker:
         """Calls that the client says have ended, and for whose end nobody waited."""
         return tuple(call for one in self._under_way for call in one.said())
 
+    def spans(self) -> dict[str, tuple[float, float]]:
+        """When each call that has ended began and ended, by the suite's monotonic clock."""
+        outcomes = (outcome for one in self._under_way for outcome in one.outcomes)
+        return {one.id: (one.started_at, one.ended_at) for one in outcomes}
+
     def failed_meanwhile(self) -> str:
         """Those of them that have failed, in words to follow a sentence."""
         ended = Counter(

@@ -121,6 +121,8 @@ class ChannelStates:
     def __init__(self, channels: Channels, clock: Clock) -> None:
         self._channels = channels
         self._clock = clock
+        self.watched: list[tuple[str, StateWatch]] = []
+        """Each watch that was begun, with what its channel is called in evidence."""
 
     async def watch(self, channel: Channel | None = None) -> StateWatch:
         """Have the channel's state told from now on.
@@ -129,7 +131,9 @@ class ChannelStates:
             ConversationFailed: the client died, hung or babbled.
         """
         used = channel or await self._channels.default()
-        return await used.watch(deadline=timing.ADAPTER_REPLY)
+        watched = await used.watch(deadline=timing.ADAPTER_REPLY)
+        self.watched.append((self._channels.name(used), watched))
+        return watched
 
     async def until(self, watched: StateWatch, *states: StateName, since: int = 0) -> States:
         """The states of a channel that were told, once it is in one of these, or EVENT has passed.

@@ -16,6 +16,11 @@ class Clock:
         self._began = time.monotonic()
 
     @property
+    def began(self) -> float:
+        """When the scenario began, by the suite's monotonic clock."""
+        return self._began
+
+    @property
     def now(self) -> float:
         """Seconds since the scenario began."""
         return time.monotonic() - self._began

@@ -133,6 +133,11 @@ class UnderWay:
         planned = [one for one in self._planned if one.id in over]
         return settlement.ended(self._channel, planned, outcomes)
 
+    @property
+    def outcomes(self) -> Sequence[Outcome]:
+        """What the client says of those that have ended."""
+        return self._batch.outcomes
+
     async def _ended(self) -> tuple[Outcome, ...]:
         """Every outcome; who makes one row of calls after another has time as long as some come."""
         longest = max((call.deadline or 0 for call in self._planned), default=0)

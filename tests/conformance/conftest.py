@@ -186,7 +186,8 @@ class Command:
         mark = uuid.uuid4().hex
         folder = self._root / mark
         folder.mkdir()
-        more = ["--out", str(folder / "out")] if words[0] == "run" else []
+        has_place = words[0] != "run" or "--out" in words
+        more = [] if has_place else ["--out", str(folder / "out")]
         if words[0] == "run" and "--json" not in words:
             more += ["--json", str(folder / "r.json")]
         process = await asyncio.create_subprocess_exec(

@@ -20,7 +20,7 @@ from conformance.judging.claims import (
 from conformance.judging.endings import ClientLied, ClientNeverCame, ClientUnable
 from conformance.judging.evidence import Record, Trouble
 from conformance.judging.verdicts import Reason, Verdict
-from conformance.running.evidence_files import write_exception, write_files
+from conformance.running.evidence_files import ALONE, folder_name, write_exception, write_files
 from conformance.running.plugin.hold import hold
 from conformance.running.plugin.items import (
     CATALOGUE,
@@ -38,9 +38,6 @@ from conformance.world.starvation import starved
 
 PROPERTY = "xdspec"
 """The name under which a report carries the scenario's record, as JSON."""
-
-ALONE = "-alone"
-"""The end of an evidence folder's name, of a scenario that ran again."""
 
 
 async def finish(item: pytest.Item, made: World, settings: Settings) -> None:
@@ -68,6 +65,7 @@ async def finish(item: pytest.Item, made: World, settings: Settings) -> None:
         what = "; ".join(made.fleet.troubles)
         trouble = Trouble(verdict=Verdict.ERROR, reason=Reason.SUITE, what=what)
     told: dict[str, Any] = {
+        "began": round(made.clock.began, 6),
         "notes": tuple(made.bench.notes),
         "served": tuple(made.control.history),
         "lateness": round(made.clock.lateness.worst, 3),
@@ -130,20 +128,24 @@ def record_of(item: pytest.Item, **more: Any) -> Record:
 def with_evidence(record: Record, settings: Settings, leave: Callable[[Path], None]) -> Record:
     """Leave the folder of a scenario that went wrong, or of every one; the record names it.
 
+    What an earlier run has left of the same scenario goes in any case.
+
     Args:
         record: what the verdicts rest on.
         settings: the run.
         leave: writes what else the scenario has to show.
     """
     went_wrong = any(one.verdict in {Verdict.FAIL, Verdict.ERROR} for one in record.decisions)
+    place = Path(settings.out) / record.mutant
+    name = folder_name(record.scenario)
+    folder, alone = place / name, place / f"{name}{ALONE}"
+    if settings.selection.exactly:  # what this run's first try left may stand still
+        folder = alone
+    for old in {folder, alone}:
+        if (old / evidence.FILE).exists():
+            shutil.rmtree(old)
     if not (went_wrong or settings.keep_evidence):
         return record
-    name = record.scenario.replace("/", "-")
-    if settings.selection.exactly:  # what the first run left may stand still
-        name += ALONE
-    folder = Path(settings.out) / record.mutant / name
-    if folder.exists():
-        shutil.rmtree(folder)
     named = msgspec.structs.replace(record, evidence=str(folder))
     evidence.write(folder, named)
     leave(folder)
