@@ -42,17 +42,17 @@ async def test_one_ring_over_all_localities(world: World) -> None:
 
 @decides("A42-LOC-07")
 async def test_weight_of_locality_and_endpoint(world: World) -> None:
-    """Shares of 8, 1, 1 and 22 thirty-seconds, which any arithmetic has exactly (A113-WEIGHT-01).
+    """Shares of 30, 5, 5 and 88 of 128, which any arithmetic has exactly (A113-WEIGHT-01).
 
     Own weights alone, the locality's alone, their sum, and none at all are each an eighth of the
     ring or more away from products and from shares.
     """
     a, b, c, d = await world.addresses(4)
-    three = (Endpoint(a, 8), Endpoint(b, 1), Endpoint(c, 1))
+    three = (Endpoint(a, 6), Endpoint(b, 1), Endpoint(c, 1))
     served = one_cluster(
         (
             Locality(three, name="one", weight=5),
-            Locality((Endpoint(d, 5),), name="two", weight=11),
+            Locality((Endpoint(d, 2),), name="two", weight=11),
         )
     )
     await world.serve(served)
