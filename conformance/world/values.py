@@ -12,7 +12,8 @@ from conformance.oracles.ring.keys import KeyFormat
 from conformance.oracles.ring.search import Search
 from conformance.oracles.ring.values import values_telling_sizes
 from conformance.oracles.ring.variants import Candidate, RingVariant
-from conformance.oracles.telling import values_of_entries
+from conformance.oracles.ring.weights import WeightReading
+from conformance.oracles.telling import values_of_entries, values_telling_apart
 from conformance.served.routes import SESSION
 from conformance.served.serving import Served
 from conformance.served.telling import TO_CHOOSE_FROM
@@ -84,11 +85,17 @@ class HeaderValues:
         """The headers of calls that tell a ring: many, where its key format is no known one."""
         return self.sessions(ENOUGH_TO_MAP if self._ring_keys.known else BY_ARCS)
 
-    def telling(self, served: Served, *, priority: int = 0) -> tuple[dict[str, str], ...]:
+    def telling(
+        self, served: Served, *, priority: int = 0, apart_from: Served | None = None
+    ) -> tuple[dict[str, str], ...]:
         """The headers of calls that tell how many entries each endpoint of a priority's ring has.
 
-        There is a call for each ring that has one entry more, or fewer; and there are others that
-        show what changes much of the ring. By arcs alone they are all there is.
+        There is a call for each ring that has one entry more, or fewer; several for the ring of
+        another size that a client may take for this one; and there are others that show what
+        changes much of the ring. By arcs alone they are all there is.
+
+        Raises:
+            NoSuchValueError: the two rings cannot be told apart.
         """
         values = values_telling_sizes(
             served.ring_localities(priority),
@@ -96,7 +103,8 @@ class HeaderValues:
             TO_CHOOSE_FROM,
             self.likely_key_format,
         )
-        return (*({SESSION: value} for value in values), *self.sessions_to_map())
+        apart = () if apart_from is None else self._telling_apart(served, apart_from)
+        return (*({SESSION: value} for value in (*values, *apart)), *self.sessions_to_map())
 
     def at_entries(self, served: Served) -> tuple[dict[str, str], ...]:
         """The headers of calls that have the hashes of entries, and tell searches that are wrong.
@@ -109,6 +117,22 @@ class HeaderValues:
             for variant in [RingVariant(self.likely_key_format, search=search)]
         ]
         return tuple({SESSION: value} for value in values_of_entries(rings))
+
+    def _telling_apart(self, served: Served, other: Served) -> tuple[str, ...]:
+        """Values of which several go elsewhere on the ring of one than on that of the other."""
+        right, wrong = (
+            [
+                build_for(
+                    each.ring_localities(),
+                    each.config(),
+                    Candidate(RingVariant(self.likely_key_format, search=search), reading),
+                ).pick
+                for search in get_args(Search)
+                for reading in get_args(WeightReading)
+            ]
+            for each in (served, other)
+        )
+        return values_telling_apart({"the ring": right, "the other": wrong}, TO_CHOOSE_FROM)
 
     @property
     def likely_key_format(self) -> KeyFormat:

@@ -75,7 +75,7 @@ async def test_sizes(world: World, clause: str, ring: RingHash) -> None:
 async def test_maximum_unset_under_a_raised_cap(world: World) -> None:
     served = await world.plain_ring(ring=RingHash(minimum=5000))
     uncapped = served.capped_at(RAISED_CAP)
-    calls = await world.call(world.values.telling(uncapped))
+    calls = await world.call(world.values.telling(uncapped, apart_from=served))
     await world.judge("A42-CDS-07", calls, uncapped.mapping())
 
 

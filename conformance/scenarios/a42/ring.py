@@ -12,7 +12,7 @@ from conformance.oracles.request_hash import xxh64
 from conformance.oracles.ring.building import build_for
 from conformance.oracles.ring.keys import KEY_FORMATS, KeyFormat
 from conformance.oracles.ring.search import Search
-from conformance.oracles.ring.sizes import Allotment
+from conformance.oracles.ring.sizes import DEFAULT_CAP, Allotment
 from conformance.oracles.ring.variants import Candidate, RingVariant
 from conformance.served.endpoints import Endpoint, Locality
 from conformance.served.policies import ExtensionRingHash, Policy, RingHash, TypedRingHash
@@ -79,8 +79,8 @@ async def test_default_cap(
     addresses = await world.addresses(len(weights))
     served = weighted(dict(zip(addresses, weights, strict=True)), policy=ring)
     await world.serve(served)
-    calls = await world.call(world.values.telling(served))
     uncapped = one_cluster(served.own().localities, policy=ring, cap=6000)
+    calls = await world.call(world.values.telling(served, apart_from=uncapped))
     await world.judge(clause, calls, {"A42": served.mapping(), "envoy": uncapped.mapping()})
 
 
@@ -102,13 +102,12 @@ def asking_for_5001(addresses: Sequence[str], ring: Policy, *, cap: int = RAISED
 async def test_raised_cap_alone(world: World) -> None:
     """Beside a process of the client as it is shipped, under one and the same Cluster."""
     raised = asking_for_5001(await world.addresses(3), RingHash(minimum=1))
+    shipped = raised.capped_at(DEFAULT_CAP)
+    headers = world.values.telling(raised, apart_from=shipped)
     await world.serve(raised)
-    await world.judge(
-        "A42-CONF-04", await world.call(world.values.telling(raised)), raised.mapping()
-    )
-    shipped = raised.capped_at(4096)
+    await world.judge("A42-CONF-04", await world.call(headers), raised.mapping())
     elsewhere = await world.channels.open_elsewhere()
-    calls = await world.call(world.values.telling(shipped), channel=elsewhere)
+    calls = await world.call(headers, channel=elsewhere)
     await world.judge("A42-CONF-04", calls, shipped.mapping())
 
 
@@ -118,9 +117,8 @@ async def test_raised_cap_and_no_maximum_in_the_extension(world: World) -> None:
     world.preconditions.policies_by_list()
     served = asking_for_5001(await world.addresses(3), ExtensionRingHash(minimum=1))
     await world.serve(served)
-    await world.judge(
-        "A42-CDS-07", await world.call(world.values.telling(served)), served.mapping()
-    )
+    headers = world.values.telling(served, apart_from=served.capped_at(DEFAULT_CAP))
+    await world.judge("A42-CDS-07", await world.call(headers), served.mapping())
 
 
 @decides("A42-CONF-06")
@@ -138,9 +136,9 @@ async def test_no_maximum_in_the_config(world: World) -> None:
     world.preconditions.policies_by_list()
     served = asking_for_5001(await world.addresses(3), TypedRingHash(minimum=1))
     await world.serve(served)
-    await world.judge(
-        "A42-CONF-07", await world.call(world.values.telling(served)), served.mapping()
-    )
+    as_large = served.balanced_by(TypedRingHash(minimum=1, maximum=RAISED_CAP))
+    headers = world.values.telling(served, apart_from=as_large)
+    await world.judge("A42-CONF-07", await world.call(headers), served.mapping())
 
 
 @decides("A42-CONF-05", knobs={"ring_size_cap": LOWERED_CAP})
