@@ -34,6 +34,8 @@ class Clause(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         basis: Where the rule is written, if the document only points there.
         seen_by: How it is seen from outside.
         unobservable: Why it cannot be seen. Either this or `seen_by` is there.
+        awaits: What has to come before any scenario can decide it: until then nothing is said of
+            a client by it.
         grpc_only: Why there is no such thing in Envoy: then nothing is asked of its edition.
         about: The kind of resource whose reading it is about: of all clauses that are not judged
             because a client refuses such a resource, the first that is about it fails.
@@ -55,6 +57,7 @@ class Clause(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     basis: str | None = None
     seen_by: str | None = None
     unobservable: str | None = None
+    awaits: str | None = None
     grpc_only: str | None = None
     about: Literal["listener", "route", "cluster", "endpoints"] | None = None
     rests_on: str | None = None

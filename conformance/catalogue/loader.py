@@ -194,6 +194,9 @@ def _complaint(clause: Clause, document: Edition, editions: Editions) -> str | N
         "a row has either `seen_by` or `unobservable`": (
             (clause.seen_by is None) == (clause.unobservable is None)
         ),
+        "what cannot be seen `awaits` nothing": (
+            clause.awaits is not None and clause.unobservable is not None
+        ),
         "what is gRPC's alone has no wording of Envoy's": (
             clause.grpc_only is not None and ENVOY in clause.wordings
         ),

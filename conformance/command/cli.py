@@ -180,6 +180,7 @@ def list_things(what: str) -> None:
     if what == "clauses":
         for clause in known:
             mark = " (not observable)" if clause.unobservable else ""
+            mark += " (not judged yet)" if clause.awaits else ""
             click.echo(f"{clause.id:14}  {clause.strength.value:11}  {clause.title}{mark}")
         return
     from conformance.running.collecting import scenarios  # noqa: PLC0415

@@ -33,8 +33,8 @@ def explain_clause(clause: Clause, declared: Mapping[str, Claims]) -> str:
         lines.append(f"  not observable: {clause.unobservable}")
     deciders = deciding(clause.id, declared)
     lines += [f"  scenario  {name}" for name in deciders]
-    if not deciders and clause.seen_by:
-        lines.append("  no scenario decides it yet")
+    if clause.awaits:
+        lines.append(f"  not judged yet: it awaits {clause.awaits}")
     return "\n".join(lines)
 
 

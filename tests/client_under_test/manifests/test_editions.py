@@ -46,6 +46,9 @@ FEATURES = {
         "node": "1.9.0",
     },
     "Ring hash": {"python": "1.40.0", "java": "1.40.1", "go": "1.41.0", "node": "1.10.0"},
+    "Security": {"python": "1.41.0", "java": "1.41.0", "go": "1.41.0"},
+    "Outlier Detection": {"python": "1.51.0", "java": "1.49.0", "go": "1.50.0", "node": "1.7.0"},
+    "xDS Federation": {"python": "1.55.0", "java": "1.55.0", "go": "1.55.0"},
     "Custom Load Balancer Configuration": {
         "python": "1.55.0",
         "java": "1.47.0",

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from conformance.catalogue import ENVOY, CatalogueError, UnknownClause, load
+from conformance.running.collecting import scenarios
 
 DOCUMENTS = f"""
 [[edition]]
@@ -108,8 +109,21 @@ def test_no_wording_repeats_that_of_an_earlier_edition() -> None:
 
 def test_order_of_the_texts_is_kept() -> None:
     ids = [row.id for row in load()]
-    assert ids[0] == "A42-HASH-01"
-    assert ids.index("A42-HASH-19") < ids.index("A42-CDS-01") < ids.index("A42-RING-01")
+    assert ids.index("A42-HASH-01") < ids.index("A42-HASH-19") < ids.index("A42-CDS-01")
+    assert ids.index("A42-CDS-01") < ids.index("A42-RING-01") < ids.index("A56-TIMER-01")
+
+
+def test_each_row_is_decided_or_says_what_it_awaits() -> None:
+    """A clause that no scenario decides is in no report: nobody may take it for one that holds."""
+    decided = {each for one in scenarios().values() for each in one.clauses}
+    wrong = [
+        f"{row.id}: a scenario decides it, so take `awaits` away."
+        if row.awaits
+        else f"{row.id}: no scenario decides it: write one, or what it `awaits`."
+        for row in load()
+        if row.seen_by and (row.id in decided) == bool(row.awaits)
+    ]
+    assert not wrong
 
 
 def test_loading_is_fast() -> None:
@@ -175,6 +189,10 @@ def test_the_version_follows_what_is_said_and_not_how_it_is_written(folder: Path
         (ROW.replace("[A42-", "[A61-"), "a42/hash.toml, A61-HASH-01: the id must begin with"),
         (ROW.replace("seen_by", "basis"), "a42/hash.toml, A42-HASH-01: a row has either"),
         (ROW + "unobservable = 'No.'", "a42/hash.toml, A42-HASH-01: a row has either"),
+        (
+            ROW.replace("seen_by", "unobservable") + "awaits = 'more'",
+            "a42/hash.toml, A42-HASH-01: what cannot be seen `awaits` nothing",
+        ),
         (ROW + "envoy = 'E.'\ngrpc_only = 'W.'", "a42/hash.toml, A42-HASH-01: what is gRPC's"),
         (ROW + "open_in = ['A61']", "a42/hash.toml, A42-HASH-01: `open_in` names wordings"),
         (ROW + "new_in = 'A61'", "a42/hash.toml, A42-HASH-01: `new_in` must be"),

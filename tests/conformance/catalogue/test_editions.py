@@ -1,6 +1,7 @@
 """The list of editions: by which wording a client is judged, and what is wrong with a bad list."""
 
 import datetime as dt
+import re
 import shutil
 from pathlib import Path
 
@@ -73,7 +74,7 @@ def test_a_document_without_rows_can_have_some(document: str, tmp_path: Path) ->
     shutil.copytree(FOLDER, folder)
     base = document.lower()
     with_files(folder, document, f"['{base}/rows.toml']")
-    (folder / base).mkdir()
+    (folder / base).mkdir(exist_ok=True)
     (folder / base / "rows.toml").write_text(
         f"document = '{document}'\nsection = 'A heading'\n"
         f"[{document}-ROW-01]\nstrength = 'MUST'\ntitle = 'a title'\n"
@@ -85,6 +86,21 @@ def test_a_document_without_rows_can_have_some(document: str, tmp_path: Path) ->
     assert row in known.only(base)
     assert known.editions.edition_for(row, {document}) == document
     assert known.editions.edition_for(row, {"A42", "envoy"}) is None
+
+
+def only_a42(folder: Path) -> None:
+    """Make the catalogue in a folder, without the rows of other base texts."""
+    shutil.copytree(FOLDER, folder)
+    for path in folder.iterdir():
+        if path.is_dir() and path.name != "a42":
+            shutil.rmtree(path)
+    documents = folder / "documents.toml"
+    listed = r"^files = \[[^\]]*\]\n"
+    written = documents.read_text("utf-8")
+    kept = re.sub(
+        listed, lambda one: one[0] if "'a42/" in one[0] else "", written, flags=re.MULTILINE
+    )
+    documents.write_text(kept, "utf-8")
 
 
 def with_files(folder: Path, text: str, files: str) -> None:
@@ -143,7 +159,7 @@ def test_dated_wordings_and_additions_of_a_new_folder(
     tmp_path: Path, clause_id: str, follows: set[str], expected: str | None
 ) -> None:
     folder = tmp_path / "catalogue"
-    shutil.copytree(FOLDER, folder)
+    only_a42(folder)
     (folder / "a37").mkdir()
     (folder / "a37" / "aggregate.toml").write_text(AGGREGATES)
     with_files(folder, "A37", "['a37/aggregate.toml']")
