@@ -9,6 +9,7 @@ from google.protobuf.any_pb2 import Any as Packed
 
 from client_under_test.reference.values import Status
 from client_under_test.reference.xds.ads import (
+    Absent,
     Ads,
     CancelTimer,
     Changed,
@@ -21,6 +22,7 @@ from client_under_test.reference.xds.rules import XdsRules
 from fake_control_plane import resources as made
 
 BROKEN = Status.unavailable("broken")
+NOT_THERE = Absent(Status.unavailable("Cluster a does not exist"), is_gone=True)
 
 
 def packed(*messages: Any) -> list[Packed]:
@@ -133,8 +135,8 @@ def test_good_resources_beside_bad_ones_are_used_and_every_bad_one_is_named() ->
     assert "Cluster c:" in error
     outcome = ads.outcome(Kind.CLUSTER, "b")
     assert outcome is not None
-    assert not isinstance(outcome, Status)
-    assert isinstance(ads.outcome(Kind.CLUSTER, "a"), Status)
+    assert not isinstance(outcome, Absent)
+    assert isinstance(ads.outcome(Kind.CLUSTER, "a"), Absent)
 
 
 def test_a_bad_resource_leaves_the_good_one_before_it_in_use() -> None:
@@ -190,7 +192,7 @@ def test_left_out_of_the_world_means_deleted() -> None:
     respond(ads, "1", good("a"), good("b"))
     outputs = respond(ads, "2", good("b"))
     assert Changed(Kind.CLUSTER, "a") in outputs
-    assert ads.outcome(Kind.CLUSTER, "a") == Status.unavailable("Cluster a does not exist")
+    assert ads.outcome(Kind.CLUSTER, "a") == NOT_THERE
     assert Changed(Kind.CLUSTER, "a") in respond(ads, "3", good("a"), good("b"))
 
 
@@ -200,7 +202,7 @@ def test_left_out_because_it_is_bad_does_not_mean_deleted() -> None:
     nameless = packed(good("a"))
     nameless[0].value = b"\x0f"
     ads.response(Kind.CLUSTER.type_url, "2", "n", nameless)
-    assert not isinstance(ads.outcome(Kind.CLUSTER, "a"), Status)
+    assert not isinstance(ads.outcome(Kind.CLUSTER, "a"), Absent)
 
 
 def test_endpoints_left_out_stay() -> None:
@@ -231,7 +233,7 @@ def test_a_bad_resource_ends_the_timer_too() -> None:
 def test_when_the_timer_fires_the_resource_does_not_exist() -> None:
     ads = subscribed("a")
     assert ads.timer_fired(Kind.CLUSTER, "a") == [Changed(Kind.CLUSTER, "a")]
-    assert ads.outcome(Kind.CLUSTER, "a") == Status.unavailable("Cluster a does not exist")
+    assert ads.outcome(Kind.CLUSTER, "a") == NOT_THERE
 
 
 def test_timers_stop_with_the_stream_and_begin_anew_with_the_next_request() -> None:

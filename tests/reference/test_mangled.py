@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from client_under_test.reference.clusters import aggregates
-from client_under_test.reference.clusters.aggregates import Found, Leaf, PriorityNames
+from client_under_test.reference.clusters.aggregates import Found, PriorityNames
+from client_under_test.reference.clusters.discovery import Leaf
 from client_under_test.reference.conduct.editions import MODERN, SEED, SEED_2021, Edition
 from client_under_test.reference.policies import registry
 from client_under_test.reference.policies.cluster_manager import ClusterManager
@@ -23,8 +24,7 @@ from client_under_test.reference.policies.configs import ClusterManagerConfig
 from client_under_test.reference.policies.interface import PickArgs, Update, UpdateState
 from client_under_test.reference.policies.ledger import Ledger
 from client_under_test.reference.resolving.selector import RouteSelector, find_host
-from client_under_test.reference.values import Status
-from client_under_test.reference.xds.ads import Ads, Request
+from client_under_test.reference.xds.ads import Absent, Ads, Request
 from client_under_test.reference.xds.resources.kinds import Kind
 from client_under_test.reference.xds.resources.reading import Good, read_resources
 from client_under_test.reference.xds.resources.values import RouteConfiguration
@@ -182,7 +182,7 @@ def answered(kind: Kind, packed: list[Packed]) -> None:
     assert (request.error is None) == all(isinstance(one, Good) for one in read)
     assert request.error is None or request.error
     outcome = ads.outcome(kind, "x")
-    if outcome is not None and not isinstance(outcome, Status):
+    if outcome is not None and not isinstance(outcome, Absent):
         for edition in (SEED, SEED_2021, MODERN):
             use(outcome, edition)
 

@@ -20,7 +20,8 @@ from google.protobuf.wrappers_pb2 import StringValue
 from udpa.type.v1 import typed_struct_pb2 as udpa_pb2
 from xds.type.v3 import typed_struct_pb2 as xds_pb2
 
-from client_under_test.reference.clusters.aggregates import Aggregate, Found, Leaf
+from client_under_test.reference.clusters.aggregates import Found
+from client_under_test.reference.clusters.discovery import Aggregate, Leaf
 from client_under_test.reference.policies.configs import (
     PickFirstConfig,
     RingHashConfig,

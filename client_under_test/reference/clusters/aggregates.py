@@ -1,135 +1,30 @@
-"""From Cluster and endpoint resources to a tree of policies (A37, as amended by A61, A74 and A75).
+"""From leaves and their endpoints to a tree of policies (A37, as amended by A61, A74 and A75).
 
-`discover` says which clusters to watch and what the leaves are; `make_update` turns the leaves and
-their endpoints into the config and the endpoints of the policy of the cluster.
+`make_update` turns them into the config and the endpoints of the policy of a cluster; what the
+leaves are is found in discovery.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import msgspec
 
+from client_under_test.reference.clusters.discovery import Aggregate, DiscoveryRules, Leaf
 from client_under_test.reference.clusters.weights import Weights, products
 from client_under_test.reference.policies.configs import (
     ClusterImplConfig,
+    ClusterResolverConfig,
     FailingConfig,
+    Mechanism,
     PickFirstConfig,
     PriorityChild,
     PriorityConfig,
 )
 from client_under_test.reference.policies.interface import PolicyConfig, Update
-from client_under_test.reference.policies.rules.gatekeeping import MAX_REQUESTS, DropCategory
+from client_under_test.reference.policies.rules.gatekeeping import DropCategory
 from client_under_test.reference.values import Endpoint, Locality, Place, Status
-
-DEPTH_LIMIT: Final = 16  # A37, CDS LB Policy Support for Aggregate and Logical DNS Clusters
-
-
-# What is known of clusters.
-
-
-class Leaf(msgspec.Struct, frozen=True, kw_only=True):
-    """A cluster with endpoints of its own: EDS, or LOGICAL_DNS if it has a `dns_name` "host:port".
-
-    `service_name` is empty if the Cluster has none; `reported` says whether it has an lrs_server.
-    """
-
-    name: str
-    policy: PolicyConfig
-    service_name: str = ""
-    dns_name: str = ""
-    reported: bool = False
-    max_requests: int = MAX_REQUESTS
-
-    @property
-    def resource_name(self) -> str:
-        """The name of its EDS resource."""
-        return self.service_name or self.name
-
-
-class Aggregate(msgspec.Struct, frozen=True, kw_only=True):
-    """A cluster made of others, the first preferred."""
-
-    name: str
-    policy: PolicyConfig
-    clusters: tuple[str, ...]
-
-
-class Missing(msgspec.Struct, frozen=True, kw_only=True):
-    """A cluster that does not exist, or cannot be used and never could be."""
-
-    name: str
-    status: Status
-
-
-Cluster = Leaf | Aggregate | Missing
-
-
-class Discovery(msgspec.Struct, frozen=True, kw_only=True):
-    """What follows from the clusters known so far.
-
-    `names`: all clusters to watch; `waiting`: those not known yet. If none is, either `leaves` or
-    `failure` tells what the cluster consists of.
-    """
-
-    names: tuple[str, ...]
-    waiting: frozenset[str]
-    leaves: tuple[Leaf, ...] = ()
-    failure: Status | None = None
-
-
-def discover(root: str, known: Mapping[str, Cluster], rules: ClusterRules) -> Discovery:
-    """A37: follow aggregates to their leaves, each of which counts where it appears first."""
-    levels: dict[str, int] = {}
-    too_deep = _visit(root, 0, known, levels)
-    names = tuple(levels)
-    if too_deep:
-        failure = Status.unavailable(f"aggregate cluster {root} is more than {DEPTH_LIMIT} deep")
-        return Discovery(names=names, waiting=frozenset(), failure=failure)
-    waiting = frozenset(name for name in names if name not in known)
-    if waiting:
-        return Discovery(names=names, waiting=waiting)
-    found = [one for name in names if not isinstance(one := known[name], Aggregate)]
-    leaves = rules.leaves(root, found)
-    if isinstance(leaves, Status):
-        return Discovery(names=names, waiting=waiting, failure=leaves)
-    return Discovery(names=names, waiting=waiting, leaves=leaves)
-
-
-def _visit(name: str, level: int, known: Mapping[str, Cluster], levels: dict[str, int]) -> bool:
-    """Note the names in order, each with its deepest level; tell whether the limit is exceeded."""
-    if level >= DEPTH_LIMIT:
-        return True
-    if levels.get(name, -1) >= level:
-        return False
-    levels[name] = level
-    cluster = known.get(name)
-    if not isinstance(cluster, Aggregate):
-        return False
-    below = [_visit(one, level + 1, known, levels) for one in cluster.clusters]
-    return any(below)
-
-
-def all_or_nothing(root: str, found: Sequence[Leaf | Missing]) -> tuple[Leaf, ...] | Status:
-    """A37: if any cluster of an aggregate does not exist, the aggregate has failed."""
-    for one in found:
-        if isinstance(one, Missing):
-            return one.status
-    return _some(root, [one for one in found if isinstance(one, Leaf)])
-
-
-def those_that_exist(root: str, found: Sequence[Leaf | Missing]) -> tuple[Leaf, ...] | Status:
-    """A74: clusters that do not exist are passed over; if none exists the aggregate has failed."""
-    if len(found) == 1 and isinstance(found[0], Missing):
-        return found[0].status
-    return _some(root, [one for one in found if isinstance(one, Leaf)])
-
-
-def _some(root: str, leaves: Sequence[Leaf]) -> tuple[Leaf, ...] | Status:
-    return tuple(leaves) or Status.unavailable(f"cluster {root} has no leaf clusters")
-
 
 # What is known of endpoints.
 
@@ -209,22 +104,25 @@ def locality_is_used(locality: LocalityEndpoints) -> bool:
 class PriorityNames:
     """Names for priorities that go with their localities from update to update (A56, A74).
 
-    A priority keeps the name of an earlier one with which it shares a locality, so that its policy
-    and connections go on if it moves up or down.
+    A priority keeps the name of an earlier one that goes on in it, so that its policy and
+    connections go on if it moves up or down.
     """
 
     def __init__(self) -> None:
         self._named: dict[str, dict[str, frozenset[Locality]]] = {}
         self._made = 0
 
-    def assign(self, cluster: str, priorities: Sequence[frozenset[Locality]]) -> tuple[str, ...]:
+    def assign(
+        self,
+        cluster: str,
+        priorities: Sequence[frozenset[Locality]],
+        goes_on: Callable[[frozenset[Locality], frozenset[Locality]], bool],
+    ) -> tuple[str, ...]:
         """Name the priorities of a cluster as it is now."""
         free = dict(self._named.get(cluster, {}))
         names = []
         for localities in priorities:
-            shared = (
-                name for name, before in free.items() if before & localities or before == localities
-            )
+            shared = (name for name, before in free.items() if goes_on(before, localities))
             name = next(shared, "") or self._new(cluster)
             free.pop(name, None)
             names.append(name)
@@ -234,6 +132,11 @@ class PriorityNames:
     def _new(self, cluster: str) -> str:
         self._made += 1
         return f"{cluster}#{self._made}"
+
+
+def shares_a_locality(before: frozenset[Locality], now: frozenset[Locality]) -> bool:
+    """A37: names of priorities are preserved across updates, with the localities below them."""
+    return bool(before & now) or before == now
 
 
 Leaves = Sequence[tuple[Leaf, Found]]
@@ -258,7 +161,9 @@ def make_update(
     if not leaves:
         failure = Status.unavailable(f"cluster {root} has no leaf clusters")
         return Update(config=FailingConfig(status=failure))
-    return rules.tree(aggregate, leaves, names, rules)
+    update = rules.tree(aggregate, leaves, names, rules)
+    config = rules.enclosed([leaf for leaf, _ in leaves], update.config)
+    return msgspec.structs.replace(update, config=config)
 
 
 def one_list_of_priorities(
@@ -272,8 +177,8 @@ def one_list_of_priorities(
     endpoints: list[Endpoint] = []
     for leaf, found in leaves:
         policy = _policy(aggregate, leaf, rules)
-        for name, localities in _named_priorities(leaf, found, names):
-            child = cluster_impl(leaf, found, policy)
+        for name, localities in _named_priorities(leaf, found, names, rules):
+            child = rules.cluster_impl(aggregate, leaf, found, policy)
             children[name] = PriorityChild(child, ignore_reresolution=not leaf.dns_name)
             endpoints += endpoints_of(localities, (name,), rules)
     config = PriorityConfig(children=children, priorities=tuple(children))
@@ -293,12 +198,12 @@ def a_policy_for_each_leaf(
         policy = _policy(aggregate, leaf, rules)
         reresolves = bool(leaf.dns_name)
         priorities: dict[str, PriorityChild] = {}
-        for name, localities in _named_priorities(leaf, found, names):
+        for name, localities in _named_priorities(leaf, found, names, rules):
             priorities[name] = PriorityChild(policy, ignore_reresolution=not reresolves)
             path = (name,) if aggregate is None else (leaf.name, name)
             endpoints += endpoints_of(localities, path, rules)
         below = PriorityConfig(children=priorities, priorities=tuple(priorities))
-        config = cluster_impl(leaf, found, below)
+        config = rules.cluster_impl(aggregate, leaf, found, below)
         if aggregate is None:
             return Update(config=config, endpoints=tuple(endpoints), note=found.note)
         children[leaf.name] = PriorityChild(config, ignore_reresolution=not reresolves)
@@ -325,14 +230,28 @@ def _policy(aggregate: Aggregate | None, leaf: Leaf, rules: ClusterRules) -> Pol
 
 
 def _named_priorities(
-    leaf: Leaf, found: Found, names: PriorityNames
+    leaf: Leaf, found: Found, names: PriorityNames, rules: ClusterRules
 ) -> list[tuple[str, tuple[LocalityEndpoints, ...]]]:
     localities = [frozenset(one.locality for one in priority) for priority in found.priorities]
-    return list(zip(names.assign(leaf.name, localities), found.priorities, strict=True))
+    assigned = names.assign(leaf.name, localities, rules.goes_on)
+    return list(zip(assigned, found.priorities, strict=True))
 
 
-def cluster_impl(leaf: Leaf, found: Found, child: PolicyConfig) -> ClusterImplConfig:
-    """A37: circuit breaking, drops and load go by the leaf and not by the aggregate."""
+def with_its_list_of_leaves(leaves: Sequence[Leaf], config: PolicyConfig) -> PolicyConfig:
+    """A37: xds_cluster_resolver, which is switched gracefully when its list of leaves changes."""
+    mechanisms = tuple(Mechanism(one.name, one.service_name, one.dns_name) for one in leaves)
+    return ClusterResolverConfig(mechanisms=mechanisms, child=config)
+
+
+def without_its_list_of_leaves(_leaves: Sequence[Leaf], config: PolicyConfig) -> PolicyConfig:
+    """A74: there is no xds_cluster_resolver; what is below takes other leaves as it is."""
+    return config
+
+
+def cluster_impl(
+    _aggregate: Aggregate | None, leaf: Leaf, found: Found, child: PolicyConfig
+) -> ClusterImplConfig:
+    """A37, A75: circuit breaking, drops and load go by the leaf and not by the aggregate."""
     return ClusterImplConfig(
         cluster=leaf.name,
         service_name=leaf.service_name,
@@ -378,12 +297,19 @@ MakeTree = Callable[[Aggregate | None, Leaves, PriorityNames, "ClusterRules"], U
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClusterRules:
+class ClusterRules(DiscoveryRules):
     """Clusters, their endpoints and the tree of policies."""
 
-    leaves: Callable[[str, Sequence[Leaf | Missing]], tuple[Leaf, ...] | Status] = all_or_nothing
     policy_source: Callable[[Aggregate | None, Leaf], PolicyConfig] = policy_of_the_aggregate
     tree: MakeTree = one_list_of_priorities
+    enclosed: Callable[[Sequence[Leaf], PolicyConfig], PolicyConfig] = with_its_list_of_leaves
+    cluster_impl: Callable[[Aggregate | None, Leaf, Found, PolicyConfig], ClusterImplConfig] = (
+        cluster_impl
+    )
+    goes_on: Callable[[frozenset[Locality], frozenset[Locality]], bool] = shares_a_locality
+    """Whether a priority of these localities goes on under the name of one of those before."""
+    nothing_found: Callable[[str], Found | None] = nothing_found
+    """Of why there is no data of a leaf's endpoints; None: it is waited for."""
     dns_endpoints: Callable[[tuple[str, ...]], tuple[Endpoint, ...]] = an_endpoint_for_each_address
     dns_policy: Callable[[PolicyConfig], PolicyConfig] = always_pick_first
     used_addresses: Callable[[tuple[str, ...]], tuple[str, ...]] = only_the_first

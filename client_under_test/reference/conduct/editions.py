@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Final
 
 from client_under_test.reference import hash_policy
-from client_under_test.reference.clusters import aggregates, weights
+from client_under_test.reference.clusters import aggregates, discovery, weights
 from client_under_test.reference.policies.rules import (
     failover,
     ring,
@@ -25,6 +25,7 @@ from client_under_test.reference.policies.rules import (
 )
 from client_under_test.reference.policies.rules.policy_rules import PolicyRules
 from client_under_test.reference.policies.rules.ring_config import RingConfigRules
+from client_under_test.reference.resolving import dependency_rules
 from client_under_test.reference.resolving.means import ResolverRules
 from client_under_test.reference.transport.backoff import BackoffRules
 
@@ -87,8 +88,16 @@ def with_a62(rules: Rules) -> Rules:
 
 
 def with_a74(rules: Rules) -> Rules:
-    """An aggregate passes over clusters that do not exist."""
-    return replace(rules, leaves=aggregates.those_that_exist)
+    """One manager of all that routes lead to; an aggregate passes over clusters that are not there.
+
+    There is no xds_cluster_resolver any more, whose list of leaves would be switched gracefully.
+    """
+    return replace(
+        rules,
+        leaves=discovery.those_that_exist,
+        enclosed=aggregates.without_its_list_of_leaves,
+        may_be_used=dependency_rules.all_at_once,
+    )
 
 
 def with_a75(rules: Rules) -> Rules:

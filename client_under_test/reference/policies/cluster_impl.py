@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from client_under_test.reference.policies.configs import ClusterImplConfig
+from client_under_test.reference.policies.configs import ClusterImplConfig, ClusterResolverConfig
 from client_under_test.reference.policies.family import Tools
 from client_under_test.reference.policies.graceful_switch import Switch
 from client_under_test.reference.policies.interface import (
@@ -100,3 +100,31 @@ class ClusterImpl:
         )
         picker = ClusterPicker(self._below.picker, config, account, self._tools)
         return UpdateState(self._below.state, picker)
+
+
+class ClusterResolver:
+    """A37: xds_cluster_resolver, whose work of finding endpoints is done where updates are made.
+
+    What is left of it is that it is another instance when the list of leaves is another.
+    """
+
+    def __init__(self, tools: Tools, place: Place) -> None:
+        self._child = Switch(tools, place)
+
+    def update(self, update: Update) -> Actions:
+        """Tell the child."""
+        if not isinstance(update.config, ClusterResolverConfig):
+            raise TypeError(update.config)
+        return self._child.update(msgspec.structs.replace(update, config=update.config.child))
+
+    def handle(self, event: Event) -> Actions:
+        """Hand an event on."""
+        return self._child.handle(event)
+
+    def exit_idle(self) -> Actions:
+        """Have the child connect, if IDLE."""
+        return self._child.exit_idle()
+
+    def close(self) -> Actions:
+        """Close the child."""
+        return self._child.close()

@@ -80,6 +80,29 @@ class ClusterImplConfig(PolicyConfig, frozen=True, kw_only=True):
     child: PolicyConfig
 
 
+class Mechanism(msgspec.Struct, frozen=True):
+    """Where the endpoints of a leaf come from: EDS, or DNS if it has a `dns_name` "host:port"."""
+
+    cluster: str
+    service_name: str = ""
+    dns_name: str = ""
+
+
+class ClusterResolverConfig(PolicyConfig, frozen=True, kw_only=True):
+    """xds_cluster_resolver_experimental (A37), once endpoints of all its mechanisms are known.
+
+    With another list of them it is for another instance of the policy.
+    """
+
+    mechanisms: tuple[Mechanism, ...]
+    child: PolicyConfig
+
+    @property
+    def instance(self) -> object:
+        """Of an instance with just these mechanisms."""
+        return type(self), self.mechanisms
+
+
 class ClusterManagerConfig(PolicyConfig, frozen=True, kw_only=True):
     """xds_cluster_manager_experimental: a child for each cluster that routes lead to."""
 

@@ -34,21 +34,27 @@ class Switch:
         self._pending: _Held | None = None
 
     def update(self, update: Update) -> Actions:
-        """Update the policy if it is of the kind of the config; else make one that is."""
+        """Update the policy if the config is for one like it; else make one that it is for."""
         newest = self._pending or self._current
-        if newest is not None and newest.kind is type(update.config):
+        if newest is not None and self._takes(newest, update.config):
+            newest.config = update.config
             return self._read(newest, newest.policy.update(update))
         actions: Actions = []
         if self._pending is not None:
             actions += self._pending.policy.close()
         self._made += 1
         place = (*self._place, str(self._made))
-        held = _Held(type(update.config), place, self._tools.make(update.config, place), Report())
+        held = _Held(update.config, place, self._tools.make(update.config, place), Report())
         if self._current is None:
             self._current = held
         else:
             self._pending = held
         return actions + self._read(held, held.policy.update(update))
+
+    def _takes(self, held: _Held, config: PolicyConfig) -> bool:
+        if type(held.config) is not type(config):
+            return False
+        return not self._tools.rules.needs_another_policy(held.config.instance, config.instance)
 
     def handle(self, event: Event) -> Actions:
         """Hand an event on to the policy in whose place it is."""
@@ -95,7 +101,7 @@ class Switch:
 
 @dataclass(slots=True, eq=False)
 class _Held:
-    kind: type[PolicyConfig]
+    config: PolicyConfig
     place: Place
     policy: Policy
     report: Report

@@ -36,6 +36,11 @@ from client_under_test.reference.values import Endpoint, Locality, Metadata, Pla
 class PolicyConfig(msgspec.Struct, frozen=True, kw_only=True):
     """The config of a policy; which policy it is for is told by its class."""
 
+    @property
+    def instance(self) -> object:
+        """What tells the instances of policies apart that configs are for."""
+        return type(self)
+
 
 class Update(msgspec.Struct, frozen=True, kw_only=True):
     """A new config and list of endpoints. `note` says why there are none, if it is known."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from client_under_test.reference.policies.cluster_impl import ClusterImpl
+from client_under_test.reference.policies.cluster_impl import ClusterImpl, ClusterResolver
 from client_under_test.reference.policies.cluster_manager import ClusterManager, Failing, Waiting
 from client_under_test.reference.policies.configs import (
     DEFAULT_MAXIMUM,
@@ -16,6 +16,7 @@ from client_under_test.reference.policies.configs import (
     RING_CAP,
     ClusterImplConfig,
     ClusterManagerConfig,
+    ClusterResolverConfig,
     FailingConfig,
     PickFirstConfig,
     PriorityConfig,
@@ -58,6 +59,7 @@ Parser = Callable[[Fields, str, Reading], PolicyConfig]
 _MAKERS: Final[Mapping[type[PolicyConfig], PolicyMaker]] = {
     ClusterImplConfig: ClusterImpl,
     ClusterManagerConfig: ClusterManager,
+    ClusterResolverConfig: ClusterResolver,
     FailingConfig: Failing,
     PickFirstConfig: PickFirst,
     PriorityConfig: Priority,

@@ -8,19 +8,21 @@ from dataclasses import dataclass, field
 import msgspec
 
 from client_under_test.reference.clusters import aggregates
-from client_under_test.reference.clusters.aggregates import (
+from client_under_test.reference.clusters.aggregates import Found, PriorityNames
+from client_under_test.reference.clusters.discovery import (
     Aggregate,
     Cluster,
-    Found,
+    Discovery,
     Leaf,
     Missing,
-    PriorityNames,
+    discover,
 )
 from client_under_test.reference.policies.configs import FailingConfig, WaitingConfig
 from client_under_test.reference.policies.interface import PolicyConfig, Update
 from client_under_test.reference.resolving.means import Means
 from client_under_test.reference.transport.dns import Result
 from client_under_test.reference.values import Endpoint, Status
+from client_under_test.reference.xds.ads import Absent
 from client_under_test.reference.xds.client import Watch, XdsClient
 from client_under_test.reference.xds.resources.kinds import Kind
 
@@ -33,6 +35,25 @@ class _Root:
     update: Update | None = None
     clusters: tuple[str, ...] = ()
     leaves: tuple[Leaf, ...] = ()
+    is_finished: bool = False
+
+    @property
+    def is_in_force(self) -> bool:
+        """Whether there is a tree that has not failed."""
+        return self.update is not None and not isinstance(self.update.config, FailingConfig)
+
+
+class Looked(msgspec.Struct, frozen=True):
+    """What clusters consist of by now.
+
+    `configs`: one for each; `endpoints`: each with the name of its root first in its path; `note`:
+    why there are none; `unfinished`: those of which not all has come that they consist of now.
+    """
+
+    configs: dict[str, PolicyConfig]
+    endpoints: tuple[Endpoint, ...]
+    note: str
+    unfinished: frozenset[str]
 
 
 class _DnsLeaf:
@@ -69,15 +90,8 @@ class ClusterTrees:
         self._dns: dict[str, _DnsLeaf] = {}
         self._reports_load = False
 
-    def look_at(
-        self, roots: Iterable[str]
-    ) -> tuple[dict[str, PolicyConfig], tuple[Endpoint, ...], str]:
-        """What these clusters consist of by now; all others are forgotten.
-
-        Returns:
-            A config for each; their endpoints, each with the name of its root first in its path;
-            and notes on why there are none.
-        """
+    def look_at(self, roots: Iterable[str]) -> Looked:
+        """What these clusters consist of by now; all others are forgotten."""
         self._roots = {name: self._roots.get(name) or _Root() for name in roots}
         wanted_clusters: set[str] = set()
         wanted_leaves: list[Leaf] = []
@@ -87,7 +101,7 @@ class ClusterTrees:
             wanted_leaves += leaves
         self._forget_others(wanted_clusters, wanted_leaves)
         self._report_load(any(leaf.reported for leaf in wanted_leaves))
-        children = {
+        configs: dict[str, PolicyConfig] = {
             name: WaitingConfig() if root.update is None else root.update.config
             for name, root in self._roots.items()
         }
@@ -98,7 +112,8 @@ class ClusterTrees:
             for endpoint in root.update.endpoints
         )
         notes = [root.update.note for root in self._roots.values() if root.update is not None]
-        return children, endpoints, "; ".join(filter(None, notes))
+        unfinished = frozenset(name for name, root in self._roots.items() if not root.is_finished)
+        return Looked(configs, endpoints, "; ".join(filter(None, notes)), unfinished)
 
     def resolve_again(self) -> None:
         """Ask for fresh results of all DNS names."""
@@ -115,50 +130,50 @@ class ClusterTrees:
 
     def _follow(self, name: str, root: _Root) -> tuple[set[str], list[Leaf]]:
         """Look at one tree; the clusters and leaves that it and its last update need."""
+        rules, in_force = self._means.rules, root.is_in_force
         known: dict[str, Cluster] = {}
-        found = aggregates.discover(name, known, self._means.rules)
+        found = discover(name, known, rules, in_force=in_force)
         while True:
-            for missing in found.waiting - known.keys():
-                cluster = self._known(missing)
-                if cluster is not None:
-                    known[missing] = cluster
-            before, found = found, aggregates.discover(name, known, self._means.rules)
-            if found == before:
+            there = {missing: self._known(missing) for missing in found.waiting}
+            new = {missing: cluster for missing, cluster in there.items() if cluster is not None}
+            if not new:
                 break
+            known |= new
+            found = discover(name, known, rules, in_force=in_force)
         if found.failure is not None:
             root.update = Update(config=FailingConfig(status=found.failure))
-            root.clusters, root.leaves = found.names, ()
+            root.clusters, root.leaves, root.is_finished = found.names, (), True
         elif not found.waiting:
-            self._complete(name, root, found, known)
+            root.is_finished = found.stays or self._complete(name, root, found, known)
+        else:
+            root.is_finished = False
         # While something is missing the last update stays in force, with what it needs.
         leaves = [*found.leaves, *root.leaves]
         return {*found.names, *root.clusters}, leaves
 
     def _complete(
-        self,
-        name: str,
-        root: _Root,
-        found: aggregates.Discovery,
-        known: dict[str, Cluster],
-    ) -> None:
+        self, name: str, root: _Root, found: Discovery, known: dict[str, Cluster]
+    ) -> bool:
+        """Use this tree from now on, if there is data of all of its leaves."""
         endpoints = [(leaf, self._found(leaf)) for leaf in found.leaves]
         complete = [(leaf, there) for leaf, there in endpoints if there is not None]
         if len(complete) < len(endpoints):
-            return
+            return False
         top = known[name]
         aggregate = top if isinstance(top, Aggregate) else None
         root.update = aggregates.make_update(
             name, aggregate, complete, root.names, self._means.rules
         )
         root.clusters, root.leaves = found.names, found.leaves
+        return True
 
     def _known(self, name: str) -> Cluster | None:
         """What CDS says of a cluster; None: nothing yet."""
         if name not in self._clusters:
             self._clusters[name] = self._client.watch(Kind.CLUSTER, name, self._tell)
         outcome = self._clusters[name].outcome
-        if isinstance(outcome, Status):
-            return Missing(name=name, status=outcome)
+        if isinstance(outcome, Absent):
+            return Missing(name=name, status=outcome.status, is_gone=outcome.is_gone)
         assert outcome is None or isinstance(outcome, Leaf | Aggregate)
         return outcome
 
@@ -170,13 +185,13 @@ class ClusterTrees:
             result = self._dns[leaf.dns_name].result
             if isinstance(result, tuple):
                 return aggregates.found_by_dns(result, self._means.rules)
-            return None if result is None else aggregates.nothing_found(result.details)
+            return None if result is None else self._means.rules.nothing_found(result.details)
         name = leaf.resource_name
         if name not in self._endpoints:
             self._endpoints[name] = self._client.watch(Kind.ENDPOINTS, name, self._tell)
         outcome = self._endpoints[name].outcome
-        if isinstance(outcome, Status):
-            return aggregates.nothing_found(outcome.details)
+        if isinstance(outcome, Absent):
+            return self._means.rules.nothing_found(outcome.status.details)
         assert outcome is None or isinstance(outcome, Found)
         return outcome
 
@@ -187,7 +202,7 @@ class ClusterTrees:
         services = {leaf.resource_name for leaf in leaves if not leaf.dns_name}
         names = {leaf.dns_name for leaf in leaves if leaf.dns_name}
         for watches, wanted in ((self._clusters, clusters), (self._endpoints, services)):
-            for name in watches.keys() - wanted:
+            for name in self._means.rules.let_go(watches.keys(), wanted):
                 watches.pop(name).cancel()
         for name in self._dns.keys() - names:
             self._dns.pop(name).name.close()

@@ -9,7 +9,7 @@ from typing import Final, Protocol
 
 from client_under_test.reference.policies.configs import ClusterManagerConfig, PickFirstConfig
 from client_under_test.reference.policies.interface import Update
-from client_under_test.reference.resolving.dependencies import ClusterTrees
+from client_under_test.reference.resolving.dependencies import ClusterTrees, Looked
 from client_under_test.reference.resolving.means import Means
 from client_under_test.reference.resolving.selector import (
     FailingSelector,
@@ -20,6 +20,7 @@ from client_under_test.reference.resolving.selector import (
 )
 from client_under_test.reference.transport.dns import Result
 from client_under_test.reference.values import Endpoint, Status
+from client_under_test.reference.xds.ads import Absent
 from client_under_test.reference.xds.client import Watch, XdsClient
 from client_under_test.reference.xds.resources.kinds import Kind
 from client_under_test.reference.xds.resources.values import Listener, RouteConfiguration
@@ -111,6 +112,7 @@ class XdsResolver:
         self._means = means
         self._sink = sink
         self._held: Counter[str] = Counter()
+        self._in_force: dict[str, None] = {}
         self._is_due = False
         self._is_closed = False
         self._trees = ClusterTrees(client, means, self._resolve_soon)
@@ -162,32 +164,38 @@ class XdsResolver:
             self._fail(Status.unavailable(f"no virtual host has the domain {self._name}"))
             return
         clusters = {one.name: None for route in host.routes for one in route.clusters}
-        children, endpoints, note = self._trees.look_at((*clusters, *self._held - clusters.keys()))
+        for name in self._held:
+            clusters[name] = None
+        rules = self._means.rules
+        # Until all has come, the routes before are in force and need theirs.
+        looked = self._trees.look_at({**clusters, **self._in_force})
+        if not rules.may_be_used(looked.unfinished):
+            return
+        if self._in_force.keys() - clusters.keys():
+            looked = self._trees.look_at(clusters)
+        self._in_force = clusters
         if self._selector is None or self._selector[0] is not routes:
-            rules, rng = self._means.rules, self._means.rng
+            rng = self._means.rng
             channel_id = rules.channel_id_for_new_routes(self._channel_id, rng)
             selector = RouteSelector(host, channel_id=channel_id, rng=rng, rules=rules)
             self._selector = routes, selector
-        config = ClusterManagerConfig(children=children)
-        self._sink.resolved(
-            self._selector[1], Update(config=config, endpoints=endpoints, note=note)
-        )
+        self._sink.resolved(self._selector[1], _update(looked))
 
     def _routes(self) -> RouteConfiguration | Status | None:
         """The routes as they are known; None: not yet."""
         listener = self._listener_watch.outcome
         if not isinstance(listener, Listener):
             self._watch_routes(None)
-            assert listener is None or isinstance(listener, Status)
-            return listener
+            assert listener is None or isinstance(listener, Absent)
+            return None if listener is None else listener.status
         if isinstance(listener.routes, RouteConfiguration):
             self._watch_routes(None)
             return listener.routes
         self._watch_routes(listener.routes)
         assert self._route_watch is not None, "just made"
         routes = self._route_watch.outcome
-        assert routes is None or isinstance(routes, RouteConfiguration | Status)
-        return routes
+        assert routes is None or isinstance(routes, RouteConfiguration | Absent)
+        return routes.status if isinstance(routes, Absent) else routes
 
     def _watch_routes(self, name: str | None) -> None:
         before = self._route_watch
@@ -202,8 +210,10 @@ class XdsResolver:
     def _fail(self, status: Status) -> None:
         """All requests fail from now on, but for those that are under way."""
         self._selector = None
-        children, endpoints, note = self._trees.look_at(tuple(self._held))
-        config = ClusterManagerConfig(children=children)
-        self._sink.resolved(
-            FailingSelector(status), Update(config=config, endpoints=endpoints, note=note)
-        )
+        self._in_force = dict.fromkeys(self._held)
+        self._sink.resolved(FailingSelector(status), _update(self._trees.look_at(self._held)))
+
+
+def _update(looked: Looked) -> Update:
+    config = ClusterManagerConfig(children=looked.configs)
+    return Update(config=config, endpoints=looked.endpoints, note=looked.note)

@@ -10,13 +10,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import msgspec
+
 from client_under_test.reference.values import Status
 from client_under_test.reference.xds.resources.kinds import BY_TYPE_URL, Kind
 from client_under_test.reference.xds.resources.reading import Bad, Good, read_resources
 from client_under_test.reference.xds.resources.values import Resource
 from client_under_test.reference.xds.rules import XdsRules
 
-Outcome = Resource | Status
+
+class Absent(msgspec.Struct, frozen=True):
+    """Why there is no resource. `is_gone`: it does not exist; else something keeps it away."""
+
+    status: Status
+    is_gone: bool = False
+
+
+Outcome = Resource | Absent
 """What is known of a resource: itself, or why there is none."""
 
 # Long error lists are cut: they travel in one message, and nobody reads the thousandth.
@@ -175,8 +185,8 @@ class Ads:
         outputs: list[Output] = []
         for kind, of_type in self._types.items():
             for name, wanted in of_type.wanted.items():
-                if wanted.outcome is None or isinstance(wanted.outcome, Status):
-                    outputs += _know(kind, name, wanted, status)
+                if wanted.outcome is None or isinstance(wanted.outcome, Absent):
+                    outputs += _know(kind, name, wanted, Absent(status))
         return outputs
 
     def _stop_timers(self) -> list[Output]:
@@ -233,7 +243,7 @@ class Ads:
         elif _is_resource(wanted.outcome) and self._rules.keeps_what_was_good:
             return []
         else:
-            outcome = Status.unavailable(f"a bad resource came: {one.words}")
+            outcome = Absent(Status.unavailable(f"a bad resource came: {one.words}"))
         outputs: list[Output] = []
         if wanted.timer_runs:
             wanted.timer_runs = False
@@ -250,11 +260,11 @@ class Ads:
 
 
 def _is_resource(outcome: Outcome | None) -> bool:
-    return outcome is not None and not isinstance(outcome, Status)
+    return outcome is not None and not isinstance(outcome, Absent)
 
 
-def _does_not_exist(kind: Kind, name: str) -> Status:
-    return Status.unavailable(f"{kind.noun} {name} does not exist")
+def _does_not_exist(kind: Kind, name: str) -> Absent:
+    return Absent(Status.unavailable(f"{kind.noun} {name} does not exist"), is_gone=True)
 
 
 def _know(kind: Kind, name: str, wanted: _Wanted, outcome: Outcome) -> list[Output]:

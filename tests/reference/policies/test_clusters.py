@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from client_under_test.reference.clusters.aggregates import (
-    Aggregate,
-    Cluster,
     Found,
-    Leaf,
     LocalityEndpoints,
-    Missing,
     PriorityNames,
-    discover,
     endpoints_of,
     found_by_dns,
     make_update,
     nothing_found,
+    shares_a_locality,
 )
-from client_under_test.reference.conduct.editions import MODERN, SEED, Rules, edition
+from client_under_test.reference.clusters.discovery import Aggregate, Leaf
+from client_under_test.reference.conduct.editions import MODERN, SEED, Rules
 from client_under_test.reference.policies.configs import (
     ClusterImplConfig,
     ClusterManagerConfig,
+    ClusterResolverConfig,
     FailingConfig,
+    Mechanism,
     PickFirstConfig,
     PriorityConfig,
     RingHashConfig,
@@ -52,77 +52,6 @@ def aggregate(name: str, *clusters: str) -> Aggregate:
     return Aggregate(name=name, policy=RING, clusters=clusters)
 
 
-def missing(name: str) -> Missing:
-    return Missing(name=name, status=GONE)
-
-
-def known(*clusters: Cluster) -> dict[str, Cluster]:
-    return {cluster.name: cluster for cluster in clusters}
-
-
-# Discovery.
-
-
-@pytest.mark.parametrize("rules", BOTH)
-def test_leaves_in_order_and_once(rules: Rules) -> None:
-    clusters = known(
-        aggregate("A", "B", "C"), leaf("B"), aggregate("C", "D", "B", "E"), leaf("D"), leaf("E")
-    )
-    found = discover("A", clusters, rules)
-    assert [one.name for one in found.leaves] == ["B", "D", "E"]
-    assert found.names == ("A", "B", "C", "D", "E")
-    assert not found.waiting
-
-
-@pytest.mark.parametrize("rules", BOTH)
-def test_waits_for_what_is_not_known(rules: Rules) -> None:
-    found = discover("A", known(aggregate("A", "B", "C"), leaf("B")), rules)
-    assert found.waiting == {"C"}
-    assert found.names == ("A", "B", "C")
-    assert not found.leaves
-
-
-@pytest.mark.parametrize(
-    ("clusters", "seed", "a74"),
-    [
-        ([aggregate("A", "B", "C"), leaf("B"), missing("C")], GONE, ["B"]),
-        ([aggregate("A", "B"), missing("B")], GONE, GONE),
-        ([missing("A")], GONE, GONE),
-        ([leaf("A")], ["A"], ["A"]),
-    ],
-)
-def test_missing(
-    clusters: list[Cluster], seed: list[str] | Status, a74: list[str] | Status
-) -> None:
-    for rules, expected in ((SEED.rules, seed), (edition("seed+A74").rules, a74)):
-        found = discover("A", known(*clusters), rules)
-        outcome = found.failure or [one.name for one in found.leaves]
-        assert outcome == expected
-
-
-def test_a74_all_missing() -> None:
-    clusters = known(aggregate("A", "B", "C"), missing("B"), missing("C"))
-    found = discover("A", clusters, edition("seed+A74").rules)
-    assert found.failure is not None
-    assert not found.leaves
-
-
-@pytest.mark.parametrize(("depth", "fails"), [(16, False), (17, True)])
-def test_depth(*, depth: int, fails: bool) -> None:
-    chain = [aggregate(f"{level}", f"{level + 1}") for level in range(depth - 1)]
-    found = discover("0", known(*chain, leaf(f"{depth - 1}")), SEED.rules)
-    assert (found.failure is not None) is fails
-
-
-def test_a_loop_is_too_deep_and_a_lattice_is_quick() -> None:
-    loop = known(aggregate("A", "B"), aggregate("B", "A"))
-    assert discover("A", loop, SEED.rules).failure is not None
-    lattice = [aggregate(f"{level}", *[f"{level + 1}"] * 30) for level in range(15)]
-    assert [one.name for one in discover("0", known(*lattice, leaf("15")), SEED.rules).leaves] == [
-        "15"
-    ]
-
-
 # Trees.
 
 
@@ -136,8 +65,11 @@ def test_a37_priorities_of_all_leaves_under_the_policy_of_the_aggregate() -> Non
     dns = Leaf(name="D", policy=TURNS, dns_name="name:80")
     leaves = [(leaf("B"), found("b:1")), (dns, found_by_dns(["d:1", "d:2"], SEED.rules))]
     update = make_update("A", aggregate("A", "B", "D"), leaves, PriorityNames(), SEED.rules)
-    assert isinstance(update.config, PriorityConfig)
-    first, second = (update.config.children[name] for name in update.config.priorities)
+    assert isinstance(update.config, ClusterResolverConfig)
+    assert update.config.mechanisms == (Mechanism("B"), Mechanism("D", dns_name="name:80"))
+    joined = update.config.child
+    assert isinstance(joined, PriorityConfig)
+    first, second = (joined.children[name] for name in joined.priorities)
     assert isinstance(first.config, ClusterImplConfig)
     assert isinstance(second.config, ClusterImplConfig)
     assert (first.config.cluster, first.config.child, first.ignore_reresolution) == (
@@ -197,6 +129,36 @@ def test_a_leaf_without_endpoints_is_passed_over(rules: Rules) -> None:
     assert bench.served_by() == "c:1"
 
 
+@pytest.mark.parametrize("rules", BOTH)
+def test_another_list_of_leaves_is_switched_gracefully_by_a37_only(rules: Rules) -> None:
+    """A74 takes it as it is: requests wait for the new first leaf."""
+    names = PriorityNames()
+
+    def update(*listed: str) -> Update:
+        leaves = [(leaf(name), found(f"{name}:1")) for name in listed]
+        made = make_update("A", aggregate("A", *listed), leaves, names, rules)
+        below = tuple(msgspec.structs.replace(one, path=("A", *one.path)) for one in made.endpoints)
+        return Update(config=ClusterManagerConfig(children={"A": made.config}), endpoints=below)
+
+    rules = replace(rules, policy_source=lambda _aggregate, _leaf: TURNS)
+    first = update("B", "C")
+    bench = Bench(first.config, rules)
+    bench.update(first.endpoints)
+    bench.ready("B:1")
+    changed = update("D", "B")
+    bench.update(changed.endpoints, changed.config)
+    if rules.enclosed is MODERN.rules.enclosed:
+        assert bench.pick(cluster="A") == Queue()
+    else:
+        assert bench.served_by(cluster="A") == "B:1"
+    bench.ready("D:1")
+    assert bench.served_by(cluster="A") == "D:1"
+    again = update("D", "B")
+    attempts = len(bench.attempts)
+    bench.update(again.endpoints, again.config)
+    assert len(bench.attempts) == attempts
+
+
 def test_endpoints_of_a_priority() -> None:
     localities = [
         LocalityEndpoints(
@@ -219,18 +181,22 @@ def test_endpoints_of_a_priority() -> None:
 
 def test_priorities_keep_their_names() -> None:
     names = PriorityNames()
+
+    def assign(cluster: str, priorities: list[frozenset[Locality]]) -> tuple[str, ...]:
+        return names.assign(cluster, priorities, shares_a_locality)
+
     near, far = frozenset({NEAR}), frozenset({FAR})
-    first, second = names.assign("A", [near, far])
+    first, second = assign("A", [near, far])
     assert first != second
-    assert names.assign("A", [far, near]) == (second, first)
-    (moved,) = names.assign("A", [far])
+    assert assign("A", [far, near]) == (second, first)
+    (moved,) = assign("A", [far])
     assert moved == second
-    third, fourth = names.assign("A", [near, far])
+    third, fourth = assign("A", [near, far])
     assert fourth == second
     assert third not in {first, second}
-    assert names.assign("B", [near])[0] not in {first, second, third}
-    (empty,) = names.assign("E", [frozenset()])
-    assert names.assign("E", [frozenset()]) == (empty,)
+    assert assign("B", [near])[0] not in {first, second, third}
+    (empty,) = assign("E", [frozenset()])
+    assert assign("E", [frozenset()]) == (empty,)
 
 
 def test_no_leaves() -> None:

@@ -9,7 +9,7 @@ from envoy.config.core.v3 import base_pb2
 from envoy.extensions.clusters.aggregate.v3 import cluster_pb2 as aggregate_pb2
 from google.protobuf.message import DecodeError
 
-from client_under_test.reference.clusters.aggregates import Aggregate, Leaf
+from client_under_test.reference.clusters.discovery import Aggregate, Leaf
 from client_under_test.reference.policies import registry
 from client_under_test.reference.policies.interface import PolicyConfig
 from client_under_test.reference.policies.rules.gatekeeping import MAX_REQUESTS

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from client_under_test.reference.clusters.aggregates import Aggregate, Found, Leaf
+from client_under_test.reference.clusters.aggregates import Found
+from client_under_test.reference.clusters.discovery import Aggregate, Leaf
 from client_under_test.reference.hash_policy import HashPolicy
 
 

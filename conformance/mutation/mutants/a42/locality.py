@@ -5,14 +5,13 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec.structs import replace
 
 from client_under_test.reference.clusters.aggregates import (
-    Aggregate,
     ClusterRules,
-    Leaf,
     Leaves,
     MakeTree,
     PriorityNames,
     a_policy_for_each_leaf,
 )
+from client_under_test.reference.clusters.discovery import Aggregate, Leaf
 from client_under_test.reference.clusters.weights import Weights, products, shares
 from client_under_test.reference.conduct.mutants import Mutant
 from client_under_test.reference.policies.configs import (

@@ -1,0 +1,233 @@
+"""From Cluster resources to the leaves of a tree of clusters (A37, as amended by A74 and A75)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from client_under_test.reference.policies.interface import PolicyConfig
+from client_under_test.reference.policies.rules.gatekeeping import MAX_REQUESTS
+from client_under_test.reference.values import Status
+
+DEPTH_LIMIT: Final = 16  # A37, CDS LB Policy Support for Aggregate and Logical DNS Clusters
+
+
+# What is known of clusters.
+
+
+class Leaf(msgspec.Struct, frozen=True, kw_only=True):
+    """A cluster with endpoints of its own: EDS, or LOGICAL_DNS if it has a `dns_name` "host:port".
+
+    `service_name` is empty if the Cluster has none; `reported` says whether it has an lrs_server.
+    """
+
+    name: str
+    policy: PolicyConfig
+    service_name: str = ""
+    dns_name: str = ""
+    reported: bool = False
+    max_requests: int = MAX_REQUESTS
+
+    @property
+    def resource_name(self) -> str:
+        """The name of its EDS resource."""
+        return self.service_name or self.name
+
+
+class Aggregate(msgspec.Struct, frozen=True, kw_only=True):
+    """A cluster made of others, the first preferred.
+
+    What else it says of load reports and of limits is kept, though no text has it used.
+    """
+
+    name: str
+    policy: PolicyConfig
+    clusters: tuple[str, ...]
+    reported: bool = False
+    max_requests: int = MAX_REQUESTS
+
+
+class Missing(msgspec.Struct, frozen=True, kw_only=True):
+    """A cluster without a resource that can be used.
+
+    `is_gone`: it does not exist. If not, something keeps it away that may pass: it was refused, or
+    the control plane is lost. Of a cluster that was there before, only the first is ever told.
+    """
+
+    name: str
+    status: Status
+    is_gone: bool = True
+
+
+Cluster = Leaf | Aggregate | Missing
+
+
+class Discovery(msgspec.Struct, frozen=True, kw_only=True):
+    """What follows from the clusters known so far.
+
+    `names`: all clusters to watch, in the order in which they are met; `waiting`: those not known
+    yet. If none is, either `leaves` or `failure` tells what the cluster consists of, or `stays`
+    that what is in force is to stay so.
+    """
+
+    names: tuple[str, ...]
+    waiting: frozenset[str] = frozenset()
+    leaves: tuple[Leaf, ...] = ()
+    failure: Status | None = None
+    stays: bool = False
+
+
+def discover(
+    root: str, known: Mapping[str, Cluster], rules: DiscoveryRules, *, in_force: bool = False
+) -> Discovery:
+    """A37: follow aggregates to their leaves, each of which counts where it appears first.
+
+    Args:
+        root: the cluster that a route leads to.
+        known: what is known of clusters, by name.
+        rules: the edition.
+        in_force: whether a tree of this root has been in use, and did not fail since.
+    """
+    met: dict[str, int] = {}
+    too_deep = _meet(root, (), known, met, rules)
+    names = tuple(met)
+    if too_deep:
+        failure = Status.unavailable(f"aggregate cluster {root} is more than {DEPTH_LIMIT} deep")
+        return Discovery(names=names, failure=failure)
+    waiting = frozenset(name for name in names if name not in known)
+    if waiting:
+        return Discovery(names=names, waiting=waiting)
+    ordered = rules.leaf_order(root, names, known)
+    found = [one for name in ordered if not isinstance(one := known[name], Aggregate)]
+    leaves = rules.leaves(root, found, in_force)
+    if leaves is None:
+        return Discovery(names=names, stays=True)
+    if isinstance(leaves, Status):
+        return Discovery(names=names, failure=leaves)
+    top = known[root]
+    aggregate = top if isinstance(top, Aggregate) else None
+    reported = (
+        msgspec.structs.replace(leaf, reported=rules.reports_load(aggregate, leaf))
+        for leaf in leaves
+    )
+    return Discovery(names=names, leaves=tuple(reported))
+
+
+def _meet(
+    name: str,
+    way: tuple[str, ...],
+    known: Mapping[str, Cluster],
+    met: dict[str, int],
+    rules: DiscoveryRules,
+) -> bool:
+    """Note the names in order, each with its deepest level; tell whether the limit is exceeded."""
+    if rules.leads_round(name, way):
+        return False
+    if rules.is_too_deep(len(way) + 1):
+        return True
+    if met.get(name, -1) >= len(way):
+        return False
+    met[name] = len(way)
+    cluster = known.get(name)
+    if not isinstance(cluster, Aggregate):
+        return False
+    below = [_meet(one, (*way, name), known, met, rules) for one in cluster.clusters]
+    return any(below)
+
+
+# The rules.
+
+
+def is_above_itself(name: str, way: Sequence[str]) -> bool:
+    """A cluster that is met on the way from itself adds nothing there.
+
+    Our choice: A37 does not speak of circles.
+    """
+    return name in way
+
+
+def circles_are_followed(_name: str, _way: Sequence[str]) -> bool:
+    """Take A37 at its word: a tree with a circle in it is deeper than any limit."""
+    return False
+
+
+def is_too_deep(names: int) -> bool:
+    """A37: no more than 16 names may stand one below the other, the leaf's own counted."""
+    return names > DEPTH_LIMIT
+
+
+def as_met(_root: str, met: Sequence[str], _known: Mapping[str, Cluster]) -> Sequence[str]:
+    """A37: depth first, in the order of the lists; who appears again counts where it was first."""
+    return met
+
+
+def all_or_nothing(
+    root: str,
+    found: Sequence[Leaf | Missing],
+    in_force: bool,  # noqa: FBT001 - a state
+    /,
+) -> tuple[Leaf, ...] | Status | None:
+    """A37: if any cluster of an aggregate does not exist, the aggregate has failed.
+
+    Another error makes it fail only if there was no tree before; else that one stays, as `None`
+    says.
+    """
+    missing = [one for one in found if isinstance(one, Missing)]
+    for one in missing:
+        if one.is_gone:
+            return one.status
+    if missing:
+        return None if in_force else missing[0].status
+    return _some(root, [one for one in found if isinstance(one, Leaf)])
+
+
+def those_that_exist(
+    root: str,
+    found: Sequence[Leaf | Missing],
+    _in_force: bool,  # noqa: FBT001 - a state
+    /,
+) -> tuple[Leaf, ...] | Status | None:
+    """A74: clusters that cannot be used are passed over; if all are, the aggregate has failed."""
+    if len(found) == 1 and isinstance(found[0], Missing):
+        return found[0].status
+    return _some(root, [one for one in found if isinstance(one, Leaf)])
+
+
+def _some(root: str, leaves: Sequence[Leaf]) -> tuple[Leaf, ...] | Status:
+    return tuple(leaves) or Status.unavailable(f"cluster {root} has no leaf clusters")
+
+
+def if_the_leaf_says_so(_aggregate: Aggregate | None, leaf: Leaf) -> bool:
+    """Report the load of a leaf whose own Cluster has an lrs_server.
+
+    Our choice: A37 has that field in the list of leaves, and says elsewhere that it is not used.
+    """
+    return leaf.reported
+
+
+def if_the_root_says_so(aggregate: Aggregate | None, leaf: Leaf) -> bool:
+    """Report it if the Cluster that the route leads to has an lrs_server."""
+    return leaf.reported if aggregate is None else aggregate.reported
+
+
+def not_below_an_aggregate(aggregate: Aggregate | None, leaf: Leaf) -> bool:
+    """Report no load of the leaves of aggregates: the field of those is not used."""
+    return aggregate is None and leaf.reported
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiscoveryRules:
+    """Which clusters a cluster is made of."""
+
+    leads_round: Callable[[str, Sequence[str]], bool] = is_above_itself
+    is_too_deep: Callable[[int], bool] = is_too_deep
+    leaf_order: Callable[[str, Sequence[str], Mapping[str, Cluster]], Sequence[str]] = as_met
+    """Of the root, all names in the order in which they are met, and what is known of them: the
+    names in the order in which those that are leaves count."""
+    leaves: Callable[[str, Sequence[Leaf | Missing], bool], tuple[Leaf, ...] | Status | None] = (
+        all_or_nothing
+    )
+    reports_load: Callable[[Aggregate | None, Leaf], bool] = if_the_leaf_says_so

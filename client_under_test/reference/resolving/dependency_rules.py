@@ -1,0 +1,33 @@
+"""Which resources a channel needs, and when what they say is used (A37, A74)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+
+def each_by_itself(_unfinished: Collection[str]) -> bool:
+    """Before A74 each cluster is by itself: requests that go the way of a new one wait for it."""
+    return True
+
+
+def all_at_once(unfinished: Collection[str]) -> bool:
+    """A74: nothing of it is used before all has come that the routes lead to."""
+    return not unfinished
+
+
+def no_longer_needed(watched: AbstractSet[str], needed: AbstractSet[str]) -> AbstractSet[str]:
+    """A37: only what the clusters in use consist of is watched."""
+    return watched - needed
+
+
+@dataclass(frozen=True, kw_only=True)
+class DependencyRules:
+    """What following routes to endpoints goes by."""
+
+    may_be_used: Callable[[Collection[str]], bool] = each_by_itself
+    """Of the clusters that routes lead to and of which something has not come yet."""
+    let_go: Callable[[AbstractSet[str], AbstractSet[str]], AbstractSet[str]] = no_longer_needed
+    """Of the names of clusters, or of EDS resources, that are watched, and those that are needed:
+    those whose watches end."""
