@@ -111,7 +111,7 @@ def suite(*arguments: str) -> dict[str, object]:
         subprocess.run(
             [*command, "--out", folder, *arguments], check=True, stdout=subprocess.DEVNULL
         )
-        run: dict[str, object] = json.loads(path.read_text())["runs"][0]
+        run: dict[str, object] = json.loads(path.read_text("utf-8"))["runs"][0]
         return run
 
 

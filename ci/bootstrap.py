@@ -35,12 +35,12 @@ def fingerprint() -> str:
 
 def is_current(wanted: str) -> bool:
     """Whether the environment there is the one that the files ask for."""
-    return STAMP.is_file() and STAMP.read_text() == wanted and PYTHON.exists()
+    return STAMP.is_file() and STAMP.read_text("utf-8", "replace") == wanted and PYTHON.exists()
 
 
 def pinned(name: str) -> str:
     """The lock's own lines on one distribution: its version and hashes."""
-    rows = re.split(r"^(?=[A-Za-z0-9])", LOCK.read_text(), flags=re.MULTILINE)
+    rows = re.split(r"^(?=[A-Za-z0-9])", LOCK.read_text("utf-8"), flags=re.MULTILINE)
     return next(row for row in rows if row.startswith(f"{name}=="))
 
 
@@ -51,7 +51,10 @@ def installer_settings() -> dict[str, str]:
     through its company's index would fail here.
     """
     listed = subprocess.run(
-        [str(PYTHON), "-m", "pip", "config", "list"], check=True, capture_output=True, text=True
+        [str(PYTHON), "-m", "pip", "config", "list"],
+        check=True,
+        capture_output=True,
+        encoding="utf-8",
     ).stdout
     told = dict(re.findall(r"^(?:global|install|:env:)\.([a-z-]+)='(.*)'$", listed, re.MULTILINE))
     as_uv_says = {
@@ -70,7 +73,7 @@ def make(wanted: str) -> None:
     """Make the environment; its stamp is written last, so that a broken one is made again."""
     print(f"xdspec: making {ENVIRONMENT} from {LOCK.name} (once)", file=sys.stderr)
     venv.EnvBuilder(clear=True, with_pip=True).create(ENVIRONMENT)
-    with tempfile.NamedTemporaryFile("w", suffix=".txt") as first:
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".txt") as first:
         first.write(pinned("uv"))
         first.flush()
         pip = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
@@ -85,7 +88,7 @@ def make(wanted: str) -> None:
     # many container images. Where it cannot be kept, that is only slower.
     sources = [str(ROOT / package) for package in PACKAGES]
     subprocess.run([str(PYTHON), "-m", "compileall", "-q", *sources], check=False)
-    STAMP.write_text(wanted)
+    STAMP.write_text(wanted, "utf-8")
 
 
 def main() -> None:
@@ -93,7 +96,7 @@ def main() -> None:
     wanted = fingerprint()
     if not is_current(wanted):
         ENVIRONMENT.parent.mkdir(parents=True, exist_ok=True)
-        with (ENVIRONMENT.parent / f"{ENVIRONMENT.name}.lock").open("w") as held:
+        with (ENVIRONMENT.parent / f"{ENVIRONMENT.name}.lock").open("wb") as held:
             fcntl.flock(held, fcntl.LOCK_EX)  # a second start waits for the first one's work
             if not is_current(wanted):
                 make(wanted)

@@ -44,6 +44,10 @@ class BuildFailed(ClientTrouble):
     """The client could not be built or installed; the text ends with the builder's own words."""
 
 
+class CacheUnusable(ClientTrouble):
+    """What a client needs cannot be kept on this machine; the text says where and why."""
+
+
 class NoOwnHosts(ClientTrouble):
     """This machine cannot give a process host names of its own; the text says why."""
 

@@ -9,16 +9,17 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 import msgspec
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from client_under_test.contract.exceptions import (
     BuildFailed,
+    CacheUnusable,
     MissingToolchain,
     NoSuchVersion,
     NotTold,
@@ -26,7 +27,7 @@ from client_under_test.contract.exceptions import (
 from client_under_test.environments import installer, toolchain
 from client_under_test.manifests.clients import Client
 from client_under_test.manifests.manifest import PythonEnvironment
-from client_under_test.manifests.version_ranges import is_within
+from client_under_test.manifests.version_ranges import is_version, is_within
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,7 +71,7 @@ def prepare(client: Client, environment: Mapping[str, str] | None = None) -> Pre
         environment: variables that the user sets for the client, besides those of this process.
 
     Raises:
-        NotTold, MissingToolchain, NoSuchVersion, NoWheel, BuildFailed: as they say.
+        NotTold, MissingToolchain, NoSuchVersion, NoWheel, BuildFailed, CacheUnusable: as they say.
     """
     manifest = client.manifest
     answers = _answers(client, {**os.environ, **(environment or {})})
@@ -133,15 +134,15 @@ def kept(client: Client) -> tuple[str, ...]:
         return ()
     begin, end = pattern.name.split("*")
     found = (place.name for place in pattern.parent.glob(pattern.name) if place.is_dir())
-    versions = (name.removeprefix(begin).removesuffix(end) for name in found)
+    named = (name.removeprefix(begin).removesuffix(end) for name in found)
+    versions = (name for name in named if is_version(name))
     return tuple(sorted(versions, key=Version, reverse=True))
 
 
 def _checked(version: str) -> str:
-    try:
-        return str(Version(version))
-    except InvalidVersion as trouble:
-        raise NoSuchVersion(f"{version} is not a version such as 1.70.0") from trouble
+    if not is_version(version):
+        raise NoSuchVersion(f"{version} is not a version such as 1.70.0")
+    return str(Version(version))
 
 
 # Python environments.
@@ -169,22 +170,25 @@ def _newest(wanted: PythonEnvironment) -> tuple[str, tuple[str, ...]]:
     of_index = hashlib.sha256(repr(asked).encode()).hexdigest()[:8]
     told = _shelf() / f"{wanted.distribution}.newest-{of_index}"
     if told.is_file() and 0 <= time.time() - told.stat().st_mtime < GOOD_FOR:
-        return told.read_text(), ()
+        kept = told.read_text("utf-8", "replace")
+        if is_version(kept):
+            return kept, ()
     try:
         version = installer.newest(wanted.distribution)
     except installer.IndexNotReached:
         pattern = _python_place(wanted, "*")
         begin = pattern.name.removesuffix("*")
         folders = [place for place in pattern.parent.glob(pattern.name) if place.is_dir()]
-        if not folders:
+        versions = [place.name.removeprefix(begin) for place in folders]
+        kept = max(filter(is_version, versions), key=Version, default="")
+        if not kept:
             raise
-        kept = max((place.name.removeprefix(begin) for place in folders), key=Version)
         what = f"{wanted.distribution} {kept}"
         return kept, (f"the package index was not reached: {what} is the newest kept here",)
     with suppress(OSError):  # where nothing can be kept it is asked again
         told.parent.mkdir(parents=True, exist_ok=True)
         draft = told.with_name(f".{told.name}.{os.getpid()}")
-        draft.write_text(version)
+        draft.write_text(version, "utf-8")
         draft.replace(told)  # nobody reads it half written
     return version, ()
 
@@ -223,7 +227,7 @@ def _built(client: Client, version: str) -> Path:
                 cwd=folder,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,  # compilers speak there, build tools often do not
-                text=True,
+                encoding="utf-8",
                 errors="replace",
                 stdin=subprocess.DEVNULL,
             )
@@ -261,14 +265,30 @@ def _sources(client: Client) -> str:
 # The cache.
 
 
+@contextmanager
+def _writable(place: Path) -> Iterator[None]:
+    """Have a folder to make `place` in.
+
+    Raises:
+        CacheUnusable: nothing can be kept there.
+    """
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        yield
+    except OSError as trouble:
+        raise CacheUnusable(
+            f"{place} cannot be made: {trouble.strerror}: XDSPEC_CACHE names another folder for "
+            "what is made once and kept"
+        ) from trouble
+
+
 def _made_once(
     place: Path, fill: Callable[[Path], None], *, is_sound: Callable[[], bool] = lambda: True
 ) -> Path:
     """`place`, filled by the first who comes; others wait, and nobody sees it half made."""
     if place.is_dir() and is_sound():
         return place
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with (place.parent / f".{place.name}.lock").open("w") as lock:
+    with _writable(place), (place.parent / f".{place.name}.lock").open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # let go by the system if the holder dies
         if place.is_dir() and is_sound():
             return place

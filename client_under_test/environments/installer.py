@@ -78,7 +78,8 @@ def _uv(*arguments: str, what: str, stdin: str = "") -> str:
         [uv.find_uv_bin(), *arguments],
         check=False,
         capture_output=True,
-        text=True,
+        encoding="utf-8",
+        errors="replace",
         input=stdin,
         cwd="/",  # uv reads the configuration of the folder that it runs in, and of those above
         env={**_index_settings(), **os.environ},
@@ -112,7 +113,9 @@ def _index_settings() -> dict[str, str]:
 @functools.cache
 def _pip_config() -> str:
     pip = [sys.executable, "-m", "pip", "config", "list"]
-    return subprocess.run(pip, check=False, capture_output=True, text=True).stdout
+    return subprocess.run(
+        pip, check=False, capture_output=True, encoding="utf-8", errors="replace"
+    ).stdout
 
 
 def _refusal(what: str, words: str) -> NoSuchVersion | BuildFailed:

@@ -13,6 +13,7 @@ from packaging.version import Version
 
 from client_under_test.contract.exceptions import MissingToolchain
 from client_under_test.manifests.manifest import Tool
+from client_under_test.manifests.version_ranges import is_version
 
 # A virtual machine that starts on a cold disk takes some seconds to say its version.
 _ANSWER_DEADLINE: Final = 60
@@ -58,7 +59,8 @@ def look(tool: Tool) -> Found:
             tool.ask or (tool.program, "--version"),
             check=True,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             stdin=subprocess.DEVNULL,
             timeout=_ANSWER_DEADLINE,
             cwd="/",  # some say another version in a folder that asks for one
@@ -66,7 +68,7 @@ def look(tool: Tool) -> Found:
     except (OSError, subprocess.SubprocessError):
         return Found(tool=tool, version="")
     said = _NUMBERS.search(_COLOURS.sub("", done.stdout + done.stderr))
-    return Found(tool=tool, version=said[0] if said else "")
+    return Found(tool=tool, version=said[0] if said and is_version(said[0]) else "")
 
 
 def demand(client: str, tools: Iterable[Tool], *, ask: bool) -> None:

@@ -26,9 +26,9 @@ def write_private_names(folder: Path, names: Mapping[str, Iterable[str]]) -> tup
     table, servers = folder / "hosts", folder / "resolv.conf"
     rows = [("127.0.0.1", "localhost")]
     rows += [(address, name) for name, addresses in names.items() for address in addresses]
-    table.write_text("".join(f"{address} {name}\n" for address, name in rows))
+    table.write_text("".join(f"{address} {name}\n" for address, name in rows), "utf-8")
     # At this address nobody listens, which is told at once.
-    servers.write_text("nameserver 127.0.0.1\n")
+    servers.write_text("nameserver 127.0.0.1\n", "utf-8")
     return table, servers
 
 
@@ -48,7 +48,8 @@ def with_private_names(table: Path, servers: Path) -> tuple[str, ...]:
             [*command, "true"],
             check=False,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             timeout=_SECONDS,
         )
     except (OSError, subprocess.TimeoutExpired) as trouble:

@@ -43,6 +43,13 @@ def built_in() -> tuple[str, ...]:
     return tuple(sorted(file.parent.name for file in BUILT_IN.glob(f"*/{FILE}")))
 
 
+def _has_manifest(folder: Path) -> bool:
+    try:
+        return (folder / FILE).is_file()
+    except OSError:  # such as a name that no file can have
+        return False
+
+
 def find(text: str) -> Client:
     """The built-in client of this name, or that of a folder; `@version` and `+variant` may follow.
 
@@ -54,10 +61,10 @@ def find(text: str) -> Client:
     if match is None:
         raise UnknownClient(f"a client needs a name: one of {', '.join(built_in())}, or a folder")
     place, version, variant = match["place"], match["version"], match["variant"]
-    if place not in built_in() and (Path(text) / FILE).is_file():
+    if place not in built_in() and _has_manifest(Path(text)):
         place, version, variant = text, None, None  # a folder such as c++-client
     folder = BUILT_IN / place if place in built_in() else Path(place).absolute()
-    if not (folder / FILE).is_file():
+    if not _has_manifest(folder):
         raise UnknownClient(
             f"there is no client {place}: name one of {', '.join(built_in())}, "
             f"or a folder that has a {FILE}"

@@ -52,7 +52,7 @@ class Start(_Table, frozen=True, kw_only=True):
     """
 
     command: _Command
-    cores: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    cores: Annotated[float, msgspec.Meta(ge=0.01, le=1024)] | None = None
     reads_late: tuple[_Words, ...] | None = None
     environment: dict[str, str] = {}
     asks: dict[str, _Words] = {}
@@ -146,7 +146,8 @@ class Variant(_Table, frozen=True, kw_only=True):
     evidence: Evidence | None = None
 
 
-_Positive = Annotated[float, msgspec.Meta(gt=0)]
+# From a millisecond to a day: what is beyond is a slip of the pen.
+_Seconds = Annotated[float, msgspec.Meta(ge=0.001, le=86400)]
 
 
 class Backoff(_Table, frozen=True, kw_only=True):
@@ -157,9 +158,9 @@ class Backoff(_Table, frozen=True, kw_only=True):
     a multiple of this one as it was drawn.
     """
 
-    initial: _Positive
-    multiplier: Annotated[float, msgspec.Meta(ge=1)]
-    longest: _Positive
+    initial: _Seconds
+    multiplier: Annotated[float, msgspec.Meta(ge=1, le=1000)]
+    longest: _Seconds
     jitter: Annotated[float, msgspec.Meta(ge=0, lt=1)]
     compounds: bool = False
 

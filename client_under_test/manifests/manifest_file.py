@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
 from client_under_test.contract.exceptions import BadManifest
 from client_under_test.manifests.manifest import Manifest
 from client_under_test.manifests.manifest_rules import broken_rules
 from client_under_test.manifests.toml_errors import BrokenRule, converted
+from client_under_test.manifests.toml_file import contents, decoded, place
 
 FILE: Final = "client.toml"
 
@@ -23,7 +22,7 @@ def read(folder: Path) -> Manifest:
     """
     file = folder / FILE
     try:
-        return parse(file.read_bytes(), file)
+        return parse(contents(file), file)
     except OSError as trouble:
         raise BadManifest(f"{file}: cannot be read: {trouble.strerror}") from trouble
 
@@ -35,16 +34,9 @@ def parse(text: bytes, file: Path) -> Manifest:
         BadManifest: it breaks a rule.
     """
     try:
-        raw = msgspec.toml.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError) as trouble:
-        words = str(trouble)
-        raise BadManifest(
-            f"{file}: the file is not TOML: {words[:1].lower()}{words[1:]}"
-        ) from trouble
-    try:
-        manifest = converted(raw, Manifest)
+        manifest = converted(decoded(text), Manifest)
     except BrokenRule as wrong:
-        raise BadManifest(f"{file}: {wrong}") from None
+        raise BadManifest(f"{file}: {wrong}{place(text, str(wrong))}") from None
     for field, why in broken_rules(manifest):
-        raise BadManifest(f"{file}: {field}: {why}")
+        raise BadManifest(f"{file}: {field}: {why}{place(text, field)}")
     return manifest

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
 from client_under_test.manifests.manifest import Build, Editions, Manifest, Start, Variant
-from client_under_test.manifests.version_ranges import beginning, is_version
+from client_under_test.manifests.version_ranges import beginning, is_range, is_version
 
 
 def broken_rules(manifest: Manifest) -> Iterator[tuple[str, str]]:
@@ -28,6 +27,7 @@ def broken_rules(manifest: Manifest) -> Iterator[tuple[str, str]]:
     yield from _broken_rules_of_start(manifest.start, placeholders)
     if manifest.build is not None:
         yield from _broken_rules_of_build(manifest.build)
+    yield from _broken_rules_of_environment(manifest)
     for knob, passing in manifest.knobs.items():
         if (passing.option is None) == (passing.environment is None):
             yield f"knobs.{knob}", "give either option or environment"
@@ -39,9 +39,7 @@ def broken_rules(manifest: Manifest) -> Iterator[tuple[str, str]]:
         *([("build", manifest.build.versions or "")] if manifest.build is not None else []),
     ]
     for field, versions in ranges:
-        try:
-            SpecifierSet(versions)
-        except InvalidSpecifier:
+        if not is_range(versions):
             yield f"{field}.versions", f"{versions} is not a range such as >=1.59,<1.65"
             return
     yield from _broken_rules_of_evidence(manifest)
@@ -91,7 +89,30 @@ def _broken_rules_of_build(build: Build) -> Iterator[tuple[str, str]]:
 def _unknown_placeholders(
     field: str, command: tuple[str, ...], known: set[str]
 ) -> Iterator[tuple[str, str]]:
-    for found in re.findall(r"\{(.*?)\}", " ".join(command)):
-        if found not in known:
-            names = ", ".join(f"{{{name}}}" for name in sorted(known))
-            yield field, f"{{{found}}} is unknown here: there are {names}"
+    names = ", ".join(f"{{{name}}}" for name in sorted(known))
+    for part in command:
+        if "\0" in part:
+            yield field, "has a NUL, which no command can have"
+        for found in re.findall(r"\{(.*?)\}", part):
+            if found not in known:
+                yield field, f"{{{found}}} is unknown here: there are {names}"
+        if re.search(r"[{}]", re.sub(r"\{.*?\}", "", part)):
+            yield field, f"{part} has a brace that is none of a placeholder: there are {names}"
+
+
+def _broken_rules_of_environment(manifest: Manifest) -> Iterator[tuple[str, str]]:
+    """What no system takes as an environment variable."""
+    knobs = {str(knob): passing.environment for knob, passing in manifest.knobs.items()}
+    tables: dict[str, Mapping[str, str]] = {
+        "start.environment": manifest.start.environment,
+        "start.asks": dict.fromkeys(manifest.start.asks, ""),
+        **{
+            f"variants.{name}.environment": one.environment
+            for name, one in manifest.variants.items()
+        },
+        **{f"knobs.{knob}.environment": {name: ""} for knob, name in knobs.items() if name},
+    }
+    for field, variables in tables.items():
+        for name, value in variables.items():
+            if not name or "=" in name or "\0" in name + value:
+                yield field, f"{name!r} cannot be set: a name has no `=`, and nothing has a NUL"

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from packaging.specifiers import SpecifierSet
+import re
+from typing import Final
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
+
+_ENDLESS: Final = re.compile(r"\d{19}")
+"""Longer than any time stamp in a version; what builds and indexes say of such differs."""
+
+_LONGEST: Final = 100
+"""Characters: it becomes a part of the name of a folder."""
 
 
 def is_within(version: str, versions: str) -> bool:
@@ -17,8 +26,18 @@ def beginning(versions: str) -> Version | None:
     return max(begins, default=None)
 
 
+def is_range(text: str) -> bool:
+    """Whether it is a range such as `>=1.59,<1.65`."""
+    try:
+        return all(is_version(one.version.removesuffix(".*")) for one in SpecifierSet(text))
+    except InvalidSpecifier:
+        return False
+
+
 def is_version(text: str) -> bool:
-    """Whether it is a version such as 1.70.0."""
+    """Whether it is a version such as 1.70.0, that somebody can have published."""
+    if len(text) > _LONGEST or _ENDLESS.search(text):
+        return False
     try:
         Version(text)
     except InvalidVersion:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import math
 import os
 import random
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 import msgspec
-from rich.console import Console
 
 from client_under_test import built_in, prepare
 from client_under_test.environments import kept
@@ -22,7 +24,9 @@ from conformance.command.failures import Failure, client_trouble
 from conformance.command.invocation import program
 from conformance.command.named import catalogue, found_client, known_clause
 from conformance.command.options import JOBS_OPTION, OUT, OUT_OPTION, run_options, writable
+from conformance.command.trouble import settle_output, tell
 from conformance.reporting.report import Exit
+from conformance.reporting.screen import OutputLost, Screen, echo, in_utf_8, short
 from conformance.running.settings import LEAST
 from conformance.running.workers import forked
 
@@ -33,20 +37,27 @@ class Command(click.Group):
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Run, and exit with a code of ours."""
         kwargs["standalone_mode"] = False
+        in_utf_8()
+        sys.exit(self._said(lambda: super(Command, self).main(*args, **kwargs)))
+
+    def _said(self, do: Callable[[], Any]) -> int:
+        """Do it; what ends it is told, and is an exit code: 1 is said of a client alone."""
         try:
-            code = super().main(*args, **kwargs)
-        except Failure as failure:
-            failure.show()
-            sys.exit(failure.code)
-        except click.UsageError as error:
-            error.show()
-            sys.exit(Exit.BAD_INPUT)
+            code = do()
+            sys.stdout.flush()
         except click.ClickException as error:
-            error.show()
-            sys.exit(Exit.BAD_INPUT)
+            words = io.StringIO()
+            error.show(words)
+            with suppress(OutputLost):
+                echo(short(words.getvalue()), nl=False, err=True)
+            return error.code if isinstance(error, Failure) else Exit.BAD_INPUT
         except (click.Abort, KeyboardInterrupt):
-            sys.exit(Exit.INTERRUPTED)
-        sys.exit(code if isinstance(code, int) else Exit.CONFORMS)
+            return Exit.INTERRUPTED
+        except Exception as error:  # noqa: BLE001 - whatever it is
+            settle_output()
+            tell(error)
+            return Exit.SUITE_TROUBLE
+        return code if isinstance(code, int) else Exit.CONFORMS
 
 
 @click.group(cls=Command, context_settings={"help_option_names": ["-h", "--help"]})
@@ -91,7 +102,7 @@ def _run(clients: tuple[str, ...], **options: Any) -> int:
         raise Failure("--all means every client: name some, or say --all")
     if given.hold and len(given.scenario_patterns) != 1:
         raise Failure("--hold keeps the world of one scenario: name it with --scenario")
-    return int(run_clients(clients or ("python",), given, known, Console()))
+    return int(run_clients(clients or ("python",), given, known, Screen()))
 
 
 @main.command()
@@ -108,11 +119,11 @@ def judge(folder: Path) -> int:
     except evidence.BadEvidence as error:
         raise Failure(str(error)) from None
     client = record.client
-    click.echo(f"{record.scenario}, {client.name} {client.version}, seed {record.seed}")
+    echo(f"{record.scenario}, {client.name} {client.version}, seed {record.seed}")
     for line in decision_lines(decisions, known):
-        click.echo(line)
+        echo(line)
     if decisions != record.decisions:
-        click.echo("These are not the verdicts of the run: the suite has changed since.")
+        echo("These are not the verdicts of the run: the suite has changed since.")
     judged = build_run(
         (msgspec.structs.replace(record, decisions=decisions),),
         known,
@@ -134,7 +145,7 @@ def table(reports: tuple[Path, ...]) -> None:
         text = tables.table([read(path) for path in reports], catalogue())
     except BadReport as error:
         raise Failure(str(error)) from None
-    click.echo(text, nl=False)
+    echo(text, nl=False)
 
 
 @main.command()
@@ -155,7 +166,7 @@ def diff(old: Path, new: Path, *, exact: bool, json_path: Path | None) -> int:
     except BadReport as error:
         raise Failure(str(error)) from None
     for line in differences.lines(found):
-        click.echo(line)
+        echo(line)
     if json_path:
         differences.write_json(found, json_path)
     stops = not found.is_empty if exact else found.is_worse
@@ -168,25 +179,25 @@ def list_things(what: str) -> None:
     """List the clients, scenarios, clauses or editions that there are."""
     if what == "clients":
         for name in built_in():
-            click.echo(name)
+            echo(name)
         return
     known = catalogue()
     if what == "editions":
         from conformance.reporting.explain import edition_lines  # noqa: PLC0415
 
         for line in edition_lines(known):
-            click.echo(line)
+            echo(line)
         return
     if what == "clauses":
         for clause in known:
             mark = " (not observable)" if clause.unobservable else ""
             mark += " (not judged yet)" if clause.awaits else ""
-            click.echo(f"{clause.id:14}  {clause.strength.value:11}  {clause.title}{mark}")
+            echo(f"{clause.id:14}  {clause.strength.value:11}  {clause.title}{mark}")
         return
     from conformance.running.collecting import scenarios  # noqa: PLC0415
 
     for name, declared in scenarios().items():
-        click.echo(f"{name:60}  {' '.join(declared.clauses)}")
+        echo(f"{name:60}  {' '.join(declared.clauses)}")
 
 
 @main.command()
@@ -203,14 +214,14 @@ def explain(identifier: str) -> None:
     known = catalogue()
     for edition in known.editions.ids:
         if identifier.upper() == edition.upper():
-            click.echo(explain_edition(edition, known))
+            echo(explain_edition(edition, known))
             return
     declared = scenarios()
     if identifier in declared:
-        click.echo(explain_scenario(identifier, declared, known))
+        echo(explain_scenario(identifier, declared, known))
         return
     clause = known_clause(known, identifier)
-    click.echo(explain_clause(clause, declared))
+    echo(explain_clause(clause, declared))
 
 
 @main.command()
@@ -233,15 +244,15 @@ def doctor(client: str | None) -> int:
             tools = [look(tool) for tool in one.manifest.tools]
             lacks |= any(tool.is_missing for tool in tools)
             for line in toolchain_lines(one, tools, kept(one)):
-                click.echo(line)
+                echo(line)
         if client is None:
             return int(Exit.BAD_INPUT if lacks else Exit.CONFORMS)
         (found,) = there
-        with patience(Console(), f"making what {found} needs"):
+        with patience(Screen(), f"making what {found} needs"):
             prepared = prepare(found)
-        healthy = is_healthy(asyncio.run(examine(prepared, say=click.echo)))
+        healthy = is_healthy(asyncio.run(examine(prepared, say=echo)))
     if healthy:
-        click.echo(f"next: {program()} run {shlex.quote(client)} --scenario 'ring.*'")
+        echo(f"next: {program()} run {shlex.quote(client)} --scenario 'ring.*'")
     return int(Exit.CONFORMS if healthy else Exit.ADAPTER_TROUBLE)
 
 
@@ -254,8 +265,8 @@ def new_client(language: str, folder: Path) -> None:
 
     with client_trouble():
         files = scaffold.write(language, folder)
-    click.echo(f"{folder} has {', '.join(map(str, files))}")
-    click.echo(f"Next: {program()} doctor {shlex.quote(str(folder))}")
+    echo(f"{folder} has {', '.join(map(str, files))}")
+    echo(f"Next: {program()} doctor {shlex.quote(str(folder))}")
 
 
 @main.command()
@@ -274,7 +285,7 @@ def mutants(**options: Any) -> int:
         known = catalogue()
         for clause in options["clauses"]:
             known_clause(known, clause)
-        return int(run_mutants(Options(worker=worker, **options), known, Console()))
+        return int(run_mutants(Options(worker=worker, **options), known, Screen()))
 
 
 @main.command(context_settings={"ignore_unknown_options": True})

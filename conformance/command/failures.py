@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from client_under_test.contract.exceptions import BuildFailed, ClientTrouble
+from client_under_test.contract.exceptions import BuildFailed, CacheUnusable, ClientTrouble
 from conformance.reporting.report import Exit
 
 
@@ -32,5 +32,7 @@ def client_trouble() -> Iterator[None]:
         yield
     except BuildFailed as trouble:
         raise Failure(str(trouble), Exit.ADAPTER_TROUBLE) from None
+    except CacheUnusable as trouble:
+        raise Failure(str(trouble), Exit.SUITE_TROUBLE) from None
     except ClientTrouble as trouble:
         raise Failure(str(trouble)) from None

@@ -26,17 +26,44 @@ def pairs(_: click.Context, option: click.Parameter, given: Sequence[str]) -> di
 
 
 def writable(_: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
-    """A path in a folder that exists: better known before the run than after it."""
-    if path is not None and not path.absolute().parent.is_dir():
-        raise click.BadParameter(f"the folder of {path} does not exist", param=option)
-    if path is not None and path.is_dir():
-        raise click.BadParameter(f"{path} is a folder, and a file is wanted", param=option)
+    """A file that can be written, in a folder that exists: better known before than after."""
+    if path is None:
+        return None
+    try:
+        if not path.absolute().parent.is_dir():
+            raise click.BadParameter(f"the folder of {path} does not exist", param=option)
+        if path.is_dir():
+            raise click.BadParameter(f"{path} is a folder, and a file is wanted", param=option)
+        check_writable(path)
+    except OSError as error:
+        message = f"{path} cannot be written: {error.strerror}"
+        raise click.BadParameter(message, param=option) from None
     return path
+
+
+def check_writable(path: Path) -> None:
+    """See that a file can be written; it is as it was then, and not there if it was not.
+
+    Raises:
+        OSError: it cannot.
+    """
+    if path.exists():
+        # A FIFO waits for who reads it, and what is written to a device cannot be taken back.
+        if path.is_file():
+            path.open("ab").close()
+        return
+    path.open("xb").close()
+    path.unlink()
 
 
 def folder(_: click.Context, option: click.Parameter, path: Path) -> Path:
     """A folder that is there, or can be made."""
-    there = next(place for place in (path.absolute(), *path.absolute().parents) if place.exists())
+    try:
+        above = (path.absolute(), *path.absolute().parents)
+        there = next(place for place in above if place.exists())
+    except OSError as error:
+        message = f"{path} cannot be made: {error.strerror}"
+        raise click.BadParameter(message, param=option) from None
     if not there.is_dir():
         raise click.BadParameter(f"{there} is no folder", param=option)
     try:

@@ -144,8 +144,9 @@ class Session:
             self._leave_out(str(client), Verdict.SKIP, Reason.ENVIRONMENT, str(trouble))
         except BuildFailed as trouble:
             self._leave_out(str(client), Verdict.ERROR, Reason.ADAPTER, str(trouble))
-        except ClientTrouble as trouble:
-            raise Failure(str(trouble)) from None
+        except ClientTrouble:
+            with client_trouble():
+                raise
         return None
 
     def comes_up(self, client: Prepared) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from conformance.catalogue import Catalogue, Clause, edition_for, is_foreign
+from conformance.judging import json_files
 from conformance.judging.ring_keys import RingKeys
 from conformance.judging.verdicts import (
     UNSEEN,
@@ -199,12 +200,10 @@ def read(folder: Path) -> Record:
     """
     path = folder / FILE
     try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise BadEvidence(f"{path} cannot be read: {error.strerror}") from None
-    try:
-        record = msgspec.json.decode(raw, type=Record)
-    except msgspec.DecodeError as error:
+        record = json_files.read(path, Record)
+    except json_files.Unreadable as error:
+        raise BadEvidence(f"{path} cannot be read: {error}") from None
+    except json_files.Alien as error:
         raise BadEvidence(f"{path} is no evidence of this suite: {error}") from None
     if record.schema != SCHEMA:
         raise BadEvidence(f"{path} has schema {record.schema}, this suite reads {SCHEMA}")
@@ -222,5 +221,5 @@ def judge(folder: Path, catalogue: Catalogue) -> tuple[Record, tuple[Decision, .
         raise BadEvidence(f"{folder} decides no clause")
     try:
         return record, decisions_of(record, catalogue)
-    except (LookupError, TypeError, ValueError) as error:
+    except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise BadEvidence(f"{folder} cannot be weighed by this suite: {error}") from None

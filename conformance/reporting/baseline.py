@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import difflib
 import re
-import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.specifiers import SpecifierSet
 
 from client_under_test.manifests.toml_errors import BrokenRule, converted
+from client_under_test.manifests.toml_file import Unreadable, contents, decoded, place
+from client_under_test.manifests.version_ranges import is_range
 from conformance.catalogue import Catalogue
 from conformance.judging.evidence import Record
 from conformance.judging.verdicts import Decision, Reason, Verdict, worst
@@ -129,32 +130,35 @@ def read(path: Path, catalogue: Catalogue) -> tuple[Entry, ...]:
     Raises:
         BadBaseline: the file breaks a rule.
     """
-    if not path.exists():
+    try:
+        content = contents(path)
+    except FileNotFoundError:
         return ()
+    except OSError as error:
+        raise BadBaseline(f"{path} cannot be read: {error.strerror}") from None
     try:
-        raw = tomllib.loads(path.read_text())
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise BadBaseline(f"{path} cannot be read: {error}") from None
-    try:
-        written = converted(raw, _File).expected
+        written = converted(decoded(content), _File).expected
+    except Unreadable as wrong:
+        raise BadBaseline(f"{path} cannot be read: {wrong}") from None
     except BrokenRule as wrong:
-        raise BadBaseline(f"{path} breaks the rules of a baseline: {wrong}") from None
-    entries = tuple(each for entry in written for each in entry.each())
-    for entry in entries:
-        if entry.clause not in catalogue:
-            raise BadBaseline(f"{path} expects a failure of {entry.clause}, which is no clause")
-        if complaint := _complaint(entry):
-            raise BadBaseline(f"{path}: {entry.clause}{complaint}")
-    return entries
+        where = place(content, str(wrong))
+        raise BadBaseline(f"{path} breaks the rules of a baseline: {wrong}{where}") from None
+    for number, entry in enumerate(written):
+        where = place(content, f"expected[{number}]")
+        for each in entry.each():
+            if each.clause not in catalogue:
+                message = f"{path} expects a failure of {each.clause}, which is no clause{where}"
+                raise BadBaseline(message)
+            if complaint := _complaint(each):
+                raise BadBaseline(f"{path}: {each.clause}{complaint}{where}")
+    return tuple(each for entry in written for each in entry.each())
 
 
 def _complaint(entry: Entry) -> str | None:
     """What is wrong with an entry, behind the name of its clause; None if nothing is."""
     if entry.reason not in REASONS:
         return f": a client does not fail because of {entry.reason}"
-    try:
-        SpecifierSet(entry.versions)
-    except InvalidSpecifier:
+    if not is_range(entry.versions):
         return f" has no version range: {entry.versions!r}"
     if not (entry.shows or entry.versions):
         return (

@@ -7,7 +7,8 @@ import platform
 import subprocess
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from conformance.catalogue import Catalogue
 from conformance.running.jobs import cores
@@ -20,25 +21,54 @@ def suite_version() -> str:
     return metadata.version("xdspec")
 
 
-def provenance(catalogue: Catalogue, seed: int) -> dict[str, Any]:
+class Suite(msgspec.Struct, frozen=True, kw_only=True):
+    """The suite itself."""
+
+    version: str
+    commit: str | None
+    """None for a wheel."""
+
+
+class Machine(msgspec.Struct, frozen=True, kw_only=True):
+    """Where it ran."""
+
+    system: str
+    release: str
+    architecture: str
+    cores: int
+    python: str
+
+
+class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     """Suite, catalogue, dependencies, seed and machine."""
-    return {
-        "suite": {"version": suite_version(), "commit": _commit()},
-        "catalogue": catalogue.version,
-        "dependencies": {
+
+    suite: Suite
+    catalogue: str
+    dependencies: dict[str, str]
+    seed: int
+    started: str
+    machine: Machine
+
+
+def provenance(catalogue: Catalogue, seed: int) -> Provenance:
+    """That of a run that starts now."""
+    return Provenance(
+        suite=Suite(version=suite_version(), commit=_commit()),
+        catalogue=catalogue.version,
+        dependencies={
             distribution.name: distribution.version
             for distribution in sorted(metadata.distributions(), key=lambda one: one.name.lower())
         },
-        "seed": seed,
-        "started": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-        "machine": {
-            "system": platform.system(),
-            "release": platform.release(),
-            "architecture": platform.machine(),
-            "cores": cores(),
-            "python": platform.python_version(),
-        },
-    }
+        seed=seed,
+        started=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+        machine=Machine(
+            system=platform.system(),
+            release=platform.release(),
+            architecture=platform.machine(),
+            cores=cores(),
+            python=platform.python_version(),
+        ),
+    )
 
 
 def _commit() -> str | None:
@@ -57,7 +87,8 @@ def _commit() -> str | None:
             ],
             cwd=ROOT,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             check=True,
         )
     except (OSError, subprocess.CalledProcessError):

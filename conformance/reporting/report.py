@@ -12,6 +12,7 @@ from typing import Any, Literal
 import msgspec
 
 from conformance.catalogue import Catalogue, Clause, Strength
+from conformance.judging import json_files
 from conformance.judging.blocking import once_each
 from conformance.judging.evidence import Record
 from conformance.judging.ring_keys import RingKeys
@@ -26,6 +27,7 @@ from conformance.judging.verdicts import (
 )
 from conformance.reporting import baseline
 from conformance.reporting.baseline import Entry
+from conformance.reporting.provenance import Provenance
 
 SCHEMA_FILE = Path(__file__).with_name("report.schema.json")
 
@@ -118,7 +120,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """What ``--json`` writes."""
 
     schema: Literal[1] = 1
-    provenance: dict[str, Any]
+    provenance: Provenance
     runs: tuple[Run, ...]
     not_run: tuple[NotRun, ...] = ()
 
@@ -300,19 +302,39 @@ def read(path: Path) -> Report:
     """Read what ``--json`` has written.
 
     Raises:
-        BadReport: it cannot be read, is none of this suite, or holds a part of a run.
+        BadReport: it cannot be read, is none of this suite, or holds a part of a run at most.
     """
     try:
-        report = msgspec.json.decode(path.read_bytes(), type=Report)
-    except OSError as error:
-        raise BadReport(f"{path} cannot be read: {error.strerror}") from None
-    except msgspec.DecodeError as error:
+        report = json_files.read(path, Report)
+    except json_files.Unreadable as error:
+        raise BadReport(f"{path} cannot be read: {error}") from None
+    except json_files.Alien as error:
         raise BadReport(f"{path} is no report of this suite: {error}") from None
+    if not (report.runs or report.not_run):
+        raise BadReport(f"{path} has no run: the command that began it came to none")
     for run in report.runs:
         if not run.complete:
-            raise BadReport(f"{path} has a run of {run.client.name} that was interrupted")
+            raise BadReport(f"{path} has a run of {run.client} that did not come to its end")
+        if wrong := _contradiction(run):
+            raise BadReport(f"{path} contradicts itself on {run.client}: {wrong}")
     return report
 
 
+def _contradiction(run: Run) -> str | None:
+    """What of a run cannot be so beside the rest of it: somebody has changed the file."""
+    scenarios = {one.id: one for one in run.scenarios}
+    if run.totals != _totals(run.clauses):
+        return "its totals are not the sums of its clauses"
+    for name, result in run.clauses.items():
+        if not result.scenarios or not scenarios.keys() >= {*result.scenarios}:
+            return f"{name} was decided by scenarios that it does not have"
+        if result.verdict in {Verdict.PASS, Verdict.SKIP}:
+            continue
+        told = (one for scenario in result.scenarios for one in scenarios[scenario].findings)
+        if not any((one.clause, one.verdict) == (name, result.verdict) for one in told):
+            return f"{name} is {result.verdict}, and nothing says by what"
+    return None
+
+
 if __name__ == "__main__":
-    SCHEMA_FILE.write_text(json.dumps(schema(), indent=1, sort_keys=True) + "\n")
+    SCHEMA_FILE.write_text(json.dumps(schema(), indent=1, sort_keys=True) + "\n", "utf-8")

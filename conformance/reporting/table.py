@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 import msgspec
 
 from conformance.catalogue import Catalogue, Clause, edition_for
 from conformance.judging.verdicts import PRECEDENCE, ClauseResult, Verdict
+from conformance.reporting.provenance import Provenance
 from conformance.reporting.report import BadReport, NotRun, Report, Run, why_skipped
 
 HEAD = """\
@@ -29,7 +29,7 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
     """A client of the table."""
 
     run: Run
-    provenance: dict[str, Any]
+    provenance: Provenance
 
     @property
     def name(self) -> str:
@@ -86,13 +86,13 @@ def _runs(columns: Iterable[Column]) -> Iterator[str]:
     yield _row("client", "states", *(verdict.value for verdict in PRECEDENCE), "judged")
     yield "|---|---|" + "---:|" * len(PRECEDENCE) + "---|"
     for column in columns:
-        suite = column.provenance["suite"]
-        commit = f" ({suite['commit'][:12]})" if suite["commit"] else ""
+        suite = column.provenance.suite
+        commit = f" ({suite.commit[:12]})" if suite.commit else ""
         yield _row(
             column.name,
             ", ".join(column.run.follows),
             *(column.run.totals[verdict] for verdict in PRECEDENCE),
-            f"{column.provenance['started'][:10]} by {suite['version']}{commit}",
+            _text(f"{column.provenance.started[:10]} by {suite.version}{commit}"),
         )
 
 
@@ -100,7 +100,7 @@ def _not_run(left_out: Sequence[NotRun]) -> Iterator[str]:
     if left_out:
         yield "\n".join(
             f"- {left.client}: {left.verdict.value} ({left.reason.value}): "
-            + _text(left.words.splitlines()[0])
+            + _text(left.words.partition("\n")[0])
             for left in left_out
         )
 

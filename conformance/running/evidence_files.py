@@ -48,9 +48,9 @@ def write_files(folder: Path, world: World, error: BaseException | None) -> None
 def write_exception(folder: Path, error: BaseException) -> None:
     """Write what ended a scenario, in full."""
     text = "".join(traceback.format_exception(error))
-    (folder / "exception.txt").write_text(text)
+    (folder / "exception.txt").write_text(text, "utf-8", "backslashreplace")
     if isinstance(error, ConversationFailed) and not (folder / "stderr.log").exists():
-        (folder / "stderr.log").write_text(error.stderr_tail)
+        (folder / "stderr.log").write_text(error.stderr_tail, "utf-8", "backslashreplace")
 
 
 def forget_others(out: Path, scenarios: Collection[str]) -> None:

@@ -8,6 +8,7 @@ from client_under_test import Client
 from client_under_test.contract.exceptions import BadManifest
 from client_under_test.manifests.manifest import Choice, Manifest
 from client_under_test.manifests.manifest_file import FILE
+from client_under_test.manifests.toml_file import contents, place
 from conformance.catalogue import load
 from conformance.judging.ring_keys import CLAUSE, UNKNOWN
 from conformance.oracles.ring.keys import KEY_FORMATS
@@ -24,21 +25,25 @@ def check(client: Client) -> None:
     Raises:
         BadManifest: it states an edition, a format of ring keys or a choice that nobody knows.
     """
-    for field, edition in _editions(client.manifest):
+    file = client.folder / FILE
+    for field, why in _unknown(client.manifest):
+        raise BadManifest(f"{file}: {field}: {why}{place(contents(file), field)}")
+
+
+def _unknown(manifest: Manifest) -> Iterator[tuple[str, str]]:
+    """Fields, and what is wrong with what they state."""
+    for field, edition in _editions(manifest):
         if edition not in load().editions:
-            raise BadManifest(
-                f"{client.folder / FILE}: {field}: {edition} is no edition: {editions_there_are()}"
-            )
-    for number, table in enumerate(client.manifest.ring_key_formats):
+            yield field, f"{edition} is no edition: {editions_there_are()}"
+    for number, table in enumerate(manifest.ring_key_formats):
         if table.format not in {*KEY_FORMATS, UNKNOWN}:
-            raise BadManifest(
-                f"{client.folder / FILE}: ring-key-formats[{number}].format: {table.format} is no "
-                f"format that is known: there are {', '.join(KEY_FORMATS)}, and {UNKNOWN}; without "
-                "this table the suite finds it out"
-            )
-    for number, choice in enumerate(client.manifest.choices):
+            known = f"there are {', '.join(KEY_FORMATS)}, and {UNKNOWN}"
+            why = f"no format that is known: {known}; without this table the suite finds it out"
+            yield f"ring-key-formats[{number}].format", f"{table.format} is {why}"
+    for number, choice in enumerate(manifest.choices):
         if wrong := _wrong_with(choice):
-            raise BadManifest(f"{client.folder / FILE}: choices[{number}].{wrong}")
+            field, _, why = wrong.partition(": ")
+            yield f"choices[{number}].{field}", why
 
 
 def _wrong_with(stated: Choice) -> str | None:

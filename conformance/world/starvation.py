@@ -22,9 +22,9 @@ def starved(group: int, *, proc: Path = PROC) -> float:
     longest = 0
     for process in proc.glob("[0-9]*"):
         with suppress(OSError, IndexError, ValueError):
-            of = (process / "stat").read_text().rpartition(")")[2].split()
+            of = (process / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()
             if int(of[GROUP]) == group:
                 for thread in (process / "task").iterdir():
-                    told = (thread / "schedstat").read_text().split()
+                    told = (thread / "schedstat").read_text("utf-8").split()
                     longest = max(longest, int(told[WAITED]))
     return longest / 1e9

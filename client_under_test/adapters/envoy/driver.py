@@ -48,7 +48,7 @@ Fields = dict[str, Any]
 
 def with_xds(given: Fields) -> Fields:
     """Envoy's bootstrap from gRPC's."""
-    bootstrap: Fields = json.loads((FOLDER / "xds.json").read_text())
+    bootstrap: Fields = json.loads((FOLDER / "xds.json").read_text("utf-8"))
     host, _, port = given["xds_servers"][0]["server_uri"].rpartition(":")
     bootstrap["node"] = {"cluster": given["node"]["id"], **given["node"]}
     return aimed(bootstrap, host, port)
@@ -57,7 +57,7 @@ def with_xds(given: Fields) -> Fields:
 def without_xds(address: str) -> Fields:
     """The bootstrap of a proxy in front of one address."""
     host, _, port = address.rpartition(":")
-    return aimed(json.loads((FOLDER / "plain.json").read_text()), host, port)
+    return aimed(json.loads((FOLDER / "plain.json").read_text("utf-8")), host, port)
 
 
 def aimed(bootstrap: Fields, host: str, port: str) -> Fields:

@@ -279,5 +279,5 @@ def test_names_that_stand_for_nothing(name: str, sentence: str) -> None:
 
 
 def test_bytes_that_are_no_text() -> None:
-    with pytest.raises(BadManifest, match="the file is not TOML"):
-        parse(b'name = "\xff"', Path("some/client.toml"))
+    with pytest.raises(BadManifest, match=r"client.toml: the file is not UTF-8 \(at line 2\)"):
+        parse(b'# nothing\nname = "\xff"', Path("some/client.toml"))

@@ -21,6 +21,7 @@ from conformance.judging.verdicts import Cause, Check, Reason, Verdict
 from conformance.mutation.fates import Declared, Fate, fate
 from conformance.reporting import console, junit, live
 from conformance.reporting.baseline import Entry
+from conformance.reporting.provenance import provenance
 from conformance.reporting.report import ClientId, Exit, Report, Run, build_run, exit_of
 from conformance.reporting.table import table
 
@@ -359,8 +360,11 @@ def test_progress_names_the_first_that_ended_so() -> None:
     assert "fail (deviates) like a.hash  b.cluster" in second
 
 
+ORIGIN = provenance(CATALOGUE, seed=1)
+
+
 def test_junit_skips_what_is_blocked() -> None:
-    report = Report(provenance={}, runs=(run(*TWICE),))
+    report = Report(provenance=ORIGIN, runs=(run(*TWICE),))
     (suite,) = junit.tree(report).getroot()
     skipped, failed = (case[0] for case in suite)
     assert (skipped.tag, skipped.get("type")) == ("skipped", "blocked")
@@ -370,8 +374,7 @@ def test_junit_skips_what_is_blocked() -> None:
 
 
 def test_the_table_has_them_where_nothing_was_judged() -> None:
-    origin = {"suite": {"version": "0", "commit": None}, "started": "2026-11-22T00:00:00"}
-    text = table([Report(provenance=origin, runs=(run(*TWICE),))], CATALOGUE)
+    text = table([Report(provenance=ORIGIN, runs=(run(*TWICE),))], CATALOGUE)
     assert f"- skip (blocked): by A42-CDS-01: {MUST_OF_ROUTES}, {FREE}" in text.splitlines()
     assert text.count("**fail**") == 1
 

@@ -15,6 +15,7 @@ from conformance.judging.evidence import Judged, Record
 from conformance.judging.verdicts import UNSEEN, Decision, Reason, Verdict
 from conformance.reporting import report
 from conformance.reporting.diff import Kind, diff, lines
+from conformance.reporting.provenance import provenance
 from conformance.reporting.report import ClientId, Report, Run, build_run
 
 FOLLOWS = ("A42", "A61")
@@ -58,7 +59,7 @@ def run(*decisions: Decision, name: str = "one", version: str = "1.2.3") -> Run:
 
 
 def made(*runs: Run) -> Report:
-    return Report(provenance={}, runs=runs)
+    return Report(provenance=provenance(load(), seed=1), runs=runs)
 
 
 def seen(*choices: str) -> Decision:

@@ -21,6 +21,7 @@ from conformance.judging.ring_keys import RingKeys
 from conformance.judging.verdicts import ClauseResult, Decision, Reason, Verdict
 from conformance.reporting import console, failure_texts, junit, report
 from conformance.reporting.baseline import Entry
+from conformance.reporting.provenance import provenance
 from conformance.reporting.report import ClientId, Exit, Report, Run, build_run, exit_of, first_of
 
 CATALOGUE: Catalogue = load()
@@ -298,7 +299,7 @@ def least_shape(value: Report) -> None:
     assert one["totals"]["pass"] >= 0
 
 
-WRITTEN = Report(provenance={"seed": 1}, runs=(WHOLE,))
+WRITTEN = Report(provenance=provenance(CATALOGUE, seed=1), runs=(WHOLE,))
 
 
 def test_json(tmp_path: Path) -> None:
@@ -326,7 +327,9 @@ def test_the_schema_validates_a_report_and_refuses_others() -> None:
 
 def suite_of(made: Run) -> Element:
     text = StringIO()
-    junit.tree(Report(provenance={}, runs=(made,))).write(text, encoding="unicode")
+    junit.tree(Report(provenance=provenance(CATALOGUE, seed=1), runs=(made,))).write(
+        text, encoding="unicode"
+    )
     return fromstring(text.getvalue())[0]  # noqa: S314  # written here
 
 

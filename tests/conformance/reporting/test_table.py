@@ -17,6 +17,7 @@ from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting import report
 from conformance.reporting import table as tables
 from conformance.reporting.baseline import Entry
+from conformance.reporting.provenance import Suite, provenance
 from conformance.reporting.report import BadReport, ClientId, NotRun, Report, Run, build_run, read
 from conformance.reporting.table import table
 
@@ -61,11 +62,12 @@ def run(name: str, *decisions: Decision, variant: str | None = None, **more: Any
 
 
 def made(*runs: Run, not_run: tuple[NotRun, ...] = ()) -> Report:
-    provenance = {
-        "suite": {"version": "0.1.0", "commit": "0123456789abcdef"},
-        "started": "2026-11-21T16:00:00+00:00",
-    }
-    return Report(provenance=provenance, runs=runs, not_run=not_run)
+    origin = msgspec.structs.replace(
+        provenance(load(), seed=1),
+        suite=Suite(version="0.1.0", commit="0123456789abcdef"),
+        started="2026-11-21T16:00:00+00:00",
+    )
+    return Report(provenance=origin, runs=runs, not_run=not_run)
 
 
 FIRST = made(
@@ -150,7 +152,7 @@ def test_the_same_reports_give_the_same_text(tmp_path: Path) -> None:
         (None, "cannot be read: No such file"),
         (b"{}", "no report of this suite"),
         (b"not JSON", "no report of this suite"),
-        (made(run("one", complete=False)), "a run of one that was interrupted"),
+        (made(run("one", complete=False)), "has a run of one 1.2.3 that did not come"),
     ],
 )
 def test_reports_that_make_no_table(tmp_path: Path, content: Any, says: str) -> None:

@@ -1,0 +1,66 @@
+"""What nobody foresaw: one sentence, the place of the details, and the exit code for it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import traceback
+from contextlib import suppress
+
+from conformance.reporting.screen import OutputLost, echo, plain, short
+
+PREFIX = "xdspec-trouble-"
+PLEASE = "the suite itself is in trouble, please report it"
+
+
+def tell(error: BaseException) -> None:
+    """Say on standard error what ended the command, and where all of it is."""
+    words = sentence(error)
+    if not isinstance(error, OutputLost):
+        words += f" ({details(error)})"
+    with suppress(OutputLost, ValueError):
+        echo(f"xdspec: {words}", err=True)
+
+
+def sentence(error: BaseException) -> str:
+    """What happened, in a line: of what the system refused, what and why."""
+    match error:
+        case OutputLost():
+            said = str(error)
+        case MemoryError():
+            said = "there is no memory left"
+        case RuntimeError() if "start new thread" in str(error):
+            said = "the system gives this process no more threads"
+        case OSError(strerror=str(why), filename=None):
+            said = f"the system refused something: {why}"
+        case OSError(strerror=str(why)):
+            said = f"{os.fsdecode(error.filename)}: {why}"
+        case _:
+            said = f"{PLEASE}: {type(error).__name__}: {error}"
+    return short(" ".join(plain(said).split()))
+
+
+def details(error: BaseException) -> str:
+    """Write all that is known of it; where that is, or that it is nowhere."""
+    text = "".join(traceback.format_exception(error))
+    with suppress(OSError):
+        number, name = tempfile.mkstemp(prefix=PREFIX, suffix=".txt")
+        with os.fdopen(number, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(text)
+        return f"details: {name}"
+    return "its details could be written nowhere"
+
+
+def settle_output() -> None:
+    """Let go of what standard output cannot take, which Python would try to write at its end."""
+    with suppress(OSError, ValueError):
+        try:
+            sys.stdout.flush()
+        except OSError:
+            pass
+        else:
+            return
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)

@@ -1,0 +1,38 @@
+"""JSON that this suite has written, as far as that is so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+_Kind = TypeVar("_Kind")
+
+
+class Unreadable(Exception):
+    """A file that cannot be read; the text says why, behind its name."""
+
+
+class Alien(Exception):
+    """A file that holds something else; the text says what is wrong with it."""
+
+
+def read(path: Path, kind: type[_Kind]) -> _Kind:
+    """What a file holds.
+
+    Raises:
+        Unreadable, Alien: as they say.
+    """
+    try:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise Unreadable("it is no regular file")  # a FIFO would wait for who writes
+        content = path.read_bytes()
+    except OSError as error:
+        raise Unreadable(f"{error.strerror}") from None
+    try:
+        return msgspec.json.decode(content, type=kind)
+    except RecursionError:
+        raise Alien("it is nested too deeply") from None
+    except ValueError as error:  # msgspec's own, and bytes that are not UTF-8
+        raise Alien(f"{error}") from None
