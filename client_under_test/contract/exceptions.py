@@ -167,6 +167,17 @@ class ClientBabbled(ConversationFailed):
         self.line: Final = line
 
 
+class StdoutClosed(ConversationFailed):
+    """The process closed its stdout, and lives on without a voice."""
+
+    def __init__(self, *, hello_said: bool, stderr_tail: str = "") -> None:
+        super().__init__(
+            "the adapter closed its standard output and goes on",
+            hello_said=hello_said,
+            stderr_tail=stderr_tail,
+        )
+
+
 class HelloContradicted(ConversationFailed):
     """The adapter's hello tells of another client than its manifest."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import os
@@ -25,6 +26,7 @@ from client_under_test.contract.exceptions import (
     NotTold,
 )
 from client_under_test.environments import installer, toolchain
+from client_under_test.guarding import guarded
 from client_under_test.manifests.clients import Client
 from client_under_test.manifests.manifest import PythonEnvironment
 from client_under_test.manifests.version_ranges import is_version, is_within
@@ -220,9 +222,13 @@ def _built(client: Client, version: str) -> Path:
         folder.mkdir()
         places = {"folder": client.folder, "output": folder, "version": version}
         command = [part.format(**places) for part in build.command]
+        if (why := _cannot_be_started(command[0], folder)) is not None:
+            raise MissingToolchain(
+                f"client {client.name} is built with {command[0]}, which cannot be started: {why}"
+            )
         try:
             subprocess.run(
-                command,
+                guarded(*command),
                 check=True,
                 cwd=folder,
                 stdout=subprocess.PIPE,
@@ -231,16 +237,21 @@ def _built(client: Client, version: str) -> Path:
                 errors="replace",
                 stdin=subprocess.DEVNULL,
             )
-        except OSError as trouble:
-            raise MissingToolchain(
-                f"client {client.name} is built with {command[0]}, which cannot be started: "
-                f"{trouble.strerror}"
-            ) from trouble
         except subprocess.CalledProcessError as trouble:
             words = "\n".join(trouble.stdout.strip().splitlines()[-_LAST_WORDS:])
             raise BuildFailed(f"client {client.name} could not be built: {words}") from trouble
 
     return _made_once(_build_place(client, version), fill)
+
+
+def _cannot_be_started(program: str, folder: Path) -> str | None:
+    """Why this program, as it is called in the folder, is none; None if it is one."""
+    if os.sep not in program:
+        return None if shutil.which(program) else os.strerror(errno.ENOENT)
+    path = folder / program
+    if not path.is_file():
+        return os.strerror(errno.ENOENT)
+    return None if os.access(path, os.X_OK) else os.strerror(errno.EACCES)
 
 
 def _build_place(client: Client, version: str) -> Path:

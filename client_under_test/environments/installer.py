@@ -14,6 +14,7 @@ from typing import Final
 import uv
 
 from client_under_test.contract.exceptions import BuildFailed, NoSuchVersion, NoWheel
+from client_under_test.guarding import guarded
 
 # What a wheel depends on besides its version.
 PLATFORM: Final = f"{sys.implementation.cache_tag}-{sysconfig.get_platform()}"
@@ -75,7 +76,7 @@ def _uv(*arguments: str, what: str, stdin: str = "") -> str:
         IndexNotReached, NoSuchVersion, NoWheel, BuildFailed: uv says that it cannot be done.
     """
     done = subprocess.run(
-        [uv.find_uv_bin(), *arguments],
+        guarded(uv.find_uv_bin(), *arguments),
         check=False,
         capture_output=True,
         encoding="utf-8",

@@ -98,11 +98,13 @@ class Dialogue:
         """Ask for a hello and hear it; each one may narrow the clock.
 
         Raises:
+            RequestRefused: the adapter answered with an error.
             ConversationFailed: it is over.
         """
         number = self.next_id()
         self.ask(AskHello(id=number, contract=contract.NEWEST))
-        await self.until(lambda: number not in self._asked_hello)
+        await self.until(lambda: number not in self._asked_hello or number in self._refused)
+        self.check_refusal(number, "`hello`")
 
     async def ask_and_wait(self, request: Request, *, deadline: float) -> None:
         """Send a request and wait until it is done.
@@ -187,11 +189,18 @@ class Dialogue:
                     self._policies[number](answer)
                 case Done(id=number):
                     self._done.add(number)
-                case Error(id=None, message=message):
-                    self.errors_without_id.append(message)
-                case Error(id=int(number), message=message):
-                    self._refused[number] = message
+                case Error():
+                    self._take_error(answer)
         self._wake()
+
+    def _take_error(self, error: Error) -> None:
+        if error.id is not None:
+            self._refused[error.id] = error.message
+        elif self.hello is None:
+            # Nothing else was asked: it is the hello that the adapter could not read.
+            self._refused.update(dict.fromkeys(self._asked_hello, error.message))
+        else:
+            self.errors_without_id.append(error.message)
 
     def _check_times(self, answer: Answer, heard_at: float) -> None:
         """Whether what is told can have been so by then.

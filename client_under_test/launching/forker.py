@@ -4,8 +4,9 @@
 
 Each message on the socket asks for one process: JSON with its environment, and the handles of its
 stdin, stdout and stderr. The answer is its process id. The process is a child of PARENT, which has
-made itself the reaper of its descendants, and dies with it. The end of the socket is the end; of
-one that listens, each connection of the same user may ask.
+made itself the reaper of its descendants, and dies with it. Where a fourth handle is given, that
+process is a guard, and its child, whose id is written to the handle, is the program: see `guard`.
+The end of the socket is the end; of one that listens, each connection of the same user may ask.
 
 A program of its own that runs on the client's Python: standard library only.
 """
@@ -15,6 +16,7 @@ import gc
 import importlib.util
 import json
 import os
+import runpy
 import signal
 import socket
 import struct
@@ -26,9 +28,10 @@ from typing import Any
 
 PR_SET_PDEATHSIG = 1
 LARGEST_MESSAGE = 1 << 18
-HANDLES = 3
+HANDLES = 4
 CREDENTIALS = struct.Struct("3i")  # of a peer: process, user, group
 NOT_STARTED = 127
+GUARD = Path(__file__).parents[1] / "guarding" / "guard.py"
 
 
 def code_of(program: list[str]) -> tuple[CodeType, dict[str, Any]]:
@@ -45,12 +48,16 @@ def main() -> None:
     """Do the imports, then fork for whoever asks; in a child: be the program."""
     number, parent, *program = sys.argv[1:]
     code, names = code_of(program)
+    keep = runpy.run_path(str(GUARD))["keep"]
     exec(code, {**names, "__name__": "__imports__"})  # noqa: S102 - as Python itself would
     gc.freeze()  # a collection in a child would copy what is shared
     with socket.socket(fileno=int(number)) as door:
         asked = fork_for_all(door, int(parent))
     if asked is not None:
-        settle(*asked)
+        (stdin, stdout, stderr, *told), environment = asked
+        settle((stdin, stdout, stderr), environment)
+        for handle in told:
+            keep(int(parent), handle)
         sys.argv = program[-1:]
         exec(code, {**names, "__name__": "__main__"})  # noqa: S102
 

@@ -14,7 +14,7 @@ import sys
 
 PR_SET_PDEATHSIG = 1
 
-# A client that logs without end must not fill the disk: its writes fail from here on.
+# What is forked from it must not fill the disk: its writes fail from here on.
 LARGEST_FILE = 1 << 30
 
 # As a shell says it: the command was not found or cannot be run.

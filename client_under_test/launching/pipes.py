@@ -15,26 +15,61 @@ from typing import Final, cast
 # suite is busy with something else. More needs a privilege.
 _PIPE_BYTES: Final = 1 << 20
 
+_NUMBER_BYTES: Final = 32
+
+EXITING: Final = 2.0
+"""Seconds from the end of stdout to that of the process, where one brings the other: far above what
+the system takes to take a process down on a loaded machine."""
+
+DRAINING: Final = 2.0
+"""Seconds from the end of the process to that of its stdout: what it wrote is there and only has to
+be read. More is another's, who holds it open and is out of reach."""
+
+ENDING: Final = 5.0
+"""Seconds in which a guard has ended all that is below it, also on a loaded machine."""
+
 
 class Pipes(asyncio.SubprocessProtocol):
-    """Stdin and stdout of a process, its end, and what is needed to bring that about.
+    """Stdin and stdout of a guarded process, its end, and what is needed to bring that about.
 
     Args:
         heard: takes what comes from stdout.
+        silent: is told that stdout was closed by a process that goes on.
         ended: takes the exit code, or a signal as a negative number, when all was heard.
     """
 
-    def __init__(self, heard: Callable[[bytes], None], ended: Callable[[int], None]) -> None:
+    def __init__(
+        self,
+        heard: Callable[[bytes], None],
+        silent: Callable[[], None],
+        ended: Callable[[int], None],
+    ) -> None:
         self._heard = heard
+        self._silent = silent
         self._ended = ended
         self._transport: asyncio.SubprocessTransport | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._told, self.tell = os.pipe()
+        """By the second the guard's child says its number."""
+        self._pid = 0
         self._stdout_open = True
         self._exited = False
         self.over: Final = asyncio.Event()  # it has exited, and all it wrote has been read
 
     @property
     def pid(self) -> int:
-        """The process's id, which is its group's too."""
+        """The process's id, which is its group's too; its guard's if it never began."""
+        if not self._pid:
+            self._pid = int(os.read(self._told, _NUMBER_BYTES) or self._guard)
+            os.close(self._told)
+        return self._pid
+
+    def begun(self) -> None:
+        """It was started, or could not be: nobody else is told its number."""
+        os.close(self.tell)
+
+    @property
+    def _guard(self) -> int:
         assert self._transport is not None, "launched"
         return self._transport.get_pid()
 
@@ -55,14 +90,31 @@ class Pipes(asyncio.SubprocessProtocol):
         self._stdin().close()
 
     def kill(self) -> None:
-        """End the whole group: a client may have started processes of its own."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signal.SIGKILL)
+        """Have the guard end it, with all that it has started."""
+        self._signal(signal.SIGTERM)
+
+    async def killed(self) -> None:
+        """Have it ended, and wait for that; it takes no longer than ENDING and DRAINING."""
+        self.kill()
+        try:
+            async with asyncio.timeout(ENDING):
+                await self.over.wait()
+        except TimeoutError:
+            self._signal(signal.SIGKILL)  # the guard was stopped, say: its child dies with it
+            await self.over.wait()
+
+    def _signal(self, number: int) -> None:
+        assert self._transport is not None, "launched"
+        if self._transport.get_returncode() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._guard, number)
 
     def close(self) -> None:
         """Give the pipes back."""
         assert self._transport is not None, "launched"
         self._transport.close()
+        if not self._pid:
+            _ = self.pid
 
     def _stdin(self) -> asyncio.WriteTransport:
         assert self._transport is not None, "launched"
@@ -88,15 +140,27 @@ class Pipes(asyncio.SubprocessProtocol):
         del exc
         if fd == 1:
             self._stdout_open = False
-            self._end_if_over()
+            if self._exited:
+                self._finish()
+            else:
+                self._later(EXITING, self._silent)
 
     def process_exited(self) -> None:
         """It has ended, or was ended."""
         self._exited = True
-        self.kill()  # what is left of the group would hold stdout open
-        self._end_if_over()
+        if self._stdout_open:
+            assert self._transport is not None, "launched"
+            stdout = self._transport.get_pipe_transport(1)
+            assert stdout is not None, "it is a pipe"
+            self._later(DRAINING, stdout.close)
+        else:
+            self._finish()
 
-    def _end_if_over(self) -> None:
-        if self._exited and not self._stdout_open:
-            self._ended(self.returncode)
-            self.over.set()
+    def _later(self, seconds: float, what: Callable[[], None]) -> None:
+        self._timer = asyncio.get_running_loop().call_later(seconds, what)
+
+    def _finish(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._ended(self.returncode)
+        self.over.set()

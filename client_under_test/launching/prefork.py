@@ -48,14 +48,16 @@ class ForkServers:
         protocol: asyncio.SubprocessProtocol,
         environment: Mapping[str, str],
         stderr: IO[bytes],
+        tell: int,
     ) -> bool:
         """Start a process of this client, if one with this environment can be forked.
 
         Args:
             prepared: the client.
-            protocol: is told of the process as by `loop.subprocess_exec`.
+            protocol: is told of the process's guard as by `loop.subprocess_exec`.
             environment: what it is started with, all of it.
             stderr: the file that keeps its stderr.
+            tell: a pipe, to which the number of the process itself is written.
         """
         if prepared.client.manifest.start.reads_late is None:
             return False
@@ -66,7 +68,7 @@ class ForkServers:
             return False
         try:
             async with asyncio.timeout(self._deadline):
-                await server.fork(protocol, environment, stderr)
+                await server.fork(protocol, environment, stderr, tell)
         except (OSError, TimeoutError):  # the imports failed, say: its own command tells why
             self._made[prepared.command] = None
             await server.close()
@@ -136,6 +138,7 @@ class _ForkServer:
         protocol: asyncio.SubprocessProtocol,
         environment: Mapping[str, str],
         stderr: IO[bytes],
+        tell: int,
     ) -> None:
         """Start a process.
 
@@ -147,7 +150,8 @@ class _ForkServer:
         message = json.dumps(dict(environment)).encode()
         try:
             async with self._turn:
-                socket.send_fds(self._connection, [message], [stdin, stdout, stderr.fileno()])
+                given = [stdin, stdout, stderr.fileno(), tell]
+                socket.send_fds(self._connection, [message], given)
                 loop = asyncio.get_running_loop()
                 answer = await loop.sock_recv(self._connection, _ANSWER_BYTES)
             forked = _Forked(_number(answer), protocol)

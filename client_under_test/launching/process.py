@@ -26,15 +26,16 @@ from client_under_test.contract.exceptions import (
     ConversationOver,
     HelloContradicted,
     NotStarted,
+    StdoutClosed,
     UnknownKnob,
     WrongContract,
 )
 from client_under_test.contract.messages import Hello, OpenChannel, OptionValue, RegisterPolicy
 from client_under_test.environments import Prepared
+from client_under_test.guarding import guarded
 from client_under_test.launching.channels import Channel
 from client_under_test.launching.dialogue import Dialogue
 from client_under_test.launching.hello_check import contradiction
-from client_under_test.launching.parent_death import killed_with_parent
 from client_under_test.launching.pipes import Pipes
 from client_under_test.launching.policies import RegisteredPolicy
 
@@ -42,6 +43,9 @@ from client_under_test.launching.policies import RegisteredPolicy
 _HELLOS: Final = 4
 
 _TAIL_BYTES: Final = 4096
+
+# A client that logs without end must not fill the disk: its writes fail from here on.
+_LARGEST_FILE: Final = 1 << 30
 _ONE_CLOCK: Final = "take every time from one monotonic clock that starts at the first hello"
 
 # A client is judged as shipped: what the suite's own environment says to gRPC, Python, pytest and
@@ -74,16 +78,20 @@ class Forks(Protocol):
         protocol: asyncio.SubprocessProtocol,
         environment: Mapping[str, str],
         stderr: IO[bytes],
+        tell: int,
     ) -> bool:
-        """Start a process of this client, told of to `protocol`; False if that cannot be done."""
+        """Start a process of this client, told of to `protocol`; False if that cannot be done.
+
+        Its guard is what `protocol` hears of; its own number is written to `tell`.
+        """
         ...
 
 
 class ClientProcess:
     """A running adapter. Made by `start`, or by `launch` ahead of time and `greet` later.
 
-    The process has a session and group of its own and dies with the thread that launched it. One
-    event loop uses it.
+    The process has a session and group of its own, and a guard that ends what it has started. It
+    dies with the thread that launched it. One event loop uses it.
     """
 
     def __init__(
@@ -92,7 +100,7 @@ class ClientProcess:
         self.prepared: Final = prepared
         self.stderr_path: Final = stderr_path
         self._options = dict(options)
-        self._pipes = Pipes(self._heard, self._ended)
+        self._pipes = Pipes(self._heard, self._silent, self._ended)
         self._dialogue = Dialogue(self._pipes.write, self.stderr_tail)
         self._killed = False
 
@@ -168,20 +176,26 @@ class ClientProcess:
         if shutil.which(prepared.command[0]) is None:
             raise NotStarted(f"there is no program {prepared.command[0]}", hello_said=False)
         process = cls(prepared, stderr_path, passed.options)
-        with stderr_path.open("ab") as stderr:
-            if (
-                fork_servers is not None
-                and not within
-                and await fork_servers.fork(prepared, process._pipes, given, stderr)
-            ):
-                return process
-            await asyncio.get_running_loop().subprocess_exec(
-                lambda: process._pipes,
-                *killed_with_parent(*within, *prepared.command),
-                stderr=stderr,
-                env=given,
-                start_new_session=True,
-            )
+        pipes = process._pipes
+        try:
+            with stderr_path.open("ab") as stderr:
+                if (
+                    fork_servers is not None
+                    and not within
+                    and await fork_servers.fork(prepared, pipes, given, stderr, pipes.tell)
+                ):
+                    return process
+                command = (*within, *prepared.command)
+                await asyncio.get_running_loop().subprocess_exec(
+                    lambda: pipes,
+                    *guarded(*command, told=pipes.tell, largest=_LARGEST_FILE),
+                    stderr=stderr,
+                    env=given,
+                    pass_fds=(pipes.tell,),
+                    start_new_session=True,
+                )
+        finally:
+            pipes.begun()
         return process
 
     async def greet(
@@ -325,9 +339,10 @@ class ClientProcess:
         return Channel(self._dialogue, number)
 
     async def close(self, *, deadline: float) -> Exit:
-        """End the process: close its stdin, wait `deadline` seconds, then kill its group.
+        """End the process: close its stdin, wait `deadline` seconds, then kill it.
 
-        Nothing of the group is left when this returns, or when it is cancelled.
+        Nothing of it, nor of what it has started, is left when this returns. All of that is being
+        ended when this is cancelled.
         """
         self._dialogue.fail(
             ConversationOver(
@@ -342,7 +357,7 @@ class ClientProcess:
             self._killed = True
         finally:
             self._pipes.kill()
-        await self._pipes.over.wait()
+        await self._pipes.killed()
         self._pipes.close()
         code = self._pipes.returncode
         return Exit(
@@ -376,6 +391,10 @@ class ClientProcess:
             self._fail(WrongContract, other.version, contract.VERSIONS)
         except Impossible as why:
             self._fail(ClockWrong, f"{why}: {_ONE_CLOCK}")
+
+    def _silent(self) -> None:
+        """Take in that nothing more will be heard of a process that goes on."""
+        self._fail(StdoutClosed)
 
     def _ended(self, code: int) -> None:
         """Take in that the process has ended and that all it said was heard; first word counts."""

@@ -85,8 +85,11 @@ def stray(request: dict[str, Any], off: int = 0) -> None:
 
 
 def breed() -> None:
-    # The child keeps stdout open: only the end of the whole group ends the conversation.
-    child = subprocess.Popen([sys.executable, "-I", "-c", "import signal; signal.pause()"])
+    # The child keeps stdout open, and is in no group of the client's: only its end ends the
+    # conversation.
+    child = subprocess.Popen(
+        [sys.executable, "-I", "-c", "import signal; signal.pause()"], start_new_session=True
+    )
     sys.stderr.write(f"child {child.pid}\n")
     sys.exit(3)
 
@@ -114,6 +117,8 @@ def main(name: str) -> None:
         match request["type"]:
             case _ if name == "mute":
                 continue
+            case "hello" if name == "unwilling":
+                say("error", id=request["id"], message="a library is missing")
             case "hello":
                 say_hello(request, name)
             case "start_calls" if name in {"stray", "jumper"}:

@@ -286,6 +286,7 @@ FAKES = {  # and the time scale of their runs
     "impostor": 1.0,
     "boaster": 1.0,
     "stillborn": 1.0,
+    "unwilling": 1.0,
     "old-contract": 1.0,
 }
 

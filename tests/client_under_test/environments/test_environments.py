@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import asyncio
 import os
+import select
+import signal
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+import watchfiles
 
 from client_under_test import cache, find, prepare
 from client_under_test.contract.exceptions import (
@@ -17,7 +21,10 @@ from client_under_test.contract.exceptions import (
 )
 from client_under_test.environments import environments, installer, toolchain
 from client_under_test.environments.installer import IndexNotReached
+from client_under_test.launching.pidfd import pidfd_open
 from client_under_test.manifests.manifest import Tool
+
+DEADLINE = 10.0
 
 MANIFEST = """
 name = "built"
@@ -131,6 +138,72 @@ def test_a_build_that_fails_leaves_its_words_and_nothing_else(tmp_path: Path) ->
     with pytest.raises(BuildFailed, match=words):
         prepare(find(str(folder)))
     assert [place for place in cache().rglob("*") if place.name[0] != "."] == [cache() / "builds"]
+
+
+@pytest.mark.usefixtures("_own_cache")
+@pytest.mark.parametrize(
+    ("program", "why"),
+    [
+        ("no-such-program", "No such file"),
+        ("/no/such/program", "No such file"),
+        ("{folder}/client.toml", "Permission denied"),
+    ],
+)
+def test_a_builder_that_cannot_be_started(tmp_path: Path, program: str, why: str) -> None:
+    folder = client_folder(tmp_path)
+    manifest = folder / "client.toml"
+    manifest.write_text(manifest.read_text().replace(sys.executable, program))
+    words = f"client built is built with .*{Path(program).name}, which cannot be started: {why}"
+    with pytest.raises(MissingToolchain, match=words):
+        prepare(find(str(folder)))
+
+
+# A builder that has a helper of its own, which others start in a session of its own, and waits.
+LONG_BUILD = """
+import pathlib, signal, subprocess, sys
+code = "import os, signal, sys; print(os.getpid(), flush=True); signal.pause()"
+helper = subprocess.Popen(
+    [sys.executable, "-I", "-c", code], stdout=subprocess.PIPE, text=True, start_new_session=True
+)
+draft = pathlib.Path(sys.argv[2] + ".draft")
+draft.write_text(helper.stdout.readline())
+draft.rename(sys.argv[2])
+{end}
+"""
+
+PREPARES = """
+import sys
+from client_under_test import find, prepare
+prepare(find(sys.argv[1]))
+"""
+
+
+@pytest.mark.usefixtures("_own_cache")
+async def test_a_set_up_that_is_killed_leaves_no_builder(tmp_path: Path) -> None:
+    folder = client_folder(tmp_path, code=LONG_BUILD.replace("{end}", "signal.pause()"))
+    suite = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", PREPARES, str(folder)), env=dict(os.environ)
+    )
+    try:
+        async for _ in watchfiles.awatch(tmp_path):
+            if (tmp_path / "count").exists():
+                break
+        helper = pidfd_open(int((tmp_path / "count").read_text()))
+    finally:
+        suite.kill()
+    assert await suite.wait() == -signal.SIGKILL
+    assert select.select([helper], [], [], DEADLINE)[0]
+    os.close(helper)
+
+
+@pytest.mark.usefixtures("_own_cache")
+def test_a_builder_that_leaves_a_helper_has_ended(tmp_path: Path) -> None:
+    """It holds the pipe open to which the builder speaks."""
+    end = "(pathlib.Path(sys.argv[1]) / 'program').touch()"
+    folder = client_folder(tmp_path, code=LONG_BUILD.replace("{end}", end))
+    prepare(find(str(folder)))
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "count").read_text()), 0)
 
 
 @pytest.mark.usefixtures("_own_cache")

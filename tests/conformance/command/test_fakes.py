@@ -75,6 +75,7 @@ async def test_verdict(
         ("stillborn", "exited with code 1 though nobody had asked it to; its stderr ends:"),
         ("old-contract", "speaks version 99 of the contract, this suite version 1"),
         ("mute", "did not say hello within 4.5 s"),
+        ("unwilling", "the adapter refused `hello`: a library is missing"),
         ("impostor", "hello has version 9, and client.toml says 0: let the adapter and its manif"),
         ("boaster", "hello has ['kept_open', 'metadata', 'wait_for_ready'], the manifest ['cancel"),
     ],
