@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import count
 from typing import Final
 
 from client_under_test.reference.channel.balancer import Surroundings
@@ -57,6 +58,7 @@ class Client:
         self._clock = clock
         self._rng = rng
         self._ledger = Ledger(conduct.rules)
+        self._numbers = count()
         self._xds: XdsClient | None = None
 
     def open_channel(self, target: str, options: Mapping[str, int | str]) -> Channel:
@@ -87,6 +89,7 @@ class Client:
                 random=self._rng,
                 ledger=self._ledger,
                 ring_cap=int(numbers.get("ring_size_cap", RING_CAP)),
+                channel=next(self._numbers),
             ),
             Surroundings(
                 clock=self._clock,

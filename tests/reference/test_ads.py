@@ -56,8 +56,8 @@ def only_request(outputs: list[Output]) -> Request:
     return request
 
 
-def subscribed(*names: str) -> Ads:
-    ads = Ads(XdsRules())
+def subscribed(*names: str, **rules: Any) -> Ads:
+    ads = Ads(XdsRules(**rules))
     for name in names:
         ads.subscribe(Kind.CLUSTER, name)
     ads.stream_started()
@@ -282,3 +282,32 @@ def test_a_bad_resource_is_not_kept_from_use_if_the_rule_says_so() -> None:
     ads.stream_started()
     respond(ads, "1", good("a"))
     assert Changed(Kind.CLUSTER, "a") in respond(ads, "2", bad("a"))
+
+
+def test_before_a46_good_resources_beside_bad_ones_were_not_used() -> None:
+    ads = subscribed("a", "b", uses_good_beside_bad=False)
+    respond(ads, "1", bad("a"), good("b"))
+    assert ads.outcome(Kind.CLUSTER, "b") is None
+    respond(ads, "2", good("b"))
+    assert not isinstance(ads.outcome(Kind.CLUSTER, "b"), Absent)
+
+
+def test_what_is_left_out_stays_if_the_rule_says_so() -> None:
+    ads = subscribed("a", "b", left_out_is_deleted=lambda _noun: False)
+    respond(ads, "1", good("a"), good("b"))
+    assert Changed(Kind.CLUSTER, "a") not in respond(ads, "2", good("b"))
+
+
+def test_who_is_asked_for_can_be_another() -> None:
+    ads = subscribed("a", "b", names_asked_for=lambda noun, names: (*names, noun))
+    assert only_request(ads.stream_started()).names == ("a", "b", "Cluster")
+
+
+def test_lost_is_not_gone() -> None:
+    ads = subscribed("a", "b")
+    ads.timer_fired(Kind.CLUSTER, "a")
+    ads.stream_ended(BROKEN)
+    for name in "ab":
+        outcome = ads.outcome(Kind.CLUSTER, name)
+        assert isinstance(outcome, Absent)
+        assert not outcome.is_gone

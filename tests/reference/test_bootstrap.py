@@ -21,10 +21,15 @@ def text(*servers: Any, **fields: Any) -> str:
 def test_from_text_and_from_file(tmp_path: Path) -> None:
     found = from_environment({"GRPC_XDS_BOOTSTRAP_CONFIG": text(INSECURE, node={"id": "me"})})
     assert (found.server, found.node) == ("127.0.0.1:1", {"id": "me"})
+    assert found.certificate_providers == frozenset()
     file = tmp_path / "bootstrap.json"
     file.write_text(text(dict(INSECURE, server_uri="dns:///host:2")))
     both = {"GRPC_XDS_BOOTSTRAP": str(file), "GRPC_XDS_BOOTSTRAP_CONFIG": text(INSECURE)}
     assert from_environment(both).server == "host:2"
+    providers = {"one": {"plugin_name": "file_watcher"}, "two": {}}
+    assert parse(
+        text(INSECURE, certificate_providers=providers).encode()
+    ).certificate_providers == {"one", "two"}
 
 
 @pytest.mark.parametrize(

@@ -186,3 +186,17 @@ async def test_one_watch_for_a_cluster_in_several_trees_and_news_for_each(
     await rig.plane.set(made.endpoints("a", place(second.address)))
     await served_by(channel, second)
     assert await answered_by(channel, path=empty) == second.address
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+async def test_two_thousand_leaves(rig: Rig, edition: str) -> None:
+    (last,) = await rig.endpoints(1)
+    names = [f"leaf-{number}" for number in range(2000)]
+    await rig.plane.set(
+        made.aggregate_cluster("top", *names),
+        *(one for name in names[:-1] for one in leaf(name)),
+        *leaf(names[-1], last),
+    )
+    await rig.route_to("top")
+    channel = rig.channel(rig.client(edition=edition))
+    assert await answered_by(channel) == last.address

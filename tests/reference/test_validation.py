@@ -14,6 +14,7 @@ from envoy.extensions.load_balancing_policies.pick_first.v3 import pick_first_pb
 from envoy.extensions.load_balancing_policies.ring_hash.v3 import ring_hash_pb2
 from envoy.extensions.load_balancing_policies.round_robin.v3 import round_robin_pb2
 from envoy.extensions.load_balancing_policies.wrr_locality.v3 import wrr_locality_pb2
+from envoy.extensions.transport_sockets.tls.v3 import tls_pb2
 from envoy.service.discovery.v3 import discovery_pb2
 from google.protobuf.any_pb2 import Any as Packed
 from google.protobuf.wrappers_pb2 import StringValue
@@ -39,10 +40,13 @@ LARGEST = 8 * 1024 * 1024
 Change = Callable[[Any], object]
 
 
-def read(kind: Kind, message: Any) -> Good | Bad:
+RULES = XdsRules(certificate_providers=frozenset({"known"}))
+
+
+def read(kind: Kind, message: Any, rules: XdsRules = RULES) -> Good | Bad:
     packed = Packed()
     packed.Pack(message)
-    (one,) = read_resources(kind, [packed], XdsRules())
+    (one,) = read_resources(kind, [packed], rules)
     return one
 
 
@@ -94,6 +98,26 @@ def first_endpoint(cluster: Any) -> Any:
     return cluster.load_assignment.endpoints[0].lb_endpoints[0].endpoint
 
 
+def tls(change: Change) -> Any:
+    context = tls_pb2.UpstreamTlsContext()
+    context.common_tls_context.SetInParent()
+    change(context.common_tls_context)
+    cluster = made.eds_cluster("c")
+    cluster.transport_socket.name = "envoy.transport_sockets.tls"
+    cluster.transport_socket.typed_config.Pack(context)
+    return cluster
+
+
+def rooted(context: Any, provider: str = "known") -> Any:
+    context.validation_context.ca_certificate_provider_instance.instance_name = provider
+    return context.validation_context
+
+
+def identified(context: Any, provider: str) -> Any:
+    context.tls_certificate_provider_instance.instance_name = provider
+    return context
+
+
 def aggregate(change: Change) -> Any:
     return changed(made.aggregate_cluster("c", "a"), lambda one: change(one.cluster_type))
 
@@ -133,11 +157,47 @@ def aggregate(change: Change) -> Any:
         ),
         (
             changed(made.eds_cluster("c"), lambda c: c.transport_socket.SetInParent()),
-            "transport_socket",
+            "transport_socket.typed_config: nothing is not supported",
+        ),
+        (
+            changed(
+                made.eds_cluster("c"),
+                lambda c: c.transport_socket.typed_config.Pack(StringValue(value="x")),
+            ),
+            "StringValue is not supported",
+        ),
+        (tls(lambda _: None), "common_tls_context.validation_context: is missing"),
+        (
+            tls(lambda t: t.validation_context.SetInParent()),
+            "validation_context.ca_certificate_provider_instance: is missing",
+        ),
+        (
+            tls(lambda t: t.combined_validation_context.SetInParent()),
+            "default_validation_context.ca_certificate_provider_instance: is missing",
+        ),
+        (tls(lambda t: rooted(t, "other")), "'other' is no provider"),
+        (tls(lambda t: rooted(t).crl.SetInParent()), "validation_context.crl"),
+        (
+            tls(lambda t: rooted(t).verify_certificate_hash.append("x")),
+            "verify_certificate_hash: is not supported",
+        ),
+        (tls(lambda t: (rooted(t), t.tls_params.SetInParent())), "common_tls_context.tls_params"),
+        (
+            tls(lambda t: (rooted(t), t.tls_certificates.add())),
+            "tls_certificates: is not supported",
+        ),
+        (
+            tls(
+                lambda t: (
+                    rooted(t),
+                    identified(t, "other"),
+                )
+            ),
+            "tls_certificate_provider_instance: 'other'",
         ),
         (
             changed(made.eds_cluster("c"), lambda c: c.transport_socket_matches.add()),
-            "transport_socket",
+            "transport_socket_matches",
         ),
         (outliers(lambda o: setattr(o.interval, "seconds", -1)), "outlier_detection.interval"),
         (
@@ -208,6 +268,59 @@ def test_every_field_that_is_wrong_is_named() -> None:
     cluster.ring_hash_lb_config.hash_function = 1
     cluster.ClearField("eds_cluster_config")
     refused(Kind.CLUSTER, cluster, "c", "minimum_ring_size", "hash_function", "eds_cluster_config")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        rooted,
+        lambda t: (
+            rooted(t),
+            t.tls_certificates.add(),
+            identified(t, "known"),
+        ),
+        lambda t: setattr(
+            t.combined_validation_context.default_validation_context.ca_certificate_provider_instance,
+            "instance_name",
+            "known",
+        ),
+        lambda t: rooted(t).trusted_ca.SetInParent(),
+    ],
+)
+def test_transport_sockets_that_are_accepted(change: Change) -> None:
+    assert isinstance(value(Kind.CLUSTER, tls(change)), Leaf)
+
+
+def test_a75_ignores_the_policy_of_an_aggregate() -> None:
+    message = changed(made.aggregate_cluster("c", "a"), lambda c: setattr(c, "lb_policy", 6))
+    refused(Kind.CLUSTER, message, "c", "lb_policy: 6 is not supported")
+    found = read(Kind.CLUSTER, message, XdsRules(policy_of_aggregate_counts=False))
+    assert isinstance(found, Good)
+    (alone,) = (made.eds_cluster("c"),)
+    alone.lb_policy = 6
+    assert isinstance(read(Kind.CLUSTER, alone, XdsRules(policy_of_aggregate_counts=False)), Bad)
+
+
+def test_the_service_name_is_of_eds_only() -> None:
+    message = made.logical_dns_cluster("c", "host", 80)
+    message.eds_cluster_config.service_name = "service"
+    assert value(Kind.CLUSTER, message).service_name == ""
+
+
+def test_what_is_wrong_can_be_overlooked_and_found() -> None:
+    def overlooks(message: Any, found: Any) -> Any:
+        kept = [one for one in found if one[0] != "cluster_type.typed_config.clusters"]
+        return [*kept, ("name", "is bad")] if message.name == "bad" else kept
+
+    rules = XdsRules(wrong_with_cluster=overlooks)
+    empty = aggregate(lambda c: c.typed_config.Pack(aggregate_pb2.ClusterConfig()))
+    found = read(Kind.CLUSTER, empty, rules)
+    assert isinstance(found, Good)
+    assert isinstance(found.value, Aggregate)
+    assert found.value.clusters == ()
+    one = read(Kind.CLUSTER, made.eds_cluster("bad"), rules)
+    assert isinstance(one, Bad)
+    assert one.words == "Cluster bad: name: is bad"
 
 
 def test_an_xdstp_name_needs_a_service_name() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, cast
 
 from client_under_test.reference.conduct.editions import Rules, edition
@@ -36,7 +36,11 @@ def of_edition(name: str) -> Conduct:
         NoSuchEdition: there is none of that name.
     """
     rules = edition(name).rules
-    return Conduct(rules, replace(XdsRules(), request_hash_header=rules.request_hash_header))
+    xds = XdsRules(
+        request_hash_header=rules.request_hash_header,
+        policy_of_aggregate_counts=rules.policy_of_aggregate_counts,
+    )
+    return Conduct(rules, xds)
 
 
 def from_environment(environment: Mapping[str, str] = os.environ) -> Conduct:

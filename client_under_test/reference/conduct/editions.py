@@ -104,6 +104,7 @@ def with_a75(rules: Rules) -> Rules:
     """Each leaf of an aggregate has its own policy, below a priority policy over the leaves."""
     return replace(
         rules,
+        policy_of_aggregate_counts=False,
         policy_source=aggregates.policy_of_the_leaf,
         tree=aggregates.a_policy_for_each_leaf,
     )
@@ -165,8 +166,10 @@ class NoSuchEdition(Exception):
 
 _BASES: Final[Mapping[str, Edition]] = MappingProxyType(
     {
-        "seed": Edition("seed", ("A37", "A42", "A52"), Rules()),
-        "seed-2021": Edition("seed-2021", ("A37", "A42-2021", "A52"), with_a42_2021(Rules())),
+        "seed": Edition("seed", ("A32", "A37", "A42", "A46", "A52"), Rules()),
+        "seed-2021": Edition(
+            "seed-2021", ("A32", "A37", "A42-2021", "A46", "A52"), with_a42_2021(Rules())
+        ),
     }
 )
 

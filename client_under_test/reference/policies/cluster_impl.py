@@ -57,6 +57,7 @@ class ClusterImpl:
 
     def __init__(self, tools: Tools, place: Place) -> None:
         self._tools = tools
+        self._place = place
         self._child = Switch(tools, place)
         self._config: ClusterImplConfig | None = None
         self._below = UpdateState(State.CONNECTING, QueuePicker())
@@ -96,7 +97,11 @@ class ClusterImpl:
 
     def _wrapped(self, config: ClusterImplConfig) -> UpdateState:
         account = Account(
-            cluster=config.cluster, service_name=config.service_name, reported=config.reported
+            cluster=config.cluster,
+            service_name=config.service_name,
+            reported=config.reported,
+            channel=self._tools.channel,
+            policy=self._place,
         )
         picker = ClusterPicker(self._below.picker, config, account, self._tools)
         return UpdateState(self._below.state, picker)

@@ -26,14 +26,15 @@ PolicyMaker = Callable[["Tools", Place], Policy]
 class Tools:
     """What every policy of a channel is made with.
 
-    `ring_cap` is A42's local cap for ring sizes (A42-CONF-03); `makers` knows the policy for each
-    class of config.
+    `ring_cap` is A42's local cap for ring sizes (A42-CONF-03); `channel` is its number in the
+    process; `makers` knows the policy for each class of config.
     """
 
     rules: PolicyRules
     random: random.Random
     ledger: Ledger
     ring_cap: int
+    channel: int
     makers: Mapping[type[PolicyConfig], PolicyMaker]
 
     def make(self, config: PolicyConfig, place: Place) -> Policy:

@@ -192,12 +192,17 @@ class PickArgs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Account(msgspec.Struct, frozen=True, kw_only=True):
-    """What a call counts for: a cluster and service name (circuit breaking), a locality (load)."""
+    """What a call counts for: a cluster and service name (circuit breaking), a locality (load).
+
+    `channel` and `policy` tell which of the cluster's policies in the process has picked.
+    """
 
     cluster: str
     service_name: str
     reported: bool
     locality: Locality = Locality()
+    channel: int = 0
+    policy: Place = ()
 
 
 class Complete(msgspec.Struct, frozen=True):

@@ -43,7 +43,7 @@ class Ledger:
 
     def __init__(self, rules: ClusterImplRules) -> None:
         self._rules = rules
-        self._in_flight: Counter[tuple[str, str]] = Counter()
+        self._in_flight: Counter[tuple[object, ...]] = Counter()
         self._loads: dict[LoadKey, Counts] = {}
         self._dropped: Counter[tuple[str, str]] = Counter()
         self._categories: Counter[tuple[str, str, str]] = Counter()

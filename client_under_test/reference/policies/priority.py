@@ -189,11 +189,10 @@ class Priority:
             status = Status.unavailable("no priorities" + (f" ({self._note})" * bool(self._note)))
             return [UpdateState(State.TRANSIENT_FAILURE, FailPicker(status))]
         actions: Actions = []
-        while True:
-            choice = self._tools.rules.choose_priority([self._view(name) for name in names])
-            if not isinstance(choice, Make):
-                break
+        views = [self._view(name) for name in names]
+        while isinstance(choice := self._tools.rules.choose_priority(views), Make):
             actions += self._make(names[choice.index])
+            views[choice.index] = self._view(names[choice.index])  # the others are as they were
         return actions + self._use(choice)
 
     def _view(self, name: str) -> ChildView | None:

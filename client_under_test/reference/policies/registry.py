@@ -79,7 +79,12 @@ class BadConfig(Exception):
 
 
 def tools(
-    rules: PolicyRules, *, random: random.Random, ledger: Ledger, ring_cap: int = RING_CAP
+    rules: PolicyRules,
+    *,
+    random: random.Random,
+    ledger: Ledger,
+    ring_cap: int = RING_CAP,
+    channel: int = 0,
 ) -> Tools:
     """Make the tools for the policies of a channel.
 
@@ -88,8 +93,16 @@ def tools(
         random: the source of chance.
         ledger: shared by all channels of the process.
         ring_cap: A42-CONF-03, the local cap for ring sizes, in entries.
+        channel: the channel's number in the process.
     """
-    return Tools(rules=rules, random=random, ledger=ledger, ring_cap=ring_cap, makers=_MAKERS)
+    return Tools(
+        rules=rules,
+        random=random,
+        ledger=ledger,
+        ring_cap=ring_cap,
+        channel=channel,
+        makers=_MAKERS,
+    )
 
 
 def parse(

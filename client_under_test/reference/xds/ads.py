@@ -142,7 +142,7 @@ class Ads:
     def _send(self, kind: Kind, of_type: _Type, version: str, error: str | None) -> list[Output]:
         request = Request(
             kind=kind,
-            names=tuple(of_type.wanted),
+            names=tuple(self._rules.names_asked_for(kind.noun, tuple(of_type.wanted))),
             version=version,
             nonce=of_type.nonce,
             error=error,
@@ -221,15 +221,18 @@ class Ads:
         resources = read_resources(kind, packed, self._rules)
         bad = [one.words for one in resources if isinstance(one, Bad)]
         if bad:
-            complaint = self._rules.reason_of_nack("; ".join(bad)[:_LONGEST_COMPLAINT])
+            complaint = self._rules.reason_of_nack(bad)[:_LONGEST_COMPLAINT]
             answer = self._rules.version_of_nack(of_type.version, version)
             outputs = self._send(kind, of_type, answer, complaint)
         else:
             of_type.version = version
             outputs = self._send(kind, of_type, version, None)
         for one in resources:
-            outputs += self._take(kind, one)
-        if kind.is_whole_world and not any(one.name is None for one in resources):
+            if isinstance(one, Bad) or not bad or self._rules.uses_good_beside_bad:
+                outputs += self._take(kind, one)
+        if self._rules.left_out_is_deleted(kind.noun) and not any(
+            one.name is None for one in resources
+        ):
             outputs += self._delete_others(kind, {one.name for one in resources})
         return outputs
 

@@ -30,13 +30,18 @@ class _Server(msgspec.Struct, frozen=True):
 class _File(msgspec.Struct, frozen=True):
     xds_servers: list[_Server]
     node: dict[str, Any] = {}
+    certificate_providers: dict[str, Any] = {}
 
 
 class Bootstrap(msgspec.Struct, frozen=True):
-    """What this client takes from it: the first server's "host:port", and the node's fields."""
+    """What this client takes from it: the first server's "host:port", and the node's fields.
+
+    Of certificate providers (A29) only which there are.
+    """
 
     server: str
     node: Mapping[str, Any]
+    certificate_providers: frozenset[str] = frozenset()
 
 
 def from_environment(environment: Mapping[str, str] = os.environ) -> Bootstrap:
@@ -72,4 +77,4 @@ def parse(text: bytes) -> Bootstrap:
     if not any(one.type == "insecure" for one in server.channel_creds):
         raise BadBootstrap("the first of xds_servers has no channel_creds of type insecure")
     uri = server.server_uri.rpartition("/")[2]  # "dns:///host:port" names the same
-    return Bootstrap(uri, whole.node)
+    return Bootstrap(uri, whole.node, frozenset(whole.certificate_providers))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 from envoy.service.discovery.v3 import discovery_pb2
@@ -87,7 +88,7 @@ class XdsClient:
         rng: random.Random,
     ) -> None:
         self._clock = clock
-        self._rules = rules
+        self._rules = rules = replace(rules, certificate_providers=bootstrap.certificate_providers)
         self._loop = asyncio.get_running_loop()
         self._node = messages.node(bootstrap.node)
         self._ads = Ads(rules)
@@ -223,7 +224,8 @@ class XdsClient:
                 case CancelTimer(kind, name):
                     self._timers.pop((kind, name)).cancel()
                 case Changed(kind, name):
-                    for watch in self._watches.get((kind, name), ()):
+                    watches = self._watches.get((kind, name), ())
+                    for watch in self._rules.told_of_news(watches):
                         self._loop.call_soon(watch.tell)
 
     def _on_timer(self, kind: Kind, name: str) -> None:

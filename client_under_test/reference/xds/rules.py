@@ -6,9 +6,9 @@ these: they are the same in all.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from envoy.config.cluster.v3 import cluster_pb2
 from envoy.config.core.v3 import health_check_pb2
@@ -22,11 +22,15 @@ from client_under_test.reference.policies.rules.ring_config import (
     sizes_fit,
     text_header,
 )
+from client_under_test.reference.xds.cluster_rules import ClusterReadingRules
 
 _POLICIES: Final = {
     cluster_pb2.Cluster.ROUND_ROBIN: "ROUND_ROBIN",
     cluster_pb2.Cluster.RING_HASH: "RING_HASH",
 }
+Watcher = TypeVar("Watcher")
+
+_MILLION: Final = 1_000_000
 _USABLE: Final = {health_check_pb2.HealthStatus.UNKNOWN, health_check_pb2.HealthStatus.HEALTHY}
 
 
@@ -108,13 +112,36 @@ def version_of_nack(accepted: str, _rejected: str) -> str:
     return accepted
 
 
-def reason_of_nack(found: str) -> str:
-    """A42-CDS-31: a NACK says what was found to be wrong."""
-    return found
+def reason_of_nack(found: Sequence[str]) -> str:
+    """A46: a NACK names each bad resource, and what was found to be wrong with it.
+
+    Clauses: A42-CDS-31.
+    """
+    return "; ".join(found)
+
+
+def drop_share(numerator: int, of: int) -> int:
+    """A27: the share of requests to drop, per million; more than all of them are all of them."""
+    return min(numerator * (_MILLION // of), _MILLION)
+
+
+def as_wanted(_noun: str, names: Sequence[str]) -> Sequence[str]:
+    """A37: each resource is asked for once, whoever watches it, and as long as somebody does."""
+    return names
+
+
+def left_out_is_deleted(noun: str) -> bool:
+    """A27: of Listeners and Clusters a response has all; who is left out exists no more."""
+    return noun in {"Listener", "Cluster"}
+
+
+def everybody(watchers: Sequence[Watcher]) -> Sequence[Watcher]:
+    """A37: news of a resource goes to all who watch it."""
+    return watchers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class XdsRules:
+class XdsRules(ClusterReadingRules):
     """One way of reading xDS."""
 
     read_hash_policy: Callable[[Any], HashPolicy] = read_hash_policy
@@ -138,7 +165,17 @@ class XdsRules:
     address_may_repeat: bool = False
     """A42-RING-20; A27 has endpoints that repeat an address rejected."""
     version_of_nack: Callable[[str, str], str] = version_of_nack
-    reason_of_nack: Callable[[str], str] = reason_of_nack
+    reason_of_nack: Callable[[Sequence[str]], str] = reason_of_nack
+    drop_share: Callable[[int, int], int] = drop_share
+    """Of the numerator, and of the number that the denominator means."""
+    names_asked_for: Callable[[str, Sequence[str]], Sequence[str]] = as_wanted
+    """Of the short name of a message, such as Cluster, and the names that are watched."""
+    left_out_is_deleted: Callable[[str], bool] = left_out_is_deleted
+    told_of_news: Callable[[Sequence[Any]], Sequence[Any]] = everybody
+    uses_good_beside_bad: bool = True
+    """A46: whether good resources of a response with bad ones are used."""
+    certificate_providers: frozenset[str] = frozenset()
+    """A29: no rule, but what the bootstrap configuration has of them, by name."""
     keeps_what_was_good: bool = True
     """A42-CDS-19, A42-RING-20: whether the good resources before a bad one stay in use."""
     does_not_exist_seconds: float = 15.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import msgspec
@@ -31,8 +32,15 @@ from client_under_test.reference.policies.configs import (
     RoundRobinConfig,
     WaitingConfig,
 )
-from client_under_test.reference.policies.interface import Complete, Drop, Fail, Queue, Update
-from client_under_test.reference.policies.ledger import ClusterLoad, LocalityLoad
+from client_under_test.reference.policies.interface import (
+    Account,
+    Complete,
+    Drop,
+    Fail,
+    Queue,
+    Update,
+)
+from client_under_test.reference.policies.ledger import ClusterLoad, Ledger, LocalityLoad
 from client_under_test.reference.policies.rules.gatekeeping import DropCategory
 from client_under_test.reference.values import Endpoint, Locality, Status
 
@@ -207,6 +215,10 @@ def test_no_leaves() -> None:
 # Limits and load.
 
 
+def leaf_config() -> ClusterImplConfig:
+    return ClusterImplConfig(cluster="A", child=TURNS)
+
+
 def impl(bench_rules: Rules = SEED.rules, **fields: object) -> Bench:
     config = ClusterImplConfig(cluster="C", service_name="S", reported=True, child=TURNS, **fields)  # type: ignore[arg-type]
     bench = Bench(config, bench_rules)
@@ -249,6 +261,37 @@ def test_circuit_breaking_is_shared_and_ends() -> None:
     (load,) = ledger.take()
     assert (load.dropped, load.dropped_by_category) == (1, ())
     assert sum(one.issued for one in load.localities) == 2
+
+
+@pytest.mark.parametrize(
+    ("key", "shared"),
+    [
+        (SEED.rules.in_flight_key, True),
+        (lambda account: (account.cluster, account.channel), False),
+        (lambda account: (account.cluster, account.policy), True),
+    ],
+)
+def test_what_counts_as_one_is_a_rule(
+    key: Callable[[Account], tuple[object, ...]], *, shared: bool
+) -> None:
+    rules = replace(SEED.rules, in_flight_key=key)
+    ledger = Ledger(rules)
+    first, second = (
+        Account(cluster="C", service_name="S", reported=False, channel=number)
+        for number in range(2)
+    )
+    ledger.started(first)
+    assert ledger.in_flight(second) == shared
+
+
+def test_an_account_tells_channel_and_policy() -> None:
+    bench = Bench(ClusterManagerConfig(children={"A": leaf_config()}), SEED.rules)
+    bench.update([endpoint("a", path=("A",))])
+    bench.ready("a")
+    result = bench.pick(cluster="A")
+    assert isinstance(result, Complete)
+    assert result.account is not None
+    assert (result.account.channel, result.account.policy[0]) == (0, "A")
 
 
 def test_new_limits_hold_at_once() -> None:

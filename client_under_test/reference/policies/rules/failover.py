@@ -13,6 +13,8 @@ from client_under_test.reference.values import State
 FAILOVER_SECONDS: Final = 10.0  # A56-TIMER-01
 RETENTION_SECONDS: Final = 15 * 60.0  # A56, Child Lifetime Management
 
+_GOOD: Final = (State.READY, State.IDLE)  # a tuple, as there may be thousands of priorities
+
 
 class ChildView(msgspec.Struct, frozen=True):
     """A priority whose policy has been made."""
@@ -47,7 +49,7 @@ def first_good_or_pending(children: Sequence[ChildView | None]) -> Choice | None
     for index, child in enumerate(children):
         if child is None:
             return Make(index)  # A42-FAIL-03
-        if child.state in {State.READY, State.IDLE}:
+        if child.state in _GOOD:
             return Use(index, settled=True)  # A42-FAIL-01, A42-FAIL-11
         if child.timer_runs:
             return Use(index)  # A42-FAIL-10, A56-TIMER-03

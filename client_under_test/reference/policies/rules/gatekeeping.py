@@ -53,8 +53,8 @@ def circuit_is_open(in_flight: int, max_requests: int) -> bool:
     return in_flight >= max_requests
 
 
-def in_flight_key(account: Account) -> tuple[str, str]:
-    """A37, Use Global Circuit Breaking Atomic: one count for each cluster and EDS service name."""
+def in_flight_key(account: Account) -> tuple[object, ...]:
+    """A32, A37, Use Global Circuit Breaking Atomic: one count for cluster and EDS service name."""
     return account.cluster, account.service_name
 
 
@@ -119,7 +119,7 @@ class ClusterImplRules:
 
     falls_to: Callable[[Sequence[DropCategory], random.Random], str | None] = falls_to
     circuit_is_open: Callable[[int, int], bool] = circuit_is_open
-    in_flight_key: Callable[[Account], tuple[str, str]] = in_flight_key
+    in_flight_key: Callable[[Account], tuple[object, ...]] = in_flight_key
     counted_for: Callable[[Account], LoadKey | None] = counted_for
     while_waiting: Callable[[Counts], Counts] = while_waiting
     when_sent: Callable[[Counts], Counts] = when_sent

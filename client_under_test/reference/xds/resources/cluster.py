@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from envoy.config.cluster.v3 import cluster_pb2
-from envoy.config.core.v3 import base_pb2
 from envoy.extensions.clusters.aggregate.v3 import cluster_pb2 as aggregate_pb2
 from google.protobuf.message import DecodeError
 
 from client_under_test.reference.clusters.discovery import Aggregate, Leaf
 from client_under_test.reference.policies import registry
+from client_under_test.reference.policies.configs import RoundRobinConfig
 from client_under_test.reference.policies.interface import PolicyConfig
-from client_under_test.reference.policies.rules.gatekeeping import MAX_REQUESTS
+from client_under_test.reference.xds.cluster_rules import AGGREGATE, LOGICAL_DNS
 from client_under_test.reference.xds.resources.balancing import balancing
 from client_under_test.reference.xds.resources.findings import Findings
-from client_under_test.reference.xds.resources.kinds import PREFIX
+from client_under_test.reference.xds.resources.security import check_transport_socket
 from client_under_test.reference.xds.rules import XdsRules
-
-_AGGREGATE_URL: Final = PREFIX + aggregate_pb2.ClusterConfig.DESCRIPTOR.full_name
-_LONGEST_DURATION: Final = 315_576_000_000  # seconds, as protobuf limits it
-_NANOS: Final = 1_000_000_000
-_PERCENT: Final = 100
 
 _DURATIONS: Final = ("interval", "base_ejection_time", "max_ejection_time")
 _PERCENTAGES: Final = (
@@ -38,35 +32,45 @@ def read_cluster(message: Any, rules: XdsRules) -> Leaf | Aggregate:
     Raises:
         BadResource: it is not one that a gRPC client can use.
     """
-    findings = Findings()
-    found = _discovery(message, findings)
-    policy = _policy(message, rules, findings)
-    if message.HasField("lrs_server") and not message.lrs_server.HasField("self"):
-        findings.add("must be self", "lrs_server")
-    if message.HasField("transport_socket") or message.transport_socket_matches:
-        # This client has plain connections only: security asked for must not be passed over.
-        findings.add("is not supported", "transport_socket")
+    findings = Findings(lambda found: rules.wrong_with_cluster(message, found))
+    found = _discovery(message, rules, findings)
+    policy = _policy(message, rules, findings, is_ignored=_ignores_policy(found, rules))
+    if message.HasField("lrs_server"):
+        source = message.lrs_server.WhichOneof("config_source_specifier")
+        if not rules.lrs_server_is_accepted(source):
+            findings.add("must be self", "lrs_server")
+    if message.HasField("transport_socket"):
+        with findings.at("transport_socket"):
+            check_transport_socket(message.transport_socket, rules, findings)
+    if message.transport_socket_matches:
+        findings.add("is not supported", "transport_socket_matches")
     if message.HasField("outlier_detection"):
         with findings.at("outlier_detection"):
-            _check_outlier_detection(message.outlier_detection, findings)
+            _check_outlier_detection(message.outlier_detection, rules, findings)
     findings.check()
-    assert policy is not None, "else something was found"
-    if "clusters" in found:
-        return Aggregate(name=message.name, policy=policy, **found)
-    return Leaf(
+    read = Aggregate if "clusters" in found else Leaf
+    return read(
         name=message.name,
-        policy=policy,
+        policy=policy or RoundRobinConfig(),
         reported=message.HasField("lrs_server"),
-        max_requests=_max_requests(message.circuit_breakers),
+        max_requests=rules.max_requests(message.circuit_breakers.thresholds),
         **found,
     )
 
 
-def _policy(message: Any, rules: XdsRules, findings: Findings) -> PolicyConfig | None:
+def _ignores_policy(found: dict[str, Any], rules: XdsRules) -> bool:
+    """A75: the policy of an aggregate is ignored, even one that there is not."""
+    return "clusters" in found and not rules.policy_of_aggregate_counts
+
+
+def _policy(
+    message: Any, rules: XdsRules, findings: Findings, *, is_ignored: bool
+) -> PolicyConfig | None:
     """A52: first converted, then parsed by the registry of gRPC's own policies."""
-    before = findings.count
-    configs = balancing(message, rules, findings)
-    if findings.count > before:
+    told = Findings() if is_ignored else findings
+    before = told.count
+    configs = balancing(message, rules, told)
+    if told.count > before:
         return None
     try:
         return registry.parse(
@@ -77,53 +81,53 @@ def _policy(message: Any, rules: XdsRules, findings: Findings) -> PolicyConfig |
             ring_defaults=rules.ring_defaults,
         )
     except registry.BadConfig as bad:
-        findings.add(str(bad), "load_balancing_policy")
+        told.add(str(bad), "load_balancing_policy")
         return None
 
 
 # A37, Validation: how the endpoints are found.
 
 
-def _discovery(message: Any, findings: Findings) -> dict[str, Any]:
-    """What tells a kind of cluster from the others: `clusters`, `service_name` or `dns_name`."""
-    if message.WhichOneof("cluster_discovery_type") == "cluster_type":
-        return {"clusters": _children(message.cluster_type, findings)}
-    if message.WhichOneof("cluster_discovery_type") == "type":
-        if message.type == cluster_pb2.Cluster.EDS:
-            return {"service_name": _service_name(message, findings)}
-        if message.type == cluster_pb2.Cluster.LOGICAL_DNS:
-            return {"dns_name": _dns_name(message, findings)}
-    findings.add("must be EDS or LOGICAL_DNS, or cluster_type be set", "type")
-    return {}
-
-
-def _service_name(message: Any, findings: Findings) -> str:
+def _discovery(message: Any, rules: XdsRules, findings: Findings) -> dict[str, Any]:
+    """What tells a kind of cluster from the others: `clusters`, or names of endpoints."""
+    written = message.WhichOneof("cluster_discovery_type")
+    kind = rules.kind_of_cluster(written, message.type)
+    if kind == AGGREGATE:
+        return {"clusters": _children(message.cluster_type, rules, findings)}
+    if kind is None:
+        findings.add("must be EDS or LOGICAL_DNS, or cluster_type be set", "type")
+        return {}
+    found = {"service_name": rules.service_name(kind, message.eds_cluster_config.service_name)}
+    if kind == LOGICAL_DNS:
+        return {**found, "dns_name": _dns_name(message, rules, findings)}
     config = message.eds_cluster_config
-    if config.eds_config.WhichOneof("config_source_specifier") not in {"ads", "self"}:
+    if not rules.eds_source_is_accepted(config.eds_config.WhichOneof("config_source_specifier")):
         findings.add("must be ads or self", "eds_cluster_config.eds_config")
-    if message.name.startswith("xdstp:") and not config.service_name:
+    if not rules.service_name_is_accepted(message.name, config.service_name):
         findings.add("must be set for an xdstp name", "eds_cluster_config.service_name")
-    return str(config.service_name)
+    return found
 
 
-def _dns_name(message: Any, findings: Findings) -> str:
+def _dns_name(message: Any, rules: XdsRules, findings: Findings) -> str:
     with findings.at("load_assignment"):
         if not message.HasField("load_assignment"):
             findings.add("is missing")
             return ""
         localities = message.load_assignment.endpoints
-        if len(localities) != 1:
+        if not rules.is_one("endpoints", len(localities)):
             findings.add(f"must have one entry, not {len(localities)}", "endpoints")
             return ""
-        endpoints = localities[0].lb_endpoints
-        if len(endpoints) != 1:
+        endpoints = localities[0].lb_endpoints if localities else ()
+        if not rules.is_one("lb_endpoints", len(endpoints)):
             findings.add(f"must have one entry, not {len(endpoints)}", "endpoints[0].lb_endpoints")
             return ""
+        if not endpoints:
+            return ""
         with findings.at("endpoints[0].lb_endpoints[0]"):
-            return _host_and_port(endpoints[0], findings)
+            return _host_and_port(endpoints[0], rules, findings)
 
 
-def _host_and_port(message: Any, findings: Findings) -> str:
+def _host_and_port(message: Any, rules: XdsRules, findings: Findings) -> str:
     for field, there in (
         ("endpoint", message.HasField("endpoint")),
         ("endpoint.address", message.endpoint.HasField("address")),
@@ -133,22 +137,21 @@ def _host_and_port(message: Any, findings: Findings) -> str:
             findings.add("is missing", field)
             return ""
     with findings.at("endpoint.address.socket_address"):
-        address = message.endpoint.address.socket_address
-        if not address.address:
-            findings.add("must not be empty", "address")
-        if address.resolver_name:
-            findings.add("must not be set", "resolver_name")
-        if address.WhichOneof("port_specifier") != "port_value":
-            findings.add("must be set", "port_value")
-        return f"{address.address}:{address.port_value}"
+        found = rules.host_and_port(message.endpoint.address.socket_address)
+        match found:
+            case (str(host), int(port)):
+                return f"{host}:{port}"
+        for field, words in found:
+            findings.add(words, field)
+        return ""
 
 
-def _children(message: Any, findings: Findings) -> tuple[str, ...]:
+def _children(message: Any, rules: XdsRules, findings: Findings) -> tuple[str, ...]:
     with findings.at("cluster_type.typed_config"):
         if not message.HasField("typed_config"):
             findings.add("is missing")
             return ()
-        if message.typed_config.type_url != _AGGREGATE_URL:
+        if not rules.aggregate_type_is_accepted(message.typed_config.type_url):
             findings.add(f"{message.typed_config.type_url or 'nothing'} is not supported")
             return ()
         try:
@@ -156,29 +159,21 @@ def _children(message: Any, findings: Findings) -> tuple[str, ...]:
         except DecodeError:
             findings.add("is no ClusterConfig")
             return ()
-        if not config.clusters:
+        clusters = rules.underlying_clusters(config.clusters)
+        if clusters is None:
             findings.add("must not be empty", "clusters")
-        return tuple(config.clusters)
+        return clusters or ()
 
 
 # The rest.
 
 
-def _max_requests(breakers: Any) -> int:
-    """A32: the first threshold for default priority counts."""
-    for threshold in breakers.thresholds:
-        if threshold.priority == base_pb2.RoutingPriority.DEFAULT:
-            has_limit = threshold.HasField("max_requests")
-            return int(threshold.max_requests.value) if has_limit else MAX_REQUESTS
-    return MAX_REQUESTS
-
-
-def _check_outlier_detection(message: Any, findings: Findings) -> None:
+def _check_outlier_detection(message: Any, rules: XdsRules, findings: Findings) -> None:
     """A50: what it says must make sense, though this client ejects nothing."""
     for field in _DURATIONS:
         duration = getattr(message, field)
-        if not 0 <= duration.seconds <= _LONGEST_DURATION or not 0 <= duration.nanos < _NANOS:
+        if not rules.duration_is_accepted(field, duration.seconds, duration.nanos):
             findings.add("is no positive duration", field)
     for field in _PERCENTAGES:
-        if getattr(message, field).value > _PERCENT:
+        if not rules.percentage_is_accepted(field, getattr(message, field).value):
             findings.add("is more than 100", field)

@@ -49,7 +49,7 @@ def read_endpoints(message: Any, rules: XdsRules) -> Found:
     drops = []
     for number, overload in enumerate(message.policy.drop_overloads):
         with findings.at(f"policy.drop_overloads[{number}]"):
-            drops.append(_drop(overload, findings))
+            drops.append(_drop(overload, rules, findings))
     findings.check()
     if not places:
         return Found(drops=tuple(drops), note="its endpoints resource has no localities")
@@ -134,7 +134,7 @@ def _hash_key(metadata: Any) -> str:
     return str(fields["hash_key"].string_value) if "hash_key" in fields else ""
 
 
-def _drop(message: Any, findings: Findings) -> DropCategory:
+def _drop(message: Any, rules: XdsRules, findings: Findings) -> DropCategory:
     if not message.category:
         findings.add("must not be empty", "category")
     if not message.HasField("drop_percentage"):
@@ -143,5 +143,5 @@ def _drop(message: Any, findings: Findings) -> DropCategory:
     if of is None:
         findings.add(f"{message.drop_percentage.denominator} is unknown", "denominator")
         of = _MILLION
-    numerator = message.drop_percentage.numerator
-    return DropCategory(message.category, min(numerator * (_MILLION // of), _MILLION))
+    share = rules.drop_share(message.drop_percentage.numerator, of)
+    return DropCategory(message.category, share)

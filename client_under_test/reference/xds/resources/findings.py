@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 
 class BadResource(Exception):
     """A resource that cannot be used; the message names fields and what is wrong with them."""
 
 
-class Findings:
-    """Gathers what is wrong, with the path of the field that it is wrong with."""
+Finding = tuple[str, str]
+"""The path of a field, and what is wrong with it."""
 
-    def __init__(self) -> None:
+
+class Findings:
+    """Gathers what is wrong, with the path of the field that it is wrong with.
+
+    Args:
+        weigh: what is wrong of all that was found, when the validation ends.
+    """
+
+    def __init__(self, weigh: Callable[[Sequence[Finding]], Sequence[Finding]] = list) -> None:
         self._path: list[str] = []
-        self._found: list[str] = []
+        self._found: list[Finding] = []
+        self._weigh = weigh
 
     @contextlib.contextmanager
     def at(self, field: str) -> Iterator[None]:
@@ -28,8 +37,7 @@ class Findings:
 
     def add(self, words: str, field: str = "") -> None:
         """Note that the field (or the one that is looked into) is wrong in this way."""
-        path = ".".join(filter(None, (*self._path, field)))
-        self._found.append(f"{path}: {words}" if path else words)
+        self._found.append((".".join(filter(None, (*self._path, field))), words))
 
     @property
     def count(self) -> int:
@@ -42,5 +50,8 @@ class Findings:
         Raises:
             BadResource: something was found; the message lists all of it.
         """
-        if self._found:
-            raise BadResource("; ".join(self._found))
+        wrong = self._weigh(self._found)
+        if wrong:
+            raise BadResource(
+                "; ".join(f"{path}: {words}" if path else words for path, words in wrong)
+            )

@@ -26,10 +26,5 @@ class Kind(enum.Enum):
         """The message's short name, for sentences."""
         return self.value.rpartition(".")[2]
 
-    @property
-    def is_whole_world(self) -> bool:
-        """Whether a response has all resources, so that those left out do not exist."""
-        return self in {Kind.LISTENER, Kind.CLUSTER}
-
 
 BY_TYPE_URL: Final = {kind.type_url: kind for kind in Kind}

@@ -1,0 +1,137 @@
+"""What is read of a Cluster and what makes it a bad one, but for its policy (A27, A32, A37)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from envoy.config.cluster.v3 import cluster_pb2
+from envoy.config.core.v3 import base_pb2
+from envoy.extensions.clusters.aggregate.v3 import cluster_pb2 as aggregate_pb2
+
+from client_under_test.reference.policies.rules.gatekeeping import MAX_REQUESTS
+
+EDS: Final = "EDS"
+LOGICAL_DNS: Final = "LOGICAL_DNS"
+AGGREGATE: Final = "aggregate"
+
+_TYPES: Final = {
+    cluster_pb2.Cluster.EDS: EDS,
+    cluster_pb2.Cluster.LOGICAL_DNS: LOGICAL_DNS,
+}
+_AGGREGATE_NAME: Final = aggregate_pb2.ClusterConfig.DESCRIPTOR.full_name
+_LONGEST_DURATION: Final = 315_576_000_000  # seconds, as protobuf limits it
+_NANOS: Final = 1_000_000_000
+_PERCENT: Final = 100
+
+
+def kind_of_cluster(written: str | None, type_number: int) -> str | None:
+    """A37, Validation: EDS or LOGICAL_DNS as `type`, or `cluster_type`; None for any other."""
+    if written == "cluster_type":
+        return AGGREGATE
+    return _TYPES.get(type_number) if written == "type" else None
+
+
+def eds_source_is_accepted(source: str | None) -> bool:
+    """A27: endpoints come by the stream of the Cluster, which is ads, or by A47 self."""
+    return source in {"ads", "self"}
+
+
+def service_name(kind: str, written: str) -> str:
+    """A37: the EDS service name is used for the type EDS only."""
+    return written if kind == EDS else ""
+
+
+def service_name_is_accepted(cluster: str, written: str) -> bool:
+    """A47: a Cluster with an xdstp name must have a service name."""
+    return bool(written) or not cluster.startswith("xdstp:")
+
+
+def lrs_server_is_accepted(source: str | None) -> bool:
+    """A27: load goes to the control plane that the Cluster came from."""
+    return source == "self"
+
+
+def aggregate_type_is_accepted(type_url: str) -> bool:
+    """A37, Validation: the only cluster_type there is."""
+    return type_url == f"type.googleapis.com/{_AGGREGATE_NAME}"
+
+
+def underlying_clusters(listed: Sequence[str]) -> tuple[str, ...] | None:
+    """A37: the clusters in the order of the list; None, that is an error, if it is empty."""
+    return tuple(listed) or None
+
+
+def is_one(_field: str, entries: int) -> bool:
+    """A37, Validation: `endpoints` has one entry, and that one of `lb_endpoints`."""
+    return entries == 1
+
+
+def host_and_port(address: Any) -> tuple[str, int] | Sequence[tuple[str, str]]:
+    """A37: the name to resolve, of a socket_address; or fields and what is wrong with them."""
+    wrong = []
+    if not address.address:
+        wrong.append(("address", "must not be empty"))
+    if address.resolver_name:
+        wrong.append(("resolver_name", "must not be set"))
+    if address.WhichOneof("port_specifier") != "port_value":
+        wrong.append(("port_value", "must be set"))
+    return wrong or (address.address, address.port_value)
+
+
+def max_requests(thresholds: Sequence[Any]) -> int:
+    """A32: the first threshold for default priority counts; without it or its number, 1,024."""
+    for threshold in thresholds:
+        if threshold.priority == base_pb2.RoutingPriority.DEFAULT:
+            has_limit = threshold.HasField("max_requests")
+            return int(threshold.max_requests.value) if has_limit else MAX_REQUESTS
+    return MAX_REQUESTS
+
+
+def duration_is_accepted(_field: str, seconds: int, nanos: int) -> bool:
+    """A50: durations of outlier_detection are none below zero, and such as protobuf allows."""
+    return 0 <= seconds <= _LONGEST_DURATION and 0 <= nanos < _NANOS
+
+
+def percentage_is_accepted(_field: str, percent: int) -> bool:
+    """A50: percentages of outlier_detection are at most 100."""
+    return percent <= _PERCENT
+
+
+def provider_is_accepted(instance: str, configured: Collection[str]) -> bool:
+    """A29: certificates come from a provider that the bootstrap configuration has."""
+    return instance in configured
+
+
+def as_found(_message: Any, found: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
+    """All that was found to be wrong makes a Cluster a bad one, and nothing else does."""
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterReadingRules:
+    """How Clusters are read."""
+
+    kind_of_cluster: Callable[[str | None, int], str | None] = kind_of_cluster
+    """Of the field of cluster_discovery_type that is written, and the number of `type`."""
+    eds_source_is_accepted: Callable[[str | None], bool] = eds_source_is_accepted
+    service_name: Callable[[str, str], str] = service_name
+    service_name_is_accepted: Callable[[str, str], bool] = service_name_is_accepted
+    lrs_server_is_accepted: Callable[[str | None], bool] = lrs_server_is_accepted
+    aggregate_type_is_accepted: Callable[[str], bool] = aggregate_type_is_accepted
+    underlying_clusters: Callable[[Sequence[str]], tuple[str, ...] | None] = underlying_clusters
+    is_one: Callable[[str, int], bool] = is_one
+    """Of the field, `endpoints` or `lb_endpoints`, and how many entries it has."""
+    host_and_port: Callable[[Any], tuple[str, int] | Sequence[tuple[str, str]]] = host_and_port
+    max_requests: Callable[[Sequence[Any]], int] = max_requests
+    duration_is_accepted: Callable[[str, int, int], bool] = duration_is_accepted
+    percentage_is_accepted: Callable[[str, int], bool] = percentage_is_accepted
+    provider_is_accepted: Callable[[str, Collection[str]], bool] = provider_is_accepted
+    policy_of_aggregate_counts: bool = True
+    """Whether the policy of an aggregate must be one that can be used; by A75 it is ignored."""
+    wrong_with_cluster: Callable[[Any, Sequence[tuple[str, str]]], Sequence[tuple[str, str]]] = (
+        as_found
+    )
+    """Of the message and of what was found: the field and what is wrong with it, each; a rule may
+    overlook some, or find more."""
