@@ -6,6 +6,7 @@ Each returns a plain protobuf message, so that what a builder has no word for ca
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
@@ -140,6 +141,7 @@ def route(
     cluster: str | Mapping[str, int],
     prefix: str = "",
     path: str | None = None,
+    headers: Mapping[str, str] = MappingProxyType({}),
     hash_policies: Iterable[Any] = (),
 ) -> Any:
     """A route to a cluster, by a prefix of the path or by the whole of it.
@@ -148,6 +150,7 @@ def route(
         cluster: Its name, or the names and weights of several.
         prefix: With which the path begins.
         path: The whole path, instead.
+        headers: What must be there besides, each with this whole value.
         hash_policies: What makes the hash of a request.
     """
     message = route_components_pb2.Route()
@@ -155,6 +158,8 @@ def route(
         message.match.prefix = prefix
     else:
         message.match.path = path
+    for name, value in headers.items():
+        message.match.headers.add(name=name, exact_match=value)
     if isinstance(cluster, str):
         message.route.cluster = cluster
     else:

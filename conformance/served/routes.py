@@ -23,6 +23,9 @@ CLUSTER = "cluster"
 SESSION = "session"
 """The metadata key that most scenarios hash."""
 
+TO = "to"
+"""The metadata key by which a route is chosen where a scenario has many."""
+
 BY_SESSION = (HeaderPolicy(name=SESSION),)
 
 
@@ -34,10 +37,15 @@ class Route(msgspec.Struct, frozen=True):
     cluster: str = CLUSTER
     weighted_clusters: dict[str, int] = {}
     """Several, instead, with their weights."""
+    when: tuple[str, str] | None = None
+    """A header and its whole value, which calls must have: so one world has routes without end."""
 
     def __str__(self) -> str:
         listed = ", ".join(map(_policy_in_words, self.policies)) or "nothing"
-        words = f"{self.path or 'all paths'} hashed by {listed}"
+        words = self.path or "all paths"
+        if self.when is not None:
+            words += " with {}: {}".format(*self.when)
+        words += f" hashed by {listed}"
         weights = (f"{name} x {weight}" for name, weight in self.weighted_clusters.items())
         return f"{words}, to {', '.join(weights)}" if self.weighted_clusters else words
 

@@ -46,6 +46,8 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
     """The client's local cap on ring sizes, an input of the oracle alone."""
     given: tuple[RawResource, ...] = ()
     """Resources as bytes, each in place of the one of its kind and name, or beside the others."""
+    unsent: tuple[tuple[Kind, str], ...] = ()
+    """What is never sent though it is here: a client that asks for it gets no answer."""
 
     def __post_init__(self) -> None:
         """Refuse two clusters of one name."""
@@ -62,9 +64,10 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
             if one.name != own.name:
                 routed = self._routed(one)
                 words += f"; {'beside it ' if routed else ''}{one.name}: {one.words(routed)}"
-        return words + "".join(
+        words += "".join(
             f"; {one.kind.value} {one.name} as {len(one.body)} given bytes" for one in self.given
         )
+        return words + "".join(f"; {kind.value} {name} never sent" for kind, name in self.unsent)
 
     def own(self, name: str | None = None) -> Cluster:
         """The cluster of this name, or that the last route leads to: the first of several.
@@ -91,7 +94,8 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
             for one in self.clusters
             if one.endpoints_name is not None
         }
-        return made | {(one.kind, one.name): one for one in self.given}
+        made |= {(one.kind, one.name): one for one in self.given}
+        return {what: one for what, one in made.items() if what not in self.unsent}
 
     def resources(self) -> tuple[Any, ...]:
         """The resources, to be given to the control plane."""
@@ -106,6 +110,7 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
         routes = [
             resources.route(
                 path=route.path,
+                headers=dict([route.when] if route.when else []),
                 cluster=route.weighted_clusters or route.cluster,
                 hash_policies=[hash_policy_resource(policy) for policy in route.policies],
             )

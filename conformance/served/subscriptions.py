@@ -7,8 +7,9 @@ made of (A37), and a cluster of EDS to its endpoints.
 
 from __future__ import annotations
 
-from conformance.served.clusters import Aggregate
+from conformance.oracles.cluster_tree import tree
 from conformance.served.serving import LISTENER, ROUTE, Served
+from conformance.served.trees import known_clusters
 from fake_control_plane import Kind
 
 Asked = frozenset[tuple[Kind, str]]
@@ -28,18 +29,9 @@ def subscriptions(served: Served) -> Asked:
     asked.add((Kind.ROUTE, ROUTE))
     if asked & given:
         return frozenset(asked)
-    clusters = {one.name: one for one in served.clusters}
-    ahead = [name for route in served.routes for name in route.targets()]
-    while ahead:
-        found = (Kind.CLUSTER, ahead.pop())
-        if found in asked:  # shared, or in a circle
-            continue
-        asked.add(found)
-        one = clusters.get(found[1])
-        if one is None or found in given:
-            continue
-        if isinstance(one.discovery, Aggregate):
-            ahead += one.discovery.clusters
-        if one.endpoints_name is not None:
-            asked.add((Kind.ENDPOINTS, one.endpoints_name))
+    clusters = known_clusters(served)
+    for root in (name for route in served.routes for name in route.targets()):
+        followed = tree(root, clusters)
+        asked |= {(Kind.CLUSTER, name) for name in followed.clusters}
+        asked |= {(Kind.ENDPOINTS, name) for name in followed.services}
     return frozenset(asked)

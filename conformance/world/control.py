@@ -67,15 +67,27 @@ class Control:
             if not answer.acked:
                 raise self._refused(kind, answer.error_detail)
 
-    async def offer(self, kind: Kind, resource: Any, *, deadline: float = timing.ANSWER) -> Answer:
-        """Send a resource that the client may refuse, and hear its answer.
+    async def offer(self, kind: Kind, *offered: Any, deadline: float = timing.ANSWER) -> Answer:
+        """Send resources of which the client may refuse some, in one response, and hear its answer.
 
         Raises:
             ClientSilent: it answered nothing in time.
         """
         self._before = self._served
-        self.history.append(f"an offer of {kind.name}: {' '.join(str(resource).split())}")
-        return await self.answer(await self._plane.set(resource), kind, deadline=deadline)
+        self.history += [
+            f"an offer of {kind.name}: {' '.join(str(one).split())}" for one in offered
+        ]
+        return await self.answer(await self._plane.set(*offered), kind, deadline=deadline)
+
+    async def delete(self, kind: Kind, *names: str) -> Answer:
+        """Delete resources that were served, and hear the answer to the response without them.
+
+        Raises:
+            ClientSilent: it answered nothing in time.
+        """
+        self._before = self._served
+        self.history.append(f"{kind.name} without {', '.join(names)}")
+        return await self.answer(await self._plane.delete(kind, *names), kind)
 
     async def answer(self, push: Push, kind: Kind, *, deadline: float = timing.ANSWER) -> Answer:
         """The ACK or NACK of a pushed resource.

@@ -36,6 +36,7 @@ from conformance.judging.expectations.load import Balances
 from conformance.judging.expectations.mapping import MapsLike
 from conformance.judging.expectations.picking import Blames, Connects, Picks
 from conformance.judging.expectations.states import EndsIn, NeverIn
+from conformance.judging.expectations.trees import AtTheFirst, InTreeOrder
 from conformance.judging.expectations.weighing import Finding, WrongKind
 from conformance.judging.seen import Seen
 
@@ -72,6 +73,8 @@ Expectation = (
     | Balances
     | OnlyListed
     | FailsForAReason
+    | AtTheFirst
+    | InTreeOrder
 )
 
 
@@ -86,6 +89,7 @@ __all__ = [
     "Answered",
     "Apart",
     "AtMost",
+    "AtTheFirst",
     "Avoids",
     "Balances",
     "Blames",
@@ -99,6 +103,7 @@ __all__ = [
     "FewAlike",
     "Finding",
     "InOrder",
+    "InTreeOrder",
     "MapsLike",
     "MovesOnly",
     "NamesWhatHolds",

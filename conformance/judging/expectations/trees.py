@@ -1,0 +1,59 @@
+"""Expectations of trees of clusters: whose endpoints are tried, and serve, and in which order."""
+
+from __future__ import annotations
+
+import msgspec
+
+from conformance.judging.expectations.calls import OnlyAt, Outcome
+from conformance.judging.expectations.connections import attempts_of, attempts_told
+from conformance.judging.expectations.weighing import Finding
+from conformance.judging.seen import Seen
+from conformance.oracles.cluster_tree import Cluster, first_usable, joined
+
+Endpoints = dict[str, tuple[tuple[str, ...], ...]]
+"""The addresses of each leaf's endpoints, by priority."""
+
+
+class InTreeOrder(msgspec.Struct, frozen=True, tag="in_tree_order", kw_only=True):
+    """The first attempts come priority by priority, as the leaves of a tree have them in a row.
+
+    Attempts at other endpoints are passed over. The row is computed by ``cluster_tree.joined``.
+
+    Clauses: A37-TREE-01, A37-TREE-02, A37-TREE-03, A37-TREE-04, A37-TREE-05, A37-TREE-06.
+    """
+
+    root: str
+    clusters: dict[str, Cluster]
+    endpoints: Endpoints
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh attempts."""
+        row = joined(self.root, self.clusters, self.endpoints)
+        rank = {address: number for number, one in enumerate(row) for address in one}
+        met = list(dict.fromkeys(one.address for one in attempts_of(seen) if one.address in rank))
+        ranks = [rank[address] for address in met]
+        return Finding(
+            ranks == sorted(ranks) and set(ranks) == set(rank.values()),
+            f"first attempts at {', then '.join(' or '.join(one) for one in row if one)}",
+            attempts_told(seen),
+            "cluster_tree.joined",
+        )
+
+
+class AtTheFirst(msgspec.Struct, frozen=True, tag="at_the_first", kw_only=True):
+    """Every call is served by the first priority below a root that has an endpoint; else it fails.
+
+    Which that is, is computed by ``cluster_tree.first_usable``.
+    """
+
+    root: str
+    clusters: dict[str, Cluster]
+    endpoints: Endpoints
+    failed: tuple[str, ...] = ()
+    """The addresses of endpoints that cannot be connected to."""
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh calls."""
+        serving = first_usable(self.root, self.clusters, self.endpoints, self.failed)
+        weighed = (OnlyAt(serving) if serving else Outcome("UNAVAILABLE")).finding(seen)
+        return msgspec.structs.replace(weighed, oracle="cluster_tree.first_usable")

@@ -1,0 +1,75 @@
+"""The trees of clusters that routes lead to: what is served, as inputs of their oracle (A37)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from conformance.judging.expectations import AtTheFirst, InTreeOrder
+from conformance.oracles import cluster_tree
+from conformance.served.clusters import Aggregate, Cluster, Eds
+from conformance.served.serving import Served
+from fake_control_plane import Kind
+
+USED = frozenset({"UNKNOWN", "HEALTHY"})
+"""The health of endpoints that are used (A27)."""
+
+
+def known_clusters(served: Served) -> dict[str, cluster_tree.Cluster]:
+    """All clusters that a client can get to know; one that is given as bytes counts as refused.
+
+    Whether a client can read those, nobody says here.
+    """
+    given = {one.name for one in served.given if one.kind is Kind.CLUSTER}
+    known: dict[str, cluster_tree.Cluster] = {
+        one.name: _known(one)
+        for one in served.clusters
+        if (Kind.CLUSTER, one.name) not in served.unsent
+    }
+    return known | dict.fromkeys(given, cluster_tree.Refused())
+
+
+def _known(one: Cluster) -> cluster_tree.Cluster:
+    match one.discovery:
+        case Aggregate(clusters=names):
+            return cluster_tree.Aggregate(names)
+        case Eds():
+            return cluster_tree.Leaf(service_name=one.endpoints_name)
+        case _:
+            return cluster_tree.Leaf()
+
+
+def endpoints_by_priority(served: Served) -> dict[str, tuple[tuple[str, ...], ...]]:
+    """The addresses of each leaf's usable endpoints, by priority."""
+    return {
+        one.name: _priorities(one)
+        for one in served.clusters
+        if not isinstance(one.discovery, Aggregate)
+        and (Kind.ENDPOINTS, one.endpoints_name) not in served.unsent
+    }
+
+
+def _priorities(one: Cluster) -> tuple[tuple[str, ...], ...]:
+    found: dict[int, list[str]] = defaultdict(list)
+    for place in one.localities:
+        if place.weight:
+            usable = (each.address for each in place.endpoints if each.health in USED)
+            found[place.priority] += usable
+    return tuple(tuple(found[priority]) for priority in sorted(found))
+
+
+def in_tree_order(served: Served, root: str) -> InTreeOrder:
+    """First attempts at the endpoints below a root, in the order of its leaves."""
+    return InTreeOrder(
+        root=root, clusters=known_clusters(served), endpoints=endpoints_by_priority(served)
+    )
+
+
+def at_the_first(served: Served, root: str, failed: Iterable[str] = ()) -> AtTheFirst:
+    """Calls at the first priority below a root of which some endpoint has not failed."""
+    return AtTheFirst(
+        root=root,
+        clusters=known_clusters(served),
+        endpoints=endpoints_by_priority(served),
+        failed=tuple(failed),
+    )
