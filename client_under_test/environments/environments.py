@@ -37,7 +37,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
 
     `version` is exact. `environment` is what the manifest and the variant ask for. `editions` are
     those that the client says it follows. `notes` are sentences for the user. `told` is what the
-    user said where the manifest asks.
+    user said where the manifest asks. `wrap` is a tool that starts the command behind it.
     """
 
     client: Client
@@ -47,6 +47,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     editions: tuple[str, ...]
     notes: tuple[str, ...] = ()
     told: str = ""
+    wrap: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

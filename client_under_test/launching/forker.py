@@ -2,11 +2,12 @@
 
     python -I forker.py SOCKET PARENT (SCRIPT | -m PACKAGE)
 
-Each message on the socket asks for one process: JSON with its environment, and the handles of its
-stdin, stdout and stderr. The answer is its process id. The process is a child of PARENT, which has
-made itself the reaper of its descendants, and dies with it. Where a fourth handle is given, that
-process is a guard, and its child, whose id is written to the handle, is the program: see `guard`.
-The end of the socket is the end; of one that listens, each connection of the same user may ask.
+Each message on the socket asks for one process: JSON with its environment and its folder, and the
+handles of its stdin, stdout and stderr. The answer is its process id. The process is a child of
+PARENT, which has made itself the reaper of its descendants, and dies with it. Where a fourth handle
+is given, that process is a guard, and its child, whose id is written to the handle, is the program:
+see `guard`. The end of the socket is the end; of one that listens, each connection of the same user
+may ask.
 
 A program of its own that runs on the client's Python: standard library only.
 """
@@ -54,20 +55,20 @@ def main() -> None:
     with socket.socket(fileno=int(number)) as door:
         asked = fork_for_all(door, int(parent))
     if asked is not None:
-        (stdin, stdout, stderr, *told), environment = asked
-        settle((stdin, stdout, stderr), environment)
+        (stdin, stdout, stderr, *told), environment, folder = asked
+        settle((stdin, stdout, stderr), environment, folder)
         for handle in told:
             keep(int(parent), handle)
         sys.argv = program[-1:]
         exec(code, {**names, "__name__": "__main__"})  # noqa: S102
 
 
-def fork_for_all(door: socket.socket, parent: int) -> tuple[list[int], dict[str, str]] | None:
+def fork_for_all(door: socket.socket, parent: int) -> tuple[list[int], dict[str, str], str] | None:
     """Fork for whoever asks. Returns in a child, with what it was asked for, and at the end."""
     for connection in connections(door):
         message, handles, _, _ = socket.recv_fds(connection, LARGEST_MESSAGE, HANDLES)
         if message and not (child := fork(parent)):
-            return handles, json.loads(message)
+            return handles, *json.loads(message)
         for handle in handles:
             os.close(handle)
         if message:
@@ -124,13 +125,14 @@ def fork(parent: int) -> int:
     return child
 
 
-def settle(handles: Iterable[int], environment: Mapping[str, str]) -> None:
-    """Take on stdin, stdout and stderr, and the environment."""
+def settle(handles: Iterable[int], environment: Mapping[str, str], folder: str) -> None:
+    """Take on stdin, stdout and stderr, the environment and the folder."""
     for number, handle in enumerate(handles):
         os.dup2(handle, number)
         os.close(handle)
     os.environ.clear()
     os.environ.update(environment)
+    os.chdir(folder)
 
 
 if __name__ == "__main__":

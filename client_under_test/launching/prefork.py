@@ -47,6 +47,7 @@ class ForkServers:
         prepared: Prepared,
         protocol: asyncio.SubprocessProtocol,
         environment: Mapping[str, str],
+        folder: Path,
         stderr: IO[bytes],
         tell: int,
     ) -> bool:
@@ -56,6 +57,7 @@ class ForkServers:
             prepared: the client.
             protocol: is told of the process's guard as by `loop.subprocess_exec`.
             environment: what it is started with, all of it.
+            folder: where it is started.
             stderr: the file that keeps its stderr.
             tell: a pipe, to which the number of the process itself is written.
         """
@@ -68,7 +70,7 @@ class ForkServers:
             return False
         try:
             async with asyncio.timeout(self._deadline):
-                await server.fork(protocol, environment, stderr, tell)
+                await server.fork(protocol, environment, folder, stderr, tell)
         except (OSError, TimeoutError):  # the imports failed, say: its own command tells why
             self._made[prepared.command] = None
             await server.close()
@@ -137,6 +139,7 @@ class _ForkServer:
         self,
         protocol: asyncio.SubprocessProtocol,
         environment: Mapping[str, str],
+        folder: Path,
         stderr: IO[bytes],
         tell: int,
     ) -> None:
@@ -147,7 +150,7 @@ class _ForkServer:
         """
         stdin, to_stdin = os.pipe()
         from_stdout, stdout = os.pipe()
-        message = json.dumps(dict(environment)).encode()
+        message = json.dumps([dict(environment), str(folder)]).encode()
         try:
             async with self._turn:
                 given = [stdin, stdout, stderr.fileno(), tell]

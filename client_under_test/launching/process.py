@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Final, Protocol, Self
@@ -25,7 +24,6 @@ from client_under_test.contract.exceptions import (
     ConversationFailed,
     ConversationOver,
     HelloContradicted,
-    NotStarted,
     StdoutClosed,
     UnknownKnob,
     WrongContract,
@@ -38,6 +36,7 @@ from client_under_test.launching.dialogue import Dialogue
 from client_under_test.launching.hello_check import contradiction
 from client_under_test.launching.pipes import Pipes
 from client_under_test.launching.policies import RegisteredPolicy
+from client_under_test.launching.surroundings import found, inherited
 
 # The first hello finds the process starting up; the next ones measure nothing but the pipes.
 _HELLOS: Final = 4
@@ -47,10 +46,6 @@ _TAIL_BYTES: Final = 4096
 # A client that logs without end must not fill the disk: its writes fail from here on.
 _LARGEST_FILE: Final = 1 << 30
 _ONE_CLOCK: Final = "take every time from one monotonic clock that starts at the first hello"
-
-# A client is judged as shipped: what the suite's own environment says to gRPC, Python, pytest and
-# proxies does not reach it. What is meant for it is given explicitly.
-_KEPT_OUT: Final = ("GRPC_", "PYTHON", "PYTEST_", "VIRTUAL_ENV")
 
 
 class Exit(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +72,7 @@ class Forks(Protocol):
         prepared: Prepared,
         protocol: asyncio.SubprocessProtocol,
         environment: Mapping[str, str],
+        folder: Path,
         stderr: IO[bytes],
         tell: int,
     ) -> bool:
@@ -91,7 +87,9 @@ class ClientProcess:
     """A running adapter. Made by `start`, or by `launch` ahead of time and `greet` later.
 
     The process has a session and group of its own, and a guard that ends what it has started. It
-    dies with the thread that launched it. One event loop uses it.
+    dies with the thread that launched it. One event loop uses it. Its working directory is `folder`,
+    its own and beside its stderr: there a core file or a tool's log is found. Who launches it takes
+    the folder away in the end.
     """
 
     def __init__(
@@ -99,10 +97,16 @@ class ClientProcess:
     ) -> None:
         self.prepared: Final = prepared
         self.stderr_path: Final = stderr_path
+        self.folder: Final = self.folder_of(stderr_path)
         self._options = dict(options)
         self._pipes = Pipes(self._heard, self._silent, self._ended)
         self._dialogue = Dialogue(self._pipes.write, self.stderr_tail)
         self._killed = False
+
+    @staticmethod
+    def folder_of(stderr_path: Path) -> Path:
+        """The working directory of the process with this stderr."""
+        return stderr_path.with_suffix(".files").absolute()
 
     @classmethod
     async def start(
@@ -170,27 +174,29 @@ class ClientProcess:
             fork_servers: where it is forked, if it can be.
         """
         passed = prepared.client.manifest.pass_knobs(knobs or {})
-        own = {**_inherited(), **prepared.environment, **passed.environment}
+        own = {**inherited(), **prepared.environment, **passed.environment}
         asked = {**own, **(environment or {})}
         given = {name: value for name, value in asked.items() if value is not None}
-        if shutil.which(prepared.command[0]) is None:
-            raise NotStarted(f"there is no program {prepared.command[0]}", hello_said=False)
+        command = (*prepared.wrap, *found(prepared.command))
         process = cls(prepared, stderr_path, passed.options)
+        process.folder.mkdir(parents=True, exist_ok=True)
+        # What the user says where the manifest asks, a command perhaps, holds where it was said.
+        folder = Path.cwd() if prepared.client.manifest.start.asks else process.folder
         pipes = process._pipes
         try:
             with stderr_path.open("ab") as stderr:
                 if (
                     fork_servers is not None
-                    and not within
-                    and await fork_servers.fork(prepared, pipes, given, stderr, pipes.tell)
+                    and not (within or prepared.wrap)
+                    and await fork_servers.fork(prepared, pipes, given, folder, stderr, pipes.tell)
                 ):
                     return process
-                command = (*within, *prepared.command)
                 await asyncio.get_running_loop().subprocess_exec(
                     lambda: pipes,
-                    *guarded(*command, told=pipes.tell, largest=_LARGEST_FILE),
+                    *guarded(*within, *command, told=pipes.tell, largest=_LARGEST_FILE),
                     stderr=stderr,
-                    env=given,
+                    env={**given, "PWD": str(folder)},
+                    cwd=folder,
                     pass_fds=(pipes.tell,),
                     start_new_session=True,
                 )
@@ -407,11 +413,3 @@ class ClientProcess:
         said = self._dialogue.hello is not None
         self._dialogue.fail(how(*what, hello_said=said, stderr_tail=self.stderr_tail()))
         self._pipes.kill()
-
-
-def _inherited() -> dict[str, str]:
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(_KEPT_OUT) and not name.lower().endswith("_proxy")
-    }

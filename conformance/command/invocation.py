@@ -35,5 +35,6 @@ def again(client: Prepared, *, seed: int, fast: bool, environment: Mapping[str, 
     words += ["--fast"] if fast else []
     for key, value in environment.items():
         words += ["--env", f"{key}={value}"]
+    words += ["--wrap", shlex.join(client.wrap)] if client.wrap else []
     variables = [f"{name}={os.environ[name]}" for name in LEAST if name in os.environ]
     return shlex.join(variables + words)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,6 +16,13 @@ from conformance.command.named import catalogue
 
 OUT = Path("xdspec-out")
 
+TIME_SCALE = "XDSPEC_TIME_SCALE"
+"""Read by `conformance.timing`, which is loaded after the options."""
+
+WRAPPED_SCALE = "10"
+"""Of a client behind --wrap: valgrind makes most programs ten to thirty times slower, and nearly
+all that is waited for is done in a tenth of its deadline."""
+
 
 def pairs(_: click.Context, option: click.Parameter, given: Sequence[str]) -> dict[str, str]:
     """``K=V`` arguments as a mapping."""
@@ -23,6 +33,25 @@ def pairs(_: click.Context, option: click.Parameter, given: Sequence[str]) -> di
             raise click.BadParameter(f"{text!r} is not of the form NAME=VALUE", param=option)
         found[name] = value
     return found
+
+
+def tool(_: click.Context, option: click.Parameter, words: str | None) -> tuple[str, ...]:
+    """The words of a command that a client is started by, whose program is there.
+
+    Such a tool makes clients slow: deadlines grow, unless the user has said by how much.
+    """
+    if words is None:
+        return ()
+    try:
+        program, *arguments = shlex.split(words)
+    except ValueError:  # nothing, or a quotation without its end
+        message = f"{words!r} is no command such as 'valgrind --log-file=%p.log'"
+        raise click.BadParameter(message, param=option) from None
+    found = shutil.which(program)
+    if found is None:
+        raise click.BadParameter(f"there is no program {program}", param=option)
+    os.environ.setdefault(TIME_SCALE, WRAPPED_SCALE)
+    return (str(Path(found).absolute()), *arguments)
 
 
 def writable(_: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
@@ -134,6 +163,13 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 callback=pairs,
                 metavar="K=V",
                 help="Environment for the client, such as GRPC_TRACE=xds_client.",
+            ),
+            click.option(
+                "--wrap",
+                callback=tool,
+                metavar="COMMAND",
+                help="Start the client by this, such as 'valgrind --log-file=%p.log'. Deadlines "
+                f"are then {WRAPPED_SCALE} times as long, unless {TIME_SCALE} is set.",
             ),
             click.option(
                 "--json", "json_path", type=Path, callback=writable, help="Write the report here."

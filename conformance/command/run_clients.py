@@ -58,6 +58,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     jobs: int | None
     environment: dict[str, str]
+    wrap: tuple[str, ...]
+    """The tool that each client is started by."""
     json_path: Path | None
     junit_path: Path | None
     out: Path
@@ -137,7 +139,8 @@ class Session:
         """Make what a client needs; None if that cannot be done, which is in the report then."""
         try:
             with patience(self._screen, f"making what {client} needs"):
-                return prepare(client, self._options.environment)
+                made = prepare(client, self._options.environment)
+            return msgspec.structs.replace(made, wrap=self._options.wrap)
         except (MissingToolchain, NoWheel) as trouble:
             if not self._options.every_client:
                 raise Failure(str(trouble)) from None
@@ -160,9 +163,12 @@ class Session:
                         _start_and_end(client, self._options.environment, stderr, self._say)
                     )
                 (kept / stderr.name).unlink(missing_ok=True)  # of an earlier run
+                shutil.rmtree(kept / evidence_files.LEFT, ignore_errors=True)
             except ConversationFailed as failure:
                 kept.mkdir(parents=True, exist_ok=True)
                 shutil.copy(stderr, kept)
+                ran = ClientProcess.folder_of(stderr)
+                evidence_files.keep_what_it_left(ran, kept / evidence_files.LEFT)
                 words = causes.of(failure).what
                 words += f"\nfiles: {kept}; `xdspec doctor` tells more of an adapter"
                 self._leave_out(client.name, Verdict.ERROR, Reason.ADAPTER, words)

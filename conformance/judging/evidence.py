@@ -94,6 +94,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     """What it had said beside others, if a time was doubtful there and it was run again alone."""
     evidence: str | None = None
     """The folder's path."""
+    left: tuple[str, ...] = ()
+    """Files there that the client itself left where it ran, such as a core file."""
 
 
 class BadEvidence(Exception):

@@ -10,6 +10,9 @@ from conformance.judging.ring_keys import CLAUSE
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting.report import Run, Scenario, is_fatal
 
+SHOWN = 3
+"""Files of a client that are named."""
+
 
 def failures(run: Run, catalogue: Catalogue, repeat: str, issues: str) -> Iterable[str]:
     """A text for each clause that failed or erred: what a maintainer needs to act on it."""
@@ -90,6 +93,9 @@ def _what_happened(scenario: Scenario, clause: str, repeat: str) -> Iterable[str
         yield from _found(found)
     if scenario.evidence:
         yield f"    files   {scenario.evidence}"
+    if scenario.left:
+        more = f" and {len(scenario.left) - SHOWN} more" if len(scenario.left) > SHOWN else ""
+        yield f"    left    by the client there: {', '.join(scenario.left[:SHOWN])}{more}"
     yield f"    repeat  {repeat} --scenario {shlex.quote(scenario.id)}"
 
 

@@ -71,6 +71,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     clauses: dict[str, Verdict]
     evidence: str | None
+    left: tuple[str, ...] = ()
+    """Files in it that the client itself left where it ran, such as a core file."""
     findings: tuple[Decision, ...] = ()
     """The decisions that are no pass: what was wanted, by which oracle, and what was seen."""
     served: tuple[str, ...] = ()
@@ -201,6 +203,7 @@ def _scenario(record: Record) -> Scenario:
         seconds=record.seconds,
         clauses=clauses,
         evidence=record.evidence,
+        left=record.left,
         findings=tuple(one for one in record.decisions if one.verdict is not Verdict.PASS),
         served=record.served if verdict in bad else (),
         lateness=record.lateness,

@@ -24,8 +24,16 @@ ALONE = "-alone"
 """The end of an evidence folder's name, of a scenario that ran again."""
 
 
-def write_files(folder: Path, world: World, error: BaseException | None) -> None:
-    """Write what the control plane, the fleet and the client's process have to show."""
+LEFT = "left"
+"""The folder in an evidence folder with what the client itself left in its own."""
+
+
+def write_files(folder: Path, world: World, error: BaseException | None) -> tuple[str, ...]:
+    """Write what the control plane, the fleet and the client's process have to show.
+
+    Returns:
+        The files that the client itself left where it ran, such as a core file.
+    """
     world.plane.transcript.write(folder / "transcript.jsonl")
     world.fleet.ledger.write(folder / "rpcs.jsonl")
     _lines(folder / "calls.jsonl", _calls(world))
@@ -39,10 +47,22 @@ def write_files(folder: Path, world: World, error: BaseException | None) -> None
         ],
     )
     _lines(folder / "load.jsonl", _reports(world))
-    if world.process.stderr_path.exists():
-        shutil.copyfile(world.process.stderr_path, folder / "stderr.log")
+    for number, process in enumerate(world.channels.processes, start=1):
+        end = f"-{number}" if number > 1 else ""
+        if process.stderr_path.exists():
+            shutil.copyfile(process.stderr_path, folder / f"stderr{end}.log")
+        keep_what_it_left(process.folder, folder / f"{LEFT}{end}")
     if error is not None:
         write_exception(folder, error)
+    left = (path for place in folder.glob(f"{LEFT}*") for path in place.rglob("*"))
+    return tuple(sorted(str(path.relative_to(folder)) for path in left if path.is_file()))
+
+
+def keep_what_it_left(source: Path, target: Path) -> None:
+    """Keep what a client left in the folder where it ran, in the place of an earlier run's."""
+    shutil.rmtree(target, ignore_errors=True)
+    if source.is_dir() and any(source.iterdir()):
+        shutil.move(source, target)
 
 
 def write_exception(folder: Path, error: BaseException) -> None:

@@ -100,9 +100,10 @@ def without_world(item: pytest.Item) -> Record:
         error = error or RuntimeError("the scenario left no record")
         trouble = causes.of(error)
 
-    def leave(folder: Path) -> None:
+    def leave(folder: Path) -> tuple[str, ...]:
         if error is not None:
             write_exception(folder, error)
+        return ()
 
     return with_evidence(record_of(item, trouble=trouble), item.config.stash[SETTINGS], leave)
 
@@ -125,7 +126,9 @@ def record_of(item: pytest.Item, **more: Any) -> Record:
     return msgspec.structs.replace(record, decisions=decisions)
 
 
-def with_evidence(record: Record, settings: Settings, leave: Callable[[Path], None]) -> Record:
+def with_evidence(
+    record: Record, settings: Settings, leave: Callable[[Path], tuple[str, ...]]
+) -> Record:
     """Leave the folder of a scenario that went wrong, or of every one; the record names it.
 
     What an earlier run has left of the same scenario goes in any case.
@@ -133,7 +136,7 @@ def with_evidence(record: Record, settings: Settings, leave: Callable[[Path], No
     Args:
         record: what the verdicts rest on.
         settings: the run.
-        leave: writes what else the scenario has to show.
+        leave: writes what else the scenario has to show, and tells what the client left itself.
     """
     went_wrong = any(one.verdict in {Verdict.FAIL, Verdict.ERROR} for one in record.decisions)
     place = Path(settings.out) / record.mutant
@@ -148,5 +151,8 @@ def with_evidence(record: Record, settings: Settings, leave: Callable[[Path], No
         return record
     named = msgspec.structs.replace(record, evidence=str(folder))
     evidence.write(folder, named)
-    leave(folder)
+    left = leave(folder)
+    if left:
+        named = msgspec.structs.replace(named, left=left)
+        evidence.write(folder, named)
     return named

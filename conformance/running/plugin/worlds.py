@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -157,3 +158,5 @@ async def world(
         await finish(item, made, settings)
     finally:
         await made.close()
+        for process in made.channels.processes:
+            shutil.rmtree(process.folder, ignore_errors=True)

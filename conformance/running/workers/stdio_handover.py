@@ -17,11 +17,11 @@ ANSWER_BYTES = 64
 def main() -> None:
     """Hand over, or become."""
     name, *arguments = sys.argv[1:]
-    environment = json.dumps(dict(os.environ)).encode()
+    message = json.dumps([dict(os.environ), os.getcwd()]).encode()  # noqa: PTH109 - pathlib takes its time
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
             connection.connect(f"\0{name}")
-            socket.send_fds(connection, [environment], [0, 1, 2])
+            socket.send_fds(connection, [message], [0, 1, 2])
             handed_over = connection.recv(ANSWER_BYTES)
     except OSError:
         handed_over = b""

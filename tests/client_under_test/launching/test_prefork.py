@@ -261,3 +261,21 @@ async def test_who_is_forked_can_be_killed_as_a_group_once_its_number_is_known()
     )
     said, _ = await forking.communicate()
     assert said == b"True\n"
+
+
+def folder_of(process: ClientProcess) -> Path:
+    return Path(f"/proc/{process.pid}/cwd").readlink()
+
+
+async def test_each_is_in_its_own_folder_and_behind_its_tool(
+    prepared: Prepared, fork_servers: ForkServers, tmp_path: Path
+) -> None:
+    process = await launched(prepared, fork_servers)
+    await process.greet(deadline=DEADLINE)
+    assert folder_of(process) == process.folder
+    await process.close(deadline=DEADLINE)
+    tool = ("/bin/sh", "-c", f'echo >> {tmp_path}/tool; exec "$@"', "sh")
+    process = await launched(msgspec.structs.replace(prepared, wrap=tool), fork_servers)
+    await process.greet(deadline=DEADLINE)
+    await process.close(deadline=DEADLINE)
+    assert len(lines_of(tmp_path / "tool")) == 1

@@ -409,3 +409,63 @@ async def test_a_policy_is_asked_for_only_where_it_is_stated(tmp_path: Path) -> 
     async with running(fake("crasher"), tmp_path) as process:
         with pytest.raises(ValueError, match="does not tell of custom_policy"):
             await process.register_policy("xdspec.TestPolicy", deadline=DEADLINE)
+
+
+# Where it runs, and behind what.
+
+SAYS_WHERE = """
+import json, os, sys
+open("core", "w").close()
+for line in sys.stdin:
+    request = json.loads(line)
+    where = [os.getcwd(), os.environ.get("PWD")]
+    print(json.dumps(where), file=sys.stderr, flush=True)
+    answer = dict(type="hello", id=request["id"], contract=1, name="a", version="0", at=0)
+    print(json.dumps(dict(answer, capabilities=[])), flush=True)
+"""
+
+
+async def started_and_ended(prepared: Prepared, folder: Path) -> tuple[ClientProcess, list[str]]:
+    """It, and the folder in which it was, as the system and its environment have it."""
+    process = await ClientProcess.start(
+        prepared, stderr_path=folder / "a.stderr", deadline=DEADLINE, as_stated=False
+    )
+    await process.close(deadline=DEADLINE)
+    return process, json.loads(process.stderr_tail().splitlines()[0])
+
+
+async def test_it_runs_in_a_folder_of_its_own(tmp_path: Path) -> None:
+    process, where = await started_and_ended(written(tmp_path, SAYS_WHERE), tmp_path)
+    assert where == [str(process.folder)] * 2
+    assert process.folder.parent == tmp_path
+    assert [path.name for path in process.folder.iterdir()] == ["core"]
+
+
+async def test_words_of_the_user_hold_where_they_were_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    known = written(tmp_path, SAYS_WHERE)
+    start = msgspec.structs.replace(known.client.manifest.start, asks={"COMMAND": "its command"})
+    manifest = msgspec.structs.replace(known.client.manifest, start=start)
+    client = msgspec.structs.replace(known.client, manifest=manifest)
+    asked = msgspec.structs.replace(known, client=client)
+    assert (await started_and_ended(asked, tmp_path))[1] == [str(tmp_path)] * 2
+
+
+async def test_a_program_named_from_here_is_found_from_its_own_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "adapter").write_text(f"#!{sys.executable}\n{SAYS_WHERE}")
+    (tmp_path / "adapter").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    here = msgspec.structs.replace(fake("mute"), command=("./adapter",))
+    process, where = await started_and_ended(here, tmp_path)
+    assert where[0] == str(process.folder)
+
+
+async def test_a_tool_starts_it(tmp_path: Path) -> None:
+    tool = ("/bin/sh", "-c", 'echo of the tool > log; exec "$@"', "sh")
+    prepared = msgspec.structs.replace(written(tmp_path, SAYS_WHERE), wrap=tool)
+    process, _ = await started_and_ended(prepared, tmp_path)
+    assert (process.folder / "log").read_text() == "of the tool\n"

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
+
+import pytest
+
+from conformance.command.cli import run
+from conformance.command.options import tool
+
+ADAPTERS = Path(__file__).parents[2] / "adapters"
 
 REFERENCE = "reference"
 
@@ -75,3 +85,41 @@ async def test_what_kept_a_client_from_starting_is_gone_once_it_starts(
     old.write_text("no such module")
     await xdspec.run("run", REFERENCE, "--scenario", "ring.search", "--out", str(tmp_path))
     assert not old.exists()
+
+
+CORES = Path("/proc/sys/kernel/core_pattern")
+WITH_CORES = "sh -c 'ulimit -c unlimited; exec \"$@\"' sh"
+
+
+@pytest.mark.skipif(
+    not CORES.exists() or CORES.read_text()[0] in "|/",
+    reason="cores of this machine go elsewhere",
+)
+async def test_a_core_file_is_kept_and_named(xdspec: Any) -> None:
+    words = ("--scenario", "ring.search", "--wrap", WITH_CORES)
+    ended = await xdspec.run("run", str(ADAPTERS / "crasher"), *words)
+    scenario = ended.scenarios["ring.search"]
+    (name,) = scenario["left"]
+    assert name.startswith("left/core")
+    assert (Path(scenario["evidence"]) / name).read_bytes()[:4] == b"\x7fELF"
+    assert f"left    by the client there: {name}" in ended.out
+    assert "--wrap" in next(line for line in ended.out.splitlines() if "repeat" in line)
+    assert not [path for path in everything_in(ended.folder) if path.name.endswith(".files")]
+
+
+def test_deadlines_grow_behind_a_tool(monkeypatch: pytest.MonkeyPatch) -> None:
+    option = next(one for one in run.params if one.name == "wrap")
+    monkeypatch.setenv("XDSPEC_TIME_SCALE", "1")
+    with run.make_context("run", []) as context:
+        monkeypatch.delenv("XDSPEC_TIME_SCALE")
+        program, *arguments = tool(context, option, "sh -c x")
+        assert (Path(program).name, arguments) == ("sh", ["-c", "x"])
+        assert os.environ["XDSPEC_TIME_SCALE"] == "10"
+        monkeypatch.setenv("XDSPEC_TIME_SCALE", "3")
+        tool(context, option, "sh -c x")
+        assert os.environ["XDSPEC_TIME_SCALE"] == "3"
+
+
+def test_deadlines_are_read_after_the_options() -> None:
+    program = "import sys, conformance.command.cli; sys.exit('conformance.timing' in sys.modules)"
+    subprocess.run([sys.executable, "-c", program], check=True)
