@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -20,12 +20,12 @@ from packaging.version import Version
 
 from client_under_test.contract.exceptions import (
     BuildFailed,
-    CacheUnusable,
     MissingToolchain,
     NoSuchVersion,
     NotTold,
 )
 from client_under_test.environments import installer, toolchain
+from client_under_test.environments.shelf import Shelf, made_once
 from client_under_test.guarding import guarded
 from client_under_test.manifests.clients import Client
 from client_under_test.manifests.manifest import PythonEnvironment
@@ -198,15 +198,25 @@ def _newest(wanted: PythonEnvironment) -> tuple[str, tuple[str, ...]]:
 
 def _python_environment(wanted: PythonEnvironment, version: str) -> Path:
     place = _python_place(wanted, version)
-    return _made_once(
+    begin = place.name.removesuffix(version)
+    return made_once(
         place,
         lambda draft: installer.install(wanted.distribution, version, draft, wanted.beside),
+        Shelf(rf"{re.escape(begin)}\d[^/]*", MOST_ENVIRONMENTS),
         # Its Python links to the one that it was made with, which may be gone.
         is_sound=(place / "bin" / "python").exists,
     )
 
 
 # Builds.
+
+MOST_BUILDS: Final = 16
+"""Of a client are kept: a dozen releases, and some states of an adapter that is being written."""
+
+MOST_ENVIRONMENTS: Final = 48
+"""Of a distribution are kept: each minor release of four years at gRPC's pace."""
+
+_DIGITS: Final = 16
 
 # Lines of a builder that are quoted: what it says of the mistake comes before how it sums up.
 _LAST_WORDS = 60
@@ -242,7 +252,8 @@ def _built(client: Client, version: str) -> Path:
             words = "\n".join(trouble.stdout.strip().splitlines()[-_LAST_WORDS:])
             raise BuildFailed(f"client {client.name} could not be built: {words}") from trouble
 
-    return _made_once(_build_place(client, version), fill)
+    names = rf"{re.escape(client.name)}-\d[^/]*-[0-9a-f]{{{_DIGITS}}}"
+    return made_once(_build_place(client, version), fill, Shelf(names, MOST_BUILDS))
 
 
 def _cannot_be_started(program: str, folder: Path) -> str | None:
@@ -271,45 +282,4 @@ def _sources(client: Client) -> str:
     for file in sorted(path for path in client.folder.rglob("*") if path.is_file()):
         if "__pycache__" not in file.parts and file.name not in _NO_SOURCES:
             digest.update(f"\0{file.relative_to(client.folder)}\0".encode() + file.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-# The cache.
-
-
-@contextmanager
-def _writable(place: Path) -> Iterator[None]:
-    """Have a folder to make `place` in.
-
-    Raises:
-        CacheUnusable: nothing can be kept there.
-    """
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        yield
-    except OSError as trouble:
-        raise CacheUnusable(
-            f"{place} cannot be made: {trouble.strerror}: XDSPEC_CACHE names another folder for "
-            "what is made once and kept"
-        ) from trouble
-
-
-def _made_once(
-    place: Path, fill: Callable[[Path], None], *, is_sound: Callable[[], bool] = lambda: True
-) -> Path:
-    """`place`, filled by the first who comes; others wait, and nobody sees it half made."""
-    if place.is_dir() and is_sound():
-        return place
-    with _writable(place), (place.parent / f".{place.name}.lock").open("wb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # let go by the system if the holder dies
-        if place.is_dir() and is_sound():
-            return place
-        shutil.rmtree(place, ignore_errors=True)
-        draft = place.parent / f".{place.name}.draft"
-        shutil.rmtree(draft, ignore_errors=True)
-        try:
-            fill(draft)
-            draft.rename(place)
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
-    return place
+    return digest.hexdigest()[:_DIGITS]

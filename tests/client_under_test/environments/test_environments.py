@@ -19,7 +19,7 @@ from client_under_test.contract.exceptions import (
     NoSuchVersion,
     NoWheel,
 )
-from client_under_test.environments import environments, installer, toolchain
+from client_under_test.environments import environments, installer, shelf, toolchain
 from client_under_test.environments.installer import IndexNotReached
 from client_under_test.launching.pidfd import pidfd_open
 from client_under_test.manifests.manifest import Tool
@@ -110,6 +110,20 @@ def test_a_build_is_made_once_and_again_when_a_source_changes(tmp_path: Path) ->
     (folder / "expected.toml").touch()  # nothing that a build reads
     prepare(find(str(folder)))
     assert times_made(tmp_path) == 2
+
+
+@pytest.mark.usefixtures("_own_cache")
+def test_builds_that_were_used_long_ago_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environments, "MOST_BUILDS", 2)
+    folder, made = client_folder(tmp_path, MAKE.replace("0.2", "0")), []
+    for state in range(4):
+        (folder / "make.py").write_text(MAKE.replace("0.2", "0") + f"# {state}\n")
+        made.append(Path(prepare(find(str(folder))).command[0]).parent)
+        os.utime(made[-1], (state, state))
+        for handle in shelf._used.values():  # as if that run were over
+            os.close(handle)
+        shelf._used.clear()
+    assert [place.is_dir() for place in made] == [False, False, True, True]
 
 
 @pytest.mark.usefixtures("_own_cache")

@@ -1,0 +1,134 @@
+"""Places of the cache: filled by the first who comes, kept while somebody uses them, and bounded.
+
+Three files may stand beside a place: a lock for whoever fills it, a draft of it, and a lock that
+each process shares which uses it, for as long as it lives. The system lets go of locks when their
+holder dies, however it dies.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from client_under_test.contract.exceptions import CacheUnusable
+
+_used: Final[dict[Path, int]] = {}
+"""The shared locks of this process, by their handles, which are never closed."""
+
+
+class Shelf(msgspec.Struct, frozen=True):
+    """Places that are one another's older or newer kind: the last ones used are kept."""
+
+    names: str
+    """A regular expression, of their folders' names."""
+    most: int
+    """How many are kept, beside those that are in use."""
+
+
+def made_once(
+    place: Path,
+    fill: Callable[[Path], None],
+    shelf: Shelf,
+    *,
+    is_sound: Callable[[], bool] = lambda: True,
+) -> Path:
+    """`place`, filled by the first who comes; others wait, and nobody sees it half made.
+
+    Until this process ends nobody takes it away. Of the others on its shelf those go that were used
+    longest ago, when one is made.
+
+    Raises:
+        CacheUnusable: nothing can be kept there.
+    """
+    with suppress(OSError):  # nobody takes away anything where nothing can be written
+        place.parent.mkdir(parents=True, exist_ok=True)
+        _use(place)
+    if not (place.is_dir() and is_sound()):
+        _make(place, fill, is_sound)
+        _bound(place.parent, shelf)
+    with suppress(OSError):
+        os.utime(place)
+    return place
+
+
+def _make(place: Path, fill: Callable[[Path], None], is_sound: Callable[[], bool]) -> None:
+    with _writable(place), _beside(place, "lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if place.is_dir() and is_sound():
+            return
+        shutil.rmtree(place, ignore_errors=True)
+        draft = _beside(place, "draft")
+        shutil.rmtree(draft, ignore_errors=True)
+        try:
+            fill(draft)
+            os.utime(draft)
+            draft.rename(place)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+
+
+@contextmanager
+def _writable(place: Path) -> Iterator[None]:
+    """Have a folder to make `place` in.
+
+    Raises:
+        CacheUnusable: nothing can be kept there.
+    """
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        yield
+    except OSError as trouble:
+        raise CacheUnusable(
+            f"{place} cannot be made: {trouble.strerror}: XDSPEC_CACHE names another folder for "
+            "what is made once and kept"
+        ) from trouble
+
+
+def _bound(folder: Path, shelf: Shelf) -> None:
+    """Take away what is too much on a shelf, and what a maker that was killed has left of it."""
+    hidden = re.compile(rf"\.({shelf.names})\.(?:lock|draft|use)")
+    begun = {found[1] for path in folder.iterdir() if (found := hidden.fullmatch(path.name))}
+    made = [path for path in folder.iterdir() if re.fullmatch(shelf.names, path.name)]
+    made.sort(key=_used_at, reverse=True)
+    for place in (*made[shelf.most :], *(folder / name for name in begun)):
+        if place in made[: shelf.most]:
+            continue
+        with suppress(OSError), _beside(place, "use").open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # somebody uses it, or makes it
+            shutil.rmtree(place, ignore_errors=True)
+            shutil.rmtree(_beside(place, "draft"), ignore_errors=True)
+            for end in ("lock", "use"):
+                _beside(place, end).unlink(missing_ok=True)
+
+
+def _use(place: Path) -> None:
+    """Share the place's lock until this process ends."""
+    path = _beside(place, "use")
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        fcntl.flock(handle, fcntl.LOCK_SH)
+        with suppress(FileNotFoundError):  # who takes a place away takes this away, too
+            if os.path.samestat(os.fstat(handle), path.stat()):
+                break
+        os.close(handle)
+    before, _used[place] = _used.get(place), handle
+    if before is not None:
+        os.close(before)
+
+
+def _used_at(place: Path) -> float:
+    with suppress(FileNotFoundError):
+        return place.stat().st_mtime
+    return 0.0
+
+
+def _beside(place: Path, end: str) -> Path:
+    return place.parent / f".{place.name}.{end}"
