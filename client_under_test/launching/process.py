@@ -87,9 +87,9 @@ class ClientProcess:
     """A running adapter. Made by `start`, or by `launch` ahead of time and `greet` later.
 
     The process has a session and group of its own, and a guard that ends what it has started. It
-    dies with the thread that launched it. One event loop uses it. Its working directory is `folder`,
-    its own and beside its stderr: there a core file or a tool's log is found. Who launches it takes
-    the folder away in the end.
+    dies with the thread that launched it. One event loop uses it. Its working directory is
+    `folder`, its own and beside its stderr: there a core file or a tool's log is found. Who
+    launches it takes the folder away in the end.
     """
 
     def __init__(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -75,7 +75,11 @@ def _hint(what: str, kind: inspect.Type, path: str, *, of_key: bool) -> str:
     unknown = re.search(r"unknown field `(.*)`", what)
     if unknown:
         near = sorted(difflib.get_close_matches(unknown[1], known, n=2))
-        return f": did you mean {' or '.join(near)}?" if near else f": there are {', '.join(known)}"
+        homes = _where(tuple(_homes(kind, unknown[1])))
+        hint = [f"did you mean {' or '.join(near)}?"] if near else []
+        hint += [f"`{unknown[1]}` belongs {homes}"] if homes else []
+        hint = hint or [f"there are {', '.join(known)}"]
+        return f": {' '.join(hint)}"
     return f": there are {', '.join(known)}" if what.startswith("Invalid enum") else ""
 
 
@@ -98,6 +102,35 @@ def _known_at(kind: inspect.Type, path: str, *, of_key: bool) -> Iterator[str]:
         yield from map(str, kind.values)
     elif isinstance(kind, inspect.EnumType):
         yield from (str(one.value) for one in kind.cls)
+
+
+def _where(homes: Collection[str]) -> str:
+    """The places of a field in words; empty if there are none."""
+    tables = [one for one in homes if one]
+    words = ["at the top, before the first [table]"] if len(tables) < len(homes) else []
+    words += [f"under {', '.join(tables)}"] if tables else []
+    return ", or ".join(words)
+
+
+def _homes(
+    kind: inspect.Type, name: str, path: tuple[str, ...] = (), *, many: bool = False
+) -> Iterator[str]:
+    """The tables where a field of this name may stand, as TOML writes them; empty: in none."""
+    kind = _one_of(kind)
+    if isinstance(kind, inspect.VarTupleType):
+        yield from _homes(kind.item_type, name, path, many=True)
+    elif isinstance(kind, inspect.DictType):
+        keys = _one_of(kind.key_type)
+        if isinstance(keys, inspect.LiteralType) and name in keys.values:
+            yield f"[{'.'.join(path)}]"
+        yield from _homes(kind.value_type, name, (*path, "NAME"))
+    elif isinstance(kind, inspect.StructType):
+        if any(field.encode_name == name for field in kind.fields):
+            table = ".".join(path)
+            header = f"[[{table}]]" if many else f"[{table}]"
+            yield header if path else ""
+        for field in kind.fields:
+            yield from _homes(field.type, name, (*path, field.encode_name))
 
 
 def _one_of(kind: inspect.Type) -> inspect.Type:

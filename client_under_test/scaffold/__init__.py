@@ -21,7 +21,9 @@ _CONTRACT: Final = tuple(
 _PARTS: Final = {"start.toml", "by-hand.md"}
 
 OTHER: Final = "other"
-"""Stands for every language that has no folder: a manifest, and words instead of a program."""
+"""Where a language has no folder: a manifest, and words instead of a program."""
+
+_LANGUAGE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+#._-]*")
 
 
 class ScaffoldRefused(ClientTrouble):
@@ -29,7 +31,7 @@ class ScaffoldRefused(ClientTrouble):
 
 
 def languages() -> tuple[str, ...]:
-    """The languages that there are; `OTHER` is the last."""
+    """The languages that have a program of their own; `OTHER` is the last."""
     named = {path.name for path in _HERE.iterdir() if (path / "start.toml").is_file()}
     return (*sorted(named - {OTHER}), OTHER)
 
@@ -38,13 +40,11 @@ def write(language: str, folder: Path) -> tuple[Path, ...]:
     """Write the scaffold of a language, and give the files, relative to `folder`.
 
     Raises:
-        ScaffoldRefused: there is no such language, or `folder` is no free place.
+        ScaffoldRefused: that is no name of a language, or `folder` is no free place.
     """
-    if language not in languages():
-        raise ScaffoldRefused(
-            f"there is no scaffold for {language}: name one of {', '.join(languages())}"
-        )
-    files = _files(language, _name_of(folder))
+    if not _LANGUAGE.fullmatch(language):
+        raise ScaffoldRefused(f"{language!r} is no name of a language such as {languages()[0]}")
+    files = _files(language if language in languages() else OTHER, _name_of(folder))
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):

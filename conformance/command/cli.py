@@ -257,15 +257,28 @@ def doctor(client: str | None) -> int:
 
 
 @main.command("new-client")
-@click.argument("language", metavar="LANG")
-@click.argument("folder", metavar="DIR", type=Path)
-def new_client(language: str, folder: Path) -> None:
-    """Write the scaffold of an adapter in LANG into DIR; `other` stands for every language."""
+@click.argument("language", metavar="LANG", required=False)
+@click.argument("folder", metavar="DIR", type=Path, required=False)
+def new_client(language: str | None, folder: Path | None) -> None:
+    """Write the scaffold of an adapter in LANG into DIR; any language will do.
+
+    Without LANG, list the languages for which that has a program that starts and says hello.
+    """
     from client_under_test import scaffold  # noqa: PLC0415
 
+    *with_program, _ = scaffold.languages()
+    if language is None:
+        echo("\n".join(with_program))
+        echo("For any other language: a manifest, the contract, and what to write first.")
+        return
+    if folder is None:
+        raise click.UsageError("Missing argument 'DIR': the folder that is written")
     with client_trouble():
         files = scaffold.write(language, folder)
     echo(f"{folder} has {', '.join(map(str, files))}")
+    if language not in with_program:
+        named = ", ".join(with_program)
+        echo(f"It has no program: for {language} there is none yet, but for {named}.")
     echo(f"Next: {program()} doctor {shlex.quote(str(folder))}")
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from rich.console import Console
 from rich.markup import escape
 
 from conformance.catalogue import Catalogue, Clause
+from conformance.catalogue.editions import ENVOY
 from conformance.judging.verdicts import ClauseResult, Reason, Verdict
 from conformance.reporting import report
 from conformance.reporting.colours import painted
@@ -52,6 +54,8 @@ def show(
         console.print(text, highlight=False, soft_wrap=True, markup=False)
     for text in advice(run):
         console.print(text, highlight=False, soft_wrap=True, markup=False)
+    for text in not_judged(run, catalogue):
+        console.print(f"  {text}", highlight=False, soft_wrap=True, markup=False)
     for text in (*run.surprises, *run.troubles):
         console.print(f"! {text}", highlight=False, soft_wrap=True, markup=False, style="magenta")
     console.print(_total(run, code, f"{run.client}: "), highlight=False, soft_wrap=True)
@@ -149,3 +153,18 @@ def ring_keys(run: Run) -> Iterator[str]:
             f"the keys of ring entries look like {keys.format}, as a calibration has found; stated "
             "in client.toml (ring-key-formats) it need not be found again"
         )
+
+
+def not_judged(run: Run, catalogue: Catalogue) -> Iterator[str]:
+    """How many clauses were left out of each edition that the manifest does not state."""
+    counts = Counter(
+        " or ".join(one for one in catalogue[name].editions if one != ENVOY)
+        for name, result in run.clauses.items()
+        if result.verdict is Verdict.SKIP
+        and result.reason is Reason.EDITION
+        and catalogue[name].grpc_only not in result.seen
+    )
+    for editions, count in counts.most_common():
+        clauses = "one clause" if count == 1 else f"{count} clauses"
+        were = "was" if count == 1 else "were"
+        yield f"{clauses} of {editions} {were} not judged: the manifest does not state it"

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Sequence
 
 from client_under_test import Client
 from client_under_test.environments.toolchain import Found
+
+
+def missing_program(client: Client) -> str | None:
+    """The program of a client that nothing is built for, if it is not there."""
+    program = client.manifest.start.command[0].replace("{folder}", str(client.folder))
+    is_here = program == "{python}" or shutil.which(program) is not None
+    return None if is_here else program
+
 
 SHOWN = 4
 """Versions in the cache that are named."""
@@ -28,8 +37,12 @@ def toolchain_lines(client: Client, tools: Sequence[Found], kept: Sequence[str])
         state = f"{manifest.python.distribution} from a package index; made: {made}"
     elif any(tool.is_missing for tool in tools):
         state = "cannot be built here"
+    elif manifest.build is not None:
+        state = f"built: {made}"
+    elif program := missing_program(client):
+        state = f"has no program yet: {program} is not there"
     else:
-        state = f"built: {made}" if manifest.build is not None else "needs nothing"
+        state = "needs no build"
     yield f"{client!s:12}  {state}"
     for tool in tools:
         program = tool.tool.program

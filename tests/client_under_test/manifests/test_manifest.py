@@ -14,6 +14,8 @@ from client_under_test.contract.exceptions import (
 from client_under_test.manifests.manifest import Manifest
 from client_under_test.manifests.manifest_file import parse, read
 
+UNKNOWN = "object contains unknown field"
+
 GOOD = """
 name = "some"
 issues = "https://example.com/issues"
@@ -70,6 +72,26 @@ def some(text: str = GOOD) -> Manifest:
         ('"watch"]', '"watch"', "the file is not TOML"),
         ("https:", "ftp:", "issues: expected `str` matching regex"),
         ("[python]", "[pythno]", "the file: object contains unknown field `pythno`"),
+        (
+            "issues =",
+            'versions = ">1"\nissues =',
+            f"the file: {UNKNOWN} `versions`: did you mean variants or version? `versions` belongs",
+        ),
+        (
+            "[start]",
+            '[start]\ndialect = "envoy"',
+            f"start: {UNKNOWN} `dialect`: `dialect` belongs at the top, before the first [table]",
+        ),
+        (
+            "[start]",
+            "[start]\nring_size_cap = {}",
+            f"start: {UNKNOWN} `ring_size_cap`: `ring_size_cap` belongs under [knobs]",
+        ),
+        (
+            "[start]",
+            '[start]\nversion = "1"',
+            f"start: {UNKNOWN} `version`: `version` belongs at the top, before the first [table]",
+        ),
         ('distribution = "somepc"', "distribution = 3", "python.distribution: expected `str`"),
         ("[start]", 'version = "1.x"\n[start]', "python.version: 1.x is not a version such as"),
         ("[start]", 'with = ["grpcio"]\n[start]', "python.with[0]: expected `str` matching regex"),
@@ -281,3 +303,12 @@ def test_names_that_stand_for_nothing(name: str, sentence: str) -> None:
 def test_bytes_that_are_no_text() -> None:
     with pytest.raises(BadManifest, match=r"client.toml: the file is not UTF-8 \(at line 2\)"):
         parse(b'# nothing\nname = "\xff"', Path("some/client.toml"))
+
+
+def test_a_field_that_stands_in_another_table_is_told_where() -> None:
+    with pytest.raises(BadManifest) as bad:
+        some(GOOD.replace("issues =", 'versions = ">1"\nissues ='))
+    assert str(bad.value).endswith(
+        "`versions` belongs under [build], [[editions]], [[ring-key-formats]], [[choices]], "
+        "[variants.NAME]"
+    )

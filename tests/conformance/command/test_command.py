@@ -88,7 +88,7 @@ def unbuildable(folder: Path, program: str) -> str:
         (["mutants", "--out", f"{__file__}/deeper"], "is no folder"),
         (["run", CRASHER, "--out", "/proc/nope"], "nothing can be written in /proc"),
         (["doctor", "cobol"], "there is no client cobol"),
-        (["new-client", "cobol", "mine"], "there is no scaffold for cobol: name one of go, java, "),
+        (["new-client", "to go", "mine"], "'to go' is no name of a language such as go"),
         (["new-client", "go", __file__], "is a file: name a folder"),
         (["new-client", "go", str(ADAPTERS)], "is not empty: name a folder that is, or a new one"),
         (["new-client", "go"], "Missing argument"),
@@ -374,6 +374,24 @@ def test_a_new_client_is_for_the_doctor(tmp_path: Path, monkeypatch: pytest.Monk
     assert ended.exit_code == 6
     assert "there is no program" in ended.output
     assert ended.output.endswith("obeys 0 of 24 rules of the contract; next: hello\n")
+
+
+@pytest.mark.parametrize("language", ["c++", "C#", "cobol", "other"])
+def test_any_language_has_a_scaffold(language: str, tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    ended = invoke("new-client", language, str(folder))
+    assert ended.exit_code == 0
+    there = "for go, java, node, python, rust."
+    assert f"It has no program: for {language} there is none yet, but {there}" in ended.output
+    looked = invoke("doctor", str(folder)).output
+    assert "needs nothing" not in looked
+    assert f"mine          has no program yet: {folder}/adapter is not there" in looked
+
+
+def test_languages_with_a_program_are_listed() -> None:
+    ended = invoke("new-client")
+    assert ended.exit_code == 0
+    assert ended.output.split("\n")[:5] == ["go", "java", "node", "python", "rust"]
 
 
 async def test_nothing_selected(xdspec: Any) -> None:

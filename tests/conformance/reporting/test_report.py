@@ -275,6 +275,19 @@ def test_what_was_measured_is_told_even_of_a_pass() -> None:
     assert line.endswith("time of the failover timer: 10.02 s, 10.20 s")
 
 
+def test_what_was_not_judged_is_counted_by_edition() -> None:
+    out = (Verdict.SKIP, Reason.EDITION)
+    names = ("A76-KEY-01", "A76-KEY-02", "A113-WEIGHT-01")
+    left_out = [of(name, out) for name in names]
+    assert list(console.not_judged(run(of(MUST, PASSED), *left_out), CATALOGUE)) == [
+        "2 clauses of A76 were not judged: the manifest does not state it",
+        "one clause of A113 was not judged: the manifest does not state it",
+    ]
+    assert not list(console.not_judged(run(of(MUST, SKIPPED)), CATALOGUE))
+    foreign = decision("A76-KEY-06", *out, CATALOGUE["A76-KEY-06"].grpc_only or "")
+    assert not list(console.not_judged(run(record("ring.a", foreign)), CATALOGUE))
+
+
 def test_a_scenario_says_what_went_wrong() -> None:
     failed = WHOLE.scenarios[1]
     assert (failed.verdict, failed.reason) == FAILED
