@@ -23,7 +23,14 @@ from client_under_test.environments.toolchain import look
 from conformance.command.failures import Failure, client_trouble
 from conformance.command.invocation import program
 from conformance.command.named import catalogue, found_client, known_clause
-from conformance.command.options import JOBS_OPTION, OUT, OUT_OPTION, run_options, writable
+from conformance.command.options import (
+    JOBS_OPTION,
+    OUT,
+    OUT_OPTION,
+    run_options,
+    two_files,
+    writable,
+)
 from conformance.command.trouble import settle_output, tell
 from conformance.reporting.report import Exit
 from conformance.reporting.screen import OutputLost, Screen, echo, in_utf_8, short
@@ -98,6 +105,7 @@ def _run(clients: tuple[str, ...], **options: Any) -> int:
         known_clause(known, clause)
     seed = options.pop("seed")
     given = Options(seed=random.SystemRandom().getrandbits(32) if seed is None else seed, **options)
+    two_files(given.json_path, given.junit_path)
     if given.every_client and clients:
         raise Failure("--all means every client: name some, or say --all")
     if given.hold and len(given.scenario_patterns) != 1:

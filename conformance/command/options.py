@@ -77,12 +77,37 @@ def check_writable(path: Path) -> None:
         OSError: it cannot.
     """
     if path.exists():
-        # A FIFO waits for who reads it, and what is written to a device cannot be taken back.
         if path.is_file():
             path.open("ab").close()
         return
     path.open("xb").close()
     path.unlink()
+
+
+def can_be_replaced(path: Path) -> bool:
+    """Whether what is written to a file is replaced by what is written next.
+
+    A pipe has all of it, and so has a terminal, but no other device.
+    """
+    if not path.exists() or path.is_file():
+        return True
+    if not path.is_char_device():
+        return False
+    opened = os.open(path, os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK)
+    try:
+        return not os.isatty(opened)
+    finally:
+        os.close(opened)
+
+
+def two_files(json_path: Path | None, junit_path: Path | None) -> None:
+    """See that one file is not to hold both reports.
+
+    Raises:
+        click.UsageError: it is.
+    """
+    if json_path and junit_path and json_path.resolve() == junit_path.resolve():
+        raise click.UsageError("--json and --junit name one file: each report needs its own")
 
 
 def folder(_: click.Context, option: click.Parameter, path: Path) -> Path:

@@ -27,6 +27,8 @@ from conformance.catalogue import Catalogue
 from conformance.command.failures import Failure, client_trouble
 from conformance.command.invocation import again
 from conformance.command.named import found_client
+from conformance.command.options import can_be_replaced
+from conformance.command.trouble import TROUBLE, in_a_line
 from conformance.judging import causes, ring_keys
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting import baseline, console, junit, report
@@ -130,8 +132,11 @@ class Session:
         self._screen = screen
         self._entries = entries
         self._origin = provenance(catalogue, options.seed)
-        self._runs: list[tuple[Run, Exit]] = []
+        self._runs: list[tuple[Run, tuple[Exit, ...]]] = []
         self._not_run: list[NotRun] = []
+        self._unwritten = ""
+        """Why the reports for programs could not be written, the last time."""
+        self._write(begins=True)
 
     # A client that cannot be run ends the command if the user named it, and is told of otherwise.
 
@@ -162,15 +167,19 @@ class Session:
                     asyncio.run(
                         _start_and_end(client, self._options.environment, stderr, self._say)
                     )
-                (kept / stderr.name).unlink(missing_ok=True)  # of an earlier run
+                with contextlib.suppress(OSError):  # of an earlier run
+                    (kept / stderr.name).unlink(missing_ok=True)
                 shutil.rmtree(kept / evidence_files.LEFT, ignore_errors=True)
             except ConversationFailed as failure:
-                kept.mkdir(parents=True, exist_ok=True)
-                shutil.copy(stderr, kept)
-                ran = ClientProcess.folder_of(stderr)
-                evidence_files.keep_what_it_left(ran, kept / evidence_files.LEFT)
-                words = causes.of(failure).what
-                words += f"\nfiles: {kept}; `xdspec doctor` tells more of an adapter"
+                words, files = causes.of(failure).what, str(kept)
+                try:
+                    kept.mkdir(parents=True, exist_ok=True)
+                    shutil.copy(stderr, kept)
+                    ran = ClientProcess.folder_of(stderr)
+                    evidence_files.keep_what_it_left(ran, kept / evidence_files.LEFT)
+                except OSError as error:
+                    files = f"none, as {kept} cannot be written ({error.strerror})"
+                words += f"\nfiles: {files}; `xdspec doctor` tells more of an adapter"
                 self._leave_out(client.name, Verdict.ERROR, Reason.ADAPTER, words)
                 return False
         return True
@@ -202,7 +211,7 @@ class Session:
             def interrupted(ran: Ran) -> None:
                 with contextlib.suppress(Exception):
                     progress.__exit__()
-                self._judge(subject, ran, complete=False)
+                self._judge(subject, ran, interrupted=True)
                 self.end()
 
             ran = run(
@@ -214,11 +223,11 @@ class Session:
                 progress=progress,
                 interrupted=interrupted,
             )
+        self._judge(subject, ran)
         if self._options.selection() == Selection() and not ran.troubles:
             evidence_files.forget_others(
                 self._folder(client), [one.scenario for one in ran.records]
             )
-        self._judge(subject, ran, complete=True)
 
     def _calibrated(self, subject: Subject) -> Subject:
         """The same client, with its ring keys found out if its manifest is silent on them."""
@@ -248,26 +257,29 @@ class Session:
         variant = client.client.variant
         return tuple(one for one in entries if one.applies_to(client.version, variant))
 
-    def _judge(self, subject: Subject, ran: Ran, *, complete: bool) -> None:
+    def _judge(self, subject: Subject, ran: Ran, *, interrupted: bool = False) -> None:
         options, client = self._options, subject.prepared
+        folder = self._folder(client)
         made = report.build_run(
             ran.records,
             self._catalogue,
             client=ClientId(client.client.name, client.version, client.client.variant, client.told),
             follows=client.editions,
             wall_seconds=ran.wall_seconds,
-            complete=complete,
+            complete=ran.complete and not interrupted,
             entries=self._known(client),
-            troubles=ran.troubles,
+            troubles=tuple(in_a_line(one, folder / TROUBLE) for one in ran.troubles),
         )
-        code = report.exit_of(made, strict=options.strict)
-        self._runs.append((made, code))
+        codes = report.said_of(made, strict=options.strict)
+        if interrupted and codes[0] is not Exit.INTERRUPTED:
+            codes = (Exit.INTERRUPTED, *codes)
+        self._runs.append((made, codes))
         self._write()  # first: whoever interrupts what follows has it
         console.show(
             self._screen,
             made,
             self._catalogue,
-            code,
+            codes,
             repeat=again(
                 client, seed=options.seed, fast=options.fast, environment=options.environment
             ),
@@ -279,7 +291,12 @@ class Session:
         """The summary of several clients, and the exit code of the command."""
         if self._several:
             console.summarize(self._screen, self._runs, self._not_run)
-        codes = [code for _, code in self._runs]
+        codes = [said[0] for _, said in self._runs]
+        if self._unwritten:
+            self._screen.print(
+                f"! {self._unwritten}", soft_wrap=True, markup=False, style="magenta"
+            )
+            codes.append(Exit.SUITE_TROUBLE)
         if any(one.verdict is Verdict.ERROR for one in self._not_run):
             codes.append(Exit.ADAPTER_TROUBLE)
         return report.first_of(codes)
@@ -299,19 +316,30 @@ class Session:
         """Where the evidence of a client goes."""
         return self._options.out.absolute() / client.name.replace(os.sep, "-")
 
-    def _write(self) -> None:
+    def _write(self, *, begins: bool = False) -> None:
+        """Write the reports for programs, as far as they are; the command goes on without them.
+
+        Before the first client they are without a run: so it shows that they can be written, and
+        nobody takes what an earlier command has left for this one's.
+        """
         made = Report(
             provenance=self._origin,
             runs=tuple(run for run, _ in self._runs),
             not_run=tuple(self._not_run),
         )
-        try:
-            if self._options.json_path:
-                report.write_json(made, self._options.json_path)
-            if self._options.junit_path:
-                junit.write(made, self._options.junit_path)
-        except OSError as error:
-            raise Failure(f"the report cannot be written: {error}") from None
+        troubles = []
+        for path, write in (
+            (self._options.json_path, report.write_json),
+            (self._options.junit_path, junit.write),
+        ):
+            try:
+                if path and (not begins or can_be_replaced(path)):
+                    write(made, path)
+            except OSError as error:
+                troubles.append(f"{path} cannot be written: {error.strerror}")
+        if troubles and begins:
+            raise Failure("; ".join(troubles))
+        self._unwritten = "; ".join(troubles)
 
 
 async def _start_and_end(

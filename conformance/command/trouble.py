@@ -7,10 +7,14 @@ import sys
 import tempfile
 import traceback
 from contextlib import suppress
+from pathlib import Path
 
 from conformance.reporting.screen import OutputLost, echo, plain, short
 
 PREFIX = "xdspec-trouble-"
+TROUBLE = "trouble.txt"
+"""In the evidence of a client: all that is known of what ended its run."""
+
 PLEASE = "the suite itself is in trouble, please report it"
 
 
@@ -50,6 +54,22 @@ def details(error: BaseException) -> str:
             file.write(text)
         return f"details: {name}"
     return "its details could be written nowhere"
+
+
+def in_a_line(text: str, file: Path) -> str:
+    """What ended a run, in a line; a longer text is kept in a file, which the line names."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    if len(lines) < 2:  # noqa: PLR2004 - it is a line already
+        return short(text.strip())
+    said = [line.removeprefix("E ").strip() for line in lines if line.startswith("E ")]
+    told = f"{lines[0]}: {(said or lines)[-1].strip()}" if said else lines[-1].strip()
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("a", encoding="utf-8", errors="backslashreplace") as kept:
+            kept.write(f"{text}\n\n")
+    except OSError:
+        return short(f"{told} (its details could be written nowhere)")
+    return short(f"{told} (details: {file})")
 
 
 def settle_output() -> None:

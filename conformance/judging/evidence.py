@@ -96,6 +96,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     """The folder's path."""
     left: tuple[str, ...] = ()
     """Files there that the client itself left where it ran, such as a core file."""
+    lost: str = ""
+    """Why there is no such folder, or only a part of it, where there should be one."""
 
 
 class BadEvidence(Exception):

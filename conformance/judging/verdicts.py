@@ -74,6 +74,10 @@ UNSEEN = "not to be seen"
 """So begins what stands in the place of a choice where a scenario ended before it saw one."""
 
 
+NONE_KNOWN = ("none of the known",)
+"""Stands for a choice that the suite does not know."""
+
+
 class Cause(msgspec.Struct, frozen=True, kw_only=True):
     """What ended a scenario early, as far as other scenarios may have ended by the very same."""
 
@@ -110,6 +114,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     saw: str = ""
     wanted: str = ""
     oracle: str = ""
+    differs: str = ""
+    """Of many rows that were wanted and seen: those that are not alike."""
     choices: tuple[str, ...] = ()
     """Of a clause that leaves a choice: what fits."""
     seconds: float | None = None
@@ -225,6 +231,7 @@ def decide(
         saw=finding.saw,
         wanted=finding.wanted,
         oracle=finding.oracle,
+        differs="" if finding.holds else finding.differs,
         choices=choices,
         seconds=finding.seconds,
         excusable=verdict is Verdict.FAIL and excusable(shown, check.seen, check.before),
@@ -237,7 +244,7 @@ def _report_choice(check: Check, clause: Clause, stated: str | None) -> Decision
     named = stated if stated in check.expected else None
     shown = check.expected[named or (fitting[0] if fitting else next(iter(check.expected)))]
     finding = shown.finding(check.seen)
-    choices = fitting or ("none of the known",)
+    choices = fitting or NONE_KNOWN
     decision = Decision(
         clause=clause.id,
         verdict=Verdict.SEEN,

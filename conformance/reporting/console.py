@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import Console
 from rich.markup import escape
@@ -21,7 +21,7 @@ def show(
     console: Console,
     run: Run,
     catalogue: Catalogue,
-    code: Exit,
+    codes: Sequence[Exit],
     *,
     repeat: str,
     issues: str,
@@ -33,7 +33,7 @@ def show(
         console: where.
         run: the run.
         catalogue: the clauses' words.
-        code: what the command will exit with on account of this run.
+        codes: what is to be said of the run as a whole; the command exits with the first.
         repeat: the beginning of the command that runs one scenario again.
         issues: the client's issue tracker.
         brief: whether clauses that it passes, or may do as it likes, are left out.
@@ -58,10 +58,10 @@ def show(
         console.print(f"  {text}", highlight=False, soft_wrap=True, markup=False)
     for text in (*run.surprises, *run.troubles):
         console.print(f"! {text}", highlight=False, soft_wrap=True, markup=False, style="magenta")
-    console.print(_total(run, code, f"{run.client}: "), highlight=False, soft_wrap=True)
+    console.print(_total(run, codes, f"{run.client}: "), highlight=False, soft_wrap=True)
 
 
-def _total(run: Run, code: Exit, begin: str) -> str:
+def _total(run: Run, codes: Sequence[Exit], begin: str) -> str:
     """A run in one line."""
     counts = ", ".join(
         f"{count} {painted(verdict)}" for verdict, count in run.totals.items() if count
@@ -73,7 +73,7 @@ def _total(run: Run, code: Exit, begin: str) -> str:
     counts += f" ({', '.join(more)})" if more else ""
     return (
         f"{escape(begin)}{counts or 'nothing ran'}; {len(run.scenarios)} scenarios in "
-        f"{run.wall_seconds:.1f} s: {SAYS[code]}"
+        f"{run.wall_seconds:.1f} s: {', and '.join(SAYS[code] for code in codes)}"
     )
 
 
@@ -85,10 +85,10 @@ def show_not_run(console: Console, left: NotRun) -> None:
 
 
 def summarize(
-    console: Console, runs: Iterable[tuple[Run, Exit]], not_run: Iterable[NotRun]
+    console: Console, runs: Iterable[tuple[Run, Sequence[Exit]]], not_run: Iterable[NotRun]
 ) -> None:
     """Every client of a command, in a line each."""
-    rows = [(str(run.client), _total(run, code, "")) for run, code in runs]
+    rows = [(str(run.client), _total(run, codes, "")) for run, codes in runs]
     rows += [
         (left.client, f"{painted(left.verdict)} ({left.reason.value}): {escape(first_line)}")
         for left in not_run

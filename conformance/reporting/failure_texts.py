@@ -2,70 +2,188 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+import msgspec
 
 from conformance.catalogue import Catalogue, Clause, load
 from conformance.judging.ring_keys import CLAUSE
-from conformance.judging.verdicts import Decision, Reason, Verdict
+from conformance.judging.verdicts import NONE_KNOWN, Decision, Reason, Verdict
 from conformance.reporting.report import Run, Scenario, is_fatal
 
-SHOWN = 3
+BAD = {Verdict.FAIL, Verdict.ERROR}
+
+SHOWN = 8
+"""Names of a list that are told: a report for programs has all."""
+
+LEFT = 3
 """Files of a client that are named."""
+
+Place = tuple[Scenario, Decision]
+
+
+class Shared(msgspec.Struct, frozen=True, kw_only=True):
+    """What ended several scenarios in one and the same way."""
+
+    verdict: Verdict
+    reason: Reason | None
+    gist: str
+    """What happened, without the numbers in which the scenarios differ."""
+    places: tuple[Place, ...]
+
+    @property
+    def scenarios(self) -> tuple[Scenario, ...]:
+        """Those that it ended."""
+        return tuple({scenario.id: scenario for scenario, _ in self.places}.values())
 
 
 def failures(run: Run, catalogue: Catalogue, repeat: str, issues: str) -> Iterable[str]:
-    """A text for each clause that failed or erred: what a maintainer needs to act on it."""
-    by_id = {scenario.id: scenario for scenario in run.scenarios}
-    for name, result in run.clauses.items():
-        if result.verdict not in {Verdict.FAIL, Verdict.ERROR} or result.expected:
+    """Texts on what failed or erred, and on what nobody knew: first by causes, then by clauses.
+
+    They are about the same findings as the exit code.
+    """
+    shared = shared_causes(run)
+    for one in shared:
+        yield "\n".join(["", *_shared(one, catalogue, repeat, issues)])
+    told = {id(decision) for one in shared for _, decision in one.places}
+    for name in run.clauses:
+        places = [
+            (scenario, one)
+            for scenario in run.scenarios
+            for one in scenario.findings
+            if one.clause == name and one.verdict in BAD and id(one) not in told
+        ]
+        if any(not one.expected for _, one in places):
+            yield "\n".join(["", *_of_clause(run, catalogue[name], places, repeat, issues)])
+
+
+def shared_causes(run: Run) -> tuple[Shared, ...]:
+    """What ended several scenarios alike, that which ended most of them first."""
+    found: dict[tuple[Verdict, Reason | None, str], list[Place]] = {}
+    for scenario in run.scenarios:
+        for one in scenario.findings:
+            is_end = one.verdict in BAD and not one.wanted and not one.expected
+            if is_end and one.reason is not Reason.STATED:
+                gist = _gist(one.saw)
+                found.setdefault((one.verdict, one.reason, gist), []).append((scenario, one))
+    every = (
+        Shared(verdict=verdict, reason=reason, gist=gist, places=tuple(places))
+        for (verdict, reason, gist), places in found.items()
+    )
+    several = [one for one in every if len(one.scenarios) > 1]
+    return tuple(sorted(several, key=lambda one: -len(one.scenarios)))
+
+
+def _gist(saw: str) -> str:
+    """What happened, in words that scenarios share; a code or a signal is one of them."""
+    what = saw.partition("; its stderr ends:")[0].partition("\n")[0]
+    return re.sub(r"(?<!code )(?<!signal )\b\d[\d.:,]*", "…", what)
+
+
+def _shared(cause: Shared, catalogue: Catalogue, repeat: str, issues: str) -> Iterator[str]:
+    why = f" ({cause.reason.value})" if cause.reason else ""
+    clauses = tuple(dict.fromkeys(one.clause for _, one in cause.places))
+    first, decision = cause.places[0]
+    yield f"{cause.verdict.value.upper()}{why}  {len(cause.scenarios)} scenarios: {cause.gist}"
+    yield f"  first     {first.id}, for {decision.clause}: {catalogue[decision.clause].title}"
+    yield from _evidence(first, [decision], repeat)
+    yield f"  also      {_listed([one.id for one in cause.scenarios[1:]])}"
+    yield f"  clauses   {_listed(clauses)}"
+    if cause.verdict is Verdict.FAIL:
+        yield f"  tracker   {issues}"
+
+
+def _listed(names: Collection[str], most: int = SHOWN) -> str:
+    """Names, but of many the first ones and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join([*names][:most]) + more
+
+
+def _of_clause(
+    run: Run, clause: Clause, places: Sequence[Place], repeat: str, issues: str
+) -> Iterator[str]:
+    """What a maintainer needs to act on a clause that failed, or of which nobody knows."""
+    result = run.clauses[clause.id]
+    first = min((one for _, one in places if not one.expected), key=lambda one: one.rank)
+    yield _heading(clause, first.verdict, first.reason)
+    yield _place(clause)
+    yield from (f"  {edition:8}  {clause.wordings[edition]}" for edition in clause.editions)
+    if len(clause.editions) > 1 and result.editions_consistent is not None:
+        yield "  fits      " + (", ".join(result.editions_consistent) or "none of them")
+    by_scenario: dict[str, list[Place]] = {}
+    for scenario, one in places:
+        by_scenario.setdefault(scenario.id, []).append((scenario, one))
+    known = []
+    for name, there in by_scenario.items():
+        news = [one for _, one in there if not one.expected]
+        if not news:
+            known.append(name)
             continue
-        clause = catalogue[name]
-        lines = ["", _heading(clause, result.verdict, result.reason), _place(clause)]
-        lines += [f"  {edition:8}  {clause.wordings[edition]}" for edition in clause.editions]
-        if len(clause.editions) > 1 and result.editions_consistent is not None:
-            lines.append("  fits      " + (", ".join(result.editions_consistent) or "none of them"))
-        shown = [by_id[one] for one in result.scenarios]
-        shown = [one for one in shown if one.clauses[name] is result.verdict]
-        known = [one for one in shown if not _news(one, name)]
-        for scenario in shown:
-            if scenario not in known:
-                lines += _what_happened(scenario, name, repeat)
-        if known:
-            lines.append(f"  expected  {', '.join(one.id for one in known)}")
-        if result.reason is Reason.STATED:
-            lines.append(f"  states    {_where_stated(name)}: mend the client, or that line")
-        if result.verdict is Verdict.FAIL:
-            lines.append(f"  tracker   {issues}")
-            if not is_fatal(result, strict=False):
-                lines.append("  (no MUST: fails the run only with --strict)")
-        yield "\n".join(lines)
+        other = {(one.verdict, one.reason) for one in news} - {(first.verdict, first.reason)}
+        said = ", ".join(f"{verdict.value} ({reason})" for verdict, reason in sorted(other))
+        yield f"  scenario  {name}" + (f": {said}" if said else "")
+        yield from _evidence(there[0][0], news, repeat)
+    if known:
+        yield f"  expected  {', '.join(known)}"
+    if stated := [one for _, one in places if one.reason is Reason.STATED]:
+        mend = "mend the client, or that line" if _fits_another(stated) else "mend the client"
+        yield f"  states    {_where_stated(clause.id)}: {mend}"
+    if any(one.verdict is Verdict.FAIL for _, one in places):
+        yield f"  tracker   {issues}"
+        if result.verdict is Verdict.FAIL and not is_fatal(result, strict=False):
+            yield "  (no MUST: fails the run only with --strict)"
 
 
 def advice(run: Run) -> Iterator[str]:
-    """What to say of failures that would be none if the client stated something else."""
-    keys = run.clauses.get(CLAUSE)
-    if keys is not None and keys.reason is Reason.STATED:
+    """What to do about failures and errors, where that follows from all of them together."""
+    findings = [one for scenario in run.scenarios for one in scenario.findings]
+    late = sum(
+        any(one.reason is Reason.TIMING for one in scenario.findings) for scenario in run.scenarios
+    )
+    if late:
         yield (
-            "\nring keys are not what client.toml states (ring-key-formats): other failures on "
-            "rings may come of that alone"
+            f"\nnobody can tell what is true in {late} of the scenarios, as this machine was late: "
+            "run them again while it has less to do"
         )
-    otherwise = [
-        result.editions_consistent
-        for result in run.clauses.values()
-        if result.verdict is Verdict.FAIL
-        and result.reason is Reason.EDITION
-        and not result.expected
-        and result.editions_consistent
+    keys = [one for one in findings if one.clause == CLAUSE and one.reason is Reason.STATED]
+    if keys:
+        otherwise = "are not what client.toml states (ring-key-formats)"
+        if not _fits_another(keys):
+            otherwise = "are of no format that is known: the client's rings are not what they were"
+        yield f"\nring keys {otherwise}; other failures on rings may come of that alone"
+    yield from _another_edition(run)
+
+
+def _another_edition(run: Run) -> Iterator[str]:
+    """That failures would be none by another edition, if that is what most failures tell."""
+    failed = [
+        one for one in run.clauses.values() if one.verdict is Verdict.FAIL and not one.expected
     ]
-    if otherwise:
-        fitting = {edition for editions in otherwise for edition in editions}
-        names = " or ".join(edition for edition in load().editions.ids if edition in fitting)
-        count = f"{len(otherwise)} failures fit" if len(otherwise) > 1 else "one failure fits"
+    fit = [one for one in failed if one.reason is Reason.EDITION and one.editions_consistent]
+    if not fit:
+        return
+    fitting = {edition for one in fit for edition in one.editions_consistent or ()}
+    names = " or ".join(edition for edition in load().editions.ids if edition in fitting)
+    count = f"{len(fit)} failures fit" if len(fit) > 1 else "one failure fits"
+    others = len(failed) - len(fit)
+    if others > len(fit):
+        yield (
+            f"\n{count} {names} instead of what client.toml states, but {others} fit no edition: "
+            "what is broken may look like another edition, so begin with those"
+        )
+    else:
         yield (
             f"\n{count} {names} instead of what client.toml states: if that is what the client "
             "follows, say so there (`xdspec list editions`)"
         )
+
+
+def _fits_another(stated: Iterable[Decision]) -> bool:
+    """Whether what was seen is another known choice than the one that is stated."""
+    return any(one.choices and one.choices != NONE_KNOWN for one in stated)
 
 
 def _where_stated(clause: str) -> str:
@@ -84,40 +202,29 @@ def _place(clause: Clause) -> str:
     return f"  text      {clause.document}, {clause.section} [{clause.strength.value}]"
 
 
-def _what_happened(scenario: Scenario, clause: str, repeat: str) -> Iterable[str]:
-    """Of a scenario that gave a clause its verdict: what was served and seen, and how to repeat."""
-    yield f"  scenario  {scenario.id}"
-    for text in scenario.served:
-        yield f"    served  {text}"
-    for found in _news(scenario, clause):
-        yield from _found(found)
+def _evidence(scenario: Scenario, found: Iterable[Decision], repeat: str) -> Iterator[str]:
+    """What was seen and wanted in a scenario, what was served, and how to see it again."""
+    for one in found:
+        yield from _found(one)
+    for text, times in Counter(scenario.served).items():
+        yield f"    served  {text}" + (f" ({times} times)" if times > 1 else "")
     if scenario.evidence:
         yield f"    files   {scenario.evidence}"
     if scenario.left:
-        more = f" and {len(scenario.left) - SHOWN} more" if len(scenario.left) > SHOWN else ""
-        yield f"    left    by the client there: {', '.join(scenario.left[:SHOWN])}{more}"
+        yield f"    left    by the client there: {_listed(scenario.left, LEFT)}"
     yield f"    repeat  {repeat} --scenario {shlex.quote(scenario.id)}"
 
 
-def _news(scenario: Scenario, clause: str) -> list[Decision]:
-    """What gave a clause its verdict there, and the baseline does not know."""
-    verdict = scenario.clauses[clause]
-    return [
-        one
-        for one in scenario.findings
-        if one.clause == clause and one.verdict is verdict and not one.expected
-    ]
-
-
-def _found(decision: Decision) -> Iterable[str]:
-    """What a decision rests on."""
+def _found(decision: Decision) -> Iterator[str]:
+    """What a decision rests on: first, of many rows, those in which the client differs."""
     for name, text in (
+        ("differs", decision.differs),
+        ("saw", decision.saw),
         ("wanted", decision.wanted),
         ("oracle", decision.oracle),
-        ("saw", decision.saw),
     ):
         if text:
-            yield f"    {name:6}  {text}".replace("\n", f"\n{'':12}")
+            yield f"    {name:7} {text}".replace("\n", f"\n{'':12}")
 
 
 def decision_lines(decisions: Iterable[Decision], catalogue: Catalogue) -> Iterable[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
+from xml.etree.ElementTree import Element, ElementTree, SubElement, indent, tostring
 
 from conformance.judging.verdicts import Verdict
 from conformance.reporting.report import NotRun, Report, Run, Scenario
@@ -13,6 +13,13 @@ NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 has no way to write, such as those that colour a terminal."""
 
 ELEMENTS = {Verdict.FAIL: "failure", Verdict.ERROR: "error", Verdict.SKIP: "skipped"}
+
+EXPECTED = "expected"
+"""The type of a case whose failures the baseline knows: other skips have the reason of theirs."""
+
+BASELINE = "expected.toml"
+RUN = "run"
+"""Names of cases that are no scenario: an untrue entry of the baseline, and what ended the run."""
 
 COUNTS = {"failure": "failures", "error": "errors", "skipped": "skipped"}
 """A suite's attribute that counts these elements."""
@@ -34,17 +41,24 @@ def _suite(root: Element, run: Run) -> None:
     name += f"+{run.client.variant}" if run.client.variant else ""
     suite = SubElement(root, "testsuite", name=name, time=str(run.wall_seconds))
     counts = dict.fromkeys(COUNTS, 0)
-    for scenario in run.scenarios:
-        element = _outcome(scenario, run)
-        case = SubElement(
-            suite, "testcase", classname=name, name=scenario.id, time=str(scenario.seconds)
-        )
+    cases = [(scenario.id, scenario.seconds, _outcome(scenario, run)) for scenario in run.scenarios]
+    # What makes a run fail besides its scenarios: some read this file alone.
+    cases += [(BASELINE, 0.0, _told("failure", "baseline", one)) for one in run.surprises]
+    cases += [(RUN, 0.0, _told("error", "suite", one)) for one in run.troubles]
+    if not run.complete and not run.troubles:
+        cases.append((RUN, 0.0, _told("error", "interrupted", "the run was interrupted")))
+    for case_name, seconds, element in cases:
+        case = SubElement(suite, "testcase", classname=name, name=case_name, time=str(seconds))
         if element is not None:
             counts[element.tag] += 1
             case.append(element)
-    suite.set("tests", str(len(run.scenarios)))
+    suite.set("tests", str(len(cases)))
     for kind, name in COUNTS.items():
         suite.set(name, str(counts[kind]))
+
+
+def _told(tag: str, kind: str, words: str) -> Element:
+    return Element(tag, message=_written(words), type=kind)
 
 
 def _left_out(root: Element, left: NotRun) -> None:
@@ -62,33 +76,40 @@ def _written(words: str) -> str:
 
 
 def _outcome(scenario: Scenario, run: Run) -> Element | None:
-    """The element of a case that did not pass; a failure that the baseline knows is skipped."""
-    tag = ELEMENTS.get(scenario.verdict)
+    """The element of a case that did not pass.
+
+    A failure that the baseline knows fails nothing: it is skipped, and says by its type what it is.
+    """
+    bad = [one for one in scenario.findings if one.verdict in {Verdict.FAIL, Verdict.ERROR}]
+    news = [one for one in bad if not one.expected]
+    tag = ELEMENTS.get(
+        min(news or bad, key=lambda one: one.rank).verdict if bad else scenario.verdict
+    )
     if tag is None:
         return None
-    failed = [one for one in scenario.findings if one.verdict is Verdict.FAIL]
-    known = bool(failed) and all(one.expected for one in failed)
-    if tag == "failure" and known:
-        tag = "skipped"
-    decisive = min(one.rank for one in scenario.findings)
+    first = min(news or scenario.findings, key=lambda one: one.rank)
+    known = bool(bad) and not news
     told = dict.fromkeys(
         f"blocked by {one.blocked_by}: {one.saw}" if one.blocked_by else one.saw
-        for one in scenario.findings
-        if one.rank == decisive
+        for one in (news or scenario.findings)
+        if one.rank == first.rank
     )
     message = "; ".join(told)
-    reason = scenario.reason.value if scenario.reason else scenario.verdict.value
-    element = Element(tag, message=_written(message), type=reason)
+    reason = first.reason.value if first.reason else first.verdict.value
     lines = [f"evidence: {scenario.evidence}"] if scenario.evidence else []
-    lines += [
-        f"known: {entry.words} {entry.issue}".rstrip()
-        for entry in (run.known if known else ())
-        if any(entry.knows(scenario.id, one) for one in failed)
-    ]
-    element.text = "\n".join(lines) or None
+    if not known:
+        element = _told(tag, reason, message)
+    else:
+        element = _told("skipped", EXPECTED, f"expected failure ({reason}): {message}")
+        lines += [
+            f"known: {entry.words} {entry.issue}".rstrip()
+            for entry in run.known
+            if any(entry.knows(scenario.id, one) for one in bad)
+        ]
+    element.text = _written("\n".join(lines)) or None
     return element
 
 
 def write(report: Report, path: Path) -> None:
     """Write it."""
-    tree(report).write(path, encoding="unicode", xml_declaration=True)
+    path.write_bytes(tostring(tree(report).getroot(), encoding="utf-8", xml_declaration=True))

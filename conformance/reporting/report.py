@@ -92,7 +92,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """The editions that the client states."""
     wall_seconds: float
     complete: bool
-    """False if it was interrupted."""
+    """False if it was interrupted, or broke off."""
     scenarios: tuple[Scenario, ...]
     clauses: dict[str, ClauseResult]
     totals: dict[Verdict, int]
@@ -146,7 +146,7 @@ def build_run(
         client: the client.
         follows: the editions that it states.
         wall_seconds: how long the run took.
-        complete: False if it was interrupted: then no entry of the baseline is found untrue.
+        complete: False if it broke off: then no entry of the baseline is found untrue.
         entries: the baseline; those for other versions and variants count for nothing.
         troubles: what ended the run itself.
     """
@@ -214,20 +214,26 @@ def _scenario(record: Record) -> Scenario:
 
 def exit_of(run: Run, *, strict: bool = False) -> Exit:
     """The exit code that a run deserves: the first that applies, in the order of the README."""
+    return said_of(run, strict=strict)[0]
+
+
+def said_of(run: Run, *, strict: bool = False) -> tuple[Exit, ...]:
+    """All exit codes that apply to a run, the one that holds first."""
     results = run.clauses.values()
     findings = [found for scenario in run.scenarios for found in scenario.findings]
     reasons = {found.reason for found in findings if found.verdict is Verdict.ERROR}
-    if not run.complete:
-        return Exit.INTERRUPTED
-    if run.troubles or reasons & {Reason.SUITE, Reason.TIMING}:
-        return Exit.SUITE_TROUBLE
-    if Reason.ADAPTER in reasons:
-        return Exit.ADAPTER_TROUBLE
-    if run.surprises or any(is_fatal(result, strict=strict) for result in results):
-        return Exit.DEVIATES
-    if not any(result.verdict is not Verdict.SKIP for result in results):
-        return Exit.NOTHING_RAN
-    return Exit.CONFORMS
+    deviates = run.surprises or any(is_fatal(result, strict=strict) for result in results)
+    applies = {
+        Exit.INTERRUPTED: not run.complete and not run.troubles,
+        Exit.SUITE_TROUBLE: run.troubles or reasons & {Reason.SUITE, Reason.TIMING},
+        Exit.ADAPTER_TROUBLE: Reason.ADAPTER in reasons,
+        Exit.DEVIATES: deviates,
+    }
+    bad = tuple(code for code, does in applies.items() if does)
+    if bad:
+        return bad
+    is_judged = any(result.verdict is not Verdict.SKIP for result in results)
+    return (Exit.CONFORMS if is_judged else Exit.NOTHING_RAN,)
 
 
 def why_skipped(clause: Clause, result: ClauseResult) -> str:

@@ -62,6 +62,8 @@ class Collector:
             if name == PROPERTY:
                 record = msgspec.json.decode(str(value), type=Record)
                 self.records.append(record)
+                if record.lost:
+                    self.troubles.append(f"evidence could not be kept: {record.lost}")
                 self.progress.finished(record)
         if report.when not in {"setup", "call", "teardown"}:  # xdist, of a worker that died
             self.troubles.append(f"{report.nodeid}: {report.longreprtext}")
@@ -71,6 +73,7 @@ class Collector:
         if report.failed:
             self.troubles.append(f"{report.nodeid or 'scenarios'}: {report.longreprtext}")
 
-    def pytest_internalerror(self, excrepr: object) -> None:
-        """Note what pytest itself died of."""
+    def pytest_internalerror(self, excrepr: object) -> bool:
+        """Note what pytest itself died of; it need not tell the user, too."""
         self.troubles.append(str(excrepr))
+        return True

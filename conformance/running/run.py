@@ -23,6 +23,7 @@ from conformance.running.collector import Collector
 from conformance.running.interruption import INTERRUPTED, end_everything_below
 from conformance.running.progress import Known, Progress, nobody_knows
 from conformance.running.scheduling import MOST_WAITING, piles_of
+from conformance.running.second_try import ident
 from conformance.running.selection import Selection
 from conformance.running.settings import Settings
 
@@ -32,7 +33,10 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
 
     records: tuple[Record, ...]
     troubles: tuple[str, ...]
+    """What ended it, or a part of it: each in a line, or with all that pytest says of it."""
     wall_seconds: float
+    complete: bool
+    """Whether every scenario that was to run has left its record."""
 
 
 def run(
@@ -62,7 +66,7 @@ def run(
     try:
         found = collect(settings)
     except RuntimeError as error:
-        return Ran(records=(), troubles=(str(error),), wall_seconds=0.0)
+        return Ran(records=(), troubles=(str(error),), wall_seconds=0.0, complete=False)
     progress.planned(len(found))
     waiting = {
         name: one.seconds * _shortened(one, settings)
@@ -84,6 +88,7 @@ def run(
             records=tuple(collector.records),
             troubles=tuple(dict.fromkeys(collector.troubles)),
             wall_seconds=time.monotonic() - started,
+            complete=len({ident(one) for one in collector.records}) == len(found),
         )
 
     def stop(_number: int, _frame: FrameType | None) -> None:
@@ -112,7 +117,11 @@ def run(
             selection = Selection(exactly=tuple(doubtful))
             through(msgspec.structs.replace(settings, selection=selection), 1)
             collector.tell_of(doubtful)
-        return so_far()
+        ran = so_far()
+        if not ran.complete:
+            left = f"{len(ran.records)} of {len(found)} scenarios came to their end"
+            ran = msgspec.structs.replace(ran, troubles=(*ran.troubles, left))
+        return ran
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -55,6 +55,7 @@ class Balances(msgspec.Struct, frozen=True, tag="balances", kw_only=True):
             wanted,
             saw,
             "load.due",
+            differs=_differing(counted, reported),
         )
 
     def is_exceeded(self, seen: Seen) -> bool:
@@ -88,6 +89,15 @@ def _categories(dropped: tuple[Dropped, ...]) -> str:
         f"{count} by {category}" + (f" in cluster {one.cluster}" if several else "")
         for one in dropped
         for category, count in one.by_category.items()
+    )
+
+
+def _differing(counted: Mapping[Place, Load], reported: Mapping[Place, Load]) -> str:
+    """The places of which something else was reported than counted; one that is alike is none."""
+    places = [one for one in sorted({*counted, *reported}) if counted.get(one) != reported.get(one)]
+    return "\n".join(
+        f"{place}: {counted.get(place, 'nothing')} wanted, {reported.get(place, 'nothing')} seen"
+        for place in places
     )
 
 

@@ -22,6 +22,8 @@ class Finding(msgspec.Struct, frozen=True):
     """Whether a machine that was late may be why it does not hold."""
     seconds: float | None = None
     """The time that was measured, where it is one that is weighed."""
+    differs: str = ""
+    """Of many rows that were wanted and seen: those that are not alike."""
 
 
 class WrongKind(TypeError):

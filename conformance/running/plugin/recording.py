@@ -144,15 +144,17 @@ def with_evidence(
     folder, alone = place / name, place / f"{name}{ALONE}"
     if settings.selection.exactly:  # what this run's first try left may stand still
         folder = alone
-    for old in {folder, alone}:
-        if (old / evidence.FILE).exists():
-            shutil.rmtree(old)
-    if not (went_wrong or settings.keep_evidence):
-        return record
     named = msgspec.structs.replace(record, evidence=str(folder))
-    evidence.write(folder, named)
-    left = leave(folder)
-    if left:
-        named = msgspec.structs.replace(named, left=left)
+    try:
+        for old in {folder, alone}:
+            if (old / evidence.FILE).exists():
+                shutil.rmtree(old)
+        if not (went_wrong or settings.keep_evidence):
+            return record
         evidence.write(folder, named)
+        if left := leave(folder):
+            named = msgspec.structs.replace(named, left=left)
+            evidence.write(folder, named)
+    except OSError as error:  # what was seen is told all the same
+        return msgspec.structs.replace(record, lost=error.strerror or type(error).__name__)
     return named

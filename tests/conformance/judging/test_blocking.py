@@ -328,7 +328,7 @@ TOLD = run(*MANY, *TWICE)
 def test_the_console_tells_it_once() -> None:
     said = StringIO()
     screen = Console(file=said, width=200)
-    console.show(screen, TOLD, CATALOGUE, Exit.DEVIATES, repeat="x", issues="", brief=False)
+    console.show(screen, TOLD, CATALOGUE, [Exit.DEVIATES], repeat="x", issues="", brief=False)
     lines = said.getvalue().splitlines()
     count = TOLD.totals[Verdict.SKIP]
     assert count > len(MANY)
@@ -344,7 +344,7 @@ def test_one_that_is_blocked_is_told_by_its_name() -> None:
     said = StringIO()
     made = run(record("a.hash", MUST_OF_ROUTES, cause=UNKNOWN_POLICY), TWICE[1])
     screen = Console(file=said, width=200)
-    console.show(screen, made, CATALOGUE, Exit.DEVIATES, repeat="x", issues="", brief=True)
+    console.show(screen, made, CATALOGUE, [Exit.DEVIATES], repeat="x", issues="", brief=True)
     line = f"  {MUST_OF_ROUTES}    skip (blocked)  policies of the matched route: by A42-CDS-01"
     assert line in said.getvalue().splitlines()
 

@@ -181,7 +181,13 @@ SIGNS: dict[Exit, Any] = {
 }
 
 
-@pytest.mark.parametrize(("first", "second"), list(itertools.combinations(SIGNS, 2)))
+BROKEN_OFF = (Exit.INTERRUPTED, Exit.SUITE_TROUBLE)
+"""What is not complete as something ended it was not interrupted by anybody."""
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [*{*itertools.combinations(SIGNS, 2)} - {BROKEN_OFF}], ids=str
+)
 def test_the_first_that_applies(first: Exit, second: Exit) -> None:
     records: tuple[Record, ...] = ()
     more: dict[str, Any] = {}
@@ -191,6 +197,13 @@ def test_the_first_that_applies(first: Exit, second: Exit) -> None:
         else:
             records += sign
     assert exit_of(run(*records, **more)) is first
+    says_all = (first,) if second is Exit.CONFORMS else (first, second)
+    assert report.said_of(run(*records, **more)) == says_all
+
+
+def test_what_broke_off_was_not_interrupted() -> None:
+    made = run(complete=False, troubles=("a worker died",))
+    assert report.said_of(made) == (Exit.SUITE_TROUBLE,)
 
 
 def test_trouble_of_the_suite_in_a_clause_that_failed_elsewhere_is_not_lost() -> None:
@@ -269,7 +282,7 @@ def test_what_was_measured_is_told_even_of_a_pass() -> None:
     said = StringIO()
     screen = Console(file=said, width=200)
     console.show(
-        screen, made, CATALOGUE, Exit.CONFORMS, repeat="xdspec run", issues="", brief=False
+        screen, made, CATALOGUE, [Exit.CONFORMS], repeat="xdspec run", issues="", brief=False
     )
     (line,) = [one for one in said.getvalue().splitlines() if "A56-TIMER-01" in one]
     assert line.endswith("time of the failover timer: 10.02 s, 10.20 s")
@@ -365,14 +378,41 @@ def test_junit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("entries", "tag", "text"),
-    [((KNOWN,), "skipped", "known: is known https://example.com/1"), ((), "failure", None)],
+    ("entries", "tag", "kind", "text"),
+    [
+        ((KNOWN,), "skipped", "expected", "known: is known https://example.com/1"),
+        ((), "failure", "deviates", None),
+    ],
 )
 def test_a_known_failure_is_no_failure_of_junit(
-    entries: tuple[Entry, ...], tag: str, text: str | None
+    entries: tuple[Entry, ...], tag: str, kind: str, text: str | None
 ) -> None:
-    suite = suite_of(run(of(MUST, FAILED), entries=entries))
-    assert (suite[0][0].tag, suite[0][0].text) == (tag, text)
+    failed = record(KNOWN.scenarios[0], decision(MUST, *FAILED, "a ring of one"))
+    told = suite_of(run(failed, entries=entries))[0][0]
+    assert (told.tag, told.get("type"), told.text) == (tag, kind, text)
+    begins = "expected failure (deviates): " if entries else ""
+    assert told.get("message") == f"{begins}a ring of one"
+
+
+def test_an_error_beside_a_known_failure_is_an_error_of_junit() -> None:
+    both = (decision(MUST, *FAILED), decision(SHOULD, Verdict.ERROR, Reason.TIMING, "late"))
+    made = run(record(KNOWN.scenarios[0], *both), entries=[KNOWN])
+    assert exit_of(made) is Exit.SUITE_TROUBLE
+    told = suite_of(made)[0][0]
+    assert (told.tag, told.get("type"), told.get("message")) == ("error", "timing", "late")
+
+
+def test_junit_has_whatever_fails_a_run() -> None:
+    passed = record(KNOWN.scenarios[0], decision(MUST, *PASSED))
+    untrue = suite_of(run(passed, entries=[KNOWN]))
+    assert (untrue.get("tests"), untrue.get("failures")) == ("2", "1")
+    assert untrue[1].get("name") == "expected.toml"
+    assert "is expected to fail" in (untrue[1][0].get("message") or "")
+    broken = suite_of(run(passed, complete=False, troubles=("a worker died",)))
+    assert (broken[1].get("name"), broken[1][0].tag) == ("run", "error")
+    assert broken[1][0].get("message") == "a worker died"
+    stopped = suite_of(run(passed, complete=False))
+    assert [one.get("type") for one in stopped[1]] == ["interrupted"]
 
 
 def test_a_failure_of_another_scenario_is_new_though_the_clause_is_known() -> None:

@@ -1,0 +1,181 @@
+"""What a person reads of failures: by causes first, each thing once, and nothing is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from io import StringIO
+from typing import Any
+
+import msgspec
+import pytest
+from rich.console import Console
+
+from conformance.catalogue import load
+from conformance.judging.evidence import Judged, Record
+from conformance.judging.verdicts import Decision, Reason, Verdict
+from conformance.reporting import console
+from conformance.reporting.baseline import Entry
+from conformance.reporting.failure_texts import SHOWN, advice, failures
+from conformance.reporting.report import ClientId, Exit, Run, build_run, said_of
+
+CATALOGUE = load()
+MUST, OTHER = "A42-RING-13", "A42-RING-09"
+
+
+def record(name: str, *decisions: Decision, served: Iterable[str] = ()) -> Record:
+    return Record(
+        scenario=name,
+        clauses=tuple(dict.fromkeys(one.clause for one in decisions)),
+        client=Judged(name="some", version="1", variant=None, follows=("A42",)),
+        seed=1,
+        seconds=1,
+        served=tuple(served),
+        decisions=decisions,
+    )
+
+
+def run(*records: Record, **more: Any) -> Run:
+    return build_run(
+        records,
+        CATALOGUE,
+        client=ClientId("some", "1", None),
+        follows=("A42",),
+        wall_seconds=1,
+        **more,
+    )
+
+
+def texts(made: Run) -> list[str]:
+    return [*failures(made, CATALOGUE, "xdspec run some", "https://example.com/issues")]
+
+
+def fails(clause: str = MUST, saw: str = "three calls elsewhere", **more: Any) -> Decision:
+    said = {"reason": Reason.DEVIATES, "wanted": "each call there", **more}
+    return Decision(clause=clause, verdict=Verdict.FAIL, saw=saw, **said)
+
+
+def died(clause: str = MUST, stderr: str = "at 0x1") -> Decision:
+    saw = f"the client died by SIGSEGV; its stderr ends:\n{stderr}"
+    return fails(clause, saw, reason=Reason.CRASHED, wanted="")
+
+
+def errs(reason: Reason, saw: str, clause: str = MUST) -> Decision:
+    return Decision(clause=clause, verdict=Verdict.ERROR, reason=reason, saw=saw)
+
+
+def test_what_ended_many_scenarios_is_told_once_and_first() -> None:
+    many = [record(f"ring.{n:03}", died(MUST, f"at 0x{n}"), died(OTHER)) for n in range(202)]
+    cause, clause = texts(run(*many, record("sums", fails(OTHER))))
+    lines = cause.strip().splitlines()
+    assert lines[0] == "FAIL (crashed)  202 scenarios: the client died by SIGSEGV"
+    assert lines[1].startswith(f"  first     ring.000, for {MUST}: ")
+    assert "at 0x0" in cause
+    assert "at 0x1" not in cause.replace("at 0x0", "")
+    assert "  also      ring.001, ring.002, " in cause
+    assert f"and {201 - SHOWN} more" in cause
+    assert f"  clauses   {OTHER}, {MUST}" in cause or f"  clauses   {MUST}, {OTHER}" in cause
+    assert "repeat  xdspec run some --scenario ring.000" in cause
+    assert cause.count("tracker") == 1
+    assert f"FAIL (deviates)  {OTHER}" in clause
+    assert "ring.0" not in clause
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "groups"),
+    [
+        ("call 3 of 400 did not end within 36 s", "call 41 of 20 did not end within 36 s", 1),
+        ("the client exited with code 3", "the client exited with code 4", 2),
+        ("the client died by signal 64", "the client died by signal 63", 2),
+        ("no program", "no library", 2),
+    ],
+)
+def test_what_is_one_cause(one: str, other: str, groups: int) -> None:
+    made = run(
+        record("a", errs(Reason.ADAPTER, one)), record("b", errs(Reason.ADAPTER, other, OTHER))
+    )
+    assert len(texts(made)) == groups
+
+
+def test_a_clause_with_a_failure_and_an_error_shows_both() -> None:
+    made = run(record("a", fails()), record("b", errs(Reason.TIMING, "the suite was 3 s late")))
+    assert said_of(made) == (Exit.SUITE_TROUBLE, Exit.DEVIATES)
+    (text,) = texts(made)
+    assert text.strip().startswith(f"FAIL (deviates)  {MUST}")
+    assert "scenario  a\n" in text
+    assert "scenario  b: error (timing)\n" in text
+    assert "the suite was 3 s late" in text
+
+
+def test_an_error_is_shown_beside_a_failure_that_is_expected() -> None:
+    known = Entry(
+        clause=MUST, reason=Reason.DEVIATES, scenarios=("a",), seen="so", words="why", shows="calls"
+    )
+    made = run(record("a", fails()), record("b", errs(Reason.TIMING, "late")), entries=[known])
+    (text,) = texts(made)
+    assert text.strip().startswith(f"ERROR (timing)  {MUST}")
+    assert "expected  a" in text
+
+
+def shown(made: Run) -> str:
+    said = StringIO()
+    console.show(
+        Console(file=said, width=200),
+        made,
+        CATALOGUE,
+        said_of(made),
+        repeat="xdspec run some",
+        issues="",
+        brief=False,
+    )
+    return said.getvalue()
+
+
+def test_failures_are_not_hidden_behind_an_error_of_the_adapter() -> None:
+    many = [record(f"ring.{n}", fails()) for n in range(41)]
+    made = run(*many, record("sums", errs(Reason.ADAPTER, "a line that is none", OTHER)))
+    last = shown(made).strip().splitlines()[-1]
+    assert last.endswith("the adapter is in trouble: see xdspec doctor, and does not conform")
+
+
+def test_each_served_line_stands_once_and_behind_what_differs() -> None:
+    served = ["a ring of three", "a ring of two", "a ring of three", "a ring of three"]
+    (text,) = texts(run(record("a", fails(differs="one: 3 wanted, nothing seen"), served=served)))
+    lines = [line.strip() for line in text.splitlines()]
+    begin = lines.index("scenario  a")
+    assert [line.split()[0] for line in lines[begin + 1 : begin + 6]] == [
+        *("differs", "saw", "wanted", "served", "served")
+    ]
+    assert "served  a ring of three (3 times)" in lines
+    assert "served  a ring of two" in lines
+
+
+EDITION = msgspec.structs.replace(
+    fails("A42-PRO-10"), reason=Reason.EDITION, editions_consistent=("A61",)
+)
+CHANGED = fails("A42-RING-03", reason=Reason.STATED, choices=("ip:port",))
+NO_KEYS = msgspec.structs.replace(CHANGED, choices=("none of the known",))
+
+
+@pytest.mark.parametrize(
+    ("decisions", "words"),
+    [
+        ([EDITION], "one failure fits A61 instead of what client.toml states: if that is what"),
+        ([EDITION, fails(MUST), fails(OTHER)], "but 2 fit no edition: what is broken may look"),
+        ([EDITION, fails(MUST)], "if that is what the client follows, say so there"),
+        ([CHANGED], "ring keys are not what client.toml states (ring-key-formats)"),
+        ([NO_KEYS], "ring keys are of no format that is known: the client's rings are not what"),
+        ([errs(Reason.TIMING, "late")], "in 1 of the scenarios, as this machine was late"),
+    ],
+)
+def test_advice_follows_the_cause(decisions: list[Decision], words: str) -> None:
+    (text,) = advice(run(record("a", *decisions)))
+    assert words in text
+
+
+@pytest.mark.parametrize(
+    ("decision", "words"),
+    [(CHANGED, ": mend the client, or that line"), (NO_KEYS, ": mend the client\n")],
+)
+def test_a_manifest_is_to_be_mended_only_for_another_choice(decision: Decision, words: str) -> None:
+    (text,) = texts(run(record("a", decision)))
+    assert words in text
