@@ -24,6 +24,9 @@ PATIENCE = 3.0
 STILL_WAITING = 10 * SCALE
 """Spacing of the sentences that say so again: often enough that nobody thinks of a hang."""
 
+LOOPBACK = 5.0
+"""To connect to this very machine: the kernel alone does that, in microseconds."""
+
 ADAPTER_REPLY = 10 * SCALE
 """An adapter's reply to a request that does no I/O; ten times a garbage collector's worst pause."""
 

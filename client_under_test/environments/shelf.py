@@ -101,7 +101,7 @@ def _bound(folder: Path, shelf: Shelf) -> None:
     for place in (*made[shelf.most :], *(folder / name for name in begun)):
         if place in made[: shelf.most]:
             continue
-        with suppress(OSError), _beside(place, "use").open("a") as lock:
+        with suppress(OSError), _beside(place, "use").open("ab") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # somebody uses it, or makes it
             shutil.rmtree(place, ignore_errors=True)
             shutil.rmtree(_beside(place, "draft"), ignore_errors=True)

@@ -45,8 +45,9 @@ def built_in() -> tuple[str, ...]:
 
 def _has_manifest(folder: Path) -> bool:
     try:
+        str(folder).encode()  # reports are UTF-8, and have it in their words
         return (folder / FILE).is_file()
-    except OSError:  # such as a name that no file can have
+    except (OSError, UnicodeEncodeError):  # such as a name that no file can have
         return False
 
 

@@ -20,7 +20,7 @@ import msgspec
 from client_under_test import built_in, prepare
 from client_under_test.environments import kept
 from client_under_test.environments.toolchain import look
-from conformance.command.failures import Failure, client_trouble
+from conformance.command.failures import Failure, client_trouble, demand_loopback
 from conformance.command.invocation import program
 from conformance.command.named import catalogue, found_client, known_clause
 from conformance.command.options import (
@@ -33,7 +33,8 @@ from conformance.command.options import (
 )
 from conformance.command.trouble import settle_output, tell
 from conformance.reporting.report import Exit
-from conformance.reporting.screen import OutputLost, Screen, echo, in_utf_8, short
+from conformance.reporting.screen import OutputLost, Screen, echo, in_utf_8
+from conformance.running.plain_text import LONGEST, short
 from conformance.running.settings import LEAST
 from conformance.running.workers import forked
 
@@ -258,6 +259,7 @@ def doctor(client: str | None) -> int:
         (found,) = there
         with patience(Screen(), f"making what {found} needs"):
             prepared = prepare(found)
+        demand_loopback()
         healthy = is_healthy(asyncio.run(examine(prepared, say=echo)))
     if healthy:
         echo(f"next: {program()} run {shlex.quote(client)} --scenario 'ring.*'")
@@ -281,6 +283,8 @@ def new_client(language: str | None, folder: Path | None) -> None:
         return
     if folder is None:
         raise click.UsageError("Missing argument 'DIR': the folder that is written")
+    if len(language) > LONGEST:
+        raise click.UsageError(f"{language} is the name of no language")
     with client_trouble():
         files = scaffold.write(language, folder)
     echo(f"{folder} has {', '.join(map(str, files))}")

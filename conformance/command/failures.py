@@ -11,6 +11,7 @@ import click
 
 from client_under_test.contract.exceptions import BuildFailed, CacheUnusable, ClientTrouble
 from conformance.reporting.report import Exit
+from conformance.running import loopback
 
 
 class Failure(click.ClickException):
@@ -36,3 +37,11 @@ def client_trouble() -> Iterator[None]:
         raise Failure(str(trouble), Exit.SUITE_TROUBLE) from None
     except ClientTrouble as trouble:
         raise Failure(str(trouble)) from None
+
+
+def demand_loopback() -> None:
+    """See that this machine has the network of every run: no client is to be blamed for it."""
+    try:
+        loopback.check()
+    except loopback.NoLoopback as none:
+        raise Failure(str(none), Exit.SUITE_TROUBLE) from None

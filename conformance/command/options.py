@@ -24,11 +24,22 @@ WRAPPED_SCALE = "10"
 all that is waited for is done in a tenth of its deadline."""
 
 
+def is_utf_8(name: str | Path) -> bool:
+    """Whether a report can have it in its words: names of files may be any bytes."""
+    try:
+        str(name).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def pairs(_: click.Context, option: click.Parameter, given: Sequence[str]) -> dict[str, str]:
     """``K=V`` arguments as a mapping."""
     found = {}
     for text in given:
         name, equals, value = text.partition("=")
+        if not is_utf_8(text):
+            raise click.BadParameter(f"{text!r} is not UTF-8", param=option)
         if not equals or not name:
             raise click.BadParameter(f"{text!r} is not of the form NAME=VALUE", param=option)
         found[name] = value
@@ -120,6 +131,8 @@ def folder(_: click.Context, option: click.Parameter, path: Path) -> Path:
         raise click.BadParameter(message, param=option) from None
     if not there.is_dir():
         raise click.BadParameter(f"{there} is no folder", param=option)
+    if not is_utf_8(above[0]):
+        raise click.BadParameter(f"the name of {path} is not UTF-8", param=option)
     try:
         tempfile.TemporaryDirectory(dir=there).cleanup()
     except OSError:
@@ -179,7 +192,12 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 metavar="ID",
                 help="Only scenarios that decide this clause. May be repeated.",
             ),
-            click.option("--seed", type=int, help="Repeat the random choices of another run."),
+            click.option(
+                "--seed",
+                type=int,
+                help="Draw the same random numbers as another run. Ports are new in each run, and "
+                "with them the rings and what is chosen by those.",
+            ),
             JOBS_OPTION,
             click.option(
                 "--env",

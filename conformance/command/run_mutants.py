@@ -13,7 +13,7 @@ from rich.markup import escape
 from client_under_test import Prepared, find, prepare
 from client_under_test.reference.conduct.conduct import MUTANT_VARIABLE
 from conformance.catalogue import Catalogue
-from conformance.command.failures import Failure
+from conformance.command.failures import Failure, demand_loopback
 from conformance.judging.evidence import Record
 from conformance.mutation.fates import Declared, Matrix, declared, matrix
 from conformance.reporting.live import Live
@@ -49,6 +49,7 @@ def run_mutants(options: Options, catalogue: Catalogue, screen: Console) -> Exit
     ]
     if not chosen:
         raise Failure("no mutant breaks this", Exit.NOTHING_RAN)
+    demand_loopback()
     whole = len(chosen) == len(everything)
     reference: dict[str, Prepared] = {
         edition: prepare(find(f"reference+{edition}"))

@@ -9,7 +9,8 @@ import traceback
 from contextlib import suppress
 from pathlib import Path
 
-from conformance.reporting.screen import OutputLost, echo, plain, short
+from conformance.reporting.screen import OutputLost, echo
+from conformance.running.plain_text import plain, short
 
 PREFIX = "xdspec-trouble-"
 TROUBLE = "trouble.txt"

@@ -2,41 +2,19 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import click
 from rich.console import Console
 
-LONGEST = 200
-"""Letters of one word that are shown of what a user named."""
-
-# What moves a cursor, colours, rings, or has text run the other way; line ends and tabs are text.
-_NO_TEXT = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
-)
+from conformance.running.plain_text import plain
 
 
 class OutputLost(Exception):
     """What is said cannot be written where it is to go; the text is a sentence."""
-
-
-def plain(text: str) -> str:
-    r"""The same, with every character that is no text written out, such as `\x1b`."""
-    with suppress(UnicodeEncodeError):  # of a name of a file, in a locale that is not UTF-8
-        text = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    return _NO_TEXT.sub(lambda one: one[0].encode("unicode_escape").decode(), text)
-
-
-def short(text: str) -> str:
-    """The same, but of words without end only their beginning and their end."""
-    half = LONGEST // 2
-    return re.sub(
-        rf"(\S{{{half}}})\S{{{LONGEST},}}(\S{{{half}}})", lambda long: f"{long[1]}…{long[2]}", text
-    )
 
 
 def echo(text: str, *, nl: bool = True, err: bool = False) -> None:

@@ -10,6 +10,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from conformance.judging.evidence import Record
+from conformance.running.plain_text import plain
 from conformance.served.bootstrap import bootstrap
 from conformance.served.serving import LISTENER
 
@@ -36,7 +37,7 @@ def describe(world: World, record: Record) -> str:
 
 async def hold(world: World, record: Record) -> None:
     """Wait for a line on standard input, or for a signal."""
-    sys.stderr.write(describe(world, record))
+    sys.stderr.write(plain(describe(world, record)))
     sys.stderr.flush()
     loop = asyncio.get_running_loop()
     go_on = asyncio.Event()

@@ -332,8 +332,8 @@ async def test_aggregate(world: World, own: Policy, of_the_leaf: Policy) -> None
 async def test_guard(world: World) -> None:
     await world.plain_ring()
     channels = {
-        "when unset": await world.channels.default(),
-        "when false": await world.channels.open_elsewhere(**{GUARD: "false"}),
+        "unset": await world.channels.default(),
+        "false": await world.channels.open_elsewhere(**{GUARD: "false"}),
     }
     for guard, channel in channels.items():
         seen: Calls | Answer
@@ -342,12 +342,12 @@ async def test_guard(world: World) -> None:
             same = [{SESSION: "same"}] * ENOUGH_TO_DIFFER  # in turn: not all wait for the first one
             seen = await world.call(same, channel=channel, concurrency=1)
             ways = {
-                "obeyed": OneEndpoint(),
-                "balanced otherwise": SeveralEndpoints(),
-                "refused": Outcome("UNAVAILABLE"),
+                "RING_HASH is used": OneEndpoint(),
+                "another policy is used": SeveralEndpoints(),
+                "the Cluster is refused": Outcome("UNAVAILABLE"),
             }
         except ClientRefused as refused:
             seen = Answer(kind="CDS", version="", acked=False, error_detail=str(refused))
-            ways = {"refused": Answered(acked=False)}
-        by_guard = {f"{way} {guard}": expected for way, expected in ways.items()}
+            ways = {"the Cluster is refused": Answered(acked=False)}
+        by_guard = {f"variable {guard}: {way}": expected for way, expected in ways.items()}
         await world.judge("A42-CDS-26", seen, by_guard)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import re
 import subprocess
@@ -16,7 +17,8 @@ from click.testing import CliRunner
 
 from conformance.command import cli, trouble
 from conformance.command.trouble import sentence
-from conformance.reporting.screen import OutputLost, plain, short
+from conformance.reporting.screen import OutputLost, Screen
+from conformance.running.plain_text import plain, short
 
 HUGE = "a" * 100_000
 LONG = "a" * 300
@@ -160,6 +162,9 @@ def test_the_current_folder_is_gone(tmp_path: Path) -> None:
         ["run", "reference", "--junit", LONG],
         ["run", "reference", "--out", LONG],
         ["run", "reference", f"--{HUGE}"],
+        ["run", "reference", "--env", "NAME=\udcff"],
+        ["run", "reference", "--out", "\udcff"],
+        ["run", "\udcff"],
         ["doctor", HUGE],
         ["explain", HUGE],
         ["judge", LONG],
@@ -212,6 +217,40 @@ def test_words_without_end_are_shortened() -> None:
     assert short(f"there is no {HUGE}: see {LONG[:150]}") == (
         f"there is no {'a' * 100}…{'a' * 99}:: see {LONG[:150]}".replace("::", ":")
     )
+
+
+def test_a_screen_shows_nothing_but_text() -> None:
+    said = io.StringIO()
+    screen = Screen(file=said, force_terminal=True, width=200)
+    screen.print("a client said \x1b]0;title\x07 \x1b[2J", markup=False, highlight=False)
+    assert said.getvalue() == "a client said \\x1b]0;title\\x07 \\x1b[2J\n"
+
+
+ALONE = ["unshare", "--user", "--map-root-user", "--net"]
+
+
+def can_be_alone() -> bool:
+    try:
+        done = subprocess.run([*ALONE, "true"], check=False, stderr=subprocess.DEVNULL)
+    except OSError:
+        return False
+    return done.returncode == 0
+
+
+@pytest.mark.skipif(not can_be_alone(), reason="no network namespace of its own can be had here")
+@pytest.mark.parametrize(
+    "words", [["run", "reference"], ["doctor", "reference"], ["mutants", "--clause", "A42-RING-13"]]
+)
+def test_without_loopback_no_client_is_blamed(words: list[str], tmp_path: Path) -> None:
+    command = [*ALONE, sys.executable, "-m", "conformance", *words]
+    ended = subprocess.run(
+        command, check=False, capture_output=True, encoding="utf-8", cwd=tmp_path
+    )
+    assert ended.returncode == 3
+    assert ended.stderr.startswith(
+        "xdspec: this machine does not let the suite connect to itself at 127.0.0.1 ("
+    )
+    assert "have its interface `lo` up" in ended.stderr
 
 
 @pytest.mark.parametrize("locale", ["C", "POSIX", "en_US.ISO-8859-1"])

@@ -166,6 +166,7 @@ SAID = [
     (trouble.RequestRefused("refused", **AFTER), Verdict.ERROR, Reason.ADAPTER),
     (trouble.WrongContract(3, (1, 2), hello_said=True), Verdict.ERROR, Reason.ADAPTER),
     (trouble.ClientMute("no hello", **BEFORE), Verdict.ERROR, Reason.ADAPTER),
+    (trouble.StdoutClosed(**AFTER), Verdict.ERROR, Reason.ADAPTER),
     (trouble.NotStarted("no program", **BEFORE), Verdict.ERROR, Reason.ADAPTER),
     (trouble.ClientCrashed(11, **BEFORE), Verdict.ERROR, Reason.ADAPTER),
     (trouble.ClientExited(0, **BEFORE), Verdict.ERROR, Reason.ADAPTER),

@@ -80,14 +80,14 @@ ring_hash_guarded = Mutant(
     clause="A42-CDS-26",
     broken="RING_HASH is an error",
     xds={"supported_policy": {0: "ROUND_ROBIN"}.get},
-    reports="refused when unset",
+    reports="variable unset: the Cluster is refused",
 )
 
 ring_hash_guarded_and_accepted = Mutant(
     clause="A42-CDS-26",
     broken="RING_HASH is accepted, and balanced in turn",
     xds={"supported_policy": lambda policy: supported_policy(policy) and "ROUND_ROBIN"},
-    reports="balanced otherwise when unset",
+    reports="variable unset: another policy is used",
 )
 
 # The sizes.
