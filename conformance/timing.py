@@ -39,6 +39,10 @@ LARGE_RING = 60 * SCALE
 Envoy builds it before it answers: 4 s of work, and three times that beside busy neighbours.
 """
 
+MANY_NAMES = 60 * SCALE
+"""Deadline of a call to an aggregate of 2,000 clusters. A client may ask for each name by a request
+of its own, with all names before it: they are two million, and the suite reads them all."""
+
 CALL = 10 * SCALE
 """The deadline of a call that should succeed: gRPC deadlines are the client's own clock."""
 

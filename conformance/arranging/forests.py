@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from types import MappingProxyType
 
 import msgspec
@@ -15,8 +16,8 @@ from conformance.served.policies import Policy, RoundRobin
 from conformance.served.routes import BY_SESSION, TO, Route
 from conformance.served.serving import Served
 from conformance.world import World
+from test_servers import Close, Mode, Serve
 from test_servers import Endpoint as Member
-from test_servers import Mode, Serve
 
 Shape = Mapping[str, str]
 """What each aggregate is made of, names with blanks between them; the first one is the root."""
@@ -30,10 +31,11 @@ def aggregates(shape: Shape, *, policy: Policy = RoundRobin()) -> tuple[Cluster,
     )
 
 
-def leaf_names(shape: Shape) -> tuple[str, ...]:
+def leaf_names(*shapes: Shape) -> tuple[str, ...]:
     """What aggregates are made of that is no aggregate, each once."""
-    named = (name for below in shape.values() for name in below.split())
-    return tuple(dict.fromkeys(name for name in named if name not in shape))
+    above = {name for shape in shapes for name in shape}
+    named = (name for shape in shapes for below in shape.values() for name in below.split())
+    return tuple(dict.fromkeys(name for name in named if name not in above))
 
 
 def leaf(name: str, *priorities: Sequence[Member], discovery: Discovery | None = None) -> Cluster:
@@ -72,6 +74,13 @@ class Planted(msgspec.Struct, frozen=True):
         """The addresses of all endpoints of these leaves."""
         return tuple(one.address for name in leaves for one in self.members[name])
 
+    async def lose(self, *leaves: str) -> tuple[str, ...]:
+        """Have all endpoints of these leaves fail from now on; their addresses."""
+        for one in (each for name in leaves for each in self.members[name]):
+            await one.set_mode(Close())
+            await one.kill()
+        return self.of(*leaves)
+
 
 async def plant(
     world: World,
@@ -93,7 +102,7 @@ async def plant(
     """
     members: dict[str, tuple[Member, ...]] = {}
     leaves: dict[str, Cluster] = {}
-    for name in dict.fromkeys(each for one in shapes for each in (*leaf_names(one), *direct)):
+    for name in dict.fromkeys((*leaf_names(*shapes), *direct)):
         made = await endpoints(world, *modes.get(name, (usual,)))
         members[name] = tuple(made)
         discovery = LogicalDns(made[0].address) if name in by_dns else None
@@ -109,6 +118,12 @@ def prefixed(shape: Shape, prefix: str) -> Shape:
         f"{prefix}-{name}": " ".join(f"{prefix}-{one}" for one in below.split())
         for name, below in shape.items()
     }
+
+
+def chain(prefix: str, names: int) -> Shape:
+    """Aggregates of one cluster each, down to a leaf: so many names, the leaf's among them."""
+    numbered = [f"{prefix}-{number}" for number in range(names)]
+    return dict(pairwise(numbered))
 
 
 async def calls_to(

@@ -144,4 +144,30 @@ class Course(msgspec.Struct, frozen=True, tag="course", kw_only=True):
     """By how much the suite itself was late meanwhile, at worst; in seconds."""
 
 
-Seen = Calls | Contrast | Answer | Connections | Attempts | States | Elapsed | Loads | Course
+class Asked(msgspec.Struct, frozen=True):
+    """A discovery request: all that the client wants of one kind from then on."""
+
+    kind: str
+    """``LISTENER``, ``ROUTE``, ``CLUSTER`` or ``ENDPOINTS``."""
+    names: tuple[str, ...]
+    stream: int
+
+
+class Subscriptions(msgspec.Struct, frozen=True, tag="subscriptions"):
+    """Discovery requests, oldest first."""
+
+    requests: tuple[Asked, ...]
+
+
+Seen = (
+    Calls
+    | Contrast
+    | Answer
+    | Connections
+    | Attempts
+    | States
+    | Elapsed
+    | Loads
+    | Course
+    | Subscriptions
+)

@@ -14,7 +14,7 @@ import msgspec
 from conformance.served.endpoints import Endpoint, Locality
 from conformance.served.policies import Policy, RingHash, policy_resource
 from conformance.served.routes import CLUSTER
-from conformance.served.words import or_unset
+from conformance.served.words import listed, or_unset
 from fake_control_plane import Locality as LocalityName
 from fake_control_plane import resources
 
@@ -80,7 +80,7 @@ class Aggregate(msgspec.Struct, frozen=True, tag="aggregate"):
     clusters: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"made of {', '.join(self.clusters)}"
+        return f"made of {listed(self.clusters)}"
 
 
 Discovery = Eds | LogicalDns | Aggregate

@@ -26,6 +26,7 @@ from conformance.served.clusters import (
 from conformance.served.endpoints import Endpoint, Locality
 from conformance.served.policies import Policy, RingHash, RoundRobin, TypedRingHash
 from conformance.served.routes import BY_SESSION, CLUSTER, Route, hash_policy_resource
+from conformance.served.words import MOST_TOLD, listed, shortened
 from fake_control_plane import Kind, RawResource, resources
 
 LISTENER = "xdspec.test"
@@ -51,23 +52,30 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """Refuse two clusters of one name."""
-        names = [one.name for one in self.clusters]
-        for name in names:
-            if names.count(name) > 1:
-                raise ValueError(f"Two clusters are called {name!r}: give each its own name.")
+        known = set[str]()
+        for one in self.clusters:
+            if one.name in known:
+                raise ValueError(f"Two clusters are called {one.name!r}: give each its own name.")
+            known.add(one.name)
 
     def __str__(self) -> str:
         """What a reader of a failure needs to know of it, in a line."""
         own = self.own()
         words = own.words(self._routed(own))
-        for one in self.clusters:
-            if one.name != own.name:
-                routed = self._routed(one)
-                words += f"; {'beside it ' if routed else ''}{one.name}: {one.words(routed)}"
+        others = [one for one in self.clusters if one.name != own.name]
+        for one in others[:MOST_TOLD]:
+            routed = self._routed(one)
+            beside = "beside it " if routed else ""
+            words += f"; {beside}{shortened(one.name)}: {one.words(routed)}"
+        if len(others) > MOST_TOLD:
+            words += f"; {len(others) - MOST_TOLD} more clusters, which are in transcript.jsonl"
         words += "".join(
             f"; {one.kind.value} {one.name} as {len(one.body)} given bytes" for one in self.given
         )
-        return words + "".join(f"; {kind.value} {name} never sent" for kind, name in self.unsent)
+        for kind in dict.fromkeys(kind for kind, _ in self.unsent):
+            names = [name for each, name in self.unsent if each is kind]
+            words += f"; {kind.value} {listed(names)} never sent"
+        return words
 
     def own(self, name: str | None = None) -> Cluster:
         """The cluster of this name, or that the last route leads to: the first of several.
@@ -95,7 +103,8 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
             if one.endpoints_name is not None
         }
         made |= {(one.kind, one.name): one for one in self.given}
-        return {what: one for what, one in made.items() if what not in self.unsent}
+        unsent = set(self.unsent)
+        return {what: one for what, one in made.items() if what not in unsent}
 
     def resources(self) -> tuple[Any, ...]:
         """The resources, to be given to the control plane."""

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from typing import Literal
 
-from conformance.judging.expectations import AtTheFirst, InTreeOrder
+import msgspec
+
+from conformance.judging.expectations import AsksFor, AtTheFirst, InTreeOrder
 from conformance.oracles import cluster_tree
 from conformance.served.clusters import Aggregate, Cluster, Eds
 from conformance.served.serving import Served
@@ -20,11 +23,10 @@ def known_clusters(served: Served) -> dict[str, cluster_tree.Cluster]:
 
     Whether a client can read those, nobody says here.
     """
+    unsent = set(served.unsent)
     given = {one.name for one in served.given if one.kind is Kind.CLUSTER}
     known: dict[str, cluster_tree.Cluster] = {
-        one.name: _known(one)
-        for one in served.clusters
-        if (Kind.CLUSTER, one.name) not in served.unsent
+        one.name: _known(one) for one in served.clusters if (Kind.CLUSTER, one.name) not in unsent
     }
     return known | dict.fromkeys(given, cluster_tree.Refused())
 
@@ -41,11 +43,12 @@ def _known(one: Cluster) -> cluster_tree.Cluster:
 
 def endpoints_by_priority(served: Served) -> dict[str, tuple[tuple[str, ...], ...]]:
     """The addresses of each leaf's usable endpoints, by priority."""
+    unsent = set(served.unsent)
     return {
         one.name: _priorities(one)
         for one in served.clusters
         if not isinstance(one.discovery, Aggregate)
-        and (Kind.ENDPOINTS, one.endpoints_name) not in served.unsent
+        and (Kind.ENDPOINTS, one.endpoints_name) not in unsent
     }
 
 
@@ -73,3 +76,34 @@ def at_the_first(served: Served, root: str, failed: Iterable[str] = ()) -> AtThe
         endpoints=endpoints_by_priority(served),
         failed=tuple(failed),
     )
+
+
+def asks_for(
+    served: Served, kind: Literal["CLUSTER", "ENDPOINTS"], *, ever: bool = False
+) -> AsksFor:
+    """Requests for just what the trees of all routes take."""
+    roots = tuple(dict.fromkeys(name for route in served.routes for name in route.targets()))
+    return AsksFor(kind=kind, roots=roots, clusters=known_clusters(served), ever=ever)
+
+
+def with_clusters(served: Served, *clusters: Cluster) -> Served:
+    """The same with these clusters, in the place of those of their names, or beside the others."""
+    made = {one.name: one for one in (*served.clusters, *clusters)}
+    return msgspec.structs.replace(served, clusters=tuple(made.values()))
+
+
+def ill(served: Served, *names: str) -> Served:
+    """The same, but no endpoint of these clusters is healthy."""
+    return with_clusters(served, *(_ill(served.own(name)) for name in names))
+
+
+def _ill(one: Cluster) -> Cluster:
+    replace = msgspec.structs.replace
+    places = (
+        replace(
+            place,
+            endpoints=tuple(replace(each, health="UNHEALTHY") for each in place.endpoints),
+        )
+        for place in one.localities
+    )
+    return one.placed(*places)

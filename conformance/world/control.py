@@ -11,14 +11,15 @@ from typing import Any, TypeVar
 from conformance import timing
 from conformance.judging import blocking
 from conformance.judging.endings import ClientRefused, ClientSilent
-from conformance.judging.expectations import MapsLike
-from conformance.judging.seen import Answer
+from conformance.judging.expectations import Expectation, MapsLike, fits
+from conformance.judging.seen import Answer, Asked, Subscriptions
 from conformance.served import dialect
 from conformance.served.clusters import Aggregate
 from conformance.served.policies import RoundRobin
 from conformance.served.routes import CLUSTER
 from conformance.served.serving import Served
 from conformance.served.subscriptions import subscriptions
+from conformance.world import waits
 from fake_control_plane import ControlPlane, DeadlinePassed, Kind, Push, Request
 
 _T = TypeVar("_T")
@@ -110,6 +111,49 @@ class Control:
             told=request.version,
             accepted=accepted[-1] if accepted else "",
         )
+
+    @property
+    def mark(self) -> int:
+        """How much the transcript has by now: what comes later is `since` then."""
+        return len(self._plane.transcript)
+
+    def asked(self, *, since: int = 0) -> Subscriptions:
+        """What the client has asked for."""
+        return Subscriptions(
+            tuple(
+                Asked(one.kind.name, one.names, one.stream)
+                for one in self._plane.transcript.events[since:]
+                if isinstance(one, Request) and one.kind is not None
+            )
+        )
+
+    async def asked_until(self, expectation: Expectation, *, since: int = 0) -> Subscriptions:
+        """What the client has asked for, once it fits, or ANSWER has passed."""
+        come = self._plane.transcript.wait(
+            lambda event: isinstance(event, Request) and fits(expectation, self.asked(since=since)),
+            deadline=timing.ANSWER,
+            since=since,
+        )
+        await waits.watched(come)
+        return self.asked(since=since)
+
+    async def demand_asked(self, kind: Kind, count: int, *, within: float) -> None:
+        """Go on only when one request asks for so many resources of a kind.
+
+        Raises:
+            ClientSilent: none did in time.
+        """
+        fitting = self._plane.transcript.wait(
+            lambda event: (
+                isinstance(event, Request) and event.kind is kind and len(event.names) >= count
+            ),
+            deadline=within,
+            what=f"request for {count} resources of {kind.name}",
+        )
+        try:
+            await fitting
+        except DeadlinePassed as passed:
+            raise ClientSilent(str(passed)) from None
 
     async def unless_refused(self, waiting: Coroutine[Any, Any, _T]) -> _T:
         """What is waited for, as long as the client does not refuse what it was served first.

@@ -144,7 +144,7 @@ def _meet(
 def is_above_itself(name: str, way: Sequence[str]) -> bool:
     """A cluster that is met on the way from itself adds nothing there.
 
-    Our choice: A37 does not speak of circles.
+    Our choice: A37 does not speak of circles (A37-TREE-22).
     """
     return name in way
 
@@ -155,12 +155,18 @@ def circles_are_followed(_name: str, _way: Sequence[str]) -> bool:
 
 
 def is_too_deep(names: int) -> bool:
-    """A37: no more than 16 names may stand one below the other, the leaf's own counted."""
+    """A37: no more than 16 names may stand one below the other, the leaf's own counted.
+
+    Clauses: A37-TREE-16, A37-TREE-17, A37-TREE-18, A37-TREE-19 (our choice), A37-TREE-20.
+    """
     return names > DEPTH_LIMIT
 
 
 def as_met(_root: str, met: Sequence[str], _known: Mapping[str, Cluster]) -> Sequence[str]:
-    """A37: depth first, in the order of the lists; who appears again counts where it was first."""
+    """A37: depth first, in the order of the lists; who appears again counts where it was first.
+
+    Clauses: A37-TREE-01, A37-TREE-02, A37-TREE-04, A37-TREE-05, A37-TREE-06, A37-TREE-35.
+    """
     return met
 
 
@@ -190,7 +196,14 @@ def those_that_exist(
     _in_force: bool,  # noqa: FBT001 - a state
     /,
 ) -> tuple[Leaf, ...] | Status | None:
-    """A74: clusters that cannot be used are passed over; if all are, the aggregate has failed."""
+    """A74: clusters that cannot be used are passed over; if all are, the aggregate has failed.
+
+    Else it is made of all that it lists now, whoever else has them too.
+
+    Clauses: A37-TREE-03, A37-TREE-11, A37-TREE-14, A37-TREE-15, A37-TREE-21, A37-TREE-23,
+    A37-TREE-24, A37-TREE-25, A37-TREE-26, A37-TREE-29, A37-TREE-30, A37-TREE-31, A37-TREE-33,
+    A37-TREE-34, A37-TREE-36 (our choice), A37-TREE-37 (our choice).
+    """
     if len(found) == 1 and isinstance(found[0], Missing):
         return found[0].status
     return _some(root, [one for one in found if isinstance(one, Leaf)])

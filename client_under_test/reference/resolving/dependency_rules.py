@@ -18,7 +18,10 @@ def all_at_once(unfinished: Collection[str]) -> bool:
 
 
 def no_longer_needed(watched: AbstractSet[str], needed: AbstractSet[str]) -> AbstractSet[str]:
-    """A37: only what the clusters in use consist of is watched."""
+    """A37: only what the clusters in use consist of is watched.
+
+    Clauses: A37-TREE-27, A37-TREE-28.
+    """
     return watched - needed
 
 

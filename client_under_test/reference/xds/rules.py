@@ -126,7 +126,10 @@ def drop_share(numerator: int, of: int) -> int:
 
 
 def as_wanted(_noun: str, names: Sequence[str]) -> Sequence[str]:
-    """A37: each resource is asked for once, whoever watches it, and as long as somebody does."""
+    """A37: each resource is asked for once, whoever watches it, and as long as somebody does.
+
+    Clauses: A37-TREE-07, A37-TREE-08, A37-TREE-09, A37-TREE-10.
+    """
     return names
 
 
@@ -179,4 +182,6 @@ class XdsRules(ClusterReadingRules):
     keeps_what_was_good: bool = True
     """A42-CDS-19, A42-RING-20: whether the good resources before a bad one stay in use."""
     does_not_exist_seconds: float = 15.0
-    """A27, A57: seconds until a resource that was asked for and did not come does not exist."""
+    """A27, A57: seconds until a resource that was asked for and did not come does not exist.
+
+    Until then what was in use stays so (A37-TREE-32)."""

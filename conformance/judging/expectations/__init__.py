@@ -11,6 +11,7 @@ from conformance.judging.expectations.calls import (
     Avoids,
     Evenly,
     Everywhere,
+    Fails,
     FewAlike,
     MovesOnly,
     OneEndpoint,
@@ -36,6 +37,7 @@ from conformance.judging.expectations.load import Balances
 from conformance.judging.expectations.mapping import MapsLike
 from conformance.judging.expectations.picking import Blames, Connects, Picks
 from conformance.judging.expectations.states import EndsIn, NeverIn
+from conformance.judging.expectations.subscribing import AsksFor, AsksOnce, GoesOnAsking
 from conformance.judging.expectations.trees import AtTheFirst, InTreeOrder
 from conformance.judging.expectations.weighing import Finding, WrongKind
 from conformance.judging.seen import Seen
@@ -75,6 +77,10 @@ Expectation = (
     | FailsForAReason
     | AtTheFirst
     | InTreeOrder
+    | AsksFor
+    | AsksOnce
+    | GoesOnAsking
+    | Fails
 )
 
 
@@ -88,6 +94,8 @@ def fits(expectation: Expectation, seen: Seen) -> bool:
 __all__ = [
     "Answered",
     "Apart",
+    "AsksFor",
+    "AsksOnce",
     "AtMost",
     "AtTheFirst",
     "Avoids",
@@ -99,9 +107,11 @@ __all__ = [
     "Evenly",
     "Everywhere",
     "Expectation",
+    "Fails",
     "FailsForAReason",
     "FewAlike",
     "Finding",
+    "GoesOnAsking",
     "InOrder",
     "InTreeOrder",
     "MapsLike",

@@ -27,7 +27,7 @@ class Outcome(msgspec.Struct, frozen=True, tag="outcome"):
     """Every call ends with this status.
 
     Clauses: A42-CDS-20, A42-CDS-26, A42-CDS-32, A42-HDR-17, A42-PICK-24, A42-PRO-09, A56-TIMER-03,
-    A56-TIMER-04, A76-REQ-07.
+    A37-TREE-18, A37-TREE-21, A37-TREE-31, A37-TREE-34, A56-TIMER-04, A76-REQ-07.
     """
 
     status: str
@@ -38,6 +38,21 @@ class Outcome(msgspec.Struct, frozen=True, tag="outcome"):
         counts = Counter(call.status for call in calls)
         saw = ", ".join(f"{status}: {count}" for status, count in sorted(counts.items()))
         return Finding(set(counts) == {self.status}, f"every call ends {self.status}", saw)
+
+
+class Fails(msgspec.Struct, frozen=True, tag="fails"):
+    """No call succeeds or is received by anybody, and each ends before its deadline.
+
+    Clauses: A37-TREE-17.
+    """
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh calls."""
+        calls = calls_of(seen)
+        statuses = {call.status for call in calls}
+        failed = bool(calls) and not statuses & {"OK", "DEADLINE_EXCEEDED"}
+        nowhere = all(call.endpoint is None for call in calls)
+        return Finding(failed and nowhere, "every call fails, without a wait", tally(calls))
 
 
 class Outcomes(msgspec.Struct, frozen=True, tag="outcomes"):

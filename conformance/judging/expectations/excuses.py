@@ -16,6 +16,7 @@ from conformance.judging.expectations.calls import (
     Avoids,
     Evenly,
     Everywhere,
+    Fails,
     FewAlike,
     MovesOnly,
     OneEndpoint,
@@ -41,6 +42,7 @@ from conformance.judging.expectations.load import Balances
 from conformance.judging.expectations.mapping import MapsLike
 from conformance.judging.expectations.picking import Blames, Connects, Picks
 from conformance.judging.expectations.states import EndsIn, NeverIn
+from conformance.judging.expectations.subscribing import AsksFor, AsksOnce, GoesOnAsking
 from conformance.judging.expectations.trees import AtTheFirst, InTreeOrder
 from conformance.judging.expectations.weighing import WrongKind
 from conformance.judging.seen import Call, Calls, Contrast, Seen
@@ -62,7 +64,7 @@ def excusable(expectation: Expectation, seen: Seen, before: MapsLike | None = No
     """
     is_so = True  # timers, states, and all else that a time decides
     match expectation:
-        case Answered() | NamesWhatHolds() | SaysWhy():
+        case Answered() | NamesWhatHolds() | SaysWhy() | AsksOnce() | GoesOnAsking():
             is_so = False
         case MapsLike():
             is_so = _ends_of_time(seen) and (
@@ -72,12 +74,29 @@ def excusable(expectation: Expectation, seen: Seen, before: MapsLike | None = No
             is_so = _can_be_late(seen) or _is_overdue(seen)
         case Everywhere() | MovesOnly() | FewAlike() | Shares() | Spread():
             is_so = _can_be_late(seen) or _is_overdue(seen)
-        case Evenly() | OnlyAt() | Picks() | Blames() | Outcome() | Outcomes() | AtTheFirst():
+        case (
+            Evenly()
+            | OnlyAt()
+            | Picks()
+            | Blames()
+            | Outcome()
+            | Outcomes()
+            | AtTheFirst()
+            | Fails()
+        ):
             # It takes time until an endpoint is READY; a rotation begins anew when another is.
             is_so = _ends_of_time(seen)
         case Untouched() | Tried() | InOrder() | Apart() | AtMost() | Different() | Connects():
             pass
-        case InTreeOrder() | EndsIn() | NeverIn() | Takes() | OnlyListed() | FailsForAReason():
+        case (
+            InTreeOrder()
+            | AsksFor()
+            | EndsIn()
+            | NeverIn()
+            | Takes()
+            | OnlyListed()
+            | FailsForAReason()
+        ):
             pass
         case Balances():
             is_so = not expectation.is_exceeded(seen)

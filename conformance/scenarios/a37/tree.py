@@ -1,20 +1,34 @@
 """A37, CDS LB Policy Support for Aggregate and Logical DNS Clusters: from a root to its leaves."""
 
 from collections.abc import Mapping
+from functools import partial
+from itertools import pairwise
+from typing import Any, Literal
 
 import pytest
+from msgspec.structs import replace
 
-from conformance.arranging.forests import Shape, calls_to, plant, prefixed
-from conformance.judging.claims import row
-from conformance.served.trees import in_tree_order
+from conformance import timing
+from conformance.arranging.forests import Shape, aggregates, calls_to, chain, leaf, plant, prefixed
+from conformance.judging.claims import decides, row
+from conformance.judging.expectations import AsksOnce, EndsIn, Expectation, Fails, Outcome, Tried
+from conformance.served.clusters import Cluster, Eds
+from conformance.served.routes import TO
+from conformance.served.serving import Served
+from conformance.served.trees import asks_for, at_the_first, ill, in_tree_order, with_clusters
 from conformance.world import World
+from fake_control_plane import Kind, RawResource
 from test_servers import Close
 
 ORDERS: Mapping[str, Shape] = {
     "sorted": {"m": "a b x z"},
     "backwards": {"m": "z x b a"},
     "shuffled": {"m": "x a z b"},
+    "ranked": {"m": "z a"},
 }
+
+RANKED = {"ranked-z": (Close(), Close(), Close()), "ranked-a": (Close(), Close())}
+"""Leaves of several priorities."""
 
 NESTED: Mapping[str, Shape] = {
     "first": {"m": "n b", "n": "z a"},
@@ -61,10 +75,244 @@ SHARED: Mapping[str, Shape] = {
 async def test_order(world: World, clause: str, shapes: Mapping[str, Shape]) -> None:
     """No endpoint can be connected to, so each leaf is tried and given up for the next one."""
     trees = [prefixed(shape, name) for name, shape in shapes.items()]
-    planted = await plant(world, *trees, usual=Close(), by_dns=("dns-e",))
+    planted = await plant(world, *trees, modes=RANKED, usual=Close(), by_dns=("dns-e",))
     await world.serve(planted.served)
     for tree in trees:
         root = next(iter(tree))
         wanted = in_tree_order(planted.served, root)
         await calls_to(world, root, 1)
         await world.judge(clause, await world.attempts.until(wanted), wanted)
+
+
+@decides("A37-TREE-07", "A37-TREE-08", "A37-TREE-10")
+async def test_asked_for(world: World) -> None:
+    """Each cluster is used by several watchers; the endpoints have names of their own."""
+    trees = [{"m": "n b", "n": "a o", "o": "c b"}, {"z": "o b c"}]
+    planted = await plant(world, *trees, direct=("b", "c"))
+    served = with_clusters(planted.served, *(named(one) for one in planted.served.clusters))
+    await world.serve(served)
+    for root in ("m", "z", "b", "c"):
+        await calls_to(world, root)
+    kinds: tuple[tuple[str, Literal["CLUSTER", "ENDPOINTS"]], ...]
+    kinds = (("A37-TREE-07", "CLUSTER"), ("A37-TREE-08", "ENDPOINTS"))
+    for clause, kind in kinds:
+        wanted = asks_for(served, kind, ever=True)
+        await world.judge(clause, await world.control.asked_until(wanted), wanted)
+    await world.judge("A37-TREE-10", world.control.asked(), AsksOnce())
+
+
+def named(one: Cluster) -> Cluster:
+    """The same with a service name, if it is one of EDS."""
+    if not isinstance(one.discovery, Eds):
+        return one
+    return replace(one, discovery=replace(one.discovery, service_name=f"endpoints-of-{one.name}"))
+
+
+@decides("A37-TREE-09")
+async def test_service_name_beside_another_type(world: World) -> None:
+    planted = await plant(world, {"m": "b a"})
+    odd: Any = planted.served.own("m").resource()
+    odd.eds_cluster_config.eds_config.ads.SetInParent()
+    odd.eds_cluster_config.service_name = "a-service"
+    raw = RawResource(Kind.CLUSTER, "m", odd.SerializeToString())
+    await world.serve(replace(planted.served, given=(raw,)))
+    calls = await calls_to(world, "m")
+    await world.judge("A37-TREE-09", calls, at_the_first(planted.served, "m"))
+    wanted = asks_for(planted.served, "ENDPOINTS", ever=True)
+    await world.judge("A37-TREE-09", await world.control.asked_until(wanted), wanted)
+
+
+@decides("A37-TREE-14")
+@pytest.mark.parametrize("name", ["a", "m0", "z"], ids=["before", "between", "behind"])
+async def test_used_by_a_route_and_an_aggregate(world: World, name: str) -> None:
+    """By its name the aggregate sorts before, between or behind its leaves, m and n."""
+    planted = await plant(world, {name: "m n"}, direct=("m", "n"))
+    await world.serve(planted.served)
+    await judge_use(world, "A37-TREE-14", planted.served, name, "m", "n")
+    failed = await planted.lose("m")
+    await judge_use(world, "A37-TREE-14", planted.served, name, "m", "n", failed=failed)
+
+
+@decides("A37-TREE-15")
+async def test_two_aggregates_of_the_same_leaves(world: World) -> None:
+    planted = await plant(world, {"a": "m n o"}, {"z": "n o m"})
+    await world.serve(planted.served)
+    failed: tuple[str, ...] = ()
+    for lost in ((), ("n",), ("m",)):
+        failed += await planted.lose(*lost)
+        if not await judge_use(world, "A37-TREE-15", planted.served, "a", "z", failed=failed):
+            break
+
+
+@decides("A37-TREE-15", seconds=0.6)
+async def test_aggregate_of_a_route_and_of_others(world: World) -> None:
+    """Routes lead to an aggregate and to others, below which it comes behind a leaf of its own.
+
+    Who goes through the routes in any order and keeps what was made of a cluster last has the whole
+    list by a chance of one in nine each time, and four times in a row by one in 6,561.
+    """
+    others = [{f"k{number}": "b m"} for number in range(4)]
+    more = [{f"z{number}": "b m"} for number in range(4)]
+    planted = await plant(world, {"m": "b a"}, *others, *more)
+    for health in ((), ("a",), (), ("a",)):
+        served = ill(planted.served, *health)
+        await world.serve(served)
+        if not await judge_use(world, "A37-TREE-15", served, "m"):
+            break
+
+
+async def judge_use(
+    world: World, clause: str, served: Served, *roots: str, failed: tuple[str, ...] = ()
+) -> bool:
+    """Whether requests to these roots soon go by what is served now; told up to one that do not."""
+    for root in roots:
+        wanted = at_the_first(served, root, failed)
+        calls = await world.until(wanted, partial(calls_to, world, root))
+        await world.judge(clause, calls, wanted)
+        if calls.overdue:
+            return False
+    return True
+
+
+@decides("A37-TREE-13")
+async def test_connections_of_one_used_twice(world: World) -> None:
+    planted = await plant(world, {"a": "b c"}, direct=("b",))
+    await world.serve(planted.served)
+    for root in ("a", "b"):
+        await world.rounds.demand(
+            at_the_first(planted.served, root), partial(calls_to, world, root), why="it is served"
+        )
+    (address,) = planted.of("b")
+    ways = {
+        "one connection": Tried(most={address: 1}),
+        "one for each use": Tried(least={address: 2}, most={address: 2}),
+    }
+    await world.judge("A37-TREE-13", world.attempts.seen(), ways)
+
+
+@decides("A37-TREE-16", "A37-TREE-17", "A37-TREE-18", "A37-TREE-19")
+async def test_depth(world: World) -> None:
+    """The names of a chain are counted, that of the leaf among them."""
+    depths = {"sixteen": 16, "seventeen": 17, "eighteen": 18}
+    chains = [chain(name, names) for name, names in depths.items()]
+    planted = await plant(world, *chains, direct=("beside",))
+    await world.serve(planted.served)
+    within, on_the_edge, beyond, beside = [
+        (await calls_to(world, root), at_the_first(planted.served, root))
+        for root in (*(f"{name}-0" for name in depths), "beside")
+    ]
+    await world.judge("A37-TREE-16", *within)
+    await world.judge("A37-TREE-19", on_the_edge[0], {"served": on_the_edge[1], "fails": Fails()})
+    await world.judge("A37-TREE-17", beyond[0], Fails())
+    await world.judge("A37-TREE-17", *beside)
+    await world.judge("A37-TREE-18", beyond[0], Outcome("UNAVAILABLE"))
+
+
+@decides("A37-TREE-18", "A37-TREE-20", needs=("watch", "wait_for_ready"))
+async def test_too_deep_and_mended(world: World) -> None:
+    """The one cluster of its channel, so that the channel is in the state that the cluster is."""
+    links = chain("c", 18)
+    planted = await plant(world, links)
+    await world.serve(planted.served)
+    watched = await world.states.watch()
+    await world.call([{TO: "c-0"}])
+    states = await world.states.until(watched, "TRANSIENT_FAILURE")
+    await world.judge("A37-TREE-18", states, EndsIn(("TRANSIENT_FAILURE",)))
+    waits = await world.start([{TO: "c-0"}], wait_for_ready=True, deadline=timing.HELD)
+    await world.judge("A37-TREE-18", await waits.over(), Outcome("DEADLINE_EXCEEDED"))
+    waits = await world.start([{TO: "c-0"}], wait_for_ready=True)
+    mended = with_clusters(planted.served, *aggregates({"c-3": "c-17"}))
+    await world.serve(mended)
+    wanted = at_the_first(mended, "c-0")
+    calls = await world.until(wanted, partial(calls_to, world, "c-0"))
+    for seen in (calls, await waits.over()):
+        await world.judge("A37-TREE-20", seen, wanted)
+
+
+@decides("A37-TREE-17", seconds=2)
+async def test_chain_of_a_thousand(world: World) -> None:
+    """No text says how soon a client must see that it is too deep: some follow it to its end."""
+    planted = await plant(world, chain("c", 1000), direct=("beside",))
+    await world.serve(planted.served)
+    calls = await calls_to(world, "c-0", deadline=timing.MANY_NAMES)
+    await world.judge("A37-TREE-17", calls, Fails())
+    wanted = at_the_first(planted.served, "beside")
+    await world.judge("A37-TREE-17", await calls_to(world, "beside"), wanted)
+
+
+@decides("A37-TREE-21", "A37-TREE-23")
+async def test_cycle_without_a_leaf(world: World) -> None:
+    trees = ({"own": "own"}, {"m": "n", "n": "m"})
+    planted = await plant(world, *trees, direct=("beside", "x", "y"))
+    before = replace(planted.served, routes=planted.served.routes[:3])
+    await world.serve(before)
+    for root in ("own", "m"):
+        await world.judge("A37-TREE-21", await calls_to(world, root), Outcome("UNAVAILABLE"))
+    wanted = at_the_first(before, "beside")
+    await world.judge("A37-TREE-21", await calls_to(world, "beside"), wanted)
+    mended = with_clusters(before, *aggregates({"own": "x", "n": "y"}))
+    await world.serve(mended)
+    await judge_use(world, "A37-TREE-23", mended, "own", "m")
+
+
+@decides("A37-TREE-22")
+async def test_cycle_beside_a_leaf(world: World) -> None:
+    planted = await plant(world, {"m": "n b", "n": "m"})
+    await world.serve(planted.served)
+    ways: dict[str, Expectation] = {
+        "leaf used": at_the_first(planted.served, "m"),
+        "fails": Fails(),
+    }
+    await world.judge("A37-TREE-22", await calls_to(world, "m"), ways)
+
+
+@decides("A37-TREE-35")
+async def test_many_ways(world: World) -> None:
+    """Rows of four aggregates, each of which names the whole next row: 4^8 ways to one leaf."""
+    rows = [["m"], *([f"{level}-{place}" for place in range(4)] for level in range(8)), ["leaf"]]
+    shape = {name: " ".join(below) for above, below in pairwise(rows) for name in above}
+    planted = await plant(world, shape)
+    await world.serve(planted.served)
+    await world.judge("A37-TREE-35", await calls_to(world, "m"), at_the_first(planted.served, "m"))
+
+
+@decides("A37-TREE-36", needs=("metadata",), seconds=4)
+async def test_many_leaves(world: World) -> None:
+    """All but the first have the endpoints of one service name. The update moves the first one.
+
+    No leaf is sent before the client has asked for all: it may ask for each by a request of its
+    own, and each would be answered with all that are asked for until then.
+    """
+    names = [f"leaf-{number}" for number in range(2000)]
+    planted = await plant(world, {"m": " ".join(names[:2])})
+    second = planted.served.own(names[1])
+    alike = replace(second, discovery=replace(second.discovery, service_name="service"))
+    more = (replace(alike, name=one) for one in names[1:])
+    served = with_clusters(planted.served, *more, *aggregates({"m": " ".join(names)}))
+    await world.serve(replace(served, unsent=tuple((Kind.CLUSTER, one) for one in names)))
+    waiting = await world.start([{TO: "m"}], deadline=timing.MANY_NAMES)
+    await world.control.demand_asked(Kind.CLUSTER, len(names), within=timing.MANY_NAMES)
+    await world.serve(served)
+    ways: dict[str, Expectation] = {"served": at_the_first(served, "m"), "fails": Fails()}
+    await world.judge("A37-TREE-36", await waiting.over(), ways)
+    await demand_use(world, with_clusters(served, leaf(names[0], await world.endpoints(1))))
+
+
+@decides("A37-TREE-37", seconds=1)
+async def test_long_names(world: World) -> None:
+    name, service = "n" * 2**16, "s" * 2**16
+    planted = await plant(world, {"m": "b"})
+    short = planted.served.own("b")
+    long = replace(short, name=name, discovery=replace(short.discovery, service_name=service))
+    served = with_clusters(planted.served, long, *aggregates({"m": name}))
+    await world.serve(served)
+    ways: dict[str, Expectation] = {"served": at_the_first(served, "m"), "fails": Fails()}
+    await world.judge("A37-TREE-37", await calls_to(world, "m"), ways)
+    await demand_use(world, planted.served)
+
+
+async def demand_use(world: World, served: Served) -> None:
+    """After what was extreme the client must live, and go by an update as any other."""
+    await world.serve(served)
+    why = "an update came after the extreme one that any client can take"
+    await world.rounds.demand(at_the_first(served, "m"), partial(calls_to, world, "m"), why=why)

@@ -1,0 +1,329 @@
+"""Mutants of the clauses in tree.toml: the tree as it is."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from client_under_test.reference.clusters.discovery import (
+    DEPTH_LIMIT,
+    Aggregate,
+    Cluster,
+    Leaf,
+    Missing,
+    circles_are_followed,
+    is_too_deep,
+    those_that_exist,
+)
+from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.values import Status
+
+Known = Mapping[str, Cluster]
+Found = Sequence[Leaf | Missing]
+Leaves = tuple[Leaf, ...] | Status | None
+
+MANY = 1000
+
+REFUSED = Status.unavailable("not by this mutant")
+
+
+def below(name: str, known: Known) -> tuple[str, ...]:
+    """What a cluster is made of."""
+    cluster = known.get(name)
+    return cluster.clusters if isinstance(cluster, Aggregate) else ()
+
+
+def level_by_level(root: str, _met: Sequence[str], known: Known) -> Sequence[str]:
+    """All of one level before the next one."""
+    order, level = dict[str, None](), [root]
+    while level:
+        order |= dict.fromkeys(level)
+        level = [one for name in level for one in below(name, known) if one not in order]
+    return tuple(order)
+
+
+def last_place(root: str, met: Sequence[str], known: Known) -> Sequence[str]:
+    """Depth first, but what appears again counts where it is last."""
+    order = dict[str, None]()
+
+    def go(name: str) -> None:
+        for one in below(name, known):
+            order.pop(one, None)
+            order.setdefault(one)
+            go(one)
+
+    order.setdefault(root)
+    go(root)
+    return tuple(name for name in order if name in met)
+
+
+def once_below_each(_root: str, met: Sequence[str], known: Known) -> Sequence[str]:
+    """A list that names one cluster twice counts for nothing behind the second place."""
+    for name in met:
+        listed = below(name, known)
+        if len(set(listed)) < len(listed):
+            first = next(at for at, one in enumerate(listed) if one in listed[:at])
+            return tuple(one for one in met if one not in listed[first:] or one in listed[:first])
+    return met
+
+
+def unless_an_aggregate_adds_nothing(_root: str, met: Sequence[str], known: Known) -> Sequence[str]:
+    """None at all, if one aggregate has only what one that was met before it has as well."""
+    lists = [set(below(one, known)) for one in met if isinstance(known[one], Aggregate)]
+    seen = set[str]()
+    for one in lists[1:]:
+        if one <= seen:
+            return ()
+        seen |= one
+    return met
+
+
+def found_by(change: Callable[[str, Found], Found]) -> Callable[[str, Found, bool], Leaves]:
+    """The leaves of what has been found, after it was changed."""
+    return lambda root, found, in_force: those_that_exist(root, change(root, found), in_force)
+
+
+def apart_from_roots() -> Callable[[str, Found], Found]:
+    """Whoever is a root himself is no leaf of others."""
+    roots = set[str]()
+
+    def change(root: str, found: Found) -> Found:
+        roots.add(root)
+        return [one for one in found if one.name == root or one.name not in roots]
+
+    return change
+
+
+def of_the_first_root() -> Callable[[str, Found], Found]:
+    """A leaf belongs to the root below which it is met first."""
+    owners: dict[str, str] = {}
+    return lambda root, found: [one for one in found if owners.setdefault(one.name, root) == root]
+
+
+def once_true(rule: Callable[[int], bool]) -> Callable[[int], bool]:
+    """Whether a rule was true ever."""
+    was = False
+
+    def broken(number: int) -> bool:
+        nonlocal was
+        was = was or rule(number)
+        return was
+
+    return broken
+
+
+def once_empty() -> Callable[[str, Found], Found]:
+    """Who had no leaf once has none ever."""
+    empty = set[str]()
+
+    def change(root: str, found: Found) -> Found:
+        if not found:
+            empty.add(root)
+        return () if root in empty else found
+
+    return change
+
+
+# The order.
+
+sorted_by_name = Mutant(
+    clause="A37-TREE-01",
+    broken="leaves stand in the order of their names, as a sorted map has them",
+    rules={"leaf_order": lambda _root, met, _known: sorted(met)},
+)
+
+last_first = Mutant(
+    clause="A37-TREE-01",
+    broken="leaves stand in the order in which a stack gives them back",
+    rules={"leaf_order": lambda _root, met, _known: met[::-1]},
+)
+
+first_alone = Mutant(
+    clause="A37-TREE-01",
+    broken="an aggregate is its first leaf",
+    rules={
+        "leaf_order": lambda _root, met, known: [
+            one for one in met if not isinstance(known[one], Aggregate)
+        ][:1]
+    },
+)
+
+breadth_first = Mutant(
+    clause="A37-TREE-02",
+    broken="the leaves of an aggregate come behind those beside it",
+    rules={"leaf_order": level_by_level},
+    issue="https://github.com/grpc/grpc-java/pull/12140",
+)
+
+example_by_type = Mutant(
+    clause="A37-TREE-03",
+    broken="leaves by DNS stand before all others",
+    rules={
+        "leaves": found_by(
+            lambda _root, found: sorted(
+                found, key=lambda one: not (isinstance(one, Leaf) and one.dns_name)
+            )
+        )
+    },
+)
+
+leaf_at_its_last_place = Mutant(
+    clause="A37-TREE-04",
+    broken="a leaf that is met again counts where it is last",
+    rules={"leaf_order": last_place},
+)
+
+listed_at_its_last_place = Mutant(
+    clause="A37-TREE-05",
+    broken="a cluster that is listed twice counts at its second place",
+    rules={"leaf_order": last_place},
+)
+
+rest_of_a_list_lost = Mutant(
+    clause="A37-TREE-05",
+    broken="what stands behind a name that is listed again is lost",
+    rules={"leaf_order": once_below_each},
+)
+
+shared_aggregate_at_its_last_place = Mutant(
+    clause="A37-TREE-06",
+    broken="the leaves of an aggregate that is met again count where it is last",
+    rules={"leaf_order": last_place},
+)
+
+many_ways_are_an_error = Mutant(
+    clause="A37-TREE-35",
+    broken="an aggregate whose leaves were all met before makes the whole tree fail",
+    rules={"leaf_order": unless_an_aggregate_adds_nothing},
+)
+
+# Who uses a cluster.
+
+roots_are_no_leaves = Mutant(
+    clause="A37-TREE-14",
+    broken="a cluster to which a route leads is no leaf of aggregates",
+    rules={"leaves": found_by(apart_from_roots())},
+)
+
+leaves_of_one_root = Mutant(
+    clause="A37-TREE-15",
+    broken="a leaf counts for the first of the aggregates that have it, as in gRPC 1.85.1",
+    rules={"leaves": found_by(of_the_first_root())},
+)
+
+# What is asked for.
+
+one_too_many = Mutant(
+    clause="A37-TREE-07",
+    broken="a Cluster is asked for that no tree has",
+    xds={"names_asked_for": lambda noun, names: (*names, "xds") if noun == "Cluster" else names},
+)
+
+endpoints_of_what_is_no_leaf = Mutant(
+    clause="A37-TREE-09",
+    broken="the service name beside another type is asked for",
+    xds={
+        "names_asked_for": lambda noun, names: (
+            (*names, "a-service") if noun == "ClusterLoadAssignment" else names
+        )
+    },
+)
+
+endpoints_of_aggregates = Mutant(
+    clause="A37-TREE-08",
+    broken="endpoints are asked for by a name that is no leaf",
+    xds={
+        "names_asked_for": lambda noun, names: (
+            (*names, "m") if noun == "ClusterLoadAssignment" else names
+        )
+    },
+)
+
+named_twice = Mutant(
+    clause="A37-TREE-10",
+    broken="each watch is a name of its own",
+    xds={"names_asked_for": lambda _noun, names: (*names, *names[-1:])},
+)
+
+# The depth.
+
+fifteen_names = Mutant(
+    clause="A37-TREE-16",
+    broken="sixteen names are too many",
+    rules={"is_too_deep": lambda names: names >= DEPTH_LIMIT},
+)
+
+eighteen_names = Mutant(
+    clause="A37-TREE-17",
+    broken="the limit is 32",
+    rules={"is_too_deep": lambda names: names > 2 * DEPTH_LIMIT},
+)
+
+no_limit = Mutant(
+    clause="A37-TREE-17",
+    broken="there is no limit",
+    rules={"is_too_deep": lambda names: names > MANY + 200},
+)
+
+seventeen_names = Mutant(
+    clause="A37-TREE-19",
+    broken="seventeen names are within the limit",
+    rules={"is_too_deep": lambda names: names > DEPTH_LIMIT + 1},
+    reports="served",
+)
+
+too_deep_for_good = Mutant(
+    clause="A37-TREE-20",
+    broken="who was too deep once stays so",
+    rules={"is_too_deep": once_true(is_too_deep)},
+)
+
+circles_for_ever = Mutant(
+    clause="A37-TREE-22",
+    broken="a circle is deeper than any limit, leaf or not",
+    rules={"leads_round": circles_are_followed},
+    reports="fails",
+)
+
+circle_is_awaited = Mutant(
+    clause="A37-TREE-21",
+    broken="a tree without a leaf is waited for",
+    rules={
+        "leaves": lambda root, found, in_force: (
+            those_that_exist(root, found, in_force) if found else None
+        )
+    },
+)
+
+circle_for_good = Mutant(
+    clause="A37-TREE-23",
+    broken="who was a circle once stays so",
+    rules={"leaves": found_by(once_empty())},
+)
+
+deep_and_served = Mutant(
+    clause="A37-TREE-18",
+    broken="the limit is 32",
+    rules={"is_too_deep": lambda names: names > 2 * DEPTH_LIMIT},
+)
+
+few_leaves = Mutant(
+    clause="A37-TREE-36",
+    broken="an aggregate of more than a thousand clusters has failed",
+    rules={
+        "leaves": lambda root, found, in_force: (
+            REFUSED if len(found) > MANY else those_that_exist(root, found, in_force)
+        )
+    },
+    reports="fails",
+)
+
+short_names = Mutant(
+    clause="A37-TREE-37",
+    broken="an aggregate has failed if one of its names is longer than a thousand characters",
+    rules={
+        "leaves": lambda root, found, in_force: (
+            REFUSED
+            if any(len(one.name) > MANY for one in found)
+            else those_that_exist(root, found, in_force)
+        )
+    },
+    reports="fails",
+)

@@ -1,0 +1,185 @@
+"""Mutants of the clauses in tree.toml: the tree that changes."""
+
+from collections.abc import Callable, Sequence
+
+from client_under_test.reference.clusters.aggregates import (
+    Leaves,
+    PriorityNames,
+    a_policy_for_each_leaf,
+)
+from client_under_test.reference.clusters.discovery import (
+    Aggregate,
+    Leaf,
+    Missing,
+    those_that_exist,
+)
+from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.values import Status
+
+Found = Sequence[Leaf | Missing]
+Rule = Callable[[str, Found, bool], tuple[Leaf, ...] | Status | None]
+
+
+def remembering(change: Callable[[str, Found, Found], Found]) -> Rule:
+    """The leaves of what has been found, after it was changed by what was first found so."""
+    first: dict[str, Found] = {}
+    return lambda root, found, in_force: those_that_exist(
+        root, change(root, first.setdefault(root, found), found), in_force
+    )
+
+
+def with_first_values() -> Rule:
+    """Each leaf as it was when it was met first."""
+    known: dict[str, Leaf | Missing] = {}
+    return lambda root, found, in_force: those_that_exist(
+        root, [known.setdefault(one.name, one) for one in found], in_force
+    )
+
+
+def behind_those_before(_root: str, before: Found, now: Found) -> Found:
+    """What was there first stands before what has come."""
+    names = [one.name for one in before]
+    return sorted(now, key=lambda one: one.name not in names)
+
+
+def in_the_order_before(_root: str, before: Found, now: Found) -> Found:
+    """What was there first stands in the order in which it was then."""
+    names = [one.name for one in before]
+    if {one.name for one in now} != set(names):
+        return now
+    return sorted(now, key=lambda one: names.index(one.name))
+
+
+def with_what_has_gone(_root: str, before: Found, now: Found) -> Found:
+    """What was there first stays."""
+    names = {one.name for one in now}
+    return [*(one for one in before if one.name not in names), *now]
+
+
+def a_leaf_stays_one(root: str, before: Found, now: Found) -> Found:
+    """Who was a leaf himself stays so."""
+    return before if [one.name for one in before] == [root] else now
+
+
+def an_aggregate_stays_one(root: str, before: Found, now: Found) -> Found:
+    """Who had other leaves than himself keeps them."""
+    return before if [one.name for one in now] == [root] else now
+
+
+def an_error_at_first() -> Rule:
+    """Other leaves than before are an error when they are met first."""
+    before: dict[str, list[str]] = {}
+
+    def rule(root: str, found: Found, in_force: bool) -> tuple[Leaf, ...] | Status | None:  # noqa: FBT001
+        names = [one.name for one in found]
+        if before.setdefault(root, names) != names:
+            before[root] = names
+            return Status.unavailable("the list has changed")
+        return those_that_exist(root, found, in_force)
+
+    return rule
+
+
+def of_the_first_endpoints() -> Callable[..., object]:
+    """The tree of an aggregate with the endpoints that its leaves had first."""
+    first: dict[str, Leaves] = {}
+
+    def tree(
+        aggregate: Aggregate | None, leaves: Leaves, names: PriorityNames, rules: object
+    ) -> object:
+        kept = leaves if aggregate is None else first.setdefault(aggregate.name, leaves)
+        return a_policy_for_each_leaf(aggregate, kept, names, rules)  # type: ignore[arg-type]
+
+    return tree
+
+
+cluster_for_its_first_watcher = Mutant(
+    clause="A37-TREE-11",
+    broken="news of a Cluster does not reach the aggregates that use it",
+    rules={"leaves": with_first_values()},
+)
+
+endpoints_for_the_first_watcher = Mutant(
+    clause="A37-TREE-12",
+    broken="news of endpoints does not reach the aggregates above them",
+    rules={"tree": of_the_first_endpoints()},
+)
+
+order_for_good = Mutant(
+    clause="A37-TREE-24",
+    broken="the same leaves keep the order in which they were met first",
+    rules={"leaves": remembering(in_the_order_before)},
+)
+
+newcomers_last = Mutant(
+    clause="A37-TREE-25",
+    broken="who comes into the list stands behind those who were there",
+    rules={"leaves": remembering(behind_those_before)},
+)
+
+nobody_goes = Mutant(
+    clause="A37-TREE-26",
+    broken="who goes from the list stays in the tree",
+    rules={"leaves": remembering(with_what_has_gone)},
+)
+
+watched_for_ever = Mutant(
+    clause="A37-TREE-27",
+    broken="what left the tree is asked for as before",
+    rules={"let_go": lambda _watched, _needed: frozenset()},
+)
+
+too_much_let_go = Mutant(
+    clause="A37-TREE-28",
+    broken="with what left a tree something goes that is needed elsewhere",
+    rules={
+        "let_go": lambda watched, needed: (watched - needed) and watched - set(sorted(needed)[1:])
+    },
+)
+
+leaf_for_good = Mutant(
+    clause="A37-TREE-29",
+    broken="who was a cluster of EDS stays one",
+    rules={"leaves": remembering(a_leaf_stays_one)},
+)
+
+aggregate_for_good = Mutant(
+    clause="A37-TREE-30",
+    broken="who was an aggregate keeps its leaves",
+    rules={"leaves": remembering(an_aggregate_stays_one)},
+)
+
+changes_fail_requests = Mutant(
+    clause="A37-TREE-31",
+    broken="between one list and the next there is none",
+    rules={"leaves": an_error_at_first()},
+)
+
+impatient = Mutant(
+    clause="A37-TREE-32",
+    broken="what does not come with the list does not exist",
+    xds={"does_not_exist_seconds": 0.05},
+    edition="seed",
+)
+
+service_name_for_good = Mutant(
+    clause="A37-TREE-33",
+    broken="a leaf keeps the service name that it had first",
+    rules={"leaves": with_first_values()},
+)
+
+leaves_by_service_name = Mutant(
+    clause="A37-TREE-34",
+    broken="of two leaves of one service name the later one takes the place of the other",
+    rules={
+        "leaves": lambda root, found, in_force: those_that_exist(
+            root,
+            tuple(
+                {
+                    one.resource_name if isinstance(one, Leaf) else one.name: one for one in found
+                }.values()
+            ),
+            in_force,
+        )
+    },
+)

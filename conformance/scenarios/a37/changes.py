@@ -1,0 +1,216 @@
+"""A37, CDS LB Policy Support and xds_cluster_resolver: trees that change while they are in use."""
+
+from functools import partial
+
+import pytest
+from msgspec.structs import replace
+
+from conformance import timing
+from conformance.arranging.forests import (
+    Shape,
+    aggregates,
+    calls_to,
+    forest,
+    leaf,
+    leaf_names,
+    plant,
+)
+from conformance.arranging.load_reports import balanced, reported
+from conformance.arranging.streams import opened
+from conformance.judging.claims import decides, row
+from conformance.judging.expectations import GoesOnAsking, Outcome
+from conformance.served.clusters import Cluster, Threshold
+from conformance.served.routes import TO
+from conformance.served.serving import Served
+from conformance.served.trees import asks_for, at_the_first, with_clusters
+from conformance.world import World
+from fake_control_plane import Kind
+
+MEANWHILE = 60
+"""Requests from before an update until well after its ACK: 0.3 s, a tenth of it for the ACK."""
+
+ROOT = "m"
+
+FEW = 5
+"""Open requests that a limit allows: more than are made at once to see whether a tree serves."""
+
+
+async def arrange(world: World, *shapes: Shape, direct: tuple[str, ...] = ()) -> list[Served]:
+    """What is served for each of these shapes of one tree; none at all: the root is a leaf.
+
+    Args:
+        world: of the scenario.
+        shapes: clusters of one name have the same endpoint wherever they are leaves.
+        direct: leaves to which routes lead as well.
+    """
+    leaves: dict[str, Cluster] = {}
+    for name in dict.fromkeys((ROOT, *(one for each in shapes for one in leaf_names(each)))):
+        leaves[name] = leaf(name, await world.endpoints(1))
+    served = []
+    for one in shapes:
+        used = [name for name in leaves if name in {*leaf_names(one), *direct}] or [ROOT]
+        clusters = (*aggregates(one), *(leaves[name] for name in used))
+        served.append(forest((ROOT, *direct), clusters))
+    return served
+
+
+async def in_use(world: World, served: Served, *roots: str) -> None:
+    """Serve this, and go on when requests to these roots, or the only one, are served."""
+    await world.serve(served)
+    for root in roots or (ROOT,):
+        wanted, calls = at_the_first(served, root), partial(calls_to, world, root)
+        await world.rounds.demand(wanted, calls, why="its endpoints serve")
+
+
+async def judge_use(world: World, clause: str, served: Served, *roots: str) -> None:
+    """Whether requests to these roots, or the only one, soon go by what is served now."""
+    for root in roots or (ROOT,):
+        wanted, calls = at_the_first(served, root), partial(calls_to, world, root)
+        await world.judge(clause, await world.until(wanted, calls), wanted)
+
+
+@decides("A37-TREE-31", needs=("metadata",), seconds=0.8)
+@pytest.mark.parametrize(
+    ("clause", "before", "after"),
+    [
+        row("order", "A37-TREE-24", {"m": "a b c"}, {"m": "c b a"}),
+        row("order-above", "A37-TREE-24", {"m": "n c", "n": "a b"}, {"m": "c n", "n": "a b"}),
+        row("order-below", "A37-TREE-24", {"m": "n c", "n": "a b"}, {"m": "n c", "n": "b a"}),
+        row("first-comes", "A37-TREE-25", {"m": "b"}, {"m": "a b"}),
+        row("aggregate-comes-first", "A37-TREE-25", {"m": "b"}, {"m": "n b", "n": "z a"}),
+        row("all-are-others", "A37-TREE-25", {"m": "a b"}, {"m": "y z"}),
+        row("first-goes", "A37-TREE-26", {"m": "a b"}, {"m": "b"}),
+        row("aggregate-goes", "A37-TREE-26", {"m": "n b", "n": "z a"}, {"m": "b"}),
+        row("all-but-the-last-go", "A37-TREE-26", {"m": "a b c d"}, {"m": "d"}),
+        row("level-goes", "A37-TREE-26", {"m": "n", "n": "a b"}, {"m": "b"}),
+        row("to-an-aggregate", "A37-TREE-29", {}, {"m": "a b"}),
+        row("to-an-aggregate-below", "A37-TREE-29", {"m": "n c"}, {"m": "n c", "n": "b a"}),
+        row("to-eds", "A37-TREE-30", {"m": "a b"}, {}),
+        row("to-eds-below", "A37-TREE-30", {"m": "n c", "n": "b a"}, {"m": "n c"}),
+    ],
+)
+async def test_change(world: World, clause: str, before: Shape, after: Shape) -> None:
+    """Requests are made all the while. What has come or gone is asked for, or no more."""
+    first, then = await arrange(world, before, after)
+    await in_use(world, first)
+    headers = [{**one, TO: ROOT} for one in world.sessions(MEANWHILE)]
+    meanwhile = await world.start(headers, pace=timing.SOAK_PACE)
+    await world.serve(then)
+    await judge_use(world, clause, then)
+    await world.judge("A37-TREE-31", await meanwhile.over(), Outcome("OK"))
+
+
+@decides("A37-TREE-25")
+async def test_last_comes(world: World) -> None:
+    planted = await plant(world, {"m": "a b"}, direct=("z",))
+    first = replace(planted.served, routes=planted.served.routes[:1])
+    await in_use(world, first)
+    then = with_clusters(first, *aggregates({"m": "a b z"}))
+    await world.serve(then)
+    await judge_use(world, "A37-TREE-25", then)
+    wanted = asks_for(then, "CLUSTER")
+    await world.judge("A37-TREE-25", await world.control.asked_until(wanted), wanted)
+    last = at_the_first(then, ROOT, await planted.lose("a", "b"))
+    calls = await world.until(last, partial(calls_to, world, ROOT))
+    await world.judge("A37-TREE-25", calls, last)
+
+
+@decides("A37-TREE-27", "A37-TREE-28")
+async def test_what_left_the_tree(world: World) -> None:
+    """An aggregate goes with its leaves, but for the one to which a route leads as well."""
+    shapes: tuple[Shape, Shape] = ({"m": "n b", "n": "o a", "o": "z y"}, {"m": "b"})
+    first, then = await arrange(world, *shapes, direct=("a",))
+    await in_use(world, first, "m", "a")
+    since = world.control.mark
+    await world.serve(then)
+    await judge_use(world, "A37-TREE-28", then, "m", "a")
+    for wanted in (asks_for(then, "CLUSTER"), asks_for(then, "ENDPOINTS")):
+        await world.judge("A37-TREE-27", await world.control.asked_until(wanted), wanted)
+    moved = with_clusters(then, leaf("a", await world.endpoints(1)))
+    await world.serve(moved)
+    await judge_use(world, "A37-TREE-28", moved, "a")
+    await world.judge("A37-TREE-28", world.control.asked(since=since), GoesOnAsking("CLUSTER", "a"))
+
+
+USES: dict[str, tuple[tuple[Shape, ...], tuple[str, ...]]] = {
+    "route-and-aggregate": (({"a": "b c"},), ("b",)),
+    "two-aggregates": (({"a": "b c"}, {"z": "b x"}), ()),
+}
+"""Trees that have the leaf b first, and routes to it alone."""
+
+
+@decides("A37-TREE-11")
+@pytest.mark.parametrize(("shapes", "direct"), USES.values(), ids=USES)
+async def test_service_name_for_all(
+    world: World, shapes: tuple[Shape, ...], direct: tuple[str, ...]
+) -> None:
+    planted = await plant(world, *shapes, direct=direct)
+    roots = (*(next(iter(one)) for one in shapes), *direct)
+    await in_use(world, planted.served, *roots)
+    moved = leaf("b", await world.endpoints(1))
+    renamed = replace(moved, discovery=replace(moved.discovery, service_name="another"))
+    then = with_clusters(planted.served, renamed)
+    await world.serve(then)
+    await judge_use(world, "A37-TREE-11", then, *roots)
+
+
+@decides("A37-TREE-12")
+@pytest.mark.parametrize(("shapes", "direct"), USES.values(), ids=USES)
+async def test_endpoints_for_all(
+    world: World, shapes: tuple[Shape, ...], direct: tuple[str, ...]
+) -> None:
+    planted = await plant(world, *shapes, direct=direct)
+    roots = (*(next(iter(one)) for one in shapes), *direct)
+    await in_use(world, planted.served, *roots)
+    then = with_clusters(planted.served, leaf("b", await world.endpoints(1)))
+    await world.serve(then)
+    await judge_use(world, "A37-TREE-12", then, *roots)
+
+
+@decides("A37-TREE-33")
+async def test_other_service_name(world: World) -> None:
+    (first,) = await arrange(world, {"m": "b a"})
+    await in_use(world, first)
+    moved = leaf("b", await world.endpoints(1))
+    renamed = replace(moved, discovery=replace(moved.discovery, service_name="another"))
+    then = with_clusters(first, renamed)
+    await world.serve(then)
+    await judge_use(world, "A37-TREE-33", then)
+    wanted = asks_for(then, "ENDPOINTS")
+    await world.judge("A37-TREE-33", await world.control.asked_until(wanted), wanted)
+
+
+@decides("A37-TREE-32", seconds=0.8)
+@pytest.mark.parametrize("late", [Kind.CLUSTER, Kind.ENDPOINTS], ids=lambda kind: kind.value)
+async def test_new_one_is_late(world: World, late: Kind) -> None:
+    first, then = await arrange(world, {"m": "b"}, {"m": "a b"})
+    await in_use(world, first)
+    await world.serve(replace(then, unsent=((late, "a"),)))
+    await world.attempts.quiet_from_now(why="the list without one of its clusters was ACKed")
+    await world.judge("A37-TREE-32", await calls_to(world, ROOT), at_the_first(first, ROOT))
+    await world.serve(then)
+    await judge_use(world, "A37-TREE-32", then)
+
+
+@decides("A37-TREE-34", needs=("kept_open",), seconds=2, waits=True)
+async def test_one_service_name_for_two(world: World) -> None:
+    """Of the first leaf five requests may be open at a time, of the other any usual number."""
+    (both,) = await arrange(world, {"m": "b a"})
+    b, a = (
+        replace(
+            one,
+            discovery=replace(both.own("b").discovery, service_name="service"),
+            is_reported=True,
+            thresholds=(Threshold(limit),),
+        )
+        for one, limit in ((both.own("b"), FEW), (both.own("a"), None))
+    )
+    served = with_clusters(both, b, a)
+    await in_use(world, served)
+    wanted = asks_for(served, "ENDPOINTS", ever=True)
+    await world.judge("A37-TREE-34", await world.control.asked_until(wanted), wanted)
+    await opened(world, [{TO: ROOT}] * FEW)
+    await world.judge("A37-TREE-34", await calls_to(world, ROOT), Outcome("UNAVAILABLE"))
+    first_alone = replace(served, clusters=(b,), routes=())
+    by = replace(balanced(first_alone), drops={"b": ("",)})
+    await world.judge("A37-TREE-34", await reported(world, by), by)
