@@ -28,7 +28,7 @@ from conformance.command.failures import Failure, client_trouble, demand_loopbac
 from conformance.command.invocation import again
 from conformance.command.named import found_client
 from conformance.command.options import can_be_replaced
-from conformance.command.trouble import TROUBLE, in_a_line
+from conformance.command.trouble import TROUBLE, forget, in_a_line
 from conformance.judging import causes, ring_keys
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting import baseline, console, junit, report
@@ -196,6 +196,7 @@ class Session:
 
     def run(self, client: Prepared) -> None:
         """Run the scenarios against a client that is there, and report."""
+        forget(self._folder(client) / TROUBLE)
         for note in client.notes:
             self._say(note)
         if self._several:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -14,6 +15,7 @@ from client_under_test import Prepared, find, prepare
 from client_under_test.reference.conduct.conduct import MUTANT_VARIABLE
 from conformance.catalogue import Catalogue
 from conformance.command.failures import Failure, demand_loopback
+from conformance.command.trouble import TROUBLE, forget, in_a_line
 from conformance.judging.evidence import Record
 from conformance.mutation.fates import Declared, Matrix, declared, matrix
 from conformance.reporting.live import Live
@@ -55,6 +57,8 @@ def run_mutants(options: Options, catalogue: Catalogue, screen: Console) -> Exit
         edition: prepare(find(f"reference+{edition}"))
         for edition in sorted({one.edition for one in chosen})
     }
+    out = options.out.absolute() / "mutants"
+    forget(out / TROUBLE)
     settings = Settings(
         subjects=tuple(
             subject_for(
@@ -66,7 +70,7 @@ def run_mutants(options: Options, catalogue: Catalogue, screen: Console) -> Exit
             for one in chosen
         ),
         seed=random.SystemRandom().getrandbits(32),
-        out=str(options.out.absolute() / "mutants"),
+        out=str(out),
     )
     with Live(screen, f"{len(chosen)} mutants", quiet=True) as progress:
         ran = run(
@@ -79,7 +83,7 @@ def run_mutants(options: Options, catalogue: Catalogue, screen: Console) -> Exit
     made = _matrix(chosen, ran, catalogue)
     if not whole:
         made = msgspec.structs.replace(made, without_mutant=(), idle=())
-    _show(screen, made, chosen, ran)
+    _show(screen, made, chosen, ran, [in_a_line(one, out / TROUBLE) for one in ran.troubles])
     if options.json_path:
         options.json_path.write_bytes(
             msgspec.json.format(msgspec.json.encode(made), indent=1) + b"\n"
@@ -106,7 +110,9 @@ def _matrix(chosen: list[Declared], ran: Ran, catalogue: Catalogue) -> Matrix:
     return matrix(chosen, records, scenarios(), catalogue)
 
 
-def _show(screen: Console, made: Matrix, chosen: list[Declared], ran: Ran) -> None:
+def _show(
+    screen: Console, made: Matrix, chosen: list[Declared], ran: Ran, troubles: Iterable[str]
+) -> None:
     words = {one.id: one.broken for one in chosen}
     # What survived comes last, beside the sum: whoever reads the end of a log needs just that.
     for one in sorted(made.mutants, key=lambda one: one.verdict):
@@ -125,7 +131,7 @@ def _show(screen: Console, made: Matrix, chosen: list[Declared], ran: Ran) -> No
         screen.print(f"[red]no mutant breaks[/]  {clause}", highlight=False)
     for scenario in made.idle:
         screen.print(f"[red]kills no mutant[/]  {escape(scenario)}", highlight=False)
-    for trouble in ran.troubles:
+    for trouble in troubles:
         screen.print(f"! {trouble}", highlight=False, soft_wrap=True, markup=False)
     killed = sum(one.verdict == "killed" for one in made.mutants)
     screen.print(

@@ -63,7 +63,7 @@ def in_a_line(text: str, file: Path) -> str:
     if len(lines) < 2:  # noqa: PLR2004 - it is a line already
         return short(text.strip())
     said = [line.removeprefix("E ").strip() for line in lines if line.startswith("E ")]
-    told = f"{lines[0]}: {(said or lines)[-1].strip()}" if said else lines[-1].strip()
+    told = f"{lines[0]}: {said[0]}" if said else lines[-1].strip()
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("a", encoding="utf-8", errors="backslashreplace") as kept:
@@ -71,6 +71,12 @@ def in_a_line(text: str, file: Path) -> str:
     except OSError:
         return short(f"{told} (its details could be written nowhere)")
     return short(f"{told} (details: {file})")
+
+
+def forget(file: Path) -> None:
+    """Remove what an earlier run has left there."""
+    with suppress(OSError):
+        file.unlink(missing_ok=True)
 
 
 def settle_output() -> None:

@@ -261,3 +261,35 @@ def test_pipes_are_utf_8_whatever_the_locale(locale: str, tmp_path: Path) -> Non
     ended = xdspec("doctor", str(folder), folder=tmp_path, env=env)
     assert ended.returncode == 4
     assert f"there is no client {folder}" in ended.stderr
+
+
+TRACEBACK = """Traceback (most recent call last):
+  File "x.py", line 1, in y
+ValueError: no such \x1b[31mthing"""
+REPORT = """ring.py:3: in test_search
+    world.judge()
+E   LookupError: nothing
+E   is there
+x.py:1: LookupError"""
+
+
+@pytest.mark.parametrize(
+    ("text", "begins"),
+    [
+        ("worker 'gw0' crashed while running 'x'", "worker 'gw0' crashed while running 'x'"),
+        (TRACEBACK, "ValueError: no such \x1b[31mthing (details: "),
+        (REPORT, "ring.py:3: in test_search: LookupError: nothing (details: "),
+    ],
+)
+def test_what_ended_a_run_in_a_line(text: str, begins: str, tmp_path: Path) -> None:
+    file = tmp_path / "out" / trouble.TROUBLE
+    line = trouble.in_a_line(text, file)
+    assert line.startswith(begins)
+    assert "\n" not in line
+    if text.count("\n"):
+        assert text in file.read_text("utf-8")
+        trouble.forget(file)
+    assert not file.exists()
+    (tmp_path / "file").touch()
+    told = trouble.in_a_line(TRACEBACK, tmp_path / "file" / trouble.TROUBLE)
+    assert told.endswith("(its details could be written nowhere)")
