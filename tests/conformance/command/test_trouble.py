@@ -81,6 +81,7 @@ def test_no_threads_are_left(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setenv("XDSPEC_CACHE", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr(threading.Thread, "start", refused)
     ended = CliRunner().invoke(cli.main, ["run", "reference", "--out", str(tmp_path / "out")])
     assert ended.exit_code == 3
@@ -137,6 +138,7 @@ def test_the_current_folder_is_gone(tmp_path: Path) -> None:
             capture_output=True,
             encoding="utf-8",
             cwd=gone,
+            env={**os.environ, "TMPDIR": str(tmp_path)},
         )
         assert ended.returncode == (0 if words[0] == "list" else ended.returncode)
         assert ended.returncode in {0, 3, 4}, ended.stderr

@@ -285,3 +285,18 @@ def test_a_gap_that_lateness_does_not_explain_is_not_doubtful(
 def test_where_a_request_went_on_a_late_machine_is_doubtful() -> None:
     finding = PLACED.finding(course("OK", endpoint=C, lateness=0.6))
     assert (finding.holds, finding.doubtful) == (False, True)
+
+
+def test_what_differs_in_load_is_told_without_what_is_alike() -> None:
+    assert BALANCED.finding(loads(HERE)).differs == ""
+    more = BALANCED.finding(loads(HERE, reported=3)).differs
+    assert more == f"{HERE}: {loads(HERE).reported[0].load} wanted, {seen_of(3)} seen"
+    elsewhere = BALANCED.finding(loads(THERE)).differs
+    assert [row.partition(": ")[2] for row in elsewhere.splitlines()] == [
+        f"{seen_of(2)} wanted, nothing seen",
+        f"nothing wanted, {seen_of(2)} seen",
+    ]
+
+
+def seen_of(issued: int) -> str:
+    return str(loads(HERE, reported=issued).reported[0].load)
