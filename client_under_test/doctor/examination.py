@@ -7,7 +7,6 @@ checks are in the order in which an author writes an adapter, and lead through t
 from __future__ import annotations
 
 import shlex
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -34,21 +33,26 @@ _ASKED: Final = f'{{"type": "hello", "id": 0, "contract": {NEWEST}}}'
 
 
 async def examine(
-    prepared: Prepared, *, say: Callable[[str], None] = lambda _line: None
+    prepared: Prepared, *, folder: Path, say: Callable[[str], None] = lambda _line: None
 ) -> tuple[Finding, ...]:
-    """Run every check on an adapter, in order; `say` hears of it, line by line, as it goes on."""
+    """Run every check on an adapter, in order.
+
+    Args:
+        prepared: the adapter.
+        folder: gets its stderr, and what else a check needs.
+        say: hears of it, line by line, as it goes on.
+    """
     findings: list[Finding] = []
-    with tempfile.TemporaryDirectory(prefix="xdspec-doctor-") as folder:
-        async with Backend.running() as backend:
-            adapter = ExaminedAdapter(prepared, Path(folder), backend, say)
-            examination = _Examination(adapter)
-            try:
-                for check in checks_for(prepared.client.manifest.capabilities):
-                    findings.append(await examination.finding_of(check))
-                    for line in _lines(findings[-1]):
-                        say(line)
-            finally:
-                await adapter.end()
+    async with Backend.running() as backend:
+        adapter = ExaminedAdapter(prepared, folder, backend, say)
+        examination = _Examination(adapter)
+        try:
+            for check in checks_for(prepared.client.manifest.capabilities):
+                findings.append(await examination.finding_of(check))
+                for line in _lines(findings[-1]):
+                    say(line)
+        finally:
+            await adapter.end()
     for line in _last_lines(prepared.name, findings):
         say(line)
     return tuple(findings)

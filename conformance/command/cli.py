@@ -34,6 +34,7 @@ from conformance.command.options import (
 from conformance.command.trouble import settle_output, tell
 from conformance.reporting.report import Exit
 from conformance.reporting.screen import OutputLost, Screen, echo, in_utf_8
+from conformance.running.interruption import end_is_decided
 from conformance.running.plain_text import LONGEST, short
 from conformance.running.settings import LEAST
 from conformance.running.workers import forked
@@ -46,7 +47,10 @@ class Command(click.Group):
         """Run, and exit with a code of ours."""
         kwargs["standalone_mode"] = False
         in_utf_8()
-        sys.exit(self._said(lambda: super(Command, self).main(*args, **kwargs)))
+        try:
+            sys.exit(self._said(lambda: super(Command, self).main(*args, **kwargs)))
+        finally:
+            end_is_decided()
 
     def _said(self, do: Callable[[], Any]) -> int:
         """Do it; what ends it is told, and is an exit code: 1 is said of a client alone."""
@@ -245,6 +249,7 @@ def doctor(client: str | None) -> int:
     from client_under_test.doctor import examine, is_healthy  # noqa: PLC0415
     from conformance.reporting.live import patience  # noqa: PLC0415
     from conformance.reporting.toolchains import toolchain_lines  # noqa: PLC0415
+    from conformance.running.scratch import scratch  # noqa: PLC0415
 
     with client_trouble():
         there = [found_client(name) for name in (built_in() if client is None else [client])]
@@ -260,7 +265,8 @@ def doctor(client: str | None) -> int:
         with patience(Screen(), f"making what {found} needs"):
             prepared = prepare(found)
         demand_loopback()
-        healthy = is_healthy(asyncio.run(examine(prepared, say=echo)))
+        with scratch() as folder:
+            healthy = is_healthy(asyncio.run(examine(prepared, folder=folder, say=echo)))
     if healthy:
         echo(f"next: {program()} run {shlex.quote(client)} --scenario 'ring.*'")
     return int(Exit.CONFORMS if healthy else Exit.ADAPTER_TROUBLE)

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
@@ -36,11 +35,14 @@ from conformance.reporting.baseline import BadBaseline, Entry
 from conformance.reporting.live import Live, patience
 from conformance.reporting.provenance import provenance
 from conformance.reporting.report import ClientId, Exit, NotRun, Report, Run
+from conformance.reporting.screen import Screen
 from conformance.running import evidence_files
 from conformance.running.calibration import calibrate
 from conformance.running.collecting import scenarios
+from conformance.running.interruption import last_words, postponed
 from conformance.running.jobs import default_jobs, room_for
 from conformance.running.run import Ran, run
+from conformance.running.scratch import scratch
 from conformance.running.selection import Selection, is_named
 from conformance.running.settings import Settings
 from conformance.running.subjects import Subject, subject_for
@@ -89,10 +91,11 @@ def run_clients(
     entries = _baselines(clients, catalogue, options.scenario_patterns)
     demand_loopback()
     session = Session(options, catalogue, screen, entries, several=len(clients) > 1)
-    for one in [made for client in clients if (made := session.prepare(client))]:
-        if session.comes_up(one):
-            session.run(one)
-    return session.end()
+    with last_words(session.break_off):
+        for one in [made for client in clients if (made := session.prepare(client))]:
+            if session.comes_up(one):
+                session.run(one)
+        return session.end()
 
 
 def _baselines(
@@ -160,8 +163,8 @@ class Session:
 
     def comes_up(self, client: Prepared) -> bool:
         """Start it once: an adapter that does not even say hello is told of here, and only here."""
-        with tempfile.TemporaryDirectory(prefix="xdspec-") as folder:
-            stderr, kept = Path(folder) / "stderr.log", self._folder(client)
+        with scratch() as folder:
+            stderr, kept = folder / "stderr.log", self._folder(client)
             stderr.touch()
             try:
                 with patience(self._screen, f"waiting for the hello of {client.name}"):
@@ -202,6 +205,10 @@ class Session:
         if self._several:
             self._screen.print(f"\n{client.name}", style="bold", highlight=False, markup=False)
         subject = self._calibrated(subject_for(client, environment=self._options.environment))
+        with postponed():  # but for while scenarios run: then what is done is told
+            self._run(client, subject)
+
+    def _run(self, client: Prepared, subject: Subject) -> None:
         entries = self._known(client)
 
         def known(scenario: str, decision: Decision) -> bool:
@@ -213,6 +220,7 @@ class Session:
             def interrupted(ran: Ran) -> None:
                 with contextlib.suppress(Exception):
                     progress.__exit__()
+                self._begin_last_words()
                 self._judge(subject, ran, interrupted=True)
                 self.end()
 
@@ -238,7 +246,7 @@ class Session:
             return subject
         what = f"finding out how {client.name} names the entries of its rings"
         with (
-            tempfile.TemporaryDirectory(prefix="xdspec-") as folder,
+            scratch() as folder,
             patience(self._screen, what),
         ):
             keys = asyncio.run(
@@ -246,7 +254,7 @@ class Session:
                     subject,
                     self._catalogue,
                     seed=self._options.seed,
-                    scratch=Path(folder),
+                    scratch=folder,
                     out=self._folder(client),
                 )
             )
@@ -288,6 +296,16 @@ class Session:
             issues=client.client.manifest.issues,
             brief=self._several,
         )
+
+    def break_off(self) -> None:
+        """The summary of what there is between two clients."""
+        self._begin_last_words()
+        self.end()
+
+    def _begin_last_words(self) -> None:
+        """Have a screen of their own: the signal may have come amid a sentence on the other one."""
+        self._screen = Screen()
+        self._screen.show_cursor()
 
     def end(self) -> Exit:
         """The summary of several clients, and the exit code of the command."""

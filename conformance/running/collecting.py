@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 
 from conformance.judging.claims import Claims, claims_of, scenario_id
 from conformance.running.plugin.items import asks_nothing
+from conformance.running.scratch import scratch
 from conformance.running.settings import Settings
 
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
@@ -34,19 +34,21 @@ def isolated() -> Iterator[None]:
                 os.environ[name] = value
 
 
-def arguments(settings: Path, jobs: int, worker: str | None = None) -> list[str]:
+def arguments(settings: Path | None, jobs: int, worker: str | None = None) -> list[str]:
     """What pytest is called with; none of it is the user's.
 
     Args:
-        settings: the file that its processes read.
+        settings: the file that its processes read; None: all is as it is without.
         jobs: processes beside this one; 0: it does all itself.
         worker: what to call in place of Python for each of them.
     """
     common = [str(SCENARIOS), "-c", str(SCENARIOS / "pytest.ini"), f"--rootdir={SCENARIOS}"]
     common += ["-p", "pytest_asyncio.plugin"]
     common += ["-p", "conformance.running.plugin.hooks", "-p", "conformance.running.plugin.worlds"]
-    common += [f"--xdspec-settings={settings}", "-p", "no:terminal", "-p", "no:logging", "-s"]
+    common += [f"--xdspec-settings={settings}"] if settings else []
+    common += ["-p", "no:terminal", "-p", "no:logging", "-s"]
     common += ["--assert=plain"]  # no scenario asserts, so none need be compiled by pytest
+    common += ["-p", "no:tmpdir"]  # xdist would have it make folders that stay
     # Either plugin collects all garbage five times over at the end of each worker.
     common += ["-p", "no:unraisableexception", "-p", "no:threadexception"]
     if jobs:
@@ -80,11 +82,15 @@ def collect(settings: Settings) -> dict[str, Claims]:
     Raises:
         RuntimeError: a scenario cannot be collected.
     """
+    with scratch() as folder:
+        path = folder / "settings.json"
+        settings.write(path)
+        items = _items(path)
     return {
         item.nodeid: msgspec.structs.replace(claims_of(item), seconds=0.0, waits=False)
         if asks_nothing(item)
         else claims_of(item)
-        for item in _items(settings)
+        for item in items
     }
 
 
@@ -94,15 +100,14 @@ def scenarios() -> dict[str, Claims]:
     Raises:
         RuntimeError: one of them cannot be collected.
     """
-    return dict(sorted((scenario_id(item), claims_of(item)) for item in _items(Settings())))
+    # Without a file: a process that is killed, as what workers are forked from, leaves none.
+    return dict(sorted((scenario_id(item), claims_of(item)) for item in _items(None)))
 
 
-def _items(settings: Settings) -> tuple[pytest.Item, ...]:
+def _items(settings: Path | None) -> tuple[pytest.Item, ...]:
     lister = _Lister()
-    with tempfile.TemporaryDirectory(prefix="xdspec-") as folder, isolated():
-        path = Path(folder) / "settings.json"
-        settings.write(path)
-        code = pytest.main([*arguments(path, 0), "--collect-only"], plugins=[lister])
+    with isolated():
+        code = pytest.main([*arguments(settings, 0), "--collect-only"], plugins=[lister])
     if code not in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}:
         words = "; ".join(lister.troubles) or f"pytest ended with {code}"
         raise RuntimeError(f"scenarios cannot be collected: {words}")

@@ -1,50 +1,210 @@
-"""Ends the command and all that it has started, at any moment.
+"""Ends the command and all that it has started, at any moment, once, with what there is to say.
 
 Loads nothing but a little of the standard library, so that it is there before anything else.
 """
 
 import os
 import signal
-from collections.abc import Iterator
-from contextlib import suppress
-from pathlib import Path
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 INTERRUPTED = 2
 
+TELLING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that tell the command to end: the last comes when its terminal is closed."""
+
+AGAIN = 1.0
+"""Seconds after which another signal says that nobody wants to wait for a report any more. What
+comes sooner is the same wish: a key that was held, or a terminal and a script which both say it."""
+
+GONE = 5.0
+"""Seconds for what was killed to be gone, which takes a moment on a loaded machine."""
+
+
+class _Ending:
+    """How far the end has come, and what it is to bring about."""
+
+    def __init__(self) -> None:
+        self.heeds = False
+        self.told_at: float | None = None
+        self.has_begun = False
+        self.answers: list[Callable[[], None] | None] = []
+        """What is said at the end, the innermost alone; None: nothing ends just now."""
+        self.cleaning: list[Callable[[], None]] = []
+
+
+_ending = _Ending()
+
 
 def end_at_once_when_told() -> None:
-    """From now on SIGINT and SIGTERM leave nothing running, and exit code 2."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _end)
+    """From now on a signal that tells the command to end leaves nothing running, and exit code 2.
+
+    Who is deaf to the end of a terminal, as `nohup` makes its commands, stays so.
+    """
+    for number in TELLING:
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, _told)
+    _ending.heeds = True
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, TELLING)  # whoever started this had them wait
 
 
-def _end(_number: int, _frame: FrameType | None) -> None:
+def end_is_decided() -> None:
+    """The exit code stands, and nothing changes it while Python takes itself down."""
+    if _ending.heeds:
+        for number in TELLING:
+            signal.signal(number, signal.SIG_IGN)
+
+
+@contextmanager
+def last_words(say: Callable[[], None]) -> Iterator[None]:
+    """What is said if the command is told to end in this block, when all below it has ended."""
+    with _answered(say):
+        yield
+
+
+@contextmanager
+def postponed() -> Iterator[None]:
+    """Let the command end after this block and not within it, if it is told to."""
+    with _answered(None):
+        yield
+
+
+@contextmanager
+def resumed() -> Iterator[None]:
+    """In a block that is `postponed`, let the command end in this one as it would without that."""
+    _, *outer = reversed(_ending.answers)
+    with _answered(outer[0] if outer else lambda: None):
+        yield
+
+
+@contextmanager
+def cleaned_up(clean: Callable[[], None]) -> Iterator[None]:
+    """What is done if the command ends in this block because it was told to."""
+    _ending.cleaning.append(clean)
+    try:
+        yield
+    finally:
+        _ending.cleaning.remove(clean)
+
+
+@contextmanager
+def _answered(answer: Callable[[], None] | None) -> Iterator[None]:
+    _ending.answers.append(answer)
+    try:
+        _end_if_told()
+        yield
+    finally:
+        _ending.answers.pop()
+        _end_if_told()
+
+
+def _told(_number: int, _frame: FrameType | None) -> None:
+    now = time.monotonic()
+    if _ending.told_at is None:
+        _ending.told_at = now
+        _end_if_told()
+    elif now - _ending.told_at > AGAIN:
+        _leave()
+
+
+def _end_if_told() -> None:
+    answers = _ending.answers
+    if _ending.told_at is None or _ending.has_begun or (answers and answers[-1] is None):
+        return
+    _ending.has_begun = True
     end_everything_below()
-    os._exit(INTERRUPTED)
+    _speak_anew()
+    if answers and (say := answers[-1]) is not None:
+        with suppress(Exception):
+            say()
+    _leave()
+
+
+def _leave() -> None:
+    try:
+        end_everything_below()
+        for clean in _ending.cleaning:
+            with suppress(Exception):
+                clean()
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(Exception):
+                stream.flush()
+    finally:
+        os._exit(INTERRUPTED)
+
+
+def _speak_anew() -> None:
+    """Have streams of their own for last words: the signal may have come amid a write to others."""
+    for name in ("stdout", "stderr"):
+        with suppress(Exception):
+            stream = getattr(sys, name)
+            with suppress(Exception):
+                stream.flush()
+            how = {"encoding": stream.encoding, "errors": stream.errors}
+            setattr(sys, name, os.fdopen(stream.fileno(), "w", closefd=False, **how))
+
+
+# What is below.
+
+
+class _Late(Exception):
+    """What was killed is still there."""
 
 
 def end_everything_below() -> None:
-    """Kill workers, their clients and what those have started, in this order.
+    """Kill workers, their clients and what those have started, and see them gone.
 
     Where there is no /proc, workers and clients end when their stdin does.
     """
-    for pid in _below(os.getpid()):
-        with suppress(OSError):
-            if os.getpgid(pid) == pid:
-                os.killpg(pid, signal.SIGKILL)
-            else:
-                os.kill(pid, signal.SIGKILL)
+    with suppress(_Late), _bounded():
+        while there := list(_below(os.getpid())):
+            for pid in there:
+                _kill(pid)
+            for pid in there:
+                # Who is not this process's child becomes one when its parent has died, if at all.
+                # How it ended is left for those to hear who have started it.
+                with suppress(ChildProcessError):
+                    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+
+
+def _kill(pid: int) -> None:
+    with suppress(OSError):
+        if os.getpgid(pid) == pid:
+            os.killpg(pid, signal.SIGKILL)
+        else:
+            os.kill(pid, signal.SIGKILL)
+
+
+@contextmanager
+def _bounded() -> Iterator[None]:
+    def late(_number: int, _frame: FrameType | None) -> None:
+        raise _Late
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, GONE)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def _below(ancestor: int) -> Iterator[int]:
-    """The processes that descend from this one, parents first."""
+    """The processes that descend from this one and live, parents first."""
+    dead = set()
     children: dict[int, list[int]] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            parent = int(path.read_text("utf-8", "replace").rpartition(")")[2].split()[1])
-            children.setdefault(parent, []).append(int(path.parent.name))
+    for name in os.listdir("/proc") if os.path.isdir("/proc") else ():  # noqa: PTH112, PTH208
+        with suppress(OSError, ValueError, IndexError):
+            pid = int(name)
+            with open(f"/proc/{pid}/stat", "rb") as stat:  # noqa: PTH123 - pathlib is slow to load
+                state, parent, *_ = stat.read().rpartition(b")")[2].split()
+            children.setdefault(int(parent), []).append(pid)
+            if state in {b"Z", b"X"}:
+                dead.add(pid)
     generation = [ancestor]
     while generation:
         generation = [child for parent in generation for child in children.get(parent, [])]
-        yield from generation
+        yield from (pid for pid in generation if pid not in dead)

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import os
-import shutil
-import signal
-import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
 
 import msgspec
 import pytest
@@ -20,9 +15,10 @@ from conformance.judging.claims import Claims
 from conformance.judging.evidence import Record
 from conformance.running.collecting import arguments, collect, isolated
 from conformance.running.collector import Collector
-from conformance.running.interruption import INTERRUPTED, end_everything_below
+from conformance.running.interruption import last_words
 from conformance.running.progress import Known, Progress, nobody_knows
 from conformance.running.scheduling import MOST_WAITING, piles_of
+from conformance.running.scratch import scratch
 from conformance.running.second_try import ident
 from conformance.running.selection import Selection
 from conformance.running.settings import Settings
@@ -60,8 +56,8 @@ def run(
         known: failures of the client that need not be seen a second time, should it have been kept
             from working.
         progress: is told of it.
-        interrupted: is given what there is so far when SIGINT or SIGTERM comes, and then this
-            process ends with exit code 2 and takes everything that it has started with it.
+        interrupted: is given what there is so far when the command is told to end, and all that it
+            has started has ended.
     """
     try:
         found = collect(settings)
@@ -81,7 +77,6 @@ def run(
     piles = piles_of(waiting, meanwhile=work / max(working, 1), most=most)
     collector = Collector(progress, piles, known)
     started = time.monotonic()
-    scratch = Path(tempfile.mkdtemp(prefix="xdspec-"))
 
     def so_far() -> Ran:
         return Ran(
@@ -91,41 +86,26 @@ def run(
             complete=len({ident(one) for one in collector.records}) == len(found),
         )
 
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        end_everything_below()
-        try:
-            interrupted(so_far())
-            sys.stdout.flush()
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
-            os._exit(INTERRUPTED)
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def through(chosen: Settings, processes: int) -> None:
-        path = scratch / "settings.json"
-        msgspec.structs.replace(chosen, scratch=str(scratch), command=os.getpid()).write(path)
+    def through(chosen: Settings, processes: int, folder: Path) -> None:
+        path = folder / "settings.json"
+        msgspec.structs.replace(chosen, scratch=str(folder), command=os.getpid()).write(path)
         with isolated():
             code = pytest.main(arguments(path, processes, worker), plugins=[collector])
         if code in {pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR}:
             collector.troubles.append(f"pytest ended with {pytest.ExitCode(code).name}")
 
-    try:
-        through(settings, working + len(piles))
+    with last_words(lambda: interrupted(so_far())), scratch() as folder:
+        through(settings, working + len(piles), folder)
         if jobs > 1 and (doubtful := collector.take_doubtful()):
             progress.planned(len(found) + len(doubtful))
             selection = Selection(exactly=tuple(doubtful))
-            through(msgspec.structs.replace(settings, selection=selection), 1)
+            through(msgspec.structs.replace(settings, selection=selection), 1, folder)
             collector.tell_of(doubtful)
         ran = so_far()
         if not ran.complete:
             left = f"{len(ran.records)} of {len(found)} scenarios came to their end"
             ran = msgspec.structs.replace(ran, troubles=(*ran.troubles, left))
         return ran
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _shortened(one: Claims, settings: Settings) -> float:

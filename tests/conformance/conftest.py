@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,6 +23,9 @@ PINNED = "python@1.85.1"
 
 DEADLINE = 120.0
 """For one command on a machine that is busy with others: a hang, not a slow run, meets it."""
+
+TEMPORARY = "tmp"
+"""The folder in a command's own that it takes for temporary files."""
 
 MARK = "XDSPEC_TESTS_RUN"
 """In the environment of a command and of all that it starts."""
@@ -48,6 +51,11 @@ class Ended(NamedTuple):
     @property
     def said(self) -> str:
         return self.out + self.err
+
+    @property
+    def left(self) -> list[str]:
+        """What it has left of temporary files."""
+        return sorted(path.name for path in (self.folder / TEMPORARY).iterdir())
 
     @property
     def scenarios(self) -> dict[str, Any]:
@@ -108,17 +116,21 @@ class Running:
 
     def ports(self) -> set[int]:
         """The TCP ports on which any of them listens."""
+        return {port for port, _ in self.sockets()}
+
+    def sockets(self) -> set[tuple[int, str]]:
+        """The same, each with its inode: another process may be given the port a moment later."""
         inodes = set()
         for pid in self.processes():
             with contextlib.suppress(OSError):
                 for link in Path(f"/proc/{pid}/fd").iterdir():
                     with contextlib.suppress(OSError):
                         inodes.add(link.readlink().name)
-        return {port for port, inode in listening() if f"socket:[{inode}]" in inodes}
+        return {(port, inode) for port, inode in listening() if f"socket:[{inode}]" in inodes}
 
-    def ports_of_all(self) -> set[int]:
-        """The TCP ports on which anybody listens."""
-        return {port for port, _ in listening()}
+    def sockets_of_all(self) -> set[tuple[int, str]]:
+        """On which anybody listens."""
+        return set(listening())
 
     def watch(self) -> None:
         """Take hold of every process that there is: one that is ending shows no environment."""
@@ -182,18 +194,24 @@ class Command:
         self._root = root
         self._slots = asyncio.Semaphore(AT_ONCE)
 
-    async def start(self, *words: str, scale: float = 1) -> Running:
+    async def start(self, *words: str, scale: float = 1, by: Sequence[str] = ()) -> Running:
+        """Start it, or what it becomes `by`: a command that goes before."""
         mark = uuid.uuid4().hex
         folder = self._root / mark
-        folder.mkdir()
+        (folder / TEMPORARY).mkdir(parents=True)
         has_place = words[0] != "run" or "--out" in words
         more = [] if has_place else ["--out", str(folder / "out")]
         if words[0] == "run" and "--json" not in words:
             more += ["--json", str(folder / "r.json")]
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "conformance", *words, *more),
+            *(*by, sys.executable, "-m", "conformance", *words, *more),
             cwd=folder,
-            env={**os.environ, "XDSPEC_TIME_SCALE": str(scale), MARK: mark},
+            env={
+                **os.environ,
+                "XDSPEC_TIME_SCALE": str(scale),
+                "TMPDIR": str(folder / TEMPORARY),
+                MARK: mark,
+            },
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -230,8 +248,8 @@ def started(xdspec: Command) -> Callable[..., AbstractAsyncContextManager[Runnin
     """A command under way; nothing of it outlives the test."""
 
     @asynccontextmanager
-    async def start(*words: str) -> AsyncIterator[Running]:
-        running = await xdspec.start(*words)
+    async def start(*words: str, by: Sequence[str] = ()) -> AsyncIterator[Running]:
+        running = await xdspec.start(*words, by=by)
         try:
             yield running
         finally:

@@ -17,8 +17,8 @@ from .rig import DEADLINE
 PROGRAM = [sys.executable, "-I", "-m", "client_under_test.reference"]
 
 
-async def test_the_doctor_finds_nothing() -> None:
-    findings = await examine(prepare(find("reference")))
+async def test_the_doctor_finds_nothing(tmp_path: Path) -> None:
+    findings = await examine(prepare(find("reference")), folder=tmp_path)
     assert {finding.verdict for finding in findings} == {"ok"}
 
 

@@ -54,7 +54,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Read the settings; a worker process makes sure that it dies with the command."""
     config.addinivalue_line("markers", f"{MARK}(claims): the clauses that a scenario decides")
     config.stash[CATALOGUE] = load()
-    config.stash[SETTINGS] = Settings.read(Path(config.getoption("--xdspec-settings")))
+    path = config.getoption("--xdspec-settings")
+    config.stash[SETTINGS] = Settings.read(Path(path)) if path else Settings()
     if hasattr(config, "workerinput"):
         _die_with(config.stash[SETTINGS].command)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command ends its workers itself

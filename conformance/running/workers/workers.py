@@ -22,14 +22,22 @@ HANDOVER = Path(__file__).with_name("stdio_handover.py")
 WORKER = Path(__file__).with_name("worker.py")
 
 
+def _deaf(*command: str) -> str:
+    """A command that xdist calls, which is not told what the terminal says.
+
+    It is in the terminal's group, and would die with a traceback. Who is told ends it.
+    """
+    return shlex.join(("sh", "-c", 'trap "" HUP INT; exec "$0" "$@"', *command))
+
+
 @contextmanager
-def forked() -> Iterator[str | None]:
+def forked() -> Iterator[str]:
     """While it lasts, a worker is had by calling what it gives in place of Python.
 
-    It gives nothing where processes cannot be adopted: then Python itself is to be called.
+    Where processes cannot be adopted that is Python itself.
     """
     if not can_adopt():
-        yield None
+        yield _deaf(sys.executable)
         return
     name = f"xdspec-{secrets.token_hex(8)}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:
@@ -47,7 +55,7 @@ def forked() -> Iterator[str | None]:
             start_new_session=True,
         )
     try:
-        yield shlex.join((sys.executable, "-I", "-S", str(HANDOVER), name))
+        yield _deaf(sys.executable, "-I", "-S", str(HANDOVER), name)
     finally:
         forker.kill()
         forker.wait()

@@ -75,8 +75,8 @@ async def made(on: Channel, calls: list[Call]) -> tuple[Outcome, ...]:
     return await (await on.start_calls(calls)).finished(deadline=DEADLINE)
 
 
-async def test_the_doctor_finds_it_well() -> None:
-    findings = await doctor.examine(bridge(stock()))
+async def test_the_doctor_finds_it_well(tmp_path: Path) -> None:
+    findings = await doctor.examine(bridge(stock()), folder=tmp_path)
     assert {one.check: one.seen for one in findings if one.verdict == "wrong"} == {}
     assert {"unary", "statuses", "deadline", "fail-fast", "long-line", "close", "end"} <= {
         one.check for one in findings if one.verdict == "ok"

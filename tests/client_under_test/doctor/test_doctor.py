@@ -25,13 +25,15 @@ LINES: dict[str, list[str]] = {}
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def findings() -> dict[str, tuple[Finding, ...]]:
+async def findings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Finding, ...]]:
     """Of all clients, examined side by side."""
     names = [name.rpartition("/")[2] for name in CLIENTS]
     LINES.update((name, []) for name in names)
     reports = await asyncio.gather(
         *(
-            doctor.examine(prepare(find(place)), say=LINES[name].append)
+            doctor.examine(
+                prepare(find(place)), folder=tmp_path_factory.mktemp(name), say=LINES[name].append
+            )
             for name, place in zip(names, CLIENTS, strict=True)
         )
     )
@@ -130,7 +132,7 @@ async def test_a_careless_adapter(tmp_path: Path) -> None:
             assert old in text
             text = text.replace(old, new)
         (folder / name).write_text(text)
-    assert wrong(await doctor.examine(prepare(find(str(folder))))) == {
+    assert wrong(await doctor.examine(prepare(find(str(folder))), folder=tmp_path)) == {
         "hello": "hello has version 1.84.0, and client.toml says 1.85.1",
         "metadata": "trace-bin came base64-encoded once too often",
         "kept-open": "the adapter half-closed it",
@@ -172,7 +174,10 @@ async def registrars(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tupl
                 text = text.replace(old, new)
             (folders[name] / file.name).write_text(text)
     found = await asyncio.gather(
-        *(doctor.examine(prepare(find(str(folder)))) for folder in folders.values())
+        *(
+            doctor.examine(prepare(find(str(folder))), folder=tmp_path_factory.mktemp("examined"))
+            for folder in folders.values()
+        )
     )
     return dict(zip(folders, found, strict=True))
 

@@ -73,7 +73,7 @@ async def test_it_is_built_and_says_hello(
     scaffold.write(language, folder)
     sources = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     pinned = "@1.85.1" if language == "python" else ""
-    found = await doctor.examine(prepare(find(f"{folder}{pinned}")))
+    found = await doctor.examine(prepare(find(f"{folder}{pinned}")), folder=tmp_path)
     verdicts = {finding.check: finding.verdict for finding in found}
     right = {name for name, verdict in verdicts.items() if verdict == "ok"}
     assert right == {"hello", "not-a-request", "unknown-request", "unknown-channel"}

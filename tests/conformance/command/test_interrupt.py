@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import fcntl
 import json
+import os
+import random
 import re
+import select
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from client_under_test.launching.pidfd import pidfd_open
+from conformance.running.interruption import AGAIN
+from conformance.running.scratch import PREFIX
+
 ADAPTERS = Path(__file__).parents[2] / "adapters"
 PINNED = "python@1.85.1"
+
+ALL = 50
+"""Moments at which a run is interrupted, if XDSPEC_TEST_INTERRUPTS=all asks for them, which takes a
+minute or two; else a tenth of them."""
+
+SEEDS = range(ALL if os.environ.get("XDSPEC_TEST_INTERRUPTS") == "all" else ALL // 10)
 
 PROMISED = 2.0
 """Seconds in which an interrupted run must be over."""
@@ -31,6 +46,9 @@ Started = Callable[..., AbstractAsyncContextManager[Any]]
     [
         pytest.param(signal.SIGINT, True, id="ctrl-c"),
         pytest.param(signal.SIGINT, False, id="sigint"),
+        pytest.param(signal.SIGTERM, False, id="sigterm"),
+        pytest.param(signal.SIGHUP, True, id="terminal-closed"),
+        pytest.param(signal.SIGHUP, False, id="sighup"),
     ],
 )
 async def test_interrupt(started: Started, number: signal.Signals, *, group: bool) -> None:
@@ -38,8 +56,8 @@ async def test_interrupt(started: Started, number: signal.Signals, *, group: boo
         await running.line("pass")
         assert len(running.processes()) >= 4  # the command, two workers, a client at least
         running.watch()
-        ports = running.ports()
-        assert ports
+        sockets = running.sockets()
+        assert sockets
         asked_at = time.monotonic()
         running.send(number, group=group)
         ended = await running.ended()
@@ -51,7 +69,97 @@ async def test_interrupt(started: Started, number: signal.Signals, *, group: boo
         (run,) = ended.report["runs"]
         assert run["complete"] is False
         assert len(run["scenarios"]) >= 1
-        assert not ports & running.ports_of_all()
+        assert not sockets & running.sockets_of_all()
+        assert ended.left == []
+
+
+@pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM])
+async def test_what_is_said_twice_at_once_is_said_once(
+    started: Started, second: signal.Signals
+) -> None:
+    async with started("run", PINNED, "--jobs", "2") as running:
+        await running.line("pass")
+        running.send(signal.SIGINT, group=True)
+        await asyncio.wait([asyncio.create_task(running.process.wait())], timeout=0.02)
+        running.send(second, group=True)
+        ended = await running.ended()
+        assert ended.code == 2
+        assert ended.out.count("interrupted") == 1
+        assert len(ended.report["runs"]) == 1
+        assert ended.left == []
+        await running.gone(deadline=PROMISED)
+
+
+def fill(pipe: str) -> None:
+    handle = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)  # of our own: theirs goes on to block
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(handle, b"x" * 4096)
+    os.close(handle)
+
+
+async def test_who_does_not_want_to_wait_for_the_report_need_not(started: Started) -> None:
+    """Nobody reads it: it waits for room in the pipe."""
+    async with started("run", PINNED, "--jobs", "2") as running:
+        await running.line("pass")
+        running.process._transport.get_pipe_transport(1).pause_reading()
+        fill(f"/proc/{running.process.pid}/fd/1")
+        watched = pidfd_open(running.process.pid)
+        running.send(signal.SIGINT)
+        assert not select.select([watched], [], [], 1.5 * AGAIN)[0]
+        running.send(signal.SIGINT)
+        assert select.select([watched], [], [], PROMISED)[0]
+        os.close(watched)
+        running.process._transport.get_pipe_transport(1).resume_reading()
+        ended = await running.ended()
+        assert ended.code == 2
+        assert ended.report["runs"]
+        assert ended.left == []
+
+
+TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+async def test_a_closed_terminal_keeps_the_report(tmp_path: Path) -> None:
+    ours, theirs = os.openpty()
+    words = ["run", PINNED, "--jobs", "2", "--json", "r.json", "--out", "out"]
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-I", "-S", "-c", TERMINAL),
+        *(sys.executable, "-m", "conformance", *words),
+        cwd=tmp_path,
+        env={**os.environ, "TERM": "xterm", "TMPDIR": str(tmp_path)},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+    )
+    os.close(theirs)
+    os.set_blocking(ours, True)
+    said = b""
+    while re.search(rb" [1-9]\d*/\d+ ", said) is None:
+        said += await asyncio.to_thread(os.read, ours, 4096)
+    os.close(ours)
+    async with asyncio.timeout(DEADLINE):
+        assert await process.wait() == 2
+    (run,) = json.loads((tmp_path / "r.json").read_text())["runs"]
+    assert run["complete"] is False
+    assert run["scenarios"]
+    assert sorted(os.listdir(tmp_path)) == ["out", "r.json"]  # noqa: PTH208
+
+
+async def test_who_was_told_to_outlive_the_terminal_does(started: Started) -> None:
+    deaf = ("sh", "-c", 'trap "" HUP; exec "$@"', "sh")
+    words = ["--scenario", "ring.size?lightest*", "--jobs", "1"]
+    async with started("run", PINNED, *words, by=deaf) as running:
+        await running.line("pass")
+        running.send(signal.SIGHUP, group=True)
+        ended = await running.ended()
+        assert ended.code == 0
+        assert ended.report["runs"][0]["complete"] is True
 
 
 async def test_interrupt_in_the_second_client_leaves_the_first(started: Started) -> None:
@@ -75,11 +183,37 @@ async def test_kill(started: Started) -> None:
     async with started("run", PINNED, "--jobs", "2") as running:
         await running.line("pass")
         running.watch()
-        ports = running.ports()
+        sockets = running.sockets()
         running.send(signal.SIGKILL)
         await running.gone(deadline=PROMISED)
-        assert not ports & running.ports_of_all()
-        assert (await running.ended()).code == -signal.SIGKILL
+        assert not sockets & running.sockets_of_all()
+        ended = await running.ended()
+        assert ended.code == -signal.SIGKILL
+        ((left),) = ended.left
+        temporary = running.folder / "tmp"
+        (temporary / f"{PREFIX}notoftheirs").mkdir()
+        (temporary / f"{PREFIX}file").touch()
+        with held(temporary / f"{PREFIX}abcdefgh"):
+            assert left.startswith(PREFIX)
+            other = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "conformance", "doctor", str(ADAPTERS / "stillborn")),
+                env={**os.environ, "TMPDIR": str(temporary)},
+                stdout=asyncio.subprocess.DEVNULL,
+            )
+            assert await other.wait() == 6
+        assert ended.left == [f"{PREFIX}{end}" for end in ("abcdefgh", "file", "notoftheirs")]
+
+
+@contextlib.contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """The folder of a command that lives."""
+    folder.mkdir()
+    lock = os.open(folder, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        os.close(lock)
 
 
 MANIFEST = """
@@ -205,3 +339,52 @@ async def test_hold(started: Started, client: str, how: str, code: int) -> None:
         assert ended.code == code
         assert set(ended.scenarios) == {"ring.size[by-weight]"}
         await running.gone(deadline=PROMISED)
+
+
+# As ci/bootstrap.py does it: a signal that comes before the command can heed it waits for that.
+HOLDS_SIGNALS_BACK = """
+import os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+print("begins", flush=True)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+BY = (sys.executable, "-I", "-S", "-c", HOLDS_SIGNALS_BACK)
+OF_SHORT_RUN = 8
+"""Scenarios."""
+SHORT_RUN = ("run", "reference", "--scenario", "ring.size*", "--jobs", "2")
+
+
+@pytest.fixture(scope="module")
+async def lasts(xdspec: Any) -> float:
+    """Seconds that a run takes which nobody interrupts."""
+    began = time.monotonic()
+    assert (await xdspec.run(*SHORT_RUN)).code == 0
+    return time.monotonic() - began
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+async def test_at_any_moment(started: Started, lasts: float, seed: int) -> None:
+    """What was done is told, once, and nothing is left; what was over has its result."""
+    chance = random.Random(f"interrupt {seed}")
+    async with started(*SHORT_RUN, by=BY) as running:
+        await running.line("begins")
+        over = asyncio.create_task(running.ended())
+        await asyncio.wait([over], timeout=chance.uniform(0, 1.1) * lasts)
+        for _ in range(chance.choice([1, 1, 2])):
+            with contextlib.suppress(ProcessLookupError):
+                running.send(signal.SIGINT, group=True)
+        ended = await over
+        await running.gone(deadline=DEADLINE)
+    assert ended.code in {0, 2}, ended.said
+    assert "Traceback" not in ended.said
+    assert ended.err == ""
+    assert ended.left == []
+    told = len(re.findall(r"^ +\d+/\d+ ", ended.out, re.MULTILINE))
+    runs = ended.report["runs"] if ended.report else []
+    if ended.code == 0 or told:
+        (run,) = runs
+        assert len(run["scenarios"]) >= told
+        assert run["complete"] or ended.code == 2
+        assert not run["complete"] or len(run["scenarios"]) == OF_SHORT_RUN
+    if ended.code == 2:
+        assert ended.out.count("interrupted") <= 1
