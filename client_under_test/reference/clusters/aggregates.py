@@ -190,7 +190,8 @@ def a_policy_for_each_leaf(
 ) -> Update:
     """A75: an aggregate is a priority policy over its leaves, each with priorities of its own.
 
-    Clauses: A42-LOC-03, A42-LOC-04, A42-LOC-05, A42-LOC-06, A37-TREE-12.
+    Clauses: A42-LOC-03, A42-LOC-04, A42-LOC-05, A42-LOC-06, A37-TREE-12, A37-TROUBLE-21,
+    A37-TROUBLE-22, A37-TROUBLE-27, A37-TROUBLE-32, A37-TROUBLE-33, A37-TROUBLE-35.
     """
     children: dict[str, PriorityChild] = {}
     endpoints: list[Endpoint] = []

@@ -97,7 +97,10 @@ def locality_weight(written: int | None) -> int | None:
 
 
 def endpoint_is_used(health: int) -> bool:
-    """A27: only endpoints whose health is good or unknown are used."""
+    """A27: only endpoints whose health is good or unknown are used.
+
+    Clauses: A37-TROUBLE-23.
+    """
     return health in _USABLE
 
 

@@ -91,7 +91,7 @@ def timer_begins(before: State, reported: State, settled: State) -> bool:
 def timer_ends(reported: State) -> bool:
     """Any state but CONNECTING ends the time.
 
-    Clauses: A42-FAIL-02, A42-FAIL-05, A42-FAIL-09.
+    Clauses: A42-FAIL-02, A42-FAIL-05, A42-FAIL-09, A37-TROUBLE-24.
     """
     return reported is not State.CONNECTING
 

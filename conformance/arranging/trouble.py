@@ -1,0 +1,33 @@
+"""What trouble of a tree means for its requests, wherever it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from conformance import timing
+from conformance.arranging.forests import calls_to
+from conformance.judging.expectations import EndsIn, Outcome
+from conformance.served.routes import TO
+from conformance.world import World
+
+FAILS = Outcome("UNAVAILABLE")
+
+
+async def told_and_waited(world: World, root: str, mend: Callable[[], Awaitable[None]]) -> None:
+    """Judge the channel's state, and requests that wait, while its only tree is in trouble.
+
+    Args:
+        world: of a scenario that needs the capabilities `watch` and `wait_for_ready`.
+        root: of the tree that all routes lead to.
+        mend: ends the trouble.
+    """
+    watched = await world.states.watch()
+    await world.judge("A37-TROUBLE-34", await calls_to(world, root), FAILS)
+    states = await world.states.until(watched, "TRANSIENT_FAILURE")
+    await world.judge("A37-TROUBLE-33", states, EndsIn(("TRANSIENT_FAILURE",)))
+    waits = await world.start([{TO: root}], wait_for_ready=True, deadline=timing.HELD)
+    await world.judge("A37-TROUBLE-34", await waits.over(), Outcome("DEADLINE_EXCEEDED"))
+    waits = await world.start([{TO: root}], wait_for_ready=True)
+    await mend()
+    # Not all that mends it need come at once: any leaf may serve it.
+    await world.judge("A37-TROUBLE-34", await waits.over(), Outcome("OK"))

@@ -1,0 +1,186 @@
+"""Mutants of the clauses in trouble.toml."""
+
+from collections.abc import Callable
+
+from client_under_test.reference.clusters.aggregates import ClusterRules as Rules
+from client_under_test.reference.clusters.aggregates import (
+    Found,
+    Leaves,
+    PriorityNames,
+    a_policy_for_each_leaf,
+    nothing_found,
+)
+from client_under_test.reference.clusters.discovery import Aggregate
+from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.policies.configs import FailingConfig, WaitingConfig
+from client_under_test.reference.policies.interface import PickResult, Update
+from client_under_test.reference.values import State, Status
+from client_under_test.reference.xds.rules import endpoint_is_used
+
+Tree = Callable[[Aggregate | None, Leaves, PriorityNames, Rules], Update]
+FAILED = Update(config=FailingConfig(status=Status.unavailable("there is trouble")))
+
+
+def of_leaves(change: Callable[[Leaves], Leaves]) -> Tree:
+    """The tree of leaves that are changed before it is made."""
+
+    def broken(
+        aggregate: Aggregate | None, leaves: Leaves, names: PriorityNames, rules: Rules
+    ) -> Update:
+        return a_policy_for_each_leaf(aggregate, change(leaves), names, rules)
+
+    return broken
+
+
+def instead(update: Update, when: Callable[[Leaves], bool]) -> Tree:
+    """Another update where leaves are so."""
+
+    def broken(
+        aggregate: Aggregate | None, leaves: Leaves, names: PriorityNames, rules: Rules
+    ) -> Update:
+        made = a_policy_for_each_leaf(aggregate, leaves, names, rules)
+        return update if when(leaves) else made
+
+    return broken
+
+
+def has_localities(found: Found) -> bool:
+    """Whether there is a locality."""
+    return any(found.priorities)
+
+
+def has_endpoints(found: Found) -> bool:
+    """Whether there is an endpoint that may be used."""
+    return any(place.endpoints for priority in found.priorities for place in priority)
+
+
+def nothing_behind(stops: Callable[[Found], bool]) -> Callable[[Leaves], Leaves]:
+    """Leaves up to the first one that is so."""
+
+    def cut(leaves: Leaves) -> Leaves:
+        end = next((number for number, (_, found) in enumerate(leaves) if stops(found)), None)
+        return leaves if end is None else leaves[: end + 1]
+
+    return cut
+
+
+no_localities_end_the_list = Mutant(
+    clause="A37-TROUBLE-21",
+    broken="the leaves behind one without localities are not used",
+    rules={"tree": of_leaves(nothing_behind(lambda found: not has_localities(found)))},
+)
+
+empty_localities_end_the_list = Mutant(
+    clause="A37-TROUBLE-22",
+    broken="the leaves behind one with empty localities are not used",
+    rules={
+        "tree": of_leaves(
+            nothing_behind(lambda found: has_localities(found) and not has_endpoints(found))
+        )
+    },
+)
+
+
+def health_that_is_used(number: int) -> Callable[[int], bool]:
+    """Use endpoints of one more health."""
+    return lambda health: health == number or endpoint_is_used(health)
+
+
+draining_is_used = Mutant(
+    clause="A37-TROUBLE-23",
+    broken="endpoints that are DRAINING are used",
+    xds={"endpoint_is_used": health_that_is_used(3)},
+)
+
+degraded_is_used = Mutant(
+    clause="A37-TROUBLE-23",
+    broken="endpoints that are DEGRADED are used",
+    xds={"endpoint_is_used": health_that_is_used(5)},
+)
+
+empty_leaf_waited_for = Mutant(
+    clause="A37-TROUBLE-24",
+    broken="a leaf without endpoints is left only when the failover timer fires",
+    rules={"timer_ends": lambda reported: reported in {State.READY, State.IDLE}},
+)
+
+
+def last_good() -> Callable[[Leaves], Leaves]:
+    """Of a leaf that had endpoints, those that it had last."""
+    known: dict[str, Found] = {}
+
+    def kept(leaves: Leaves) -> Leaves:
+        known.update((leaf.name, found) for leaf, found in leaves if has_endpoints(found))
+        return [(leaf, known.get(leaf.name, found)) for leaf, found in leaves]
+
+    return kept
+
+
+empty_update_ignored = Mutant(
+    clause="A37-TROUBLE-27",
+    broken="an update that leaves a leaf without endpoints is ignored",
+    rules={"tree": of_leaves(last_good())},
+)
+
+
+def for_ever(given_up: Callable[[Found], bool]) -> Callable[[Leaves], Leaves]:
+    """Of a leaf that once was so, nothing any more."""
+    lost: set[str] = set()
+
+    def without(leaves: Leaves) -> Leaves:
+        lost.update(leaf.name for leaf, found in leaves if given_up(found))
+        return [
+            (leaf, nothing_found("given up") if leaf.name in lost else found)
+            for leaf, found in leaves
+        ]
+
+    return without
+
+
+empty_once_empty_for_good = Mutant(
+    clause="A37-TROUBLE-32",
+    broken="a leaf that was without endpoints is never used again",
+    rules={"tree": of_leaves(for_ever(lambda found: not has_endpoints(found)))},
+)
+
+without_endpoints_it_connects = Mutant(
+    clause="A37-TROUBLE-33",
+    broken="a tree without any endpoints is CONNECTING",
+    rules={
+        "tree": instead(
+            Update(config=WaitingConfig()),
+            lambda leaves: not any(has_endpoints(found) for _, found in leaves),
+        )
+    },
+)
+
+
+def fail_all_the_same(result: PickResult) -> PickResult:
+    """Fail requests that wait for readiness as well."""
+    return result
+
+
+waiting_fails = Mutant(
+    clause="A37-TROUBLE-34",
+    broken="a request that waits for readiness fails with the tree",
+    rules={"wait_for_ready": fail_all_the_same},
+)
+
+
+def once_there_was_trouble() -> Callable[[Leaves], bool]:
+    """Whether any tree of the process has been without endpoints."""
+    troubled = False
+
+    def remembered(leaves: Leaves) -> bool:
+        nonlocal troubled
+        troubled = troubled or not any(has_endpoints(found) for _, found in leaves)
+        return troubled
+
+    return remembered
+
+
+trouble_spreads = Mutant(
+    clause="A37-TROUBLE-35",
+    broken="with a tree without endpoints those that are made after it fail as well",
+    rules={"tree": instead(FAILED, once_there_was_trouble())},
+)

@@ -1,0 +1,82 @@
+"""A37: leaves whose endpoints resource is there, and has nothing that could be used."""
+
+import asyncio
+from functools import partial
+
+import pytest
+
+from conformance import timing
+from conformance.arranging.forests import calls_to, plant
+from conformance.arranging.positions import BESIDE, ROOTS, TREES, each
+from conformance.arranging.trouble import told_and_waited
+from conformance.judging.claims import decides, row
+from conformance.judging.expectations import Takes
+from conformance.served.serving import Served
+from conformance.served.trees import at_the_first
+from conformance.served.troubles import (
+    Trouble,
+    amid,
+    with_bad_health,
+    with_empty_localities,
+    without_localities,
+)
+from conformance.world import World
+from test_servers import Serve
+
+AT_ONCE = Takes(most=timing.FAR_FROM_FAILOVER, allowance=timing.BELIEVED)
+
+
+@pytest.mark.parametrize(
+    ("clause", "trouble"),
+    [
+        row("no-locality", "A37-TROUBLE-21", without_localities),
+        row("no-endpoint", "A37-TROUBLE-22", with_empty_localities),
+        row("bad-health", "A37-TROUBLE-23", with_bad_health),
+    ],
+)
+@decides("A37-TROUBLE-24", "A37-TROUBLE-27", "A37-TROUBLE-32", "A37-TROUBLE-35")
+async def test_without_endpoints(world: World, clause: str, trouble: Trouble) -> None:
+    """First x alone is in trouble, then b as well, then every leaf, and in the end none.
+
+    There are four priorities in x, each with an endpoint.
+    """
+    planted = await plant(
+        world, *TREES, direct=(BESIDE,), modes=dict.fromkeys(each("x"), [Serve()] * 4)
+    )
+    well = planted.served
+    begun = amid(well, trouble, *each("x"))
+    await world.serve(begun)
+    await calls_to(world, BESIDE)
+    known = world.now
+    for root in ROOTS:
+        calls = await calls_to(world, root, deadline=timing.AFTER_FAILOVER)
+        await world.judge(clause, calls, at_the_first(begun, root))
+    (behind,) = planted.members["first-b"]
+    tried = await world.attempts.demand_one(behind, why="the leaf before it has no endpoints")
+    took = world.clock.elapsed(
+        "the endpoints are known", min(known, tried.at), "the attempt at the next leaf", tried.at
+    )
+    await world.judge("A37-TROUBLE-24", took, AT_ONCE)
+    fewer = amid(begun, trouble, *each("b"))
+    for served in (fewer, amid(fewer, trouble, *each("c"))):
+        await serve_and_judge(world, "A37-TROUBLE-27", served)
+        calls = await calls_to(world, BESIDE)
+        await world.judge("A37-TROUBLE-35", calls, at_the_first(served, BESIDE))
+    await serve_and_judge(world, "A37-TROUBLE-32", well)
+
+
+async def serve_and_judge(world: World, clause: str, served: Served) -> None:
+    """The clause for each tree, once what is served now has been taken up."""
+    await world.serve(served)
+    wanted = {root: at_the_first(served, root) for root in ROOTS}
+    looks = (world.until(one, partial(calls_to, world, root)) for root, one in wanted.items())
+    for calls, one in zip(await asyncio.gather(*looks), wanted.values(), strict=True):
+        await world.judge(clause, calls, one)
+
+
+@decides("A37-TROUBLE-33", "A37-TROUBLE-34", needs=("watch", "wait_for_ready"))
+async def test_state_without_endpoints(world: World) -> None:
+    planted = await plant(world, {"m": "b c"})
+    well = planted.served
+    await world.serve(amid(well, without_localities, "b", "c"))
+    await told_and_waited(world, "m", partial(world.serve, well))

@@ -1,0 +1,53 @@
+"""What may be wrong with the endpoints of a cluster: the same cluster, with that trouble."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from msgspec.structs import replace
+
+from conformance.served.clusters import Cluster
+from conformance.served.endpoints import Endpoint, Locality
+from conformance.served.serving import Served
+from conformance.served.trees import with_clusters
+
+Trouble = Callable[[Cluster], Cluster]
+
+
+def without_localities(one: Cluster) -> Cluster:
+    """Its EDS resource has nothing in it."""
+    return one.placed()
+
+
+def with_empty_localities(one: Cluster) -> Cluster:
+    """No locality has an endpoint."""
+    return one.placed(*(replace(place, endpoints=()) for place in one.localities))
+
+
+def with_bad_health(one: Cluster) -> Cluster:
+    """Each endpoint has a health of which none is used, one after the other (A27)."""
+    health = itertools.cycle(("UNHEALTHY", "DRAINING", "TIMEOUT", "DEGRADED"))
+
+    def sick(place: Locality) -> Locality:
+        endpoints = tuple(replace(each, health=next(health)) for each in place.endpoints)
+        return replace(place, endpoints=endpoints)
+
+    return one.placed(*map(sick, one.localities))
+
+
+def at(*addresses: str) -> Trouble:
+    """No trouble: its only locality has these endpoints."""
+    return lambda one: one.placed(Locality(tuple(map(Endpoint, addresses))))
+
+
+def amid(served: Served, trouble: Trouble, *names: str) -> Served:
+    """The same, but these clusters are so."""
+    return with_clusters(served, *(trouble(served.own(name)) for name in names))
+
+
+def refusable_endpoints(one: Cluster) -> Any:
+    """An EDS resource of it that every client refuses (A27): no locality has priority 0."""
+    behind = (replace(place, priority=place.priority + 1) for place in one.localities)
+    return one.placed(*behind).endpoints()
