@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from google.protobuf.any_pb2 import Any as Packed
 
+from client_under_test.reference.conduct import conduct
 from client_under_test.reference.values import Status
 from client_under_test.reference.xds.ads import (
     Absent,
@@ -277,7 +279,7 @@ def test_unsubscribing_forgets() -> None:
 
 
 def test_a_bad_resource_is_not_kept_from_use_if_the_rule_says_so() -> None:
-    ads = Ads(XdsRules(keeps_what_was_good=False))
+    ads = Ads(XdsRules(refusal_counts=lambda _features: True))
     ads.subscribe(Kind.CLUSTER, "a")
     ads.stream_started()
     respond(ads, "1", good("a"))
@@ -311,3 +313,53 @@ def test_lost_is_not_gone() -> None:
         outcome = ads.outcome(Kind.CLUSTER, name)
         assert isinstance(outcome, Absent)
         assert not outcome.is_gone
+
+
+@pytest.mark.parametrize(
+    ("name", "features", "deleted", "refused"),
+    [
+        ("seed", (), True, False),
+        ("seed", ("ignore_resource_deletion",), True, False),
+        ("modern", (), True, False),
+        ("modern", ("ignore_resource_deletion",), False, False),
+        ("seed+A88-XDS", (), False, False),
+        ("seed+A88-XDS", ("fail_on_data_errors", "ignore_resource_deletion"), True, True),
+    ],
+)
+def test_data_errors_by_server_feature(
+    name: str, features: tuple[str, ...], *, deleted: bool, refused: bool
+) -> None:
+    rules = replace(conduct.of_edition(name).xds, server_features=frozenset(features))
+    for messages, gone in (([good("b")], deleted), ([bad("a"), good("b")], refused)):
+        ads = Ads(rules)
+        ads.subscribe(Kind.CLUSTER, "a")
+        ads.stream_started()
+        respond(ads, "1", good("a"))
+        respond(ads, "2", *messages)
+        assert isinstance(ads.outcome(Kind.CLUSTER, "a"), Absent) is gone
+
+
+def test_a88_the_timer_may_be_transient() -> None:
+    feature = frozenset({"resource_timer_is_transient_error"})
+    rules = conduct.of_edition("seed+A88-XDS").xds
+    assert rules.time_to_come(frozenset()) == (15.0, True)
+    assert rules.time_to_come(feature) == (30.0, False)
+    ads = Ads(replace(rules, server_features=feature))
+    ads.subscribe(Kind.CLUSTER, "a")
+    ads.stream_started()
+    ads.timer_fired(Kind.CLUSTER, "a")
+    outcome = ads.outcome(Kind.CLUSTER, "a")
+    assert isinstance(outcome, Absent)
+    assert not outcome.is_gone
+
+
+def test_time_begins_anew_for_what_was_only_lost() -> None:
+    ads = subscribed("a")
+    ads.stream_ended(BROKEN)
+    assert StartTimer(Kind.CLUSTER, "a") in ads.stream_started()
+
+
+def test_what_a_lost_stream_means_is_a_rule() -> None:
+    ads = subscribed("a", end_is_an_error=lambda _answered: True, hears_of_loss=lambda _n, _t: True)
+    respond(ads, "1", good("a"))
+    assert Changed(Kind.CLUSTER, "a") in ads.stream_ended(BROKEN)

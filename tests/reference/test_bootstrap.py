@@ -26,6 +26,9 @@ def test_from_text_and_from_file(tmp_path: Path) -> None:
     file.write_text(text(dict(INSECURE, server_uri="dns:///host:2")))
     both = {"GRPC_XDS_BOOTSTRAP": str(file), "GRPC_XDS_BOOTSTRAP_CONFIG": text(INSECURE)}
     assert from_environment(both).server == "host:2"
+    features = ["xds_v3", "fail_on_data_errors"]
+    server = dict(INSECURE, server_features=features)
+    assert parse(text(server).encode()).server_features == {*features}
     providers = {"one": {"plugin_name": "file_watcher"}, "two": {}}
     assert parse(
         text(INSECURE, certificate_providers=providers).encode()

@@ -28,7 +28,6 @@ from client_under_test.reference.resolving.resolver import Resolver, Sink
 from client_under_test.reference.resolving.selector import NotNow, Selection, Selector
 from client_under_test.reference.transport.http2 import Header
 from client_under_test.reference.transport.rpc import Rpc
-from client_under_test.reference.transport.status import OK
 from client_under_test.reference.values import Metadata, State, Status
 
 
@@ -157,7 +156,7 @@ class Call:
         if self._timer is not None:
             self._timer.cancel()
         if self._account is not None:
-            self._channel.ledger.finished(self._account, ok=status == OK)
+            self._channel.ledger.finished(self._account, status)
         if self._cluster is not None:
             self._channel.release(self._cluster)
         self._channel.forget(self)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Final, cast
 
 from client_under_test.reference.conduct.editions import Rules, edition
@@ -36,11 +36,8 @@ def of_edition(name: str) -> Conduct:
         NoSuchEdition: there is none of that name.
     """
     rules = edition(name).rules
-    xds = XdsRules(
-        request_hash_header=rules.request_hash_header,
-        policy_of_aggregate_counts=rules.policy_of_aggregate_counts,
-    )
-    return Conduct(rules, xds)
+    shared = {field.name for field in fields(XdsRules)} & {field.name for field in fields(Rules)}
+    return Conduct(rules, XdsRules(**{name: getattr(rules, name) for name in shared}))
 
 
 def from_environment(environment: Mapping[str, str] = os.environ) -> Conduct:

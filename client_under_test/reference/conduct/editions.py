@@ -28,11 +28,16 @@ from client_under_test.reference.policies.rules.ring_config import RingConfigRul
 from client_under_test.reference.resolving import dependency_rules
 from client_under_test.reference.resolving.means import ResolverRules
 from client_under_test.reference.transport.backoff import BackoffRules
+from client_under_test.reference.xds import data_rules
+from client_under_test.reference.xds.data_rules import DataErrorRules
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rules(ResolverRules, PolicyRules, RingConfigRules, BackoffRules):
-    """One way of reading the specifications. The defaults are the seed texts as they are now."""
+class Rules(ResolverRules, PolicyRules, RingConfigRules, DataErrorRules, BackoffRules):
+    """One way of reading the specifications. The defaults are the seed texts as they are now.
+
+    Those that xDS is read by as well have the same names there.
+    """
 
 
 def with_a42_2021(rules: Rules) -> Rules:
@@ -41,6 +46,21 @@ def with_a42_2021(rules: Rules) -> Rules:
         rules,
         ends_the_list=hash_policy.ends_with_own_result,
         header_value=hash_policy.any_header_value,
+    )
+
+
+def with_a53(rules: Rules) -> Rules:
+    """What is deleted stays, by a server feature."""
+    return replace(rules, deletion_counts=data_rules.deletion_counts_unless_ignored)
+
+
+def with_a88(rules: Rules) -> Rules:
+    """What is deleted or refused stays, unless a server feature says otherwise; a longer timer."""
+    return replace(
+        rules,
+        deletion_counts=data_rules.data_errors_count,
+        refusal_counts=data_rules.data_errors_count,
+        time_to_come=data_rules.time_to_come_by_feature,
     )
 
 
@@ -130,6 +150,7 @@ def with_a113(rules: Rules) -> Rules:
 
 AMENDMENTS: Final[Mapping[str, Callable[[Rules], Rules]]] = MappingProxyType(
     {
+        "A53": with_a53,
         "A56": with_a56,
         "A61": with_a61,
         "A61-DNS": with_a61_dns,
@@ -142,10 +163,10 @@ AMENDMENTS: Final[Mapping[str, Callable[[Rules], Rules]]] = MappingProxyType(
 )
 
 
-FORMER: Final[Mapping[str, Callable[[Rules], Rules]]] = MappingProxyType(
-    {"A56-2022": with_a56_2022, "A61-2023": with_a61_2023}
+OTHERS: Final[Mapping[str, Callable[[Rules], Rules]]] = MappingProxyType(
+    {"A56-2022": with_a56_2022, "A61-2023": with_a61_2023, "A88-XDS": with_a88}
 )
-"""Amendments as they were first written; `modern` has none of them."""
+"""Amendments as they were first written, and one that takes A53 back; `modern` has none of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,11 +185,14 @@ class NoSuchEdition(Exception):
     """A name that is no edition; the message lists those that are."""
 
 
+_BENEATH: Final = ("A27", "A28", "A29-CDS", "A32", "A46", "A47", "A50-CDS", "A57")
+"""What all rest on."""
+
 _BASES: Final[Mapping[str, Edition]] = MappingProxyType(
     {
-        "seed": Edition("seed", ("A32", "A37", "A42", "A46", "A52"), Rules()),
+        "seed": Edition("seed", (*_BENEATH, "A37", "A42", "A52"), Rules()),
         "seed-2021": Edition(
-            "seed-2021", ("A32", "A37", "A42-2021", "A46", "A52"), with_a42_2021(Rules())
+            "seed-2021", (*_BENEATH, "A37", "A42-2021", "A52"), with_a42_2021(Rules())
         ),
     }
 )
@@ -186,7 +210,7 @@ def edition(name: str) -> Edition:
         whole = edition("+".join(("seed", *AMENDMENTS)))
         return replace(whole, name="modern")
     base, *amendments = name.split("+")
-    written = {**AMENDMENTS, **FORMER}
+    written = {**AMENDMENTS, **OTHERS}
     if base not in _BASES or not written.keys() >= set(amendments):
         known = ", ".join((*_BASES, "modern"))
         raise NoSuchEdition(

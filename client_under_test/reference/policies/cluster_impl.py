@@ -21,7 +21,7 @@ from client_under_test.reference.policies.interface import (
     Update,
     UpdateState,
 )
-from client_under_test.reference.values import Place, State, Status
+from client_under_test.reference.values import Place, State
 
 
 class ClusterPicker(msgspec.Struct, frozen=True):
@@ -37,10 +37,10 @@ class ClusterPicker(msgspec.Struct, frozen=True):
         rules = self.tools.rules
         category = rules.falls_to(self.config.drops, args.random)
         if category is not None:
-            return Drop(Status.unavailable(f"dropped: {category}"), self.account, category)
+            return Drop(rules.status_of_drop(category), self.account, category)
         in_flight = self.tools.ledger.in_flight(self.account)
         if rules.circuit_is_open(in_flight, self.config.max_requests):
-            return Drop(Status.unavailable("too many requests in flight"), self.account)
+            return Drop(rules.status_of_drop(None), self.account)
         result = self.child.pick(args)
         if isinstance(result, Queue):
             self.tools.ledger.waits(self.account)
@@ -102,6 +102,7 @@ class ClusterImpl:
             reported=config.reported,
             channel=self._tools.channel,
             policy=self._place,
+            max_requests=config.max_requests,
         )
         picker = ClusterPicker(self._below.picker, config, account, self._tools)
         return UpdateState(self._below.state, picker)

@@ -16,7 +16,6 @@ from client_under_test.reference.policies.interface import (
     Actions,
     Event,
     Fail,
-    FailPicker,
     PickArgs,
     Picker,
     PickResult,
@@ -111,8 +110,8 @@ class ClusterManager:
 class Waiting:
     """CONNECTING until its config gives way to another."""
 
-    def __init__(self, _tools: Tools, _place: Place) -> None:
-        pass
+    def __init__(self, tools: Tools, _place: Place) -> None:
+        self._tools = tools
 
     def update(self, _update: Update) -> Actions:
         """Report."""
@@ -138,5 +137,5 @@ class Failing(Waiting):
         """Report."""
         if not isinstance(update.config, FailingConfig):
             raise TypeError(update.config)
-        picker = FailPicker(update.config.status)
-        return [RequestReresolution(), UpdateState(State.TRANSIENT_FAILURE, picker)]
+        report = self._tools.rules.failed_cluster(update.config.status)
+        return [RequestReresolution(), UpdateState(report.state, report.picker)]

@@ -16,7 +16,7 @@ from client_under_test.reference.policies.interface import (
     Update,
     UpdateState,
 )
-from client_under_test.reference.values import Place, State
+from client_under_test.reference.values import Place
 
 
 class Switch:
@@ -91,11 +91,11 @@ class Switch:
     def _take_over(self) -> Actions:
         if self._pending is None or self._current is None:
             return []
-        waits = self._pending.report.state is State.CONNECTING
-        if waits and self._current.report.state is State.READY:
+        rules = self._tools.rules
+        if not rules.takes_over(self._pending.report.state, self._current.report.state):
             return []
         old, self._current, self._pending = self._current, self._pending, None
-        report = self._tools.rules.taken_over(self._current.report)
+        report = rules.taken_over(self._current.report)
         return [UpdateState(report.state, report.picker), *old.policy.close()]
 
 

@@ -194,7 +194,8 @@ class PickArgs(msgspec.Struct, frozen=True, kw_only=True):
 class Account(msgspec.Struct, frozen=True, kw_only=True):
     """What a call counts for: a cluster and service name (circuit breaking), a locality (load).
 
-    `channel` and `policy` tell which of the cluster's policies in the process has picked.
+    `channel` and `policy` tell which of the cluster's policies in the process has picked, and
+    `max_requests` which limit it had.
     """
 
     cluster: str
@@ -203,6 +204,7 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     locality: Locality = Locality()
     channel: int = 0
     policy: Place = ()
+    max_requests: int = 0
 
 
 class Complete(msgspec.Struct, frozen=True):

@@ -12,7 +12,7 @@ import msgspec
 
 from client_under_test.reference.policies.interface import Account, Drop
 from client_under_test.reference.policies.rules.gatekeeping import ClusterImplRules, Counts, LoadKey
-from client_under_test.reference.values import Locality
+from client_under_test.reference.values import Locality, Status
 
 
 class LocalityLoad(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +54,8 @@ class Ledger:
 
     def waits(self, account: Account) -> None:
         """A request was picked, and is to be picked again."""
+        key = self._rules.in_flight_key(account)
+        self._in_flight[key] += self._rules.in_flight_while_waiting
         self._count(account, self._rules.while_waiting)
 
     def started(self, account: Account) -> None:
@@ -61,10 +63,10 @@ class Ledger:
         self._in_flight[self._rules.in_flight_key(account)] += 1
         self._count(account, self._rules.when_sent)
 
-    def finished(self, account: Account, *, ok: bool) -> None:
+    def finished(self, account: Account, status: Status) -> None:
         """A request that was sent has ended."""
-        self._in_flight[self._rules.in_flight_key(account)] -= 1
-        self._count(account, lambda counts: self._rules.when_ended(counts, ok))
+        self._in_flight[self._rules.in_flight_key(account)] -= self._rules.ends_flight(status)
+        self._count(account, lambda counts: self._rules.when_ended(counts, status.code == "OK"))
 
     def _count(self, account: Account, change: Callable[[Counts], Counts]) -> None:
         key = self._rules.counted_for(account)
@@ -74,6 +76,8 @@ class Ledger:
     def dropped(self, drop: Drop) -> None:
         """A request was dropped, by a category of EDS or by circuit breaking."""
         account = drop.account
+        key = self._rules.in_flight_key(account)
+        self._in_flight[key] += self._rules.in_flight_when_dropped
         if not account.reported:
             return
         self._count(account, self._rules.when_dropped)

@@ -66,7 +66,8 @@ class Priority:
         actions: Actions = []
         for name, child in self._children.items():
             if name in self._config.priorities:
-                actions += self._tell(name, child)
+                if self._tools.rules.takes_updates(name == self._used):
+                    actions += self._tell(name, child)
             else:
                 actions += self._deactivate(child)
         return actions + self._choose()

@@ -134,7 +134,10 @@ class ClusterTrees:
         known: dict[str, Cluster] = {}
         found = discover(name, known, rules, in_force=in_force)
         while True:
-            there = {missing: self._known(missing) for missing in found.waiting}
+            there = {
+                missing: rules.cluster_as_known(name, missing, self._known(missing))
+                for missing in found.waiting
+            }
             new = {missing: cluster for missing, cluster in there.items() if cluster is not None}
             if not new:
                 break
@@ -155,7 +158,8 @@ class ClusterTrees:
         self, name: str, root: _Root, found: Discovery, known: dict[str, Cluster]
     ) -> bool:
         """Use this tree from now on, if there is data of all of its leaves."""
-        endpoints = [(leaf, self._found(leaf)) for leaf in found.leaves]
+        as_known = self._means.rules.endpoints_as_known
+        endpoints = [(leaf, as_known(name, leaf, self._found(leaf))) for leaf in found.leaves]
         complete = [(leaf, there) for leaf, there in endpoints if there is not None]
         if len(complete) < len(endpoints):
             return False

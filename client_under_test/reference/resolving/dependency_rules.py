@@ -6,6 +6,9 @@ from collections.abc import Callable, Collection
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
+from client_under_test.reference.clusters.aggregates import Found
+from client_under_test.reference.clusters.discovery import Cluster, Leaf
+
 
 def each_by_itself(_unfinished: Collection[str]) -> bool:
     """Before A74 each cluster is by itself: requests that go the way of a new one wait for it."""
@@ -25,9 +28,24 @@ def no_longer_needed(watched: AbstractSet[str], needed: AbstractSet[str]) -> Abs
     return watched - needed
 
 
+def cluster_as_known(_root: str, _name: str, cluster: Cluster | None) -> Cluster | None:
+    """A37: what CDS says of a cluster by now holds for each tree that it is in; None: wait."""
+    return cluster
+
+
+def endpoints_as_known(_root: str, _leaf: Leaf, found: Found | None) -> Found | None:
+    """A37: what is found for a leaf by now holds for each tree that it is in; None: wait."""
+    return found
+
+
 @dataclass(frozen=True, kw_only=True)
 class DependencyRules:
     """What following routes to endpoints goes by."""
+
+    cluster_as_known: Callable[[str, str, Cluster | None], Cluster | None] = cluster_as_known
+    """Of the root of the tree, the cluster's name and what is known of it."""
+    endpoints_as_known: Callable[[str, Leaf, Found | None], Found | None] = endpoints_as_known
+    """Of the root of the tree, the leaf and what was found for it."""
 
     may_be_used: Callable[[Collection[str]], bool] = each_by_itself
     """Of the clusters that routes lead to and of which something has not come yet."""

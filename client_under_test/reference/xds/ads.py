@@ -79,6 +79,7 @@ class _Wanted:
     outcome: Outcome | None = None
     timer_runs: bool = False
     was_asked_for: bool = False  # on the present stream
+    was_timed: bool = False  # on any
 
 
 @dataclass
@@ -96,6 +97,7 @@ class Ads:
 
     def __init__(self, rules: XdsRules) -> None:
         self._rules = rules
+        self._features = rules.server_features
         self._types = {kind: _Type() for kind in Kind}
         self._stream_is_up = False
         self._node_is_sent = False
@@ -154,8 +156,8 @@ class Ads:
         for name, wanted in of_type.wanted.items():
             if not wanted.was_asked_for:
                 wanted.was_asked_for = True
-                if wanted.outcome is None:  # A57: from the request on, while the stream is up
-                    wanted.timer_runs = True
+                if self._rules.is_timed(_is_resource(wanted.outcome), wanted.was_timed):
+                    wanted.timer_runs = wanted.was_timed = True
                     outputs.append(StartTimer(kind, name))
         return outputs
 
@@ -175,7 +177,7 @@ class Ads:
         """A57: timers stop; a stream that broke before it had answered is an error."""
         outputs = self._stop_timers()
         self._stream_is_up = False
-        if not self._has_answered:
+        if self._rules.end_is_an_error(self._has_answered):
             outputs += self.unreachable(why)
         return outputs
 
@@ -185,7 +187,7 @@ class Ads:
         outputs: list[Output] = []
         for kind, of_type in self._types.items():
             for name, wanted in of_type.wanted.items():
-                if wanted.outcome is None or isinstance(wanted.outcome, Absent):
+                if self._rules.hears_of_loss(kind.noun, _is_resource(wanted.outcome)):
                     outputs += _know(kind, name, wanted, Absent(status))
         return outputs
 
@@ -203,7 +205,8 @@ class Ads:
         """The resource has not come in time: it does not exist."""
         wanted = self._types[kind].wanted[name]
         wanted.timer_runs = False
-        return _know(kind, name, wanted, _does_not_exist(kind, name))
+        _, is_gone = self._rules.time_to_come(self._features)
+        return _know(kind, name, wanted, _does_not_exist(kind, name, is_gone=is_gone))
 
     def response(
         self, type_url: str, version: str, nonce: str, packed: Sequence[Any]
@@ -243,7 +246,7 @@ class Ads:
             return []
         if isinstance(one, Good):
             outcome: Outcome = one.value
-        elif _is_resource(wanted.outcome) and self._rules.keeps_what_was_good:
+        elif _is_resource(wanted.outcome) and not self._rules.refusal_counts(self._features):
             return []
         else:
             outcome = Absent(Status.unavailable(f"a bad resource came: {one.words}"))
@@ -256,6 +259,8 @@ class Ads:
     def _delete_others(self, kind: Kind, there: set[str | None]) -> list[Output]:
         """What was there and is left out now has been deleted; what never came is waited for."""
         outputs: list[Output] = []
+        if not self._rules.deletion_counts(self._features):
+            return outputs
         for name, wanted in self._types[kind].wanted.items():
             if name not in there and _is_resource(wanted.outcome):
                 outputs += _know(kind, name, wanted, _does_not_exist(kind, name))
@@ -266,8 +271,9 @@ def _is_resource(outcome: Outcome | None) -> bool:
     return outcome is not None and not isinstance(outcome, Absent)
 
 
-def _does_not_exist(kind: Kind, name: str) -> Absent:
-    return Absent(Status.unavailable(f"{kind.noun} {name} does not exist"), is_gone=True)
+def _does_not_exist(kind: Kind, name: str, *, is_gone: bool = True) -> Absent:
+    words = "does not exist" if is_gone else "has not come in time"
+    return Absent(Status.unavailable(f"{kind.noun} {name} {words}"), is_gone)
 
 
 def _know(kind: Kind, name: str, wanted: _Wanted, outcome: Outcome) -> list[Output]:

@@ -25,6 +25,7 @@ class _Credentials(msgspec.Struct, frozen=True):
 class _Server(msgspec.Struct, frozen=True):
     server_uri: str
     channel_creds: list[_Credentials]
+    server_features: list[str] = []
 
 
 class _File(msgspec.Struct, frozen=True):
@@ -36,12 +37,13 @@ class _File(msgspec.Struct, frozen=True):
 class Bootstrap(msgspec.Struct, frozen=True):
     """What this client takes from it: the first server's "host:port", and the node's fields.
 
-    Of certificate providers (A29) only which there are.
+    Of certificate providers (A29) only which there are; of the server its features as well.
     """
 
     server: str
     node: Mapping[str, Any]
     certificate_providers: frozenset[str] = frozenset()
+    server_features: frozenset[str] = frozenset()
 
 
 def from_environment(environment: Mapping[str, str] = os.environ) -> Bootstrap:
@@ -77,4 +79,5 @@ def parse(text: bytes) -> Bootstrap:
     if not any(one.type == "insecure" for one in server.channel_creds):
         raise BadBootstrap("the first of xds_servers has no channel_creds of type insecure")
     uri = server.server_uri.rpartition("/")[2]  # "dns:///host:port" names the same
-    return Bootstrap(uri, whole.node, frozenset(whole.certificate_providers))
+    providers = frozenset(whole.certificate_providers)
+    return Bootstrap(uri, whole.node, providers, frozenset(server.server_features))

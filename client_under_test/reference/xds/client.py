@@ -88,7 +88,11 @@ class XdsClient:
         rng: random.Random,
     ) -> None:
         self._clock = clock
-        self._rules = rules = replace(rules, certificate_providers=bootstrap.certificate_providers)
+        self._rules = rules = replace(
+            rules,
+            certificate_providers=bootstrap.certificate_providers,
+            server_features=bootstrap.server_features,
+        )
         self._loop = asyncio.get_running_loop()
         self._node = messages.node(bootstrap.node)
         self._ads = Ads(rules)
@@ -218,7 +222,7 @@ class XdsClient:
                     self._ads_stream.send(messages.discovery_request(output, self._node))
                 case StartTimer(kind, name):
                     self._timers[kind, name] = self._clock.call_later(
-                        self._rules.does_not_exist_seconds,
+                        self._rules.time_to_come(self._rules.server_features)[0],
                         lambda kind=kind, name=name: self._on_timer(kind, name),  # type: ignore[misc]
                     )
                 case CancelTimer(kind, name):

@@ -109,7 +109,7 @@ def as_found(_message: Any, found: Sequence[tuple[str, str]]) -> Sequence[tuple[
     return found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ClusterReadingRules:
     """How Clusters are read."""
 

@@ -23,6 +23,7 @@ from client_under_test.reference.policies.rules.ring_config import (
     text_header,
 )
 from client_under_test.reference.xds.cluster_rules import ClusterReadingRules
+from client_under_test.reference.xds.data_rules import DataErrorRules
 
 _POLICIES: Final = {
     cluster_pb2.Cluster.ROUND_ROBIN: "ROUND_ROBIN",
@@ -141,13 +142,28 @@ def left_out_is_deleted(noun: str) -> bool:
     return noun in {"Listener", "Cluster"}
 
 
+def who_has_nothing(_noun: str, is_there: bool) -> bool:  # noqa: FBT001 - a state
+    """A57: that the control plane is lost is told of resources that are not there, of no other."""
+    return not is_there
+
+
+def before_any_answer(has_answered: bool) -> bool:  # noqa: FBT001 - a state
+    """A57: the end of a stream is an error only if no response came on it."""
+    return not has_answered
+
+
+def what_is_not_there(is_there: bool, _was_timed: bool) -> bool:  # noqa: FBT001 - states
+    """A57: time runs for what is not there, from the request on, anew on each stream."""
+    return not is_there
+
+
 def everybody(watchers: Sequence[Watcher]) -> Sequence[Watcher]:
     """A37: news of a resource goes to all who watch it."""
     return watchers
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class XdsRules(ClusterReadingRules):
+@dataclass(frozen=True, kw_only=True)
+class XdsRules(ClusterReadingRules, DataErrorRules):
     """One way of reading xDS."""
 
     read_hash_policy: Callable[[Any], HashPolicy] = read_hash_policy
@@ -178,13 +194,14 @@ class XdsRules(ClusterReadingRules):
     """Of the short name of a message, such as Cluster, and the names that are watched."""
     left_out_is_deleted: Callable[[str], bool] = left_out_is_deleted
     told_of_news: Callable[[Sequence[Any]], Sequence[Any]] = everybody
+    hears_of_loss: Callable[[str, bool], bool] = who_has_nothing
+    """Of the short name of a message, and whether the resource is there."""
+    end_is_an_error: Callable[[bool], bool] = before_any_answer
+    is_timed: Callable[[bool, bool], bool] = what_is_not_there
+    """Of whether the resource is there, and whether time ran for it on a stream before."""
     uses_good_beside_bad: bool = True
     """A46: whether good resources of a response with bad ones are used."""
     certificate_providers: frozenset[str] = frozenset()
     """A29: no rule, but what the bootstrap configuration has of them, by name."""
-    keeps_what_was_good: bool = True
-    """A42-CDS-19, A42-RING-20: whether the good resources before a bad one stay in use."""
-    does_not_exist_seconds: float = 15.0
-    """A27, A57: seconds until a resource that was asked for and did not come does not exist.
-
-    Until then what was in use stays so (A37-TREE-32)."""
+    server_features: frozenset[str] = frozenset()
+    """A53, A88: no rule, but what the bootstrap configuration says of the server."""

@@ -48,6 +48,7 @@ from .bench import CONNECTING, FAILED, READY, Bench, endpoint
 
 BOTH = (pytest.param(SEED.rules, id="seed"), pytest.param(MODERN.rules, id="modern"))
 RING, TURNS = RingHashConfig(), RoundRobinConfig()
+OK = Status("OK", "")
 GONE = Status.unavailable("it does not exist")
 NEAR, FAR = Locality(zone="near"), Locality(zone="far")
 
@@ -256,7 +257,7 @@ def test_circuit_breaking_is_shared_and_ends() -> None:
     assert isinstance(refused, Drop)
     assert refused.category is None
     ledger.dropped(refused)
-    ledger.finished(accounts[0], ok=True)
+    ledger.finished(accounts[0], OK)
     assert isinstance(bench.pick(), Complete)
     (load,) = ledger.take()
     assert (load.dropped, load.dropped_by_category) == (1, ())
@@ -294,6 +295,23 @@ def test_an_account_tells_channel_and_policy() -> None:
     assert (result.account.channel, result.account.policy[0]) == (0, "A")
 
 
+def test_what_is_in_flight_is_a_rule() -> None:
+    rules = replace(
+        SEED.rules,
+        in_flight_while_waiting=1,
+        in_flight_when_dropped=2,
+        ends_flight=lambda status: status == OK,
+    )
+    ledger = Ledger(rules)
+    account = Account(cluster="C", service_name="S", reported=False)
+    ledger.waits(account)
+    ledger.dropped(Drop(GONE, account))
+    ledger.started(account)
+    ledger.finished(account, GONE)
+    ledger.finished(account, OK)
+    assert ledger.in_flight(account) == 3
+
+
 def test_new_limits_hold_at_once() -> None:
     bench = impl()
     config = ClusterImplConfig(cluster="C", max_requests=0, child=TURNS)
@@ -315,8 +333,8 @@ def test_load_by_locality() -> None:
     assert far is not None
     for account in (near, near, far):
         ledger.started(account)
-    ledger.finished(near, ok=True)
-    ledger.finished(far, ok=False)
+    ledger.finished(near, OK)
+    ledger.finished(far, GONE)
     (first,) = ledger.take()
     assert first.localities == (
         LocalityLoad(locality=FAR, issued=1, succeeded=0, errors=1, in_progress=0),
@@ -326,7 +344,7 @@ def test_load_by_locality() -> None:
     assert second.localities == (
         LocalityLoad(locality=NEAR, issued=0, succeeded=0, errors=0, in_progress=1),
     )
-    ledger.finished(near, ok=True)
+    ledger.finished(near, OK)
     (third,) = ledger.take()
     assert third.localities[0].succeeded == 1
     assert ledger.take() == ()

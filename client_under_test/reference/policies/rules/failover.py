@@ -101,6 +101,11 @@ def settled_state(before: State, reported: State) -> State:
     return before if reported is State.CONNECTING else reported
 
 
+def in_use_or_not(_is_in_use: bool) -> bool:  # noqa: FBT001 - a state
+    """A56: each priority whose policy has been made is told its update."""
+    return True
+
+
 @dataclass(frozen=True, kw_only=True)
 class PriorityRules:
     """Which priority is in use, and for how long others are waited for."""
@@ -109,6 +114,8 @@ class PriorityRules:
     timer_begins: Callable[[State, State, State], bool] = timer_begins
     timer_ends: Callable[[State], bool] = timer_ends
     settled_state: Callable[[State, State], State] = settled_state
+    takes_updates: Callable[[bool], bool] = in_use_or_not
+    """Of whether the priority is in use."""
     failover_seconds: float = FAILOVER_SECONDS
     """How long a priority may be CONNECTING: A42-FAIL-04, A42-FAIL-09, A56-TIMER-01."""
     retention_seconds: float = RETENTION_SECONDS

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from client_under_test.reference.policies.interface import Account
-from client_under_test.reference.values import Locality
+from client_under_test.reference.values import Locality, Status
 
 MAX_REQUESTS: Final = 1024  # A37, XdsClusterImplLoadBalancingPolicyConfig
 _MILLION: Final = 1_000_000
@@ -51,6 +51,17 @@ def falls_to(drops: Sequence[DropCategory], random: random.Random) -> str | None
 def circuit_is_open(in_flight: int, max_requests: int) -> bool:
     """A32, A37: as many requests as allowed are in flight; looked at before this one is counted."""
     return in_flight >= max_requests
+
+
+def status_of_drop(category: str | None) -> Status:
+    """A27, A32: UNAVAILABLE, by a category of EDS or, without one, by the circuit breaker."""
+    words = "too many requests in flight" if category is None else f"dropped: {category}"
+    return Status.unavailable(words)
+
+
+def ends_flight(_status: Status) -> bool:
+    """A32: a request is in flight no more when it has ended, however that was."""
+    return True
 
 
 def in_flight_key(account: Account) -> tuple[object, ...]:
@@ -120,6 +131,12 @@ class ClusterImplRules:
     falls_to: Callable[[Sequence[DropCategory], random.Random], str | None] = falls_to
     circuit_is_open: Callable[[int, int], bool] = circuit_is_open
     in_flight_key: Callable[[Account], tuple[object, ...]] = in_flight_key
+    status_of_drop: Callable[[str | None], Status] = status_of_drop
+    ends_flight: Callable[[Status], bool] = ends_flight
+    in_flight_while_waiting: int = 0
+    """A32: what a request that waits for another pick adds to those in flight: it is not sent."""
+    in_flight_when_dropped: int = 0
+    """A32: what a request that was dropped adds to those in flight: it never was."""
     counted_for: Callable[[Account], LoadKey | None] = counted_for
     while_waiting: Callable[[Counts], Counts] = while_waiting
     when_sent: Callable[[Counts], Counts] = when_sent

@@ -158,7 +158,7 @@ changes_fail_requests = Mutant(
 impatient = Mutant(
     clause="A37-TREE-32",
     broken="what does not come with the list does not exist",
-    xds={"does_not_exist_seconds": 0.05},
+    xds={"time_to_come": lambda _features: (0.05, True)},
     edition="seed",
 )
 

@@ -1,0 +1,65 @@
+"""What becomes of a resource that was there and is deleted or refused, and of one that never comes.
+
+A53 and A88 reword these, by server features: what the bootstrap configuration says of the server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Final
+
+IGNORES_DELETION: Final = "ignore_resource_deletion"  # A53
+FAILS_ON_DATA_ERRORS: Final = "fail_on_data_errors"  # A88
+TIMER_IS_TRANSIENT: Final = "resource_timer_is_transient_error"  # A88
+
+DOES_NOT_EXIST_SECONDS: Final = 15.0
+TRANSIENT_SECONDS: Final = 30.0
+
+
+def deletion_counts(_features: Collection[str]) -> bool:
+    """A27, A37: what is deleted does not exist any more."""
+    return True
+
+
+def deletion_counts_unless_ignored(features: Collection[str]) -> bool:
+    """A53: with the server feature, what is deleted stays in use."""
+    return IGNORES_DELETION not in features
+
+
+def refusal_leaves_what_was(_features: Collection[str]) -> bool:
+    """What was good before a bad resource came stays in use.
+
+    Clauses: A42-CDS-19, A42-RING-20.
+    """
+    return False
+
+
+def data_errors_count(features: Collection[str]) -> bool:
+    """A88: by another server feature only, what is deleted or refused is used no more."""
+    return FAILS_ON_DATA_ERRORS in features
+
+
+def time_to_come(_features: Collection[str]) -> tuple[float, bool]:
+    """A27, A57: fifteen seconds, after which a resource does not exist.
+
+    Until then what was in use stays so: A37-TREE-32.
+    """
+    return DOES_NOT_EXIST_SECONDS, True
+
+
+def time_to_come_by_feature(features: Collection[str]) -> tuple[float, bool]:
+    """A88: with the server feature thirty seconds, and then only an error."""
+    if TIMER_IS_TRANSIENT in features:
+        return TRANSIENT_SECONDS, False
+    return time_to_come(features)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataErrorRules:
+    """How long resources are waited for, and how long they stay."""
+
+    deletion_counts: Callable[[Collection[str]], bool] = deletion_counts
+    refusal_counts: Callable[[Collection[str]], bool] = refusal_leaves_what_was
+    time_to_come: Callable[[Collection[str]], tuple[float, bool]] = time_to_come
+    """The seconds, and whether the resource does not exist when they are over."""
