@@ -1,14 +1,22 @@
 """Makes the suite's own environment from the lock file, once, then becomes the command.
 
 Uses the standard library only: this runs before anything is installed. The environment is made
-again when the lock, the project's metadata or the Python changes.
+again when the lock, the project's metadata or the Python changes, but not under a command that uses
+it: another checkout may have been told of the same folder.
 """
+
+# ruff: noqa: E402 - a signal may come while modules are loaded
 
 from __future__ import annotations
 
+import os
+import signal
+
+INTERRUPTED = 2
+signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
+
 import fcntl
 import hashlib
-import os
 import re
 import subprocess
 import sys
@@ -22,6 +30,9 @@ PYTHON = ENVIRONMENT / "bin" / "python"
 STAMP = ENVIRONMENT / "xdspec.stamp"
 LOCK = ROOT / "requirements.lock"
 PACKAGES = ("conformance", "fake_control_plane", "test_servers", "client_under_test")
+
+GUARD = ROOT / "client_under_test" / "guarding" / "guard.py"
+MAKE = "--make-environment"
 
 BAD_INPUT = 4
 
@@ -91,15 +102,49 @@ def make(wanted: str) -> None:
     STAMP.write_text(wanted, "utf-8")
 
 
+def make_guarded(wanted: str) -> None:
+    """Make it in a process whose guard ends all that it has started, should this one be killed."""
+    own = (sys.executable, "-I", "-S", str(GUARD), str(os.getpid()), "-1", "-1")
+    code = subprocess.run(
+        (*own, sys.executable, "-I", __file__, MAKE, wanted), check=False
+    ).returncode
+    if code:
+        sys.exit(code if code > 0 else BAD_INPUT)
+
+
+def hold(wanted: str) -> None:
+    """Have the environment as it is wanted, and shared until the command is over."""
+    path = ENVIRONMENT.parent / f"{ENVIRONMENT.name}.lock"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        held = os.open(path, os.O_RDONLY | os.O_CREAT, 0o666)
+    except OSError:
+        if is_current(wanted):  # where nobody can make it again nobody needs to be kept from it
+            return
+        raise
+    os.set_inheritable(held, True)  # the command has it open as long as it lasts
+    while True:
+        fcntl.flock(held, fcntl.LOCK_SH)  # after whoever makes it
+        if is_current(wanted):
+            return
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            told = f"waiting until no other command uses {ENVIRONMENT}, to make it anew"
+            print(f"xdspec: {told}", file=sys.stderr)
+            fcntl.flock(held, fcntl.LOCK_EX)
+        if not is_current(wanted):
+            make_guarded(wanted)
+
+
 def main() -> None:
     """Make what is missing, then run the command in this process's place."""
-    wanted = fingerprint()
-    if not is_current(wanted):
-        ENVIRONMENT.parent.mkdir(parents=True, exist_ok=True)
-        with (ENVIRONMENT.parent / f"{ENVIRONMENT.name}.lock").open("wb") as held:
-            fcntl.flock(held, fcntl.LOCK_EX)  # a second start waits for the first one's work
-            if not is_current(wanted):
-                make(wanted)
+    if sys.argv[1:2] == [MAKE]:
+        make(sys.argv[2])
+        return
+    hold(fingerprint())
+    # From here on a signal waits until the command can heed it.
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
     os.execv(PYTHON, [str(PYTHON), "-m", "conformance", *sys.argv[1:]])  # noqa: S606
 
 
@@ -109,5 +154,3 @@ if __name__ == "__main__":
     except (OSError, subprocess.CalledProcessError) as trouble:
         print(f"xdspec: could not make {ENVIRONMENT}: {trouble}", file=sys.stderr)
         sys.exit(BAD_INPUT)
-    except KeyboardInterrupt:
-        sys.exit(2)
