@@ -33,9 +33,14 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def needed(self) -> str:
-        """The program, with the version that it must have: `go 1.26 or newer`."""
+        """What must be there, with the version that it must have: `go 1.26 or newer`."""
         at_least = self.tool.at_least
-        return self.tool.program + (f" {at_least} or newer" if at_least else "")
+        return self.name + (f" {at_least} or newer" if at_least else "")
+
+    @property
+    def name(self) -> str:
+        """What it is the version of."""
+        return self.tool.of or self.tool.program
 
     @property
     def is_old(self) -> bool:
@@ -66,7 +71,7 @@ def look(tool: Tool) -> Found:
             cwd="/",  # some say another version in a folder that asks for one
         )
     except (OSError, subprocess.SubprocessError):
-        return Found(tool=tool, version="")
+        return Found(tool=tool, version=None if tool.of else "")
     said = _NUMBERS.search(_COLOURS.sub("", done.stdout + done.stderr))
     return Found(tool=tool, version=said[0] if said and is_version(said[0]) else "")
 

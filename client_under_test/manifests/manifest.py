@@ -74,10 +74,12 @@ class Tool(_Table, frozen=True, kw_only=True):
     """A program that the client is built or run with, and what a user types to get it.
 
     The first number in what `ask` prints is its version; without `ask`, that is
-    `program --version`.
+    `program --version`. A program may be asked for something else, a library, that goes by the name
+    in `of`: then that is not there, if the program does not answer.
     """
 
     program: _Words
+    of: _Words | None = None
     get: _Words
     at_least: str | None = None
     ask: _Command | None = None

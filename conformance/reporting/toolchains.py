@@ -45,7 +45,7 @@ def toolchain_lines(client: Client, tools: Sequence[Found], kept: Sequence[str])
         state = "needs no build"
     yield f"{client!s:12}  {state}"
     for tool in tools:
-        program = tool.tool.program
+        program = tool.name
         if tool.version is None:
             yield f"    missing   {tool.needed}: {tool.tool.get}"
         elif tool.is_old:

@@ -237,6 +237,19 @@ def test_a_toolchain_that_is_too_old(tmp_path: Path) -> None:
         prepare(find(str(folder)))
 
 
+def test_a_library_that_a_program_is_asked_for() -> None:
+    def found(answer: str) -> toolchain.Found:
+        ask = ("sh", "-c", answer)
+        return toolchain.look(Tool(program="sh", of="libx", ask=ask, at_least="1.2", get="get it"))
+
+    assert [found(answer).is_missing for answer in ("exit 1", "echo 1.1", "echo 1.2")] == [
+        True,
+        True,
+        False,
+    ]
+    assert found("exit 1").needed == "libx 1.2 or newer"
+
+
 def test_what_a_tool_says_of_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def said(text: str) -> str | None:
         tool = Tool(program="sh", get="get it", ask=("printf", "%b", text))

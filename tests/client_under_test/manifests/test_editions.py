@@ -110,7 +110,7 @@ def check(client: str, evidence: Evidence) -> None:
     if TABLE.match(evidence.at):
         row = FEATURES[evidence.says.partition(";")[0].partition(",")[0]]
         if evidence.since is not None:
-            language = client.removeprefix("interop-")
+            language = "python" if client == "cpp" else client.removeprefix("interop-")
             assert row[language] == evidence.since, evidence
     elif elsewhere is not None and elsewhere["release"]:
         assert elsewhere["release"] == evidence.since, evidence
@@ -156,6 +156,17 @@ def test_what_is_stated_stands_in_the_order_of_the_documents(name: str) -> None:
     places = {edition: place for place, edition in enumerate(load().editions.ids)}
     stated = [places[table.follows[0]] for table in find(name).manifest.editions]
     assert stated == sorted(stated)
+
+
+def test_two_clients_of_one_core_state_the_same() -> None:
+    one, other = find("python"), find("cpp")
+    fields = ("editions", "variants", "choices", "ring_key_formats", "backoff", "knobs")
+    for field in fields:
+        assert getattr(one.manifest, field) == getattr(other.manifest, field), field
+    known = [
+        (client.folder / "expected.toml").read_text().partition("\n")[2] for client in (one, other)
+    ]
+    assert known[0] == known[1]
 
 
 JUDGED_BY = """\
