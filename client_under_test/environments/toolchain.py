@@ -70,8 +70,10 @@ def look(tool: Tool) -> Found:
             timeout=_ANSWER_DEADLINE,
             cwd="/",  # some say another version in a folder that asks for one
         )
-    except (OSError, subprocess.SubprocessError):
+    except subprocess.CalledProcessError:
         return Found(tool=tool, version=None if tool.of else "")
+    except (OSError, subprocess.SubprocessError):  # it may only be slow
+        return Found(tool=tool, version="")
     said = _NUMBERS.search(_COLOURS.sub("", done.stdout + done.stderr))
     return Found(tool=tool, version=said[0] if said and is_version(said[0]) else "")
 

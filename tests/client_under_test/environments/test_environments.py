@@ -237,7 +237,7 @@ def test_a_toolchain_that_is_too_old(tmp_path: Path) -> None:
         prepare(find(str(folder)))
 
 
-def test_a_library_that_a_program_is_asked_for() -> None:
+def test_a_library_that_a_program_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     def found(answer: str) -> toolchain.Found:
         ask = ("sh", "-c", answer)
         return toolchain.look(Tool(program="sh", of="libx", ask=ask, at_least="1.2", get="get it"))
@@ -248,6 +248,8 @@ def test_a_library_that_a_program_is_asked_for() -> None:
         False,
     ]
     assert found("exit 1").needed == "libx 1.2 or newer"
+    monkeypatch.setattr(toolchain, "_ANSWER_DEADLINE", 0.01)
+    assert not found("exec sleep 5").is_missing, "it may only be slow"
 
 
 def test_what_a_tool_says_of_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
