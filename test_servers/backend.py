@@ -130,6 +130,8 @@ class Backend:
         self._ledger = ledger
         # Nobody is forgotten when a connection ends: its RPCs may be learnt of later.
         self._peers: dict[str, tuple[Host, int]] = {}
+        # By row: what ends each RPC that has wishes, should it be kept open.
+        self._kept_open: dict[int, asyncio.Future[grpc.StatusCode]] = {}
         self._server = grpc.aio.server(handlers=(_Handlers(self),), options=_OPTIONS)
 
     async def start(self) -> int:
@@ -161,7 +163,7 @@ class Backend:
                 testing_pb2.StreamingOutputCallResponse.SerializeToString,
             ),
             f"/{SERVICE}/FullDuplexCall": grpc.stream_stream_rpc_method_handler(
-                self._recorded(f"/{SERVICE}/FullDuplexCall", Host.full_duplex_call),
+                self._recorded(f"/{SERVICE}/FullDuplexCall", Host.full_duplex_call, streams=True),
                 testing_pb2.StreamingOutputCallRequest.FromString,
                 testing_pb2.StreamingOutputCallResponse.SerializeToString,
             ),
@@ -181,8 +183,35 @@ class Backend:
         """The handler of a path that the server does not serve."""
         return grpc.stream_stream_rpc_method_handler(self._recorded(path, Host.unimplemented))
 
-    def _recorded(self, path: str, conduct: Conduct) -> Handler:
-        """Adds what every RPC has: a row in the ledger, the server's names, rpc-behavior."""
+    def end(self, row: int, code: grpc.StatusCode) -> None:
+        """Ends an RPC that asked to be kept open, by the number of its row in the ledger."""
+        self._kept_open[row].set_result(code)
+
+    async def _behave(self, wishes: list[str], row: int, context: Context) -> bool:
+        """Does what the metadata asks for; whether the RPC was kept open, and is to end with OK."""
+        try:
+            behaviors = behavior.parse(wishes)
+        except behavior.NotABehavior as error:
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+        was_kept_open = False
+        for wish in behaviors:
+            match wish:
+                case behavior.Sleep(seconds):
+                    await asyncio.sleep(seconds)
+                case behavior.KeepOpen():
+                    code = await self._kept_open[row]
+                    if code is not grpc.StatusCode.OK:
+                        await context.abort(code, "the one who runs the fleet has ended it")
+                    was_kept_open = True
+                case behavior.Fail(code):
+                    await context.abort(code, f"asked for by {behavior.KEY}")
+        return was_kept_open
+
+    def _recorded(self, path: str, conduct: Conduct, *, streams: bool = False) -> Handler:
+        """Adds what every RPC has: a row in the ledger, the server's names, rpc-behavior.
+
+        What `streams` has no response of its own, so that one which was kept open is over then.
+        """
         peers, ledger = self._peers, self._ledger
 
         async def handler(request: Any, context: Context) -> Any:
@@ -194,14 +223,18 @@ class Backend:
             metadata = tuple((key, value) for key, value in context.invocation_metadata())
             left = context.time_remaining()
             row = ledger.began(host.endpoint, connection, path, metadata, left)
+            wishes = [value for key, value in metadata if key == behavior.KEY]
+            if wishes:
+                self._kept_open[row] = asyncio.get_running_loop().create_future()
             # A handler cannot tell a cancelled RPC, an expired one and a lost connection apart.
             status = "CANCELLED"
             try:
                 await context.send_initial_metadata(host.names)
                 if host.metrics is not None:
                     context.set_trailing_metadata((host.metrics,))
-                if wishes := [value for key, value in metadata if key == behavior.KEY]:
-                    await _behave(wishes, context)
+                if wishes and await self._behave(wishes, row, context) and streams:
+                    status = "OK"
+                    return None
                 response = await conduct(host, request, context)
             except grpc.aio.AbortError:
                 status = context.code().name
@@ -210,6 +243,7 @@ class Backend:
                 status = "OK"
                 return response
             finally:
+                self._kept_open.pop(row, None)
                 ledger.ended(row, status)
 
         return handler
@@ -227,22 +261,6 @@ class _Handlers(grpc.GenericRpcHandler):
     ) -> grpc.RpcMethodHandler[Any, Any]:
         path = handler_call_details.method
         return self._handlers.get(path) or self._backend.unknown(path)
-
-
-async def _behave(wishes: list[str], context: Context) -> None:
-    """Does what the metadata asks for before the RPC's own handler is run."""
-    try:
-        behaviors = behavior.parse(wishes)
-    except behavior.NotABehavior as error:
-        await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
-    for wish in behaviors:
-        match wish:
-            case behavior.Sleep(seconds):
-                await asyncio.sleep(seconds)
-            case behavior.KeepOpen():
-                await asyncio.get_running_loop().create_future()
-            case behavior.Fail(code):
-                await context.abort(code, f"asked for by {behavior.KEY}")
 
 
 async def _echo_status(request: Any, context: Context) -> None:

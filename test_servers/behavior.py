@@ -22,7 +22,7 @@ class Sleep(msgspec.Struct, frozen=True):
 
 
 class KeepOpen(msgspec.Struct, frozen=True):
-    """`keep-open`: never answer."""
+    """`keep-open`: never answer, unless whoever runs the fleet ends the RPC."""
 
 
 class Fail(msgspec.Struct, frozen=True):

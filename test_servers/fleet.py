@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Self
 
+import grpc
+
 from test_servers.backend import Backend, Host
 from test_servers.backend_metrics import BackendMetrics
 from test_servers.exceptions import NotLoopback
@@ -180,6 +182,18 @@ class Fleet:
         return await self.ledger.wait_attempts(
             lambda attempt: attempt.endpoint == endpoint.id, count=count, deadline=deadline
         )
+
+    def end(self, rpc: int, code: grpc.StatusCode = grpc.StatusCode.OK) -> None:
+        """Has a backend end an RPC that asked to be kept open.
+
+        Args:
+            rpc: Its number in the ledger, from 0 on.
+            code: With which status.
+
+        Raises:
+            KeyError: It is not kept open, or not any more.
+        """
+        self._backend.end(rpc, code)
 
     async def stop(self) -> None:
         """Ends all connections, RPCs and servers; the ledger can still be read."""

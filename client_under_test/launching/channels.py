@@ -89,6 +89,7 @@ class Batch:
         self._outcomes: dict[str, Outcome] = {}
         self._given_up: set[str] = set()
         self._opened: dict[str, OpenedStream] = {}
+        self._begun: set[str] = set()
         for name in self._ids:
             dialogue.listen_to_call(name, self._take)
 
@@ -158,6 +159,29 @@ class Batch:
             raise NotSeen(f"stream {name} ended before it opened: {outcome.status}")
         return self._opened[name]
 
+    async def begun(self, *, deadline: float) -> tuple[OpenedStream, ...]:
+        """The kept-open streams that have their response headers, once each has them or has ended.
+
+        Raises:
+            NotSeen: some had neither within `deadline` seconds.
+            RequestRefused, ConversationFailed: as they say.
+        """
+        try:
+            async with asyncio.timeout(deadline):
+                await self._dialogue.until(
+                    lambda: len(self._begun) == len(self._ids) or self._is_over()
+                )
+        except TimeoutError:
+            missing = len(self._ids) - len(self._begun)
+            raise NotSeen(f"{missing} streams did not open within {deadline:g} s") from None
+        self._dialogue.check_refusal(self._number, "`start_calls`")
+        return self.opened_streams
+
+    @property
+    def opened_streams(self) -> tuple[OpenedStream, ...]:
+        """The kept-open streams that have got their response headers so far."""
+        return tuple(self._opened.values())
+
     async def cancel(self, *names: str, deadline: float) -> None:
         """Cancel these calls, or all; those that have finished stay as they are.
 
@@ -188,6 +212,9 @@ class Batch:
 
     def _take(self, answer: Answer) -> None:
         to_suite = self._dialogue.clock.to_suite
+        match answer:
+            case Opened() | Finished():
+                self._begun.add(answer.call)
         match answer:
             case Opened(call=name, hostname=hostname, at=at):
                 self._opened[name] = OpenedStream(id=name, hostname=hostname, at=to_suite(at))

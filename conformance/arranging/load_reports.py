@@ -7,8 +7,8 @@ from collections import Counter, defaultdict
 from client_under_test import CALL_ID_KEY
 from conformance import timing
 from conformance.judging.endings import ClientStuck
-from conformance.judging.expectations import Balances, fits
-from conformance.judging.seen import Loads, ReportedLoad
+from conformance.judging.expectations import Balances, TellsDrops, fits
+from conformance.judging.seen import OPEN, Loads, ReportedLoad
 from conformance.oracles.load import Dropped, Load, Place, Received
 from conformance.served.clusters import Cluster, Eds
 from conformance.served.serving import Served
@@ -41,7 +41,7 @@ def _service_name(cluster: Cluster) -> str:
     return (isinstance(cluster.discovery, Eds) and cluster.discovery.service_name) or ""
 
 
-async def reported(world: World, expectation: Balances) -> Loads:
+async def reported(world: World, expectation: Balances | TellsDrops) -> Loads:
     """What was reported until now, once it balances, or the next report has had its time."""
     await waits.watched(
         world.plane.reported(
@@ -68,14 +68,15 @@ def _until_the_next(world: World) -> float:
     return timing.REPORTED + (asked_for.interval if asked_for else 0.0)
 
 
-def loads(world: World, expectation: Balances) -> Loads:
+def loads(world: World, expectation: Balances | TellsDrops) -> Loads:
     """What was reported until now, and what the backends counted until now.
 
     Where connections were lost, a call has succeeded only if the client says so, too: it may have
     been answered in vain.
     """
-    looks = expectation.lossy or expectation.drops
-    failed = {one.id for one in world.calls.made if one.status != "OK"} if looks else set()
+    looks = isinstance(expectation, Balances) and (expectation.lossy or expectation.drops)
+    made = world.calls.made if looks else ()
+    failed = {one.id for one in made if one.status not in {"OK", OPEN}}
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for row in world.fleet.ledger.rpcs:
         calls = {str(value) for value in row.values(CALL_ID_KEY)}

@@ -9,6 +9,12 @@ import msgspec
 from conformance.oracles.course import Fault, Listing, Request
 from conformance.oracles.load import Dropped, Load, Place, Received
 
+OPEN = "OPEN"
+"""In place of the status of a stream that has its response headers, and has not ended."""
+
+WAITING = "WAITING"
+"""In place of the status of a stream that has neither its response headers nor ended."""
+
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
     """One RPC: what the client was asked to send, what it says, and where it really went."""
@@ -19,7 +25,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     metadata: tuple[tuple[str, str], ...]
     """In the order sent; values of ``-bin`` keys in base64."""
     status: str
-    """gRPC's name of the status, as the client reports it."""
+    """gRPC's name of the status, as the client reports it; or one of the two above."""
     details: str = ""
     endpoint: str | None = None
     """``ip:port`` of the endpoint whose backend received it; None: no backend did."""

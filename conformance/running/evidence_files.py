@@ -6,6 +6,7 @@ All times in them are of the suite's own monotonic clock, those that an adapter 
 
 from __future__ import annotations
 
+import math
 import shutil
 import traceback
 from collections.abc import Collection, Iterable, Iterator
@@ -16,7 +17,6 @@ import msgspec
 
 from client_under_test.contract.exceptions import ConversationFailed
 from conformance.judging.evidence import FILE
-from conformance.judging.seen import Call
 from conformance.world import World
 from fake_control_plane import LoadRequest
 
@@ -87,19 +87,13 @@ def folder_name(scenario: str) -> str:
 
 
 def _calls(world: World) -> Iterator[dict[str, Any]]:
-    """Every call in the order of its start, with when it began and ended."""
+    """Every call in the order of its start, with when it began and ended; at last what has not."""
     spans = world.calls.spans()
-
-    def began(call: Call) -> float:
-        return spans[call.id][0]
-
-    for call in sorted((*world.calls.made, *world.calls.unsettled()), key=began):
-        started_at, ended_at = spans[call.id]
-        yield {
-            "started_at": round(started_at, 6),
-            "ended_at": round(ended_at, 6),
-            **msgspec.to_builtins(call),
-        }
+    calls = {call.id: call for call in (*world.calls.made, *world.calls.unsettled())}
+    not_over = (math.inf, math.inf)
+    for call in sorted(calls.values(), key=lambda one: spans.get(one.id, not_over)):
+        times = [round(at, 6) if call.id in spans else None for at in spans.get(call.id, not_over)]
+        yield {"started_at": times[0], "ended_at": times[1], **msgspec.to_builtins(call)}
 
 
 def _states(world: World) -> Iterator[dict[str, Any]]:

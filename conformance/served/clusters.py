@@ -33,15 +33,21 @@ class Drop(msgspec.Struct, frozen=True):
         return f"{self.numerator} per {self.denominator.lower().replace('_', ' ')} dropped"
 
 
+_OTHER_LIMITS = ("max_connections", "max_connection_pools", "max_pending_requests", "max_retries")
+
+
 class Threshold(msgspec.Struct, frozen=True):
     """The limit of a circuit breaker for requests of one routing priority (A32)."""
 
     max_requests: int | None = None
     """None leaves it unset."""
     priority: Literal["DEFAULT", "HIGH"] = "DEFAULT"
+    others: int | None = None
+    """Every other limit of the threshold: of connections, pools, retries and waiting requests."""
 
     def __str__(self) -> str:
-        return f"max_requests {or_unset(self.max_requests)} for priority {self.priority}"
+        words = f"max_requests {or_unset(self.max_requests)} for priority {self.priority}"
+        return words if self.others is None else f"{words}, other limits {self.others}"
 
 
 class Eds(msgspec.Struct, frozen=True, tag="EDS"):
@@ -146,8 +152,10 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
                 message = resources.aggregate_cluster(self.name, *names, policy=policy)
         for one in self.thresholds:
             added = message.circuit_breakers.thresholds.add(priority=one.priority)
-            if one.max_requests is not None:
-                added.max_requests.value = one.max_requests
+            others = dict.fromkeys(_OTHER_LIMITS, one.others)
+            for name, limit in {**others, "max_requests": one.max_requests}.items():
+                if limit is not None:
+                    getattr(added, name).value = limit
         return message
 
     def endpoints(self) -> Any:

@@ -1,6 +1,6 @@
 """One world a scenario: a control plane, a fleet, a client process, and what was seen of them."""
 
-from conformance.world.calls import CONCURRENCY, EMPTY, UNARY, Headers
+from conformance.world.calls import CONCURRENCY, DUPLEX, EMPTY, UNARY, Headers
 from conformance.world.launched import Launched, launch
 from conformance.world.under_way import UnderWay
 from conformance.world.values import (
@@ -18,6 +18,7 @@ from conformance.world.world import PLAIN_ENDPOINTS, World
 __all__ = [
     "BY_ARCS",
     "CONCURRENCY",
+    "DUPLEX",
     "EMPTY",
     "ENOUGH_OF_EIGHT",
     "ENOUGH_TO_DIFFER",

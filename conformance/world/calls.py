@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any, TypeVar
 
 from client_under_test import Call as PlannedCall
-from client_under_test import Channel, Outcome
+from client_under_test import Channel, OpenedStream, Outcome
 from conformance import timing
 from conformance.judging.contradictions import Told
 from conformance.judging.endings import ClientLied, ClientStrayed, ClientStuck, ClientUnable
@@ -25,6 +25,7 @@ from test_servers import Fleet, Rpc
 
 UNARY = "/grpc.testing.TestService/UnaryCall"
 EMPTY = "/grpc.testing.TestService/EmptyCall"
+DUPLEX = "/grpc.testing.TestService/FullDuplexCall"
 CONCURRENCY = 32
 
 _T = TypeVar("_T")
@@ -47,8 +48,7 @@ class CallMaker:
         self, channels: Channels, control: Control, fleet: Fleet, members: Members, clock: Clock
     ) -> None:
         self.clock = clock
-        self.made: list[Call] = []
-        """Every call that has ended and was settled."""
+        self._made: dict[str, Call] = {}
         self._channels = channels
         self._control = control
         self._ledger = fleet.ledger
@@ -60,6 +60,11 @@ class CallMaker:
     def tells_calls_apart(self) -> bool:
         """Whether the client makes each call once, with metadata of its own."""
         return "metadata" in self._channels.manifest.capabilities
+
+    @property
+    def made(self) -> tuple[Call, ...]:
+        """Every call that was settled: it has ended, or is a stream that was open then."""
+        return tuple(self._made.values())
 
     async def unless_refused(self, waiting: Coroutine[Any, Any, _T]) -> _T:
         """What is waited for, as long as the client does not refuse what it was served first.
@@ -124,8 +129,9 @@ class CallMaker:
         channel: Channel | None = None,
         concurrency: int | None = None,
         pace: float | None = None,
-        deadline: float = timing.CALL,
+        deadline: float | None = timing.CALL,
         wait_for_ready: bool = False,
+        kept_open: bool = False,
     ) -> UnderWay:
         """Start a call with each of these headers: all at once, so many at once, or one each pace.
 
@@ -143,6 +149,7 @@ class CallMaker:
             pace=pace,
             deadline=deadline,
             wait_for_ready=wait_for_ready,
+            kept_open=kept_open,
         )
 
     async def _start(
@@ -153,8 +160,9 @@ class CallMaker:
         channel: Channel | None,
         concurrency: int | None,
         pace: float | None = None,
-        deadline: float,
+        deadline: float | None,
         wait_for_ready: bool = False,
+        kept_open: bool = False,
     ) -> UnderWay:
         used = channel or await self._channels.default()
         first = self._planned
@@ -166,6 +174,7 @@ class CallMaker:
                 metadata=_pairs(one),
                 deadline=deadline,
                 wait_for_ready=wait_for_ready,
+                kept_open=kept_open,
             )
             for number, one in enumerate(headers)
         ]
@@ -181,8 +190,26 @@ class CallMaker:
         self._under_way.append(started)
         return started
 
+    def row(self, call: str) -> int:
+        """The number of a call's row among those of the backends.
+
+        Raises:
+            LookupError: no backend has received it.
+        """
+        rows = enumerate(self._ledger.rpcs)
+        found = next((number for number, row in rows if call in settlement.ids(row)), None)
+        if found is None:
+            raise LookupError(f"No backend has received {call}.")
+        return found
+
     async def settle(
-        self, channel: str, planned: Sequence[PlannedCall], outcomes: Sequence[Outcome], since: int
+        self,
+        channel: str,
+        planned: Sequence[PlannedCall],
+        outcomes: Sequence[Outcome],
+        since: int,
+        *,
+        opened: Sequence[OpenedStream] = (),
     ) -> Calls:
         """What became of calls, once the backends' rows agree.
 
@@ -190,16 +217,17 @@ class CallMaker:
             ClientLied: the client's word and the backends' rows contradict each other.
         """
         if self.tells_calls_apart:
-            endpoints = await self._arrived(settlement.said_ok(outcomes), since)
-            lie = settlement.lie_by_id(outcomes, endpoints)
+            served = settlement.said_ok(outcomes) | {one.id for one in opened}
+            endpoints = await self._arrived(served, since)
+            lie = settlement.lie_by_id(outcomes, endpoints, opened)
         else:
             endpoints = settlement.answered_by(outcomes)
             claimed = settlement.claims(planned, endpoints)
             lie = settlement.lie_by_count(claimed, await self._counted(claimed, since))
         if lie:
             raise ClientLied(lie)
-        made = settlement.ended(channel, planned, outcomes, endpoints)
-        self.made.extend(made)
+        made = settlement.ended(channel, planned, outcomes, endpoints, opened)
+        self._made.update({one.id: one for one in made})
         return Calls(made)
 
     async def _arrived(self, claimed: AbstractSet[str], since: int) -> dict[str, str]:

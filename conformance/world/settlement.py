@@ -13,9 +13,9 @@ from types import MappingProxyType
 
 import msgspec
 
-from client_under_test import CALL_ID_KEY, Outcome
+from client_under_test import CALL_ID_KEY, OpenedStream, Outcome
 from client_under_test import Call as PlannedCall
-from conformance.judging.seen import Call
+from conformance.judging.seen import OPEN, WAITING, Call
 from test_servers import Rpc
 
 Told = tuple[str | None, str]
@@ -46,14 +46,23 @@ def said_ok(outcomes: Iterable[Outcome]) -> set[str]:
     return {outcome.id for outcome in outcomes if outcome.status == "OK"}
 
 
-def lie_by_id(outcomes: Iterable[Outcome], arrived: Mapping[str, str]) -> str | None:
+def lie_by_id(
+    outcomes: Iterable[Outcome], arrived: Mapping[str, str], opened: Iterable[OpenedStream] = ()
+) -> str | None:
     """What of the client's report is untrue, in words, if something is.
 
     Args:
         outcomes: what it reports.
         arrived: by call, the endpoint whose backend received it.
+        opened: streams of which it reports that they are open.
     """
     outcomes = tuple(outcomes)
+    for stream in opened:
+        if (real := arrived.get(stream.id)) != stream.hostname:
+            return (
+                f"the client reports that {stream.hostname} has opened {stream.id}, "
+                f"but {real or 'nobody'} received it"
+            )
     missing = said_ok(outcomes) - arrived.keys()
     if missing:
         return (
@@ -99,20 +108,26 @@ def ended(
     planned: Iterable[PlannedCall],
     outcomes: Iterable[Outcome],
     endpoints: Mapping[str, str] = MappingProxyType({}),
+    opened: Iterable[OpenedStream] = (),
 ) -> tuple[Call, ...]:
-    """Calls that have ended, as the client says, and where these backends have them."""
-    by_id = {outcome.id: outcome for outcome in outcomes}
+    """Calls that have ended, as the client says, and where these backends have them.
+
+    Those that have not ended are streams that are open, or wait to be.
+    """
+    by_id = {outcome.id: (outcome.status, outcome.details) for outcome in outcomes}
+    known = dict.fromkeys((stream.id for stream in opened), (OPEN, "")) | by_id
+    made = ((one, *known.get(one.id, (WAITING, ""))) for one in planned)
     return tuple(
         Call(
             id=one.id,
             channel=channel,
             path=one.path,
             metadata=tuple((key, _as_text(value)) for key, value in one.metadata),
-            status=by_id[one.id].status,
-            details=by_id[one.id].details,
+            status=status,
+            details=details,
             endpoint=endpoints.get(one.id),
         )
-        for one in planned
+        for one, status, details in made
     )
 
 

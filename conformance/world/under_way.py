@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator, Collection, Coroutine, Sequence
 from typing import Any, Protocol, TypeVar
 
 from client_under_test import Call as PlannedCall
-from client_under_test import Outcome
+from client_under_test import OpenedStream, Outcome
 from client_under_test.contract.exceptions import ClientHung
 from conformance import timing
 from conformance.judging.contradictions import Told
 from conformance.judging.endings import ClientStuck
 from conformance.judging.seen import Call, Calls
-from conformance.world import settlement
+from conformance.world import settlement, waits
 from conformance.world.clock import Clock
 
 _T = TypeVar("_T")
@@ -28,6 +28,17 @@ class Started(Protocol):
     @property
     def given_up(self) -> Collection[str]:
         """The ids of those that were cancelled."""
+
+    @property
+    def opened_streams(self) -> Sequence[OpenedStream]:
+        """Those of kept-open streams that have their response headers."""
+
+    async def begun(self, *, deadline: float) -> Sequence[OpenedStream]:
+        """The same, once each has them or has ended.
+
+        Raises:
+            NotSeen: some had neither in time.
+        """
 
     def __aiter__(self) -> AsyncIterator[Outcome]: ...
 
@@ -72,7 +83,13 @@ class Settles(Protocol):
         """What is waited for, as long as the client does not refuse what it was served first."""
 
     async def settle(
-        self, channel: str, planned: Sequence[PlannedCall], outcomes: Sequence[Outcome], since: int
+        self,
+        channel: str,
+        planned: Sequence[PlannedCall],
+        outcomes: Sequence[Outcome],
+        since: int,
+        *,
+        opened: Sequence[OpenedStream] = (),
     ) -> Calls:
         """What became of calls, once the backends' rows agree."""
 
@@ -123,6 +140,21 @@ class UnderWay:
         calls = await self._calls.settle(self._channel, self._planned, outcomes, self._since)
         self._is_settled = True
         return calls
+
+    async def begun(self) -> Calls:
+        """Every stream, once it is open or has ended, or when a call would have had its time.
+
+        What has not ended has no status: OPEN stands there, or WAITING.
+
+        Raises:
+            ClientLied: the client's word and the backends' rows contradict each other.
+            ConversationFailed: the client died or babbled.
+        """
+        await self._calls.unless_refused(waits.watched(self._batch.begun(deadline=timing.CALL)))
+        outcomes, opened = self._batch.outcomes, self._batch.opened_streams
+        return await self._calls.settle(
+            self._channel, self._planned, outcomes, self._since, opened=opened
+        )
 
     def said(self) -> tuple[Call, ...]:
         """What the client says of calls that have ended, until it is held against the backends."""

@@ -272,3 +272,31 @@ async def test_a_wait_ends_with_the_rpc_that_satisfies_it(fleet: Fleet, channel:
     (rpc,) = await waiting
     assert rpc.values("number") == ("2",)
     assert len(fleet.ledger) == 4
+
+
+KEPT_OPEN = (("rpc-behavior", "keep-open"),)
+
+
+@pytest.mark.parametrize("path", [UNARY, EMPTY, DUPLEX])
+@pytest.mark.parametrize("code", [grpc.StatusCode.OK, grpc.StatusCode.ABORTED])
+async def test_an_open_rpc_is_ended_by_whoever_runs_the_fleet(
+    fleet: Fleet, channel: Any, path: str, code: grpc.StatusCode
+) -> None:
+    if path == DUPLEX:
+        call = channel.stream_stream(path)(timeout=5, metadata=KEPT_OPEN)
+    else:
+        call = channel.unary_unary(path)(b"", timeout=5, metadata=KEPT_OPEN)
+    await fleet.ledger.wait(lambda _: True, deadline=5)
+    fleet.end(0, code)
+    assert await call.code() is code
+    (rpc,) = await fleet.ledger.wait(lambda rpc: rpc.ended_at is not None, deadline=5)
+    assert rpc.status == code.name
+
+
+async def test_what_is_over_is_not_ended_again(fleet: Fleet, channel: Any) -> None:
+    call = channel.stream_stream(DUPLEX)(timeout=5, metadata=KEPT_OPEN)
+    await call.initial_metadata()
+    call.cancel()
+    await fleet.ledger.wait(lambda rpc: rpc.ended_at is not None, deadline=5)
+    with pytest.raises(KeyError):
+        fleet.end(0)

@@ -252,7 +252,10 @@ def without_its_list_of_leaves(_leaves: Sequence[Leaf], config: PolicyConfig) ->
 def cluster_impl(
     _aggregate: Aggregate | None, leaf: Leaf, found: Found, child: PolicyConfig
 ) -> ClusterImplConfig:
-    """A37, A75: circuit breaking, drops and load go by the leaf and not by the aggregate."""
+    """A37, A75: circuit breaking, drops and load go by the leaf and not by the aggregate.
+
+    Clauses: A32-CB-16, A32-CB-17, A32-CB-18, A32-CB-22, A37-CB-01, A37-CB-02.
+    """
     return ClusterImplConfig(
         cluster=leaf.name,
         service_name=leaf.service_name,

@@ -78,7 +78,7 @@ class Ledger:
         account = drop.account
         key = self._rules.in_flight_key(account)
         self._in_flight[key] += self._rules.in_flight_when_dropped
-        if not account.reported:
+        if not account.reported or not self._rules.drop_is_told(drop.category):
             return
         self._count(account, self._rules.when_dropped)
         self._dropped[account.cluster, account.service_name] += 1

@@ -81,7 +81,10 @@ def host_and_port(address: Any) -> tuple[str, int] | Sequence[tuple[str, str]]:
 
 
 def max_requests(thresholds: Sequence[Any]) -> int:
-    """A32: the first threshold for default priority counts; without it or its number, 1,024."""
+    """A32: the first threshold for default priority counts; without it or its number, 1,024.
+
+    Clauses: A32-CB-03, A32-CB-04, A32-CB-05, A32-CB-06, A32-CB-07, A32-CB-09.
+    """
     for threshold in thresholds:
         if threshold.priority == base_pb2.RoutingPriority.DEFAULT:
             has_limit = threshold.HasField("max_requests")

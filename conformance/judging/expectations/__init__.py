@@ -7,6 +7,7 @@ when it is weighed, so that an evidence folder is judged by the oracle of today.
 from __future__ import annotations
 
 from conformance.judging.expectations.answers import Answered, NamesWhatHolds, SaysWhy
+from conformance.judging.expectations.breaking import Admits
 from conformance.judging.expectations.calls import (
     Avoids,
     Evenly,
@@ -33,7 +34,7 @@ from conformance.judging.expectations.connections import (
 )
 from conformance.judging.expectations.course import FailsForAReason, OnlyListed
 from conformance.judging.expectations.durations import Takes
-from conformance.judging.expectations.load import Balances
+from conformance.judging.expectations.load import Balances, TellsDrops
 from conformance.judging.expectations.mapping import MapsLike
 from conformance.judging.expectations.picking import Blames, Connects, Picks
 from conformance.judging.expectations.states import EndsIn, NeverIn
@@ -81,6 +82,8 @@ Expectation = (
     | AsksOnce
     | GoesOnAsking
     | Fails
+    | Admits
+    | TellsDrops
 )
 
 
@@ -92,6 +95,7 @@ def fits(expectation: Expectation, seen: Seen) -> bool:
 
 
 __all__ = [
+    "Admits",
     "Answered",
     "Apart",
     "AsksFor",
@@ -130,6 +134,7 @@ __all__ = [
     "Shares",
     "Spread",
     "Takes",
+    "TellsDrops",
     "Tried",
     "Untouched",
     "WrongKind",

@@ -12,6 +12,7 @@ from itertools import product
 from typing import TYPE_CHECKING, assert_never
 
 from conformance.judging.expectations.answers import Answered, NamesWhatHolds, SaysWhy
+from conformance.judging.expectations.breaking import Admits
 from conformance.judging.expectations.calls import (
     Avoids,
     Evenly,
@@ -38,14 +39,14 @@ from conformance.judging.expectations.connections import (
 )
 from conformance.judging.expectations.course import FailsForAReason, OnlyListed
 from conformance.judging.expectations.durations import Takes
-from conformance.judging.expectations.load import Balances
+from conformance.judging.expectations.load import Balances, TellsDrops
 from conformance.judging.expectations.mapping import MapsLike
 from conformance.judging.expectations.picking import Blames, Connects, Picks
 from conformance.judging.expectations.states import EndsIn, NeverIn
 from conformance.judging.expectations.subscribing import AsksFor, AsksOnce, GoesOnAsking
 from conformance.judging.expectations.trees import AtTheFirst, InTreeOrder
 from conformance.judging.expectations.weighing import WrongKind
-from conformance.judging.seen import Call, Calls, Contrast, Seen
+from conformance.judging.seen import WAITING, Call, Calls, Contrast, Seen
 
 if TYPE_CHECKING:
     from conformance.judging.expectations import Expectation
@@ -86,18 +87,15 @@ def excusable(expectation: Expectation, seen: Seen, before: MapsLike | None = No
         ):
             # It takes time until an endpoint is READY; a rotation begins anew when another is.
             is_so = _ends_of_time(seen)
-        case Untouched() | Tried() | InOrder() | Apart() | AtMost() | Different() | Connects():
-            pass
         case (
-            InTreeOrder()
-            | AsksFor()
-            | EndsIn()
-            | NeverIn()
-            | Takes()
-            | OnlyListed()
-            | FailsForAReason()
-        ):
+            Untouched() | Tried() | InOrder() | Apart() | AtMost() | Different() | Connects()
+            | InTreeOrder() | AsksFor() | EndsIn() | NeverIn() | Takes() | OnlyListed()
+            | FailsForAReason() | TellsDrops()
+        ):  # fmt: skip
             pass
+        case Admits():
+            # An update, or the end of a stream, may be late to be known; no count is.
+            is_so = _is_overdue(seen) or any(call.status == WAITING for call in _calls(seen))
         case Balances():
             is_so = not expectation.is_exceeded(seen)
         case _:

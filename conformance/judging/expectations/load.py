@@ -73,6 +73,48 @@ class Balances(msgspec.Struct, frozen=True, tag="balances", kw_only=True):
         return bool(strangers) or more > seen.lost
 
 
+class TellsDrops(msgspec.Struct, frozen=True, tag="tells_drops", kw_only=True):
+    """All reports together tell of exactly so many dropped requests.
+
+    Clauses: A32-CB-23, A32-CB-24.
+    """
+
+    drops: dict[str, dict[str, int]]
+    """By cluster and category, which is ``""`` for those without one."""
+    totals: bool = False
+    """Whether only the total of each cluster is looked at."""
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh loads."""
+        if not isinstance(seen, Loads):
+            raise WrongKind(f"loads are expected here, not {type(seen).__name__}")
+        wanted = self._weighed(self.drops)
+        saw = self._weighed({one.cluster: one.counts() for one in seen.dropped})
+        return Finding(
+            wanted == saw,
+            f"reports of drops: {_by_cluster(wanted)}",
+            _by_cluster(saw),
+        )
+
+    def _weighed(self, drops: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
+        """Those that there are; of any kind, if only the total counts."""
+        if self.totals:
+            drops = {cluster: {"of any kind": sum(of.values())} for cluster, of in drops.items()}
+        there = {cluster: {name: n for name, n in of.items() if n} for cluster, of in drops.items()}
+        return {cluster: of for cluster, of in there.items() if of}
+
+
+def _by_cluster(drops: Mapping[str, Mapping[str, int]]) -> str:
+    return (
+        "; ".join(
+            f"{cluster}: {count} {category or 'of no category'}"
+            for cluster, of in sorted(drops.items())
+            for category, count in sorted(of.items())
+        )
+        or "none"
+    )
+
+
 def _listed(drops: Mapping[str, tuple[str, ...]]) -> str:
     """Categories by cluster; whose they are is plain where only one cluster drops."""
     return " and ".join(

@@ -49,23 +49,35 @@ def falls_to(drops: Sequence[DropCategory], random: random.Random) -> str | None
 
 
 def circuit_is_open(in_flight: int, max_requests: int) -> bool:
-    """A32, A37: as many requests as allowed are in flight; looked at before this one is counted."""
+    """A32, A37: as many requests as allowed are in flight; looked at before this one is counted.
+
+    Clauses: A32-CB-01, A32-CB-07, A32-CB-08.
+    """
     return in_flight >= max_requests
 
 
 def status_of_drop(category: str | None) -> Status:
-    """A27, A32: UNAVAILABLE, by a category of EDS or, without one, by the circuit breaker."""
+    """A27, A32: UNAVAILABLE, by a category of EDS or, without one, by the circuit breaker.
+
+    Clauses: A32-CB-02.
+    """
     words = "too many requests in flight" if category is None else f"dropped: {category}"
     return Status.unavailable(words)
 
 
 def ends_flight(_status: Status) -> bool:
-    """A32: a request is in flight no more when it has ended, however that was."""
+    """A32: a request is in flight no more when it has ended, however that was.
+
+    Clauses: A32-CB-10, A32-CB-11, A32-CB-12, A32-CB-13.
+    """
     return True
 
 
 def in_flight_key(account: Account) -> tuple[object, ...]:
-    """A32, A37, Use Global Circuit Breaking Atomic: one count for cluster and EDS service name."""
+    """A32, A37, Use Global Circuit Breaking Atomic: one count for cluster and EDS service name.
+
+    Clauses: A32-CB-01, A32-CB-19, A32-CB-20, A32-CB-21, A37-CB-04, A37-CB-05, A37-CB-06, A37-CB-07.
+    """
     return account.cluster, account.service_name
 
 
@@ -111,8 +123,13 @@ def when_dropped(counts: Counts) -> Counts:
     return counts
 
 
+def drop_is_told(_category: str | None) -> bool:
+    """A32-CB-23, A42-LOAD-11: every drop is in the total, with a category or without."""
+    return True
+
+
 def told_category(category: str | None) -> str | None:
-    """A42-LOAD-11: a drop is told under its category, if it has one."""
+    """A32-CB-24, A42-LOAD-11: a drop is told under its category, if it has one."""
     return category
 
 
@@ -134,13 +151,14 @@ class ClusterImplRules:
     status_of_drop: Callable[[str | None], Status] = status_of_drop
     ends_flight: Callable[[Status], bool] = ends_flight
     in_flight_while_waiting: int = 0
-    """A32: what a request that waits for another pick adds to those in flight: it is not sent."""
+    """A32-CB-14: what a request that waits for a pick adds to those in flight: it is not sent."""
     in_flight_when_dropped: int = 0
-    """A32: what a request that was dropped adds to those in flight: it never was."""
+    """A32-CB-15: what a request that was dropped adds to those in flight: it never was."""
     counted_for: Callable[[Account], LoadKey | None] = counted_for
     while_waiting: Callable[[Counts], Counts] = while_waiting
     when_sent: Callable[[Counts], Counts] = when_sent
     when_ended: Callable[[Counts, bool], Counts] = when_ended
     when_dropped: Callable[[Counts], Counts] = when_dropped
+    drop_is_told: Callable[[str | None], bool] = drop_is_told
     told_category: Callable[[str | None], str | None] = told_category
     once_reported: Callable[[Counts], Counts] = once_reported

@@ -1,0 +1,196 @@
+"""Streams that stay open, begun one after another, against the limit of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import grpc
+import msgspec
+
+from client_under_test import Channel
+from conformance import timing
+from conformance.arranging.forests import leaf, route_to
+from conformance.judging.endings import ClientStuck
+from conformance.judging.expectations import Admits
+from conformance.judging.seen import OPEN, Call, Calls
+from conformance.served.clusters import Cluster, Threshold
+from conformance.served.routes import TO
+from conformance.served.serving import Served
+from conformance.world import DUPLEX, UnderWay, World, waits
+from test_servers import Endpoint as Member
+
+KEPT_OPEN = {"rpc-behavior": "keep-open"}
+"""Has a backend answer only when it is told to."""
+
+
+def limited(
+    name: str, members: Sequence[Member], *limits: Threshold | int, service_name: str | None = None
+) -> Cluster:
+    """A cluster with these thresholds, its load reported: one client has no limit without that.
+
+    Args:
+        name: its name.
+        members: its endpoints, all of one priority.
+        limits: a number is that of requests of the default priority.
+        service_name: what EDS calls it.
+    """
+    own = leaf(name, members)
+    return msgspec.structs.replace(
+        own,
+        discovery=msgspec.structs.replace(own.discovery, service_name=service_name),
+        thresholds=tuple(Threshold(one) if isinstance(one, int) else one for one in limits),
+        is_reported=True,
+    )
+
+
+def routed(*clusters: Cluster) -> Served:
+    """These clusters, each behind a route of its own."""
+    return Served(clusters=clusters, routes=tuple(route_to(one.name) for one in clusters))
+
+
+async def connected(world: World, *roots: str, channel: Channel | None = None) -> None:
+    """Have a request served by each of these routes, so that streams find connections.
+
+    Raises:
+        ClientStuck: one was not.
+    """
+    sessions = zip(roots, world.sessions(len(roots)), strict=True)
+    await world.demand_served([{**one, TO: root} for root, one in sessions], channel=channel)
+
+
+class OpenStream(msgspec.Struct, frozen=True):
+    """A stream that was open when it was looked at last."""
+
+    to: str
+    call: Call
+    started: UnderWay
+
+
+class Streams:
+    """All streams of a scenario, whose client needs the capability `kept_open`."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._open: list[OpenStream] = []
+
+    def at(self, address: str) -> int:
+        """How many of those that are open are at this endpoint."""
+        return sum(1 for one in self._open if one.call.endpoint == address)
+
+    async def begin(
+        self,
+        to: str,
+        count: int = 1,
+        *,
+        channel: Channel | None = None,
+        deadline: float | None = None,
+    ) -> Calls:
+        """Begin streams by a route, each when the one before is open or has ended."""
+        return Calls(tuple([await self._begin(to, channel, deadline) for _ in range(count)]))
+
+    async def begin_together(self, to: str, count: int) -> Calls:
+        """Begin streams by a route, all at once. They cannot be ended one by one.
+
+        Breaking is checked and then counted, so of several at once some may slip through. Where
+        there is room for all of them, or for none, that is the same.
+        """
+        headers = [{**one, TO: to, **KEPT_OPEN} for one in self._world.sessions(count)]
+        started = await self._world.start(headers, path=DUPLEX, kept_open=True, deadline=None)
+        return await started.begun()
+
+    async def fill(
+        self,
+        to: str,
+        count: int = 1,
+        *,
+        channel: Channel | None = None,
+        deadline: float | None = None,
+    ) -> None:
+        """Begin streams by a route, and go on only if all of them are open.
+
+        Raises:
+            ClientStuck: one is not.
+        """
+        calls = await self.begin(to, count, channel=channel, deadline=deadline)
+        bad = [one for one in calls if one.status != OPEN]
+        if bad:
+            raise ClientStuck(
+                f"of {count} streams to {to}, one after another, {len(bad)} did not open, though "
+                f"the limit is not below that: {bad[0].status} ({bad[0].details or 'no details'})"
+            )
+
+    async def take(self, to: str, wanted: Admits, *, channel: Channel | None = None) -> Calls:
+        """As many streams as there should be room for, and one more.
+
+        What a client was told, or what has ended, is not known to its next request for sure. So for
+        each of those the first that opens counts, within APPLY; the last is tried once.
+        """
+        calls: list[Call] = []
+
+        async def begin() -> Call:
+            return await self._begin(to, channel)
+
+        for _ in range(wanted.room):
+            waited = await waits.until(begin, lambda one: one.status == OPEN, within=timing.APPLY)
+            calls.append(waited.seen)
+            if not waited.fits:
+                return Calls(tuple(calls), overdue=True)
+        return Calls((*calls, await begin()))
+
+    async def until_refused(self, to: str) -> Calls:
+        """A stream, the first that does not open within APPLY; those that open are given up."""
+
+        async def begin() -> Call:
+            call = await self._begin(to)
+            if call.status == OPEN:
+                await self.cancel(to, newest=True)
+            return call
+
+        waited = await waits.until(begin, lambda one: one.status != OPEN, within=timing.APPLY)
+        return Calls((waited.seen,), overdue=not waited.fits)
+
+    async def end(self, to: str, code: grpc.StatusCode = grpc.StatusCode.OK) -> None:
+        """Have a backend end the oldest stream by a route."""
+        one = self._taken(to)
+        self._world.fleet.end(self._world.calls.row(one.call.id), code)
+        await one.started.over()
+
+    async def expired(self, to: str) -> None:
+        """Wait until the newest stream by a route has ended by its deadline."""
+        await self._taken(to, newest=True).started.over()
+
+    async def cancel(self, to: str, *, newest: bool = False) -> None:
+        """Cancel the oldest stream by a route, or the newest."""
+        one = self._taken(to, newest=newest)
+        await one.started.cancel()
+        await one.started.over()
+
+    async def lost(self, member: Member) -> int:
+        """Drop the connections of an endpoint; how many streams that ended."""
+        gone = [one for one in self._open if one.call.endpoint == member.address]
+        self._open = [one for one in self._open if one not in gone]
+        await member.kill()
+        for one in gone:
+            await one.started.over()
+        return len(gone)
+
+    async def _begin(
+        self, to: str, channel: Channel | None = None, deadline: float | None = None
+    ) -> Call:
+        (session,) = self._world.sessions(1)
+        started = await self._world.start(
+            [{**session, TO: to, **KEPT_OPEN}],
+            path=DUPLEX,
+            channel=channel,
+            kept_open=True,
+            deadline=deadline,
+        )
+        (call,) = await started.begun()
+        if call.status == OPEN:
+            self._open.append(OpenStream(to, call, started))
+        return call
+
+    def _taken(self, to: str, *, newest: bool = False) -> OpenStream:
+        one = [each for each in self._open if each.to == to][-1 if newest else 0]
+        self._open.remove(one)
+        return one

@@ -1,0 +1,1 @@
+"""Mutants of A32's clauses."""

@@ -1,0 +1,303 @@
+"""A32, circuit breaking: how many requests may be in flight to a cluster, and what counts."""
+
+from collections.abc import Mapping
+
+import grpc
+import pytest
+from msgspec.structs import replace
+
+from conformance import timing
+from conformance.arranging.breaking import Streams, connected, limited, routed
+from conformance.arranging.forests import calls_to
+from conformance.arranging.load_reports import reported
+from conformance.judging.claims import decides, row
+from conformance.judging.expectations import Expectation, OnlyAt, Outcome, Reaches, TellsDrops
+from conformance.judging.seen import OPEN, Calls
+from conformance.oracles.breaking import UNLIMITED
+from conformance.served.clusters import Cluster, Drop, Threshold
+from conformance.served.endpoints import Endpoint, Locality
+from conformance.served.limits import admits
+from conformance.served.policies import RingHash
+from conformance.served.routes import TO
+from conformance.world import World
+from test_servers import Hold, Serve
+
+LIMITS: Mapping[str, tuple[str, tuple[Threshold | int, ...]]] = {
+    "one": ("A32-CB-01", (1,)),
+    "five": ("A32-CB-01", (5,)),
+    "high-before": ("A32-CB-05", (Threshold(0, "HIGH"), 5)),
+    "high-behind": ("A32-CB-05", (5, Threshold(0, "HIGH"))),
+    "several": ("A32-CB-06", (5, 2, 9)),
+    "zero": ("A32-CB-07", (0,)),
+}
+
+MORE_THAN_THOSE = 12
+"""Streams, of which each of these limits lets through fewer."""
+
+HIGH = 10_000
+"""A limit of other things than requests that nothing here comes near."""
+
+
+@decides("A32-CB-01", "A32-CB-02", "A32-CB-05", "A32-CB-06", "A32-CB-07", needs=("kept_open",))
+async def test_limits(world: World) -> None:
+    """The endpoints are in localities of their own: there is one count for all of them."""
+    members = await world.endpoints(3)
+    places = [Locality((Endpoint(one.address),), f"locality-{one.port}") for one in members]
+    clusters = [limited(name, members, *of) for name, (_, of) in LIMITS.items()]
+    served = routed(*(one.placed(*places) for one in clusters))
+    await world.serve(served)
+    await connected(world, *(name for name in LIMITS if name != "zero"))
+    streams = Streams(world)
+    for name, (clause, _) in LIMITS.items():
+        begun = await streams.begin(name, MORE_THAN_THOSE)
+        await world.judge(clause, begun, admits(served, name))
+        beyond = Calls(tuple(one for one in begun if one.status != OPEN))
+        await world.judge("A32-CB-02", beyond, Outcome("UNAVAILABLE"))
+    await world.judge("A32-CB-07", await calls_to(world, "zero"), Outcome("UNAVAILABLE"))
+
+
+@decides(needs=("kept_open",), seconds=2)
+@pytest.mark.parametrize(
+    ("clause", "limits"),
+    [
+        row("default", "A32-CB-03", ()),
+        row("unset", "A32-CB-04", (Threshold(None, others=HIGH), 7)),
+        row("largest", "A32-CB-08", (UNLIMITED,)),
+    ],
+)
+async def test_a_thousand(world: World, clause: str, limits: tuple[Threshold | int, ...]) -> None:
+    """The first are begun together, as there is room for all of them; so are the last."""
+    served = routed(limited("c", await world.endpoints(4), *limits))
+    await world.serve(served)
+    await connected(world, "c")
+    streams = Streams(world)
+    together = await streams.begin_together("c", 1000)
+    one_by_one = await streams.begin("c", 30)
+    last = await streams.begin_together("c", 70)
+    await world.judge(clause, Calls((*together, *one_by_one, *last)), admits(served, "c"))
+
+
+@decides("A32-CB-09")
+async def test_other_limits(world: World) -> None:
+    members = await world.endpoints(3)
+    served = routed(limited("c", members, Threshold(None, others=0)))
+    await world.serve(served)
+    wanted = Reaches(served.addresses())
+    calls = await world.until(wanted, lambda: calls_to(world, "c", 12))
+    await world.judge("A32-CB-09", calls, wanted)
+
+
+@decides("A32-CB-22", needs=("kept_open",))
+async def test_without_load_reports(world: World) -> None:
+    members = await world.endpoints(1)
+    silent = replace(limited("silent", members, 3), is_reported=False)
+    served = routed(silent, limited("reported", members, 3))
+    await world.serve(served)
+    await connected(world, "silent", "reported")
+    streams = Streams(world)
+    for name in ("reported", "silent"):
+        await world.judge("A32-CB-22", await streams.begin(name, 5), admits(served, name))
+
+
+@decides(
+    "A32-CB-10", "A32-CB-11", "A32-CB-12", "A32-CB-15", needs=("kept_open", "cancel"), seconds=1
+)
+async def test_after_the_end(world: World) -> None:
+    names = ("succeeded", "failed", "cancelled", "expired", "refused")
+    members = await world.endpoints(2)
+    served = routed(*(limited(name, members, 3) for name in names))
+    await world.serve(served)
+    await connected(world, *names)
+    streams = Streams(world)
+    for name in names:
+        await streams.fill(name, 2)
+        await streams.fill(name, deadline=timing.HELD if name == "expired" else None)
+    await calls_to(world, "refused", 50)
+    await streams.end("refused")
+    await streams.end("succeeded")
+    await streams.end("failed", grpc.StatusCode.INTERNAL)
+    await streams.cancel("cancelled")
+    await streams.expired("expired")
+    clauses = ("A32-CB-10", "A32-CB-11", "A32-CB-12", "A32-CB-12", "A32-CB-15")
+    for name, clause in zip(names, clauses, strict=True):
+        wanted = admits(served, name, in_flight=2)
+        await world.judge(clause, await streams.take(name, wanted), wanted)
+
+
+@decides("A32-CB-13", needs=("kept_open",))
+async def test_after_a_lost_connection(world: World) -> None:
+    members = await world.endpoints(2)
+    served = routed(limited("c", members, 6))
+    await world.serve(served)
+    why = "both serve"
+    reached = Reaches(served.addresses())
+    await world.rounds.demand(reached, lambda: calls_to(world, "c", 6), why=why)
+    streams = Streams(world)
+    await streams.fill("c", 6)
+    lost = await streams.lost(members[0])
+    wanted = admits(served, "c", in_flight=6 - lost)
+    await world.judge("A32-CB-13", await streams.take("c", wanted), wanted)
+
+
+@decides("A32-CB-14", needs=("cancel",), seconds=1)
+async def test_waiting(world: World) -> None:
+    """Who counts what waits lets the second not wait, and the third neither."""
+    (member,) = await world.endpoints(1, mode=Hold())
+    served = routed(limited("c", [member], 1))
+    await world.serve(served)
+    (first, second, third) = [{**one, TO: "c"} for one in world.sessions(3)]
+    waits = await world.start([first])
+    await world.attempts.demand_count(member, why="a request waits for it")
+    beside = await world.start([second], deadline=timing.HELD)
+    await world.judge("A32-CB-14", await beside.over(), Outcome("DEADLINE_EXCEEDED"))
+    await waits.cancel()
+    await waits.over()
+    after = await world.start([third])
+    await member.set_mode(Serve())
+    await world.judge("A32-CB-14", await after.over(), OnlyAt((member.address,)))
+
+
+@decides("A32-CB-26", needs=("kept_open", "wait_for_ready"), seconds=0.7)
+async def test_waiting_for_readiness_at_the_limit(world: World) -> None:
+    served = routed(limited("c", await world.endpoints(1), 1))
+    await world.serve(served)
+    await connected(world, "c")
+    await Streams(world).fill("c")
+    waits = await world.start([{TO: "c"}], wait_for_ready=True, deadline=timing.HELD)
+    ways: dict[str, Expectation] = {
+        "fails": Outcome("UNAVAILABLE"),
+        "waits": Outcome("DEADLINE_EXCEEDED"),
+    }
+    await world.judge("A32-CB-26", await waits.over(), ways)
+
+
+@decides("A32-CB-16", "A32-CB-17", needs=("kept_open", "cancel"))
+async def test_limit_that_changes(world: World) -> None:
+    """In Envoy a changed limit makes a new cluster, whose count begins anew."""
+    members = await world.endpoints(2)
+    before = routed(limited("lowered", members, 6), limited("raised", members, 3))
+    after = routed(limited("lowered", members, 3), limited("raised", members, 5))
+    await world.serve(before)
+    await connected(world, "lowered", "raised")
+    streams = Streams(world)
+    await streams.fill("lowered", 5)
+    await streams.fill("raised", 3)
+    await world.serve(after)
+    by = {"A32": admits(after, "raised", in_flight=3), "envoy": admits(after, "raised")}
+    own = world.bench.own("A32-CB-17", by)
+    await world.judge("A32-CB-17", await streams.take("raised", own), by)
+    by = {"A32": admits(after, "lowered", in_flight=5), "envoy": admits(after, "lowered")}
+    own = world.bench.own("A32-CB-16", by)
+    if own.room:
+        await world.judge("A32-CB-16", await streams.take("lowered", own), by)
+        return
+    await world.judge("A32-CB-16", await streams.until_refused("lowered"), by)
+    for in_flight in (4, 3):
+        await streams.end("lowered")
+        full = admits(after, "lowered", in_flight=in_flight)
+        await world.judge("A32-CB-16", await streams.begin("lowered"), full)
+    await streams.end("lowered")
+    wanted = admits(after, "lowered", in_flight=2)
+    await world.judge("A32-CB-16", await streams.take("lowered", wanted), wanted)
+
+
+@decides("A32-CB-18", needs=("kept_open",))
+async def test_updates_of_endpoints_and_policy(world: World) -> None:
+    """A limit that is one higher shows that the update of the policy is in use."""
+    members = await world.endpoints(2)
+    served = routed(limited("c", members[:1], 3))
+    await world.serve(served)
+    await connected(world, "c")
+    streams = Streams(world)
+    await streams.fill("c", 3)
+    served = routed(limited("c", members, 3))
+    await world.serve(served)
+    await world.attempts.demand_count(members[1], why="it is listed now")
+    wanted = admits(served, "c", in_flight=3)
+    await world.judge("A32-CB-18", await streams.take("c", wanted), wanted)
+    served = routed(replace(limited("c", members, 4), policy=RingHash()))
+    await world.serve(served)
+    by = {"A32": admits(served, "c", in_flight=3), "envoy": admits(served, "c")}
+    own = world.bench.own("A32-CB-18", by)
+    await world.judge("A32-CB-18", await streams.take("c", own), by)
+
+
+@decides("A32-CB-19", "A32-CB-20", needs=("kept_open",))
+async def test_names(world: World) -> None:
+    members = await world.endpoints(1)
+    shared = [
+        limited(name, members, limit, service_name="shared") for name, limit in (("b", 2), ("c", 4))
+    ]
+    served = routed(*shared, limited("renamed", members, 3, service_name="old"))
+    await world.serve(served)
+    await connected(world, "b", "c", "renamed")
+    streams = Streams(world)
+    for name in ("b", "c"):
+        wanted = admits(served, name)
+        await world.judge("A32-CB-20", await streams.take(name, wanted), wanted)
+    await streams.fill("renamed", 3)
+    served = routed(*shared, limited("renamed", members, 3, service_name="new"))
+    await world.serve(served)
+    wanted = admits(served, "renamed")
+    await world.judge("A32-CB-19", await streams.take("renamed", wanted), wanted)
+
+
+@decides("A32-CB-21", needs=("kept_open", "channels"))
+async def test_channels(world: World) -> None:
+    served = routed(limited("c", await world.endpoints(1), 3))
+    await world.serve(served)
+    first, second = [await world.channels.open() for _ in range(2)]
+    for channel in (first, second):
+        await connected(world, "c", channel=channel)
+    streams = Streams(world)
+    await streams.fill("c", 2, channel=first)
+    wanted = admits(served, "c", in_flight=2)
+    await world.judge("A32-CB-21", await streams.take("c", wanted, channel=second), wanted)
+    full = admits(served, "c", in_flight=3)
+    await world.judge("A32-CB-21", await streams.begin("c", channel=first), full)
+    await streams.end("c")
+    await world.judge("A32-CB-21", await streams.take("c", wanted, channel=second), wanted)
+
+
+@decides("A32-CB-23", "A32-CB-24", needs=("kept_open",), seconds=1.5, waits=True)
+async def test_load_report(world: World) -> None:
+    """First everything is dropped by a category, then nothing is, and the limit is reached."""
+    members = await world.endpoints(1)
+    served = routed(limited("plain", members, 2), dropping(limited("both", members, 2), 100))
+    await world.serve(served)
+    await connected(world, "plain")
+    await demand_failures(world, "both", why="everything is dropped")
+    served = routed(limited("plain", members, 2), dropping(limited("both", members, 2), 0))
+    await world.serve(served)
+    there = OnlyAt(served.addresses())
+    why = "nothing is dropped any more"
+    await world.rounds.demand(there, lambda: calls_to(world, "both", 1), why=why)
+    by_category = failed(world, "both")
+    streams = Streams(world)
+    for name in ("plain", "both"):
+        await streams.fill(name, 2)
+        await demand_failures(world, name, why="its limit is reached")
+    drops = {
+        "plain": {"": failed(world, "plain")},
+        "both": {"a-category": by_category, "": failed(world, "both") - by_category},
+    }
+    totals, each = TellsDrops(drops=drops, totals=True), TellsDrops(drops=drops)
+    await world.judge("A32-CB-23", await reported(world, totals), totals)
+    await world.judge("A32-CB-24", await reported(world, each), each)
+
+
+def dropping(one: Cluster, percent: int) -> Cluster:
+    """The same, so much of its requests dropped by a category."""
+    drops = (Drop("a-category", percent, "HUNDRED"),)
+    return replace(one, discovery=replace(one.discovery, drops=drops))
+
+
+async def demand_failures(world: World, to: str, *, why: str) -> None:
+    """Make requests by a route, and go on only if all fail."""
+    await world.rounds.demand(Outcome("UNAVAILABLE"), lambda: calls_to(world, to, 10), why=why)
+
+
+def failed(world: World, to: str) -> int:
+    """How many requests by a route have failed until now."""
+    made = (one for one in world.calls.made if one.status == "UNAVAILABLE")
+    return sum(1 for one in made if (TO, to) in one.metadata)
