@@ -43,6 +43,22 @@ def limited(
     )
 
 
+def out_of_use(one: Cluster, *, priority: int | None = None) -> Cluster:
+    """The same with no endpoint that may be used, in this priority or at all: EDS says so."""
+    places = (
+        place
+        if priority not in {None, place.priority}
+        else msgspec.structs.replace(
+            place,
+            endpoints=tuple(
+                msgspec.structs.replace(each, health="UNHEALTHY") for each in place.endpoints
+            ),
+        )
+        for place in one.localities
+    )
+    return one.placed(*places)
+
+
 def routed(*clusters: Cluster) -> Served:
     """These clusters, each behind a route of its own."""
     return Served(clusters=clusters, routes=tuple(route_to(one.name) for one in clusters))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from conformance.catalogue import Catalogue, edition_for
+from conformance.catalogue import ENVOY, Catalogue, edition_for
 from conformance.judging.endings import ClientRefused, RingUnknown
 from conformance.judging.evidence import Judged
 from conformance.judging.expectations import Expectation, MapsLike
@@ -40,15 +40,16 @@ class Bench:
         Args:
             clause: its id.
             seen: what was seen.
-            expected: one expectation, or one for each edition or choice.
+            expected: one expectation, which holds for the row's own text and for Envoy's words for
+                the same thing; or one for each edition or choice.
             before: of calls that are overdue: the ring that was served before, if it is known.
         """
         row = self._catalogue[clause]
         if isinstance(expected, Mapping):
             by_edition = dict(expected)
         else:
-            name = "so" if leaves_a_choice(row) else row.editions[0]
-            by_edition = {name: expected}
+            own = {row.editions[0], *({ENVOY} & {*row.editions})}
+            by_edition = dict.fromkeys(["so"] if leaves_a_choice(row) else sorted(own), expected)
         if row.choices and not by_edition.keys() <= {*row.choices}:
             raise ValueError(
                 f"of {clause} {', '.join(by_edition)} is put before the judge, "

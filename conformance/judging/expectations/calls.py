@@ -206,7 +206,10 @@ class OnlyAt(msgspec.Struct, frozen=True, tag="only_at"):
 
 
 class Reaches(msgspec.Struct, frozen=True, tag="reaches"):
-    """Every call succeeds, and each of these endpoints gets one at least."""
+    """Every call succeeds, and each of these endpoints gets one at least.
+
+    Clauses: A32-CB-09.
+    """
 
     addresses: tuple[str, ...]
 

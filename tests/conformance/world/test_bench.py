@@ -33,6 +33,13 @@ def test_one_expectation_is_that_of_the_first_wording() -> None:
     assert check.expected == {"A42-2021": Outcome("OK")}
 
 
+def test_one_expectation_holds_for_envoys_words_too() -> None:
+    asked = bench("envoy")
+    asked.judge("A32-CB-01", NOTHING, Outcome("OK"))
+    (check,) = asked.checks
+    assert check.expected == {"A32": Outcome("OK"), "envoy": Outcome("OK")}
+
+
 @pytest.mark.parametrize(
     ("keys", "key_format", "by_arcs"),
     [

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from client_under_test import Call, Outcome
+from client_under_test import Call, OpenedStream, Outcome
+from conformance.judging.seen import OPEN, WAITING
 from conformance.world.settlement import (
     Told,
     answered_by,
@@ -58,6 +59,30 @@ def test_calls_that_are_alike_and_follow_one_another_share_a_mark() -> None:
 def test_by_id(outcomes: list[Outcome], arrived: dict[str, str], lie: str | None) -> None:
     found = lie_by_id(outcomes, arrived)
     assert found is None if lie is None else lie in (found or "")
+
+
+def stream(name: str, hostname: str) -> OpenedStream:
+    return OpenedStream(id=name, hostname=hostname, at=0.0)
+
+
+@pytest.mark.parametrize(
+    ("arrived", "lie"),
+    [
+        ({"a": HERE}, None),
+        ({"a": THERE}, f"{HERE} has opened a, but {THERE} received it"),
+        ({}, f"{HERE} has opened a, but nobody received it"),
+    ],
+)
+def test_open_streams(arrived: dict[str, str], lie: str | None) -> None:
+    found = lie_by_id([], arrived, [stream("a", HERE)])
+    assert found is None if lie is None else lie in (found or "")
+
+
+def test_streams_that_have_not_ended_are_open_or_wait() -> None:
+    planned = [Call(id=name, path=PATH) for name in "abc"]
+    opened = [stream("a", HERE), stream("b", HERE)]
+    made = ended("channel-1", planned, [outcome("b", "CANCELLED")], {}, opened)
+    assert [one.status for one in made] == [OPEN, "CANCELLED", WAITING]
 
 
 @pytest.mark.parametrize(

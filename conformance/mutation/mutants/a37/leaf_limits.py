@@ -1,0 +1,74 @@
+"""Mutants of the clauses in leaf_limits.toml."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from client_under_test.reference.clusters.aggregates import cluster_impl
+from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.policies.configs import ClusterImplConfig
+from client_under_test.reference.policies.rules.gatekeeping import in_flight_key
+
+
+def of_the_first_leaf() -> Any:
+    """All leaves of an aggregate have the limit of the one that is met first."""
+    first: dict[str, int] = {}
+
+    def broken(aggregate: Any, leaf: Any, found: Any, child: Any) -> ClusterImplConfig:
+        config = cluster_impl(aggregate, leaf, found, child)
+        if aggregate is None:
+            return config
+        limit = first.setdefault(aggregate.name, config.max_requests)
+        return replace(config, max_requests=limit)
+
+    return broken
+
+
+def of_the_aggregate(aggregate: Any, leaf: Any, found: Any, child: Any) -> ClusterImplConfig:
+    """The limit of the aggregate holds for its leaves."""
+    config = cluster_impl(aggregate, leaf, found, child)
+    return config if aggregate is None else replace(config, max_requests=aggregate.max_requests)
+
+
+def smaller_of_both(aggregate: Any, leaf: Any, found: Any, child: Any) -> ClusterImplConfig:
+    """The limits of the aggregate and of its leaves hold."""
+    config = cluster_impl(aggregate, leaf, found, child)
+    above = config if aggregate is None else aggregate
+    return replace(config, max_requests=min(config.max_requests, above.max_requests))
+
+
+first_leaf_for_all = Mutant(
+    clause="A37-CB-01",
+    broken="the limit of the first leaf holds for all leaves of an aggregate",
+    rules={"cluster_impl": of_the_first_leaf()},
+)
+
+aggregate_for_all = Mutant(
+    clause="A37-CB-02",
+    broken="the limit of the aggregate holds in place of those of its leaves",
+    rules={"cluster_impl": of_the_aggregate},
+)
+
+aggregate_as_well = Mutant(
+    clause="A37-CB-02",
+    broken="the limit of the aggregate holds beside those of its leaves",
+    rules={"cluster_impl": smaller_of_both},
+)
+
+by_way = Mutant(
+    clause="A37-CB-04",
+    broken="each of a cluster's policies has a count of its own",
+    rules={"in_flight_key": lambda account: (*in_flight_key(account), account.policy)},
+)
+
+by_channel_below_aggregates = Mutant(
+    clause="A37-CB-05",
+    broken="each channel has a count of its own",
+    rules={"in_flight_key": lambda account: (*in_flight_key(account), account.channel)},
+)
+
+by_priority = Mutant(
+    clause="A37-CB-06",
+    broken="each priority of a leaf has a count of its own",
+    rules={"in_flight_key": lambda account: (*in_flight_key(account), account.policy)},
+)

@@ -1,0 +1,134 @@
+"""A37, xds_cluster_impl and the global atomic: circuit breaking below aggregates."""
+
+import pytest
+from msgspec.structs import replace
+
+from conformance.arranging.breaking import Streams, connected, limited, out_of_use
+from conformance.arranging.forests import Shape, aggregates, calls_to, forest, leaf
+from conformance.judging.claims import decides
+from conformance.judging.expectations import OnlyAt, Outcome, Untouched
+from conformance.served.clusters import Cluster, Threshold
+from conformance.served.limits import admits
+from conformance.world import World
+
+
+def below(name: str, *leaves: str, limit: int | None = None) -> Cluster:
+    """An aggregate of these clusters, with or without a limit of its own."""
+    (one,) = aggregates({name: " ".join(leaves)})
+    return one if limit is None else replace(one, thresholds=(Threshold(limit),))
+
+
+async def until_at(world: World, root: str, one: Cluster, *, why: str) -> None:
+    """Make requests by a route, one at a time, until this cluster serves them."""
+    there = OnlyAt(one.addresses())
+    await world.rounds.demand(there, lambda: calls_to(world, root, 1), why=why)
+
+
+@decides("A37-CB-01", "A37-CB-02", "A37-CB-03", needs=("kept_open",))
+async def test_each_leaf_its_limit(world: World) -> None:
+    members = await world.endpoints(3)
+    first, second = limited("b", members[:1], 2), limited("c", members[1:2], 4)
+    wide, tight = limited("wide", members[2:], 3), limited("tight", members[2:], 1)
+    roots = (
+        below("m", "b", "c"),
+        below("strict", "wide", limit=1),
+        below("loose", "tight", limit=3),
+    )
+    names = tuple(one.name for one in roots)
+    served = forest(names, (*roots, first, second, wide, tight))
+    await world.serve(served)
+    await connected(world, *names)
+    streams = Streams(world)
+    await world.judge("A37-CB-01", await streams.begin("m", 5), admits(served, "b"))
+    await world.judge("A37-CB-03", await calls_to(world, "m"), Outcome("UNAVAILABLE"))
+    why = "requests beyond the limit of the leaf before it have failed"
+    await world.judge("A37-CB-03", await world.attempts.quiet(members[1], why=why), Untouched())
+    for root, leaf_below in (("strict", "wide"), ("loose", "tight")):
+        calls = await streams.begin(root, 5)
+        await world.judge("A37-CB-02", calls, admits(served, leaf_below))
+    served = forest(names, (*roots, out_of_use(first), second, wide, tight))
+    await world.serve(served)
+    await until_at(world, "m", second, why="the first leaf has no endpoint that may be used")
+    wanted = admits(served, "c")
+    await world.judge("A37-CB-01", await streams.take("m", wanted), wanted)
+
+
+@decides("A37-CB-04", needs=("kept_open",))
+@pytest.mark.parametrize(
+    ("lists", "ways"),
+    [
+        pytest.param({"a": "b"}, ("b", "a"), id="by-a-route-and-an-aggregate"),
+        pytest.param({"a": "b c", "z": "c b"}, ("a", "z"), id="by-two-aggregates"),
+    ],
+)
+async def test_one_leaf_in_several_ways(world: World, lists: Shape, ways: tuple[str, str]) -> None:
+    """The other leaf is out of use, so that every way leads to the same one."""
+    members = await world.endpoints(2)
+    leaves = (limited("b", members[:1], 3), out_of_use(limited("c", members[1:], 3)))
+    served = forest(ways, (*aggregates(lists), *leaves))
+    await world.serve(served)
+    await connected(world, *ways)
+    streams = Streams(world)
+    for in_flight, way in enumerate((*ways, ways[0])):
+        wanted = admits(served, "b", in_flight=in_flight)
+        await world.judge("A37-CB-04", await streams.begin(way), wanted)
+    for way in ways:
+        full, wanted = (admits(served, "b", in_flight=many) for many in (3, 2))
+        await world.judge("A37-CB-04", await streams.begin(way), full)
+        await streams.end(way)
+        await world.judge("A37-CB-04", await streams.take(way, wanted), wanted)
+
+
+@decides("A37-CB-05", needs=("kept_open", "channels"))
+async def test_aggregates_of_several_channels(world: World) -> None:
+    members = await world.endpoints(1)
+    served = forest(("b", "a"), (below("a", "b"), limited("b", members, 3)))
+    await world.serve(served)
+    first, second = [await world.channels.open() for _ in range(2)]
+    await connected(world, "a", channel=first)
+    await connected(world, "b", channel=second)
+    streams = Streams(world)
+    await streams.fill("a", 2, channel=first)
+    wanted = admits(served, "b", in_flight=2)
+    await world.judge("A37-CB-05", await streams.take("b", wanted, channel=second), wanted)
+    full = admits(served, "b", in_flight=3)
+    await world.judge("A37-CB-05", await streams.begin("a", channel=first), full)
+    await streams.end("a")
+    await world.judge("A37-CB-05", await streams.take("b", wanted, channel=second), wanted)
+
+
+@decides("A37-CB-06", needs=("kept_open",))
+async def test_priorities(world: World) -> None:
+    high, low = [await world.endpoints(1) for _ in range(2)]
+    both = replace(limited("b", high, 3), discovery=leaf("b", high, low).discovery)
+    await world.serve(forest(("m",), (below("m", "b"), both)))
+    await connected(world, "m")
+    streams = Streams(world)
+    await streams.fill("m", 2)
+    served = forest(("m",), (below("m", "b"), out_of_use(both, priority=0)))
+    await world.serve(served)
+    there, why = OnlyAt((low[0].address,)), "the priority before it has no endpoint in use"
+    await world.rounds.demand(there, lambda: calls_to(world, "m", 1), why=why)
+    wanted = admits(served, "b", in_flight=2)
+    await world.judge("A37-CB-06", await streams.take("m", wanted), wanted)
+
+
+@decides("A37-CB-07", needs=("kept_open", "cancel"))
+async def test_trees_that_change(world: World) -> None:
+    """Another leaf comes before it, and goes again; then one that was behind it goes."""
+    members = await world.endpoints(3)
+    leaves = [limited(name, [one], 2) for name, one in zip("bcx", members, strict=True)]
+    b, c, x = leaves
+    lists = (below("m", "b", "c"), below("m", "x", "b", "c"), below("m", "b"))
+    first, second, third = (forest(("m",), (one, b, c, x)) for one in lists)
+    await world.serve(first)
+    await connected(world, "m")
+    streams = Streams(world)
+    await streams.fill("m", 2)
+    await world.serve(second)
+    await until_at(world, "m", x, why="it is the first of the list")
+    await world.serve(third)
+    full, wanted = admits(third, "b", in_flight=2), admits(third, "b", in_flight=1)
+    await world.judge("A37-CB-07", await streams.until_refused("m"), full)
+    await streams.end("m")
+    await world.judge("A37-CB-07", await streams.take("m", wanted), wanted)

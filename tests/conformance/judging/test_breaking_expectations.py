@@ -1,0 +1,82 @@
+"""Circuit breaking: streams that stay open, and drops that are reported."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.judging.expectations import Admits, TellsDrops
+from conformance.judging.expectations.excuses import excusable
+from conformance.judging.seen import OPEN, WAITING, Call, Calls, Loads
+from conformance.oracles.breaking import Threshold
+from conformance.oracles.load import Dropped
+
+STATUSES = {"o": OPEN, "w": WAITING, "u": "UNAVAILABLE"}
+TWO = Admits(thresholds=(Threshold(is_default=True, max_requests=2),))
+NONE_LEFT = Admits(thresholds=TWO.thresholds, in_flight=2)
+
+
+def streams(statuses: str, *, overdue: bool = False) -> Calls:
+    made = (
+        Call(id=str(number), channel="c", path="/p", metadata=(), status=STATUSES[status])
+        for number, status in enumerate(statuses)
+    )
+    return Calls(tuple(made), overdue=overdue)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "statuses", "holds"),
+    [
+        (TWO, "oouu", True),
+        (TWO, "oo", True),
+        (TWO, "ooou", False),
+        (TWO, "ouu", False),
+        (TWO, "ouo", False),
+        (TWO, "owu", False),
+        (NONE_LEFT, "u", True),
+        (NONE_LEFT, "o", False),
+    ],
+)
+def test_streams(wanted: Admits, statuses: str, *, holds: bool) -> None:
+    assert wanted.finding(streams(statuses)).holds == holds
+
+
+def test_room() -> None:
+    assert (TWO.room, NONE_LEFT.room) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("seen", "can_be"),
+    [
+        (streams("ou"), False),
+        (streams("ooo"), False),
+        (streams("ow"), True),
+        (streams("ou", overdue=True), True),
+    ],
+)
+def test_only_what_is_not_known_yet_is_excused(seen: Calls, *, can_be: bool) -> None:
+    assert excusable(TWO, seen) == can_be
+
+
+def told(*dropped: Dropped) -> Loads:
+    return Loads(received=(), reported=(), clusters=("b", "c"), dropped=dropped)
+
+
+WANTED = {"b": {"": 3}, "c": {"x": 2, "": 1}}
+B, C = Dropped(cluster="b", total=3), Dropped(cluster="c", total=3, by_category={"x": 2})
+
+
+@pytest.mark.parametrize(
+    ("seen", "totals", "each"),
+    [
+        (told(B, C), True, True),
+        (told(B), False, False),
+        (told(B, Dropped(cluster="c", total=3)), True, False),
+        (told(B, Dropped(cluster="c", total=3, by_category={"x": 3})), True, False),
+        (told(B, Dropped(cluster="c", total=2, by_category={"x": 2})), False, False),
+        (told(B, C, Dropped(cluster="d", total=0)), True, True),
+        (told(B, C, Dropped(cluster="d", total=1)), False, False),
+    ],
+)
+def test_drops(seen: Loads, *, totals: bool, each: bool) -> None:
+    assert TellsDrops(drops=WANTED, totals=True).finding(seen).holds == totals
+    assert TellsDrops(drops=WANTED).finding(seen).holds == each
