@@ -82,6 +82,11 @@ class OpenStream(msgspec.Struct, frozen=True):
     started: UnderWay
 
 
+async def ended(stream: OpenStream) -> None:
+    """Wait until the client says that a stream has ended: what it leaves room for is judged."""
+    await stream.started.over()
+
+
 class Streams:
     """All streams of a scenario, whose client needs the capability `kept_open`."""
 
@@ -169,17 +174,17 @@ class Streams:
         """Have a backend end the oldest stream by a route."""
         one = self._taken(to)
         self._world.fleet.end(self._world.calls.row(one.call.id), code)
-        await one.started.over()
+        await ended(one)
 
     async def expired(self, to: str) -> None:
         """Wait until the newest stream by a route has ended by its deadline."""
-        await self._taken(to, newest=True).started.over()
+        await ended(self._taken(to, newest=True))
 
     async def cancel(self, to: str, *, newest: bool = False) -> None:
         """Cancel the oldest stream by a route, or the newest."""
         one = self._taken(to, newest=newest)
         await one.started.cancel()
-        await one.started.over()
+        await ended(one)
 
     async def lost(self, member: Member) -> int:
         """Drop the connections of an endpoint; how many streams that ended."""
@@ -187,7 +192,7 @@ class Streams:
         self._open = [one for one in self._open if one not in gone]
         await member.kill()
         for one in gone:
-            await one.started.over()
+            await ended(one)
         return len(gone)
 
     async def _begin(

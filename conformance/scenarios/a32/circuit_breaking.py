@@ -151,7 +151,7 @@ async def test_waiting(world: World) -> None:
     beside = await world.start([second], deadline=timing.HELD)
     await world.judge("A32-CB-14", await beside.over(), Outcome("DEADLINE_EXCEEDED"))
     await waits.cancel()
-    await waits.over()
+    await world.judge("A32-CB-14", await waits.over(), Outcome("CANCELLED"))
     after = await world.start([third])
     await member.set_mode(Serve())
     await world.judge("A32-CB-14", await after.over(), OnlyAt((member.address,)))
