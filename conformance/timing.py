@@ -43,6 +43,10 @@ MANY_NAMES = 60 * SCALE
 """Deadline of a call to an aggregate of 2,000 clusters. A client may ask for each name by a request
 of its own, with all names before it: they are two million, and the suite reads them all."""
 
+BEFORE_ABSENCE = 12.0
+"""By when a client has asked for all of them: what it asked for first must come before it does not
+exist for it, which is so 15 s after the request, whatever the machine does."""
+
 CALL = 10 * SCALE
 """The deadline of a call that should succeed: gRPC deadlines are the client's own clock."""
 
