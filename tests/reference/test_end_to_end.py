@@ -178,11 +178,13 @@ async def test_aggregate_falls_over_and_back(rig: Rig, edition: str) -> None:
     assert await answered_by() == first.address
     await first.set_mode(Close())
     await first.kill()
-    while await answered_by() != second.address:
-        pass
+    async with asyncio.timeout(DEADLINE):
+        while await answered_by() != second.address:
+            pass
     await first.set_mode(Serve())
-    while await answered_by() != first.address:
-        pass
+    async with asyncio.timeout(DEADLINE):
+        while await answered_by() != first.address:
+            pass
 
 
 @pytest.mark.parametrize("edition", ["seed", "modern"])
