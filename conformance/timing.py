@@ -61,6 +61,9 @@ APPLY = 5 * SCALE
 """From the ACK of a resource to all new calls obeying it. ACK is not applied: policies switch
 gracefully, once the new one is connected."""
 
+NO_SUCH_RESOURCE = 15.0 + APPLY
+"""Until a client does without a resource that it asked for and never got: A27 has it wait 15 s."""
+
 LEDGER = 5 * SCALE
 """From the outcome of a call at the client to the backend's own row of it."""
 

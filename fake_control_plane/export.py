@@ -54,8 +54,9 @@ def _render(name: str, type_url: str, body: bytes) -> dict[str, Any]:
         rendered["message"] = json_format.MessageToDict(parsed)
         if _parse(rendered).body == body:
             return rendered
-    except (KeyError, TypeError, message.DecodeError, json_format.ParseError):
-        # Malformed, or of a type that this process does not know (TypeError: within an Any).
+    except (KeyError, TypeError, ValueError, message.DecodeError, json_format.Error):
+        # Malformed, or of a type that this process does not know (TypeError: within an Any), or
+        # with a value that JSON has no word for, such as a Duration out of its range.
         pass
     # JSON would lose something: a fault is exported as exactly as it was sent.
     rendered.pop("message", None)

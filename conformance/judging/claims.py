@@ -21,6 +21,8 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True):
     """Capabilities of the contract without which it is skipped."""
     knobs: dict[str, int] = {}
     """Knobs that the client's process, or its channels, are given; skipped where it has none."""
+    bootstrap: dict[str, Any] = {}
+    """What stands in the client's bootstrap configuration besides what always does."""
     seconds: float = 0.25
     """About how long it takes: the longest start first."""
     waits: bool = False
@@ -35,6 +37,7 @@ def decides(
     *clauses: str,
     needs: tuple[str, ...] = (),
     knobs: Mapping[str, int] | None = None,
+    bootstrap: Mapping[str, Any] | None = None,
     seconds: float = 0.25,
     waits: bool = False,
     failover: bool = False,
@@ -45,6 +48,7 @@ def decides(
         clauses=(*clauses, *timed),
         needs=needs,
         knobs=dict(knobs or {}),
+        bootstrap=dict(bootstrap or {}),
         seconds=seconds,
         waits=waits,
         failover=failover or bool(timed),
@@ -67,6 +71,7 @@ def claims_of(item: pytest.Item) -> Claims:
         clauses=tuple(dict.fromkeys(c for mark in reversed(marks) for c in mark.clauses)),
         needs=tuple(dict.fromkeys(n for mark in marks for n in mark.needs)),
         knobs={k: v for mark in reversed(marks) for k, v in mark.knobs.items()},
+        bootstrap={k: v for mark in reversed(marks) for k, v in mark.bootstrap.items()},
         seconds=max(mark.seconds for mark in marks),
         waits=any(mark.waits for mark in marks),
         failover=any(mark.failover for mark in marks),

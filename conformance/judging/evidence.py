@@ -6,7 +6,7 @@ what was served, what was said on each stream, which connections and RPCs came, 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -61,6 +61,8 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True):
     """Of a failure: whether lateness alone can make a right client fail so."""
     cause: Cause | None = None
     """Where other scenarios may have ended by the very same."""
+    at: str = ""
+    """Of a scenario that goes from one clause to the next: the one that it had come to."""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,9 +110,10 @@ def decisions_of(record: Record, catalogue: Catalogue) -> tuple[Decision, ...]:
     """The verdicts on the clauses that the scenario claims; one clause may have several.
 
     Trouble is one more verdict on every clause: a failure or an error outweighs what a client that
-    lies or dies seemed to do right. Of a clause that is foreign to the client nothing is said but
-    that. One that rests on another is blocked by it, where the other fails: the same fact is told
-    once.
+    lies or dies seemed to do right. But where it came at one of several clauses that are looked at
+    in turn, it is about that one: what was judged before stands, and what was to come is blocked if
+    that one fails by it. Of a clause that is foreign to the client nothing is said but that. One
+    that rests on another is blocked by it, where the other fails: the same fact is told once.
     """
     follows = record.client.follows
     foreign = {one for one in record.clauses if is_foreign(catalogue[one], follows)}
@@ -141,14 +144,29 @@ def decisions_of(record: Record, catalogue: Catalogue) -> tuple[Decision, ...]:
     if surplus and trouble is None:
         what = f"the scenario judged {', '.join(sorted(surplus))} without claiming to decide it"
         trouble = Trouble(verdict=Verdict.ERROR, reason=Reason.SUITE, what=what)
-    for clause in claimed:
-        if trouble is not None:
-            decisions.append(_ended_by(trouble, catalogue[clause], follows))
-        elif not any(decision.clause == clause for decision in decisions):
-            what = "the scenario ended without a verdict on this clause"
-            unjudged = Trouble(verdict=Verdict.ERROR, reason=Reason.SUITE, what=what)
-            decisions.append(_ended_by(unjudged, catalogue[clause], follows))
+    judged = {decision.clause for decision in decisions}
+    if trouble is None:
+        what = "the scenario ended without a verdict on this clause"
+        unjudged = Trouble(verdict=Verdict.ERROR, reason=Reason.SUITE, what=what)
+        left = [one for one in claimed if one not in judged]
+        decisions += [_ended_by(unjudged, catalogue[one], follows) for one in left]
+    else:
+        ended = {one: _ended_by(trouble, catalogue[one], follows) for one in claimed}
+        decisions += _told_of(ended, ended.get(trouble.at), judged)
     return tuple(_resting(decisions, catalogue))
+
+
+def _told_of(
+    ended: Mapping[str, Decision], at: Decision | None, judged: Collection[str]
+) -> Iterator[Decision]:
+    """Of what trouble says of each clause, what is told: of all, or of the one that it came at."""
+    if at is None:
+        yield from ended.values()
+        return
+    yield at
+    for clause, one in ended.items():
+        if clause != at.clause and clause not in judged:
+            yield blocked(one, at.clause) if at.verdict is Verdict.FAIL else one
 
 
 def _resting(decisions: Collection[Decision], catalogue: Catalogue) -> Iterator[Decision]:

@@ -26,6 +26,15 @@ class Bench:
         self._client = client
         self.checks: list[Check] = []
         self.notes: list[str] = []
+        self.at = ""
+        """The clause that the scenario has come to, if it goes from one to the next."""
+
+    def turn_to(self, clause: str) -> None:
+        """Go on to a clause: what ends the scenario from now on is about this one.
+
+        Those that were judged keep their verdicts, and those to come are blocked by it.
+        """
+        self.at = clause
 
     def judge(
         self,

@@ -43,10 +43,14 @@ class Control:
         """What was served before the present, which the client may not have left yet."""
         self._first: Push | None = None
 
-    async def serve(self, served: Served) -> None:
+    async def serve(self, served: Served, *, told: str = "") -> None:
         """Serve this from now on; a client that is connected must ACK what changes.
 
         Only of what a right client asks for: else there is nothing that it could answer.
+
+        Args:
+            served: all that there is.
+            told: what a reader of a failure needs to know of it; else it is told whole.
 
         Raises:
             ClientRefused: it NACKed one of the resources.
@@ -54,7 +58,7 @@ class Control:
         """
         self._before = before = self._served
         self._served = served
-        self.history.append(str(served))
+        self.history.append(told or str(served))
         self._ask_for_load(before, served)
         if before is None:
             self._first = await self._plane.set(*served.resources())
@@ -68,17 +72,26 @@ class Control:
             if not answer.acked:
                 raise self._refused(kind, answer.error_detail)
 
-    async def offer(self, kind: Kind, *offered: Any, deadline: float = timing.ANSWER) -> Answer:
+    async def offer(
+        self, kind: Kind, *offered: Any, told: str = "", deadline: float = timing.ANSWER
+    ) -> Answer:
         """Send resources of which the client may refuse some, in one response, and hear its answer.
+
+        Args:
+            kind: of the resources.
+            offered: the resources.
+            told: what a reader of a failure needs to know of them; else they are told whole.
+            deadline: for the answer.
 
         Raises:
             ClientSilent: it answered nothing in time.
         """
         self._before = self._served
-        self.history += [
-            f"an offer of {kind.name}: {' '.join(str(one).split())}" for one in offered
-        ]
-        return await self.answer(await self._plane.set(*offered), kind, deadline=deadline)
+        push = await self._plane.set(*offered)
+        said = f"an offer of {kind.name} version {push.versions[kind]}"
+        words = [told] if told else [" ".join(str(one).split()) for one in offered]
+        self.history += [f"{said}: {one}" for one in words]
+        return await self.answer(push, kind, deadline=deadline)
 
     async def delete(self, kind: Kind, *names: str) -> Answer:
         """Delete resources that were served, and hear the answer to the response without them.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import msgspec
 
@@ -38,8 +40,17 @@ async def launch(
     knobs: Mapping[str, int],
     stderr: Path,
     fork_servers: ForkServers | None = None,
+    besides: Mapping[str, Any] = MappingProxyType({}),
 ) -> Launched:
     """Bind the control plane's port, then start the process that will know it.
+
+    Args:
+        prepared: the client.
+        environment: what the process is given besides the manifest's own.
+        knobs: of the client.
+        stderr: where its last words go.
+        fork_servers: where it may be forked from.
+        besides: what its bootstrap configuration has besides what it always has.
 
     Raises:
         ConversationFailed: there is no such program.
@@ -48,7 +59,7 @@ async def launch(
     plane = await ControlPlane.start(translate=dialect.of(spoken))
     if dialect.asks_by_name(spoken):
         plane.script.loads.ask(clusters=())
-    given = {BOOTSTRAP_VARIABLE: bootstrap(plane.address), **environment}
+    given = {BOOTSTRAP_VARIABLE: bootstrap(plane.address, besides=besides), **environment}
     try:
         process = await ClientProcess.launch(
             prepared, environment=given, knobs=knobs, stderr_path=stderr, fork_servers=fork_servers

@@ -22,10 +22,19 @@ class Rounds:
     def __init__(self, ring_keys: RingKeys) -> None:
         self._ring_keys = ring_keys
 
-    async def until(self, expectation: Expectation, calls: Round) -> Calls:
-        """Make the same round of calls until it fits; the last one begins when APPLY has passed."""
+    async def until(
+        self, expectation: Expectation, calls: Round, *, within: float | None = None
+    ) -> Calls:
+        """Make the same round of calls until it fits; the last one begins when so much has passed.
+
+        Args:
+            expectation: what they are to be.
+            calls: makes a round.
+            within: seconds that a right client may need; else APPLY.
+        """
         bound = self._ring_keys.bind(expectation)
-        waited = await waits.until(calls, partial(fits, bound), within=timing.APPLY)
+        deadline = timing.APPLY if within is None else within
+        waited = await waits.until(calls, partial(fits, bound), within=deadline)
         return Calls(waited.seen.calls, overdue=not waited.fits)
 
     async def until_it_lasts(self, expectation: Expectation, calls: Round) -> Calls:

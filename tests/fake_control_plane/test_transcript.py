@@ -198,6 +198,9 @@ def packed(*resources: Any) -> tuple[Packed, ...]:
     return tuple(pack(resource)[1] for resource in resources)
 
 
+ENDLESS = b"\x08" + b"\xff" * 8 + b"\x01"
+"""A Duration of more seconds than there may be: JSON has no word for it."""
+
 EVENTS: tuple[Event, ...] = (
     StreamOpened(at=1.5, stream=1, node="", service=Service.ADS, peer="ipv4:127.0.0.1:1"),
     request(
@@ -232,6 +235,7 @@ EVENTS: tuple[Event, ...] = (
             Packed("lost", "type.googleapis.com/google.protobuf.Empty", b"\x0a\x01a"),
             Packed("unknown", "type.googleapis.com/no.such.Type", b"\x00\xff"),
             Packed("elsewhere", "type.googleapis.com/os.path", b""),
+            Packed("endless", "type.googleapis.com/google.protobuf.Duration", ENDLESS),
         ),
     ),
     answer("1", Answer.NACK, error_code=3, error_detail="bad\nvery"),
@@ -285,7 +289,10 @@ def test_resources_are_exported_readably(tmp_path: Path) -> None:
     ("event", "text"),
     [
         (EVENTS[2], "cluster version 1 [l, c, c] sent on stream 1"),
-        (EVENTS[3], "cluster version 1 [, lost, unknown, elsewhere] sent on stream 1 (malformed)"),
+        (
+            EVENTS[3],
+            "cluster version 1 [, lost, unknown, elsewhere, endless] sent on stream 1 (malformed)",
+        ),
         (EVENTS[-1], "stream 1 ended by script with ABORTED 'x'"),
         (EVENTS[0], "stream 1 (ads) opened by ipv4:127.0.0.1:1"),
         (EVENTS[6], "load reports of [c] every 1 s asked for on stream 2"),

@@ -27,14 +27,20 @@ _PERCENT: Final = 100
 
 
 def kind_of_cluster(written: str | None, type_number: int) -> str | None:
-    """A37, Validation: EDS or LOGICAL_DNS as `type`, or `cluster_type`; None for any other."""
+    """A37, Validation: EDS or LOGICAL_DNS as `type`, or `cluster_type`; None for any other.
+
+    Clauses: A37-VALID-03, A37-VALID-04, A37-VALID-05, A37-VALID-06.
+    """
     if written == "cluster_type":
         return AGGREGATE
     return _TYPES.get(type_number) if written == "type" else None
 
 
 def eds_source_is_accepted(source: str | None) -> bool:
-    """A27: endpoints come by the stream of the Cluster, which is ads, or by A47 self."""
+    """A27: endpoints come by the stream of the Cluster, which is ads, or by A47 self.
+
+    Clauses: A27-CDS-01, A27-CDS-02, A27-CDS-03, A27-CDS-04, A47-CDS-03.
+    """
     return source in {"ads", "self"}
 
 
@@ -44,32 +50,51 @@ def service_name(kind: str, written: str) -> str:
 
 
 def service_name_is_accepted(cluster: str, written: str) -> bool:
-    """A47: a Cluster with an xdstp name must have a service name."""
+    """A47: a Cluster with an xdstp name must have a service name.
+
+    Clauses: A47-CDS-01, A47-CDS-02.
+    """
     return bool(written) or not cluster.startswith("xdstp:")
 
 
 def lrs_server_is_accepted(source: str | None) -> bool:
-    """A27: load goes to the control plane that the Cluster came from."""
+    """A27: load goes to the control plane that the Cluster came from.
+
+    Clauses: A27-CDS-07.
+    """
     return source == "self"
 
 
 def aggregate_type_is_accepted(type_url: str) -> bool:
-    """A37, Validation: the only cluster_type there is."""
+    """A37, Validation: the only cluster_type there is.
+
+    Clauses: A37-VALID-08.
+    """
     return type_url == f"type.googleapis.com/{_AGGREGATE_NAME}"
 
 
 def underlying_clusters(listed: Sequence[str]) -> tuple[str, ...] | None:
-    """A37: the clusters in the order of the list; None, that is an error, if it is empty."""
+    """A37: the clusters in the order of the list; None, that is an error, if it is empty.
+
+    Clauses: A37-VALID-01, A37-VALID-10, A37-VALID-11.
+    """
     return tuple(listed) or None
 
 
 def is_one(_field: str, entries: int) -> bool:
-    """A37, Validation: `endpoints` has one entry, and that one of `lb_endpoints`."""
+    """A37, Validation: `endpoints` has one entry, and that one of `lb_endpoints`.
+
+    Clauses: A37-VALID-14, A37-VALID-15, A37-VALID-16, A37-VALID-17.
+    """
     return entries == 1
 
 
 def host_and_port(address: Any) -> tuple[str, int] | Sequence[tuple[str, str]]:
-    """A37: the name to resolve, of a socket_address; or fields and what is wrong with them."""
+    """A37: the name to resolve, of a socket_address; or fields and what is wrong with them.
+
+    Clauses: A37-VALID-23 (our choice: a written zero is a port), A37-VALID-24 (our choice: an
+    error).
+    """
     wrong = []
     if not address.address:
         wrong.append(("address", "must not be empty"))
@@ -93,12 +118,18 @@ def max_requests(thresholds: Sequence[Any]) -> int:
 
 
 def duration_is_accepted(_field: str, seconds: int, nanos: int) -> bool:
-    """A50: durations of outlier_detection are none below zero, and such as protobuf allows."""
+    """A50: durations of outlier_detection are none below zero, and such as protobuf allows.
+
+    Clauses: A50-CDS-01, A50-CDS-02, A50-CDS-07.
+    """
     return 0 <= seconds <= _LONGEST_DURATION and 0 <= nanos < _NANOS
 
 
 def percentage_is_accepted(_field: str, percent: int) -> bool:
-    """A50: percentages of outlier_detection are at most 100."""
+    """A50: percentages of outlier_detection are at most 100.
+
+    Clauses: A50-CDS-07.
+    """
     return percent <= _PERCENT
 
 
@@ -108,7 +139,14 @@ def provider_is_accepted(instance: str, configured: Collection[str]) -> bool:
 
 
 def as_found(_message: Any, found: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
-    """All that was found to be wrong makes a Cluster a bad one, and nothing else does."""
+    """All that was found to be wrong makes a Cluster a bad one, and nothing else does.
+
+    Clauses: A27-CDS-10, A29-CDS-01, A29-CDS-02, A29-CDS-03, A29-CDS-04, A29-CDS-05, A29-CDS-06,
+    A29-CDS-07, A29-CDS-08, A29-CDS-09, A29-CDS-10, A29-CDS-11, A37-VALID-02, A37-VALID-07,
+    A37-VALID-09, A37-VALID-12, A37-VALID-13, A37-VALID-18, A37-VALID-19, A37-VALID-20,
+    A37-VALID-21, A37-VALID-22, A37-VALID-25, A37-VALID-26, A37-VALID-27, A37-VALID-29,
+    A47-CDS-04, A50-CDS-03, A50-CDS-04, A50-CDS-05, A50-CDS-06, A50-CDS-08, A50-CDS-09.
+    """
     return found
 
 

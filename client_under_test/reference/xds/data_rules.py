@@ -30,7 +30,7 @@ def deletion_counts_unless_ignored(features: Collection[str]) -> bool:
 def refusal_leaves_what_was(_features: Collection[str]) -> bool:
     """What was good before a bad resource came stays in use.
 
-    Clauses: A42-CDS-19, A42-RING-20.
+    Clauses: A37-VALID-28, A42-CDS-19, A42-RING-20, A46-NACK-03.
     """
     return False
 

@@ -200,7 +200,7 @@ class XdsRules(ClusterReadingRules, DataErrorRules):
     is_timed: Callable[[bool, bool], bool] = what_is_not_there
     """Of whether the resource is there, and whether time ran for it on a stream before."""
     uses_good_beside_bad: bool = True
-    """A46: whether good resources of a response with bad ones are used."""
+    """A46-NACK-03: whether good resources of a response with bad ones are used."""
     certificate_providers: frozenset[str] = frozenset()
     """A29: no rule, but what the bootstrap configuration has of them, by name."""
     server_features: frozenset[str] = frozenset()

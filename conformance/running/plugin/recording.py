@@ -61,6 +61,8 @@ async def finish(item: pytest.Item, made: World, settings: Settings) -> None:
             seconds=made.now,
             nothing_seen=not (made.bench.checks or made.calls.made or made.calls.unsettled()),
         )
+        if not isinstance(error, ClientLied | ClockWrong | ClientNeverCame):
+            trouble = msgspec.structs.replace(trouble, at=made.bench.at)
     if made.fleet.troubles:
         what = "; ".join(made.fleet.troubles)
         trouble = Trouble(verdict=Verdict.ERROR, reason=Reason.SUITE, what=what)

@@ -10,6 +10,7 @@ import random
 import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -41,6 +42,7 @@ class Wanted(msgspec.Struct, frozen=True):
 
     subject: Subject
     knobs: dict[str, int]
+    bootstrap: dict[str, Any]
 
     @classmethod
     def by(cls, item: pytest.Item) -> Wanted:
@@ -48,7 +50,7 @@ class Wanted(msgspec.Struct, frozen=True):
         knobs = claims_of(item).knobs
         if is_hurried(item):
             knobs = {**knobs, FAILOVER_KNOB: round(timing.FAST_FAILOVER.seconds * 1000)}
-        return cls(subject_of(item), knobs)
+        return cls(subject_of(item), knobs, claims_of(item).bootstrap)
 
     def missing(self) -> str:
         """What the client lacks for these knobs, in words; empty if nothing."""
@@ -74,6 +76,7 @@ class Worlds:
             environment=wanted.subject.environment,
             knobs=wanted.knobs,
             fork_servers=self._fork_servers,
+            besides=wanted.bootstrap,
             stderr=self._scratch / f"{os.getpid()}-{self._count}.stderr",
         )
 

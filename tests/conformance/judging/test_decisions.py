@@ -109,6 +109,37 @@ def test_trouble_is_a_verdict_on_every_clause(verdict: Verdict, reason: Reason) 
 
 
 @pytest.mark.parametrize(
+    ("ended", "before", "at", "after"),
+    [
+        (Reason.CRASHED, PASS_05, (Verdict.FAIL, Reason.CRASHED), (Verdict.SKIP, Reason.BLOCKED)),
+        (Reason.DEVIATES, PASS_05, (Verdict.SEEN, None), (Verdict.FAIL, Reason.DEVIATES)),
+        (Reason.TIMING, PASS_05, (Verdict.ERROR, Reason.TIMING), (Verdict.ERROR, Reason.TIMING)),
+    ],
+)
+def test_trouble_at_one_of_several_clauses_is_about_that_one(
+    ended: Reason,
+    before: tuple[str, Verdict, Reason | None],
+    at: tuple[Verdict, Reason | None],
+    after: tuple[Verdict, Reason | None],
+) -> None:
+    """What was judged before stands, and what was to come is blocked, if there is a failure."""
+    verdict = Verdict.ERROR if ended is Reason.TIMING else Verdict.FAIL
+    trouble_there = Trouble(verdict=verdict, reason=ended, what="so it went", at="A42-CDS-16")
+    clauses = ("A42-RING-05", "A42-CDS-16", "A42-RING-06")
+    one = record(*clauses, checks=(HOLDS,), ended_by=trouble_there)
+    assert verdicts(one) == [before, ("A42-CDS-16", *at), ("A42-RING-06", *after)]
+    by = {each.clause: each.blocked_by for each in decisions_of(one, CATALOGUE)}
+    assert by["A42-RING-06"] == ("A42-CDS-16" if after[1] is Reason.BLOCKED else None)
+
+
+def test_trouble_at_a_clause_that_is_not_claimed_is_about_all() -> None:
+    ended = Trouble(verdict=Verdict.FAIL, reason=Reason.CRASHED, what="", at="A42-RING-07")
+    crashed = (Verdict.FAIL, Reason.CRASHED)
+    one = record("A42-RING-05", "A42-RING-06", checks=(HOLDS,), ended_by=ended)
+    assert verdicts(one) == [PASS_05, ("A42-RING-05", *crashed), ("A42-RING-06", *crashed)]
+
+
+@pytest.mark.parametrize(
     ("clause", "follows", "reason", "verdict"),
     [
         ("A42-RING-05", ("A42",), Reason.DEVIATES, (Verdict.FAIL, Reason.DEVIATES)),

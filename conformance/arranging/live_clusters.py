@@ -1,0 +1,228 @@
+"""A cluster in use, of which good and odd updates come one after another, and one beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Literal
+
+from conformance import timing
+from conformance.arranging.forests import calls_to, route_to
+from conformance.judging.endings import ClientStuck
+from conformance.judging.expectations import Answered, Expectation, OnlyAt
+from conformance.judging.seen import Answer, Calls, Seen
+from conformance.served.clusters import Aggregate, Cluster, Discovery, Eds, LogicalDns
+from conformance.served.endpoints import Endpoint, Locality
+from conformance.served.oddities import Odd
+from conformance.served.policies import RoundRobin
+from conformance.served.serving import Served
+from conformance.world import World
+from fake_control_plane import Kind
+
+Form = Literal["EDS", "aggregate", "LOGICAL_DNS"]
+
+STEPS = 3
+"""Where an update may lead: neither to where it was before, nor to where an odd one has led."""
+
+BESIDE = "beside"
+
+GOOD: Mapping[Form, str] = {
+    "EDS": "A37-VALID-02",
+    "aggregate": "A37-VALID-01",
+    "LOGICAL_DNS": "A37-VALID-03",
+}
+"""The clause by which such a Cluster is accepted."""
+
+NAMED = "A47-CDS-02"
+"""That of one with an xdstp name."""
+AFTERWARDS = "A37-VALID-29"
+UNCHANGED = "A46-NACK-03"
+
+
+class LiveCluster:
+    """A cluster to which requests go, and another, each of which updates lead from place to place.
+
+    Every good update leads elsewhere than the one before, so that it is seen whether it is used. An
+    odd one is such a good one, changed: used by mistake, it is seen as well.
+
+    Args:
+        world: of the scenario.
+        form: how the cluster finds its endpoints.
+        addresses: an endpoint for each place of the one, and of the other.
+        name: of the cluster.
+        leaves: how the names of clusters begin that it may be made of.
+        services: how the names of endpoints resources begin.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        form: Form,
+        addresses: Sequence[str],
+        *,
+        name: str = "used",
+        leaves: str = "",
+        services: str = "",
+    ) -> None:
+        self.name = name
+        self._world = world
+        self._form = form
+        self._places = [
+            Cluster(
+                name=f"{leaves}place-{number}",
+                discovery=Eds((Locality((Endpoint(one),)),), f"{services}endpoints-{number}"),
+                policy=RoundRobin(),
+            )
+            for number, one in enumerate(addresses)
+        ]
+        self._at = 0
+        self._waits_for_the_other = True
+
+    @classmethod
+    async def begin(cls, world: World, form: Form, **names: str) -> LiveCluster:
+        """Have both serve.
+
+        Raises:
+            ClientRefused, ClientStuck: they do not.
+        """
+        made = cls(world, form, await world.addresses(2 * STEPS), **names)
+        world.bench.turn_to(NAMED if names else GOOD[form])
+        await world.serve(made.served())
+        for of in (made.name, BESIDE):
+            why = "good Clusters were served"
+            await world.rounds.demand(made.leads(of=of), partial(calls_to, world, of), why=why)
+        return made
+
+    def served(self, step: int = 0) -> Served:
+        """What is served so many updates from now: all places are there at any time."""
+        at = self._at + step
+        both = (
+            Cluster(name=self.name, discovery=self._discovery(at), policy=RoundRobin()),
+            Cluster(name=BESIDE, discovery=self._place(at, BESIDE).discovery, policy=RoundRobin()),
+        )
+        routes = (route_to(BESIDE), route_to(self.name))
+        return Served(clusters=(*both, *self._places), routes=routes)
+
+    def leads(self, step: int = 0, of: str = "") -> OnlyAt:
+        """Calls at the place of the cluster, or of the other one, so many updates from now."""
+        return OnlyAt(self._place(self._at + step, of).addresses())
+
+    def _place(self, at: int, of: str = "") -> Cluster:
+        return self._places[STEPS * (of == BESIDE) + at % STEPS]
+
+    def _discovery(self, at: int) -> Discovery:
+        place = self._place(at)
+        match self._form:
+            case "aggregate":
+                return Aggregate((place.name,))
+            case "LOGICAL_DNS":
+                return LogicalDns(place.addresses()[0])
+            case "EDS":
+                return place.discovery
+
+    async def refused(self, odd: Odd, *unchanged: str) -> bool:
+        """Judge that an odd update is refused, and a good one beside it used; whether it was.
+
+        Args:
+            odd: the change.
+            unchanged: the clauses by which what was accepted before stays in use.
+        """
+        answer = await self._offer(odd, BESIDE)
+        await self._judge(odd.clause, answer, Answered(acked=False))
+        if not answer.acked:
+            if self._waits_for_the_other:  # who does not use it is not waited for again
+                calls = await self._until(self.leads(1, BESIDE), BESIDE)
+                self._waits_for_the_other = not calls.overdue
+                await self._judge(UNCHANGED, calls, self.leads(1, BESIDE))
+            calls = await calls_to(self._world, self.name)
+            for clause in (UNCHANGED, *unchanged):
+                await self._judge(clause, calls, self.leads())
+        await self._go_on(answer, 1)
+        return not answer.acked
+
+    async def refused_all(self, odds: Sequence[Odd], *unchanged: str) -> None:
+        """Judge that each of these is refused, one after the other.
+
+        Raises:
+            ClientStuck: none was, so that nobody saw what a refusal leaves in use.
+        """
+        if not any([await self.refused(one, *unchanged) for one in odds]):
+            self._world.bench.turn_to(odds[-1].clause)
+            raise ClientStuck("the client refused no odd Cluster at all")
+
+    async def taken(self, odd: Odd) -> None:
+        """Judge that an odd update is accepted and used."""
+        answer = await self._offer(odd)
+        await self._judge(odd.clause, answer, Answered(acked=True))
+        if answer.acked:
+            calls = await self._until(self.leads(1))
+            await self._judge(odd.clause, calls, self.leads(1))
+        await self._go_on(answer, 2)
+
+    async def left_open(
+        self,
+        odd: Odd,
+        if_taken: str = "accepted",
+        *,
+        used: bool,
+        within: float = timing.APPLY,
+    ) -> None:
+        """Report whether an odd update is refused, or taken and, if somebody asks, used.
+
+        Args:
+            odd: the change.
+            if_taken: the name of that choice.
+            used: whether it is looked at.
+            within: how long a good update after it may take to be used.
+        """
+        answer = await self._offer(odd)
+        seen: Seen = answer
+        ways: dict[str, Expectation] = {"refused": Answered(acked=False)}
+        if answer.acked:
+            ways = {if_taken: Answered(acked=True)}
+            if used:
+                seen, ways = await self._until(self.leads(1)), {if_taken: self.leads(1)}
+        await self._world.judge(odd.clause, seen, ways)
+        await self._go_on(answer, 2, within=within)
+
+    async def _offer(self, odd: Odd, *others: str) -> Answer:
+        """Send the next update of the cluster, changed, and in one response with it of others."""
+        self._world.bench.turn_to(odd.clause)
+        following = self.served(1)
+        changed = odd.of(following.own(self.name).resource())
+        beside = (following.own(one).resource() for one in others)
+        told = f"{self._told(self._at + 1)}, {odd}{'; and a good one beside it' * bool(others)}"
+        return await self._world.control.offer(Kind.CLUSTER, changed, *beside, told=told)
+
+    def _told(self, at: int) -> str:
+        return f"{self.name}, a cluster of {self._form} that leads to {self._place(at).name}"
+
+    async def _go_on(self, answer: Answer, steps: int, *, within: float = timing.APPLY) -> None:
+        """Have requests made, and then a good update used, whatever the client said of the odd one.
+
+        Raises:
+            ClientStuck: it is not used, so that nothing can be said of further ones.
+        """
+        self._world.bench.turn_to(AFTERWARDS)
+        if answer.acked:
+            await calls_to(self._world, self.name, deadline=timing.SEVERAL_MOMENTS)
+        self._at += steps
+        await self._world.serve(self.served(), told=self._told(self._at))
+        calls = await self._until(self.leads(), within=within)
+        await self._judge(AFTERWARDS, calls, self.leads())
+        if calls.overdue:
+            said = "took" if answer.acked else "refused"
+            raise ClientStuck(
+                f"the client {said} an odd Cluster, and does not use a good one after"
+            )
+
+    async def _until(
+        self, expected: Expectation, of: str = "", *, within: float = timing.APPLY
+    ) -> Calls:
+        calls = partial(calls_to, self._world, of or self.name)
+        return await self._world.until(expected, calls, within=within)
+
+    async def _judge(self, clause: str, seen: Seen, expected: Expectation) -> None:
+        """Put a clause before the judge that every edition words to the same effect."""
+        ways = self._world.bench.by_edition(clause, lambda _: expected)
+        await self._world.judge(clause, seen, ways)

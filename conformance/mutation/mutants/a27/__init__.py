@@ -1,0 +1,1 @@
+"""Mutants of what A37 leans on: A27, and those that amend it."""

@@ -1,0 +1,147 @@
+"""Mutants of the clauses in a29.toml."""
+
+from __future__ import annotations
+
+from client_under_test.reference.conduct.mutants import Mutant
+from conformance.mutation.mutants.findings import overlooking, refusing
+
+no_validation_context = Mutant(
+    clause="A29-CDS-01",
+    broken="TLS without a validation context is accepted",
+    xds={"wrong_with_cluster": overlooking("common_tls_context.validation_context", "is missing")},
+)
+
+no_ca = Mutant(
+    clause="A29-CDS-02",
+    broken="a validation context without a source of CA certificates is accepted",
+    xds={
+        "wrong_with_cluster": overlooking(
+            "validation_context.ca_certificate_provider_instance", "is missing"
+        )
+    },
+)
+
+combined_unchecked = Mutant(
+    clause="A29-CDS-02",
+    broken="a combined_validation_context is not looked into",
+    xds={
+        "wrong_with_cluster": overlooking(
+            "default_validation_context.ca_certificate_provider_instance", "is missing"
+        )
+    },
+)
+
+any_ca_provider = Mutant(
+    clause="A29-CDS-03",
+    broken="an instance for CA certificates is not looked up in the bootstrap",
+    xds={"wrong_with_cluster": overlooking("ca_certificate_provider_instance", "is no provider")},
+)
+
+any_identity_provider = Mutant(
+    clause="A29-CDS-04",
+    broken="an instance for the own certificate is not looked up in the bootstrap",
+    xds={"wrong_with_cluster": overlooking("tls_certificate_provider_instance", "is no provider")},
+)
+
+own_certificates_ignored = Mutant(
+    clause="A29-CDS-05",
+    broken="tls_certificates are passed over",
+    xds={"wrong_with_cluster": overlooking("tls_certificates")},
+)
+
+secrets_ignored = Mutant(
+    clause="A29-CDS-05",
+    broken="secrets of SDS are passed over",
+    xds={"wrong_with_cluster": overlooking("tls_certificate_sds_secret_configs")},
+)
+
+parameters_ignored = Mutant(
+    clause="A29-CDS-06",
+    broken="tls_params are passed over",
+    xds={"wrong_with_cluster": overlooking("tls_params")},
+)
+
+handshaker_ignored = Mutant(
+    clause="A29-CDS-06",
+    broken="a custom_handshaker is passed over",
+    xds={"wrong_with_cluster": overlooking("custom_handshaker")},
+)
+
+key_unchecked = Mutant(
+    clause="A29-CDS-07",
+    broken="verify_certificate_spki is passed over",
+    xds={"wrong_with_cluster": overlooking("verify_certificate_spki")},
+)
+
+hash_unchecked = Mutant(
+    clause="A29-CDS-07",
+    broken="verify_certificate_hash is passed over",
+    xds={"wrong_with_cluster": overlooking("verify_certificate_hash")},
+)
+
+timestamp_unchecked = Mutant(
+    clause="A29-CDS-07",
+    broken="require_signed_certificate_timestamp is passed over",
+    xds={"wrong_with_cluster": overlooking("require_signed_certificate_timestamp")},
+)
+
+revocations_unchecked = Mutant(
+    clause="A29-CDS-07",
+    broken="a crl is passed over",
+    xds={"wrong_with_cluster": overlooking("crl")},
+)
+
+validator_unchecked = Mutant(
+    clause="A29-CDS-07",
+    broken="a custom_validator_config is passed over",
+    xds={"wrong_with_cluster": overlooking("custom_validator_config")},
+)
+
+other_sockets_ignored = Mutant(
+    clause="A29-CDS-08",
+    broken="a transport_socket that is not known is passed over, and nothing is secured",
+    xds={"wrong_with_cluster": overlooking("transport_socket.typed_config", "is not supported")},
+)
+
+bytes_that_are_none = Mutant(
+    clause="A29-CDS-08",
+    broken="an UpstreamTlsContext that cannot be read is passed over",
+    xds={
+        "wrong_with_cluster": overlooking(
+            "transport_socket.typed_config", "is no UpstreamTlsContext"
+        )
+    },
+)
+
+sockets_refused = Mutant(
+    clause="A29-CDS-09",
+    broken="what has no use for TLS refuses it",
+    xds={"wrong_with_cluster": refusing(lambda one: one.HasField("transport_socket"))},
+)
+
+matches_ignored = Mutant(
+    clause="A29-CDS-10",
+    broken="transport_socket_matches are passed over",
+    xds={"wrong_with_cluster": overlooking("transport_socket_matches")},
+    reports="accepted",
+)
+
+names_refused = Mutant(
+    clause="A29-CDS-11",
+    broken="a name for SNI is an error",
+    xds={
+        "wrong_with_cluster": refusing(
+            lambda one: b"a.test" in one.transport_socket.typed_config.value
+        )
+    },
+)
+
+protocols_refused = Mutant(
+    clause="A29-CDS-11",
+    broken="protocols for ALPN are an error",
+    xds={
+        "wrong_with_cluster": refusing(
+            lambda one: b"\x02h2" in one.transport_socket.typed_config.value
+        )
+    },
+)

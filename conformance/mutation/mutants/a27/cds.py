@@ -1,0 +1,53 @@
+"""Mutants of the clauses in cds.toml."""
+
+from __future__ import annotations
+
+from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.xds.cluster_rules import eds_source_is_accepted
+from conformance.mutation.mutants.findings import refusing
+
+ads_refused = Mutant(
+    clause="A27-CDS-01",
+    broken="endpoints come from `self` alone",
+    xds={"eds_source_is_accepted": {"self"}.__contains__},
+)
+
+no_source_at_all = Mutant(
+    clause="A27-CDS-02",
+    broken="a Cluster that does not say where its endpoints come from has them from ADS",
+    xds={"eds_source_is_accepted": {"ads", "self", None}.__contains__},
+)
+
+empty_source = Mutant(
+    clause="A27-CDS-03",
+    broken="an empty eds_config means ADS",
+    xds={"eds_source_is_accepted": {"ads", "self", None}.__contains__},
+)
+
+paths = Mutant(
+    clause="A27-CDS-04",
+    broken="a path is taken for ADS",
+    xds={
+        "eds_source_is_accepted": lambda source: (
+            eds_source_is_accepted(source) or "path" in (source or "")
+        )
+    },
+)
+
+apis = Mutant(
+    clause="A27-CDS-04",
+    broken="another API is taken for ADS",
+    xds={"eds_source_is_accepted": {"ads", "self", "api_config_source"}.__contains__},
+)
+
+any_lrs_server = Mutant(
+    clause="A27-CDS-07",
+    broken="the load goes to the control plane, whoever lrs_server names",
+    xds={"lrs_server_is_accepted": lambda _source: True},
+)
+
+health_checks_refused = Mutant(
+    clause="A27-CDS-10",
+    broken="what cannot be done, as health checks, is an error",
+    xds={"wrong_with_cluster": refusing(lambda one: bool(one.health_checks))},
+)

@@ -1,0 +1,267 @@
+"""Mutants of the clauses in validation.toml."""
+
+from __future__ import annotations
+
+from envoy.config.cluster.v3.cluster_pb2 import Cluster
+
+from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.xds.cluster_rules import (
+    EDS,
+    host_and_port,
+    kind_of_cluster,
+    underlying_clusters,
+)
+from conformance.mutation.mutants.findings import not_forgiving, overlooking, refusing
+
+KNOWN_TYPES = range(5)
+ENTRY = "lb_endpoints[0]"
+
+# What is accepted.
+
+aggregate_refused = Mutant(
+    clause="A37-VALID-01",
+    broken="there are no aggregates",
+    xds={"underlying_clusters": lambda _listed: None},
+)
+
+eds_refused = Mutant(
+    clause="A37-VALID-02",
+    broken="type EDS is refused",
+    xds={"wrong_with_cluster": refusing(lambda one: one.type == Cluster.EDS)},
+)
+
+logical_dns_refused = Mutant(
+    clause="A37-VALID-03",
+    broken="type LOGICAL_DNS is refused",
+    xds={
+        "kind_of_cluster": lambda written, number: (
+            None if number == Cluster.LOGICAL_DNS else kind_of_cluster(written, number)
+        )
+    },
+)
+
+# Types.
+
+every_type_is_eds = Mutant(
+    clause="A37-VALID-04",
+    broken="a type that is not known is EDS, whose config may be missing",
+    xds={
+        "kind_of_cluster": lambda written, number: kind_of_cluster(written, number) or EDS,
+        "eds_source_is_accepted": lambda _source: True,
+    },
+)
+
+no_type_is_eds = Mutant(
+    clause="A37-VALID-05",
+    broken="a Cluster without a type is one of EDS",
+    xds={
+        "kind_of_cluster": lambda written, number: (
+            kind_of_cluster(written, number) if written else EDS
+        )
+    },
+)
+
+unknown_type_is_eds = Mutant(
+    clause="A37-VALID-06",
+    broken="a type of an unknown number is EDS",
+    xds={
+        "kind_of_cluster": lambda written, number: (
+            kind_of_cluster(written, number) if number in KNOWN_TYPES else EDS
+        )
+    },
+)
+
+# Aggregates.
+
+typed_config_may_be_missing = Mutant(
+    clause="A37-VALID-07",
+    broken="an aggregate without typed_config is one of no clusters",
+    xds={"wrong_with_cluster": overlooking("cluster_type.typed_config", "is missing")},
+)
+
+type_url_ignored = Mutant(
+    clause="A37-VALID-08",
+    broken="whatever typed_config has is read as a ClusterConfig",
+    xds={"aggregate_type_is_accepted": lambda _type_url: True},
+)
+
+bytes_that_are_none = Mutant(
+    clause="A37-VALID-09",
+    broken="what cannot be read as a ClusterConfig is passed over",
+    xds={"wrong_with_cluster": overlooking("typed_config", "is no ClusterConfig")},
+)
+
+aggregate_may_be_empty = Mutant(
+    clause="A37-VALID-10",
+    broken="an aggregate may name no cluster",
+    xds={"underlying_clusters": tuple},
+)
+
+empty_names_refused = Mutant(
+    clause="A37-VALID-11",
+    broken="an empty name below an aggregate is an error",
+    xds={
+        "underlying_clusters": lambda listed: underlying_clusters(listed) if all(listed) else None
+    },
+    reports="refused",
+)
+
+name_of_the_extension_counts = Mutant(
+    clause="A37-VALID-12",
+    broken="the name beside typed_config must be Envoy's",
+    xds={
+        "wrong_with_cluster": refusing(
+            lambda one: one.cluster_type.name not in {"", "envoy.clusters.aggregate"}
+        )
+    },
+    reports="refused",
+)
+
+name_of_the_extension_wanted = Mutant(
+    clause="A37-VALID-12",
+    broken="there must be a name beside typed_config",
+    xds={
+        "wrong_with_cluster": refusing(
+            lambda one: one.HasField("cluster_type") and not one.cluster_type.name
+        )
+    },
+    reports="refused",
+)
+
+# LOGICAL_DNS.
+
+load_assignment_may_be_missing = Mutant(
+    clause="A37-VALID-13",
+    broken="a LOGICAL_DNS cluster may have no load_assignment",
+    xds={"wrong_with_cluster": overlooking("load_assignment", "is missing")},
+)
+
+no_locality = Mutant(
+    clause="A37-VALID-14",
+    broken="load_assignment may have no locality",
+    xds={"is_one": lambda _field, entries: entries <= 1},
+)
+
+more_localities = Mutant(
+    clause="A37-VALID-15",
+    broken="the first locality of load_assignment is used",
+    xds={"is_one": lambda field, entries: entries == 1 or (field == "endpoints" and entries > 1)},
+)
+
+no_endpoint = Mutant(
+    clause="A37-VALID-16",
+    broken="the locality may have no endpoint",
+    xds={
+        "is_one": lambda field, entries: entries == 1 or (field == "lb_endpoints" and not entries)
+    },
+)
+
+more_endpoints = Mutant(
+    clause="A37-VALID-17",
+    broken="the first endpoint of the locality is used",
+    xds={
+        "is_one": lambda field, entries: entries == 1 or (field == "lb_endpoints" and entries > 1)
+    },
+)
+
+endpoint_may_be_missing = Mutant(
+    clause="A37-VALID-18",
+    broken="an entry without an endpoint is accepted",
+    xds={"wrong_with_cluster": overlooking(f"{ENTRY}.endpoint")},
+)
+
+address_may_be_missing = Mutant(
+    clause="A37-VALID-19",
+    broken="an endpoint without an address is accepted",
+    xds={"wrong_with_cluster": overlooking("endpoint.address")},
+)
+
+address_of_any_kind = Mutant(
+    clause="A37-VALID-20",
+    broken="an address that is no socket_address is accepted",
+    xds={"wrong_with_cluster": overlooking("address.socket_address")},
+)
+
+host_may_be_empty = Mutant(
+    clause="A37-VALID-21",
+    broken="the name to resolve may be empty",
+    xds={"wrong_with_cluster": overlooking("socket_address.address")},
+)
+
+port_may_be_missing = Mutant(
+    clause="A37-VALID-22",
+    broken="a port that is not there is zero",
+    xds={"wrong_with_cluster": overlooking("socket_address.port_value")},
+)
+
+port_zero_refused = Mutant(
+    clause="A37-VALID-23",
+    broken="a written port of zero is none",
+    xds={
+        "host_and_port": lambda address: (
+            host_and_port(address) if address.port_value else [("port_value", "must be set")]
+        )
+    },
+    reports="refused",
+)
+
+resolver_name_ignored = Mutant(
+    clause="A37-VALID-24",
+    broken="a resolver_name is passed over",
+    xds={"host_and_port": lambda address: (address.address, address.port_value)},
+    reports="accepted",
+)
+
+name_in_load_assignment_counts = Mutant(
+    clause="A37-VALID-25",
+    broken="load_assignment must have the name of the Cluster",
+    xds={
+        "wrong_with_cluster": refusing(
+            lambda one: (
+                one.type == Cluster.LOGICAL_DNS and one.load_assignment.cluster_name != one.name
+            )
+        )
+    },
+)
+
+# What belongs to another type.
+
+eds_config_checked_anyway = Mutant(
+    clause="A37-VALID-26",
+    broken="an eds_config must be of ADS, whatever the type of the Cluster",
+    xds={"wrong_with_cluster": refusing(lambda one: bool(one.eds_cluster_config.eds_config.path))},
+)
+
+load_assignment_checked_anyway = Mutant(
+    clause="A37-VALID-27",
+    broken="a load_assignment must have an endpoint, whatever the type of the Cluster",
+    xds={
+        "wrong_with_cluster": refusing(
+            lambda one: one.HasField("load_assignment") and not one.load_assignment.endpoints
+        )
+    },
+)
+
+load_assignment_makes_dns = Mutant(
+    clause="A37-VALID-27",
+    broken="an aggregate may have no load_assignment",
+    xds={
+        "wrong_with_cluster": refusing(
+            lambda one: one.HasField("load_assignment") and one.HasField("cluster_type")
+        )
+    },
+)
+
+# And then.
+
+refused_aggregate_is_gone = Mutant(
+    clause="A37-VALID-28",
+    broken="after a bad update of an aggregate there is none",
+    xds={"refusal_counts": lambda _features: True},
+)
+
+bad_for_good = Mutant(
+    clause="A37-VALID-29",
+    broken="from the first bad Cluster on each is refused",
+    xds={"wrong_with_cluster": not_forgiving()},
+)

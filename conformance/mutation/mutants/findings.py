@@ -1,0 +1,38 @@
+"""What mutants do to the findings by which the reference client refuses a Cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+Finding = tuple[str, str]
+Weigh = Callable[[Any, Sequence[Finding]], Sequence[Finding]]
+
+
+def overlooking(field: str, words: str = "") -> Weigh:
+    """What is wrong with a field, by the end of its path, does not count."""
+
+    def weigh(_message: Any, found: Sequence[Finding]) -> Sequence[Finding]:
+        return [one for one in found if not (one[0].endswith(field) and words in one[1])]
+
+    return weigh
+
+
+def refusing(is_wrong: Callable[[Any], bool]) -> Weigh:
+    """A Cluster that is like this is a bad one, too."""
+
+    def weigh(message: Any, found: Sequence[Finding]) -> Sequence[Finding]:
+        return [*found, ("", "is not supported")] if is_wrong(message) else found
+
+    return weigh
+
+
+def not_forgiving() -> Weigh:
+    """From the first bad Cluster on all are bad."""
+    bad: list[Finding] = []
+
+    def weigh(_message: Any, found: Sequence[Finding]) -> Sequence[Finding]:
+        bad.extend(found)
+        return bad
+
+    return weigh

@@ -1,0 +1,336 @@
+"""A37, Validation, and what A27, A29, A47 and A50 have checked: which Clusters are refused."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from conformance import timing
+from conformance.arranging.live_clusters import AFTERWARDS, UNCHANGED, Form, LiveCluster
+from conformance.judging.claims import decides
+from conformance.served.bootstrap import AUTHORITY, PROVIDER, WITH_AUTHORITY, WITH_CERTIFICATES
+from conformance.served.oddities import TYPE, Odd, given_bytes, packed
+from conformance.world import World
+
+AGGREGATE = "envoy.extensions.clusters.aggregate.v3.ClusterConfig"
+LOCALITY = "load_assignment.endpoints"
+ENTRY = f"{LOCALITY}.lb_endpoints"
+ENDPOINT = f"{ENTRY}.endpoint"
+SOCKET = f"{ENDPOINT}.address.socket_address"
+ADDRESS = "endpoint { address { socket_address { address: '127.0.0.1' port_value: 1 } } }"
+ASSIGNED = f"load_assignment {{ endpoints {{ lb_endpoints {{ {ADDRESS} }} }} }}"
+EDS = "eds_cluster_config"
+NO_MESSAGE = r"\377\377"
+"""Bytes that no message begins with."""
+
+TYPES = (
+    Odd("A37-VALID-04", f"type: STATIC {ASSIGNED}", less=EDS),
+    Odd("A37-VALID-04", f"type: STRICT_DNS {ASSIGNED}", less=EDS),
+    Odd("A37-VALID-04", "type: ORIGINAL_DST", less=EDS),
+    Odd("A37-VALID-05", less="type"),
+    Odd("A37-VALID-06", "type: 17"),
+    Odd("A27-CDS-02", less=EDS),
+    Odd("A27-CDS-03", less="eds_config", within=EDS),
+    Odd("A27-CDS-03", "eds_config {}", less="eds_config", within=EDS),
+    Odd("A27-CDS-04", "eds_config { path: '/dev/null' }", within=EDS),
+    Odd("A27-CDS-04", "eds_config { path_config_source { path: '/dev/null' } }", within=EDS),
+    Odd(
+        "A27-CDS-04",
+        "eds_config { api_config_source { api_type: GRPC"
+        " grpc_services { envoy_grpc { cluster_name: 'beside' } } } }",
+        within=EDS,
+    ),
+    Odd("A27-CDS-07", "lrs_server {}"),
+    Odd("A27-CDS-07", "lrs_server { ads {} }"),
+)
+
+AGGREGATES = tuple(
+    Odd(clause, more, less, within="cluster_type")
+    for clause, more, less in (
+        ("A37-VALID-07", "", "typed_config"),
+        ("A37-VALID-08", f"typed_config {{ type_url: '{TYPE}/a.B' }}", ""),
+        ("A37-VALID-08", given_bytes(f"{TYPE}/xds.type.v3.TypedStruct"), ""),
+        ("A37-VALID-08", given_bytes(""), ""),
+        ("A37-VALID-10", given_bytes(f"{TYPE}/{AGGREGATE}"), ""),
+        ("A37-VALID-09", given_bytes(f"{TYPE}/{AGGREGATE}", NO_MESSAGE), ""),
+    )
+)
+
+LOGICAL_DNS = (
+    Odd("A37-VALID-13", less="load_assignment"),
+    Odd("A37-VALID-14", less="endpoints", within="load_assignment"),
+    Odd("A37-VALID-15", f"endpoints {{ lb_endpoints {{ {ADDRESS} }} }}", within="load_assignment"),
+    Odd("A37-VALID-16", less="lb_endpoints", within=LOCALITY),
+    Odd("A37-VALID-17", f"lb_endpoints {{ {ADDRESS} }}", within=LOCALITY),
+    Odd("A37-VALID-18", less="endpoint", within=ENTRY),
+    Odd("A37-VALID-18", "endpoint_name: 'a-name'", within=ENTRY),
+    Odd("A37-VALID-19", less="address", within=ENDPOINT),
+    Odd("A37-VALID-20", less="socket_address", within=f"{ENDPOINT}.address"),
+    Odd("A37-VALID-20", "pipe { path: '/dev/null' }", within=f"{ENDPOINT}.address"),
+    Odd("A37-VALID-22", less="port_value", within=SOCKET),
+    Odd("A37-VALID-22", "named_port: 'http'", within=SOCKET),
+    Odd("A37-VALID-21", "address: ''", within=SOCKET),
+)
+
+DURATIONS = ("interval", "base_ejection_time", "max_ejection_time")
+OUT_OF_RANGE = {
+    "A50-CDS-01": ("seconds: -1", "nanos: -1", "seconds: -1 nanos: -1"),
+    "A50-CDS-02": ("nanos: 1000000000", "seconds: 315576000001", "nanos: 1000000000"),
+}
+ENFORCED = "enforcing_failure_percentage { value: 100 }"
+PERCENTAGES = {
+    "A50-CDS-03": "max_ejection_percent { value: 101 }",
+    "A50-CDS-04": "enforcing_success_rate { value: 101 }",
+    "A50-CDS-05": f"failure_percentage_threshold {{ value: 101 }} {ENFORCED}",
+    "A50-CDS-06": "enforcing_failure_percentage { value: 101 }",
+}
+
+
+def outliers(clause: str, said: str) -> Odd:
+    """A Cluster with this outlier_detection."""
+    return Odd(clause, f"outlier_detection {{ {said} }}")
+
+
+OUTLIERS = (
+    *(
+        outliers(clause, f"{field} {{ {one} }}")
+        for clause, several in OUT_OF_RANGE.items()
+        for field, one in zip(DURATIONS, several, strict=True)
+    ),
+    *(outliers(clause, one) for clause, one in PERCENTAGES.items()),
+)
+
+
+def instance(field: str, name: str = PROVIDER) -> str:
+    """Where certificates come from, in text format."""
+    return f"{field} {{ instance_name: '{name}' }}"
+
+
+ROOT = instance("ca_certificate_provider_instance")
+TLS = "envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext"
+
+
+def tls(context: str, fields: str = "") -> str:
+    """TLS in text format: its common_tls_context, and other fields."""
+    config = packed(TLS, f"common_tls_context {{ {context} }} {fields}")
+    return f"name: 'envoy.transport_sockets.tls' {config}"
+
+
+def validated(checks: str = "") -> str:
+    """A validation context that is good, but for these checks."""
+    return f"validation_context {{ {ROOT} {checks} }}"
+
+
+def socket(clause: str, said: str) -> Odd:
+    """A Cluster with this transport_socket."""
+    return Odd(clause, f"transport_socket {{ {said} }}")
+
+
+CHECKS = (
+    "verify_certificate_spki: 'NvqYIYSbgK2vCJpQhObf77vv+bQWtc5ek5RIOwPiC9A='",
+    f"verify_certificate_hash: '{'ab' * 32}'",
+    "require_signed_certificate_timestamp { value: true }",
+    "crl { inline_string: 'a list' }",
+    "custom_validator_config { name: 'a-validator' }",
+)
+
+SECURITY = (
+    socket("A29-CDS-01", tls("")),
+    socket("A29-CDS-02", tls("validation_context {}")),
+    socket("A29-CDS-02", tls("combined_validation_context { default_validation_context {} }")),
+    socket(
+        "A29-CDS-03",
+        tls(f"validation_context {{ {instance('ca_certificate_provider_instance', 'other')} }}"),
+    ),
+    socket(
+        "A29-CDS-04",
+        tls(validated() + instance("tls_certificate_provider_instance", "other")),
+    ),
+    socket(
+        "A29-CDS-05",
+        tls(validated() + "tls_certificates { certificate_chain { filename: '/dev/null' } }"),
+    ),
+    socket("A29-CDS-05", tls(validated() + "tls_certificate_sds_secret_configs { name: 'one' }")),
+    socket("A29-CDS-06", tls(validated() + "tls_params {}")),
+    socket("A29-CDS-06", tls(validated() + "custom_handshaker { name: 'a-handshaker' }")),
+    *(socket("A29-CDS-07", tls(validated(check))) for check in CHECKS),
+    socket("A29-CDS-08", f"name: 'other' {given_bytes(f'{TYPE}/a.Socket')}"),
+    socket(
+        "A29-CDS-08",
+        f"name: 'envoy.transport_sockets.tls' {given_bytes(f'{TYPE}/{TLS}', NO_MESSAGE)}",
+    ),
+    socket("A29-CDS-08", "name: 'envoy.transport_sockets.tls'"),
+)
+
+
+def table(
+    name: str,
+    form: Form,
+    odds: Sequence[Odd],
+    *more: str,
+    bootstrap: Mapping[str, Any] | None = None,
+) -> Any:
+    """A row of a scenario's table that has a table itself, for one world: its clauses, and more."""
+    clauses = (*dict.fromkeys(one.clause for one in odds), *more)
+    mark = decides(*clauses, seconds=1, bootstrap=bootstrap)
+    return pytest.param(form, odds, id=name, marks=mark)
+
+
+@decides(AFTERWARDS, UNCHANGED)
+@pytest.mark.parametrize(
+    ("form", "odds"),
+    [
+        table("types", "EDS", TYPES),
+        table("aggregates", "aggregate", AGGREGATES, "A37-VALID-28"),
+        table("logical-dns", "LOGICAL_DNS", LOGICAL_DNS),
+        table("outlier-detection", "EDS", OUTLIERS),
+        table("security", "EDS", SECURITY, bootstrap=WITH_CERTIFICATES),
+    ],
+)
+async def test_refused(world: World, form: Form, odds: Sequence[Odd]) -> None:
+    live = await LiveCluster.begin(world, form)
+    await live.refused_all(odds, *(("A37-VALID-28",) if form == "aggregate" else ()))
+
+
+IGNORED = """
+connect_timeout { seconds: 1 } per_connection_buffer_limit_bytes { value: 1 }
+health_checks {
+  timeout { seconds: 1 } interval { seconds: 1 } unhealthy_threshold { value: 1 }
+  healthy_threshold { value: 1 } http_health_check { path: '/health' }
+}
+max_requests_per_connection { value: 1 } dns_refresh_rate { seconds: 1 } respect_dns_ttl: true
+dns_lookup_family: V6_ONLY common_http_protocol_options { idle_timeout { seconds: 1 } }
+http2_protocol_options { max_concurrent_streams { value: 1 } } alt_stat_name: 'other'
+ignore_health_on_host_removal: true close_connections_on_host_health_failure: true
+metadata { filter_metadata { key: 'a.filter' value {} } }
+"""
+
+SHARES = (
+    "max_ejection_percent",
+    "enforcing_success_rate",
+    "failure_percentage_threshold",
+    "enforcing_failure_percentage",
+)
+
+LIMITS: Mapping[str, Sequence[str]] = {
+    "percentages": [
+        " ".join(f"{one} {{ value: {share} }}" for one in SHARES) for share in (100, 0)
+    ],
+    "longest-times": [f"{one} {{ seconds: 315576000000 nanos: 999999999 }}" for one in DURATIONS],
+    "times-of-zero": [f"{one} {{}}" for one in DURATIONS],
+}
+
+OF_EDS = (
+    Odd("A37-VALID-02"),
+    Odd("A37-VALID-27", "load_assignment {}"),
+    Odd("A27-CDS-01"),
+    Odd("A27-CDS-10", IGNORED),
+    Odd("A47-CDS-03", "eds_config { self {} }", within=EDS),
+    outliers("A50-CDS-08", ""),
+)
+
+OF_AGGREGATES = (
+    Odd("A37-VALID-01"),
+    Odd("A37-VALID-26", "eds_cluster_config { eds_config { path: '/dev/null' } }"),
+    Odd("A37-VALID-27", "load_assignment {}"),
+)
+
+OF_LOGICAL_DNS = (
+    Odd("A37-VALID-03"),
+    Odd("A37-VALID-25", "cluster_name: 'other'", within="load_assignment"),
+    Odd("A37-VALID-25", less="cluster_name", within="load_assignment"),
+)
+
+FIELDS = (
+    "sni: 'a.test' allow_renegotiation: true",
+    "max_session_keys { value: 1 } enforce_rsa_key_usage { value: true }",
+)
+
+SECURE = (
+    socket("A29-CDS-09", tls(validated())),
+    socket(
+        "A29-CDS-09",
+        tls(
+            f"combined_validation_context {{ default_{validated()} }}"
+            + instance("tls_certificate_provider_instance")
+        ),
+    ),
+    *(socket("A29-CDS-11", tls(validated() + "alpn_protocols: 'h2'", one)) for one in FIELDS),
+)
+
+
+@decides(AFTERWARDS)
+@pytest.mark.parametrize(
+    ("form", "odds"),
+    [
+        table("eds", "EDS", OF_EDS),
+        table("aggregate", "aggregate", OF_AGGREGATES),
+        table("logical-dns", "LOGICAL_DNS", OF_LOGICAL_DNS),
+        *(
+            table(
+                name, "EDS", [Odd("A50-CDS-07", f"outlier_detection {{ {one} }}") for one in limits]
+            )
+            for name, limits in LIMITS.items()
+        ),
+        table("security", "EDS", SECURE, bootstrap=WITH_CERTIFICATES),
+    ],
+)
+async def test_taken(world: World, form: Form, odds: Sequence[Odd]) -> None:
+    live = await LiveCluster.begin(world, form)
+    for one in odds:
+        await live.taken(one)
+
+
+XDSTP = f"xdstp://{AUTHORITY}/envoy.config.cluster.v3.Cluster/"
+ENDPOINTS_XDSTP = f"xdstp://{AUTHORITY}/envoy.config.endpoint.v3.ClusterLoadAssignment/"
+
+
+@decides("A47-CDS-01", "A47-CDS-02", AFTERWARDS, UNCHANGED, bootstrap=WITH_AUTHORITY)
+async def test_xdstp_name(world: World) -> None:
+    live = await LiveCluster.begin(world, "EDS", name=f"{XDSTP}used")
+    await live.taken(Odd("A47-CDS-02"))
+    await live.refused_all([Odd("A47-CDS-01", less="service_name", within=EDS)])
+
+
+@decides("A47-CDS-02", "A47-CDS-04", AFTERWARDS, bootstrap=WITH_AUTHORITY)
+async def test_xdstp_names_throughout(world: World) -> None:
+    names = {"name": f"{XDSTP}used", "leaves": XDSTP, "services": ENDPOINTS_XDSTP}
+    live = await LiveCluster.begin(world, "aggregate", **names)
+    await live.taken(Odd("A47-CDS-04"))
+    await live.taken(Odd("A47-CDS-02"))
+
+
+# What the texts leave open.
+
+ONE_MATCH = f"transport_socket_matches {{ transport_socket {{ {tls(validated())} }} match {{}} }}"
+
+
+@decides("A50-CDS-09", "A29-CDS-10", AFTERWARDS, bootstrap=WITH_CERTIFICATES)
+async def test_left_open(world: World) -> None:
+    live = await LiveCluster.begin(world, "EDS")
+    not_enforced = outliers("A50-CDS-09", "failure_percentage_threshold { value: 101 }")
+    await live.left_open(not_enforced, used=True)
+    await live.left_open(Odd("A29-CDS-10", ONE_MATCH), used=True)
+
+
+@decides("A37-VALID-12", AFTERWARDS)
+@pytest.mark.parametrize("name", [pytest.param("other", id="other"), pytest.param("", id="none")])
+async def test_name_of_the_extension(world: World, name: str) -> None:
+    live = await LiveCluster.begin(world, "aggregate")
+    odd = Odd("A37-VALID-12", f"name: '{name}'", within="cluster_type")
+    await live.left_open(odd, "served", used=True)
+
+
+@decides("A37-VALID-11", AFTERWARDS)
+async def test_empty_name_below_an_aggregate(world: World) -> None:
+    live = await LiveCluster.begin(world, "aggregate")
+    both = packed(AGGREGATE, "clusters: '' clusters: 'place-1'")
+    odd = Odd("A37-VALID-11", both, within="cluster_type")
+    await live.left_open(odd, used=False, within=timing.NO_SUCH_RESOURCE)
+
+
+@decides("A37-VALID-23", "A37-VALID-24", AFTERWARDS)
+async def test_logical_dns_left_open(world: World) -> None:
+    live = await LiveCluster.begin(world, "LOGICAL_DNS")
+    await live.left_open(Odd("A37-VALID-23", "port_value: 0", within=SOCKET), used=False)
+    await live.left_open(Odd("A37-VALID-24", "resolver_name: 'other'", within=SOCKET), used=True)

@@ -1,0 +1,62 @@
+"""Clusters that are a good one but for a change: one a row, in the words of protobuf's text format.
+
+What the text format can say goes further than what builders say: numbers that no enum has, a
+Duration out of its range, an Any whose bytes are no message.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+from envoy.config.cluster.v3 import cluster_pb2
+
+# Known by name where text says what an Any holds.
+from envoy.extensions.clusters.aggregate.v3 import cluster_pb2 as _aggregate_pb2  # noqa: F401
+from envoy.extensions.transport_sockets.tls.v3 import tls_pb2 as _tls_pb2  # noqa: F401
+from google.protobuf import text_format
+from google.protobuf.message import Message
+
+TYPE: Final = "type.googleapis.com"
+
+
+class Odd(msgspec.Struct, frozen=True):
+    """A change of a good Cluster, and the clause that says what becomes of it."""
+
+    clause: str
+    more: str = ""
+    """In text format: set on top of what is there; what is repeated is appended."""
+    less: str = ""
+    """The field that is taken away before that."""
+    within: str = ""
+    """The message in which both are done: a path of fields, of what is repeated to the first."""
+
+    def __str__(self) -> str:
+        """What a reader of a failure needs to know of it."""
+        place = f"in {self.within} " if self.within else ""
+        parts = (f"without {self.less}" * bool(self.less), f"with {self.more}" * bool(self.more))
+        words = " and ".join(filter(None, parts))
+        return " ".join(f"but {place}{words}".split()) if words else "as it is"
+
+    def of(self, cluster: Any) -> Any:
+        """The Cluster, changed."""
+        changed = cluster_pb2.Cluster()
+        changed.CopyFrom(cluster)
+        place: Any = changed
+        for field in filter(None, self.within.split(".")):
+            found = getattr(place, field)
+            place = found if isinstance(found, Message) else found[0]
+        if self.less:
+            place.ClearField(self.less)
+        text_format.Merge(self.more, place)
+        return changed
+
+
+def packed(message: str, fields: str = "") -> str:
+    """An Any in text format, by the name of its message."""
+    return f"typed_config {{ [{TYPE}/{message}] {{ {fields} }} }}"
+
+
+def given_bytes(type_url: str, body: str = "") -> str:
+    """An Any in text format, by its type_url and what it holds."""
+    return f"typed_config {{ type_url: '{type_url}' value: '{body}' }}"
