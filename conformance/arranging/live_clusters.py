@@ -203,18 +203,19 @@ class LiveCluster:
         Raises:
             ClientStuck: it is not used, so that nothing can be said of further ones.
         """
-        self._world.bench.turn_to(AFTERWARDS)
         if answer.acked:
             await calls_to(self._world, self.name, deadline=timing.SEVERAL_MOMENTS)
         self._at += steps
-        await self._world.serve(self.served(), told=self._told(self._at))
+        good = (self.served().own(one).resource() for one in (self.name, BESIDE))
+        told = f"{self._told(self._at)}, as it is"
+        mended = await self._world.control.offer(Kind.CLUSTER, *good, told=told)
+        await self._judge(AFTERWARDS, mended, Answered(acked=True))
         calls = await self._until(self.leads(), within=within)
         await self._judge(AFTERWARDS, calls, self.leads())
         if calls.overdue:
+            self._world.bench.turn_to(AFTERWARDS)
             said = "took" if answer.acked else "refused"
-            raise ClientStuck(
-                f"the client {said} an odd Cluster, and does not use a good one after"
-            )
+            raise ClientStuck(f"the client {said} an odd Cluster, and then uses no good one")
 
     async def _until(
         self, expected: Expectation, of: str = "", *, within: float = timing.APPLY

@@ -53,9 +53,8 @@ def test_what_an_any_holds(more: str, type_url: str, value: bytes) -> None:
 
 
 def test_words() -> None:
-    assert (
-        str(Odd("", "a {}\n b {}", less="c", within="d")) == "but in d without c and with a {} b {}"
-    )
+    whole = Odd("", "a {}\n b {}", less="c", within="d")
+    assert str(whole) == "but in d without c and with a {} b {}"
     assert str(Odd("")) == "as it is"
 
 
