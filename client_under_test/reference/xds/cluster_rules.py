@@ -45,7 +45,10 @@ def eds_source_is_accepted(source: str | None) -> bool:
 
 
 def service_name(kind: str, written: str) -> str:
-    """A37: the EDS service name is used for the type EDS only."""
+    """A37: the EDS service name is used for the type EDS only.
+
+    Clauses: A27-CDS-05, A27-CDS-06.
+    """
     return written if kind == EDS else ""
 
 
@@ -144,7 +147,7 @@ def as_found(_message: Any, found: Sequence[tuple[str, str]]) -> Sequence[tuple[
     Clauses: A27-CDS-10, A29-CDS-01, A29-CDS-02, A29-CDS-03, A29-CDS-04, A29-CDS-05, A29-CDS-06,
     A29-CDS-07, A29-CDS-08, A29-CDS-09, A29-CDS-10, A29-CDS-11, A37-VALID-02, A37-VALID-07,
     A37-VALID-09, A37-VALID-12, A37-VALID-13, A37-VALID-18, A37-VALID-19, A37-VALID-20,
-    A37-VALID-21, A37-VALID-22, A37-VALID-25, A37-VALID-26, A37-VALID-27, A37-VALID-29,
+    A37-VALID-21, A37-VALID-22, A37-VALID-25, A37-VALID-26, A37-VALID-27, A37-VALID-29, A46-NACK-06,
     A47-CDS-04, A50-CDS-03, A50-CDS-04, A50-CDS-05, A50-CDS-06, A50-CDS-08, A50-CDS-09.
     """
     return found

@@ -111,7 +111,7 @@ def endpoint_is_used(health: int) -> bool:
 def version_of_nack(accepted: str, _rejected: str) -> str:
     """A NACK names the last version that was accepted.
 
-    Clauses: A42-CDS-19, A42-CDS-30.
+    Clauses: A42-CDS-19, A42-CDS-30, A46-NACK-04.
     """
     return accepted
 
@@ -119,7 +119,7 @@ def version_of_nack(accepted: str, _rejected: str) -> str:
 def reason_of_nack(found: Sequence[str]) -> str:
     """A46: a NACK names each bad resource, and what was found to be wrong with it.
 
-    Clauses: A42-CDS-31.
+    Clauses: A42-CDS-31, A46-NACK-05.
     """
     return "; ".join(found)
 
@@ -200,7 +200,8 @@ class XdsRules(ClusterReadingRules, DataErrorRules):
     is_timed: Callable[[bool, bool], bool] = what_is_not_there
     """Of whether the resource is there, and whether time ran for it on a stream before."""
     uses_good_beside_bad: bool = True
-    """A46-NACK-03: whether good resources of a response with bad ones are used."""
+    """A46-NACK-01, A46-NACK-02, A46-NACK-03: whether what is good in a response with bad resources
+    is used."""
     certificate_providers: frozenset[str] = frozenset()
     """A29: no rule, but what the bootstrap configuration has of them, by name."""
     server_features: frozenset[str] = frozenset()

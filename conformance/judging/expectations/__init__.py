@@ -6,7 +6,7 @@ when it is weighed, so that an evidence folder is judged by the oracle of today.
 
 from __future__ import annotations
 
-from conformance.judging.expectations.answers import Answered, NamesWhatHolds, SaysWhy
+from conformance.judging.expectations.answers import Answered, NamesEach, NamesWhatHolds, SaysWhy
 from conformance.judging.expectations.breaking import Admits
 from conformance.judging.expectations.calls import (
     Avoids,
@@ -57,6 +57,7 @@ Expectation = (
     | Evenly
     | Untouched
     | Answered
+    | NamesEach
     | NamesWhatHolds
     | SaysWhy
     | MovesOnly
@@ -120,6 +121,7 @@ __all__ = [
     "InTreeOrder",
     "MapsLike",
     "MovesOnly",
+    "NamesEach",
     "NamesWhatHolds",
     "NeverIn",
     "OneEndpoint",

@@ -20,8 +20,9 @@ class Answered(msgspec.Struct, frozen=True, tag="answered"):
     A37-VALID-24, A37-VALID-25, A37-VALID-26, A37-VALID-27, A37-VALID-29, A42-CDS-08, A42-CDS-09,
     A42-CDS-10, A42-CDS-11, A42-CDS-13, A42-CDS-14, A42-CDS-16, A42-CDS-17, A42-CDS-18, A42-CDS-21,
     A42-KIND-01, A42-KIND-02, A42-KIND-03, A42-KIND-04, A42-KIND-05, A42-LOC-09, A42-RING-20,
-    A47-CDS-01, A47-CDS-02, A47-CDS-03, A47-CDS-04, A50-CDS-01, A50-CDS-02, A50-CDS-03, A50-CDS-04,
-    A50-CDS-05, A50-CDS-06, A50-CDS-07, A50-CDS-08, A50-CDS-09, A76-REQ-10, A76-REQ-11.
+    A46-NACK-01, A46-NACK-02, A46-NACK-04, A46-NACK-06, A47-CDS-01, A47-CDS-02, A47-CDS-03,
+    A47-CDS-04, A50-CDS-01, A50-CDS-02, A50-CDS-03, A50-CDS-04, A50-CDS-05, A50-CDS-06, A50-CDS-07,
+    A50-CDS-08, A50-CDS-09, A76-REQ-10, A76-REQ-11.
     """
 
     acked: bool
@@ -36,7 +37,7 @@ class Answered(msgspec.Struct, frozen=True, tag="answered"):
 class NamesWhatHolds(msgspec.Struct, frozen=True, tag="names_what_holds"):
     """The answer names the version in force after it: that of the response only if it ACKs it.
 
-    Clauses: A42-CDS-30.
+    Clauses: A42-CDS-30, A46-NACK-04.
     """
 
     def finding(self, seen: Seen) -> Finding:
@@ -51,7 +52,7 @@ class NamesWhatHolds(msgspec.Struct, frozen=True, tag="names_what_holds"):
 class SaysWhy(msgspec.Struct, frozen=True, tag="says_why"):
     """A NACK that says in words what is wrong.
 
-    Clauses: A42-CDS-31.
+    Clauses: A42-CDS-31, A46-NACK-04.
     """
 
     def finding(self, seen: Seen) -> Finding:
@@ -59,6 +60,23 @@ class SaysWhy(msgspec.Struct, frozen=True, tag="says_why"):
         answer = _answer(seen)
         wanted = f"a NACK of {answer.kind} version {answer.version} that says what is wrong"
         return Finding(not answer.acked and bool(answer.error_detail), wanted, _said(answer))
+
+
+class NamesEach(msgspec.Struct, frozen=True, tag="names_each"):
+    """A NACK whose words have each of these names.
+
+    Clauses: A46-NACK-05.
+    """
+
+    names: tuple[str, ...]
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh an answer."""
+        answer = _answer(seen)
+        missing = [name for name in self.names if name not in answer.error_detail]
+        wanted = f"a NACK of {answer.kind} version {answer.version} that names "
+        wanted += " and ".join(self.names)
+        return Finding(not answer.acked and not missing, wanted, _said(answer))
 
 
 def _answer(seen: Seen) -> Answer:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from itertools import product
 from typing import TYPE_CHECKING, assert_never
 
-from conformance.judging.expectations.answers import Answered, NamesWhatHolds, SaysWhy
+from conformance.judging.expectations.answers import Answered, NamesEach, NamesWhatHolds, SaysWhy
 from conformance.judging.expectations.breaking import Admits
 from conformance.judging.expectations.calls import (
     Avoids,
@@ -65,7 +65,7 @@ def excusable(expectation: Expectation, seen: Seen, before: MapsLike | None = No
     """
     is_so = True  # timers, states, and all else that a time decides
     match expectation:
-        case Answered() | NamesWhatHolds() | SaysWhy() | AsksOnce() | GoesOnAsking():
+        case Answered() | NamesEach() | NamesWhatHolds() | SaysWhy() | AsksOnce() | GoesOnAsking():
             is_so = False
         case MapsLike():
             is_so = _ends_of_time(seen) and (

@@ -4,12 +4,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from conformance import timing
+from conformance.arranging.forests import calls_to, forest, leaf
 from conformance.arranging.live_clusters import AFTERWARDS, UNCHANGED, Form, LiveCluster
-from conformance.judging.claims import decides
+from conformance.judging.claims import decides, row
+from conformance.judging.expectations import Expectation, OnlyAt
 from conformance.served.bootstrap import AUTHORITY, PROVIDER, WITH_AUTHORITY, WITH_CERTIFICATES
 from conformance.served.oddities import TYPE, Odd, given_bytes, packed
+from conformance.served.trees import asks_for
 from conformance.world import World
 
 AGGREGATE = "envoy.extensions.clusters.aggregate.v3.ClusterConfig"
@@ -334,3 +338,32 @@ async def test_logical_dns_left_open(world: World) -> None:
     live = await LiveCluster.begin(world, "LOGICAL_DNS")
     await live.left_open(Odd("A37-VALID-23", "port_value: 0", within=SOCKET), used=False)
     await live.left_open(Odd("A37-VALID-24", "resolver_name: 'other'", within=SOCKET), used=True)
+
+
+@pytest.mark.parametrize(
+    ("clause", "services"),
+    [
+        row("of-its-own", "A27-CDS-05", ("a-service", "other-service")),
+        row("of-the-cluster", "A27-CDS-06", (None, None)),
+    ],
+)
+async def test_service_name(world: World, clause: str, services: tuple[str | None, ...]) -> None:
+    members = await world.endpoints(len(services))
+    leaves = [leaf(f"cluster-{number}", (one,)) for number, one in enumerate(members)]
+    named = [
+        replace(one, discovery=replace(one.discovery, service_name=service))
+        for one, service in zip(leaves, services, strict=True)
+    ]
+    served = forest([one.name for one in named], named)
+    await world.serve(served)
+    for one in named:
+        calls = await calls_to(world, one.name)
+        await world.judge(clause, calls, same(world, clause, OnlyAt(one.addresses())))
+    wanted = asks_for(served, "ENDPOINTS", ever=True)
+    asked = await world.control.asked_until(wanted)
+    await world.judge(clause, asked, same(world, clause, wanted))
+
+
+def same(world: World, clause: str, expected: Expectation) -> dict[str, Expectation]:
+    """What every edition expects alike."""
+    return world.bench.by_edition(clause, lambda _: expected)

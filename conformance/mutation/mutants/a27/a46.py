@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from client_under_test.reference.conduct.mutants import Mutant
+from conformance.mutation.mutants.findings import not_forgiving
 
 bad_ones_are_gone = Mutant(
     clause="A46-NACK-03",
@@ -14,4 +15,34 @@ all_or_nothing = Mutant(
     clause="A46-NACK-03",
     broken="nothing of a response is used that has a bad resource",
     xds={"uses_good_beside_bad": False},
+)
+
+no_cluster_of_a_bad_response = Mutant(
+    clause="A46-NACK-01",
+    broken="no Cluster of a response is used that has a bad one",
+    xds={"uses_good_beside_bad": False},
+)
+
+no_endpoints_of_a_bad_response = Mutant(
+    clause="A46-NACK-02",
+    broken="no endpoints of a response are used that has bad ones",
+    xds={"uses_good_beside_bad": False},
+)
+
+version_of_the_bad_response = Mutant(
+    clause="A46-NACK-04",
+    broken="a NACK names the version that it refuses",
+    xds={"version_of_nack": lambda _accepted, rejected: rejected},
+)
+
+first_complaint_alone = Mutant(
+    clause="A46-NACK-05",
+    broken="a NACK tells of the first bad resource alone",
+    xds={"reason_of_nack": lambda found: found[0]},
+)
+
+refused_for_good = Mutant(
+    clause="A46-NACK-06",
+    broken="from the first bad Cluster on each is refused",
+    xds={"wrong_with_cluster": not_forgiving()},
 )

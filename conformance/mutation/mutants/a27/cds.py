@@ -51,3 +51,15 @@ health_checks_refused = Mutant(
     broken="what cannot be done, as health checks, is an error",
     xds={"wrong_with_cluster": refusing(lambda one: bool(one.health_checks))},
 )
+
+service_name_ignored = Mutant(
+    clause="A27-CDS-05",
+    broken="endpoints are asked for by the name of the cluster, whatever its service name",
+    xds={"service_name": lambda _kind, _written: ""},
+)
+
+service_name_made_up = Mutant(
+    clause="A27-CDS-06",
+    broken="a Cluster without a service name has one of its own",
+    xds={"service_name": lambda _kind, written: written or "default"},
+)

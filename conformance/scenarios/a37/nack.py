@@ -1,0 +1,112 @@
+"""A46: what becomes of the good resources of a response that is refused."""
+
+from functools import partial
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from conformance.arranging.forests import calls_to, forest, leaf
+from conformance.judging.claims import decides
+from conformance.judging.expectations import (
+    Answered,
+    NamesEach,
+    NamesWhatHolds,
+    OnlyAt,
+    Outcome,
+    SaysWhy,
+)
+from conformance.served.oddities import Odd
+from conformance.served.routes import TO
+from conformance.served.serving import Served
+from conformance.world import World
+from fake_control_plane import Kind
+
+NO_EDS_CONFIG = Odd("", less="eds_cluster_config")
+PLACES = {
+    "first": ("good", "bad", "worse"),
+    "between": ("bad", "good", "worse"),
+    "last": ("bad", "worse", "good"),
+}
+
+
+async def updates(world: World, names: tuple[str, ...]) -> tuple[Served, Served]:
+    """Clusters of these names, and as they are after an update that leads each elsewhere."""
+    members = await world.endpoints(2 * len(names))
+    places = [leaf(f"place-{number}", (one,)) for number, one in enumerate(members)]
+    clusters = [
+        replace(place, name=name, discovery=replace(place.discovery, service_name=place.name))
+        for name, place in zip((*names, *names), places, strict=True)
+    ]
+    before, after = clusters[: len(names)], clusters[len(names) :]
+    return forest(names, (*before, *places)), forest(names, (*after, *places))
+
+
+@decides("A46-NACK-01", "A46-NACK-03", "A46-NACK-04", "A46-NACK-05", "A46-NACK-06")
+@pytest.mark.parametrize("names", [pytest.param(one, id=name) for name, one in PLACES.items()])
+async def test_clusters(world: World, names: tuple[str, ...]) -> None:
+    """While all three are in use an update of each comes, two of which are bad."""
+    before, after = await updates(world, names)
+    await world.serve(before)
+    await world.demand_served([{TO: name} for name in names])
+    good = {name: after.own(name).resource() for name in names}
+    sent = [one if name == "good" else NO_EDS_CONFIG.of(one) for name, one in good.items()]
+    answer = await world.control.offer(Kind.CLUSTER, *sent)
+    for one in (Answered(acked=False), NamesWhatHolds(), SaysWhy()):
+        await world.judge("A46-NACK-04", answer, one)
+    await world.judge("A46-NACK-05", answer, NamesEach(("bad", "worse")))
+    wanted = leads(after, "good")
+    calls = await world.until(wanted, partial(calls_to, world, "good"))
+    await world.judge("A46-NACK-01", calls, wanted)
+    for name in ("bad", "worse"):
+        await world.judge("A46-NACK-03", await calls_to(world, name), leads(before, name))
+    mended = await world.control.offer(Kind.CLUSTER, *good.values())
+    await world.judge("A46-NACK-06", mended, Answered(acked=True))
+    for name in names:
+        wanted = leads(after, name)
+        calls = await world.until(wanted, partial(calls_to, world, name))
+        await world.judge("A46-NACK-06", calls, wanted)
+
+
+def leads(served: Served, name: str) -> OnlyAt:
+    """Calls where a cluster leads."""
+    discovery: Any = served.own(name).discovery
+    return OnlyAt(tuple(one.address for place in discovery.localities for one in place.endpoints))
+
+
+@decides("A46-NACK-01")
+async def test_before_anything_was_accepted(world: World) -> None:
+    """The first Clusters of all: one of the two is bad."""
+    members = await world.endpoints(2)
+    pair = zip(("bad", "good"), members, strict=True)
+    whole = forest(("bad", "good"), [leaf(name, (one,)) for name, one in pair])
+    await world.serve(replace(whole, unsent=((Kind.CLUSTER, "bad"), (Kind.CLUSTER, "good"))))
+    requests = await world.start([{TO: "good"}])
+    sent = NO_EDS_CONFIG.of(whole.own("bad").resource()), whole.own("good").resource()
+    answer = await world.control.offer(Kind.CLUSTER, *sent)
+    await world.judge("A46-NACK-01", answer, Answered(acked=False))
+    await world.judge("A46-NACK-01", await requests.over(), leads(whole, "good"))
+    await world.judge("A46-NACK-01", await calls_to(world, "bad"), Outcome("UNAVAILABLE"))
+
+
+@decides("A46-NACK-02")
+@pytest.mark.parametrize(
+    "names",
+    [pytest.param(("bad", "good"), id="behind"), pytest.param(("good", "bad"), id="before")],
+)
+async def test_endpoints(world: World, names: tuple[str, ...]) -> None:
+    """The bad one begins with the second priority."""
+    members = await world.endpoints(4)
+    before, after = (
+        forest(names, [leaf(name, (one,)) for name, one in zip(names, several, strict=True)])
+        for several in (members[:2], members[2:])
+    )
+    await world.serve(before)
+    await world.demand_served([{TO: name} for name in names])
+    sent = {name: after.own(name).endpoints() for name in names}
+    sent["bad"].endpoints[0].priority = 1
+    answer = await world.control.offer(Kind.ENDPOINTS, *sent.values())
+    await world.judge("A46-NACK-02", answer, Answered(acked=False))
+    wanted = leads(after, "good")
+    calls = await world.until(wanted, partial(calls_to, world, "good"))
+    await world.judge("A46-NACK-02", calls, wanted)
