@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Final
+import asyncio
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final
 
-from conformance.arranging.forests import Shape, prefixed
+from conformance import timing
+from conformance.arranging.forests import Shape, calls_to, prefixed
+from conformance.judging.endings import ClientUnable
+from conformance.judging.expectations import Expectation
+from conformance.judging.seen import Calls
+from conformance.served.serving import Served
+from conformance.served.subscriptions import subscriptions
+from conformance.served.trees import at_the_first
+from conformance.world import World
+from fake_control_plane import Kind
 
 POSITIONS: Final = {"first": "x b c", "middle": "b x c", "last": "b c x", "only": "x"}
 """Where the leaf x stands; b and c are the others."""
@@ -21,3 +33,46 @@ BESIDE: Final = "beside"
 def each(name: str) -> tuple[str, ...]:
     """The leaf of this name in each of the trees that have it."""
     return tuple(f"{where}-{name}" for where, made in POSITIONS.items() if name in made.split())
+
+
+async def each_of(
+    world: World, wanted: Mapping[str, Expectation], *, lasts: bool = False
+) -> dict[str, Calls]:
+    """Calls to each of these roots once they go as wanted, or time is up; all are asked at once.
+
+    Args:
+        world: of the scenario.
+        wanted: of the calls to each root.
+        lasts: whether one round more is made after the first that fits.
+    """
+    until = world.rounds.until_it_lasts if lasts else world.until
+    looks = (until(one, partial(calls_to, world, root)) for root, one in wanted.items())
+    return dict(zip(wanted, await asyncio.gather(*looks), strict=True))
+
+
+async def judge_each(world: World, clause: str, served: Served, *roots: str) -> None:
+    """The clause for each of these trees, or all, once what is served is taken up."""
+    wanted = {root: at_the_first(served, root) for root in roots or ROOTS}
+    for root, calls in (await each_of(world, wanted)).items():
+        await world.judge(clause, calls, wanted[root])
+
+
+async def demand_asked(world: World, kind: Kind, served: Served) -> None:
+    """Go on when the client has asked for all resources of this kind that it is led to.
+
+    Raises:
+        ClientSilent: it did not in time.
+    """
+    count = sum(one is kind for one, _ in subscriptions(served))
+    await world.control.demand_asked(kind, count, within=timing.ANSWER)
+
+
+async def demand_refused(world: World, kind: Kind, *bad: Any) -> None:
+    """Send resources that are to be refused, and go on when they are.
+
+    Raises:
+        ClientUnable: they were not, so nothing of what follows from it can be seen.
+    """
+    answer = await world.control.offer(kind, *bad)
+    if answer.acked:
+        raise ClientUnable(f"it takes a resource of {kind.name} that A27 has refused")

@@ -122,11 +122,16 @@ def first_usable(
     clusters: Clusters,
     endpoints: Mapping[str, Priorities],
     failed: Collection[str] = (),
+    *,
+    as_a_whole: bool = False,
 ) -> tuple[str, ...]:
     """The endpoints that serve: those of the first priority in which one has not failed.
 
-    None: requests fail.
+    None: requests fail. `as_a_whole`: as they do where any cluster of the tree cannot be had (A37);
+    else such a cluster is passed over (A74).
     """
+    if as_a_whole and tree(root, clusters).without:
+        return ()
     for priority in joined(root, clusters, endpoints):
         if usable := tuple(one for one in priority if one not in failed):
             return usable

@@ -68,13 +68,19 @@ def in_tree_order(served: Served, root: str) -> InTreeOrder:
     )
 
 
-def at_the_first(served: Served, root: str, failed: Iterable[str] = ()) -> AtTheFirst:
-    """Calls at the first priority below a root of which some endpoint has not failed."""
+def at_the_first(
+    served: Served, root: str, failed: Iterable[str] = (), *, as_a_whole: bool = False
+) -> AtTheFirst:
+    """Calls at the first priority below a root of which some endpoint has not failed.
+
+    `as_a_whole`: a tree fails of which any cluster is missing or refused.
+    """
     return AtTheFirst(
         root=root,
         clusters=known_clusters(served),
         endpoints=endpoints_by_priority(served),
         failed=tuple(failed),
+        as_a_whole=as_a_whole,
     )
 
 

@@ -12,6 +12,7 @@ from conformance.served.clusters import Cluster
 from conformance.served.endpoints import Endpoint, Locality
 from conformance.served.serving import Served
 from conformance.served.trees import with_clusters
+from fake_control_plane import Kind
 
 Trouble = Callable[[Cluster], Cluster]
 
@@ -51,3 +52,17 @@ def refusable_endpoints(one: Cluster) -> Any:
     """An EDS resource of it that every client refuses (A27): no locality has priority 0."""
     behind = (replace(place, priority=place.priority + 1) for place in one.localities)
     return one.placed(*behind).endpoints()
+
+
+def refusable(one: Cluster) -> Any:
+    """A Cluster resource of its name that every client refuses (A27): its type is STATIC."""
+    message = one.resource()
+    message.ClearField("cluster_type")
+    message.ClearField("eds_cluster_config")
+    message.type = message.STATIC
+    return message
+
+
+def lacking(served: Served, kind: Kind, *names: str) -> Served:
+    """The same, but these resources are never sent."""
+    return replace(served, unsent=(*served.unsent, *((kind, name) for name in names)))

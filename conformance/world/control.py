@@ -43,7 +43,7 @@ class Control:
         """What was served before the present, which the client may not have left yet."""
         self._first: Push | None = None
 
-    async def serve(self, served: Served, *, told: str = "") -> None:
+    async def serve(self, served: Served, *, told: str = "", unheard: bool = False) -> None:
         """Serve this from now on; a client that is connected must ACK what changes.
 
         Only of what a right client asks for: else there is nothing that it could answer.
@@ -51,6 +51,7 @@ class Control:
         Args:
             served: all that there is.
             told: what a reader of a failure needs to know of it; else it is told whole.
+            unheard: whether no answer is waited for: that the client asks at all is to be seen.
 
         Raises:
             ClientRefused: it NACKed one of the resources.
@@ -66,6 +67,8 @@ class Control:
         known = before.named()
         changed = {what: one for what, one in served.named().items() if one != known.get(what)}
         push = await self._plane.set(*changed.values())
+        if unheard:
+            return
         awaited = {kind for kind, _ in subscriptions(served) & changed.keys()}
         for kind in (one for one in push.versions if one in awaited):
             answer = await self.answer(push, kind)

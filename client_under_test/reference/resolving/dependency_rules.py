@@ -16,7 +16,10 @@ def each_by_itself(_unfinished: Collection[str]) -> bool:
 
 
 def all_at_once(unfinished: Collection[str]) -> bool:
-    """A74: nothing of it is used before all has come that the routes lead to."""
+    """A74: nothing of it is used before all has come that the routes lead to.
+
+    Clauses: A74-CONFIG-01, A74-CONFIG-02.
+    """
     return not unfinished
 
 

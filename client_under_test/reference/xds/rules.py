@@ -138,7 +138,10 @@ def as_wanted(_noun: str, names: Sequence[str]) -> Sequence[str]:
 
 
 def left_out_is_deleted(noun: str) -> bool:
-    """A27: of Listeners and Clusters a response has all; who is left out exists no more."""
+    """A27: of Listeners and Clusters a response has all; who is left out exists no more.
+
+    Clauses: A37-TROUBLE-08.
+    """
     return noun in {"Listener", "Cluster"}
 
 

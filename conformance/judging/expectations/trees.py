@@ -48,8 +48,15 @@ class AtTheFirst(msgspec.Struct, frozen=True, tag="at_the_first", kw_only=True):
     Clauses: A37-TREE-09, A37-TREE-11, A37-TREE-12, A37-TREE-14, A37-TREE-15, A37-TREE-16,
     A37-TREE-19, A37-TREE-20, A37-TREE-22, A37-TREE-23, A37-TREE-24, A37-TREE-25, A37-TREE-26,
     A37-TREE-28, A37-TREE-29, A37-TREE-30, A37-TREE-32, A37-TREE-33, A37-TREE-35, A37-TREE-36,
-    A37-TREE-37, A37-TROUBLE-21, A37-TROUBLE-22, A37-TROUBLE-23, A37-TROUBLE-27, A37-TROUBLE-32,
-    A37-TROUBLE-35.
+    A37-TREE-37,
+    A37-TROUBLE-01, A37-TROUBLE-02, A37-TROUBLE-03, A37-TROUBLE-04, A37-TROUBLE-05,
+    A37-TROUBLE-06, A37-TROUBLE-07, A37-TROUBLE-08, A37-TROUBLE-09, A37-TROUBLE-10,
+    A37-TROUBLE-11, A37-TROUBLE-12, A37-TROUBLE-13, A37-TROUBLE-14,
+    A37-TROUBLE-16, A37-TROUBLE-17, A37-TROUBLE-18, A37-TROUBLE-19,
+    A37-TROUBLE-20, A37-TROUBLE-21, A37-TROUBLE-22, A37-TROUBLE-23,
+    A37-TROUBLE-25, A37-TROUBLE-26, A37-TROUBLE-27, A37-TROUBLE-28,
+    A37-TROUBLE-29, A37-TROUBLE-30, A37-TROUBLE-31, A37-TROUBLE-32,
+    A37-TROUBLE-35, A74-CONFIG-02.
     """
 
     root: str
@@ -57,9 +64,13 @@ class AtTheFirst(msgspec.Struct, frozen=True, tag="at_the_first", kw_only=True):
     endpoints: Endpoints
     failed: tuple[str, ...] = ()
     """The addresses of endpoints that cannot be connected to."""
+    as_a_whole: bool = False
+    """Whether the tree fails if any of its clusters is missing or refused."""
 
     def finding(self, seen: Seen) -> Finding:
         """Weigh calls."""
-        serving = first_usable(self.root, self.clusters, self.endpoints, self.failed)
+        serving = first_usable(
+            self.root, self.clusters, self.endpoints, self.failed, as_a_whole=self.as_a_whole
+        )
         weighed = (OnlyAt(serving) if serving else Outcome("UNAVAILABLE")).finding(seen)
         return msgspec.structs.replace(weighed, oracle="cluster_tree.first_usable")

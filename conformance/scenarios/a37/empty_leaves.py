@@ -1,17 +1,15 @@
 """A37: leaves whose endpoints resource is there, and has nothing that could be used."""
 
-import asyncio
 from functools import partial
 
 import pytest
 
 from conformance import timing
 from conformance.arranging.forests import calls_to, plant
-from conformance.arranging.positions import BESIDE, ROOTS, TREES, each
+from conformance.arranging.positions import BESIDE, ROOTS, TREES, each, judge_each
 from conformance.arranging.trouble import told_and_waited
 from conformance.judging.claims import decides, row
 from conformance.judging.expectations import Takes
-from conformance.served.serving import Served
 from conformance.served.trees import at_the_first
 from conformance.served.troubles import (
     Trouble,
@@ -59,19 +57,12 @@ async def test_without_endpoints(world: World, clause: str, trouble: Trouble) ->
     await world.judge("A37-TROUBLE-24", took, AT_ONCE)
     fewer = amid(begun, trouble, *each("b"))
     for served in (fewer, amid(fewer, trouble, *each("c"))):
-        await serve_and_judge(world, "A37-TROUBLE-27", served)
+        await world.serve(served)
+        await judge_each(world, "A37-TROUBLE-27", served)
         calls = await calls_to(world, BESIDE)
         await world.judge("A37-TROUBLE-35", calls, at_the_first(served, BESIDE))
-    await serve_and_judge(world, "A37-TROUBLE-32", well)
-
-
-async def serve_and_judge(world: World, clause: str, served: Served) -> None:
-    """The clause for each tree, once what is served now has been taken up."""
-    await world.serve(served)
-    wanted = {root: at_the_first(served, root) for root in ROOTS}
-    looks = (world.until(one, partial(calls_to, world, root)) for root, one in wanted.items())
-    for calls, one in zip(await asyncio.gather(*looks), wanted.values(), strict=True):
-        await world.judge(clause, calls, one)
+    await world.serve(well)
+    await judge_each(world, "A37-TROUBLE-32", well)
 
 
 @decides("A37-TROUBLE-33", "A37-TROUBLE-34", needs=("watch", "wait_for_ready"))

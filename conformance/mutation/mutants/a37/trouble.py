@@ -1,6 +1,6 @@
 """Mutants of the clauses in trouble.toml."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from client_under_test.reference.clusters.aggregates import ClusterRules as Rules
 from client_under_test.reference.clusters.aggregates import (
@@ -10,10 +10,17 @@ from client_under_test.reference.clusters.aggregates import (
     a_policy_for_each_leaf,
     nothing_found,
 )
-from client_under_test.reference.clusters.discovery import Aggregate
+from client_under_test.reference.clusters.discovery import (
+    Aggregate,
+    Leaf,
+    Missing,
+    all_or_nothing,
+    those_that_exist,
+)
 from client_under_test.reference.conduct.mutants import Mutant
 from client_under_test.reference.policies.configs import FailingConfig, WaitingConfig
 from client_under_test.reference.policies.interface import PickResult, Update
+from client_under_test.reference.resolving.dependency_rules import each_by_itself
 from client_under_test.reference.values import State, Status
 from client_under_test.reference.xds.rules import endpoint_is_used
 
@@ -183,4 +190,145 @@ trouble_spreads = Mutant(
     clause="A37-TROUBLE-35",
     broken="with a tree without endpoints those that are made after it fail as well",
     rules={"tree": instead(FAILED, once_there_was_trouble())},
+)
+
+
+# Refused and deleted. A note of what was refused, and no other, says that something bad came.
+
+
+def is_refused(found: Found) -> bool:
+    """Whether the endpoints of a leaf were refused."""
+    return found.note.startswith("a bad resource came")
+
+
+def unless_refused(note: str) -> Found | None:
+    """Wait for the good resource where a bad one came."""
+    return None if note.startswith("a bad resource came") else nothing_found(note)
+
+
+refused_endpoints_waited_for = Mutant(
+    clause="A37-TROUBLE-25",
+    broken="endpoints that are refused are waited for",
+    rules={"nothing_found": unless_refused},
+)
+
+refused_endpoints_taken_away = Mutant(
+    clause="A37-TROUBLE-26",
+    broken="endpoints that were good are not used any more when an update of them is refused",
+    xds={"keeps_what_was_good": False},
+)
+
+refused_once_refused_for_good = Mutant(
+    clause="A37-TROUBLE-31",
+    broken="a leaf whose endpoints were refused is never used again",
+    rules={"tree": of_leaves(for_ever(is_refused))},
+)
+
+Choice = tuple[Leaf, ...] | Status | None
+Choose = Callable[[str, Sequence[Leaf | Missing], bool], Choice]
+
+
+def passed_over_by_a37(root: str, found: Sequence[Leaf | Missing], in_force: bool, /) -> Choice:  # noqa: FBT001
+    """Pass clusters over in a text that has the whole tree fail."""
+    return those_that_exist(root, found, in_force)
+
+
+missing_passed_over = Mutant(
+    clause="A37-TROUBLE-07",
+    broken="a leaf that was deleted is passed over",
+    rules={"leaves": passed_over_by_a37},
+    edition="seed",
+)
+
+deleted_one_fails_all = Mutant(
+    clause="A37-TROUBLE-07",
+    broken="when one leaf is deleted, the whole tree fails",
+    rules={"leaves": all_or_nothing},
+)
+
+deletion_ignored = Mutant(
+    clause="A37-TROUBLE-08",
+    broken="a Cluster that is left out of a response stays in use",
+    xds={"left_out_is_deleted": lambda noun: noun == "Listener"},
+)
+
+refused_passed_over = Mutant(
+    clause="A37-TROUBLE-11",
+    broken="a leaf that was refused is passed over",
+    rules={"leaves": passed_over_by_a37},
+    edition="seed",
+)
+
+
+def of_known(change: Callable[[list[Leaf | Missing]], list[Leaf | Missing]]) -> Choose:
+    """Choose among clusters that are changed before."""
+
+    def broken(root: str, found: Sequence[Leaf | Missing], in_force: bool, /) -> Choice:  # noqa: FBT001
+        return those_that_exist(root, change(list(found)), in_force)
+
+    return broken
+
+
+def stays(root: str, found: Sequence[Leaf | Missing], in_force: bool, /) -> Choice:  # noqa: FBT001
+    """Wait for a good resource where there is nothing but a refused one."""
+    refused = len(found) == 1 and isinstance(found[0], Missing) and not found[0].is_gone
+    return None if refused else those_that_exist(root, found, in_force)
+
+
+refused_cluster_waited_for = Mutant(
+    clause="A37-TROUBLE-12",
+    broken="a cluster of a route that is refused is waited for",
+    rules={"leaves": stays, "may_be_used": each_by_itself},
+)
+
+refused_update_fails = Mutant(
+    clause="A37-TROUBLE-13",
+    broken="a cluster that was good is not used any more when an update of it is refused",
+    xds={"keeps_what_was_good": False},
+)
+
+
+def once_missing(counts: Callable[[Missing], bool]) -> Choose:
+    """Never use a cluster again that was missing for such a reason."""
+    lost: dict[str, Missing] = {}
+
+    def without(found: list[Leaf | Missing]) -> list[Leaf | Missing]:
+        lost.update((one.name, one) for one in found if isinstance(one, Missing) and counts(one))
+        return [lost.get(one.name, one) for one in found]
+
+    return of_known(without)
+
+
+deleted_for_good = Mutant(
+    clause="A37-TROUBLE-09",
+    broken="a cluster that was deleted is never used again",
+    rules={"leaves": once_missing(lambda one: one.is_gone)},
+)
+
+refused_for_good = Mutant(
+    clause="A37-TROUBLE-14",
+    broken="a cluster that was refused is never used again",
+    rules={"leaves": once_missing(lambda one: not one.is_gone)},
+)
+
+# Late. A time that is far too short has everything miss that comes a little late.
+
+SHORT = {"does_not_exist_seconds": 0.3}
+
+late_cluster_missed = Mutant(
+    clause="A37-TROUBLE-04",
+    broken="a cluster that has not come at once is taken for missing",
+    xds=SHORT,
+)
+
+late_endpoints_missed = Mutant(
+    clause="A37-TROUBLE-05",
+    broken="endpoints that have not come at once are taken for missing",
+    xds=SHORT,
+)
+
+last_endpoints_missed = Mutant(
+    clause="A37-TROUBLE-06",
+    broken="a tree is used before the endpoints of its last leaf have come",
+    xds=SHORT,
 )

@@ -1,0 +1,108 @@
+"""A37: clusters and endpoints that come late, while requests wait for them."""
+
+from msgspec.structs import replace
+
+from conformance import timing
+from conformance.arranging.forests import calls_to, plant, route_to
+from conformance.arranging.positions import ROOTS, TREES, demand_asked, each
+from conformance.judging.claims import decides
+from conformance.judging.expectations import Expectation, Outcome, Untouched
+from conformance.served.routes import TO
+from conformance.served.serving import Served
+from conformance.served.trees import at_the_first
+from conformance.served.troubles import lacking
+from conformance.world import UnderWay, World
+from fake_control_plane import Kind
+
+WAITS = Outcome("DEADLINE_EXCEEDED")
+
+
+async def held_back(world: World, kind: Kind, lacks: Served, *roots: str) -> list[UnderWay]:
+    """Requests to each root, once the client has asked for all that there is of this kind."""
+    await world.serve(lacks)
+    waiting = [await world.start([{TO: root}] * 3) for root in roots]
+    await demand_asked(world, kind, lacks)
+    return waiting
+
+
+@decides("A37-TROUBLE-04", seconds=1)
+async def test_clusters(world: World) -> None:
+    planted = await plant(world, *TREES)
+    lacks = lacking(planted.served, Kind.CLUSTER, *each("x"))
+    waiting = await held_back(world, Kind.CLUSTER, lacks, *ROOTS)
+    headers = [{TO: root} for root in ROOTS]
+    calls = await world.call(headers, deadline=timing.SEVERAL_MOMENTS)
+    await world.judge("A37-TROUBLE-04", calls, WAITS)
+    await world.serve(planted.served)
+    for root, one in zip(ROOTS, waiting, strict=True):
+        wanted = at_the_first(planted.served, root)
+        await world.judge("A37-TROUBLE-04", await one.over(), wanted)
+
+
+@decides("A37-TROUBLE-05", seconds=1)
+async def test_endpoints_of_the_first_leaf(world: World) -> None:
+    planted = await plant(world, {"m": "x b"})
+    lacks = lacking(planted.served, Kind.ENDPOINTS, "x")
+    (waiting,) = await held_back(world, Kind.ENDPOINTS, lacks, "m")
+    calls = await calls_to(world, "m", deadline=timing.SEVERAL_MOMENTS)
+    await world.judge("A37-TROUBLE-05", calls, WAITS)
+    behind = await world.attempts.quiet(*planted.members["b"], why="the first may come yet")
+    await world.judge("A37-TROUBLE-05", behind, Untouched())
+    await world.serve(planted.served)
+    wanted = at_the_first(planted.served, "m")
+    await world.judge("A37-TROUBLE-05", await waiting.over(), wanted)
+
+
+@decides("A37-TROUBLE-06", seconds=1)
+async def test_endpoints_of_the_last_leaf(world: World) -> None:
+    planted = await plant(world, {"m": "b x"})
+    lacks = lacking(planted.served, Kind.ENDPOINTS, "x")
+    (waiting,) = await held_back(world, Kind.ENDPOINTS, lacks, "m")
+    served = at_the_first(planted.served, "m")
+    calls = await calls_to(world, "m", deadline=timing.SEVERAL_MOMENTS)
+    by: dict[str, Expectation] = {"A37": served, "A74": WAITS}
+    await world.judge("A37-TROUBLE-06", calls, by)
+    await world.serve(planted.served)
+    await world.judge("A37-TROUBLE-06", await waiting.over(), {"A37": served, "A74": served})
+
+
+@decides("A74-CONFIG-01", seconds=1)
+async def test_endpoints_of_another_route(world: World) -> None:
+    """Of two routes, those of one have come."""
+    planted = await plant(world, direct=("b", "x"))
+    lacks = lacking(planted.served, Kind.ENDPOINTS, "x")
+    roots = ("b", "x")
+    waiting = await held_back(world, Kind.ENDPOINTS, lacks, *roots)
+    headers = [{TO: root} for root in roots]
+    calls = await world.call(headers, deadline=timing.SEVERAL_MOMENTS)
+    await world.judge("A74-CONFIG-01", calls, WAITS)
+    await world.serve(planted.served)
+    for root, one in zip(roots, waiting, strict=True):
+        await world.judge("A74-CONFIG-01", await one.over(), at_the_first(planted.served, root))
+
+
+@decides("A74-CONFIG-02")
+async def test_routes_to_what_is_late(world: World) -> None:
+    """The route to b leads to an aggregate then, of which the endpoints of a leaf are held back."""
+    planted = await plant(world, {"m": "x c"}, direct=("b",))
+    way = [{TO: "b"}] * 3
+    lacks = lacking(planted.served, Kind.ENDPOINTS, "x")
+    before = with_route(lacks, "b", "b")
+    await world.serve(before)
+    at_b = at_the_first(before, "b")
+    await world.judge("A74-CONFIG-02", await world.call(way), at_b)
+    await world.serve(with_route(lacks, "b", "m"))
+    for _ in range(5):
+        await world.judge("A74-CONFIG-02", await world.call(way), at_b)
+        await world.attempts.quiet_from_now(why="something of the new cluster has not come")
+    after = with_route(planted.served, "b", "m")
+    await world.serve(after)
+    at_m = at_the_first(after, "m")
+    calls = await world.until(at_m, lambda: world.call(way))
+    await world.judge("A74-CONFIG-02", calls, at_m)
+
+
+def with_route(served: Served, name: str, cluster: str) -> Served:
+    """One route alone, for calls that name the first of these, to the second."""
+    route = replace(route_to(name), cluster=cluster)
+    return replace(served, routes=(route,))

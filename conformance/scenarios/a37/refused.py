@@ -1,0 +1,186 @@
+"""A37: clusters and endpoints that are refused, from the start and after good ones, or deleted."""
+
+from functools import partial
+
+from conformance.arranging.forests import Planted, aggregates, calls_to, plant
+from conformance.arranging.positions import (
+    BESIDE,
+    ROOTS,
+    TREES,
+    demand_asked,
+    demand_refused,
+    each,
+    each_of,
+    judge_each,
+)
+from conformance.arranging.trouble import told_and_waited
+from conformance.judging.claims import decides
+from conformance.judging.expectations import Expectation
+from conformance.served.routes import TO
+from conformance.served.serving import Served
+from conformance.served.trees import at_the_first, with_clusters
+from conformance.served.troubles import (
+    amid,
+    at,
+    lacking,
+    refusable,
+    refusable_endpoints,
+)
+from conformance.world import UnderWay, World
+from fake_control_plane import Kind
+
+NESTED = {"nested-m": "nested-n nested-c", "nested-n": "nested-x nested-b"}
+"""Of this one the nested aggregate is in trouble."""
+
+DIRECT = "direct"
+"""A cluster in trouble to which a route leads."""
+
+
+async def started(world: World, *roots: str) -> dict[str, UnderWay]:
+    """Requests to each root that wait for what is held back."""
+    return {root: await world.start([{TO: root}] * 3) for root in roots}
+
+
+async def moved(world: World, served: Served, name: str) -> Served:
+    """The same, but this leaf of each tree has other endpoints."""
+    for one in each(name):
+        (address,) = await world.addresses(1)
+        served = amid(served, at(address), one)
+    return served
+
+
+@decides("A37-TROUBLE-25", "A37-TROUBLE-31", "A37-TROUBLE-35")
+async def test_endpoints_from_the_start(world: World) -> None:
+    planted = await plant(world, *TREES, direct=(BESIDE,))
+    well, bad = planted.served, each("x")
+    lacks = lacking(well, Kind.ENDPOINTS, *bad)
+    await world.serve(lacks)
+    waiting = await started(world, *ROOTS, BESIDE)
+    await demand_asked(world, Kind.ENDPOINTS, lacks)
+    refused = (refusable_endpoints(well.own(name)) for name in bad)
+    await demand_refused(world, Kind.ENDPOINTS, *refused)
+    for root, calls in waiting.items():
+        clause = "A37-TROUBLE-35" if root == BESIDE else "A37-TROUBLE-25"
+        await world.judge(clause, await calls.over(), at_the_first(lacks, root))
+    await judge_each(world, "A37-TROUBLE-25", lacks)
+    await world.serve(well)
+    await judge_each(world, "A37-TROUBLE-31", well)
+
+
+@decides("A37-TROUBLE-26", "A37-TROUBLE-31")
+async def test_endpoints_after_good_ones(world: World) -> None:
+    planted = await plant(world, *TREES)
+    well = planted.served
+    await in_use(world, well)
+    refused = (refusable_endpoints(well.own(name)) for name in each("x"))
+    await demand_refused(world, Kind.ENDPOINTS, *refused)
+    await judge_lasting(world, "A37-TROUBLE-26", well)
+    fewer = with_x_first(well)
+    await world.serve(fewer)
+    await judge_each(world, "A37-TROUBLE-26", fewer)
+    mended = await moved(world, fewer, "x")
+    await world.serve(mended)
+    await judge_each(world, "A37-TROUBLE-31", mended)
+
+
+def with_x_first(served: Served) -> Served:
+    """The same, but the leaves before x are in no tree any more."""
+    return with_clusters(served, *aggregates({"middle-m": "middle-x middle-c", "last-m": "last-x"}))
+
+
+async def in_use(world: World, served: Served, *others: str) -> None:
+    """Serve this, and go on when all trees are in use."""
+    await world.serve(served)
+    for root in (*ROOTS, *others):
+        wanted, calls = at_the_first(served, root), partial(calls_to, world, root)
+        await world.rounds.demand(wanted, calls, why="its endpoints serve")
+
+
+async def judge_lasting(world: World, clause: str, served: Served) -> None:
+    """Whether all trees stay as they are."""
+    wanted = {root: at_the_first(served, root) for root in ROOTS}
+    for root, calls in (await each_of(world, wanted, lasts=True)).items():
+        await world.judge(clause, calls, wanted[root])
+
+
+@decides("A37-TROUBLE-11", "A37-TROUBLE-12", "A37-TROUBLE-14", "A37-TROUBLE-35")
+async def test_clusters_from_the_start(world: World) -> None:
+    planted = await plant(world, *TREES, direct=(BESIDE, DIRECT))
+    well, bad = planted.served, (*each("x"), DIRECT)
+    lacks = lacking(well, Kind.CLUSTER, *bad)
+    await world.serve(lacks)
+    waiting = await started(world, *ROOTS, DIRECT, BESIDE)
+    await demand_asked(world, Kind.CLUSTER, lacks)
+    await demand_refused(world, Kind.CLUSTER, *(refusable(well.own(name)) for name in bad))
+    clauses = {DIRECT: "A37-TROUBLE-12", BESIDE: "A37-TROUBLE-35"}
+    for root, calls in waiting.items():
+        clause = clauses.get(root, "A37-TROUBLE-11")
+        wanted = at_the_first(lacks, root) if root in clauses else without_one(lacks, root)
+        await world.judge(clause, await calls.over(), wanted)
+    await world.serve(well)
+    await judge_each(world, "A37-TROUBLE-14", well, *ROOTS, DIRECT)
+
+
+def without_one(served: Served, root: str) -> dict[str, Expectation]:
+    """Calls to a tree of which a cluster is missing, by the editions that tell what follows."""
+    whole = at_the_first(served, root, as_a_whole=True)
+    return {"A37": whole, "A74-2024": whole, "A74": at_the_first(served, root)}
+
+
+@decides("A37-TROUBLE-13", "A37-TROUBLE-14")
+async def test_clusters_after_good_ones(world: World) -> None:
+    """The leaf x of each tree, and of the only tree the aggregate."""
+    planted = await plant(world, *TREES)
+    well = planted.served
+    await in_use(world, well)
+    bad = (*each("x"), "only-m")
+    await demand_refused(world, Kind.CLUSTER, *(refusable(well.own(name)) for name in bad))
+    await judge_lasting(world, "A37-TROUBLE-13", well)
+    await world.serve(lacking(well, Kind.CLUSTER, *bad))  # so that the good ones are sent again
+    mended = with_x_first(await moved(world, well, "x"))
+    await world.serve(mended)
+    await judge_each(world, "A37-TROUBLE-14", mended)
+
+
+@decides("A37-TROUBLE-07", "A37-TROUBLE-08", "A37-TROUBLE-09", "A37-TROUBLE-35")
+async def test_deleted(world: World) -> None:
+    planted = await plant(world, *TREES, NESTED, direct=(BESIDE, DIRECT))
+    well, gone = planted.served, (*each("x"), "nested-n", DIRECT)
+    await in_use(world, well, "nested-m", DIRECT)
+    lacks = lacking(well, Kind.CLUSTER, *gone)
+    await world.serve(lacks)
+    await world.control.delete(Kind.CLUSTER, *gone)
+    await judge_deleted(world, planted, lacks)
+    calls = await calls_to(world, BESIDE)
+    await world.judge("A37-TROUBLE-35", calls, at_the_first(lacks, BESIDE))
+    (address,) = await world.addresses(1)
+    again = amid(await moved(world, well, "x"), at(address), DIRECT)
+    await world.control.serve(again, unheard=True)
+    await judge_each(world, "A37-TROUBLE-09", again, *ROOTS, "nested-m", DIRECT)
+
+
+async def judge_deleted(world: World, planted: Planted, lacks: Served) -> None:
+    """What became of trees without a cluster, and of one to which a route leads."""
+    ways: dict[str, dict[str, Expectation]] = {
+        root: without_one(lacks, root) | {"A88": at_the_first(planted.served, root)}
+        for root in (*ROOTS, "nested-m")
+    }
+    direct: dict[str, Expectation] = {
+        "A37": at_the_first(lacks, DIRECT),
+        "A88": at_the_first(planted.served, DIRECT),
+    }
+    wanted = {root: world.bench.own("A37-TROUBLE-07", one) for root, one in ways.items()}
+    wanted[DIRECT] = world.bench.own("A37-TROUBLE-08", direct)
+    for root, calls in (await each_of(world, wanted, lasts=True)).items():
+        clause = "A37-TROUBLE-08" if root == DIRECT else "A37-TROUBLE-07"
+        await world.judge(clause, calls, ways.get(root, direct))
+
+
+@decides("A37-TROUBLE-33", "A37-TROUBLE-34", needs=("watch", "wait_for_ready"))
+async def test_state_of_a_root_refused(world: World) -> None:
+    planted = await plant(world, {"m": "b"})
+    well = planted.served
+    await world.serve(lacking(well, Kind.CLUSTER, "m"))
+    await world.start([{TO: "m"}])
+    await demand_refused(world, Kind.CLUSTER, refusable(well.own("m")))
+    await told_and_waited(world, "m", partial(world.serve, well))
