@@ -148,6 +148,9 @@ AFTER_FAILOVER = 2 * FAILOVER.seconds + 10 * SCALE
 """Until what waits for one failover timer, or two, must have come, and deadline of a call that is
 to be served only then; what is left beyond FAILOVER_LATE tells late from never."""
 
+AFTER_TWO_FAILOVERS = 3 * FAILOVER.seconds + 10 * SCALE
+"""The same for two failover timers, one after the other."""
+
 FAR_FROM_FAILOVER = min(5 * SCALE, 0.8 * FAILOVER.seconds)
 """What must not wait for the failover timer is done by then, and what has to wait for it is not."""
 

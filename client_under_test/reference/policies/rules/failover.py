@@ -65,7 +65,8 @@ def choose_by_a56(children: Sequence[ChildView | None]) -> Choice:
     """When all are given up, the first CONNECTING one, else the last.
 
     Clauses: A42-FAIL-01, A42-FAIL-02, A42-FAIL-03, A42-FAIL-05, A42-FAIL-10, A42-FAIL-11,
-    A42-FAIL-12, A56-TIMER-03, A56-TIMER-04, A56-TIMER-05.
+    A42-FAIL-12, A56-TIMER-03, A56-TIMER-04, A56-TIMER-05,
+    A37-FAILOVER-05, A37-FAILOVER-06, A37-FAILOVER-07, A37-FAILOVER-08.
     """
     choice = first_good_or_pending(children)
     if choice is not None:
@@ -91,7 +92,8 @@ def timer_begins(before: State, reported: State, settled: State) -> bool:
 def timer_ends(reported: State) -> bool:
     """Any state but CONNECTING ends the time.
 
-    Clauses: A42-FAIL-02, A42-FAIL-05, A42-FAIL-09, A37-TROUBLE-24.
+    Clauses: A42-FAIL-02, A42-FAIL-05, A42-FAIL-09, A37-TROUBLE-24,
+    A37-FAILOVER-02.
     """
     return reported is not State.CONNECTING
 
@@ -117,5 +119,6 @@ class PriorityRules:
     takes_updates: Callable[[bool], bool] = in_use_or_not
     """Of whether the priority is in use."""
     failover_seconds: float = FAILOVER_SECONDS
-    """How long a priority may be CONNECTING: A42-FAIL-04, A42-FAIL-09, A56-TIMER-01."""
+    """How long a priority may be CONNECTING: A42-FAIL-04, A42-FAIL-09, A56-TIMER-01,
+    A37-FAILOVER-03."""
     retention_seconds: float = RETENTION_SECONDS

@@ -1,0 +1,120 @@
+"""Mutants of the clauses in failover.toml."""
+
+from collections.abc import Callable, Sequence
+
+from client_under_test.reference.clusters.aggregates import (
+    Found,
+    Leaves,
+    a_policy_for_each_leaf,
+    one_list_of_priorities,
+)
+from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.policies.rules.failover import (
+    ChildView,
+    Choice,
+    Use,
+    choose_by_a56,
+)
+from client_under_test.reference.values import State
+from conformance.mutation.mutants.a37.trouble import of_leaves
+from conformance.mutation.mutants.a42.failover_timer import (
+    back_to_the_failed_one,
+    make_all,
+    the_last_ready,
+)
+
+leaves_backwards = Mutant(
+    clause="A37-FAILOVER-01",
+    broken="the priorities of the last leaf come first",
+    rules={"tree": of_leaves(lambda leaves: leaves[::-1])},
+)
+
+failed_leaf_waited_for = Mutant(
+    clause="A37-FAILOVER-02",
+    broken="a leaf that has failed is left only when the timer fires",
+    rules={"timer_ends": lambda reported: reported in {State.READY, State.IDLE}},
+)
+
+timer_of_a_leaf_too_long = Mutant(
+    clause="A37-FAILOVER-03",
+    broken="the timer runs for twenty seconds",
+    rules={"failover_seconds": 20.0},
+)
+
+timers_of_priorities_in_a_row = Mutant(
+    clause="A37-FAILOVER-04",
+    broken="each priority of a leaf has a time of its own before the next leaf",
+    rules={"tree": one_list_of_priorities},
+)
+
+one_timer_for_a_leaf = Mutant(
+    clause="A37-FAILOVER-04",
+    broken="a leaf has the time of one timer as a whole",
+    rules={"tree": a_policy_for_each_leaf},
+    edition="seed",
+)
+
+last_that_is_ready = Mutant(
+    clause="A37-FAILOVER-05",
+    broken="a later leaf goes on in use when an earlier one serves again",
+    rules={"choose_priority": the_last_ready},
+)
+
+all_leaves_made = Mutant(
+    clause="A37-FAILOVER-06",
+    broken="all leaves are connected before any is used",
+    rules={"choose_priority": make_all},
+)
+
+waiting_requests_fail = Mutant(
+    clause="A37-FAILOVER-07",
+    broken="requests that wait at a leaf fail with it",
+    rules={"choose_priority": back_to_the_failed_one},
+)
+
+
+def failed_for_good() -> Callable[[Sequence[ChildView | None]], Choice]:
+    """Once all have failed, the last, whatever becomes of the others."""
+    has_failed = False
+
+    def choose(children: Sequence[ChildView | None]) -> Choice:
+        nonlocal has_failed
+        several = len(children) > 1
+        failed = all(one is not None and one.state is State.TRANSIENT_FAILURE for one in children)
+        has_failed = has_failed or (several and failed)
+        return Use(0) if several and has_failed else choose_by_a56(children)
+
+    return choose
+
+
+all_failed_for_good = Mutant(
+    clause="A37-FAILOVER-08",
+    broken="when all leaves have failed, none but the first is looked at any more",
+    rules={"choose_priority": failed_for_good()},
+)
+
+
+def as_first_seen(counts: Callable[[int], bool]) -> Callable[[Leaves], Leaves]:
+    """Of leaves in such places, the endpoints that they had first."""
+    first: dict[str, Found] = {}
+
+    def kept(leaves: Leaves) -> Leaves:
+        return [
+            (leaf, first.setdefault(leaf.name, found) if counts(place) else found)
+            for place, (leaf, found) in enumerate(leaves)
+        ]
+
+    return kept
+
+
+update_of_the_next_dropped = Mutant(
+    clause="A37-FAILOVER-13",
+    broken="an update of a leaf that is not in use is dropped",
+    rules={"tree": of_leaves(as_first_seen(lambda place: place > 0))},
+)
+
+update_of_the_failed_dropped = Mutant(
+    clause="A37-FAILOVER-14",
+    broken="an update of the first leaf is dropped while a later one is in use",
+    rules={"tree": of_leaves(as_first_seen(lambda place: place == 0))},
+)

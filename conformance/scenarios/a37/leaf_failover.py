@@ -1,0 +1,134 @@
+"""A37: from one leaf to the next and back, as their endpoints fail and serve again."""
+
+from functools import partial
+
+from conformance import timing
+from conformance.arranging.forests import Planted, calls_to, plant
+from conformance.arranging.priorities import serve_again
+from conformance.judging.claims import decides
+from conformance.judging.expectations import OnlyAt, Takes, Untouched
+from conformance.judging.seen import Elapsed
+from conformance.served.routes import TO
+from conformance.served.trees import at_the_first
+from conformance.served.troubles import amid, at
+from conformance.world import World
+from test_servers import Close, Endpoint, Hold, Serve, Stall
+
+
+def lasting(times: int) -> Takes:
+    """So many times that of the failover timer."""
+    return Takes(
+        least=times * timing.FAILOVER.seconds - timing.FAILOVER_EARLY,
+        most=times * (timing.FAILOVER.seconds + timing.FAILOVER_LATE),
+        allowance=timing.FAILOVER_EARLY,
+    )
+
+
+async def judge_use(world: World, clause: str, planted: Planted, *failed: Endpoint) -> None:
+    """Whether requests soon go to the first priority of which something has not failed."""
+    wanted = at_the_first(planted.served, "m", [one.address for one in failed])
+    calls = await world.rounds.until_it_lasts(wanted, partial(calls_to, world, "m"))
+    await world.judge(clause, calls, wanted)
+
+
+async def fail(one: Endpoint) -> None:
+    """Have an endpoint that serves close its connections, and each new one."""
+    await one.set_mode(Close())
+    await one.kill()
+
+
+@decides("A37-FAILOVER-01", "A37-FAILOVER-02", "A37-FAILOVER-06", "A37-FAILOVER-08", seconds=2)
+async def test_priority_by_priority(world: World) -> None:
+    planted = await plant(world, {"m": "z b"}, modes={"z": [Serve()] * 2, "b": [Serve()] * 2})
+    await world.serve(planted.served)
+    await judge_use(world, "A37-FAILOVER-01", planted)
+    behind = await world.attempts.quiet(*planted.members["b"], why="the leaf before it serves")
+    await world.judge("A37-FAILOVER-06", behind, Untouched())
+    row = [one for name in ("z", "b") for one in planted.members[name]]
+    clauses = ("A37-FAILOVER-01", "A37-FAILOVER-02", "A37-FAILOVER-01", "A37-FAILOVER-08")
+    for number, clause in enumerate(clauses):
+        await fail(row[number])
+        await judge_use(world, clause, planted, *row[: number + 1])
+    again = row.pop(2)
+    await serve_again(world, [again])
+    await judge_use(world, "A37-FAILOVER-08", planted, *row)
+
+
+@decides("A37-FAILOVER-05", seconds=1.5)
+async def test_return(world: World) -> None:
+    planted = await plant(world, {"m": "z b a"}, modes={"z": [Close()], "b": [Close()]})
+    await world.serve(planted.served)
+    failed = [*planted.members["z"], *planted.members["b"]]
+    await judge_use(world, "A37-FAILOVER-05", planted, *failed)
+    await serve_again(world, planted.members["z"])
+    await judge_use(world, "A37-FAILOVER-05", planted, *planted.members["b"])
+
+
+@decides("A37-FAILOVER-07")
+async def test_requests_that_wait(world: World) -> None:
+    planted = await plant(world, {"m": "z b"}, modes={"z": [Hold()]})
+    await world.serve(planted.served)
+    waiting = await world.start([{TO: "m"}] * 5)
+    (held,) = planted.members["z"]
+    await world.attempts.demand_count(held, why="requests came")
+    await fail(held)
+    wanted = at_the_first(planted.served, "m", [held.address])
+    await world.judge("A37-FAILOVER-07", await waiting.over(), wanted)
+
+
+@decides("A37-FAILOVER-13", seconds=0.5)
+async def test_update_of_the_next_leaf(world: World) -> None:
+    planted = await plant(world, {"m": "z b"})
+    await world.serve(planted.served)
+    await judge_use(world, "A37-FAILOVER-13", planted)
+    (other,) = await world.endpoints(1)
+    changed = amid(planted.served, at(other.address), "b")
+    await world.serve(changed)
+    await judge_use(world, "A37-FAILOVER-13", planted)
+    (used,) = planted.members["z"]
+    await fail(used)
+    wanted = at_the_first(changed, "m", [used.address])
+    calls = await world.until(wanted, partial(calls_to, world, "m"))
+    await world.judge("A37-FAILOVER-13", calls, wanted)
+
+
+@decides("A37-FAILOVER-14", seconds=0.5)
+async def test_update_of_the_failed_leaf(world: World) -> None:
+    planted = await plant(world, {"m": "z b"}, modes={"z": [Close()]})
+    await world.serve(planted.served)
+    await judge_use(world, "A37-FAILOVER-14", planted, *planted.members["z"])
+    (other,) = await world.endpoints(1)
+    changed = amid(planted.served, at(other.address), "z")
+    await world.serve(changed)
+    wanted = at_the_first(changed, "m")
+    calls = await world.rounds.until_it_lasts(wanted, partial(calls_to, world, "m"))
+    await world.judge("A37-FAILOVER-14", calls, wanted)
+
+
+async def given_up(world: World, planted: Planted) -> Elapsed:
+    """How long after the first attempt at z the first one at b comes; requests wait meanwhile."""
+    began = await world.attempts.demand_one(*planted.members["z"], why="requests came")
+    ended = await world.attempts.demand_one(
+        *planted.members["b"], why="the leaf before it stalls", within=timing.AFTER_TWO_FAILOVERS
+    )
+    return world.clock.elapsed(
+        f"the attempt at {began.address}", began.at, f"that at {ended.address}", ended.at
+    )
+
+
+@decides(timed=("A37-FAILOVER-03",), seconds=10.7, waits=True)
+async def test_stalled_leaf(world: World) -> None:
+    planted = await plant(world, {"m": "z b"}, modes={"z": [Stall()]})
+    await world.serve(planted.served)
+    waiting = await world.start([{TO: "m"}] * 5, deadline=timing.AFTER_FAILOVER)
+    await world.judge("A37-FAILOVER-03", await given_up(world, planted), lasting(1))
+    await world.judge("A37-FAILOVER-03", await waiting.over(), OnlyAt(planted.of("b")))
+
+
+@decides(timed=("A37-FAILOVER-04",), seconds=20.7, waits=True)
+async def test_stalled_priorities_of_a_leaf(world: World) -> None:
+    planted = await plant(world, {"m": "z b"}, modes={"z": [Stall()] * 2})
+    await world.serve(planted.served)
+    await world.start([{TO: "m"}] * 5, deadline=timing.AFTER_TWO_FAILOVERS)
+    took = await given_up(world, planted)
+    await world.judge("A37-FAILOVER-04", took, {"A37": lasting(2), "A75": lasting(1)})
