@@ -30,7 +30,7 @@ def deletion_counts_unless_ignored(features: Collection[str]) -> bool:
 def refusal_leaves_what_was(_features: Collection[str]) -> bool:
     """What was good before a bad resource came stays in use.
 
-    Clauses: A37-VALID-28, A42-CDS-19, A42-RING-20, A46-NACK-03.
+    Clauses: A37-TROUBLE-13, A37-TROUBLE-26, A37-VALID-28, A42-CDS-19, A42-RING-20, A46-NACK-03.
     """
     return False
 
@@ -44,6 +44,8 @@ def time_to_come(_features: Collection[str]) -> tuple[float, bool]:
     """A27, A57: fifteen seconds, after which a resource does not exist.
 
     Until then what was in use stays so: A37-TREE-32.
+
+    Clauses: A37-TROUBLE-04, A37-TROUBLE-05, A37-TROUBLE-06.
     """
     return DOES_NOT_EXIST_SECONDS, True
 

@@ -215,7 +215,7 @@ refused_endpoints_waited_for = Mutant(
 refused_endpoints_taken_away = Mutant(
     clause="A37-TROUBLE-26",
     broken="endpoints that were good are not used any more when an update of them is refused",
-    xds={"keeps_what_was_good": False},
+    xds={"refusal_counts": lambda _: True},
 )
 
 refused_once_refused_for_good = Mutant(
@@ -284,7 +284,7 @@ refused_cluster_waited_for = Mutant(
 refused_update_fails = Mutant(
     clause="A37-TROUBLE-13",
     broken="a cluster that was good is not used any more when an update of it is refused",
-    xds={"keeps_what_was_good": False},
+    xds={"refusal_counts": lambda _: True},
 )
 
 
@@ -313,7 +313,7 @@ refused_for_good = Mutant(
 
 # Late. A time that is far too short has everything miss that comes a little late.
 
-SHORT = {"does_not_exist_seconds": 0.3}
+SHORT = {"time_to_come": lambda _: (0.3, True)}
 
 late_cluster_missed = Mutant(
     clause="A37-TROUBLE-04",
