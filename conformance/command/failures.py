@@ -11,7 +11,6 @@ import click
 
 from client_under_test.contract.exceptions import BuildFailed, CacheUnusable, ClientTrouble
 from conformance.reporting.report import Exit
-from conformance.running import loopback
 
 
 class Failure(click.ClickException):
@@ -41,6 +40,8 @@ def client_trouble() -> Iterator[None]:
 
 def demand_loopback() -> None:
     """See that this machine has the network of every run: no client is to be blamed for it."""
+    from conformance.running import loopback  # noqa: PLC0415 - times are read after the options
+
     try:
         loopback.check()
     except loopback.NoLoopback as none:

@@ -143,8 +143,9 @@ def _speak_anew() -> None:
             stream = getattr(sys, name)
             with suppress(Exception):
                 stream.flush()
-            how = {"encoding": stream.encoding, "errors": stream.errors}
-            setattr(sys, name, os.fdopen(stream.fileno(), "w", closefd=False, **how))
+            encoding, errors = stream.encoding, stream.errors
+            again = os.fdopen(stream.fileno(), "w", closefd=False, encoding=encoding, errors=errors)
+            setattr(sys, name, again)
 
 
 # What is below.
