@@ -6,7 +6,6 @@ from client_under_test.reference.clusters.aggregates import (
     Found,
     Leaves,
     a_policy_for_each_leaf,
-    one_list_of_priorities,
 )
 from client_under_test.reference.conduct.mutants import Mutant
 from client_under_test.reference.policies.rules.failover import (
@@ -39,12 +38,6 @@ timer_of_a_leaf_too_long = Mutant(
     clause="A37-FAILOVER-03",
     broken="the timer runs for twenty seconds",
     rules={"failover_seconds": 20.0},
-)
-
-timers_of_priorities_in_a_row = Mutant(
-    clause="A37-FAILOVER-04",
-    broken="each priority of a leaf has a time of its own before the next leaf",
-    rules={"tree": one_list_of_priorities},
 )
 
 one_timer_for_a_leaf = Mutant(
