@@ -9,11 +9,11 @@ import msgspec
 
 from client_under_test import Channel
 from conformance import timing
-from conformance.arranging.forests import leaf, route_to
+from conformance.arranging.forests import aggregates, calls_to, leaf, route_to
 from conformance.judging.endings import ClientStuck
-from conformance.judging.expectations import Admits
+from conformance.judging.expectations import Admits, OnlyAt, Outcome
 from conformance.judging.seen import OPEN, Call, Calls
-from conformance.served.clusters import Cluster, Threshold
+from conformance.served.clusters import Cluster, Drop, Threshold
 from conformance.served.routes import TO
 from conformance.served.serving import Served
 from conformance.world import DUPLEX, UnderWay, World, waits
@@ -43,6 +43,12 @@ def limited(
     )
 
 
+def below(name: str, *leaves: str, limit: int | None = None) -> Cluster:
+    """An aggregate of these clusters, with or without a limit of its own."""
+    (one,) = aggregates({name: " ".join(leaves)})
+    return one if limit is None else msgspec.structs.replace(one, thresholds=(Threshold(limit),))
+
+
 def out_of_use(one: Cluster, *, priority: int | None = None) -> Cluster:
     """The same with no endpoint that may be used, in this priority or at all: EDS says so."""
     places = (
@@ -57,6 +63,43 @@ def out_of_use(one: Cluster, *, priority: int | None = None) -> Cluster:
         for place in one.localities
     )
     return one.placed(*places)
+
+
+def dropping(one: Cluster, *drops: Drop) -> Cluster:
+    """The same, requests dropped by these categories."""
+    return msgspec.structs.replace(
+        one, discovery=msgspec.structs.replace(one.discovery, drops=drops)
+    )
+
+
+NEARLY_ALL = 999_999
+"""Of a million. Whether a leaf that drops everything is ever left is not stated (A27-DROP-11), so
+one that is to be left drops a little less."""
+
+
+async def demand_failures(world: World, to: str, *, why: str) -> None:
+    """Make requests by a route, and go on only if all fail, as drops do.
+
+    Raises:
+        ClientStuck: some did not.
+    """
+    await world.rounds.demand(Outcome("UNAVAILABLE"), lambda: calls_to(world, to, 10), why=why)
+
+
+def failed(world: World, to: str) -> int:
+    """How many requests by a route have failed until now."""
+    made = (one for one in world.calls.made if one.status == "UNAVAILABLE")
+    return sum(1 for one in made if (TO, to) in one.metadata)
+
+
+async def until_at(world: World, root: str, one: Cluster, *, why: str) -> None:
+    """Make requests by a route, one at a time, until this cluster serves them.
+
+    Raises:
+        ClientStuck: it did not.
+    """
+    there = OnlyAt(one.addresses())
+    await world.rounds.demand(there, lambda: calls_to(world, root, 1), why=why)
 
 
 def routed(*clusters: Cluster) -> Served:

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from client_under_test import CALL_ID_KEY
 from conformance import timing
 from conformance.judging.endings import ClientStuck
-from conformance.judging.expectations import Balances, TellsDrops, fits
+from conformance.judging.expectations import Balances, DropsByShare, TellsDrops, fits
 from conformance.judging.seen import OPEN, Loads, ReportedLoad
 from conformance.oracles.load import Dropped, Load, Place, Received
 from conformance.served.clusters import Cluster, Eds
@@ -41,14 +41,17 @@ def _service_name(cluster: Cluster) -> str:
     return (isinstance(cluster.discovery, Eds) and cluster.discovery.service_name) or ""
 
 
-async def reported(world: World, expectation: Balances | TellsDrops) -> Loads:
-    """What was reported until now, once it balances, or the next report has had its time."""
-    await waits.watched(
-        world.plane.reported(
-            lambda _: fits(expectation, loads(world, expectation)), deadline=_until_the_next(world)
-        )
-    )
-    return loads(world, expectation)
+OfDrops = TellsDrops | DropsByShare
+
+
+async def reported(world: World, *expectations: Balances | OfDrops) -> Loads:
+    """What was reported until now, once it fits one, or the next report has had its time."""
+
+    def fits_one(_: object) -> bool:
+        return any(fits(one, loads(world, one)) for one in expectations)
+
+    await waits.watched(world.plane.reported(fits_one, deadline=_until_the_next(world)))
+    return loads(world, expectations[0])
 
 
 async def next_report(world: World) -> None:
@@ -68,13 +71,15 @@ def _until_the_next(world: World) -> float:
     return timing.REPORTED + (asked_for.interval if asked_for else 0.0)
 
 
-def loads(world: World, expectation: Balances | TellsDrops) -> Loads:
+def loads(world: World, expectation: Balances | OfDrops) -> Loads:
     """What was reported until now, and what the backends counted until now.
 
     Where connections were lost, a call has succeeded only if the client says so, too: it may have
     been answered in vain.
     """
-    looks = isinstance(expectation, Balances) and (expectation.lossy or expectation.drops)
+    looks = isinstance(expectation, DropsByShare) or (
+        isinstance(expectation, Balances) and bool(expectation.lossy or expectation.drops)
+    )
     made = world.calls.made if looks else ()
     failed = {one.id for one in made if one.status not in {"OK", OPEN}}
     counts: dict[str, Counter[str]] = defaultdict(Counter)

@@ -150,6 +150,8 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
                 )
             case Aggregate(clusters=names):
                 message = resources.aggregate_cluster(self.name, *names, policy=policy)
+                if self.is_reported:
+                    message.lrs_server.self.SetInParent()
         for one in self.thresholds:
             added = message.circuit_breakers.thresholds.add(priority=one.priority)
             others = dict.fromkeys(_OTHER_LIMITS, one.others)

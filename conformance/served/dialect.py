@@ -25,6 +25,9 @@ from fake_control_plane.resources import AGGREGATE_CLUSTER_TYPE, ROUTER_FILTER
 Translate = Callable[[Any], Any]
 """From a resource to the one that is sent in its place."""
 
+MOST_STREAMS: Final = 2**31 - 1
+"""That a caller may have open at a proxy: as many as HTTP/2 allows, where Envoy has 1,024."""
+
 MANAGER: Final = "envoy.filters.network.http_connection_manager"
 PROTOCOL_OPTIONS: Final = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 LOOPBACK: Final = "127.0.0.1"
@@ -83,9 +86,10 @@ def _listener(listener: Any) -> None:
 
 
 def _manager(manager: Any) -> None:
-    """Headers are to reach the backends as the caller sent them: a gRPC client adds none."""
+    """As if the proxy was not there: a gRPC client adds no headers, and limits no streams."""
     manager.stat_prefix = manager.stat_prefix or "xdspec"
     manager.generate_request_id.value = False
+    manager.http2_protocol_options.max_concurrent_streams.value = MOST_STREAMS
     for one in manager.http_filters:
         if one.name == ROUTER_FILTER:
             router = router_pb2.Router()

@@ -125,7 +125,10 @@ def reason_of_nack(found: Sequence[str]) -> str:
 
 
 def drop_share(numerator: int, of: int) -> int:
-    """A27: the share of requests to drop, per million; more than all of them are all of them."""
+    """A27: the share of requests to drop, per million; more than all of them are all of them.
+
+    Clauses: A27-DROP-03, A27-DROP-04, A27-DROP-05, A27-DROP-06, A27-DROP-07, A27-DROP-10.
+    """
     return min(numerator * (_MILLION // of), _MILLION)
 
 

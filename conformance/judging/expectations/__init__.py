@@ -7,7 +7,7 @@ when it is weighed, so that an evidence folder is judged by the oracle of today.
 from __future__ import annotations
 
 from conformance.judging.expectations.answers import Answered, NamesEach, NamesWhatHolds, SaysWhy
-from conformance.judging.expectations.breaking import Admits
+from conformance.judging.expectations.breaking import Admits, LosesShare
 from conformance.judging.expectations.calls import (
     Avoids,
     Evenly,
@@ -34,7 +34,7 @@ from conformance.judging.expectations.connections import (
 )
 from conformance.judging.expectations.course import FailsForAReason, OnlyListed
 from conformance.judging.expectations.durations import Takes
-from conformance.judging.expectations.load import Balances, TellsDrops
+from conformance.judging.expectations.load import Balances, DropsByShare, TellsDrops
 from conformance.judging.expectations.mapping import MapsLike
 from conformance.judging.expectations.picking import Blames, Connects, Picks
 from conformance.judging.expectations.states import EndsIn, NeverIn
@@ -85,6 +85,8 @@ Expectation = (
     | Fails
     | Admits
     | TellsDrops
+    | LosesShare
+    | DropsByShare
 )
 
 
@@ -108,6 +110,7 @@ __all__ = [
     "Blames",
     "Connects",
     "Different",
+    "DropsByShare",
     "EndsIn",
     "Evenly",
     "Everywhere",
@@ -119,6 +122,7 @@ __all__ = [
     "GoesOnAsking",
     "InOrder",
     "InTreeOrder",
+    "LosesShare",
     "MapsLike",
     "MovesOnly",
     "NamesEach",

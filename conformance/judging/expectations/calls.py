@@ -26,9 +26,10 @@ from conformance.oracles.ring.weights import RingLocality, weights
 class Outcome(msgspec.Struct, frozen=True, tag="outcome"):
     """Every call ends with this status.
 
-    Clauses: A32-CB-02, A32-CB-07, A32-CB-14, A32-CB-26, A42-CDS-20, A42-CDS-26, A42-CDS-32,
-    A42-HDR-17, A42-PICK-24, A42-PRO-09, A56-TIMER-03, A37-TREE-18, A37-TREE-21, A37-TREE-31,
-    A37-TREE-34, A37-TROUBLE-34, A56-TIMER-04, A74-CONFIG-01, A76-REQ-07.
+    Clauses: A27-DROP-02, A27-DROP-09, A27-DROP-11, A27-DROP-13, A37-DROP-01, A37-DROP-02,
+    A37-DROP-04, A37-DROP-05, A32-CB-02, A32-CB-07, A32-CB-14, A32-CB-26, A42-CDS-20, A42-CDS-26,
+    A42-CDS-32, A42-HDR-17, A42-PICK-24, A42-PRO-09, A56-TIMER-03, A37-TREE-18, A37-TREE-21,
+    A37-TREE-31, A37-TREE-34, A37-TROUBLE-34, A56-TIMER-04, A74-CONFIG-01, A76-REQ-07.
     """
 
     status: str

@@ -16,7 +16,8 @@ from conformance.oracles.backoff import Backoff
 class Untouched(msgspec.Struct, frozen=True, tag="untouched"):
     """No connection is tried at any of the endpoints.
 
-    Clauses: A37-CB-03, A37-FAILOVER-06, A42-FAIL-03, A42-FAIL-05, A42-FAIL-09, A42-SUB-01.
+    Clauses: A37-CB-03, A37-DROP-03, A37-FAILOVER-06, A42-FAIL-03, A42-FAIL-05, A42-FAIL-09,
+    A42-SUB-01.
     """
 
     def finding(self, seen: Seen) -> Finding:

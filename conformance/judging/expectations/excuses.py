@@ -12,7 +12,7 @@ from itertools import product
 from typing import TYPE_CHECKING, assert_never
 
 from conformance.judging.expectations.answers import Answered, NamesEach, NamesWhatHolds, SaysWhy
-from conformance.judging.expectations.breaking import Admits
+from conformance.judging.expectations.breaking import Admits, LosesShare
 from conformance.judging.expectations.calls import (
     Avoids,
     Evenly,
@@ -39,7 +39,7 @@ from conformance.judging.expectations.connections import (
 )
 from conformance.judging.expectations.course import FailsForAReason, OnlyListed
 from conformance.judging.expectations.durations import Takes
-from conformance.judging.expectations.load import Balances, TellsDrops
+from conformance.judging.expectations.load import Balances, DropsByShare, TellsDrops
 from conformance.judging.expectations.mapping import MapsLike
 from conformance.judging.expectations.picking import Blames, Connects, Picks
 from conformance.judging.expectations.states import EndsIn, NeverIn
@@ -67,6 +67,8 @@ def excusable(expectation: Expectation, seen: Seen, before: MapsLike | None = No
     match expectation:
         case Answered() | NamesEach() | NamesWhatHolds() | SaysWhy() | AsksOnce() | GoesOnAsking():
             is_so = False
+        case LosesShare():
+            is_so = False
         case MapsLike():
             is_so = _ends_of_time(seen) and (
                 _can_be_late(seen) or _strays(expectation, seen, before)
@@ -90,7 +92,7 @@ def excusable(expectation: Expectation, seen: Seen, before: MapsLike | None = No
         case (
             Untouched() | Tried() | InOrder() | Apart() | AtMost() | Different() | Connects()
             | InTreeOrder() | AsksFor() | EndsIn() | NeverIn() | Takes() | OnlyListed()
-            | FailsForAReason() | TellsDrops()
+            | FailsForAReason() | TellsDrops() | DropsByShare()
         ):  # fmt: skip
             pass
         case Admits():

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 
 import msgspec
 
+from conformance.judging.expectations.breaking import DRAWN
 from conformance.judging.expectations.weighing import Finding, WrongKind
 from conformance.judging.seen import Loads, Seen
+from conformance.oracles import statistics
 from conformance.oracles.load import Dropped, Load, Place, balances, drops_balance, due
 
 
@@ -17,7 +20,8 @@ class Balances(msgspec.Struct, frozen=True, tag="balances", kw_only=True):
     What is due is computed by ``load.due``.
 
     Clauses: A42-LOAD-01, A42-LOAD-02, A42-LOAD-03, A42-LOAD-04, A42-LOAD-05, A42-LOAD-06,
-    A42-LOAD-07, A42-LOAD-08, A42-LOAD-11.
+    A42-LOAD-07, A42-LOAD-08, A42-LOAD-11, A37-LOAD-01, A37-LOAD-02, A37-LOAD-03, A37-LOAD-04,
+    A37-LOAD-05, A37-LOAD-08.
     """
 
     places: dict[str, Place]
@@ -76,7 +80,7 @@ class Balances(msgspec.Struct, frozen=True, tag="balances", kw_only=True):
 class TellsDrops(msgspec.Struct, frozen=True, tag="tells_drops", kw_only=True):
     """All reports together tell of exactly so many dropped requests.
 
-    Clauses: A32-CB-23, A32-CB-24.
+    Clauses: A32-CB-23, A32-CB-24, A37-LOAD-06, A37-LOAD-07.
     """
 
     drops: dict[str, dict[str, int]]
@@ -102,6 +106,38 @@ class TellsDrops(msgspec.Struct, frozen=True, tag="tells_drops", kw_only=True):
             drops = {cluster: {"of any kind": sum(of.values())} for cluster, of in drops.items()}
         there = {cluster: {name: n for name, n in of.items() if n} for cluster, of in drops.items()}
         return {cluster: of for cluster, of in there.items() if of}
+
+
+class DropsByShare(msgspec.Struct, frozen=True, tag="drops_by_share", kw_only=True):
+    """Of the drops that are reported of a cluster each category has a share by chance.
+
+    All together are those requests that failed, which no backend received. The bounds are computed
+    by ``statistics.intervals``.
+
+    Clauses: A27-DROP-08.
+    """
+
+    cluster: str
+    shares: dict[str, tuple[int, int]]
+    """Numerator and denominator, by category."""
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh loads."""
+        if not isinstance(seen, Loads):
+            raise WrongKind(f"loads are expected here, not {type(seen).__name__}")
+        counts = {one.cluster: one.counts() for one in seen.dropped}.get(self.cluster, {})
+        shares = {name: Fraction(*share) for name, share in self.shares.items()}
+        chance = statistics.FALSE_ALARM / DRAWN
+        bounds = statistics.intervals(seen.lost, shares, chance)
+        listed = ", ".join(f"{one.low} to {one.high} {name}" for name, one in bounds.items())
+        return Finding(
+            sum(counts.values()) == seen.lost
+            and {*counts} <= {*bounds}
+            and all(counts.get(name, 0) in bound for name, bound in bounds.items()),
+            f"reports of {seen.lost} drops: {listed}",
+            _by_cluster({self.cluster: counts}),
+            "statistics.intervals",
+        )
 
 
 def _by_cluster(drops: Mapping[str, Mapping[str, int]]) -> str:

@@ -7,14 +7,22 @@ import pytest
 from msgspec.structs import replace
 
 from conformance import timing
-from conformance.arranging.breaking import Streams, connected, limited, routed
+from conformance.arranging.breaking import (
+    Streams,
+    connected,
+    demand_failures,
+    dropping,
+    failed,
+    limited,
+    routed,
+)
 from conformance.arranging.forests import calls_to
 from conformance.arranging.load_reports import reported
 from conformance.judging.claims import decides, row
 from conformance.judging.expectations import Expectation, OnlyAt, Outcome, Reaches, TellsDrops
 from conformance.judging.seen import OPEN, Calls
 from conformance.oracles.breaking import UNLIMITED
-from conformance.served.clusters import Cluster, Drop, Threshold
+from conformance.served.clusters import Drop, Threshold
 from conformance.served.endpoints import Endpoint, Locality
 from conformance.served.limits import admits
 from conformance.served.policies import RingHash
@@ -33,6 +41,8 @@ LIMITS: Mapping[str, tuple[str, tuple[Threshold | int, ...]]] = {
 
 MORE_THAN_THOSE = 12
 """Streams, of which each of these limits lets through fewer."""
+
+ALL = Drop("a-category", 100, "HUNDRED")
 
 HIGH = 10_000
 """A limit of other things than requests that nothing here comes near."""
@@ -263,11 +273,11 @@ async def test_channels(world: World) -> None:
 async def test_load_report(world: World) -> None:
     """First everything is dropped by a category, then nothing is, and the limit is reached."""
     members = await world.endpoints(1)
-    served = routed(limited("plain", members, 2), dropping(limited("both", members, 2), 100))
+    served = routed(limited("plain", members, 2), dropping(limited("both", members, 2), ALL))
     await world.serve(served)
     await connected(world, "plain")
     await demand_failures(world, "both", why="everything is dropped")
-    served = routed(limited("plain", members, 2), dropping(limited("both", members, 2), 0))
+    served = routed(limited("plain", members, 2), limited("both", members, 2))
     await world.serve(served)
     there = OnlyAt(served.addresses())
     why = "nothing is dropped any more"
@@ -284,20 +294,3 @@ async def test_load_report(world: World) -> None:
     totals, each = TellsDrops(drops=drops, totals=True), TellsDrops(drops=drops)
     await world.judge("A32-CB-23", await reported(world, totals), totals)
     await world.judge("A32-CB-24", await reported(world, each), each)
-
-
-def dropping(one: Cluster, percent: int) -> Cluster:
-    """The same, so much of its requests dropped by a category."""
-    drops = (Drop("a-category", percent, "HUNDRED"),)
-    return replace(one, discovery=replace(one.discovery, drops=drops))
-
-
-async def demand_failures(world: World, to: str, *, why: str) -> None:
-    """Make requests by a route, and go on only if all fail."""
-    await world.rounds.demand(Outcome("UNAVAILABLE"), lambda: calls_to(world, to, 10), why=why)
-
-
-def failed(world: World, to: str) -> int:
-    """How many requests by a route have failed until now."""
-    made = (one for one in world.calls.made if one.status == "UNAVAILABLE")
-    return sum(1 for one in made if (TO, to) in one.metadata)

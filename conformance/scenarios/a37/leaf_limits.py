@@ -3,25 +3,12 @@
 import pytest
 from msgspec.structs import replace
 
-from conformance.arranging.breaking import Streams, connected, limited, out_of_use
+from conformance.arranging.breaking import Streams, below, connected, limited, out_of_use, until_at
 from conformance.arranging.forests import Shape, aggregates, calls_to, forest, leaf
 from conformance.judging.claims import decides
 from conformance.judging.expectations import OnlyAt, Outcome, Untouched
-from conformance.served.clusters import Cluster, Threshold
 from conformance.served.limits import admits
 from conformance.world import World
-
-
-def below(name: str, *leaves: str, limit: int | None = None) -> Cluster:
-    """An aggregate of these clusters, with or without a limit of its own."""
-    (one,) = aggregates({name: " ".join(leaves)})
-    return one if limit is None else replace(one, thresholds=(Threshold(limit),))
-
-
-async def until_at(world: World, root: str, one: Cluster, *, why: str) -> None:
-    """Make requests by a route, one at a time, until this cluster serves them."""
-    there = OnlyAt(one.addresses())
-    await world.rounds.demand(there, lambda: calls_to(world, root, 1), why=why)
 
 
 @decides("A37-CB-01", "A37-CB-02", "A37-CB-03", needs=("kept_open",))

@@ -32,6 +32,7 @@ def streams(statuses: str, *, overdue: bool = False) -> Calls:
         (TWO, "ouu", False),
         (TWO, "ouo", False),
         (TWO, "owu", False),
+        (TWO, "oow", False),
         (NONE_LEFT, "u", True),
         (NONE_LEFT, "o", False),
     ],

@@ -41,7 +41,10 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def falls_to(drops: Sequence[DropCategory], random: random.Random) -> str | None:
-    """Draw for each category in turn (A27); the name of the first that the request falls to."""
+    """Draw for each category in turn (A27); the name of the first that the request falls to.
+
+    Clauses: A27-DROP-01, A27-DROP-04, A27-DROP-08, A27-DROP-12.
+    """
     for drop in drops:
         if random.randrange(_MILLION) < drop.per_million:
             return drop.category
@@ -59,7 +62,7 @@ def circuit_is_open(in_flight: int, max_requests: int) -> bool:
 def status_of_drop(category: str | None) -> Status:
     """A27, A32: UNAVAILABLE, by a category of EDS or, without one, by the circuit breaker.
 
-    Clauses: A32-CB-02.
+    Clauses: A27-DROP-02, A32-CB-02.
     """
     words = "too many requests in flight" if category is None else f"dropped: {category}"
     return Status.unavailable(words)
@@ -86,7 +89,8 @@ def counted_for(account: Account) -> LoadKey | None:
 
     None for a cluster without lrs_server.
 
-    Clauses: A42-LOAD-01, A42-LOAD-02, A42-LOAD-03, A42-LOAD-05, A42-LOAD-07, A42-LOAD-08.
+    Clauses: A37-LOAD-01, A37-LOAD-02, A37-LOAD-03, A37-LOAD-08, A42-LOAD-01, A42-LOAD-02,
+    A42-LOAD-03, A42-LOAD-05, A42-LOAD-07, A42-LOAD-08.
     """
     if not account.reported:
         return None
@@ -124,12 +128,12 @@ def when_dropped(counts: Counts) -> Counts:
 
 
 def drop_is_told(_category: str | None) -> bool:
-    """A32-CB-23, A42-LOAD-11: every drop is in the total, with a category or without."""
+    """A32-CB-23, A37-LOAD-07, A42-LOAD-11: every drop is in the total, whatever its category."""
     return True
 
 
 def told_category(category: str | None) -> str | None:
-    """A32-CB-24, A42-LOAD-11: a drop is told under its category, if it has one."""
+    """A32-CB-24, A37-LOAD-06, A42-LOAD-11: a drop is told under its category, if it has one."""
     return category
 
 

@@ -202,7 +202,7 @@ def pick_at_random(
 def wait_instead(result: PickResult) -> PickResult:
     """A request that waits for readiness is queued instead of failed; drops drop it.
 
-    Clauses: A32-CB-26, A42-PICK-24, A37-TROUBLE-34.
+    Clauses: A27-DROP-13, A32-CB-26, A42-PICK-24, A37-TROUBLE-34.
     """
     return Queue(result.connect) if isinstance(result, Fail) else result
 

@@ -37,6 +37,13 @@ def smaller_of_both(aggregate: Any, leaf: Any, found: Any, child: Any) -> Cluste
     return replace(config, max_requests=min(config.max_requests, above.max_requests))
 
 
+def anew_for_another_list(aggregate: Any, leaf: Any, found: Any, child: Any) -> ClusterImplConfig:
+    """What is in flight to a leaf counts for the list of leaves in which it stands."""
+    config = cluster_impl(aggregate, leaf, found, child)
+    beside = () if aggregate is None else aggregate.clusters
+    return replace(config, service_name=f"{config.service_name}#{beside}")
+
+
 first_leaf_for_all = Mutant(
     clause="A37-CB-01",
     broken="the limit of the first leaf holds for all leaves of an aggregate",
@@ -71,4 +78,11 @@ by_priority = Mutant(
     clause="A37-CB-06",
     broken="each priority of a leaf has a count of its own",
     rules={"in_flight_key": lambda account: (*in_flight_key(account), account.policy)},
+    edition="2023",
+)
+
+anew_in_another_tree = Mutant(
+    clause="A37-CB-07",
+    broken="a leaf of another list begins to count anew",
+    rules={"cluster_impl": anew_for_another_list},
 )

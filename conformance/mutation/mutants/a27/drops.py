@@ -1,0 +1,130 @@
+"""Mutants of the clauses in drops.toml."""
+
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+from msgspec.structs import replace
+
+from client_under_test.reference.clusters.aggregates import cluster_impl
+from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.policies.configs import ClusterImplConfig
+from client_under_test.reference.policies.interface import Drop, Fail, PickResult, Queue
+from client_under_test.reference.policies.rules.gatekeeping import (
+    DropCategory,
+    falls_to,
+    status_of_drop,
+)
+from client_under_test.reference.values import Status
+from client_under_test.reference.xds.rules import drop_share
+
+MILLION = 1_000_000
+
+
+def by_the_sum(drops: Sequence[DropCategory], random: Random) -> str | None:
+    """One draw for all categories, whose shares are added up."""
+    drawn = random.randrange(MILLION)
+    for drop in drops:
+        if drawn < drop.per_million:
+            return drop.category
+        drawn -= drop.per_million
+    return None
+
+
+def kept_instead(drops: Sequence[DropCategory], random: Random) -> str | None:
+    """The share is of what is kept."""
+    return falls_to([replace(one, per_million=MILLION - one.per_million) for one in drops], random)
+
+
+def read_once() -> Any:
+    """The drops of a cluster are read once."""
+    first: dict[str, Any] = {}
+
+    def broken(*arguments: Any) -> ClusterImplConfig:
+        config = cluster_impl(*arguments)
+        return replace(config, drops=first.setdefault(config.cluster, config.drops))
+
+    return broken
+
+
+def waits_for_drops(result: PickResult) -> PickResult:
+    """Who may wait is not dropped."""
+    return Queue() if isinstance(result, Fail | Drop) else result
+
+
+kept = Mutant(
+    clause="A27-DROP-01",
+    broken="the share is of requests that are kept",
+    rules={"falls_to": kept_instead},
+)
+
+internal_error = Mutant(
+    clause="A27-DROP-02",
+    broken="a dropped request ends with INTERNAL",
+    rules={
+        "status_of_drop": lambda category: (
+            Status("INTERNAL", "dropped") if category else status_of_drop(category)
+        )
+    },
+)
+
+all_is_nothing = Mutant(
+    clause="A27-DROP-03",
+    broken="a share of all requests is taken for none",
+    xds={"drop_share": lambda numerator, of: drop_share(numerator, of) % MILLION},
+)
+
+nothing_is_all = Mutant(
+    clause="A27-DROP-04",
+    broken="a share of zero is taken for one that is not set, which means all",
+    xds={"drop_share": lambda numerator, of: drop_share(numerator, of) or MILLION},
+)
+
+hundred_as_ten_thousand = Mutant(
+    clause="A27-DROP-05",
+    broken="HUNDRED is read as TEN_THOUSAND",
+    xds={"drop_share": lambda numerator, of: drop_share(numerator, max(of, 10_000))},
+)
+
+ten_thousand_as_hundred = Mutant(
+    clause="A27-DROP-06",
+    broken="TEN_THOUSAND is read as HUNDRED",
+    xds={"drop_share": lambda numerator, of: drop_share(numerator, 100 if of < MILLION else of)},
+)
+
+million_as_ten_thousand = Mutant(
+    clause="A27-DROP-07",
+    broken="MILLION is read as TEN_THOUSAND",
+    xds={"drop_share": lambda numerator, of: drop_share(numerator, min(of, 10_000))},
+)
+
+shares_added_up = Mutant(
+    clause="A27-DROP-08",
+    broken="the shares of categories are added up, and drawn for once",
+    rules={"falls_to": by_the_sum},
+)
+
+first_category_alone = Mutant(
+    clause="A27-DROP-08",
+    broken="only the first category drops requests",
+    rules={"falls_to": lambda drops, random: falls_to(drops[:1], random)},
+)
+
+last_category_first = Mutant(
+    clause="A27-DROP-08",
+    broken="categories are drawn for from the last one on",
+    rules={"falls_to": lambda drops, random: falls_to(drops[::-1], random)},
+)
+
+drops_read_once = Mutant(
+    clause="A27-DROP-09",
+    broken="the drops of a cluster are read once",
+    rules={"cluster_impl": read_once()},
+)
+
+may_wait_for_drops = Mutant(
+    clause="A27-DROP-13",
+    broken="a request that may wait is not dropped",
+    rules={"wait_for_ready": waits_for_drops},
+    reports="waits",
+)

@@ -1,0 +1,62 @@
+"""Mutants of the clauses in leaf_drops.toml."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from client_under_test.reference.clusters.aggregates import cluster_impl
+from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.policies.configs import ClusterImplConfig
+
+
+def of_the_first_leaf() -> Any:
+    """All leaves of an aggregate drop what the one does that is met first."""
+    first: dict[str, Any] = {}
+
+    def broken(aggregate: Any, leaf: Any, found: Any, child: Any) -> ClusterImplConfig:
+        config = cluster_impl(aggregate, leaf, found, child)
+        if aggregate is None:
+            return config
+        return replace(config, drops=first.setdefault(aggregate.name, config.drops))
+
+    return broken
+
+
+def of_any_leaf() -> Any:
+    """Each leaf of an aggregate drops what any of them was seen to drop."""
+    known: dict[str, dict[str, Any]] = {}
+
+    def broken(aggregate: Any, leaf: Any, found: Any, child: Any) -> ClusterImplConfig:
+        config = cluster_impl(aggregate, leaf, found, child)
+        if aggregate is None:
+            return config
+        of_all = known.setdefault(aggregate.name, {})
+        of_all[leaf.name] = config.drops
+        return replace(config, drops=tuple(one for drops in of_all.values() for one in drops))
+
+    return broken
+
+
+def not_of_a_route(aggregate: Any, leaf: Any, found: Any, child: Any) -> ClusterImplConfig:
+    """A cluster that a route leads to drops nothing."""
+    config = cluster_impl(aggregate, leaf, found, child)
+    return replace(config, drops=()) if aggregate is None else config
+
+
+first_leaf_for_all = Mutant(
+    clause="A37-DROP-01",
+    broken="the drops of the first leaf hold for all leaves of an aggregate",
+    rules={"cluster_impl": of_the_first_leaf()},
+)
+
+other_leaves_too = Mutant(
+    clause="A37-DROP-02",
+    broken="at each leaf of an aggregate the drops of the others hold as well",
+    rules={"cluster_impl": of_any_leaf()},
+)
+
+below_aggregates_alone = Mutant(
+    clause="A37-DROP-05",
+    broken="a cluster that a route leads to drops nothing",
+    rules={"cluster_impl": not_of_a_route},
+)

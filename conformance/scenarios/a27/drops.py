@@ -1,0 +1,203 @@
+"""A27, ClusterLoadAssignment Proto: requests that an EDS resource has dropped."""
+
+from functools import partial
+from typing import Any
+
+import pytest
+
+from conformance import timing
+from conformance.arranging.breaking import (
+    below,
+    demand_failures,
+    dropping,
+    limited,
+    routed,
+    until_at,
+)
+from conformance.arranging.forests import calls_to, forest
+from conformance.arranging.load_reports import reported
+from conformance.judging.claims import decides
+from conformance.judging.expectations import (
+    Answered,
+    DropsByShare,
+    Expectation,
+    Fails,
+    LosesShare,
+    OnlyAt,
+    Outcome,
+)
+from conformance.judging.expectations.breaking import DRAWN
+from conformance.oracles.statistics import FALSE_ALARM, draws_needed
+from conformance.served.clusters import Cluster, Drop
+from conformance.served.routes import TO
+from conformance.world import World
+from fake_control_plane import Kind
+from test_servers import Hold, Serve
+
+ENOUGH = draws_needed(1 / 2, 1 / 4, FALSE_ALARM / DRAWN)
+"""Requests by which a share of a half is told from one of a quarter, and from three quarters."""
+
+ENOUGH_DROPS = draws_needed(2 / 3, 1 / 2, FALSE_ALARM / DRAWN)
+"""Drops by which a category that has two thirds of them is told from one that has half of them."""
+
+SHARES = {
+    "half-of-hundred": ("A27-DROP-05", (1, 2), [Drop("a", 50, "HUNDRED")]),
+    "half-of-ten-thousand": ("A27-DROP-06", (1, 2), [Drop("a", 5_000, "TEN_THOUSAND")]),
+    "half-of-million": ("A27-DROP-07", (1, 2), [Drop("a", 500_000, "MILLION")]),
+    "quarter": ("A27-DROP-01", (1, 4), [Drop("a", 250_000, "MILLION")]),
+}
+
+ALL = (Drop("a", 100, "HUNDRED"), Drop("a", 10_000, "TEN_THOUSAND"), Drop("a", 1_000_000))
+
+HALVES = (Drop("first", 50, "HUNDRED"), Drop("second", 500_000, "MILLION"))
+
+
+@decides("A27-DROP-01", "A27-DROP-04", "A27-DROP-05", "A27-DROP-06", "A27-DROP-07", seconds=1)
+async def test_shares(world: World) -> None:
+    """Once a request was served there is a connection: each is picked once, and drawn for once."""
+    members = await world.endpoints(1)
+    clusters = [dropping(limited(name, members), *of) for name, (_, _, of) in SHARES.items()]
+    nothing = dropping(limited("nothing", members), Drop("a", 0, "HUNDRED"))
+    await world.serve(routed(*clusters, nothing))
+    for one in clusters:
+        clause, share, _ = SHARES[one.name]
+        await until_at(world, one.name, one, why="no share is all of them")
+        calls = await calls_to(world, one.name, ENOUGH)
+        await world.judge(clause, calls, LosesShare(share=share))
+    await world.judge(
+        "A27-DROP-04", await calls_to(world, "nothing", 100), OnlyAt(nothing.addresses())
+    )
+
+
+@decides("A27-DROP-02", "A27-DROP-03")
+async def test_everything(world: World) -> None:
+    members = await world.endpoints(1)
+    clusters = [dropping(limited(one.denominator.lower(), members), one) for one in ALL]
+    beside = limited("beside", members)
+    await world.serve(routed(*clusters, beside))
+    await until_at(world, "beside", beside, why="nothing is dropped there")
+    for one in clusters:
+        calls = await calls_to(world, one.name, 10)
+        await world.judge("A27-DROP-03", calls, Fails())
+        await world.judge("A27-DROP-02", calls, Outcome("UNAVAILABLE"))
+
+
+@decides("A27-DROP-08", seconds=2, waits=True)
+async def test_two_categories(world: World) -> None:
+    one = dropping(limited("c", await world.endpoints(1)), *HALVES)
+    await world.serve(routed(one))
+    await until_at(world, "c", one, why="a quarter is served")
+    calls = await calls_to(world, "c", 2 * ENOUGH_DROPS)
+    await world.judge("A27-DROP-08", calls, LosesShare(share=(3, 4)))
+    shares = DropsByShare(cluster="c", shares={"first": (2, 3), "second": (1, 3)})
+    await world.judge("A27-DROP-08", await reported(world, shares), shares)
+
+
+@decides("A27-DROP-09")
+async def test_drops_that_change(world: World) -> None:
+    one = limited("c", await world.endpoints(1))
+    there, gone = OnlyAt(one.addresses()), Outcome("UNAVAILABLE")
+    again = partial(calls_to, world, "c", 10)
+    await world.serve(routed(one))
+    await until_at(world, "c", one, why="nothing is dropped")
+    for share, wanted in ((100, gone), (0, there)):
+        await world.serve(routed(dropping(one, Drop("a", share, "HUNDRED"))))
+        await world.judge("A27-DROP-09", await world.until(wanted, again), wanted)
+
+
+@decides("A27-DROP-12", needs=("metadata",))
+async def test_requests_that_wait(world: World) -> None:
+    """Some are dropped before they wait."""
+    (member,) = await world.endpoints(1, mode=Hold())
+    await world.serve(routed(dropping(limited("c", [member]), Drop("a", 50, "HUNDRED"))))
+    waiting = await world.start([{**one, TO: "c"} for one in world.sessions(ENOUGH)])
+    await world.attempts.demand_count(member, why="requests wait for it")
+    await member.set_mode(Serve())
+    ways: dict[str, Expectation] = {
+        "once": LosesShare(share=(1, 2)),
+        "more often": LosesShare(share=(1, 2), more=True),
+    }
+    await world.judge("A27-DROP-12", await waiting.over(), ways)
+
+
+@decides("A27-DROP-13", needs=("wait_for_ready",), seconds=0.7)
+async def test_waiting_for_readiness(world: World) -> None:
+    clusters = [limited(name, await world.endpoints(1)) for name in ("c", "beside")]
+    await world.serve(routed(dropping(clusters[0], ALL[0]), clusters[1]))
+    await demand_failures(world, "c", why="everything is dropped")
+    waits = await world.start([{TO: "c"}], wait_for_ready=True, deadline=timing.HELD)
+    ways: dict[str, Expectation] = {
+        "dropped": Outcome("UNAVAILABLE"),
+        "waits": Outcome("DEADLINE_EXCEEDED"),
+    }
+    await world.judge("A27-DROP-13", await waits.over(), ways)
+
+
+@decides("A27-DROP-11")
+async def test_without_localities(world: World) -> None:
+    first, second = [limited(name, await world.endpoints(1)) for name in "bc"]
+    empty = dropping(first.placed(), ALL[0])
+    await world.serve(forest(("m", "c"), (below("m", "b", "c"), empty, second)))
+    await until_at(world, "c", second, why="it serves")
+    ways: dict[str, Expectation] = {
+        "next leaf": OnlyAt(second.addresses()),
+        "fails": Outcome("UNAVAILABLE"),
+    }
+    await world.judge("A27-DROP-11", await calls_to(world, "m"), ways)
+
+
+ODD: dict[str, dict[str, dict[str, Any]]] = {
+    "A27-DROP-10": {"too-much": {"category": "a", "drop_percentage": {"numerator": 150}}},
+    "A27-DROP-14": {
+        "no-category": {"drop_percentage": {"numerator": 100}},
+        "no-share": {"category": "a"},
+        "no-such-denominator": {
+            "category": "a",
+            "drop_percentage": {"numerator": 100, "denominator": 7},
+        },
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("clause", "entry"),
+    [
+        pytest.param(clause, entry, id=name, marks=decides(clause))
+        for clause, entries in ODD.items()
+        for name, entry in entries.items()
+    ],
+)
+async def test_odd_entries(world: World, clause: str, entry: dict[str, Any]) -> None:
+    """After each of them a good update, of another endpoint, is to be used."""
+    one, other = [limited("c", await world.endpoints(1)) for _ in range(2)]
+    await world.serve(routed(one))
+    await until_at(world, "c", one, why="nothing is dropped")
+    answer = await world.control.offer(Kind.ENDPOINTS, with_drop(one, entry))
+    answers: dict[str, Expectation] = {
+        "refused": Answered(acked=False),
+        "taken": Answered(acked=True),
+    }
+    await world.judge(clause, answer, answers)
+    if answer.acked:
+        ways: dict[str, Expectation] = {
+            "everything dropped": Outcome("UNAVAILABLE"),
+            "served": OnlyAt(one.addresses()),
+        }
+        await world.judge(
+            clause,
+            await world.until(ways["everything dropped"], partial(calls_to, world, "c", 20)),
+            ways,
+        )
+    await world.serve(routed(other))
+    await until_at(world, "c", other, why="a good update came after the odd one")
+
+
+def with_drop(one: Cluster, entry: dict[str, Any]) -> Any:
+    """The endpoints of a cluster with this entry of drop_overloads."""
+    resource = one.endpoints()
+    added = resource.policy.drop_overloads.add(category=entry.get("category", ""))
+    if "drop_percentage" in entry:
+        added.drop_percentage.SetInParent()
+        for field, value in entry["drop_percentage"].items():
+            setattr(added.drop_percentage, field, value)
+    return resource

@@ -1,0 +1,75 @@
+"""A37, xds_cluster_impl: requests that the endpoints resource of a leaf has dropped."""
+
+from functools import partial
+
+from msgspec.structs import replace
+
+from conformance.arranging.breaking import (
+    NEARLY_ALL,
+    below,
+    demand_failures,
+    dropping,
+    limited,
+    out_of_use,
+)
+from conformance.arranging.forests import calls_to, forest, leaf
+from conformance.judging.claims import decides
+from conformance.judging.expectations import OnlyAt, Outcome, Untouched
+from conformance.served.clusters import Drop
+from conformance.world import World
+
+ALL, NOTHING = Drop("a", 100, "HUNDRED"), Drop("a", 0, "HUNDRED")
+DROPPED = Outcome("UNAVAILABLE")
+
+
+@decides("A37-DROP-01", "A37-DROP-02", "A37-DROP-03")
+async def test_the_leaf_in_use(world: World) -> None:
+    """Of one tree the first leaf drops everything, of the other the second one does."""
+    members = await world.endpoints(4)
+    b, c, d, e = [limited(name, [one]) for name, one in zip("bcde", members, strict=True)]
+    roots = (below("m", "b", "c"), below("n", "d", "e"))
+    first, last = dropping(b, ALL), dropping(e, ALL)
+    await world.serve(forest(("m", "n"), (*roots, first, c, d, last)))
+    await world.judge("A37-DROP-01", await calls_to(world, "m", 10), DROPPED)
+    await world.judge("A37-DROP-02", await calls_to(world, "n", 10), OnlyAt(d.addresses()))
+    await world.attempts.demand_count(members[0], why="its cluster is in use")
+    await demand_failures(world, "m", why="everything is dropped")
+    quiet = await world.attempts.quiet(members[1], why="requests to the leaf before it failed")
+    await world.judge("A37-DROP-03", quiet, Untouched())
+    left = out_of_use(dropping(b, Drop("a", NEARLY_ALL)))
+    await world.serve(forest(("m", "n"), (*roots, left, c, out_of_use(d), last)))
+    for clause, root, wanted in (
+        ("A37-DROP-01", "m", OnlyAt(c.addresses())),
+        ("A37-DROP-02", "n", DROPPED),
+    ):
+        calls = await world.until(wanted, partial(calls_to, world, root, 10))
+        await world.judge(clause, calls, wanted)
+
+
+@decides("A37-DROP-04")
+async def test_every_priority(world: World) -> None:
+    (high, low) = await world.endpoints(2)
+    both = replace(limited("b", []), discovery=leaf("b", [high], [low]).discovery)
+    everything = dropping(both, ALL)
+    await world.serve(forest(("m",), (below("m", "b"), everything)))
+    await world.judge("A37-DROP-04", await calls_to(world, "m", 10), DROPPED)
+    await world.attempts.demand_count(high, why="its priority is the first")
+    await world.judge("A37-DROP-04", await calls_to(world, "m", 10), DROPPED)
+    await world.serve(forest(("m",), (below("m", "b"), out_of_use(everything, priority=0))))
+    await world.attempts.demand_count(low, why="the priority before it has no endpoint in use")
+    calls = await world.until(DROPPED, partial(calls_to, world, "m", 10))
+    await world.judge("A37-DROP-04", calls, DROPPED)
+
+
+@decides("A37-DROP-05")
+async def test_several_ways(world: World) -> None:
+    one = limited("q", await world.endpoints(1))
+    ways = ("a", "q")
+    await world.serve(forest(ways, (below("a", "q"), dropping(one, ALL))))
+    for way in ways:
+        await world.judge("A37-DROP-05", await calls_to(world, way, 10), DROPPED)
+    await world.serve(forest(ways, (below("a", "q"), dropping(one, NOTHING))))
+    for way in ways:
+        wanted = OnlyAt(one.addresses())
+        calls = await world.until(wanted, partial(calls_to, world, way, 10))
+        await world.judge("A37-DROP-05", calls, wanted)

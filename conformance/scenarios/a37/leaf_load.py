@@ -1,0 +1,120 @@
+"""A37, xds_cluster_impl: under which names load is reported, and on whose word."""
+
+import pytest
+from msgspec.structs import replace
+
+from conformance.arranging.breaking import (
+    NEARLY_ALL,
+    Streams,
+    below,
+    connected,
+    demand_failures,
+    dropping,
+    failed,
+    limited,
+    out_of_use,
+    until_at,
+)
+from conformance.arranging.forests import calls_to, forest
+from conformance.arranging.load_reports import balanced, reported
+from conformance.judging.claims import decides, row
+from conformance.judging.expectations import TellsDrops
+from conformance.served.clusters import Cluster, Drop
+from conformance.served.routes import TO
+from conformance.world import World
+
+
+def reported_below(name: str, *leaves: str) -> Cluster:
+    """An aggregate with lrs_server."""
+    return replace(below(name, *leaves), is_reported=True)
+
+
+@decides("A37-LOAD-01", "A37-LOAD-02", "A37-LOAD-03", seconds=3, waits=True)
+async def test_leaves(world: World) -> None:
+    """Both have a locality of the same name."""
+    members = await world.endpoints(2)
+    b, c = [
+        limited(name, [one], service_name=f"endpoints-of-{name}")
+        for name, one in zip("bc", members, strict=True)
+    ]
+    root = reported_below("m", "b", "c")
+    served = forest(("m",), (root, b, c))
+    await world.serve(served)
+    await until_at(world, "m", b, why="it is the first leaf")
+    await calls_to(world, "m", 30)
+    wanted = balanced(served)
+    await world.judge("A37-LOAD-01", await reported(world, wanted), wanted)
+    await world.serve(forest(("m",), (root, out_of_use(b), c)))
+    await until_at(world, "m", c, why="the first leaf has no endpoint in use")
+    await calls_to(world, "m", 20)
+    for clause in ("A37-LOAD-02", "A37-LOAD-03"):
+        await world.judge(clause, await reported(world, wanted), wanted)
+    await world.serve(served)
+    await until_at(world, "m", b, why="it is in use again")
+    await calls_to(world, "m", 20)
+    await world.judge("A37-LOAD-02", await reported(world, wanted), wanted)
+
+
+@decides(seconds=1.5, waits=True)
+@pytest.mark.parametrize(
+    ("clause", "root", "is_reported"),
+    [
+        row("of-the-leaf", "A37-LOAD-04", below("m", "b"), True),
+        row("of-the-aggregate", "A37-LOAD-05", reported_below("m", "b"), False),
+    ],
+)
+async def test_whose_lrs_server(
+    world: World, clause: str, root: Cluster, *, is_reported: bool
+) -> None:
+    """A cluster of a route is used last, and is reported: what comes before it comes with it."""
+    leaf, beside = [limited(name, await world.endpoints(1)) for name in ("b", "beside")]
+    roots = ("m", "beside")
+    unreported = replace(leaf, is_reported=False)
+    await world.serve(forest(roots, (root, leaf if is_reported else unreported, beside)))
+    await connected(world, *roots)
+    await world.demand_served([{TO: "m"}] * 10)
+    await world.demand_served([{TO: "beside"}] * 5)
+    with_it, without = (forest(roots, (root, one, beside)) for one in (leaf, unreported))
+    ways = {"reported": balanced(with_it), "not reported": balanced(without)}
+    await world.judge(clause, await reported(world, *ways.values()), ways)
+
+
+@decides("A37-LOAD-06", seconds=2, waits=True)
+async def test_drops(world: World) -> None:
+    """Nothing is dropped at the second leaf before it is known to be in use."""
+    b, c = [limited(name, await world.endpoints(1)) for name in "bc"]
+    root, first = below("m", "b", "c"), dropping(b, Drop("of-b", 1_000_000))
+    await world.serve(forest(("m",), (root, first, c)))
+    await demand_failures(world, "m", why="everything is dropped")
+    left = out_of_use(dropping(b, Drop("of-b", NEARLY_ALL)))
+    await world.serve(forest(("m",), (root, left, c)))
+    await until_at(world, "m", c, why="the first leaf has no endpoint in use")
+    by_first = failed(world, "m")
+    second = dropping(c, Drop("of-c", 1_000_000))
+    await world.serve(forest(("m",), (root, left, second)))
+    await demand_failures(world, "m", why="everything is dropped there, too")
+    by_second = failed(world, "m") - by_first
+    wanted = TellsDrops(drops={"b": {"of-b": by_first}, "c": {"of-c": by_second}})
+    await world.judge("A37-LOAD-06", await reported(world, wanted), wanted)
+
+
+@decides("A37-LOAD-07", needs=("kept_open",), seconds=1.5, waits=True)
+async def test_limit(world: World) -> None:
+    b, c = [limited(name, await world.endpoints(1), 2) for name in "bc"]
+    await world.serve(forest(("m",), (below("m", "b", "c"), b, c)))
+    await connected(world, "m")
+    await Streams(world).fill("m", 2)
+    await demand_failures(world, "m", why="the limit of the leaf in use is reached")
+    wanted = TellsDrops(drops={"b": {"": failed(world, "m")}})
+    await world.judge("A37-LOAD-07", await reported(world, wanted), wanted)
+
+
+@decides("A37-LOAD-08", seconds=1.5, waits=True)
+async def test_several_ways(world: World) -> None:
+    one = limited("q", await world.endpoints(1), service_name="endpoints-of-q")
+    ways = ("a", "q")
+    served = forest(ways, (below("a", "q"), one))
+    await world.serve(served)
+    await world.demand_served([{TO: way} for way in ways * 15])
+    wanted = balanced(served)
+    await world.judge("A37-LOAD-08", await reported(world, wanted), wanted)
