@@ -17,6 +17,7 @@ from conformance.served.clusters import Cluster, Drop, Threshold
 from conformance.served.routes import TO
 from conformance.served.serving import Served
 from conformance.world import DUPLEX, UnderWay, World, waits
+from test_servers import Close
 from test_servers import Endpoint as Member
 
 KEPT_OPEN = {"rpc-behavior": "keep-open"}
@@ -100,6 +101,18 @@ async def until_at(world: World, root: str, one: Cluster, *, why: str) -> None:
     """
     there = OnlyAt(one.addresses())
     await world.rounds.demand(there, lambda: calls_to(world, root, 1), why=why)
+
+
+async def lose(world: World, served: Served, *members: Member) -> None:
+    """Serve what takes endpoints out of use, and have no connection to them work any more.
+
+    A37-TROUBLE-27 is about who goes on with endpoints of which EDS has none left, and Envoy leaves
+    none because of its connections: this is for scenarios about what comes after.
+    """
+    await world.serve(served)
+    for one in members:
+        await one.set_mode(Close())
+        await one.kill()
 
 
 def routed(*clusters: Cluster) -> Served:

@@ -11,7 +11,8 @@ from conformance.judging.seen import Answer, Seen
 class Answered(msgspec.Struct, frozen=True, tag="answered"):
     """The client ACKs the response, or NACKs it.
 
-    Clauses: A27-CDS-01, A27-CDS-02, A27-CDS-03, A27-CDS-04, A27-CDS-07, A27-CDS-10, A29-CDS-01,
+    Clauses: A27-CDS-01, A27-CDS-02, A27-CDS-03, A27-CDS-04, A27-CDS-07, A27-CDS-10, A27-DROP-10,
+    A27-DROP-14, A29-CDS-01,
     A29-CDS-02, A29-CDS-03, A29-CDS-04, A29-CDS-05, A29-CDS-06, A29-CDS-07, A29-CDS-08, A29-CDS-09,
     A29-CDS-10, A29-CDS-11, A37-VALID-01, A37-VALID-02, A37-VALID-03, A37-VALID-04, A37-VALID-05,
     A37-VALID-06, A37-VALID-07, A37-VALID-08, A37-VALID-09, A37-VALID-10, A37-VALID-11,

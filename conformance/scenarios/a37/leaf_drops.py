@@ -10,6 +10,7 @@ from conformance.arranging.breaking import (
     demand_failures,
     dropping,
     limited,
+    lose,
     out_of_use,
 )
 from conformance.arranging.forests import calls_to, forest, leaf
@@ -37,7 +38,8 @@ async def test_the_leaf_in_use(world: World) -> None:
     quiet = await world.attempts.quiet(members[1], why="requests to the leaf before it failed")
     await world.judge("A37-DROP-03", quiet, Untouched())
     left = out_of_use(dropping(b, Drop("a", NEARLY_ALL)))
-    await world.serve(forest(("m", "n"), (*roots, left, c, out_of_use(d), last)))
+    after = forest(("m", "n"), (*roots, left, c, out_of_use(d), last))
+    await lose(world, after, members[0], members[2])
     for clause, root, wanted in (
         ("A37-DROP-01", "m", OnlyAt(c.addresses())),
         ("A37-DROP-02", "n", DROPPED),

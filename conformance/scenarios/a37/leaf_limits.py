@@ -3,7 +3,15 @@
 import pytest
 from msgspec.structs import replace
 
-from conformance.arranging.breaking import Streams, below, connected, limited, out_of_use, until_at
+from conformance.arranging.breaking import (
+    Streams,
+    below,
+    connected,
+    limited,
+    lose,
+    out_of_use,
+    until_at,
+)
 from conformance.arranging.forests import Shape, aggregates, calls_to, forest, leaf
 from conformance.judging.claims import decides
 from conformance.judging.expectations import OnlyAt, Outcome, Untouched
@@ -34,7 +42,7 @@ async def test_each_leaf_its_limit(world: World) -> None:
         calls = await streams.begin(root, 5)
         await world.judge("A37-CB-02", calls, admits(served, leaf_below))
     served = forest(names, (*roots, out_of_use(first), second, wide, tight))
-    await world.serve(served)
+    await lose(world, served, members[0])
     await until_at(world, "m", second, why="the first leaf has no endpoint that may be used")
     wanted = admits(served, "c")
     await world.judge("A37-CB-01", await streams.take("m", wanted), wanted)

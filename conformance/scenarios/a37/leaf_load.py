@@ -12,6 +12,7 @@ from conformance.arranging.breaking import (
     dropping,
     failed,
     limited,
+    lose,
     out_of_use,
     until_at,
 )
@@ -22,6 +23,7 @@ from conformance.judging.expectations import TellsDrops
 from conformance.served.clusters import Cluster, Drop
 from conformance.served.routes import TO
 from conformance.world import World
+from test_servers import Serve
 
 
 def reported_below(name: str, *leaves: str) -> Cluster:
@@ -31,7 +33,10 @@ def reported_below(name: str, *leaves: str) -> Cluster:
 
 @decides("A37-LOAD-01", "A37-LOAD-02", "A37-LOAD-03", seconds=3, waits=True)
 async def test_leaves(world: World) -> None:
-    """Both have a locality of the same name."""
+    """Both have a locality of the same name.
+
+    No request is made before the second is tried: it might be picked for a connection that closes.
+    """
     members = await world.endpoints(2)
     b, c = [
         limited(name, [one], service_name=f"endpoints-of-{name}")
@@ -44,11 +49,14 @@ async def test_leaves(world: World) -> None:
     await calls_to(world, "m", 30)
     wanted = balanced(served)
     await world.judge("A37-LOAD-01", await reported(world, wanted), wanted)
-    await world.serve(forest(("m",), (root, out_of_use(b), c)))
-    await until_at(world, "m", c, why="the first leaf has no endpoint in use")
+    await lose(world, forest(("m",), (root, out_of_use(b), c)), members[0])
+    why = "the first leaf has no endpoint in use"
+    await world.attempts.demand_count(members[1], why=why)
+    await until_at(world, "m", c, why=why)
     await calls_to(world, "m", 20)
     for clause in ("A37-LOAD-02", "A37-LOAD-03"):
         await world.judge(clause, await reported(world, wanted), wanted)
+    await members[0].set_mode(Serve())
     await world.serve(served)
     await until_at(world, "m", b, why="it is in use again")
     await calls_to(world, "m", 20)
@@ -82,12 +90,13 @@ async def test_whose_lrs_server(
 @decides("A37-LOAD-06", seconds=2, waits=True)
 async def test_drops(world: World) -> None:
     """Nothing is dropped at the second leaf before it is known to be in use."""
-    b, c = [limited(name, await world.endpoints(1)) for name in "bc"]
+    members = await world.endpoints(2)
+    b, c = [limited(name, [one]) for name, one in zip("bc", members, strict=True)]
     root, first = below("m", "b", "c"), dropping(b, Drop("of-b", 1_000_000))
     await world.serve(forest(("m",), (root, first, c)))
     await demand_failures(world, "m", why="everything is dropped")
     left = out_of_use(dropping(b, Drop("of-b", NEARLY_ALL)))
-    await world.serve(forest(("m",), (root, left, c)))
+    await lose(world, forest(("m",), (root, left, c)), members[0])
     await until_at(world, "m", c, why="the first leaf has no endpoint in use")
     by_first = failed(world, "m")
     second = dropping(c, Drop("of-c", 1_000_000))

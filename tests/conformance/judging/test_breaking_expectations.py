@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judging.expectations import Admits, TellsDrops
+from conformance.judging.expectations import Admits, DropsByShare, LosesShare, TellsDrops
 from conformance.judging.expectations.excuses import excusable
 from conformance.judging.seen import OPEN, WAITING, Call, Calls, Loads
 from conformance.oracles.breaking import Threshold
@@ -81,3 +81,45 @@ B, C = Dropped(cluster="b", total=3), Dropped(cluster="c", total=3, by_category=
 def test_drops(seen: Loads, *, totals: bool, each: bool) -> None:
     assert TellsDrops(drops=WANTED, totals=True).finding(seen).holds == totals
     assert TellsDrops(drops=WANTED).finding(seen).holds == each
+
+
+def calls(lost: int, of: int, status: str = "UNAVAILABLE") -> Calls:
+    made = (
+        Call(id=str(n), channel="c", path="/p", metadata=(), status=status if n < lost else "OK")
+        for n in range(of)
+    )
+    return Calls(tuple(made))
+
+
+@pytest.mark.parametrize(
+    ("seen", "about", "more"),
+    [
+        (calls(200, 400), True, False),
+        (calls(100, 400), False, False),
+        (calls(300, 400), False, True),
+        (calls(400, 400), False, True),
+        (calls(200, 400, "INTERNAL"), False, False),
+    ],
+)
+def test_share(seen: Calls, *, about: bool, more: bool) -> None:
+    assert LosesShare(share=(1, 2)).finding(seen).holds == about
+    assert LosesShare(share=(1, 2), more=True).finding(seen).holds == more
+    assert not excusable(LosesShare(share=(1, 2)), seen)
+
+
+@pytest.mark.parametrize(
+    ("by_category", "total", "holds"),
+    [
+        ({"a": 600, "b": 300}, 900, True),
+        ({"a": 450, "b": 450}, 900, False),
+        ({"a": 300, "b": 600}, 900, False),
+        ({"a": 600, "b": 200}, 900, False),
+        ({"a": 600, "b": 200}, 800, False),
+        ({"a": 600, "c": 300}, 900, False),
+    ],
+)
+def test_shares_of_drops(by_category: dict[str, int], total: int, *, holds: bool) -> None:
+    one = Dropped(cluster="b", total=total, by_category=by_category)
+    seen = Loads(received=(), reported=(), clusters=("b",), lost=900, dropped=(one,))
+    wanted = DropsByShare(cluster="b", shares={"a": (2, 3), "b": (1, 3)})
+    assert wanted.finding(seen).holds == holds

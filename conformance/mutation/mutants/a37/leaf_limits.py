@@ -78,7 +78,7 @@ by_priority = Mutant(
     clause="A37-CB-06",
     broken="each priority of a leaf has a count of its own",
     rules={"in_flight_key": lambda account: (*in_flight_key(account), account.policy)},
-    edition="2023",
+    edition="seed",
 )
 
 anew_in_another_tree = Mutant(
