@@ -191,9 +191,9 @@ class Avoids(msgspec.Struct, frozen=True, tag="avoids"):
 class OnlyAt(msgspec.Struct, frozen=True, tag="only_at"):
     """Every call succeeds, at one of these endpoints.
 
-    Clauses: A27-DROP-04, A37-VALID-28, A37-VALID-29, A42-FAIL-01, A42-FAIL-02, A42-FAIL-08, A42-FAIL-09,
-    A42-FAIL-11, A42-FAIL-12, A42-PICK-06, A42-SUB-08, A42-SUB-10, A42-SUB-11, A46-NACK-03,
-    A56-TIMER-05, A61-SUB-01, A76-REQ-04.
+    Clauses: A27-DROP-04, A37-VALID-28, A37-VALID-29, A42-FAIL-01, A42-FAIL-02, A42-FAIL-08,
+    A42-FAIL-09, A42-FAIL-11, A42-FAIL-12, A42-PICK-06, A42-SUB-08, A42-SUB-10, A42-SUB-11,
+    A46-NACK-03, A56-TIMER-05, A61-SUB-01, A76-REQ-04.
     """
 
     addresses: tuple[str, ...]
