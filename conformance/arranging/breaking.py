@@ -50,22 +50,6 @@ def below(name: str, *leaves: str, limit: int | None = None) -> Cluster:
     return one if limit is None else msgspec.structs.replace(one, thresholds=(Threshold(limit),))
 
 
-def out_of_use(one: Cluster, *, priority: int | None = None) -> Cluster:
-    """The same with no endpoint that may be used, in this priority or at all: EDS says so."""
-    places = (
-        place
-        if priority not in {None, place.priority}
-        else msgspec.structs.replace(
-            place,
-            endpoints=tuple(
-                msgspec.structs.replace(each, health="UNHEALTHY") for each in place.endpoints
-            ),
-        )
-        for place in one.localities
-    )
-    return one.placed(*places)
-
-
 def dropping(one: Cluster, *drops: Drop) -> Cluster:
     """The same, requests dropped by these categories."""
     return msgspec.structs.replace(

@@ -96,20 +96,3 @@ def with_clusters(served: Served, *clusters: Cluster) -> Served:
     """The same with these clusters, in the place of those of their names, or beside the others."""
     made = {one.name: one for one in (*served.clusters, *clusters)}
     return msgspec.structs.replace(served, clusters=tuple(made.values()))
-
-
-def ill(served: Served, *names: str) -> Served:
-    """The same, but no endpoint of these clusters is healthy."""
-    return with_clusters(served, *(_ill(served.own(name)) for name in names))
-
-
-def _ill(one: Cluster) -> Cluster:
-    replace = msgspec.structs.replace
-    places = (
-        replace(
-            place,
-            endpoints=tuple(replace(each, health="UNHEALTHY") for each in place.endpoints),
-        )
-        for place in one.localities
-    )
-    return one.placed(*places)

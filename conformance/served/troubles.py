@@ -27,6 +27,20 @@ def with_empty_localities(one: Cluster) -> Cluster:
     return one.placed(*(replace(place, endpoints=()) for place in one.localities))
 
 
+def out_of_use(one: Cluster, *, priority: int | None = None) -> Cluster:
+    """The same with no endpoint that may be used, in this priority or at all: EDS says so."""
+    places = (
+        place
+        if priority not in {None, place.priority}
+        else replace(
+            place,
+            endpoints=tuple(replace(each, health="UNHEALTHY") for each in place.endpoints),
+        )
+        for place in one.localities
+    )
+    return one.placed(*places)
+
+
 def with_bad_health(one: Cluster) -> Cluster:
     """Each endpoint has a health of which none is used, one after the other (A27)."""
     health = itertools.cycle(("UNHEALTHY", "DRAINING", "TIMEOUT", "DEGRADED"))

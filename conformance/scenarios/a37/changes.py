@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from conformance import timing
+from conformance.arranging.breaking import Streams
 from conformance.arranging.forests import (
     Shape,
     aggregates,
@@ -16,7 +17,6 @@ from conformance.arranging.forests import (
     plant,
 )
 from conformance.arranging.load_reports import balanced, reported
-from conformance.arranging.streams import opened
 from conformance.judging.claims import decides, row
 from conformance.judging.expectations import GoesOnAsking, Outcome
 from conformance.served.clusters import Cluster, Threshold
@@ -209,7 +209,7 @@ async def test_one_service_name_for_two(world: World) -> None:
     await in_use(world, served)
     wanted = asks_for(served, "ENDPOINTS", ever=True)
     await world.judge("A37-TREE-34", await world.control.asked_until(wanted), wanted)
-    await opened(world, [{TO: ROOT}] * FEW)
+    await Streams(world).begin(ROOT, FEW)
     await world.judge("A37-TREE-34", await calls_to(world, ROOT), Outcome("UNAVAILABLE"))
     first_alone = replace(served, clusters=(b,), routes=())
     by = replace(balanced(first_alone), drops={"b": ("",)})

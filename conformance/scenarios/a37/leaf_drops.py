@@ -11,12 +11,12 @@ from conformance.arranging.breaking import (
     dropping,
     limited,
     lose,
-    out_of_use,
 )
 from conformance.arranging.forests import calls_to, forest, leaf
 from conformance.judging.claims import decides
 from conformance.judging.expectations import OnlyAt, Outcome, Untouched
 from conformance.served.clusters import Drop
+from conformance.served.troubles import out_of_use
 from conformance.world import World
 
 ALL, NOTHING = Drop("a", 100, "HUNDRED"), Drop("a", 0, "HUNDRED")

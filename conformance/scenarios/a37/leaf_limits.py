@@ -9,13 +9,13 @@ from conformance.arranging.breaking import (
     connected,
     limited,
     lose,
-    out_of_use,
     until_at,
 )
 from conformance.arranging.forests import Shape, aggregates, calls_to, forest, leaf
 from conformance.judging.claims import decides
 from conformance.judging.expectations import OnlyAt, Outcome, Untouched
 from conformance.served.limits import admits
+from conformance.served.troubles import out_of_use
 from conformance.world import World
 
 

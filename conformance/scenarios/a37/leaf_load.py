@@ -13,7 +13,6 @@ from conformance.arranging.breaking import (
     failed,
     limited,
     lose,
-    out_of_use,
     until_at,
 )
 from conformance.arranging.forests import calls_to, forest
@@ -22,6 +21,7 @@ from conformance.judging.claims import decides, row
 from conformance.judging.expectations import TellsDrops
 from conformance.served.clusters import Cluster, Drop
 from conformance.served.routes import TO
+from conformance.served.troubles import out_of_use
 from conformance.world import World
 from test_servers import Serve
 

@@ -15,7 +15,8 @@ from conformance.judging.expectations import AsksOnce, EndsIn, Expectation, Fail
 from conformance.served.clusters import Cluster, Eds
 from conformance.served.routes import TO
 from conformance.served.serving import Served
-from conformance.served.trees import asks_for, at_the_first, ill, in_tree_order, with_clusters
+from conformance.served.trees import asks_for, at_the_first, in_tree_order, with_clusters
+from conformance.served.troubles import amid, out_of_use
 from conformance.world import World
 from fake_control_plane import Kind, RawResource
 from test_servers import Close
@@ -155,7 +156,7 @@ async def test_aggregate_of_a_route_and_of_others(world: World) -> None:
     more = [{f"z{number}": "b m"} for number in range(4)]
     planted = await plant(world, {"m": "b a"}, *others, *more)
     for health in ((), ("a",), (), ("a",)):
-        served = ill(planted.served, *health)
+        served = amid(planted.served, out_of_use, *health)
         await world.serve(served)
         if not await judge_use(world, "A37-TREE-15", served, "m"):
             break
