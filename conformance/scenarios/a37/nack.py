@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from conformance.arranging.forests import calls_to, forest, leaf
+from conformance.arranging.positions import demand_asked
 from conformance.judging.claims import decides
 from conformance.judging.expectations import (
     Answered,
@@ -76,12 +77,17 @@ def leads(served: Served, name: str) -> OnlyAt:
 
 @decides("A46-NACK-01")
 async def test_before_anything_was_accepted(world: World) -> None:
-    """The first Clusters of all: one of the two is bad."""
+    """The first Clusters of all: one of the two is bad.
+
+    Neither is sent before both are asked for, which may be by a request each: the good one would
+    come alone, in a response that nobody refuses.
+    """
     members = await world.endpoints(2)
     pair = zip(("bad", "good"), members, strict=True)
     whole = forest(("bad", "good"), [leaf(name, (one,)) for name, one in pair])
     await world.serve(replace(whole, unsent=((Kind.CLUSTER, "bad"), (Kind.CLUSTER, "good"))))
     requests = await world.start([{TO: "good"}])
+    await demand_asked(world, Kind.CLUSTER, whole)
     sent = NO_EDS_CONFIG.of(whole.own("bad").resource()), whole.own("good").resource()
     answer = await world.control.offer(Kind.CLUSTER, *sent)
     await world.judge("A46-NACK-01", answer, Answered(acked=False))
