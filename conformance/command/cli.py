@@ -304,6 +304,13 @@ def new_client(language: str | None, folder: Path | None) -> None:
 @click.option(
     "--clause", "clauses", multiple=True, metavar="ID", help="Only mutants of this clause."
 )
+@click.option(
+    "--area",
+    "areas",
+    multiple=True,
+    metavar="AREA",
+    help="Only mutants of a base text, as a42, or of one of its files, as a42/ring.",
+)
 @click.option("--mutant", "names", multiple=True, metavar="ID", help="Only this mutant.")
 @JOBS_OPTION
 @click.option("--json", "json_path", type=Path, callback=writable, help="Write the matrix here.")
@@ -344,6 +351,8 @@ def test(context: click.Context, arguments: tuple[str, ...], *, with_mutants: bo
     code = subprocess.run(command, check=False, cwd=folder.parent).returncode
     if code == 0 and with_mutants:
         code = int(
-            context.invoke(mutants, clauses=(), names=(), jobs=None, json_path=None, out=OUT)
+            context.invoke(
+                mutants, clauses=(), areas=(), names=(), jobs=None, json_path=None, out=OUT
+            )
         )
     return code

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -16,8 +16,9 @@ from client_under_test.reference.conduct.conduct import MUTANT_VARIABLE
 from conformance.catalogue import Catalogue
 from conformance.command.failures import Failure, demand_loopback
 from conformance.command.trouble import TROUBLE, forget, in_a_line
+from conformance.judging.claims import Claims
 from conformance.judging.evidence import Record
-from conformance.mutation.fates import Declared, Matrix, declared, matrix
+from conformance.mutation.fates import Declared, Matrix, declared, fully_tried, matrix
 from conformance.reporting.live import Live
 from conformance.reporting.report import Exit
 from conformance.running.collecting import scenarios
@@ -31,6 +32,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """The options of the command line."""
 
     clauses: tuple[str, ...]
+    areas: tuple[str, ...]
     names: tuple[str, ...]
     jobs: int | None
     json_path: Path | None
@@ -47,12 +49,15 @@ def run_mutants(options: Options, catalogue: Catalogue, screen: Console) -> Exit
         one
         for one in everything
         if (not options.clauses or one.clause in options.clauses)
+        and (not options.areas or any(map(one.is_in, options.areas)))
         and (not options.names or one.id in options.names)
     ]
     if not chosen:
         raise Failure("no mutant breaks this", Exit.NOTHING_RAN)
     demand_loopback()
-    whole = len(chosen) == len(everything)
+    there = scenarios()
+    if len(chosen) < len(everything):
+        there = fully_tried(there, chosen=chosen, of=everything)
     reference: dict[str, Prepared] = {
         edition: prepare(find(f"reference+{edition}"))
         for edition in sorted({one.edition for one in chosen})
@@ -80,9 +85,7 @@ def run_mutants(options: Options, catalogue: Catalogue, screen: Console) -> Exit
             progress=progress,
             interrupted=lambda _: None,
         )
-    made = _matrix(chosen, ran, catalogue)
-    if not whole:
-        made = msgspec.structs.replace(made, without_mutant=(), idle=())
+    made = _matrix(chosen, ran, there, catalogue)
     _show(screen, made, chosen, ran, [in_a_line(one, out / TROUBLE) for one in ran.troubles])
     if options.json_path:
         options.json_path.write_bytes(
@@ -98,16 +101,22 @@ def _check(mutants: tuple[Declared, ...], options: Options, catalogue: Catalogue
     for one in mutants:
         if one.clause not in catalogue:
             raise Failure(f"mutant {one.id} breaks {one.clause}, which is no clause")
+    for area in options.areas:
+        if not any(one.is_in(area) for one in mutants):
+            known = ", ".join(sorted({one.module.partition("/")[0] for one in mutants}))
+            raise Failure(f"{area} is no area of mutants: {known}, or a file of one, as a42/ring")
     for name in options.names:
         if name not in {one.id for one in mutants}:
             raise Failure(f"there is no mutant {name}: run without --mutant to see all")
 
 
-def _matrix(chosen: list[Declared], ran: Ran, catalogue: Catalogue) -> Matrix:
+def _matrix(
+    chosen: list[Declared], ran: Ran, there: Mapping[str, Claims], catalogue: Catalogue
+) -> Matrix:
     records: dict[str, list[Record]] = defaultdict(list)
     for record in ran.records:
         records[record.mutant].append(record)
-    return matrix(chosen, records, scenarios(), catalogue)
+    return matrix(chosen, records, there, catalogue)
 
 
 def _show(

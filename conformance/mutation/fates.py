@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
@@ -40,6 +41,15 @@ class Declared(msgspec.Struct, frozen=True, kw_only=True):
     issue: str
     place: str
     """``module:name``, by which the process of the client finds it."""
+
+    @property
+    def module(self) -> str:
+        """The file it is in, without its ending: ``a42/ring``."""
+        return self.place.partition(":")[0].removeprefix(f"{MUTANTS}.").replace(".", "/")
+
+    def is_in(self, area: str) -> bool:
+        """Whether it is of an area: all of a base text (``a42``), or one file (``a42/ring``)."""
+        return area in {self.module, self.module.partition("/")[0]}
 
 
 class Fate(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,6 +137,28 @@ def _kills(decision: Decision, mutant: Declared, catalogue: Catalogue) -> bool:
         is_told = decision.verdict is Verdict.SEEN or decision.reason is Reason.STATED
         return is_told and decision.choices == (mutant.reports,)
     return decision.verdict is Verdict.FAIL and decision.reason not in DEATHS
+
+
+def fully_tried(
+    scenarios: Mapping[str, Claims], *, chosen: Iterable[Declared], of: Iterable[Declared]
+) -> dict[str, Claims]:
+    """Tell of which scenarios every mutant runs: only these can be called idle after a part.
+
+    Args:
+        scenarios: all that there are.
+        chosen: mutants that run.
+        of: all that there are.
+    """
+    runs = {one.id for one in chosen}
+    mutants: dict[str, set[str]] = defaultdict(set)
+    for one in of:
+        mutants[one.clause].add(one.id)
+    found = {}
+    for name, claims in scenarios.items():
+        due = set().union(*(mutants[clause] for clause in claims.clauses))
+        if due and due <= runs:
+            found[name] = claims
+    return found
 
 
 def matrix(

@@ -1,0 +1,246 @@
+"""Which of the long parts of CI run today: they take turns by the day of the year.
+
+All that runs on a day takes about 25 minutes on a quiet machine with two cores; after as many days
+as there are turns everything has run. What a change touched runs whatever the day:
+
+- the mutants of each clause that a touched row, scenario, mutant or rule of the reference client
+  names, with those beside them in their files;
+- touched scenarios, against all clients;
+- a client whose adapter it is.
+
+Any other file, such as one of those that judge, adds nothing: the clients of every day run all
+scenarios, and the turn's mutants run theirs.
+
+The change is what is here and not in the main that has landed, also what is not committed. Where
+git knows of no such main, or this is it, the change is the last commit: of a merge, all that it
+brought. Where git knows nothing, all files are. XDSPEC_CI_SINCE names another commit to look from;
+XDSPEC_CI_TURN forces a turn, by its number or as `all`.
+
+Uses the standard library only. Prints what the script is to do, in three lines that may be empty:
+clients; clients that run touched scenarios only, with these; options of `xdspec mutants`. What is
+left out is said on standard error.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+
+ROOT = Path(__file__).resolve().parent.parent
+MUTANTS = ROOT / "conformance" / "mutation" / "mutants"
+
+TURN = "XDSPEC_CI_TURN"
+SINCE = "XDSPEC_CI_SINCE"
+ALL = "all"
+BAD_INPUT = 4
+
+Ids = frozenset[str]
+ID = re.compile(r"\bA\d+-[A-Z]+-\d+\b")
+
+LANDED = ("origin/HEAD", "origin/main", "main")
+"""What the main that has landed may be called; the first that there is counts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turn:
+    """What runs on one of the days.
+
+    Attributes:
+        clients: as the command line names them.
+        areas: of mutants, by base text.
+    """
+
+    clients: tuple[str, ...] = ()
+    areas: tuple[str, ...] = ()
+
+
+EVERY_DAY = (
+    *("reference+seed", "reference+seed-2021", "reference+2023", "reference+modern"),
+    *("python@1.85.1", "go", "envoy"),
+)
+"""Clients. The real ones without a version stand for the one that their manifest pins."""
+
+TURNS: tuple[Turn, ...] = (
+    Turn(clients=("java",)),
+    Turn(areas=("a42",)),
+    Turn(clients=("node",), areas=("a27", "a32", "a37")),
+)
+
+SLOW = tuple(client for turn in TURNS for client in turn.clients)
+AREAS = tuple(area for turn in TURNS for area in turn.areas)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Touched:
+    """What a change is about."""
+
+    clients: frozenset[str] = frozenset()
+    areas: frozenset[str] = frozenset()
+    """Of mutants: a base text, or a file of one, such as ``a42/ring``."""
+    scenarios: frozenset[str] = frozenset()
+    """Patterns of names."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Today:
+    """What runs of the long parts."""
+
+    clients: tuple[str, ...]
+    """The slow ones that run whole."""
+    areas: tuple[str, ...]
+    scenarios: tuple[str, ...]
+    """What the other slow ones run."""
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """Slow clients that do not run whole."""
+        return tuple(one for one in SLOW if one not in self.clients)
+
+    def orders(self) -> tuple[str, str, str]:
+        """The three lines."""
+        part = (*self.others, *(f"--scenario={one}" for one in self.scenarios))
+        return (
+            " ".join((*EVERY_DAY, *self.clients)),
+            " ".join(part) if self.others and self.scenarios else "",
+            " ".join(f"--area={one}" for one in self.areas),
+        )
+
+    def left_out(self) -> str:
+        """What does not run, or runs in part."""
+        beside = f" (but for {' '.join(self.scenarios)})" if self.scenarios else ""
+        rest = []
+        for area in (one for one in AREAS if one not in self.areas):
+            files = [one for one in self.areas if one.startswith(f"{area}/")]
+            rest.append(f"mutants of {area}" + (f" (but for {' '.join(files)})" if files else ""))
+        return ", ".join([*(f"{one}{beside}" for one in self.others), *rest]) or "nothing"
+
+
+class BadVariable(Exception):
+    """It says what cannot be."""
+
+
+def number_of(forced: str, day: int) -> int:
+    """The number of a turn, from 1 on.
+
+    Args:
+        forced: what the variable says, if anything.
+        day: of the year.
+    """
+    if not forced:
+        return day % len(TURNS) + 1
+    if forced not in map(str, range(1, len(TURNS) + 1)):
+        raise BadVariable(
+            f"{TURN} is {forced!r}: {ALL}, or a number from 1 to {len(TURNS)} is wanted"
+        )
+    return int(forced)
+
+
+def touched(files: Mapping[str, Ids], mutants: Mapping[str, Ids]) -> Touched:
+    """Tell what a change is about.
+
+    Args:
+        files: that it changed, by path, and the clauses that each names.
+        mutants: their files, such as ``a42/ring``, and the clauses that each names.
+    """
+    clients, ids, scenarios = set[str](), set[str](), set[str]()
+    for path, names in files.items():
+        match PurePosixPath(path).parts:
+            case ("client_under_test", "adapters", client, *_):
+                clients.add(client)
+            case ("client_under_test", "reference", *_):
+                ids |= names
+            case ("conformance", "catalogue" | "mutation", *_):
+                ids |= names
+            case ("conformance", "scenarios", _, name) if name.endswith(".py"):
+                ids |= names
+                scenarios.add(f"{name.removesuffix('.py')}.*")
+    return Touched(
+        clients=frozenset(clients),
+        areas=frozenset(file for file, names in mutants.items() if names & ids),
+        scenarios=frozenset(scenarios),
+    )
+
+
+def today(turns: Iterable[Turn], change: Touched) -> Today:
+    """What runs in these turns, and for a change."""
+    turns = tuple(turns)
+    clients = change.clients.union(*(turn.clients for turn in turns))
+    areas = change.areas.union(*(turn.areas for turn in turns))
+    return Today(
+        clients=tuple(one for one in SLOW if one in clients),
+        areas=tuple(
+            sorted(one for one in areas if "/" not in one or one.partition("/")[0] not in areas)
+        ),
+        scenarios=tuple(sorted(change.scenarios)),
+    )
+
+
+# What is read: files, and git.
+
+
+def ids_in(path: Path) -> Ids:
+    """The clauses that a file names."""
+    return frozenset(ID.findall(path.read_text("utf-8", "replace"))) if path.is_file() else Ids()
+
+
+def git(*words: str) -> str:
+    """What it says; nothing if it cannot, or is not there."""
+    command = ["git", "-C", str(ROOT), *words]
+    try:
+        done = subprocess.run(command, check=False, capture_output=True, encoding="utf-8")
+    except OSError:
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def since(forced: str) -> str:
+    """The commit from which on files have changed; nothing if it is not known."""
+    if forced:
+        if not (commit := git("rev-parse", "--verify", f"{forced}^{{commit}}")):
+            raise BadVariable(f"{SINCE} is {forced!r}, which is no commit here")
+        return commit
+    bases = [base for name in LANDED if (base := git("merge-base", name, "HEAD"))]
+    if bases and bases[0] != git("rev-parse", "HEAD"):
+        return bases[0]
+    return git("rev-parse", "--verify", "HEAD^")
+
+
+def changed(commit: str) -> list[str]:
+    """The files that are there and not as they were in a commit."""
+    told = git("diff", "--name-only", "--no-renames", "--diff-filter=d", "--relative", commit)
+    return [*told.splitlines(), *git("ls-files", "--others", "--exclude-standard").splitlines()]
+
+
+def main() -> int:
+    """Print what is to be done."""
+    turns, name, looked_at, change = TURNS, "all turns", "no history", Touched()
+    forced = os.environ.get(TURN, "")
+    try:
+        if commit := since(os.environ.get(SINCE, "")):
+            names = changed(commit)
+            looked_at = f"{len(names)} files changed since {commit[:9]}"
+            mutants = {f"{one.parent.name}/{one.stem}": one for one in MUTANTS.glob("*/[!_]*.py")}
+            change = touched(
+                {name: ids_in(ROOT / name) for name in names},
+                {name: ids_in(path) for name, path in mutants.items()},
+            )
+        if forced != ALL and (forced or commit):
+            number = number_of(forced, datetime.now(UTC).timetuple().tm_yday)
+            turns, name = (TURNS[number - 1],), f"turn {number} of {len(TURNS)}"
+    except BadVariable as error:
+        print(f"ci: {error}", file=sys.stderr)
+        return BAD_INPUT
+    runs = today(turns, change)
+    print(f"ci: {name}; {looked_at}; left out: {runs.left_out()}", file=sys.stderr)
+    print(*runs.orders(), sep="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,265 @@
+"""What of the long parts of CI runs on a day, and for a change."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from client_under_test import built_in
+from conformance.mutation.fates import declared
+
+ROOT = Path(__file__).parents[2]
+TURNS = ROOT / "ci" / "turns.py"
+
+# The wheel has no such file.
+pytestmark = pytest.mark.skipif(not TURNS.exists(), reason="needs a checkout")
+
+
+@pytest.fixture(scope="module")
+def turns() -> Any:
+    specification = importlib.util.spec_from_file_location("turns", TURNS)
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    sys.modules["turns"] = module  # where its dataclasses look for it
+    specification.loader.exec_module(module)
+    return module
+
+
+MUTANTS = {
+    "a37/tree": frozenset({"A37-TREE-01", "A37-TREE-02"}),
+    "a42/picker": frozenset({"A42-PICK-15"}),
+    "a42/ring": frozenset({"A42-RING-03", "A42-RING-13"}),
+}
+
+
+def names(*ids: str) -> frozenset[str]:
+    return frozenset(ids)
+
+
+# What there is.
+
+
+def test_each_area_of_mutants_has_one_turn(turns: Any) -> None:
+    assert sorted(turns.AREAS) == sorted({one.module.partition("/")[0] for one in declared()})
+
+
+def test_each_slow_client_has_one_turn_and_none_is_unknown(turns: Any) -> None:
+    clients = [*turns.SLOW, *turns.EVERY_DAY]
+    assert len(clients) == len({*clients})
+    assert {one.partition("+")[0].partition("@")[0] for one in clients} <= {*built_in()}
+
+
+# Days.
+
+
+def test_each_turn_comes_round(turns: Any) -> None:
+    of_days = [turns.number_of("", day) for day in range(1, 366)]
+    every = {*range(1, len(turns.TURNS) + 1)}
+    assert all({*of_days[i : i + len(every)]} == every for i in range(len(of_days) - len(every)))
+
+
+def test_a_turn_is_forced(turns: Any) -> None:
+    assert [turns.number_of("2", day) for day in (1, 2, 3)] == [2, 2, 2]
+
+
+@pytest.mark.parametrize("forced", ["0", "-1", "01", "99", "two", " 1", "²"])
+def test_a_turn_that_there_is_not(turns: Any, forced: str) -> None:
+    with pytest.raises(turns.BadVariable, match=r"all, or a number from 1 to \d is wanted"):
+        turns.number_of(forced, 1)
+
+
+# Changes.
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "conformance/catalogue/a42/ring.toml",
+        "conformance/mutation/mutants/a42/ring.py",
+        "client_under_test/reference/policies/rules/ring.py",
+    ],
+)
+def test_what_names_a_clause_touches_its_mutants(turns: Any, path: str) -> None:
+    change = turns.touched({path: names("A42-RING-13", "A42-RING-99")}, MUTANTS)
+    assert change == turns.Touched(areas=names("a42/ring"))
+
+
+def test_a_scenario_runs_against_all_with_the_mutants_of_its_clauses(turns: Any) -> None:
+    path = "conformance/scenarios/a37/nack.py"
+    change = turns.touched({path: names("A37-TREE-01", "A42-PICK-15")}, MUTANTS)
+    assert change.scenarios == names("nack.*")
+    assert change.areas == names("a37/tree", "a42/picker")
+    today = turns.today([turns.Turn(clients=("java",), areas=("a42",))], change)
+    clients, part, mutants = today.orders()
+    assert clients.split() == [*turns.EVERY_DAY, "java"]
+    assert part == "node --scenario=nack.*"
+    assert mutants == "--area=a37/tree --area=a42"
+    assert today.left_out() == (
+        "node (but for nack.*), mutants of a27, mutants of a32, mutants of a37 (but for a37/tree)"
+    )
+
+
+def test_an_adapter_touches_its_client(turns: Any) -> None:
+    change = turns.touched({"client_under_test/adapters/node/expected.toml": names()}, MUTANTS)
+    today = turns.today([turns.Turn(clients=("java",))], change)
+    assert today.clients == ("java", "node")
+    assert today.others == ()
+
+
+def test_a_client_of_every_day_is_not_run_twice(turns: Any) -> None:
+    change = turns.touched({"client_under_test/adapters/go/main.go": names()}, MUTANTS)
+    assert turns.today([turns.Turn()], change).orders()[0].split() == [*turns.EVERY_DAY]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "conformance/judging/verdicts.py",
+        "conformance/oracles/ring/search.py",
+        "conformance/scenarios/pytest.ini",
+        "fake_control_plane/plane.py",
+        "docs/compliance.md",
+        "README.md",
+    ],
+)
+def test_what_adds_nothing_to_a_turn(turns: Any, path: str) -> None:
+    assert turns.touched({path: names("A42-RING-13")}, MUTANTS) == turns.Touched()
+
+
+def test_all_turns_leave_nothing_out(turns: Any) -> None:
+    today = turns.today(turns.TURNS, turns.Touched(scenarios=names("nack.*")))
+    assert today.clients == turns.SLOW
+    assert sorted(today.areas) == sorted(turns.AREAS)
+    assert today.orders()[1] == ""
+    assert today.left_out() == "nothing"
+
+
+# The command, in a history of its own.
+
+
+class Checkout:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.turns = folder / "ci" / "turns.py"
+        self.write("ci/turns.py", TURNS.read_text("utf-8"))
+        self.write("conformance/mutation/mutants/a42/ring.py", "A42-RING-13")
+
+    def write(self, path: str, text: str) -> None:
+        (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.folder / path).write_text(text, "utf-8")
+
+    def git(self, *words: str) -> None:
+        who = ("-c", "user.name=somebody", "-c", "user.email=somebody@example.com")
+        subprocess.run(["git", "-C", self.folder, *who, *words], check=True, capture_output=True)
+
+    def commit(self, path: str, text: str = "") -> None:
+        self.write(path, text)
+        self.git("add", "--all")
+        self.git("commit", "--message", path)
+
+    def asks(self, **variables: str) -> subprocess.CompletedProcess[str]:
+        clean = {k: v for k, v in os.environ.items() if not k.startswith(("XDSPEC_CI", "GIT_"))}
+        own = {"GIT_CEILING_DIRECTORIES": str(self.folder.parent), "GIT_CONFIG_GLOBAL": "/dev/null"}
+        return subprocess.run(
+            [sys.executable, "-I", str(self.turns)],
+            check=False,
+            capture_output=True,
+            encoding="utf-8",
+            env={**clean, **own, **variables},
+        )
+
+    def turn(self, **variables: str) -> list[str]:
+        """What the first turn has beside what it always has."""
+        asked = self.asks(XDSPEC_CI_TURN="1", **variables)
+        assert asked.returncode == 0, asked.stderr
+        return asked.stdout.split("\n")[1:3]
+
+
+@pytest.fixture
+def exported(tmp_path: Path) -> Checkout:
+    return Checkout(tmp_path / "xdspec")
+
+
+@pytest.fixture
+def checkout(exported: Checkout) -> Checkout:
+    if shutil.which("git") is None:
+        pytest.skip("needs git")
+    exported.git("init", "--initial-branch", "landed")
+    exported.commit("README.md")
+    return exported
+
+
+ROW = "conformance/catalogue/a42/ring.toml"
+SCENARIO = "conformance/scenarios/a42/ring.py"
+OF_ROW = ["", "--area=a42/ring"]
+OF_SCENARIO = ["node --scenario=ring.*", ""]
+
+
+def test_without_history_everything_runs_unless_a_turn_is_forced(exported: Checkout) -> None:
+    asked = exported.asks()
+    assert asked.returncode == 0
+    assert asked.stderr == "ci: all turns; no history; left out: nothing\n"
+    assert asked.stdout.split()[-4:] == ["--area=a27", "--area=a32", "--area=a37", "--area=a42"]
+    assert exported.turn() == ["", ""]
+
+
+def test_a_first_commit_is_no_history(checkout: Checkout) -> None:
+    assert "all turns; no history" in checkout.asks().stderr
+
+
+def test_the_last_commit_is_the_change(checkout: Checkout) -> None:
+    checkout.commit(ROW, "[A42-RING-13]")
+    assert checkout.turn() == OF_ROW
+    checkout.commit(SCENARIO)
+    assert checkout.turn() == OF_SCENARIO
+    assert checkout.turn(XDSPEC_CI_SINCE="HEAD~2") == [OF_SCENARIO[0], OF_ROW[1]]
+
+
+def test_of_a_merge_all_that_it_brought_is_the_change(checkout: Checkout) -> None:
+    checkout.git("checkout", "-b", "branch")
+    checkout.commit(ROW, "[A42-RING-13]")
+    checkout.commit(SCENARIO)
+    checkout.git("checkout", "landed")
+    checkout.git("merge", "--no-ff", "branch")
+    assert checkout.turn() == [OF_SCENARIO[0], OF_ROW[1]]
+
+
+def test_the_change_is_what_has_not_landed(checkout: Checkout) -> None:
+    checkout.git("update-ref", "refs/remotes/origin/main", "HEAD")
+    checkout.commit(ROW, "[A42-RING-13]")
+    checkout.commit(SCENARIO)
+    assert checkout.turn() == [OF_SCENARIO[0], OF_ROW[1]]
+    checkout.git("update-ref", "refs/remotes/origin/main", "HEAD")
+    assert checkout.turn() == OF_SCENARIO
+
+
+def test_what_is_not_committed_is_a_change(checkout: Checkout) -> None:
+    checkout.commit("docs/some.md")
+    assert checkout.turn() == ["", ""]
+    checkout.write(ROW, "[A42-RING-13]")
+    assert checkout.turn() == OF_ROW
+    checkout.git("add", "--all")
+    assert checkout.turn() == OF_ROW
+
+
+def test_what_is_gone_is_not_asked_for(checkout: Checkout) -> None:
+    checkout.commit(SCENARIO)
+    checkout.git("rm", SCENARIO)
+    checkout.git("commit", "--message", "without it")
+    assert checkout.turn() == ["", ""]
+
+
+@pytest.mark.parametrize("variable", ["XDSPEC_CI_TURN", "XDSPEC_CI_SINCE"])
+def test_a_variable_that_cannot_be(checkout: Checkout, variable: str) -> None:
+    asked = checkout.asks(**{variable: "nothing"})
+    assert asked.returncode == 4
+    assert asked.stdout == ""
+    assert asked.stderr.startswith(f"ci: {variable} is 'nothing'")

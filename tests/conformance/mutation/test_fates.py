@@ -1,0 +1,58 @@
+"""Which mutants are of an area, and of which scenarios a part of them tells anything."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.judging.claims import Claims
+from conformance.mutation.fates import MUTANTS, Declared, declared, fully_tried
+
+
+def mutant(name: str, clause: str) -> Declared:
+    place = f"{MUTANTS}.a42.ring:{name}"
+    more = {"broken": "", "edition": "", "reports": "", "issue": ""}
+    return Declared(id=f"ring.{name}", clause=clause, place=place, **more)
+
+
+@pytest.mark.parametrize(
+    ("area", "is_in"),
+    [
+        ("a42", True),
+        ("a42/ring", True),
+        ("a42/ring_config", False),
+        ("a4", False),
+        ("a37", False),
+        ("ring", False),
+        ("", False),
+    ],
+)
+def test_an_area_is_a_base_text_or_a_file(area: str, is_in: bool) -> None:  # noqa: FBT001
+    assert mutant("one", "A42-RING-13").is_in(area) == is_in
+
+
+def test_every_mutant_is_in_an_area_of_its_own_file() -> None:
+    assert all(one.module.rpartition("/")[2] == one.id.partition(".")[0] for one in declared())
+
+
+FIRST, SECOND, OTHER = mutant("1", "A42-X-01"), mutant("2", "A42-X-01"), mutant("3", "A42-X-02")
+SCENARIOS = {
+    "of.one": Claims(clauses=("A42-X-01",)),
+    "of.both": Claims(clauses=("A42-X-01", "A42-X-02")),
+    "of.none": Claims(clauses=("A42-X-03",)),
+}
+
+
+@pytest.mark.parametrize(
+    ("chosen", "told"),
+    [
+        ([FIRST], set()),
+        ([FIRST, SECOND], {"of.one"}),
+        ([OTHER], set()),
+        ([FIRST, SECOND, OTHER], {"of.one", "of.both"}),
+    ],
+)
+def test_a_scenario_is_idle_only_if_all_of_its_mutants_ran(
+    chosen: list[Declared], told: set[str]
+) -> None:
+    of = [FIRST, SECOND, OTHER]
+    assert set(fully_tried(SCENARIOS, chosen=chosen, of=of)) == told
