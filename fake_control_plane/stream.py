@@ -9,6 +9,10 @@ Rules of this file:
   has not got in this version or, where absence means deletion, when one that it has got is gone.
 * The first request that carries a nonce answers the response that brought this nonce: an ACK, or a
   NACK when it has an error. Any later request with it only changes the subscription.
+* Where absence means deletion, what an unanswered response carried stays in those that follow while
+  it exists, wanted or not: the client may have let go of it and asked for it again by requests that
+  are under way, have it from that response by then, and take what is right for the request between
+  for its end.
 * A later request with the newest nonce that changes nothing, after a response of the type above (of
   clusters above endpoints, of listeners above routes), asks for all of it once more: so does Envoy
   for the endpoints of a cluster that has changed, which it does not use before they come (xDS
@@ -133,6 +137,7 @@ class AdsStream:
             )
         state = self._types.setdefault(kind, _TypeState())
         version = state.unanswered.pop(nonce, None)
+        state.processed(nonce)
         before, state.subscription = state.subscription, state.subscription.after(kind, names)
         # What is no longer subscribed to is forgotten by the client, so it is due again if it is
         # asked for again.
@@ -163,10 +168,18 @@ class AdsStream:
             return None
         sent = {resource.name: resource.version for resource in due}
         state = self._types[kind]
-        state.sent = sent if kind.is_complete else {**state.sent, **sent}
-        return self._note(
-            kind, snapshot.version_info(kind), tuple(resource.packed for resource in due)
+        carried = due
+        if kind.is_complete:
+            state.sent = sent
+            known = sent.keys() | state.unprocessed
+            carried = tuple(one for name, one in snapshot.of(kind).items() if name in known)
+        else:
+            state.sent |= sent
+        outgoing = self._note(
+            kind, snapshot.version_info(kind), tuple(resource.packed for resource in carried)
         )
+        state.carried[outgoing.nonce] = frozenset(resource.name for resource in carried)
+        return outgoing
 
     def subscribed(self, kind: Kind, snapshot: Snapshot) -> tuple[Resource, ...] | None:
         """What exists of what is subscribed to; None when the type was never asked for."""
@@ -249,3 +262,17 @@ class _TypeState:
         self.nonces: deque[str] = deque(maxlen=2)  # the newest last
         self.newest = 0  # the number of the newest response, of all of the stream
         self.unanswered: dict[str, str] = {}
+        # The names in each response, by its nonce, that the client may not have got yet.
+        self.carried: dict[str, frozenset[str]] = {}
+
+    @property
+    def unprocessed(self) -> frozenset[str]:
+        """All names in responses that the client may not have got yet."""
+        return frozenset[str]().union(*self.carried.values())
+
+    def processed(self, nonce: str) -> None:
+        """Forget a response that is answered, and those before it: a client may answer the last."""
+        if nonce in self.carried:
+            nonces = list(self.carried)
+            for one in nonces[: nonces.index(nonce) + 1]:
+                del self.carried[one]

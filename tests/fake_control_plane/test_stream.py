@@ -134,6 +134,35 @@ ANSWERS = [
         [["a", "b"], ["a", "b", "c"], ["b", "c"]],
         id="wildcard",
     ),
+    pytest.param(
+        CDS, ["a", "b", "c"], [("ask", "a b"), ("ask", "c"), ("ask", "b c")],
+        [["a", "b"], ["a", "b", "c"], ["a", "b", "c"]],
+        id="no more asked for, in a response without an answer",
+    ),
+    pytest.param(
+        CDS, ["a", "b", "c"], [("ask", "a b"), ("answer", "a b"), ("ask", "c")],
+        [["a", "b"], None, ["c"]],
+        id="no more asked for after the answer",
+    ),
+    pytest.param(
+        CDS, ["a", "b", "c"], [("ask", "a"), ("ask", "b"), ("answer", "b"), ("ask", "c")],
+        [["a"], ["a", "b"], None, ["c"]],
+        id="the answer to the newest response stands for those before",
+    ),
+    pytest.param(
+        CDS, ["a", "b", "c"], [("ask", "a"), ("ask", "b"), ("answer first", "b"), ("ask", "c")],
+        [["a"], ["a", "b"], None, ["a", "b", "c"]],
+        id="the answer to an older one does not stand for those behind",
+    ),
+    pytest.param(
+        CDS, ["a", "b"], [("ask", "a"), ("ask", ""), ("delete", "a"), ("ask", "b")],
+        [["a"], None, None, ["b"]],
+        id="no more asked for, and deleted",
+    ),
+    pytest.param(
+        EDS, ["a", "b"], [("ask", "a"), ("ask", "b")], [["a"], ["b"]],
+        id="no more asked for, of EDS",
+    ),
     pytest.param(LDS, ["a"], [("ask", "")], [["a"]], id="wildcard in the old form"),
     pytest.param(CDS, [], [("ask", "*"), ("set", "a")], [None, ["a"]], id="wildcard of nothing"),
     pytest.param(EDS, ["a"], [("ask", "")], [None], id="no wildcard of EDS"),
@@ -145,16 +174,22 @@ def test_what_is_sent(
     kind: Kind, existing: list[str], steps: list[tuple[str, str]], sent: list[list[str] | None]
 ) -> None:
     world = World(*((kind, name) for name in existing))
-    seen = []
+    seen, nonces = [], list[str]()
     for verb, argument in steps:
         match verb:
             case "ask":
                 ask(world.stream, kind, *argument.split())
+            case "answer":
+                ask(world.stream, kind, *argument.split(), nonce=nonces[-1])
+            case "answer first":
+                ask(world.stream, kind, *argument.split(), nonce=nonces[0])
             case "set":
                 world.set((kind, argument))
             case "delete":
                 world.delete(kind, argument)
-        seen.append(names(world.respond(kind)))
+        outgoing = world.respond(kind)
+        seen.append(names(outgoing))
+        nonces += [outgoing.nonce] if outgoing else []
         assert world.respond(kind) is None, "the same must not be sent twice"
     assert seen == sent
 

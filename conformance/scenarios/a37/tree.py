@@ -16,7 +16,7 @@ from conformance.served.clusters import Cluster, Eds
 from conformance.served.routes import TO
 from conformance.served.serving import Served
 from conformance.served.trees import asks_for, at_the_first, in_tree_order, with_clusters
-from conformance.served.troubles import amid, out_of_use
+from conformance.served.troubles import amid, at
 from conformance.world import World
 from fake_control_plane import Kind, RawResource
 from test_servers import Close
@@ -155,8 +155,8 @@ async def test_aggregate_of_a_route_and_of_others(world: World) -> None:
     others = [{f"k{number}": "b m"} for number in range(4)]
     more = [{f"z{number}": "b m"} for number in range(4)]
     planted = await plant(world, {"m": "b a"}, *others, *more)
-    for health in ((), ("a",), (), ("a",)):
-        served = amid(planted.served, out_of_use, *health)
+    for address in await world.addresses(4):
+        served = amid(planted.served, at(address), "a")
         await world.serve(served)
         if not await judge_use(world, "A37-TREE-15", served, "m"):
             break
