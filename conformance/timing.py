@@ -44,8 +44,9 @@ MANY_NAMES = 60 * SCALE
 of its own, with all names before it: they are two million, and the suite reads them all."""
 
 BEFORE_ABSENCE = 12.0
-"""By when a client has asked for all of them: what it asked for first must come before it does not
-exist for it, which is so 15 s after the request, whatever the machine does."""
+"""How long a client has to ask for all of them before they are sent all the same: what it asked for
+first must come before it does not exist for it, which is so 15 s after the request, whatever the
+machine does."""
 
 CALL = 10 * SCALE
 """The deadline of a call that should succeed: gRPC deadlines are the client's own clock."""

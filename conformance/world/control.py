@@ -20,7 +20,7 @@ from conformance.served.routes import CLUSTER
 from conformance.served.serving import Served
 from conformance.served.subscriptions import subscriptions
 from conformance.world import waits
-from fake_control_plane import ControlPlane, DeadlinePassed, Kind, Push, Request
+from fake_control_plane import ControlPlane, DeadlinePassed, Event, Kind, Push, Request
 
 _T = TypeVar("_T")
 
@@ -159,17 +159,23 @@ class Control:
         Raises:
             ClientSilent: none did in time.
         """
-        fitting = self._plane.transcript.wait(
+        try:
+            await self._asking(kind, count, within=within)
+        except DeadlinePassed as passed:
+            raise ClientSilent(str(passed)) from None
+
+    async def give_time_to_ask(self, kind: Kind, count: int, *, within: float) -> None:
+        """The same, but go on without it as well: for who needs the time that it saves alone."""
+        await waits.watched(self._asking(kind, count, within=within))
+
+    def _asking(self, kind: Kind, count: int, *, within: float) -> Coroutine[Any, Any, Event]:
+        return self._plane.transcript.wait(
             lambda event: (
                 isinstance(event, Request) and event.kind is kind and len(event.names) >= count
             ),
             deadline=within,
             what=f"request for {count} resources of {kind.name}",
         )
-        try:
-            await fitting
-        except DeadlinePassed as passed:
-            raise ClientSilent(str(passed)) from None
 
     async def unless_refused(self, waiting: Coroutine[Any, Any, _T]) -> _T:
         """What is waited for, as long as the client does not refuse what it was served first.
