@@ -8,7 +8,9 @@ import queue
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 ZERO = time.monotonic_ns()
@@ -50,7 +52,7 @@ def flood() -> None:
         sys.stdout.write("x" * 65536)
 
 
-def refuse() -> None:
+def refuse_the_cluster() -> None:
     """Ask the control plane for the Cluster, refuse it, and leave the calls waiting."""
     # ruff: disable[PLC0415] - the others start without them
     import grpc
@@ -76,11 +78,31 @@ def refuse() -> None:
         requests.put(refused)
 
 
-def stray(request: dict[str, Any], off: int = 0) -> None:
-    """Have every call fail, with no word to the control plane."""
+WAITING: list[dict[str, Any]] = []
+"""Requests whose calls are under way."""
+
+
+def refuse(request: dict[str, Any]) -> None:
+    """Its library refuses the Cluster; the adapter itself goes on to answer."""
+    WAITING.append(request)
+    threading.Thread(target=refuse_the_cluster, daemon=True).start()
+
+
+def fail(request: dict[str, Any], status: str, details: str, off: int = 0) -> None:
+    """End every call of a request, with no word to the control plane."""
     for call in request["calls"]:
-        failed = {"status": "UNAVAILABLE", "details": "no resolver of xds", "hostname": None}
+        failed = {"status": status, "details": details, "hostname": None}
         say("finished", call=call["id"], **failed, started_at=now() + off, ended_at=now() + off)
+    say("done", id=request["id"])
+
+
+def stray(request: dict[str, Any], off: int = 0) -> None:
+    fail(request, "UNAVAILABLE", "no resolver of xds", off)
+
+
+def close(request: dict[str, Any]) -> None:
+    while WAITING:
+        fail(WAITING.pop(), "CANCELLED", "the channel was closed")
     say("done", id=request["id"])
 
 
@@ -94,15 +116,17 @@ def breed() -> None:
     sys.exit(3)
 
 
-ON_FIRST_CALL = {
-    "crasher": crash,
-    "exiter": lambda: sys.exit(3),
-    "slow": lambda: sys.exit(3),
-    "hanger": signal.pause,
-    "babbler": babble,
-    "flooder": flood,
-    "breeder": breed,
+ON_FIRST_CALL: dict[str, Callable[[dict[str, Any]], object]] = {
+    "crasher": lambda _: crash(),
+    "exiter": lambda _: sys.exit(3),
+    "slow": lambda _: sys.exit(3),
+    "hanger": lambda _: signal.pause(),
+    "babbler": lambda _: babble(),
+    "flooder": lambda _: flood(),
+    "breeder": lambda _: breed(),
     "refuser": refuse,
+    "stray": stray,
+    "jumper": lambda request: stray(request, AN_HOUR),
 }
 
 
@@ -121,10 +145,10 @@ def main(name: str) -> None:
                 say("error", id=request["id"], message="a library is missing")
             case "hello":
                 say_hello(request, name)
-            case "start_calls" if name in {"stray", "jumper"}:
-                stray(request, AN_HOUR if name == "jumper" else 0)
             case "start_calls":
-                ON_FIRST_CALL[name]()
+                ON_FIRST_CALL[name](request)
+            case "close":
+                close(request)
             case "watch":
                 say("state", channel=request["channel"], state="IDLE", at=now())
             case _:

@@ -36,6 +36,9 @@ from client_under_test.launching.process import Patience
 
 ADAPTERS = Path(__file__).parents[2] / "adapters"
 DEADLINE = 10.0
+
+ON_ONE_CLOCK = 1.0
+"""Seconds that the hello may have been read late on a busy machine: by them, times seem later."""
 SHORT = 0.3
 
 CALL = Call(id="a", path="/s/m")
@@ -402,7 +405,7 @@ async def test_updates_of_a_registered_policy(tmp_path: Path) -> None:
         assert last == second
         assert first.instance != last.instance
         assert first.endpoints == (("127.0.0.1:1",),)
-        assert first.at <= last.at <= time.monotonic()
+        assert first.at <= last.at <= time.monotonic() + ON_ONE_CLOCK
 
 
 async def test_a_policy_is_asked_for_only_where_it_is_stated(tmp_path: Path) -> None:
