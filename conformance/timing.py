@@ -62,8 +62,38 @@ APPLY = 5 * SCALE
 """From the ACK of a resource to all new calls obeying it. ACK is not applied: policies switch
 gracefully, once the new one is connected."""
 
-NO_SUCH_RESOURCE = 15.0 + APPLY
-"""Until a client does without a resource that it asked for and never got: A27 has it wait 15 s."""
+ABSENCE = 15.0
+"""After so long what was asked for does not exist (A27, A57). The timer is a client's own,
+so it does not scale."""
+
+NO_SUCH_RESOURCE = ABSENCE + APPLY
+"""Until a client does without a resource that it asked for and never got, and calls obey that."""
+
+AFTER_ABSENCE = NO_SUCH_RESOURCE + CALL
+"""Deadline of a call that waits until then, and is made before the client has asked for anything:
+what is left beyond NO_SUCH_RESOURCE tells late from never."""
+
+ABSENCE_EARLY = 1.0
+"""By how much less than ABSENCE may be seen: a client may count from when it meant to ask, and its
+request is seen when it has been written, sent and read, on a loaded machine. No timer that anybody
+has in mind instead is so close: the next shorter one is of 10 s."""
+
+BEYOND_ABSENCE = ABSENCE + 1.5
+"""For how long nothing happens to what was there, had its time not been begun again."""
+
+THIRD_OF_ABSENCE = ABSENCE / 3
+"""After which a stream ends, so that a time that goes on is told from one that begins anew."""
+
+LATE_CONNECTION = 8.0
+"""Until a control plane answers who connects: well below the 20 s after which an attempt is given
+up, and the better half of ABSENCE."""
+
+LATE_RESOURCE = 9.0
+"""From then to a resource that is not missing yet, six seconds before that, but is for who counts
+from the first attempt to connect, two seconds after that."""
+
+UNTIL_THEN = 10.0
+"""For how long requests are made while what was asked for at the same time is not missing yet."""
 
 LEDGER = 5 * SCALE
 """From the outcome of a call at the client to the backend's own row of it."""

@@ -1,6 +1,7 @@
 """A fleet of real gRPC backends, each behind a gate that can fail in scripted ways."""
 
 from test_servers.backend_metrics import BackendMetrics
+from test_servers.door import Door
 from test_servers.exceptions import DeadlinePassed, FleetTrouble, NotLoopback, PortTaken
 from test_servers.fleet import Endpoint, Fleet
 from test_servers.ledger import Attempt, Ledger, Rpc
@@ -11,6 +12,7 @@ __all__ = [
     "BackendMetrics",
     "Close",
     "DeadlinePassed",
+    "Door",
     "Endpoint",
     "Fleet",
     "FleetTrouble",

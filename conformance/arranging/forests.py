@@ -58,6 +58,12 @@ def route_to(name: str) -> Route:
     return Route(BY_SESSION, cluster=name, when=(TO, name))
 
 
+def with_route(served: Served, name: str, cluster: str) -> Served:
+    """One route alone, for calls that name the first of these, to the second."""
+    route = msgspec.structs.replace(route_to(name), cluster=cluster)
+    return msgspec.structs.replace(served, routes=(route,))
+
+
 def forest(roots: Sequence[str], clusters: Sequence[Cluster]) -> Served:
     """All these clusters, and a route to each root. A cluster may stand in several trees."""
     return Served(clusters=tuple(clusters), routes=tuple(map(route_to, roots)))

@@ -57,6 +57,12 @@ async def judge_each(world: World, clause: str, served: Served, *roots: str) -> 
         await world.judge(clause, calls, wanted[root])
 
 
+def without_one(served: Served, root: str) -> dict[str, Expectation]:
+    """Calls to a tree of which a cluster is missing, by the editions that tell what follows."""
+    whole = at_the_first(served, root, as_a_whole=True)
+    return {"A37": whole, "A74-2024": whole, "A74": at_the_first(served, root)}
+
+
 async def demand_asked(world: World, kind: Kind, served: Served) -> None:
     """Go on when the client has asked for all resources of this kind that it is led to.
 

@@ -229,7 +229,8 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 is_flag=True,
                 help="Shorten the client's failover timer where it has a knob for that; clauses on "
                 "its length are skipped. Leave out scenarios that decide only what the client does "
-                "not state, and end the soak after one storm of faults.",
+                "not state, and those that wait until a resource does not exist, and end the soak "
+                "after one storm of faults.",
             ),
             click.option("--no-baseline", is_flag=True, help="Let expected failures count."),
             click.option("--strict", is_flag=True, help="Let SHOULD clauses fail the run, too."),

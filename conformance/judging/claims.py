@@ -31,6 +31,9 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it is the failover timer, which --fast has shortened."""
     timed: tuple[str, ...] = ()
     """Those of its clauses that are about how long that timer takes: not to be judged then."""
+    absence: bool = False
+    """Whether it is the time after which a resource does not exist. No client has a knob for that,
+    so --fast leaves the scenario out."""
 
 
 def decides(
@@ -42,6 +45,7 @@ def decides(
     waits: bool = False,
     failover: bool = False,
     timed: tuple[str, ...] = (),
+    absence: bool = False,
 ) -> pytest.MarkDecorator:
     """Mark a scenario, or a row of its table, with the clauses that it decides."""
     declared = Claims(
@@ -50,9 +54,10 @@ def decides(
         knobs=dict(knobs or {}),
         bootstrap=dict(bootstrap or {}),
         seconds=seconds,
-        waits=waits,
+        waits=waits or absence,
         failover=failover or bool(timed),
         timed=timed,
+        absence=absence,
     )
     return pytest.mark.decides(declared)
 
@@ -76,6 +81,7 @@ def claims_of(item: pytest.Item) -> Claims:
         waits=any(mark.waits for mark in marks),
         failover=any(mark.failover for mark in marks),
         timed=tuple(t for mark in marks for t in mark.timed),
+        absence=any(mark.absence for mark in marks),
     )
 
 

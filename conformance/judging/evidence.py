@@ -31,7 +31,7 @@ SCHEMA = 1
 FILE = "scenario.json"
 
 
-SHORTENED = "it is about the length of a timer that --fast has shortened"
+SHORTENED = "it is about a timer that --fast has shortened, or does not wait for"
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,7 +85,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     checks: tuple[Check, ...] = ()
     trouble: Trouble | None = None
     untimed: tuple[str, ...] = ()
-    """Clauses on the length of a timer that was shortened for the client."""
+    """Clauses on a timer that was shortened for the client, or is not waited for."""
     unasked: tuple[str, ...] = ()
     """Clauses that are in no text that the client states, where that alone is not looked into."""
     notes: tuple[str, ...] = ()

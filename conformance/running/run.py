@@ -109,7 +109,9 @@ def run(
 
 
 def _shortened(one: Claims, settings: Settings) -> float:
-    """What is left of a scenario's time, once timers are shortened."""
+    """What is left of a scenario's time, once timers are shortened or not waited for."""
+    if one.absence and settings.fast:
+        return 0.0
     if one.failover and any(map(settings.hurries, settings.subjects)):
         return timing.FAST_FAILOVER.seconds / timing.FAILOVER.seconds
     return 1.0

@@ -8,6 +8,8 @@ import math
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from grpc import StatusCode
+
 from conformance import timing
 from conformance.judging import blocking
 from conformance.judging.endings import ClientRefused, ClientSilent
@@ -176,6 +178,47 @@ class Control:
             deadline=within,
             what=f"request for {count} resources of {kind.name}",
         )
+
+    def first_asked(self, kind: Kind, *names: str, beyond: int = 0) -> tuple[float, ...]:
+        """When those of these that were asked for first were, by the suite's monotonic clock.
+
+        Args:
+            kind: of the resources.
+            names: theirs.
+            beyond: the number of the last stream that does not count.
+        """
+        first: dict[str, float] = {}
+        for one in self._plane.transcript.events:
+            if isinstance(one, Request) and one.kind is kind and one.stream > beyond:
+                first.update(dict.fromkeys({*names} & {*one.names} - first.keys(), one.at))
+        return tuple(first.values())
+
+    async def renew(self, kind: Kind, name: str) -> int:
+        """End the streams in good order, and go on when this is asked for on another.
+
+        Returns:
+            the number of the last stream before it.
+
+        Raises:
+            ClientSilent: it did not in time.
+        """
+        last = max(one.stream for one in self._plane.transcript.events)
+        self._plane.script.end_streams(StatusCode.OK)
+        asked = self._plane.transcript.wait(
+            lambda event: (
+                isinstance(event, Request)
+                and event.stream > last
+                and event.kind is kind
+                and name in event.names
+            ),
+            deadline=timing.ATTEMPT,
+            what=f"request for {kind.name} {name} on another stream",
+        )
+        try:
+            await asked
+        except DeadlinePassed as passed:
+            raise ClientSilent(str(passed)) from None
+        return last
 
     async def unless_refused(self, waiting: Coroutine[Any, Any, _T]) -> _T:
         """What is waited for, as long as the client does not refuse what it was served first.

@@ -48,7 +48,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 def nothing_found(note: str) -> Found:
     """A37: without data, and none before, a leaf counts as one priority without endpoints.
 
-    Clauses: A37-TROUBLE-25.
+    Clauses: A37-TROUBLE-20, A37-TROUBLE-25.
     """
     return Found(note=note)
 
@@ -194,8 +194,9 @@ def a_policy_for_each_leaf(
 ) -> Update:
     """A75: an aggregate is a priority policy over its leaves, each with priorities of its own.
 
-    Clauses: A42-LOC-03, A42-LOC-04, A42-LOC-05, A42-LOC-06, A37-TREE-12, A37-TROUBLE-21,
-    A37-TROUBLE-22, A37-TROUBLE-27, A37-TROUBLE-32, A37-TROUBLE-33, A37-TROUBLE-35, A37-TROUBLE-31,
+    Clauses: A42-LOC-03, A42-LOC-04, A42-LOC-05, A42-LOC-06, A37-TREE-12, A37-TROUBLE-19,
+    A37-TROUBLE-21, A37-TROUBLE-22, A37-TROUBLE-27, A37-TROUBLE-28, A37-TROUBLE-30, A37-TROUBLE-31,
+    A37-TROUBLE-32, A37-TROUBLE-33, A37-TROUBLE-35,
     A37-FAILOVER-01, A37-FAILOVER-04, A37-FAILOVER-13, A37-FAILOVER-14.
     """
     children: dict[str, PriorityChild] = {}

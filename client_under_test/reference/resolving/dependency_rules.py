@@ -18,7 +18,7 @@ def each_by_itself(_unfinished: Collection[str]) -> bool:
 def all_at_once(unfinished: Collection[str]) -> bool:
     """A74: nothing of it is used before all has come that the routes lead to.
 
-    Clauses: A74-CONFIG-01, A74-CONFIG-02.
+    Clauses: A74-CONFIG-01, A74-CONFIG-02, A74-CONFIG-03.
     """
     return not unfinished
 
@@ -32,7 +32,10 @@ def no_longer_needed(watched: AbstractSet[str], needed: AbstractSet[str]) -> Abs
 
 
 def cluster_as_known(_root: str, _name: str, cluster: Cluster | None) -> Cluster | None:
-    """A37: what CDS says of a cluster by now holds for each tree that it is in; None: wait."""
+    """A37: what CDS says of a cluster by now holds for each tree that it is in; None: wait.
+
+    Clauses: A74-CONFIG-03.
+    """
     return cluster
 
 

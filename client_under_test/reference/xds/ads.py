@@ -131,10 +131,11 @@ class Ads:
     def due(self) -> list[Output]:
         """The requests that changed subscriptions ask for, while the stream is up."""
         outputs: list[Output] = []
-        if self._stream_is_up:
-            for kind, of_type in self._types.items():
-                if of_type.is_due:
-                    outputs += self._request(kind, of_type)
+        for kind, of_type in self._types.items():
+            if self._stream_is_up and of_type.is_due:
+                outputs += self._request(kind, of_type)
+            elif self._rules.time_runs(self._stream_is_up):
+                outputs += self._start_timers(kind, of_type)
         return outputs
 
     def _request(self, kind: Kind, of_type: _Type, error: str | None = None) -> list[Output]:
@@ -152,7 +153,10 @@ class Ads:
         )
         self._node_is_sent = True
         of_type.is_due = False
-        outputs: list[Output] = [request]
+        return [request, *self._start_timers(kind, of_type)]
+
+    def _start_timers(self, kind: Kind, of_type: _Type) -> list[Output]:
+        outputs: list[Output] = []
         for name, wanted in of_type.wanted.items():
             if not wanted.was_asked_for:
                 wanted.was_asked_for = True

@@ -158,8 +158,19 @@ def before_any_answer(has_answered: bool) -> bool:  # noqa: FBT001 - a state
     return not has_answered
 
 
+def on_a_connection(stream_is_up: bool) -> bool:  # noqa: FBT001 - a state
+    """A57: no time runs before there is a stream, on a connection, that asks for the resource.
+
+    Clauses: A57-TIMER-02.
+    """
+    return stream_is_up
+
+
 def what_is_not_there(is_there: bool, _was_timed: bool) -> bool:  # noqa: FBT001 - states
-    """A57: time runs for what is not there, from the request on, anew on each stream."""
+    """A57: time runs for what is not there, from the request on, anew on each stream.
+
+    Clauses: A57-TIMER-03, A57-TIMER-04.
+    """
     return not is_there
 
 
@@ -205,6 +216,8 @@ class XdsRules(ClusterReadingRules, DataErrorRules):
     end_is_an_error: Callable[[bool], bool] = before_any_answer
     is_timed: Callable[[bool, bool], bool] = what_is_not_there
     """Of whether the resource is there, and whether time ran for it on a stream before."""
+    time_runs: Callable[[bool], bool] = on_a_connection
+    """Of whether there is a stream."""
     uses_good_beside_bad: bool = True
     """A46-NACK-01, A46-NACK-02, A46-NACK-03: whether what is good in a response with bad resources
     is used."""

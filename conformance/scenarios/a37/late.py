@@ -1,9 +1,7 @@
 """A37: clusters and endpoints that come late, while requests wait for them."""
 
-from msgspec.structs import replace
-
 from conformance import timing
-from conformance.arranging.forests import calls_to, plant, route_to
+from conformance.arranging.forests import calls_to, plant, with_route
 from conformance.arranging.positions import ROOTS, TREES, demand_asked, each
 from conformance.judging.claims import decides
 from conformance.judging.expectations import Expectation, Outcome, Untouched
@@ -100,9 +98,3 @@ async def test_routes_to_what_is_late(world: World) -> None:
     at_m = at_the_first(after, "m")
     calls = await world.until(at_m, lambda: world.call(way))
     await world.judge("A74-CONFIG-02", calls, at_m)
-
-
-def with_route(served: Served, name: str, cluster: str) -> Served:
-    """One route alone, for calls that name the first of these, to the second."""
-    route = replace(route_to(name), cluster=cluster)
-    return replace(served, routes=(route,))

@@ -12,6 +12,7 @@ from conformance.arranging.positions import (
     each,
     each_of,
     judge_each,
+    without_one,
 )
 from conformance.arranging.trouble import told_and_waited
 from conformance.judging.claims import decides
@@ -119,12 +120,6 @@ async def test_clusters_from_the_start(world: World) -> None:
         await world.judge(clause, await calls.over(), wanted)
     await world.serve(well)
     await judge_each(world, "A37-TROUBLE-14", well, *ROOTS, DIRECT)
-
-
-def without_one(served: Served, root: str) -> dict[str, Expectation]:
-    """Calls to a tree of which a cluster is missing, by the editions that tell what follows."""
-    whole = at_the_first(served, root, as_a_whole=True)
-    return {"A37": whole, "A74-2024": whole, "A74": at_the_first(served, root)}
 
 
 @decides("A37-TROUBLE-13", "A37-TROUBLE-14")

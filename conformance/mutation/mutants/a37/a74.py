@@ -1,7 +1,18 @@
 """Mutants of the clauses in a74.toml."""
 
+from collections.abc import Callable, Sequence
+
+from client_under_test.reference.clusters.discovery import (
+    Cluster,
+    Leaf,
+    Missing,
+    all_or_nothing,
+    those_that_exist,
+)
 from client_under_test.reference.conduct.mutants import Mutant
 from client_under_test.reference.resolving.dependency_rules import each_by_itself
+from conformance.mutation.mutants.a37.trouble import Choice
+from conformance.mutation.mutants.a37.trouble_absence import SOON
 
 each_route_by_itself = Mutant(
     clause="A74-CONFIG-01",
@@ -13,4 +24,43 @@ new_routes_at_once = Mutant(
     clause="A74-CONFIG-02",
     broken="routes to a new cluster are used before its resources have come",
     rules={"may_be_used": each_by_itself},
+)
+
+new_routes_in_part = Mutant(
+    clause="A74-CONFIG-03",
+    broken="routes to a new cluster are used while something of it may be missing",
+    rules={"may_be_used": each_by_itself},
+)
+
+
+def wait_for_it(_root: str, _name: str, cluster: Cluster | None) -> Cluster | None:
+    """Wait for what is missing."""
+    return None if isinstance(cluster, Missing) else cluster
+
+
+missing_waited_for = Mutant(
+    clause="A74-CONFIG-03",
+    broken="routes to a cluster of which something is missing are never used",
+    rules={"cluster_as_known": wait_for_it},
+    xds=SOON,
+)
+
+
+def passed_over_once() -> Callable[[str, Sequence[Leaf | Missing], bool], Choice]:
+    """Pass each missing cluster over in the first tree in which it is met, and in no other."""
+    met: dict[str, str] = {}
+
+    def broken(root: str, found: Sequence[Leaf | Missing], in_force: bool, /) -> Choice:  # noqa: FBT001
+        elsewhere = {one.name for one in found if met.setdefault(one.name, root) != root}
+        fails = any(isinstance(one, Missing) and one.name in elsewhere for one in found)
+        return (all_or_nothing if fails else those_that_exist)(root, found, in_force)
+
+    return broken
+
+
+passed_over_in_one_tree = Mutant(
+    clause="A74-CONFIG-04",
+    broken="a missing cluster is passed over in one tree only",
+    rules={"leaves": passed_over_once()},
+    xds=SOON,
 )

@@ -1,0 +1,33 @@
+"""Mutants of the clauses in a57.toml."""
+
+from client_under_test.reference.conduct.mutants import Mutant
+
+ten_seconds = Mutant(
+    clause="A57-TIMER-01",
+    broken="a resource is missing after 10 s",
+    xds={"time_to_come": lambda _: (10.0, True)},
+)
+
+thirty_seconds = Mutant(
+    clause="A57-TIMER-01",
+    broken="a resource is missing only after 30 s",
+    xds={"time_to_come": lambda _: (30.0, True)},
+)
+
+time_from_the_start = Mutant(
+    clause="A57-TIMER-02",
+    broken="the time of a resource begins before there is a connection",
+    xds={"time_runs": lambda _: True},
+)
+
+what_is_there_is_timed = Mutant(
+    clause="A57-TIMER-03",
+    broken="on a new stream time begins for what is there as well",
+    xds={"is_timed": lambda _is_there, _was_timed: True},
+)
+
+timed_once = Mutant(
+    clause="A57-TIMER-04",
+    broken="on a new stream time does not begin anew",
+    xds={"is_timed": lambda is_there, was_timed: not is_there and not was_timed},
+)

@@ -1,0 +1,105 @@
+"""Mutants of the clauses in trouble.toml that are about what is never sent."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from client_under_test.reference.clusters.discovery import (
+    Leaf,
+    Missing,
+    all_or_nothing,
+    those_that_exist,
+)
+from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.resolving.dependency_rules import each_by_itself
+from conformance.mutation.mutants.a37.trouble import (
+    Choice,
+    for_ever,
+    has_endpoints,
+    has_localities,
+    last_good,
+    nothing_behind,
+    of_leaves,
+    once_missing,
+    passed_over_by_a37,
+)
+
+SOON: Final = {"time_to_come": lambda _: (3.0, True)}
+"""Breaks none of these clauses: nobody has to wait the whole time to see a mutant."""
+
+never_sent_passed_over = Mutant(
+    clause="A37-TROUBLE-01",
+    broken="a leaf that is never sent is passed over",
+    rules={"leaves": passed_over_by_a37},
+    xds=SOON,
+    edition="seed",
+)
+
+never_sent_fails_all = Mutant(
+    clause="A37-TROUBLE-01",
+    broken="when one leaf is never sent, the whole tree fails",
+    rules={"leaves": all_or_nothing},
+    xds=SOON,
+)
+
+
+def while_none_exists(root: str, found: Sequence[Leaf | Missing], in_force: bool, /) -> Choice:  # noqa: FBT001
+    """Wait where all of several leaves are missing."""
+    waits = len(found) > 1 and all(isinstance(one, Missing) for one in found)
+    return None if waits else those_that_exist(root, found, in_force)
+
+
+tree_without_leaves_waits = Mutant(
+    clause="A37-TROUBLE-02",
+    broken="an aggregate of which no leaf exists is waited for",
+    rules={"leaves": while_none_exists, "may_be_used": each_by_itself},
+    xds=SOON,
+)
+
+
+def while_it_is_the_root(root: str, found: Sequence[Leaf | Missing], in_force: bool, /) -> Choice:  # noqa: FBT001
+    """Wait where a route leads to what is missing."""
+    waits = any(isinstance(one, Missing) and one.name == root for one in found)
+    return None if waits else those_that_exist(root, found, in_force)
+
+
+cluster_never_sent_waited_for = Mutant(
+    clause="A37-TROUBLE-03",
+    broken="a cluster of a route that is never sent is waited for",
+    rules={"leaves": while_it_is_the_root, "may_be_used": each_by_itself},
+    xds=SOON,
+)
+
+missing_for_good = Mutant(
+    clause="A37-TROUBLE-10",
+    broken="a cluster that was missing once is never used",
+    rules={"leaves": once_missing(lambda one: one.is_gone)},
+    xds=SOON,
+)
+
+endpoints_never_sent_end_the_list = Mutant(
+    clause="A37-TROUBLE-19",
+    broken="the leaves behind one whose endpoints are never sent are not used",
+    rules={"tree": of_leaves(nothing_behind(lambda found: not has_localities(found)))},
+    xds=SOON,
+)
+
+endpoints_never_sent_waited_for = Mutant(
+    clause="A37-TROUBLE-20",
+    broken="endpoints that are never sent are waited for",
+    rules={"nothing_found": lambda _: None},
+    xds=SOON,
+)
+
+old_service_stays = Mutant(
+    clause="A37-TROUBLE-28",
+    broken="a leaf keeps the endpoints of its old service name while the new one has none",
+    rules={"tree": of_leaves(last_good())},
+    xds=SOON,
+)
+
+endpoints_missing_for_good = Mutant(
+    clause="A37-TROUBLE-30",
+    broken="a leaf whose endpoints were missing once is never used",
+    rules={"tree": of_leaves(for_ever(lambda found: not has_endpoints(found)))},
+    xds=SOON,
+)

@@ -1,0 +1,167 @@
+"""A37, A74, A57: what is asked for and never sent does not exist after fifteen seconds."""
+
+from functools import partial
+
+from msgspec.structs import replace
+
+from conformance import timing
+from conformance.arranging.absence import judge_time, started, waiting_for_all
+from conformance.arranging.forests import Shape, calls_to, plant, with_route
+from conformance.arranging.positions import (
+    ROOTS,
+    TREES,
+    demand_asked,
+    each,
+    judge_each,
+    without_one,
+)
+from conformance.judging.claims import decides
+from conformance.served.bootstrap import VARIABLE, bootstrap
+from conformance.served.routes import TO
+from conformance.served.serving import Served
+from conformance.served.trees import at_the_first, with_clusters
+from conformance.served.troubles import lacking
+from conformance.world import World
+from fake_control_plane import Kind
+from test_servers import Door, Hold, Serve
+
+DIRECT = "direct"
+"""A cluster that is missing, or whose endpoints are, to which a route leads."""
+
+NONE: Shape = {"none": "none-x none-y"}
+"""No cluster of this tree is sent."""
+
+SHARING: tuple[Shape, ...] = ({"one": "x b"}, {"top": "other d", "other": "x c"})
+"""Two aggregates over a leaf that is missing, one of them below a third."""
+
+
+@decides(
+    *("A37-TROUBLE-01", "A37-TROUBLE-02", "A37-TROUBLE-03", "A37-TROUBLE-10"),
+    *("A57-TIMER-01", "A74-CONFIG-04"),
+    seconds=16.5,
+    absence=True,
+)
+async def test_clusters(world: World) -> None:
+    planted = await plant(world, *TREES, NONE, *SHARING, direct=(DIRECT,))
+    missing = (*each("x"), "none-x", "none-y", "x", DIRECT)
+    lacks = lacking(planted.served, Kind.CLUSTER, *missing)
+    waiting = await waiting_for_all(world, Kind.CLUSTER, lacks)
+    clauses = dict.fromkeys(("only-m", "none"), "A37-TROUBLE-02") | {DIRECT: "A37-TROUBLE-03"}
+    clauses |= dict.fromkeys(("one", "top"), "A74-CONFIG-04")
+    for root, calls in waiting.items():
+        clause = clauses.get(root, "A37-TROUBLE-01")
+        wanted = at_the_first(lacks, root) if root in clauses else without_one(lacks, root)
+        await world.judge(clause, await calls.over(), wanted)
+    await judge_time(world, Kind.CLUSTER, missing, waiting.values())
+    await world.control.serve(planted.served, unheard=True)
+    await judge_each(world, "A37-TROUBLE-10", planted.served, *ROOTS, "none", DIRECT)
+
+
+@decides(
+    *("A37-TROUBLE-19", "A37-TROUBLE-20", "A37-TROUBLE-30", "A57-TIMER-01"),
+    seconds=16.5,
+    absence=True,
+)
+async def test_endpoints(world: World) -> None:
+    planted = await plant(world, *TREES, direct=(DIRECT,))
+    missing = (*each("x"), DIRECT)
+    lacks = lacking(planted.served, Kind.ENDPOINTS, *missing)
+    waiting = await waiting_for_all(world, Kind.ENDPOINTS, lacks)
+    for root, calls in waiting.items():
+        clause = "A37-TROUBLE-20" if root in {"only-m", DIRECT} else "A37-TROUBLE-19"
+        await world.judge(clause, await calls.over(), at_the_first(lacks, root))
+    await judge_time(world, Kind.ENDPOINTS, missing, waiting.values())
+    await world.control.serve(planted.served, unheard=True)
+    await judge_each(world, "A37-TROUBLE-30", planted.served, *ROOTS, DIRECT)
+
+
+async def in_use(world: World, served: Served, name: str, root: str) -> None:
+    """Serve this, and go on when calls that name the first are served by the second."""
+    await world.serve(served)
+    wanted = at_the_first(served, root)
+    await world.rounds.demand(wanted, partial(calls_to, world, name), why="its endpoints serve")
+
+
+@decides("A37-TROUBLE-28", seconds=16, absence=True)
+async def test_service_name(world: World) -> None:
+    """The first leaf is in use when it gets another one."""
+    planted = await plant(world, {"m": "x b"})
+    await in_use(world, planted.served, "m", "m")
+    x = planted.served.own("x")
+    renamed = replace(x, discovery=replace(x.discovery, service_name="never-sent"))
+    then = lacking(with_clusters(planted.served, renamed), Kind.ENDPOINTS, "never-sent")
+    await world.serve(then)
+    await world.attempts.quiet_from_now(
+        *planted.members["b"],
+        why="the leaf before it may be missing",
+        seconds=timing.NO_SUCH_RESOURCE,
+    )
+    wanted = at_the_first(then, "m")
+    calls = await world.until(wanted, partial(calls_to, world, "m"))
+    await world.judge("A37-TROUBLE-28", calls, wanted)
+
+
+@decides("A74-CONFIG-03", seconds=16, absence=True)
+async def test_routes(world: World) -> None:
+    """The route to b leads to an aggregate then, of which a leaf is never sent."""
+    planted = await plant(world, {"m": "x c"}, direct=("b",))
+    lacks = lacking(planted.served, Kind.CLUSTER, "x")
+    before, after = (with_route(lacks, "b", to) for to in ("b", "m"))
+    await in_use(world, before, "b", "b")
+    count = round(timing.UNTIL_THEN / timing.PACE)
+    meanwhile = await world.start([{TO: "b"}] * count, pace=timing.PACE)
+    await world.serve(after)
+    await world.judge("A74-CONFIG-03", await meanwhile.over(), at_the_first(before, "b"))
+    await world.attempts.quiet_from_now(
+        *planted.members["c"], why="x may be missing", seconds=timing.NO_SUCH_RESOURCE
+    )
+    wanted = at_the_first(after, "m")
+    calls = await world.until(wanted, partial(calls_to, world, "b"))
+    await world.judge("A74-CONFIG-03", calls, wanted)
+
+
+@decides("A57-TIMER-03", seconds=17, absence=True)
+async def test_silent_stream(world: World) -> None:
+    planted = await plant(world, {"m": "b c"})
+    await in_use(world, planted.served, "m", "m")
+    world.plane.script.hold()
+    await world.control.renew(Kind.ENDPOINTS, "b")
+    count = round(timing.BEYOND_ABSENCE / timing.PACE)
+    calls = await world.start([{TO: "m"}] * count, pace=timing.PACE)
+    await world.judge("A57-TIMER-03", await calls.over(), at_the_first(planted.served, "m"))
+
+
+@decides("A57-TIMER-04", seconds=20.5, absence=True)
+async def test_new_stream(world: World) -> None:
+    """Requests wait on over the end of the stream; a third of the time has passed by then."""
+    planted = await plant(world, {"m": "x b"})
+    lacks = lacking(planted.served, Kind.CLUSTER, "x")
+    await world.serve(lacks)
+    calls = await started(world, "m")
+    await demand_asked(world, Kind.CLUSTER, lacks)
+    await world.attempts.quiet_from_now(
+        *planted.members["b"], why="x is not missing yet", seconds=timing.THIRD_OF_ABSENCE
+    )
+    last = await world.control.renew(Kind.CLUSTER, "x")
+    await calls.over()
+    await judge_time(world, Kind.CLUSTER, ("x",), (calls,), clause="A57-TIMER-04", beyond=last)
+
+
+@decides("A57-TIMER-02", seconds=18.5, absence=True)
+async def test_late_connection(world: World) -> None:
+    """Only then can the Listener be asked for; it is sent after another while."""
+    planted = await plant(world, direct=("b",))
+    world.plane.script.hold(Kind.LISTENER)
+    async with Door.before(world.plane.address, Hold()) as door:
+        channel = await world.channels.open_elsewhere(**{VARIABLE: bootstrap(door.address)})
+        await world.serve(planted.served)
+        calls = await world.start([{TO: "b"}] * 3, channel=channel, deadline=timing.AFTER_ABSENCE)
+        await world.control.unless_refused(door.attempted(deadline=timing.ATTEMPT))
+        why = "the control plane has not answered"
+        await world.attempts.quiet_from_now(why=why, seconds=timing.LATE_CONNECTION)
+        await door.set_mode(Serve())
+        await world.control.demand_asked(Kind.LISTENER, 1, within=timing.ATTEMPT)
+        why = "the Listener has not come"
+        await world.attempts.quiet_from_now(why=why, seconds=timing.LATE_RESOURCE)
+        world.plane.script.release(Kind.LISTENER)
+        await world.judge("A57-TIMER-02", await calls.over(), at_the_first(planted.served, "b"))

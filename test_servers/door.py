@@ -1,0 +1,66 @@
+"""A gate before a server that is none of the fleet's, such as a control plane."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from test_servers.exceptions import FleetTrouble
+from test_servers.gate import Gate, host_port
+from test_servers.ledger import Attempt, Ledger
+from test_servers.modes import Mode
+
+__all__ = ["Door"]
+
+_HOST = "127.0.0.1"
+
+
+class Door:
+    """Connections to a server of this machine, which go as the gate's mode says.
+
+    Attributes:
+        address: Where clients find the server instead of its own address.
+    """
+
+    def __init__(self, mode: Mode) -> None:
+        self.address = ""
+        self._ledger = Ledger()
+        self._troubles: list[str] = []
+        self._gate = Gate("door", mode, self._ledger, _nobody_asks, self._troubles.append)
+
+    @classmethod
+    @asynccontextmanager
+    async def before(cls, address: str, mode: Mode) -> AsyncIterator["Door"]:
+        """A door for the length of the block.
+
+        Args:
+            address: Of the server, such as "127.0.0.1:40123".
+            mode: What is done with connections at first.
+
+        Raises:
+            FleetTrouble: The server could not be reached.
+        """
+        door = cls(mode)
+        door._gate.backend_port = int(address.rpartition(":")[2])
+        door.address = host_port(_HOST, await door._gate.open(_HOST, 0))
+        try:
+            yield door
+        finally:
+            await door._gate.close()
+        if door._troubles:
+            raise FleetTrouble("; ".join(door._troubles))
+
+    async def set_mode(self, mode: Mode) -> None:
+        """Changes what is done with connections from now on, and with those held now."""
+        await self._gate.set_mode(mode)
+
+    async def attempted(self, *, deadline: float) -> Attempt:
+        """The first connection.
+
+        Raises:
+            DeadlinePassed: None came within `deadline` seconds.
+        """
+        first, *_ = await self._ledger.wait_attempts(lambda _: True, deadline=deadline)
+        return first
+
+
+def _nobody_asks(_from_port: int, _connection: int) -> None:
+    """The server does not tell connections apart."""
