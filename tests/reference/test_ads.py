@@ -75,6 +75,16 @@ def test_nothing_is_sent_before_the_stream_is_up() -> None:
     assert ads.due() == []
 
 
+def test_time_runs_from_the_request_on() -> None:
+    ads, hasty = Ads(XdsRules()), Ads(XdsRules(time_runs=lambda _: True))
+    for one in (ads, hasty):
+        one.subscribe(Kind.CLUSTER, "a")
+    timer = StartTimer(Kind.CLUSTER, "a")
+    assert (ads.due(), hasty.due(), hasty.due()) == ([], [timer], [])
+    assert timer in ads.stream_started()
+    assert timer not in hasty.stream_started()
+
+
 def test_types_of_which_nothing_is_wanted_are_not_mentioned() -> None:
     """An empty list would ask for every Listener and Cluster."""
     ads = subscribed("a")

@@ -87,3 +87,12 @@ async def test_what_no_text_of_the_client_says_is_left_out(xdspec: Any) -> None:
     assert chosen["clauses"] == {"A113-WEIGHT-03": "seen"}
     assert not ended.clauses["A76-REQ-04"]["seen"]
     assert "a clause of A76, which the client does not state" in ended.out
+
+
+async def test_nobody_waits_until_a_resource_does_not_exist(xdspec: Any) -> None:
+    """No client has a knob for that time. What is decided elsewhere as well is judged there."""
+    ended = await xdspec.run("run", "reference", "--fast", "--scenario", "absent.*")
+    assert ended.code == 5  # nothing was judged
+    assert {one["verdict"] for one in ended.scenarios.values()} == {"skip"}
+    assert {one["reason"] for one in ended.clauses.values()} == {"fast"}
+    assert max(one["seconds"] for one in ended.scenarios.values()) < timing.ABSENCE

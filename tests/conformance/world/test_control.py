@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +12,7 @@ from msgspec.structs import replace
 from conformance.served.policies import RoundRobin
 from conformance.served.serving import Served, aggregate, beside, by_dns, one_cluster, plain
 from conformance.world.control import Control
-from fake_control_plane import Kind, Push
+from fake_control_plane import ControlPlane, Kind, Push, Request
 from fake_control_plane.snapshot import pack
 
 A, B = "127.0.0.1:1", "127.0.0.1:2"
@@ -69,3 +70,44 @@ async def test_awaited(before: Served, after: Served, kinds: list[str]) -> None:
     await control.serve(after)
     assert [one.name for one in plane.awaited] == kinds
     assert control.history == [str(before), str(after)]
+
+
+def asked(stream: int, at: float, *names: str, kind: Kind = Kind.CLUSTER) -> Request:
+    return Request(
+        at=at,
+        stream=stream,
+        node="",
+        kind=kind,
+        type_url=kind.type_url,
+        names=names,
+        version="",
+        nonce="",
+    )
+
+
+def test_first_asked() -> None:
+    """What is asked for again counts once, unless it is on another stream that is looked at."""
+    plane: Any = Plane()
+    plane.transcript.events = (
+        asked(1, 1.0, "a"),
+        asked(1, 2.0, "b", kind=Kind.ENDPOINTS),
+        asked(1, 3.0, "a", "b"),
+        asked(2, 4.0, "a", "b", "c"),
+    )
+    control = Control(plane, None)
+    assert control.first_asked(Kind.CLUSTER, "a", "b", "z") == (1.0, 3.0)
+    assert control.first_asked(Kind.CLUSTER, "a", beyond=1) == (4.0,)
+
+
+async def test_renew() -> None:
+    """A request on the old stream that comes after its end was told is not the new one's."""
+    async with ControlPlane.running() as plane:
+        control = Control(plane, None)
+        plane.transcript.record(asked(1, 1.0, "a"))
+        renewed = asyncio.create_task(control.renew(Kind.CLUSTER, "a"))
+        await asyncio.sleep(0)
+        plane.transcript.record(asked(1, 2.0, "a"))
+        await asyncio.sleep(0)
+        assert not renewed.done()
+        plane.transcript.record(asked(2, 3.0, "a"))
+        assert await renewed == 1
