@@ -92,7 +92,7 @@ LATE_RESOURCE = 9.0
 """From then to a resource that is not missing yet, six seconds before that, but is for who counts
 from the first attempt to connect, two seconds after that."""
 
-UNTIL_THEN = 10.0
+UNTIL_THEN = 8.0
 """For how long requests are made while what was asked for at the same time is not missing yet."""
 
 LEDGER = 5 * SCALE
