@@ -67,7 +67,7 @@ async def demand_asked(world: World, kind: Kind, served: Served) -> None:
     """Go on when the client has asked for all resources of this kind that it is led to.
 
     Raises:
-        ClientSilent: it did not in time.
+        ClientStuck: it did not in time.
     """
     count = sum(one is kind for one, _ in subscriptions(served))
     await world.control.demand_asked(kind, count, within=timing.ANSWER)

@@ -12,7 +12,7 @@ from grpc import StatusCode
 
 from conformance import timing
 from conformance.judging import blocking
-from conformance.judging.endings import ClientRefused, ClientSilent
+from conformance.judging.endings import ClientRefused, ClientSilent, ClientStuck
 from conformance.judging.expectations import Expectation, MapsLike, fits
 from conformance.judging.seen import Answer, Asked, Subscriptions
 from conformance.served import dialect
@@ -159,12 +159,12 @@ class Control:
         """Go on only when one request asks for so many resources of a kind.
 
         Raises:
-            ClientSilent: none did in time.
+            ClientStuck: none did in time. It may live, and know nothing of what leads there.
         """
         try:
             await self._asking(kind, count, within=within)
         except DeadlinePassed as passed:
-            raise ClientSilent(str(passed)) from None
+            raise ClientStuck(str(passed)) from None
 
     async def give_time_to_ask(self, kind: Kind, count: int, *, within: float) -> None:
         """The same, but go on without it as well: for who needs the time that it saves alone."""
@@ -200,7 +200,7 @@ class Control:
             the number of the last stream before it.
 
         Raises:
-            ClientSilent: it did not in time.
+            ClientStuck: it did not in time.
         """
         last = max(one.stream for one in self._plane.transcript.events)
         self._plane.script.end_streams(StatusCode.OK)
@@ -217,7 +217,7 @@ class Control:
         try:
             await asked
         except DeadlinePassed as passed:
-            raise ClientSilent(str(passed)) from None
+            raise ClientStuck(str(passed)) from None
         return last
 
     async def unless_refused(self, waiting: Coroutine[Any, Any, _T]) -> _T:

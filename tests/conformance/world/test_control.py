@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from conformance.judging.endings import ClientStuck
 from conformance.served.policies import RoundRobin
 from conformance.served.serving import Served, aggregate, beside, by_dns, one_cluster, plain
 from conformance.world.control import Control
@@ -111,3 +112,10 @@ async def test_renew() -> None:
         assert not renewed.done()
         plane.transcript.record(asked(2, 3.0, "a"))
         assert await renewed == 1
+
+
+async def test_what_is_never_asked_for() -> None:
+    """Nobody hangs who was led nowhere: it fails by what it states to follow, if by anything."""
+    async with ControlPlane.running() as plane:
+        with pytest.raises(ClientStuck, match="request for 1 resources of CLUSTER"):
+            await Control(plane, None).demand_asked(Kind.CLUSTER, 1, within=0.01)
