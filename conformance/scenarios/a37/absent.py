@@ -34,6 +34,15 @@ NONE: Shape = {"none": "none-x none-y"}
 SHARING: tuple[Shape, ...] = ({"one": "x b"}, {"top": "other d", "other": "x c"})
 """Two aggregates over a leaf that is missing, one of them below a third."""
 
+CLAUSES = {
+    "only-m": "A37-TROUBLE-02",
+    "none": "A37-TROUBLE-02",
+    DIRECT: "A37-TROUBLE-03",
+    "one": "A74-CONFIG-04",
+    "top": "A74-CONFIG-04",
+}
+"""By root, where texts do not differ in what becomes of a tree without one of its clusters."""
+
 
 @decides(
     *("A37-TROUBLE-01", "A37-TROUBLE-02", "A37-TROUBLE-03", "A37-TROUBLE-10"),
@@ -46,11 +55,9 @@ async def test_clusters(world: World) -> None:
     missing = (*each("x"), "none-x", "none-y", "x", DIRECT)
     lacks = lacking(planted.served, Kind.CLUSTER, *missing)
     waiting = await waiting_for_all(world, Kind.CLUSTER, lacks)
-    clauses = dict.fromkeys(("only-m", "none"), "A37-TROUBLE-02") | {DIRECT: "A37-TROUBLE-03"}
-    clauses |= dict.fromkeys(("one", "top"), "A74-CONFIG-04")
     for root, calls in waiting.items():
-        clause = clauses.get(root, "A37-TROUBLE-01")
-        wanted = at_the_first(lacks, root) if root in clauses else without_one(lacks, root)
+        clause = CLAUSES.get(root, "A37-TROUBLE-01")
+        wanted = at_the_first(lacks, root) if root in CLAUSES else without_one(lacks, root)
         await world.judge(clause, await calls.over(), wanted)
     await judge_time(world, Kind.CLUSTER, missing, waiting.values())
     await world.control.serve(planted.served, unheard=True)
