@@ -25,7 +25,7 @@ async def waiting_for_all(world: World, kind: Kind, lacks: Served) -> dict[str, 
     await world.serve(lacks)
     roots = [name for route in lacks.routes for name in route.targets()]
     waiting = {root: await started(world, root) for root in roots}
-    await demand_asked(world, kind, lacks)
+    await demand_asked(world, kind, lacks, within=timing.NO_SUCH_RESOURCE)
     return waiting
 
 

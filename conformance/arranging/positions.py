@@ -63,14 +63,16 @@ def without_one(served: Served, root: str) -> dict[str, Expectation]:
     return {"A37": whole, "A74-2024": whole, "A74": at_the_first(served, root)}
 
 
-async def demand_asked(world: World, kind: Kind, served: Served) -> None:
+async def demand_asked(
+    world: World, kind: Kind, served: Served, *, within: float = timing.ANSWER
+) -> None:
     """Go on when the client has asked for all resources of this kind that it is led to.
 
     Raises:
         ClientStuck: it did not in time.
     """
     count = sum(one is kind for one, _ in subscriptions(served))
-    await world.control.demand_asked(kind, count, within=timing.ANSWER)
+    await world.control.demand_asked(kind, count, within=within)
 
 
 async def demand_refused(world: World, kind: Kind, *bad: Any) -> None:

@@ -145,7 +145,7 @@ async def test_new_stream(world: World) -> None:
     lacks = lacking(planted.served, Kind.CLUSTER, "x")
     await world.serve(lacks)
     calls = await started(world, "m")
-    await demand_asked(world, Kind.CLUSTER, lacks)
+    await demand_asked(world, Kind.CLUSTER, lacks, within=timing.NO_SUCH_RESOURCE)
     await world.attempts.quiet_from_now(
         *planted.members["b"], why="x is not missing yet", seconds=timing.THIRD_OF_ABSENCE
     )
