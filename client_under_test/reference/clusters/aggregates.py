@@ -138,7 +138,10 @@ class PriorityNames:
 
 
 def shares_a_locality(before: frozenset[Locality], now: frozenset[Locality]) -> bool:
-    """A37: names of priorities are preserved across updates, with the localities below them."""
+    """A37: names of priorities are preserved across updates, with the localities below them.
+
+    Clauses: A37-FAILOVER-11.
+    """
     return bool(before & now) or before == now
 
 
@@ -175,7 +178,7 @@ def one_list_of_priorities(
     """A37: the priorities of all leaves in one list, a cluster_impl for each.
 
     Clauses: A42-LOC-03, A42-LOC-04, A42-LOC-05, A42-LOC-13, A42-CDS-28,
-    A37-FAILOVER-04.
+    A37-FAILOVER-04, A37-FAILOVER-12.
     """
     children: dict[str, PriorityChild] = {}
     endpoints: list[Endpoint] = []
@@ -196,8 +199,8 @@ def a_policy_for_each_leaf(
 
     Clauses: A42-LOC-03, A42-LOC-04, A42-LOC-05, A42-LOC-06, A37-TREE-12, A37-TROUBLE-19,
     A37-TROUBLE-21, A37-TROUBLE-22, A37-TROUBLE-27, A37-TROUBLE-28, A37-TROUBLE-30, A37-TROUBLE-31,
-    A37-TROUBLE-32, A37-TROUBLE-33, A37-TROUBLE-35,
-    A37-FAILOVER-01, A37-FAILOVER-04, A37-FAILOVER-13, A37-FAILOVER-14.
+    A37-TROUBLE-32, A37-TROUBLE-33, A37-TROUBLE-35, A37-FAILOVER-01, A37-FAILOVER-04,
+    A37-FAILOVER-13, A37-FAILOVER-14, A37-FAILOVER-09.
     """
     children: dict[str, PriorityChild] = {}
     endpoints: list[Endpoint] = []
@@ -226,7 +229,7 @@ def policy_of_the_aggregate(aggregate: Aggregate | None, leaf: Leaf) -> PolicyCo
 def policy_of_the_leaf(_aggregate: Aggregate | None, leaf: Leaf) -> PolicyConfig:
     """A42-CDS-25 (A75): each leaf has its own policy.
 
-    Clauses: A42-LOC-01, A42-LOC-06.
+    Clauses: A37-FAILOVER-10, A42-LOC-01, A42-LOC-06.
     """
     return leaf.policy
 

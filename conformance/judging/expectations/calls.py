@@ -232,7 +232,7 @@ class Shares(msgspec.Struct, frozen=True, tag="shares"):
     A rotation with the same shares stays nearer to them than chance does, so it fits as well: see
     ``statistics.intervals``.
 
-    Clauses: A42-LOC-06.
+    Clauses: A37-FAILOVER-09, A42-LOC-06.
     """
 
     shares: dict[str, tuple[int, int]]

@@ -45,7 +45,8 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
     The hash is computed by ``request_hash.request_hash`` and the ring by ``building.build_for``,
     which name most of the clauses, with what they call. That it is this ring and no other:
 
-    Clauses: A42-CDS-12, A42-CDS-15, A42-CDS-19, A42-CDS-22, A42-CDS-25, A42-LOC-04, A42-HASH-21.
+    Clauses: A37-FAILOVER-10, A42-CDS-12, A42-CDS-15, A42-CDS-19, A42-CDS-22, A42-CDS-25,
+    A42-LOC-04, A42-HASH-21.
     """
 
     localities: tuple[RingLocality, ...]

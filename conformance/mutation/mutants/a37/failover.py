@@ -2,19 +2,27 @@
 
 from collections.abc import Callable, Sequence
 
+from msgspec.structs import replace
+
 from client_under_test.reference.clusters.aggregates import (
     Found,
     Leaves,
+    MakeTree,
+    PriorityNames,
     a_policy_for_each_leaf,
+    one_list_of_priorities,
 )
+from client_under_test.reference.clusters.discovery import Aggregate, Leaf
 from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.policies.configs import RoundRobinConfig
+from client_under_test.reference.policies.interface import PolicyConfig
 from client_under_test.reference.policies.rules.failover import (
     ChildView,
     Choice,
     Use,
     choose_by_a56,
 )
-from client_under_test.reference.values import State
+from client_under_test.reference.values import Locality, State
 from conformance.mutation.mutants.a37.trouble import of_leaves
 from conformance.mutation.mutants.a42.failover_timer import (
     back_to_the_failed_one,
@@ -45,6 +53,12 @@ one_timer_for_a_leaf = Mutant(
     broken="a leaf has the time of one timer as a whole",
     rules={"tree": a_policy_for_each_leaf},
     edition="seed",
+)
+
+timers_of_priorities_in_a_row = Mutant(
+    clause="A37-FAILOVER-04",
+    broken="each priority of a leaf has a time of its own before the next leaf",
+    rules={"tree": one_list_of_priorities},
 )
 
 last_that_is_ready = Mutant(
@@ -99,6 +113,78 @@ def as_first_seen(counts: Callable[[int], bool]) -> Callable[[Leaves], Leaves]:
 
     return kept
 
+
+def with_the_first_weights(leaves: Leaves) -> Leaves:
+    """Each locality with the weight that the first leaf with one of its name gives it."""
+    weights: dict[Locality, int] = {}
+
+    def weighed(found: Found) -> Found:
+        priorities = tuple(
+            tuple(
+                replace(one, weight=weights.setdefault(one.locality, one.weight))
+                for one in localities
+            )
+            for localities in found.priorities
+        )
+        return replace(found, priorities=priorities)
+
+    return [(leaf, weighed(found)) for leaf, found in leaves]
+
+
+localities_known_by_name_alone = Mutant(
+    clause="A37-FAILOVER-09",
+    broken="a locality has the weight that one of its name has in the first leaf",
+    rules={"tree": of_leaves(with_the_first_weights)},
+)
+
+
+def policy_of_the_first_leaf_alone(aggregate: Aggregate | None, leaf: Leaf) -> PolicyConfig:
+    """Behind the first leaf requests go round."""
+    is_first = aggregate is None or aggregate.clusters[0] == leaf.name
+    return leaf.policy if is_first else RoundRobinConfig()
+
+
+hash_forgotten_behind_the_first = Mutant(
+    clause="A37-FAILOVER-10",
+    broken="requests have their place by their hash at the first leaf only",
+    rules={"policy_source": policy_of_the_first_leaf_alone},
+)
+
+names_made_anew = Mutant(
+    clause="A37-FAILOVER-11",
+    broken="the priorities of each update are new ones",
+    rules={"goes_on": lambda _before, _now: False},
+)
+
+
+class NamesOfAll(PriorityNames):
+    """Names that all leaves share."""
+
+    def assign(
+        self,
+        cluster: str,
+        priorities: Sequence[frozenset[Locality]],
+        goes_on: Callable[[frozenset[Locality], frozenset[Locality]], bool],
+    ) -> tuple[str, ...]:
+        """Name them as if they were the same cluster's."""
+        del cluster
+        return super().assign("", priorities, goes_on)
+
+
+def named_together() -> MakeTree:
+    """The tree with one set of names for all leaves."""
+    shared = NamesOfAll()
+    return lambda aggregate, leaves, _names, rules: one_list_of_priorities(
+        aggregate, leaves, shared, rules
+    )
+
+
+names_shared_by_leaves = Mutant(
+    clause="A37-FAILOVER-12",
+    broken="a priority of one leaf goes on under the name that another leaf has used",
+    rules={"tree": named_together()},
+    edition="seed",
+)
 
 update_of_the_next_dropped = Mutant(
     clause="A37-FAILOVER-13",

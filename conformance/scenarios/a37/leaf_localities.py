@@ -1,0 +1,160 @@
+"""A37, xds_cluster_resolver LB Policy: localities, rings and names of priorities, leaf by leaf."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from msgspec.structs import replace
+
+from conformance import timing
+from conformance.arranging.forests import aggregates, calls_to, forest, leaf, plant
+from conformance.arranging.priorities import endpoints, serve_again, tier
+from conformance.judging.claims import decides
+from conformance.judging.expectations import Outcome, Reaches, Shares, Tried
+from conformance.served.clusters import Cluster, Eds
+from conformance.served.endpoints import Endpoint, Locality
+from conformance.served.policies import RoundRobin
+from conformance.served.routes import TO
+from conformance.served.serving import Served, aggregate, plain
+from conformance.served.trees import at_the_first, with_clusters
+from conformance.served.troubles import amid
+from conformance.world import World
+from test_servers import Close, Serve
+from test_servers import Endpoint as Member
+
+ROOT = "m"
+
+ENOUGH_FOR_WEIGHTS = 160
+"""Calls of which a quarter, a half and three quarters are told apart, but by a chance of 1e-6."""
+
+MEANWHILE = 200
+"""Requests from before the first of several updates on, a second of them: it takes less for all."""
+
+
+def by_localities(name: str, members: Sequence[Member], weights: Sequence[int]) -> Cluster:
+    """A leaf with a locality for each of these endpoints, named alike in all leaves."""
+    places = (
+        Locality((Endpoint(one.address),), f"locality-{number}", weight)
+        for number, (one, weight) in enumerate(zip(members, weights, strict=True))
+    )
+    return Cluster(name=name, discovery=Eds(tuple(places)), policy=RoundRobin())
+
+
+async def judge_weights(world: World, one: Cluster) -> None:
+    """Whether requests go to the localities of this leaf, which serves, by their weights."""
+    every = Reaches(one.addresses())
+    await world.rounds.demand(every, partial(calls_to, world, ROOT, 20), why="all of them serve")
+    total = sum(place.weight or 0 for place in one.localities)
+    shares = {place.endpoints[0].address: (place.weight or 0, total) for place in one.localities}
+    calls = await calls_to(world, ROOT, ENOUGH_FOR_WEIGHTS)
+    await world.judge("A37-FAILOVER-09", calls, Shares(shares))
+
+
+async def fail(*members: Member) -> list[str]:
+    """Have endpoints that serve close their connections, and each new one; their addresses."""
+    for one in members:
+        await one.set_mode(Close())
+        await one.kill()
+    return [one.address for one in members]
+
+
+@decides("A37-FAILOVER-09", seconds=1)
+async def test_same_localities_in_two_leaves(world: World) -> None:
+    first, before, members = [await world.endpoints(2) for _ in range(3)]
+    z, b = by_localities("z", first, (3, 1)), by_localities("b", before, (3, 1))
+    served = forest((ROOT,), (*aggregates({ROOT: "z b"}), z, b))
+    await world.serve(served)
+    await judge_weights(world, z)
+    changed = by_localities("b", members, (1, 3))
+    await world.serve(with_clusters(served, changed))
+    await judge_weights(world, z)
+    await fail(*first)
+    await judge_weights(world, changed)
+
+
+@decides("A37-FAILOVER-10", seconds=2)
+async def test_hash_leaf_by_leaf(world: World) -> None:
+    """The aggregate has the same policy: whose of them holds is A42-CDS-25."""
+    first, second = await world.endpoints(3), await world.endpoints(3)
+    z, b = (
+        plain([one.address for one in members], name=name)
+        for name, members in (("z", first), ("b", second))
+    )
+    served = aggregate(z, b)
+    headers = world.values.sessions_to_map()
+
+    async def judge_ring(name: str, within: float = timing.APPLY) -> None:
+        wanted = served.mapping(cluster=name)
+        calls = await world.until(wanted, partial(world.call, headers), within=within)
+        await world.judge("A37-FAILOVER-10", calls, wanted)
+
+    await world.serve(served)
+    await judge_ring("z")
+    await fail(*first)
+    await judge_ring("b")
+    await serve_again(world, first)
+    await judge_ring("z", within=timing.ATTEMPT)
+
+
+def moving(served: Served, *priorities: Locality) -> Served:
+    """The same, with these localities of the only leaf, the most preferred first."""
+    ranked = (replace(place, priority=number) for number, place in enumerate(priorities))
+    return with_clusters(served, served.own("z").placed(*ranked))
+
+
+@decides("A37-FAILOVER-11", needs=("metadata",), seconds=1.5)
+async def test_locality_that_moves(world: World) -> None:
+    """What is put before it fails at once, so that requests come back to it."""
+    used, other = await world.endpoints(2)
+    failing = await endpoints(world, Close(), Close())
+    here = tier(0, [used])
+    served = forest((ROOT,), (*aggregates({ROOT: "z"}), leaf("z").placed(here)))
+    await world.serve(served)
+    await world.demand_served([{TO: ROOT}])
+    headers = [{**one, TO: ROOT} for one in world.sessions(MEANWHILE)]
+    meanwhile = await world.start(headers, pace=timing.SOAK_PACE)
+    for number, one in enumerate(failing, start=1):
+        await world.serve(moving(served, tier(number, [one]), here))
+        await world.attempts.demand_one(one, why="it was put before the others")
+        await world.serve(moving(served, here))
+    both = tier(0, [used, other])
+    await world.serve(moving(served, both))
+    every = Reaches((used.address, other.address))
+    await world.rounds.demand(every, partial(calls_to, world, ROOT), why="its list has grown")
+    await world.judge("A37-FAILOVER-11", await meanwhile.over(), Outcome("OK"))
+    tried = Tried(most={used.address: 1})
+    await world.judge("A37-FAILOVER-11", world.attempts.seen(used), tried)
+
+
+def turned(one: Cluster) -> Cluster:
+    """The same localities, those of the lowest priority first."""
+    last = max(place.priority for place in one.localities)
+    places = (replace(place, priority=last - place.priority) for place in one.localities)
+    return one.placed(*places)
+
+
+@decides("A37-FAILOVER-12", seconds=1.5)
+async def test_localities_that_move_in_two_leaves(world: World) -> None:
+    """Both leaves have localities of the same names."""
+    two = [Serve()] * 2
+    planted = await plant(world, {ROOT: "z b"}, modes={"z": two, "b": two})
+    failed: list[str] = []
+
+    async def judge_use(served: Served) -> None:
+        await world.serve(served)
+        wanted = at_the_first(served, ROOT, failed)
+        calls = await world.rounds.until_it_lasts(wanted, partial(calls_to, world, ROOT))
+        await world.judge("A37-FAILOVER-12", calls, wanted)
+
+    served = planted.served
+    await judge_use(served)
+    for name in ("b", "z"):
+        served = amid(served, turned, name)
+        await judge_use(served)
+    for one in reversed(planted.members["z"]):
+        failed += await fail(one)
+        served = amid(served, turned, "b")
+        await judge_use(served)
+    (come,) = await world.endpoints(1)
+    before = Locality((Endpoint(come.address),), "locality-2")
+    served = moving(served, before, *served.own("z").localities)
+    await judge_use(served)
