@@ -97,6 +97,7 @@ class Client:
                 connect_timeout=numbers.get("connect_timeout_ms", CONNECT_TIMEOUT * _MILLIS)
                 / _MILLIS,
                 rng=self._rng,
+                shared_by=rules.shared_by,
             ),
         )
 

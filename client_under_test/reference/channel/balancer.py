@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from client_under_test.reference.policies.interface import (
@@ -43,6 +43,8 @@ class Surroundings:
     backoff_delay: BackoffDelay
     connect_timeout: float
     rng: random.Random
+    shared_by: Callable[[Subchannel], object]
+    """Those that this gives the same for have one connection."""
 
 
 class Balancer:
@@ -68,6 +70,7 @@ class Balancer:
         self._on_state = on_state
         self._on_reresolution = on_reresolution
         self._subchannels: dict[Subchannel, LiveSubchannel] = {}
+        self._sharing: dict[object, list[Subchannel]] = {}
         self._timers: dict[Timer, RunningTimer] = {}
         self._events: deque[Event] = deque()
         self._is_busy = False
@@ -98,6 +101,7 @@ class Balancer:
         for timer in self._timers.values():
             timer.cancel()
         self._subchannels.clear()
+        self._sharing.clear()
         self._timers.clear()
 
     # One thing after the other: what happens meanwhile is told later, never from within.
@@ -126,12 +130,12 @@ class Balancer:
             case UpdateState(state, picker):
                 self._on_state(state, picker)
             case CreateSubchannel(subchannel):
-                self._subchannels[subchannel] = self._make(subchannel)
+                self._create(subchannel)
             case Connect(subchannel):
                 if subchannel in self._subchannels:
                     self._subchannels[subchannel].connect()
             case DropSubchannel(subchannel):
-                self._subchannels.pop(subchannel).close()
+                self._drop(subchannel)
             case StartTimer(timer):
                 self._timers[timer] = self._surroundings.clock.call_later(
                     timer.seconds, lambda: self._on_timer(timer)
@@ -142,12 +146,29 @@ class Balancer:
             case RequestReresolution():
                 self._on_reresolution()
 
-    def _make(self, subchannel: Subchannel) -> LiveSubchannel:
+    def _create(self, subchannel: Subchannel) -> None:
+        sharing = self._sharing.setdefault(self._surroundings.shared_by(subchannel), [])
+        live = self._subchannels[sharing[0]] if sharing else self._make(subchannel.address, sharing)
+        sharing.append(subchannel)
+        self._subchannels[subchannel] = live
+        if live.state is not State.IDLE:  # as the policy believes
+            self._tell(SubchannelChanged(subchannel, live.state, live.failure))
+
+    def _drop(self, subchannel: Subchannel) -> None:
+        live = self._subchannels.pop(subchannel)
+        key = self._surroundings.shared_by(subchannel)
+        self._sharing[key].remove(subchannel)
+        if not self._sharing[key]:
+            del self._sharing[key]
+            live.close()
+
+    def _make(self, address: str, sharing: Sequence[Subchannel]) -> LiveSubchannel:
         def on_change(state: State, status: Status | None) -> None:
-            self._tell(SubchannelChanged(subchannel, state, status))
+            for subchannel in tuple(sharing):
+                self._tell(SubchannelChanged(subchannel, state, status))
 
         return LiveSubchannel(
-            subchannel.address,
+            address,
             clock=self._surroundings.clock,
             backoff_delay=self._surroundings.backoff_delay,
             connect_timeout=self._surroundings.connect_timeout,

@@ -178,7 +178,7 @@ def one_list_of_priorities(
     """A37: the priorities of all leaves in one list, a cluster_impl for each.
 
     Clauses: A42-LOC-03, A42-LOC-04, A42-LOC-05, A42-LOC-13, A42-CDS-28,
-    A37-FAILOVER-04, A37-FAILOVER-12.
+    A37-DROP-04, A37-FAILOVER-04, A37-FAILOVER-12.
     """
     children: dict[str, PriorityChild] = {}
     endpoints: list[Endpoint] = []
@@ -200,7 +200,7 @@ def a_policy_for_each_leaf(
     Clauses: A42-LOC-03, A42-LOC-04, A42-LOC-05, A42-LOC-06, A37-TREE-12, A37-TROUBLE-19,
     A37-TROUBLE-21, A37-TROUBLE-22, A37-TROUBLE-27, A37-TROUBLE-28, A37-TROUBLE-30, A37-TROUBLE-31,
     A37-TROUBLE-32, A37-TROUBLE-33, A37-TROUBLE-35, A37-FAILOVER-01, A37-FAILOVER-04,
-    A37-FAILOVER-13, A37-FAILOVER-14, A37-FAILOVER-09.
+    A37-FAILOVER-13, A37-FAILOVER-14, A37-FAILOVER-09, A27-DROP-11 (our choice).
     """
     children: dict[str, PriorityChild] = {}
     endpoints: list[Endpoint] = []

@@ -35,7 +35,8 @@ class ClusterPicker(msgspec.Struct, frozen=True):
     def pick(self, args: PickArgs, /) -> PickResult:
         """Decide on one request."""
         rules = self.tools.rules
-        category = rules.falls_to(self.config.drops, args.random)
+        drops = self.config.drops if rules.is_drawn_for(args) else ()
+        category = rules.falls_to(drops, args.random)
         if category is not None:
             return Drop(rules.status_of_drop(category), self.account, category)
         in_flight = self.tools.ledger.in_flight(self.account)

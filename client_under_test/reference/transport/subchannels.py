@@ -119,6 +119,7 @@ class LiveSubchannel:
         self._rng = rng
         self._on_change = on_change
         self.state = State.IDLE
+        self.failure: Status | None = None
         self._failures = 0
         self._attempted_at = 0.0
         self._attempt: Attempt | None = None
@@ -155,7 +156,7 @@ class LiveSubchannel:
         self._on_change = _nobody
 
     def _become(self, state: State, status: Status | None = None) -> None:
-        self.state = state
+        self.state, self.failure = state, status
         self._on_change(state, status)
 
     def _on_ready(self) -> None:

@@ -124,12 +124,23 @@ def reason_of_nack(found: Sequence[str]) -> str:
     return "; ".join(found)
 
 
-def drop_share(numerator: int, of: int) -> int:
+def drop_share(numerator: int, of: int) -> int | None:
     """A27: the share of requests to drop, per million; more than all of them are all of them.
 
-    Clauses: A27-DROP-03, A27-DROP-04, A27-DROP-05, A27-DROP-06, A27-DROP-07, A27-DROP-10.
+    None would refuse the endpoints.
+
+    Clauses: A27-DROP-03, A27-DROP-04, A27-DROP-05, A27-DROP-06, A27-DROP-07, A27-DROP-10 (our
+    choice).
     """
     return min(numerator * (_MILLION // of), _MILLION)
+
+
+def drop_may_lack(_field: str) -> bool:
+    """Refuse an entry of drop_overloads without a name, a share or a known denominator.
+
+    Our choice: A27 does not say (A27-DROP-14).
+    """
+    return False
 
 
 def as_wanted(_noun: str, names: Sequence[str]) -> Sequence[str]:
@@ -205,7 +216,9 @@ class XdsRules(ClusterReadingRules, DataErrorRules):
     """A42-RING-20; A27 has endpoints that repeat an address rejected."""
     version_of_nack: Callable[[str, str], str] = version_of_nack
     reason_of_nack: Callable[[Sequence[str]], str] = reason_of_nack
-    drop_share: Callable[[int, int], int] = drop_share
+    drop_may_lack: Callable[[str], bool] = drop_may_lack
+    """Of the field that says nothing that is known."""
+    drop_share: Callable[[int, int], int | None] = drop_share
     """Of the numerator, and of the number that the denominator means."""
     names_asked_for: Callable[[str, Sequence[str]], Sequence[str]] = as_wanted
     """Of the short name of a message, such as Cluster, and the names that are watched."""

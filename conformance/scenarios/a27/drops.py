@@ -169,25 +169,18 @@ ODD: dict[str, dict[str, dict[str, Any]]] = {
 )
 async def test_odd_entries(world: World, clause: str, entry: dict[str, Any]) -> None:
     """After each of them a good update, of another endpoint, is to be used."""
+    ways: dict[str, Expectation]
     one, other = [limited("c", await world.endpoints(1)) for _ in range(2)]
     await world.serve(routed(one))
     await until_at(world, "c", one, why="nothing is dropped")
     answer = await world.control.offer(Kind.ENDPOINTS, with_drop(one, entry))
-    answers: dict[str, Expectation] = {
-        "refused": Answered(acked=False),
-        "taken": Answered(acked=True),
-    }
-    await world.judge(clause, answer, answers)
     if answer.acked:
-        ways: dict[str, Expectation] = {
-            "everything dropped": Outcome("UNAVAILABLE"),
-            "served": OnlyAt(one.addresses()),
-        }
-        await world.judge(
-            clause,
-            await world.until(ways["everything dropped"], partial(calls_to, world, "c", 20)),
-            ways,
-        )
+        dropped = Outcome("UNAVAILABLE")
+        calls = await world.until(dropped, partial(calls_to, world, "c", 20))
+        ways = {"everything dropped": dropped, "served": OnlyAt(one.addresses())}
+        await world.judge(clause, calls, ways)
+    else:
+        await world.judge(clause, answer, {"refused": Answered(acked=False)})
     await world.serve(routed(other))
     await until_at(world, "c", other, why="a good update came after the odd one")
 

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from client_under_test.reference.policies.interface import Account
+from client_under_test.reference.policies.interface import Account, PickArgs
 from client_under_test.reference.values import Locality, Status
 
 MAX_REQUESTS: Final = 1024  # A37, XdsClusterImplLoadBalancingPolicyConfig
@@ -43,12 +43,20 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
 def falls_to(drops: Sequence[DropCategory], random: random.Random) -> str | None:
     """Draw for each category in turn (A27); the name of the first that the request falls to.
 
-    Clauses: A27-DROP-01, A27-DROP-04, A27-DROP-08, A27-DROP-12.
+    Clauses: A27-DROP-01, A27-DROP-04, A27-DROP-08.
     """
     for drop in drops:
         if random.randrange(_MILLION) < drop.per_million:
             return drop.category
     return None
+
+
+def at_each_pick(_args: PickArgs) -> bool:
+    """Draw for a request whenever it is picked for, also after it has waited.
+
+    Our choice: A27 does not say (A27-DROP-12).
+    """
+    return True
 
 
 def circuit_is_open(in_flight: int, max_requests: int) -> bool:
@@ -150,6 +158,7 @@ class ClusterImplRules:
     """Drops, circuit breaking and what load counts for."""
 
     falls_to: Callable[[Sequence[DropCategory], random.Random], str | None] = falls_to
+    is_drawn_for: Callable[[PickArgs], bool] = at_each_pick
     circuit_is_open: Callable[[int, int], bool] = circuit_is_open
     in_flight_key: Callable[[Account], tuple[object, ...]] = in_flight_key
     status_of_drop: Callable[[str | None], Status] = status_of_drop

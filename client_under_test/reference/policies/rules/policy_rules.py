@@ -8,6 +8,7 @@ from client_under_test.reference.policies.rules.failover import PriorityRules
 from client_under_test.reference.policies.rules.gatekeeping import ClusterImplRules
 from client_under_test.reference.policies.rules.ring_picks import PickRules
 from client_under_test.reference.policies.rules.ring_states import RingStateRules
+from client_under_test.reference.policies.rules.sharing import SharingRules
 from client_under_test.reference.policies.rules.shuffling import PickFirstRules
 from client_under_test.reference.policies.rules.switching import SwitchRules
 from client_under_test.reference.policies.rules.turns import RoundRobinRules
@@ -22,5 +23,6 @@ class PolicyRules(
     SwitchRules,
     ClusterImplRules,
     PickFirstRules,
+    SharingRules,
 ):
     """What the policies of a channel go by; each knows its own part."""

@@ -135,13 +135,14 @@ def _hash_key(metadata: Any) -> str:
 
 
 def _drop(message: Any, rules: XdsRules, findings: Findings) -> DropCategory:
-    if not message.category:
+    if not message.category and not rules.drop_may_lack("category"):
         findings.add("must not be empty", "category")
-    if not message.HasField("drop_percentage"):
+    if not message.HasField("drop_percentage") and not rules.drop_may_lack("drop_percentage"):
         findings.add("is missing", "drop_percentage")
     of = _DENOMINATORS.get(message.drop_percentage.denominator)
-    if of is None:
+    if of is None and not rules.drop_may_lack("denominator"):
         findings.add(f"{message.drop_percentage.denominator} is unknown", "denominator")
-        of = _MILLION
-    share = rules.drop_share(message.drop_percentage.numerator, of)
-    return DropCategory(message.category, share)
+    share = rules.drop_share(message.drop_percentage.numerator, of or _MILLION)
+    if share is None:
+        findings.add("is more than all", "drop_percentage")
+    return DropCategory(message.category, share or 0)

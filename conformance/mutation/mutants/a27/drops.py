@@ -1,6 +1,6 @@
 """Mutants of the clauses in drops.toml."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
@@ -9,7 +9,13 @@ from msgspec.structs import replace
 from client_under_test.reference.clusters.aggregates import cluster_impl
 from client_under_test.reference.conduct.mutants import Mutant
 from client_under_test.reference.policies.configs import ClusterImplConfig
-from client_under_test.reference.policies.interface import Drop, Fail, PickResult, Queue
+from client_under_test.reference.policies.interface import (
+    Drop,
+    Fail,
+    PickArgs,
+    PickResult,
+    Queue,
+)
 from client_under_test.reference.policies.rules.gatekeeping import (
     DropCategory,
     falls_to,
@@ -17,6 +23,7 @@ from client_under_test.reference.policies.rules.gatekeeping import (
 )
 from client_under_test.reference.values import Status
 from client_under_test.reference.xds.rules import drop_share
+from conformance.mutation.mutants.a37.trouble import has_localities, nothing_behind, of_leaves
 
 MILLION = 1_000_000
 
@@ -71,7 +78,7 @@ internal_error = Mutant(
 all_is_nothing = Mutant(
     clause="A27-DROP-03",
     broken="a share of all requests is taken for none",
-    xds={"drop_share": lambda numerator, of: drop_share(numerator, of) % MILLION},
+    xds={"drop_share": lambda numerator, of: (drop_share(numerator, of) or 0) % MILLION},
 )
 
 nothing_is_all = Mutant(
@@ -122,9 +129,69 @@ drops_read_once = Mutant(
     rules={"cluster_impl": read_once()},
 )
 
+more_than_all_refused = Mutant(
+    clause="A27-DROP-10",
+    broken="a share of more than all is refused",
+    xds={"drop_share": lambda numerator, of: None if numerator > of else drop_share(numerator, of)},
+    reports="refused",
+)
+
+nothing_behind_drops = Mutant(
+    clause="A27-DROP-11",
+    broken="a cluster that drops everything is in use, though it has no localities",
+    rules={
+        "tree": of_leaves(nothing_behind(lambda one: bool(one.drops) and not has_localities(one)))
+    },
+    reports="fails",
+)
+
+
+def at_the_first_pick() -> Callable[[PickArgs], bool]:
+    """Draw for each request once."""
+    drawn: list[PickArgs] = []
+
+    def is_drawn_for(args: PickArgs) -> bool:
+        is_new = all(one is not args for one in drawn)
+        drawn.append(args)
+        return is_new
+
+    return is_drawn_for
+
+
+drawn_once = Mutant(
+    clause="A27-DROP-12",
+    broken="a request that waits is drawn for once",
+    rules={"is_drawn_for": at_the_first_pick()},
+    reports="once",
+)
+
 may_wait_for_drops = Mutant(
     clause="A27-DROP-13",
     broken="a request that may wait is not dropped",
     rules={"wait_for_ready": waits_for_drops},
     reports="waits",
+)
+
+without_a_category = Mutant(
+    clause="A27-DROP-14",
+    broken="an entry of drop_overloads may have no category",
+    xds={"drop_may_lack": lambda field: field == "category"},
+    reports="everything dropped",
+)
+
+without_a_share = Mutant(
+    clause="A27-DROP-14",
+    broken="an entry of drop_overloads without a share drops nothing",
+    xds={"drop_may_lack": lambda field: field == "drop_percentage"},
+    reports="served",
+)
+
+without_a_denominator = Mutant(
+    clause="A27-DROP-14",
+    broken="a denominator that is unknown is a hundred",
+    xds={
+        "drop_may_lack": lambda field: field == "denominator",
+        "drop_share": lambda numerator, _of: drop_share(numerator, 100),
+    },
+    reports="everything dropped",
 )

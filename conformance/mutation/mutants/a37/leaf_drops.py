@@ -4,9 +4,17 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from client_under_test.reference.clusters.aggregates import cluster_impl
+from client_under_test.reference.clusters.aggregates import (
+    Leaves,
+    PriorityNames,
+    cluster_impl,
+    one_list_of_priorities,
+)
+from client_under_test.reference.clusters.discovery import Aggregate
 from client_under_test.reference.conduct.mutants import Mutant
-from client_under_test.reference.policies.configs import ClusterImplConfig
+from client_under_test.reference.policies.configs import ClusterImplConfig, PriorityConfig
+from client_under_test.reference.policies.interface import Update
+from conformance.mutation.mutants.a42.failover_timer import make_all
 
 
 def of_the_first_leaf() -> Any:
@@ -53,6 +61,37 @@ other_leaves_too = Mutant(
     clause="A37-DROP-02",
     broken="at each leaf of an aggregate the drops of the others hold as well",
     rules={"cluster_impl": of_any_leaf()},
+)
+
+next_leaf_for_drops = Mutant(
+    clause="A37-DROP-03",
+    broken="the next leaf is connected, for what the one before it drops",
+    rules={"choose_priority": make_all},
+)
+
+
+def of_the_first_priority(
+    aggregate: Aggregate | None, leaves: Leaves, names: PriorityNames, rules: Any
+) -> Update:
+    """Behind the first priority of a leaf nothing is dropped."""
+    update = one_list_of_priorities(aggregate, leaves, names, rules)
+    assert isinstance(update.config, PriorityConfig)
+    known: set[str] = set()
+    children = {}
+    for name, child in update.config.children.items():
+        config = child.config
+        assert isinstance(config, ClusterImplConfig)
+        kept = replace(config, drops=()) if config.cluster in known else config
+        known.add(config.cluster)
+        children[name] = replace(child, config=kept)
+    return replace(update, config=replace(update.config, children=children))
+
+
+first_priority_alone = Mutant(
+    clause="A37-DROP-04",
+    broken="behind the first priority of a leaf nothing is dropped",
+    rules={"tree": of_the_first_priority},
+    edition="seed",
 )
 
 below_aggregates_alone = Mutant(

@@ -8,6 +8,7 @@ from client_under_test.reference.clusters.aggregates import cluster_impl
 from client_under_test.reference.conduct.mutants import Mutant
 from client_under_test.reference.policies.configs import ClusterImplConfig
 from client_under_test.reference.policies.rules.gatekeeping import in_flight_key
+from conformance.mutation.mutants.a42.failover_timer import make_all
 
 
 def of_the_first_leaf() -> Any:
@@ -48,6 +49,12 @@ first_leaf_for_all = Mutant(
     clause="A37-CB-01",
     broken="the limit of the first leaf holds for all leaves of an aggregate",
     rules={"cluster_impl": of_the_first_leaf()},
+)
+
+next_leaf_for_what_is_too_much = Mutant(
+    clause="A37-CB-03",
+    broken="the next leaf is connected, for what is beyond the limit of the one before it",
+    rules={"choose_priority": make_all},
 )
 
 aggregate_for_all = Mutant(

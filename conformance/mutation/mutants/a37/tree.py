@@ -327,3 +327,10 @@ short_names = Mutant(
     },
     reports="fails",
 )
+
+one_connection_to_an_address = Mutant(
+    clause="A37-TREE-13",
+    broken="whoever wants a connection to an address shares it",
+    rules={"shared_by": lambda subchannel: subchannel.address},
+    reports="one connection",
+)

@@ -1,0 +1,24 @@
+"""Which subchannels of a channel have one connection, as a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from client_under_test.reference.policies.interface import Subchannel
+
+
+def each_its_own(subchannel: Subchannel) -> object:
+    """A connection for each policy that wants one to an address.
+
+    Our choice: A37 puts up with it where a cluster is used twice (A37-TREE-13).
+    """
+    return subchannel
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharingRules:
+    """What connections go by."""
+
+    shared_by: Callable[[Subchannel], object] = each_its_own
+    """Those that this gives the same for have one."""
