@@ -146,7 +146,9 @@ async def test_localities_that_move_in_two_leaves(world: World) -> None:
         await world.judge("A37-FAILOVER-12", calls, wanted)
 
     served = planted.served
-    await judge_use(served)
+    await world.serve(served)
+    first = at_the_first(served, ROOT)
+    await world.rounds.demand(first, partial(calls_to, world, ROOT), why="all of them serve")
     for name in ("b", "z"):
         served = amid(served, turned, name)
         await judge_use(served)
