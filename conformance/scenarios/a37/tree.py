@@ -193,13 +193,16 @@ async def test_connections_of_one_used_twice(world: World) -> None:
 
 @decides("A37-TREE-16", "A37-TREE-17", "A37-TREE-18", "A37-TREE-19")
 async def test_depth(world: World) -> None:
-    """The names of a chain are counted, that of the leaf among them."""
+    """The names of a chain are counted, that of the leaf among them.
+
+    Each name costs a round trip, and the first of all calls waits for fifty of them.
+    """
     depths = {"sixteen": 16, "seventeen": 17, "eighteen": 18}
     chains = [chain(name, names) for name, names in depths.items()]
     planted = await plant(world, *chains, direct=("beside",))
     await world.serve(planted.served)
     within, on_the_edge, beyond, beside = [
-        (await calls_to(world, root), at_the_first(planted.served, root))
+        (await calls_to(world, root, deadline=timing.COLD_CALL), at_the_first(planted.served, root))
         for root in (*(f"{name}-0" for name in depths), "beside")
     ]
     await world.judge("A37-TREE-16", *within)
