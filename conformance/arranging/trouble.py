@@ -7,19 +7,30 @@ from collections.abc import Awaitable, Callable
 from conformance import timing
 from conformance.arranging.forests import calls_to
 from conformance.judging.expectations import EndsIn, Outcome
+from conformance.judging.seen import Calls
 from conformance.served.routes import TO
 from conformance.world import World
 
 FAILS = Outcome("UNAVAILABLE")
 
 
-async def told_and_waited(world: World, root: str, mend: Callable[[], Awaitable[None]]) -> None:
+async def told_and_waited(
+    world: World,
+    root: str,
+    mend: Callable[[], Awaitable[None]],
+    *,
+    within: float = timing.CALL,
+) -> Calls:
     """Judge the channel's state, and requests that wait, while its only tree is in trouble.
 
     Args:
         world: of a scenario that needs the capabilities `watch` and `wait_for_ready`.
         root: of the tree that all routes lead to.
         mend: ends the trouble.
+        within: seconds after which a request that has waited is served then.
+
+    Returns:
+        The one that was still waiting when the trouble ended.
     """
     watched = await world.states.watch()
     await world.judge("A37-TROUBLE-34", await calls_to(world, root), FAILS)
@@ -27,7 +38,9 @@ async def told_and_waited(world: World, root: str, mend: Callable[[], Awaitable[
     await world.judge("A37-TROUBLE-33", states, EndsIn(("TRANSIENT_FAILURE",)))
     waits = await world.start([{TO: root}], wait_for_ready=True, deadline=timing.HELD)
     await world.judge("A37-TROUBLE-34", await waits.over(), Outcome("DEADLINE_EXCEEDED"))
-    waits = await world.start([{TO: root}], wait_for_ready=True)
+    waits = await world.start([{TO: root}], wait_for_ready=True, deadline=within)
     await mend()
+    served = await waits.over()
     # Not all that mends it need come at once: any leaf may serve it.
-    await world.judge("A37-TROUBLE-34", await waits.over(), Outcome("OK"))
+    await world.judge("A37-TROUBLE-34", served, Outcome("OK"))
+    return served

@@ -108,6 +108,16 @@ class Control:
         self.history.append(f"{kind.name} without {', '.join(names)}")
         return await self.answer(await self._plane.delete(kind, *names), kind)
 
+    async def stop(self) -> None:
+        """Be out of reach from now on: streams and connections are gone, new ones are refused."""
+        self.history.append("a control plane that cannot be reached")
+        await self._plane.stop()
+
+    async def resume(self) -> None:
+        """Be there again, with what is served by now."""
+        self.history.append("a control plane that is back")
+        await self._plane.resume()
+
     async def answer(self, push: Push, kind: Kind, *, deadline: float = timing.ANSWER) -> Answer:
         """The ACK or NACK of a pushed resource.
 
@@ -193,8 +203,8 @@ class Control:
                 first.update(dict.fromkeys({*names} & {*one.names} - first.keys(), one.at))
         return tuple(first.values())
 
-    async def renew(self, kind: Kind, name: str) -> int:
-        """End the streams in good order, and go on when this is asked for on another.
+    async def renew(self, kind: Kind, name: str, code: StatusCode = StatusCode.OK) -> int:
+        """End the streams, in good order or not, and go on when this is asked for on another.
 
         Returns:
             the number of the last stream before it.
@@ -203,7 +213,7 @@ class Control:
             ClientStuck: it did not in time.
         """
         last = max(one.stream for one in self._plane.transcript.events)
-        self._plane.script.end_streams(StatusCode.OK)
+        self._plane.script.end_streams(code)
         asked = self._plane.transcript.wait(
             lambda event: (
                 isinstance(event, Request)

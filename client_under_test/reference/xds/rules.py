@@ -160,12 +160,18 @@ def left_out_is_deleted(noun: str) -> bool:
 
 
 def who_has_nothing(_noun: str, is_there: bool) -> bool:  # noqa: FBT001 - a state
-    """A57: that the control plane is lost is told of resources that are not there, of no other."""
+    """A57: that the control plane is lost is told of resources that are not there, of no other.
+
+    Clauses: A37-TROUBLE-15, A37-TROUBLE-16, A37-TROUBLE-29.
+    """
     return not is_there
 
 
 def before_any_answer(has_answered: bool) -> bool:  # noqa: FBT001 - a state
-    """A57: the end of a stream is an error only if no response came on it."""
+    """A57: the end of a stream is an error only if no response came on it.
+
+    Clauses: A57-STREAM-01, A57-STREAM-02.
+    """
     return not has_answered
 
 

@@ -31,3 +31,15 @@ timed_once = Mutant(
     broken="on a new stream time does not begin anew",
     xds={"is_timed": lambda is_there, was_timed: not is_there and not was_timed},
 )
+
+any_end_is_an_error = Mutant(
+    clause="A57-STREAM-01",
+    broken="a stream that ends is an error whatever it brought",
+    xds={"end_is_an_error": lambda _has_answered: True},
+)
+
+no_end_is_an_error = Mutant(
+    clause="A57-STREAM-02",
+    broken="a stream that ends without a word is no error",
+    xds={"end_is_an_error": lambda _has_answered: False},
+)

@@ -311,6 +311,45 @@ refused_for_good = Mutant(
     rules={"leaves": once_missing(lambda one: not one.is_gone)},
 )
 
+# The control plane is lost.
+
+loss_waited_out = Mutant(
+    clause="A37-TROUBLE-15",
+    broken="that the control plane is lost is told of to nobody",
+    xds={"hears_of_loss": lambda _noun, _is_there: False},
+)
+
+loss_takes_away = Mutant(
+    clause="A37-TROUBLE-16",
+    broken="clusters are not used any more when the control plane is lost",
+    xds={"hears_of_loss": lambda noun, is_there: noun == "Cluster" or not is_there},
+)
+
+
+def fails_with_one(_root: str, found: Sequence[Leaf | Missing], _in_force: bool, /) -> Choice:  # noqa: FBT001
+    """A cluster that is missing fails the tree, whatever is in force."""
+    lost = next((one for one in found if isinstance(one, Missing)), None)
+    return lost.status if lost else tuple(one for one in found if isinstance(one, Leaf))
+
+
+loss_ends_the_tree_before = Mutant(
+    clause="A37-TROUBLE-17",
+    broken="a tree fails when the control plane is lost and a new leaf of it has not come",
+    rules={"leaves": fails_with_one},
+)
+
+lost_for_good = Mutant(
+    clause="A37-TROUBLE-18",
+    broken="a cluster that the loss of the control plane kept away is never used",
+    rules={"leaves": once_missing(lambda one: not one.is_gone)},
+)
+
+lost_endpoints_waited_for = Mutant(
+    clause="A37-TROUBLE-29",
+    broken="endpoints that have not come are waited for when the control plane is lost",
+    xds={"hears_of_loss": lambda noun, is_there: noun == "Cluster" and not is_there},
+)
+
 # Late. A time that is far too short has everything miss that comes a little late.
 
 SHORT = {"time_to_come": lambda _: (0.3, True)}

@@ -1,0 +1,140 @@
+"""A37, A57: a control plane that is lost before and while trees are in use; streams that end."""
+
+from functools import partial
+
+import grpc
+import pytest
+from msgspec.structs import replace
+
+from conformance import timing
+from conformance.arranging.forests import Planted, aggregates, calls_to, plant, prefixed, route_to
+from conformance.arranging.positions import BESIDE, demand_asked, each_of
+from conformance.arranging.trouble import FAILS, told_and_waited
+from conformance.judging.claims import decides
+from conformance.judging.expectations import Outcome
+from conformance.served.routes import TO
+from conformance.served.serving import Served
+from conformance.served.trees import at_the_first, with_clusters
+from conformance.served.troubles import lacking
+from conformance.world import UnderWay, World
+from fake_control_plane import Kind
+
+USED, CHANGED = "used-m", "changed-m"
+CLAUSES = {USED: "A37-TROUBLE-16", CHANGED: "A37-TROUBLE-17"}
+
+LATE = "late"
+"""A cluster that is not known yet when the control plane is lost: its requests tell when the client
+has heard of the loss, as they end then."""
+
+ENDINGS = (grpc.StatusCode.OK, grpc.StatusCode.UNAVAILABLE)
+
+WAITS = Outcome("DEADLINE_EXCEEDED")
+
+
+async def with_the_root_alone(
+    world: World, *, deadline: float = timing.CALL
+) -> tuple[Planted, UnderWay]:
+    """An aggregate whose clusters are held back, and requests that wait for them."""
+    planted = await plant(world, {"m": "b c"})
+    lacks = lacking(planted.served, Kind.CLUSTER, "b", "c")
+    await world.serve(lacks)
+    waiting = await world.start([{TO: "m"}] * 3, deadline=deadline)
+    await demand_asked(world, Kind.CLUSTER, lacks)
+    return planted, waiting
+
+
+async def back(world: World, served: Served) -> None:
+    """The control plane is back, with all that there is."""
+    await world.serve(served, unheard=True)
+    await world.control.resume()
+
+
+@decides("A37-TROUBLE-15", "A37-TROUBLE-18")
+async def test_before_the_tree_is_known(world: World) -> None:
+    planted, waiting = await with_the_root_alone(world)
+    await world.control.stop()
+    await world.judge("A37-TROUBLE-15", await waiting.over(), FAILS)
+    await world.judge("A37-TROUBLE-15", await calls_to(world, "m"), FAILS)
+    await back(world, planted.served)
+    served, way = at_the_first(planted.served, "m"), partial(calls_to, world, "m")
+    calls = await world.until(served, way, within=timing.AFTER_OUTAGE)
+    await world.judge("A37-TROUBLE-18", calls, served)
+
+
+@decides("A37-TROUBLE-18", "A37-TROUBLE-33", "A37-TROUBLE-34", needs=("watch", "wait_for_ready"))
+async def test_state(world: World) -> None:
+    planted, _ = await with_the_root_alone(world)
+    await world.control.stop()
+    await world.until(FAILS, partial(calls_to, world, "m"))
+    mend = partial(back, world, planted.served)
+    waited = await told_and_waited(world, "m", mend, within=timing.AFTER_OUTAGE)
+    await world.judge("A37-TROUBLE-18", waited, Outcome("OK"))
+
+
+@decides("A37-TROUBLE-16", "A37-TROUBLE-17", "A37-TROUBLE-18")
+async def test_trees_in_use(world: World) -> None:
+    """One stays as it is, one waits for a new first leaf."""
+    shapes = (prefixed({"m": "b c"}, "used"), prefixed({"m": "new b c"}, "changed"))
+    planted = await plant(world, *shapes, direct=(BESIDE, LATE))
+    lacks = lacking(planted.served, Kind.CLUSTER, "changed-new", LATE)
+    before = as_it_was(lacks)
+    await world.serve(before)
+    for root in CLAUSES:
+        at_b, way = at_the_first(before, root), partial(calls_to, world, root)
+        await world.rounds.demand(at_b, way, why="its endpoints serve")
+    await world.serve(lacks)
+    await demand_asked(world, Kind.CLUSTER, lacks)
+    await world.control.stop()
+    await world.until(FAILS, partial(calls_to, world, LATE, deadline=timing.HELD))
+    await judge_as_before(world, before)
+    failed = await planted.lose("used-b", "changed-b")
+    await judge_as_before(world, before, *failed)
+    await back(world, planted.served)
+    served, way = at_the_first(planted.served, LATE), partial(calls_to, world, LATE)
+    calls = await world.until(served, way, within=timing.AFTER_OUTAGE)
+    await world.judge("A37-TROUBLE-18", calls, served)
+
+
+def as_it_was(served: Served) -> Served:
+    """The same before the new leaf, and while another cluster is where the route of late leads."""
+    routes = (*map(route_to, (*CLAUSES, BESIDE)), replace(route_to(LATE), cluster=BESIDE))
+    changed = aggregates({CHANGED: "changed-b changed-c"})
+    return replace(with_clusters(served, *changed), routes=routes)
+
+
+async def judge_as_before(world: World, before: Served, *failed: str) -> None:
+    """Whether both trees are as they were, but for endpoints that have failed."""
+    wanted = {root: at_the_first(before, root, failed) for root in CLAUSES}
+    for root, calls in (await each_of(world, wanted, lasts=True)).items():
+        await world.judge(CLAUSES[root], calls, wanted[root])
+
+
+@decides("A37-TROUBLE-29")
+async def test_before_all_endpoints(world: World) -> None:
+    planted = await plant(world, {"m": "x b"})
+    await world.serve(lacking(planted.served, Kind.ENDPOINTS, "x", "b"))
+    waiting = await world.start([{TO: "m"}] * 3)
+    lacks = lacking(planted.served, Kind.ENDPOINTS, "x")
+    await demand_asked(world, Kind.ENDPOINTS, lacks)
+    await world.serve(lacks)  # so that the client has answered to those of b
+    await world.control.stop()
+    await world.judge("A37-TROUBLE-29", await waiting.over(), at_the_first(lacks, "m"))
+
+
+@decides("A57-STREAM-01")
+@pytest.mark.parametrize("code", ENDINGS, ids=lambda code: code.name)
+async def test_stream_ended_after_a_response(world: World, code: grpc.StatusCode) -> None:
+    planted, waiting = await with_the_root_alone(world, deadline=timing.AFTER_OUTAGE)
+    await world.control.renew(Kind.CLUSTER, "b", code)
+    calls = await calls_to(world, "m", deadline=timing.HELD)
+    await world.judge("A57-STREAM-01", calls, WAITS)
+    await world.serve(planted.served)
+    await world.judge("A57-STREAM-01", await waiting.over(), at_the_first(planted.served, "m"))
+
+
+@decides("A57-STREAM-02")
+async def test_streams_ended_without_a_response(world: World) -> None:
+    _, waiting = await with_the_root_alone(world)
+    world.plane.script.refuse_streams()
+    world.plane.script.end_streams()
+    await world.judge("A57-STREAM-02", await waiting.over(), FAILS)
