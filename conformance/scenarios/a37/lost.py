@@ -11,7 +11,7 @@ from conformance.arranging.forests import Planted, aggregates, calls_to, plant, 
 from conformance.arranging.positions import BESIDE, demand_asked, each_of
 from conformance.arranging.trouble import FAILS, told_and_waited
 from conformance.judging.claims import decides
-from conformance.judging.expectations import Outcome
+from conformance.judging.expectations import Expectation, Outcome
 from conformance.served.routes import TO
 from conformance.served.serving import Served
 from conformance.served.trees import at_the_first, with_clusters
@@ -105,8 +105,10 @@ def as_it_was(served: Served) -> Served:
 async def judge_as_before(world: World, before: Served, *failed: str) -> None:
     """Whether both trees are as they were, but for endpoints that have failed."""
     wanted = {root: at_the_first(before, root, failed) for root in CLAUSES}
-    for root, calls in (await each_of(world, wanted, lasts=True)).items():
-        await world.judge(CLAUSES[root], calls, wanted[root])
+    seen = await each_of(world, wanted, lasts=True)
+    await world.judge(CLAUSES[USED], seen[USED], wanted[USED])
+    ways: dict[str, Expectation] = {"A37": wanted[CHANGED], "A74-2024": FAILS}
+    await world.judge(CLAUSES[CHANGED], seen[CHANGED], ways)
 
 
 @decides("A37-TROUBLE-29")
