@@ -181,7 +181,7 @@ def all_or_nothing(
     Another error makes it fail only if there was no tree before; else that one stays, as `None`
     says.
 
-    Clauses: A37-TROUBLE-01, A37-TROUBLE-07, A37-TROUBLE-11.
+    Clauses: A37-TROUBLE-01, A37-TROUBLE-07, A37-TROUBLE-11, A37-TROUBLE-17.
     """
     missing = [one for one in found if isinstance(one, Missing)]
     for one in missing:
@@ -206,7 +206,7 @@ def those_that_exist(
     A37-TREE-24, A37-TREE-25, A37-TREE-26, A37-TREE-29, A37-TREE-30, A37-TREE-31, A37-TREE-33,
     A37-TREE-34, A37-TREE-36 (our choice), A37-TREE-37 (our choice), A37-TROUBLE-07,
     A37-TROUBLE-01, A37-TROUBLE-02, A37-TROUBLE-03, A37-TROUBLE-09, A37-TROUBLE-10,
-    A37-TROUBLE-12, A37-TROUBLE-14, A37-TROUBLE-17, A37-TROUBLE-18, A74-CONFIG-04.
+    A37-TROUBLE-12, A37-TROUBLE-14, A37-TROUBLE-18, A74-CONFIG-04.
     """
     if len(found) == 1 and isinstance(found[0], Missing):
         return found[0].status

@@ -65,7 +65,8 @@ async def test_before_the_tree_is_known(world: World) -> None:
 async def test_state(world: World) -> None:
     planted, _ = await with_the_root_alone(world)
     await world.control.stop()
-    await world.until(FAILS, partial(calls_to, world, "m"))
+    why = "the control plane is lost"
+    await world.rounds.demand(FAILS, partial(calls_to, world, "m"), why=why)
     mend = partial(back, world, planted.served)
     waited = await told_and_waited(world, "m", mend, within=timing.AFTER_OUTAGE)
     await world.judge("A37-TROUBLE-18", waited, Outcome("OK"))
@@ -85,7 +86,8 @@ async def test_trees_in_use(world: World) -> None:
     await world.serve(lacks)
     await demand_asked(world, Kind.CLUSTER, lacks)
     await world.control.stop()
-    await world.until(FAILS, partial(calls_to, world, LATE, deadline=timing.HELD))
+    heard = partial(calls_to, world, LATE, deadline=timing.HELD)
+    await world.rounds.demand(FAILS, heard, why="the control plane is lost before its cluster came")
     await judge_as_before(world, before)
     failed = await planted.lose("used-b", "changed-b")
     await judge_as_before(world, before, *failed)
