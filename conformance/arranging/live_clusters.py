@@ -79,14 +79,20 @@ class LiveCluster:
         self._waits_for_the_other = True
 
     @classmethod
-    async def begin(cls, world: World, form: Form, **names: str) -> LiveCluster:
+    async def begin(cls, world: World, form: Form, *, about: str = "", **names: str) -> LiveCluster:
         """Have both serve.
+
+        Args:
+            world: of the scenario.
+            form: of the cluster.
+            about: the clause by which it is accepted, if not by that on its form or its name.
+            names: as for the class.
 
         Raises:
             ClientRefused, ClientStuck: they do not.
         """
         made = cls(world, form, await world.addresses(2 * STEPS), **names)
-        world.bench.turn_to(NAMED if names else GOOD[form])
+        world.bench.turn_to(about or (NAMED if names else GOOD[form]))
         await world.serve(made.served())
         for of in (made.name, BESIDE):
             why = "good Clusters were served"

@@ -74,7 +74,7 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
     without_mutant: tuple[str, ...]
     """Clauses that a scenario decides and no mutant breaks."""
     idle: tuple[str, ...]
-    """Scenarios that killed nothing."""
+    """Scenarios that killed nothing, nor did another row of their table."""
 
 
 def declared() -> tuple[Declared, ...]:
@@ -178,9 +178,14 @@ def matrix(
     fates = tuple(fate(one, records.get(one.id, ()), catalogue) for one in mutants)
     broken = {one.clause for one in fates}
     decided = {clause for one in scenarios.values() for clause in one.clauses}
-    busy = {scenario for one in fates for scenario in one.by}
+    busy = {_table(scenario) for one in fates for scenario in one.by}
     return Matrix(
         mutants=fates,
         without_mutant=tuple(sorted(decided - broken)),
-        idle=tuple(sorted(scenarios.keys() - busy)),
+        idle=tuple(sorted(one for one in scenarios if _table(one) not in busy)),
     )
+
+
+def _table(scenario: str) -> str:
+    """Its name without that of the row: rows share the checks, which a mutant of one row proves."""
+    return scenario.partition("[")[0]

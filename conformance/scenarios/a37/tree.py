@@ -154,7 +154,7 @@ async def test_aggregate_of_a_route_and_of_others(world: World) -> None:
     """
     others = [{f"k{number}": "b m"} for number in range(4)]
     more = [{f"z{number}": "b m"} for number in range(4)]
-    planted = await plant(world, {"m": "b a"}, *others, *more)
+    planted = await plant(world, *others, {"m": "b a"}, *more)
     for address in await world.addresses(4):
         served = amid(planted.served, at(address), "a")
         await world.serve(served)

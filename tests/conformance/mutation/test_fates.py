@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
+from conformance.catalogue.loader import load
 from conformance.judging.claims import Claims
-from conformance.mutation.fates import MUTANTS, Declared, declared, fully_tried
+from conformance.mutation import fates
+from conformance.mutation.fates import MUTANTS, Declared, declared, fully_tried, matrix
 
 
 def mutant(name: str, clause: str) -> Declared:
@@ -56,3 +60,20 @@ def test_a_scenario_is_idle_only_if_all_of_its_mutants_ran(
 ) -> None:
     of = [FIRST, SECOND, OTHER]
     assert set(fully_tried(SCENARIOS, chosen=chosen, of=of)) == told
+
+
+@pytest.mark.parametrize(
+    ("killing", "idle"),
+    [
+        ("of.two[a]", ("of.one",)),
+        ("of.one", ("of.two[a]", "of.two[b]")),
+    ],
+)
+def test_one_row_of_a_table_proves_the_others(
+    monkeypatch: pytest.MonkeyPatch, killing: str, idle: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(
+        fates, "fate", lambda one, *_: SimpleNamespace(clause=one.clause, by=(killing,))
+    )
+    scenarios = dict.fromkeys(("of.one", "of.two[a]", "of.two[b]"), Claims(clauses=("A42-X-01",)))
+    assert matrix([FIRST], {}, scenarios, load()).idle == idle

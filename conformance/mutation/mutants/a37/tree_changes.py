@@ -42,6 +42,13 @@ def behind_those_before(_root: str, before: Found, now: Found) -> Found:
     return sorted(now, key=lambda one: one.name not in names)
 
 
+def without_the_last_to_come(_root: str, before: Found, now: Found) -> Found:
+    """What has come behind all that was there first is left out."""
+    names = [one.name for one in before]
+    known = [number for number, one in enumerate(now) if one.name in names]
+    return now[: known[-1] + 1] if known else now
+
+
 def in_the_order_before(_root: str, before: Found, now: Found) -> Found:
     """What was there first stands in the order in which it was then."""
     names = [one.name for one in before]
@@ -115,6 +122,12 @@ newcomers_last = Mutant(
     clause="A37-TREE-25",
     broken="who comes into the list stands behind those who were there",
     rules={"leaves": remembering(behind_those_before)},
+)
+
+last_left_out = Mutant(
+    clause="A37-TREE-25",
+    broken="who comes behind all that were there is no leaf",
+    rules={"leaves": remembering(without_the_last_to_come)},
 )
 
 nobody_goes = Mutant(
