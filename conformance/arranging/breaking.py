@@ -10,6 +10,7 @@ import msgspec
 from client_under_test import Channel
 from conformance import timing
 from conformance.arranging.forests import aggregates, calls_to, leaf, route_to
+from conformance.arranging.priorities import fail
 from conformance.judging.endings import ClientStuck
 from conformance.judging.expectations import Admits, OnlyAt, Outcome
 from conformance.judging.seen import OPEN, Call, Calls
@@ -17,7 +18,6 @@ from conformance.served.clusters import Cluster, Drop, Threshold
 from conformance.served.routes import TO
 from conformance.served.serving import Served
 from conformance.world import DUPLEX, UnderWay, World, waits
-from test_servers import Close
 from test_servers import Endpoint as Member
 
 KEPT_OPEN = {"rpc-behavior": "keep-open"}
@@ -94,9 +94,7 @@ async def lose(world: World, served: Served, *members: Member) -> None:
     none because of its connections: this is for scenarios about what comes after.
     """
     await world.serve(served)
-    for one in members:
-        await one.set_mode(Close())
-        await one.kill()
+    await fail(*members)
 
 
 def routed(*clusters: Cluster) -> Served:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from types import MappingProxyType
 
 import msgspec
 
-from conformance.arranging.priorities import endpoints
+from conformance.arranging.priorities import endpoints, fail
 from conformance.judging.seen import Calls
 from conformance.served.clusters import Aggregate, Cluster, Discovery, Eds, LogicalDns
 from conformance.served.endpoints import Endpoint, Locality
 from conformance.served.policies import Policy, RoundRobin
 from conformance.served.routes import BY_SESSION, TO, Route
 from conformance.served.serving import Served
+from conformance.served.trees import at_the_first
 from conformance.world import World
-from test_servers import Close, Mode, Serve
 from test_servers import Endpoint as Member
+from test_servers import Mode, Serve
 
 Shape = Mapping[str, str]
 """What each aggregate is made of, names with blanks between them; the first one is the root."""
@@ -82,9 +84,7 @@ class Planted(msgspec.Struct, frozen=True):
 
     async def lose(self, *leaves: str) -> tuple[str, ...]:
         """Have all endpoints of these leaves fail from now on; their addresses."""
-        for one in (each for name in leaves for each in self.members[name]):
-            await one.set_mode(Close())
-            await one.kill()
+        await fail(*(each for name in leaves for each in self.members[name]))
         return self.of(*leaves)
 
 
@@ -138,3 +138,15 @@ async def calls_to(
     """So many calls that the route to this cluster takes."""
     headers = [{**one, TO: root} for one in world.sessions(count)]
     return await world.call(headers, deadline=deadline)
+
+
+async def in_use(world: World, served: Served, *roots: str) -> None:
+    """Serve this, and go on when requests to these roots are served as they should be.
+
+    Raises:
+        ClientStuck: they are not.
+    """
+    await world.serve(served)
+    for root in roots:
+        wanted, calls = at_the_first(served, root), partial(calls_to, world, root)
+        await world.rounds.demand(wanted, calls, why="its endpoints serve")

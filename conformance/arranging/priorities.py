@@ -8,13 +8,21 @@ from conformance.served.endpoints import Endpoint, Locality
 from conformance.served.policies import Policy, RingHash
 from conformance.served.serving import Served, one_cluster
 from conformance.world import World
+from test_servers import Close, Mode, Serve
 from test_servers import Endpoint as Member
-from test_servers import Mode, Serve
 
 
 async def endpoints(world: World, *modes: Mode) -> list[Member]:
     """An endpoint for each of these modes of its gate."""
     return [(await world.endpoints(1, mode=mode))[0] for mode in modes]
+
+
+async def fail(*members: Member) -> list[str]:
+    """Have endpoints that serve close their connections, and each new one; their addresses."""
+    for one in members:
+        await one.set_mode(Close())
+        await one.kill()
+    return [one.address for one in members]
 
 
 async def serve_again(world: World, members: Sequence[Member]) -> None:

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from conformance import timing
 from conformance.arranging.absence import judge_time, started, waiting_for_all
-from conformance.arranging.forests import Shape, calls_to, plant, with_route
+from conformance.arranging.forests import Shape, calls_to, in_use, plant, with_route
 from conformance.arranging.positions import (
     ROOTS,
     TREES,
@@ -18,7 +18,6 @@ from conformance.arranging.positions import (
 from conformance.judging.claims import decides
 from conformance.served.bootstrap import VARIABLE, bootstrap
 from conformance.served.routes import TO
-from conformance.served.serving import Served
 from conformance.served.trees import at_the_first, with_clusters
 from conformance.served.troubles import lacking
 from conformance.world import World
@@ -82,18 +81,11 @@ async def test_endpoints(world: World) -> None:
     await judge_each(world, "A37-TROUBLE-30", planted.served, *ROOTS, DIRECT)
 
 
-async def in_use(world: World, served: Served, name: str, root: str) -> None:
-    """Serve this, and go on when calls that name the first are served by the second."""
-    await world.serve(served)
-    wanted = at_the_first(served, root)
-    await world.rounds.demand(wanted, partial(calls_to, world, name), why="its endpoints serve")
-
-
 @decides("A37-TROUBLE-28", seconds=16, absence=True)
 async def test_service_name(world: World) -> None:
     """The first leaf is in use when it gets another one."""
     planted = await plant(world, {"m": "x b"})
-    await in_use(world, planted.served, "m", "m")
+    await in_use(world, planted.served, "m")
     x = planted.served.own("x")
     renamed = replace(x, discovery=replace(x.discovery, service_name="never-sent"))
     then = lacking(with_clusters(planted.served, renamed), Kind.ENDPOINTS, "never-sent")
@@ -114,7 +106,7 @@ async def test_routes(world: World) -> None:
     planted = await plant(world, {"m": "x c"}, direct=("b",))
     lacks = lacking(planted.served, Kind.CLUSTER, "x")
     before, after = (with_route(lacks, "b", to) for to in ("b", "m"))
-    await in_use(world, before, "b", "b")
+    await in_use(world, before, "b")
     count = round(timing.UNTIL_THEN / timing.PACE)
     meanwhile = await world.start([{TO: "b"}] * count, pace=timing.PACE)
     await world.serve(after)
@@ -130,7 +122,7 @@ async def test_routes(world: World) -> None:
 @decides("A57-TIMER-03", seconds=17, absence=True)
 async def test_silent_stream(world: World) -> None:
     planted = await plant(world, {"m": "b c"})
-    await in_use(world, planted.served, "m", "m")
+    await in_use(world, planted.served, "m")
     world.plane.script.hold()
     await world.control.renew(Kind.ENDPOINTS, "b")
     count = round(timing.BEYOND_ABSENCE / timing.PACE)

@@ -12,6 +12,7 @@ from conformance.arranging.forests import (
     aggregates,
     calls_to,
     forest,
+    in_use,
     leaf,
     leaf_names,
     plant,
@@ -54,14 +55,6 @@ async def arrange(world: World, *shapes: Shape, direct: tuple[str, ...] = ()) ->
     return served
 
 
-async def in_use(world: World, served: Served, *roots: str) -> None:
-    """Serve this, and go on when requests to these roots, or the only one, are served."""
-    await world.serve(served)
-    for root in roots or (ROOT,):
-        wanted, calls = at_the_first(served, root), partial(calls_to, world, root)
-        await world.rounds.demand(wanted, calls, why="its endpoints serve")
-
-
 async def judge_use(world: World, clause: str, served: Served, *roots: str) -> None:
     """Whether requests to these roots, or the only one, soon go by what is served now."""
     for root in roots or (ROOT,):
@@ -92,7 +85,7 @@ async def judge_use(world: World, clause: str, served: Served, *roots: str) -> N
 async def test_change(world: World, clause: str, before: Shape, after: Shape) -> None:
     """Requests are made all the while. What has come or gone is asked for, or no more."""
     first, then = await arrange(world, before, after)
-    await in_use(world, first)
+    await in_use(world, first, ROOT)
     headers = [{**one, TO: ROOT} for one in world.sessions(MEANWHILE)]
     meanwhile = await world.start(headers, pace=timing.SOAK_PACE)
     await world.serve(then)
@@ -104,7 +97,7 @@ async def test_change(world: World, clause: str, before: Shape, after: Shape) ->
 async def test_last_comes(world: World) -> None:
     planted = await plant(world, {"m": "a b"}, direct=("z",))
     first = replace(planted.served, routes=planted.served.routes[:1])
-    await in_use(world, first)
+    await in_use(world, first, ROOT)
     then = with_clusters(first, *aggregates({"m": "a b z"}))
     await world.serve(then)
     await judge_use(world, "A37-TREE-25", then)
@@ -170,7 +163,7 @@ async def test_endpoints_for_all(
 @decides("A37-TREE-33")
 async def test_other_service_name(world: World) -> None:
     (first,) = await arrange(world, {"m": "b a"})
-    await in_use(world, first)
+    await in_use(world, first, ROOT)
     moved = leaf("b", await world.endpoints(1))
     renamed = replace(moved, discovery=replace(moved.discovery, service_name="another"))
     then = with_clusters(first, renamed)
@@ -184,7 +177,7 @@ async def test_other_service_name(world: World) -> None:
 @pytest.mark.parametrize("late", [Kind.CLUSTER, Kind.ENDPOINTS], ids=lambda kind: kind.value)
 async def test_new_one_is_late(world: World, late: Kind) -> None:
     first, then = await arrange(world, {"m": "b"}, {"m": "a b"})
-    await in_use(world, first)
+    await in_use(world, first, ROOT)
     await world.serve(replace(then, unsent=((late, "a"),)))
     await world.attempts.quiet_from_now(why="the list without one of its clusters was ACKed")
     await world.judge("A37-TREE-32", await calls_to(world, ROOT), at_the_first(first, ROOT))
@@ -206,7 +199,7 @@ async def test_one_service_name_for_two(world: World) -> None:
         for one, limit in ((both.own("b"), FEW), (both.own("a"), None))
     )
     served = with_clusters(both, b, a)
-    await in_use(world, served)
+    await in_use(world, served, ROOT)
     wanted = asks_for(served, "ENDPOINTS", ever=True)
     await world.judge("A37-TREE-34", await world.control.asked_until(wanted), wanted)
     await Streams(world).begin(ROOT, FEW)

@@ -4,7 +4,7 @@ from functools import partial
 
 from conformance import timing
 from conformance.arranging.forests import Planted, calls_to, plant
-from conformance.arranging.priorities import serve_again
+from conformance.arranging.priorities import fail, serve_again
 from conformance.judging.claims import decides
 from conformance.judging.expectations import OnlyAt, Takes, Untouched
 from conformance.judging.seen import Elapsed
@@ -29,12 +29,6 @@ async def judge_use(world: World, clause: str, planted: Planted, *failed: Endpoi
     wanted = at_the_first(planted.served, "m", [one.address for one in failed])
     calls = await world.rounds.until_it_lasts(wanted, partial(calls_to, world, "m"))
     await world.judge(clause, calls, wanted)
-
-
-async def fail(one: Endpoint) -> None:
-    """Have an endpoint that serves close its connections, and each new one."""
-    await one.set_mode(Close())
-    await one.kill()
 
 
 @decides("A37-FAILOVER-01", "A37-FAILOVER-06", "A37-FAILOVER-08", seconds=2)

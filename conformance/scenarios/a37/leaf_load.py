@@ -17,14 +17,13 @@ from conformance.arranging.breaking import (
 )
 from conformance.arranging.forests import calls_to, forest
 from conformance.arranging.load_reports import balanced, reported
-from conformance.arranging.priorities import serve_again
+from conformance.arranging.priorities import fail, serve_again
 from conformance.judging.claims import decides, row
 from conformance.judging.expectations import TellsDrops
 from conformance.served.clusters import Cluster, Drop
 from conformance.served.routes import TO
 from conformance.served.troubles import out_of_use
 from conformance.world import World
-from test_servers import Close
 
 
 def reported_below(name: str, *leaves: str) -> Cluster:
@@ -52,8 +51,7 @@ async def test_leaves(world: World) -> None:
     await calls_to(world, "m", 30)
     wanted = balanced(served)
     await world.judge("A37-LOAD-01", await reported(world, wanted), wanted)
-    await members[0].set_mode(Close())
-    await members[0].kill()
+    await fail(members[0])
     why = "the first leaf has failed"
     await world.attempts.demand_count(members[1], why=why)
     await until_at(world, "m", c, why=why)

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from conformance import timing
 from conformance.arranging.forests import aggregates, calls_to, forest, leaf, plant
-from conformance.arranging.priorities import endpoints, serve_again, tier
+from conformance.arranging.priorities import endpoints, fail, serve_again, tier
 from conformance.judging.claims import decides
 from conformance.judging.expectations import Outcome, Reaches, Shares, Tried
 from conformance.served.clusters import Cluster, Eds
@@ -47,14 +47,6 @@ async def judge_weights(world: World, one: Cluster) -> None:
     shares = {place.endpoints[0].address: (place.weight or 0, total) for place in one.localities}
     calls = await calls_to(world, ROOT, ENOUGH_FOR_WEIGHTS)
     await world.judge("A37-FAILOVER-09", calls, Shares(shares))
-
-
-async def fail(*members: Member) -> list[str]:
-    """Have endpoints that serve close their connections, and each new one; their addresses."""
-    for one in members:
-        await one.set_mode(Close())
-        await one.kill()
-    return [one.address for one in members]
 
 
 @decides("A37-FAILOVER-09", seconds=1)

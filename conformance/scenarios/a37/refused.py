@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from conformance.arranging.forests import Planted, aggregates, calls_to, plant
+from conformance.arranging.forests import Planted, aggregates, calls_to, in_use, plant
 from conformance.arranging.positions import (
     BESIDE,
     ROOTS,
@@ -72,7 +72,7 @@ async def test_endpoints_from_the_start(world: World) -> None:
 async def test_endpoints_after_good_ones(world: World) -> None:
     planted = await plant(world, *TREES)
     well = planted.served
-    await in_use(world, well)
+    await in_use(world, well, *ROOTS)
     refused = (refusable_endpoints(well.own(name)) for name in each("x"))
     await demand_refused(world, Kind.ENDPOINTS, *refused)
     await judge_lasting(world, "A37-TROUBLE-26", well)
@@ -87,14 +87,6 @@ async def test_endpoints_after_good_ones(world: World) -> None:
 def with_x_first(served: Served) -> Served:
     """The same, but the leaves before x are in no tree any more."""
     return with_clusters(served, *aggregates({"middle-m": "middle-x middle-c", "last-m": "last-x"}))
-
-
-async def in_use(world: World, served: Served, *others: str) -> None:
-    """Serve this, and go on when all trees are in use."""
-    await world.serve(served)
-    for root in (*ROOTS, *others):
-        wanted, calls = at_the_first(served, root), partial(calls_to, world, root)
-        await world.rounds.demand(wanted, calls, why="its endpoints serve")
 
 
 async def judge_lasting(world: World, clause: str, served: Served) -> None:
@@ -127,7 +119,7 @@ async def test_clusters_after_good_ones(world: World) -> None:
     """The leaf x of each tree, and of the only tree the aggregate."""
     planted = await plant(world, *TREES)
     well = planted.served
-    await in_use(world, well)
+    await in_use(world, well, *ROOTS)
     bad = (*each("x"), "only-m")
     await demand_refused(world, Kind.CLUSTER, *(refusable(well.own(name)) for name in bad))
     await judge_lasting(world, "A37-TROUBLE-13", well)
@@ -141,7 +133,7 @@ async def test_clusters_after_good_ones(world: World) -> None:
 async def test_deleted(world: World) -> None:
     planted = await plant(world, *TREES, NESTED, direct=(BESIDE, DIRECT))
     well, gone = planted.served, (*each("x"), "nested-n", DIRECT)
-    await in_use(world, well, "nested-m", DIRECT)
+    await in_use(world, well, *ROOTS, "nested-m", DIRECT)
     lacks = lacking(well, Kind.CLUSTER, *gone)
     await world.serve(lacks)
     await world.control.delete(Kind.CLUSTER, *gone)

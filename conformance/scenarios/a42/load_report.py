@@ -6,7 +6,7 @@ import pytest
 
 from conformance import timing
 from conformance.arranging.load_reports import arrived, balanced, next_report, reported
-from conformance.arranging.priorities import endpoints, ranked, serve_again
+from conformance.arranging.priorities import endpoints, fail, ranked, serve_again
 from conformance.judging.claims import decides, row
 from conformance.judging.endings import SuiteStuck
 from conformance.judging.expectations import OnlyAt, Reaches
@@ -154,9 +154,7 @@ async def test_failover_and_back(world: World) -> None:
     await world.serve(served)
     await world.demand_served(world.sessions(50))
     await judge(world, "A42-LOAD-05", served)
-    for one in first:
-        await one.set_mode(Close())
-        await one.kill()
+    await fail(*first)
     for one in second:
         await world.attempts.demand_count(one, why="the first priority has failed")
     await until_served_by(world, second)
