@@ -81,7 +81,8 @@ def plan(rng: random.Random, *, members: int, requests: int) -> tuple[Deed, ...]
     """Storms, in which endpoints fail and lists change, and calms.
 
     The first endpoint is always on the list and always serves, but that its connections may be
-    dropped: so a request that ends neither well nor by a fault has been forgotten.
+    dropped: so a request that ends neither well nor by a fault has been forgotten. Nothing fails
+    before the first request has ended: those that a client is tried with beforehand must be served.
     """
     deeds = [Deed(0, Change(tuple(range(members)), SMALL))]
     for number, begin in enumerate(range(0, requests, STORM + CALM)):
@@ -97,7 +98,7 @@ def plan(rng: random.Random, *, members: int, requests: int) -> tuple[Deed, ...]
             for killed in rng.choices(range(members), k=KILLS)
         ]
         turns: list[Deed] = []
-        for after in sorted(rng.choices(range(begin, begin + STORM), k=TURNS)):
+        for after in sorted(rng.choices(range(begin + 1, begin + STORM), k=TURNS)):
             turn = _turn(rng, modes)
             modes[turn.member] = turn.mode
             turns.append(Deed(after, turn))

@@ -66,6 +66,14 @@ def test_no_list_changes_soon_after_a_kill_or_another_list(seed: int) -> None:
             latest = deed.after
 
 
+@pytest.mark.parametrize("seed", range(500))
+def test_only_the_list_is_there_before_the_first_request(seed: int) -> None:
+    first, *others = plan(random.Random(seed), members=MEMBERS, requests=STORM)
+    assert first.after == 0
+    assert isinstance(first.what, Change)
+    assert min(deed.after for deed in others) > 0
+
+
 def test_it_has_something_of_everything() -> None:
     deeds = plan(random.Random(3), members=MEMBERS, requests=STORM + CALM)
     changes = [deed.what for deed in deeds if isinstance(deed.what, Change)]
