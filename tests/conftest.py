@@ -1,0 +1,21 @@
+"""How `xdspec test` deals the tests out to its workers: one by one, to whichever comes free.
+
+So slow ones are spread, wherever they stand. But tests that share what is costly to make run on one
+worker, which makes it once; these begin first.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+COSTLY = frozenset({"fakes", "findings", "kept", "lasts", "passing", "registrars"})
+"""Fixtures that run commands, or many clients."""
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Have tests of one costly fixture stay together."""
+    for item in items:
+        for name in COSTLY.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.xdist_group(name))
+    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
