@@ -22,7 +22,7 @@ class ClientRefused(Exception):
 
 
 class ClientSilent(Exception):
-    """The client did neither ACK nor NACK, or never asked for a resource, in time."""
+    """The client did neither ACK nor NACK in time. Who never asks for a resource is ClientStuck."""
 
 
 class ClientLied(Exception):

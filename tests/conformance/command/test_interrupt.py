@@ -41,6 +41,14 @@ DEADLINE = 60.0
 Started = Callable[..., AbstractAsyncContextManager[Any]]
 
 
+@pytest.fixture(autouse=True, scope="module")
+def hears_of_a_closed_terminal() -> Iterator[None]:
+    """Whoever has these tests outlive their terminal (nohup) does not have the commands do so."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 @pytest.mark.parametrize(
     ("number", "group"),
     [
