@@ -20,7 +20,7 @@ import msgspec
 from client_under_test import built_in, prepare
 from client_under_test.environments import kept
 from client_under_test.environments.toolchain import look
-from conformance.command.failures import Failure, client_trouble, demand_loopback
+from conformance.command.failures import Failure, client_trouble, demand_machine
 from conformance.command.invocation import program
 from conformance.command.named import catalogue, found_client, known_clause
 from conformance.command.options import (
@@ -264,7 +264,7 @@ def doctor(client: str | None) -> int:
         (found,) = there
         with patience(Screen(), f"making what {found} needs"):
             prepared = prepare(found)
-        demand_loopback()
+        demand_machine(jobs=1)
         with scratch() as folder:
             healthy = is_healthy(asyncio.run(examine(prepared, folder=folder, say=echo)))
     if healthy:
@@ -340,7 +340,11 @@ def test(context: click.Context, arguments: tuple[str, ...], *, with_mutants: bo
     )
     if folder is None:
         raise Failure("the tests are not installed: use a checkout, or the wheel")
-    places = () if any((Path.cwd() / one).exists() for one in arguments) else (str(folder),)
+    places = (
+        ()
+        if any((Path.cwd() / one.partition("::")[0]).exists() for one in arguments)
+        else (str(folder),)
+    )
     # What is named is looked at in one process.
     at_once = ("-n", str(default_jobs()), "--dist", "loadgroup") if places else ()
     command = [sys.executable, "-m", "pytest", *at_once, *arguments, *places]

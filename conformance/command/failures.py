@@ -38,11 +38,11 @@ def client_trouble() -> Iterator[None]:
         raise Failure(str(trouble)) from None
 
 
-def demand_loopback() -> None:
-    """See that this machine has the network of every run: no client is to be blamed for it."""
-    from conformance.running import loopback  # noqa: PLC0415 - times are read after the options
+def demand_machine(jobs: int) -> None:
+    """See that this machine carries so many scenarios at once: no client is to be blamed."""
+    from conformance.running import machine  # noqa: PLC0415 - times are read after the options
 
     try:
-        loopback.check()
-    except loopback.NoLoopback as none:
-        raise Failure(str(none), Exit.SUITE_TROUBLE) from None
+        machine.check(jobs)
+    except machine.Unfit as unfit:
+        raise Failure(str(unfit), Exit.SUITE_TROUBLE) from None

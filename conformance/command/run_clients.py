@@ -23,7 +23,7 @@ from client_under_test.contract.exceptions import (
 from client_under_test.launching.process import Patience
 from conformance import timing
 from conformance.catalogue import Catalogue
-from conformance.command.failures import Failure, client_trouble, demand_loopback
+from conformance.command.failures import Failure, client_trouble, demand_machine
 from conformance.command.invocation import again
 from conformance.command.named import found_client
 from conformance.command.options import can_be_replaced
@@ -89,7 +89,7 @@ def run_clients(
     with client_trouble():
         clients = [found_client(name) for name in names]
     entries = _baselines(clients, catalogue, options.scenario_patterns)
-    demand_loopback()
+    demand_machine(options.jobs or default_jobs())
     session = Session(options, catalogue, screen, entries, several=len(clients) > 1)
     with last_words(session.break_off):
         for one in [made for client in clients if (made := session.prepare(client))]:

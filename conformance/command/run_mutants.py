@@ -14,7 +14,7 @@ from rich.markup import escape
 from client_under_test import Prepared, find, prepare
 from client_under_test.reference.conduct.conduct import MUTANT_VARIABLE
 from conformance.catalogue import Catalogue
-from conformance.command.failures import Failure, demand_loopback
+from conformance.command.failures import Failure, demand_machine
 from conformance.command.trouble import TROUBLE, forget, in_a_line
 from conformance.judging.claims import Claims
 from conformance.judging.evidence import Record
@@ -54,7 +54,7 @@ def run_mutants(options: Options, catalogue: Catalogue, screen: Console) -> Exit
     ]
     if not chosen:
         raise Failure("no mutant breaks this", Exit.NOTHING_RAN)
-    demand_loopback()
+    demand_machine(options.jobs or default_jobs())
     there = scenarios()
     if len(chosen) < len(everything):
         there = fully_tried(there, chosen=chosen, of=everything)

@@ -1,0 +1,34 @@
+"""What a run needs of the machine, and what is said where it is not there."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from conformance.running import machine
+
+
+def test_a_machine_that_carries_a_run() -> None:
+    before = threading.active_count()
+    machine.check(2)
+    assert threading.active_count() == before
+
+
+def test_a_limit_of_threads_is_told_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, start = threading.active_count(), threading.Thread.start
+
+    def limited(thread: threading.Thread) -> None:
+        if threading.active_count() - before == 40:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", limited)
+    machine.check(1)
+    with pytest.raises(machine.Unfit, match=r"have 40 more .* 64 are wanted for 2 .*ulimit -u"):
+        machine.check(2)
+    assert threading.active_count() == before
+
+
+def test_no_number_of_jobs_asks_for_more_than_can_be_tried() -> None:
+    machine.check(10**9)
