@@ -417,13 +417,15 @@ async def test_a_policy_is_asked_for_only_where_it_is_stated(tmp_path: Path) -> 
 # Where it runs, and behind what.
 
 SAYS_WHERE = """
-import json, os, sys
+import json, os, sys, time
+began = 0
 open("core", "w").close()
 for line in sys.stdin:
-    request = json.loads(line)
+    request, began = json.loads(line), began or time.monotonic()
     where = [os.getcwd(), os.environ.get("PWD")]
     print(json.dumps(where), file=sys.stderr, flush=True)
-    answer = dict(type="hello", id=request["id"], contract=1, name="a", version="0", at=0)
+    answer = dict(type="hello", id=request["id"], contract=1, name="a", version="0")
+    answer["at"] = time.monotonic() - began
     print(json.dumps(dict(answer, capabilities=[])), flush=True)
 """
 

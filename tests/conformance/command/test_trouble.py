@@ -82,6 +82,7 @@ def test_no_threads_are_left(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
 
     monkeypatch.setenv("XDSPEC_CACHE", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("conformance.running.machine.THREADS", 0)  # there were enough beforehand
     monkeypatch.setattr(threading.Thread, "start", refused)
     ended = CliRunner().invoke(cli.main, ["run", "reference", "--out", str(tmp_path / "out")])
     assert ended.exit_code == 3
