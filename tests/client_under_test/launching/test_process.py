@@ -425,7 +425,7 @@ for line in sys.stdin:
     where = [os.getcwd(), os.environ.get("PWD")]
     print(json.dumps(where), file=sys.stderr, flush=True)
     answer = dict(type="hello", id=request["id"], contract=1, name="a", version="0")
-    answer["at"] = time.monotonic() - began
+    answer["at"] = int((time.monotonic() - began) * 1e6)
     print(json.dumps(dict(answer, capabilities=[])), flush=True)
 """
 
