@@ -54,6 +54,7 @@ class Script:
         self._stage = stage
         self._held: set[Kind] = set()
         self._withheld: set[tuple[Kind, str]] = set()
+        self._unasked: set[Kind] = set()
         self._order: tuple[Kind, ...] = MAKE_BEFORE_BREAK
         self._delays: dict[Kind, float] = {}
         self._refusals: dict[Service, Ending] = {}
@@ -71,6 +72,11 @@ class Script:
     def withheld(self) -> frozenset[tuple[Kind, str]]:
         """The resources that are served as if they did not exist."""
         return frozenset(self._withheld)
+
+    @property
+    def unasked(self) -> frozenset[Kind]:
+        """The types whose responses bring what nobody has asked for as well."""
+        return frozenset(self._unasked)
 
     @property
     def order_of_types(self) -> tuple[Kind, ...]:
@@ -109,6 +115,13 @@ class Script:
         """Serve a withheld resource again."""
         self._withheld.discard((kind, name))
         self._stage.pump()
+
+    def volunteer(self, *kinds: Kind) -> None:
+        """Let each response of these types, from the next one on, bring all that is set of them.
+
+        Of no type when none is named: what was asked for is all again.
+        """
+        self._unasked = set(kinds)
 
     def order(self, *kinds: Kind) -> None:
         """Send the types of one push in this order; those left out follow in the usual order."""

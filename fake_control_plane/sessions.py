@@ -241,7 +241,8 @@ class AdsSession(Session[Outgoing]):
             timer.cancel()
 
     def _respond(self, kind: Kind, snapshot: Snapshot) -> None:
-        outgoing = self._state.respond(kind, snapshot)
+        unasked = kind in self._plane.script.unasked
+        outgoing = self._state.respond(kind, snapshot, unasked=unasked)
         if outgoing is not None:
             self._outbox.put_nowait(outgoing)
 

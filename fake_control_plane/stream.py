@@ -13,6 +13,7 @@ Rules of this file:
   it exists, wanted or not: the client may have let go of it and asked for it again by requests that
   are under way, have it from that response by then, and take what is right for the request between
   for its end.
+* What nobody has asked for is sent only beside what somebody has, and only if it is told to.
 * A later request with the newest nonce that changes nothing, after a response of the type above (of
   clusters above endpoints, of listeners above routes), asks for all of it once more: so does Envoy
   for the endpoints of a cluster that has changed, which it does not use before they come (xDS
@@ -161,24 +162,37 @@ class AdsStream:
         """Whether a response of this type would tell the client anything."""
         return self._due(kind, snapshot) is not None
 
-    def respond(self, kind: Kind, snapshot: Snapshot) -> Outgoing | None:
-        """The response that is due of this type, noted as sent; None when none is due."""
+    def respond(self, kind: Kind, snapshot: Snapshot, *, unasked: bool = False) -> Outgoing | None:
+        """The response that is due of this type, noted as sent; None when none is due.
+
+        Args:
+            kind: The type.
+            snapshot: What there is.
+            unasked: Whether it brings what nobody has asked for as well, in the order in which all
+                of it was set. That alone makes no response due.
+        """
         due = self._due(kind, snapshot)
         if due is None:
             return None
         sent = {resource.name: resource.version for resource in due}
         state = self._types[kind]
-        carried = due
+        carried = frozenset(sent)
         if kind.is_complete:
             state.sent = sent
-            known = sent.keys() | state.unprocessed
-            carried = tuple(one for name, one in snapshot.of(kind).items() if name in known)
+            carried |= state.unprocessed & snapshot.of(kind).keys()
         else:
             state.sent |= sent
+        covers = state.subscription.covers
         outgoing = self._note(
-            kind, snapshot.version_info(kind), tuple(resource.packed for resource in carried)
+            kind,
+            snapshot.version_info(kind),
+            tuple(
+                one.packed
+                for name, one in snapshot.of(kind).items()
+                if name in carried or (unasked and not covers(name))
+            ),
         )
-        state.carried[outgoing.nonce] = frozenset(resource.name for resource in carried)
+        state.carried[outgoing.nonce] = carried
         return outgoing
 
     def subscribed(self, kind: Kind, snapshot: Snapshot) -> tuple[Resource, ...] | None:

@@ -193,6 +193,19 @@ async def test_a_withheld_resource_does_not_exist(
     assert names_of(await client.receive()) == ["a"]
 
 
+async def test_what_nobody_asked_for_is_sent_if_it_is_told_to(
+    plane: ControlPlane, clients: Any, names_of: Names
+) -> None:
+    plane.script.volunteer(CDS)
+    await plane.set(eds_cluster("a"), eds_cluster("b"), eds_cluster("c"))
+    client = await clients.ads(plane.address)
+    await client.request(CDS, ["b"])
+    assert names_of(await client.receive()) == ["a", "b", "c"]
+    plane.script.volunteer()
+    await plane.set(eds_cluster("b"))
+    assert names_of(await client.receive()) == ["b"]
+
+
 async def test_a_delayed_response_comes_when_it_is_due(plane: ControlPlane, clients: Any) -> None:
     plane.script.delay(CDS, 0.05)
     await plane.set(eds_cluster("a"))

@@ -83,8 +83,8 @@ class World:
     def delete(self, kind: Kind, name: str) -> None:
         self.snapshots.delete(kind, [name])
 
-    def respond(self, kind: Kind) -> Outgoing | None:
-        return self.stream.respond(kind, self.snapshots.seen_by(None))
+    def respond(self, kind: Kind, *, unasked: bool = False) -> Outgoing | None:
+        return self.stream.respond(kind, self.snapshots.seen_by(None), unasked=unasked)
 
 
 # Each row: what exists; steps of (request names | set name | delete name); what is sent after each.
@@ -199,6 +199,19 @@ def test_a_wildcard_client_learns_that_all_is_gone_already() -> None:
     world.delete(CDS, "a")
     ask(world.stream, CDS, "*")
     assert names(world.respond(CDS)) == []
+
+
+def test_what_nobody_asked_for_comes_beside_what_is_due() -> None:
+    world = World((CDS, "a"), (CDS, "b"), (CDS, "c"), (EDS, "a"), (EDS, "b"))
+    ask(world.stream, CDS, "b")
+    ask(world.stream, EDS, "b")
+    for kind, all_of_it in ((CDS, ["a", "b", "c"]), (EDS, ["a", "b"])):
+        assert names(world.respond(kind, unasked=True)) == all_of_it
+        assert world.respond(kind, unasked=True) is None
+    world.set((CDS, "a"))
+    assert world.respond(CDS, unasked=True) is None
+    ask(world.stream, EDS, "a", "b")
+    assert names(world.respond(EDS, unasked=True)) == ["a"], "it was not sent to who asked"
 
 
 def test_a_type_never_asked_for_is_not_sent() -> None:

@@ -245,9 +245,11 @@ class Ads:
 
     def _take(self, kind: Kind, one: Good | Bad) -> list[Output]:
         """One resource of a response; what nobody asked for is ignored."""
-        wanted = self._types[kind].wanted.get(one.name) if one.name else None
-        if wanted is None or one.name is None:
+        of_type = self._types[kind]
+        name = self._rules.taken_for(one.name, tuple(of_type.wanted)) if one.name else None
+        if name is None:
             return []
+        wanted = of_type.wanted[name]
         if isinstance(one, Good):
             outcome: Outcome = one.value
         elif _is_resource(wanted.outcome) and not self._rules.refusal_counts(self._features):
@@ -257,8 +259,8 @@ class Ads:
         outputs: list[Output] = []
         if wanted.timer_runs:
             wanted.timer_runs = False
-            outputs.append(CancelTimer(kind, one.name))
-        return outputs + _know(kind, one.name, wanted, outcome)
+            outputs.append(CancelTimer(kind, name))
+        return outputs + _know(kind, name, wanted, outcome)
 
     def _delete_others(self, kind: Kind, there: set[str | None]) -> list[Output]:
         """What was there and is left out now has been deleted; what never came is waited for."""

@@ -151,6 +151,14 @@ def as_wanted(_noun: str, names: Sequence[str]) -> Sequence[str]:
     return names
 
 
+def the_very_name(name: str, wanted: Sequence[str]) -> str | None:
+    """A27: a resource is used under exactly the name by which it was asked for, else for nothing.
+
+    Clauses: A27-CDS-08, A27-CDS-09.
+    """
+    return name if name in wanted else None
+
+
 def left_out_is_deleted(noun: str) -> bool:
     """A27: of Listeners and Clusters a response has all; who is left out exists no more.
 
@@ -228,6 +236,8 @@ class XdsRules(ClusterReadingRules, DataErrorRules):
     """Of the numerator, and of the number that the denominator means."""
     names_asked_for: Callable[[str, Sequence[str]], Sequence[str]] = as_wanted
     """Of the short name of a message, such as Cluster, and the names that are watched."""
+    taken_for: Callable[[str, Sequence[str]], str | None] = the_very_name
+    """Of the name of a resource that has come, and those that are wanted: for which it is."""
     left_out_is_deleted: Callable[[str], bool] = left_out_is_deleted
     told_of_news: Callable[[Sequence[Any]], Sequence[Any]] = everybody
     hears_of_loss: Callable[[str, bool], bool] = who_has_nothing

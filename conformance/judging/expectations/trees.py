@@ -45,7 +45,8 @@ class AtTheFirst(msgspec.Struct, frozen=True, tag="at_the_first", kw_only=True):
 
     Which that is, is computed by ``cluster_tree.first_usable``.
 
-    Clauses: A37-TREE-09, A37-TREE-11, A37-TREE-12, A37-TREE-14, A37-TREE-15, A37-TREE-16,
+    Clauses: A27-CDS-09,
+    A37-TREE-09, A37-TREE-11, A37-TREE-12, A37-TREE-14, A37-TREE-15, A37-TREE-16,
     A37-TREE-19, A37-TREE-20, A37-TREE-22, A37-TREE-23, A37-TREE-24, A37-TREE-25, A37-TREE-26,
     A37-TREE-28, A37-TREE-29, A37-TREE-30, A37-TREE-32, A37-TREE-33, A37-TREE-35, A37-TREE-36,
     A37-TREE-37,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from client_under_test.reference.conduct.mutants import Mutant
 from client_under_test.reference.xds.cluster_rules import eds_source_is_accepted
 from conformance.mutation.mutants.findings import refusing
@@ -62,4 +64,44 @@ service_name_made_up = Mutant(
     clause="A27-CDS-06",
     broken="a Cluster without a service name has one of its own",
     xds={"service_name": lambda _kind, written: written or "default"},
+)
+
+
+def whatever_comes(name: str, wanted: Sequence[str]) -> str | None:
+    """What nobody asked for is taken for what somebody did."""
+    return name if name in wanted else next(iter(wanted), None)
+
+
+strangers_taken = Mutant(
+    clause="A27-CDS-08",
+    broken="a resource that nobody asked for is taken for one that was asked for",
+    xds={"taken_for": whatever_comes},
+)
+
+
+def alike(change: Callable[[str], str]) -> Callable[[str, Sequence[str]], str | None]:
+    """Names count as the same that are so after a change."""
+    return lambda name, wanted: next((one for one in wanted if change(one) == change(name)), None)
+
+
+names_without_case = Mutant(
+    clause="A27-CDS-09",
+    broken="names that differ in case are the same",
+    xds={"taken_for": alike(str.casefold)},
+)
+
+names_without_blanks = Mutant(
+    clause="A27-CDS-09",
+    broken="blanks around a name do not count",
+    xds={"taken_for": alike(str.strip)},
+)
+
+names_by_their_beginning = Mutant(
+    clause="A27-CDS-09",
+    broken="a name that begins with the one that was asked for is the same",
+    xds={
+        "taken_for": lambda name, wanted: next(
+            (one for one in wanted if name.startswith(one)), None
+        )
+    },
 )

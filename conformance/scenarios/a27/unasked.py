@@ -1,0 +1,69 @@
+"""A27, CDS: Clusters that nobody asked for, in each response with those that somebody did."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from msgspec.structs import replace
+
+from conformance.arranging.forests import calls_to, forest, leaf, plant
+from conformance.judging.claims import decides
+from conformance.judging.expectations import Untouched
+from conformance.served.clusters import Cluster
+from conformance.served.serving import Served
+from conformance.served.trees import asks_for, at_the_first
+from conformance.world import World
+from fake_control_plane import Kind
+from test_servers import Endpoint as Member
+
+NAMES = ("Clusters.One", "clusters.one", "Clusters.one ", "Clusters.one", " Clusters.one")
+"""The fourth is the one that is asked for; more of them are behind it."""
+ASKED, LONGER = "Clusters.one", ("Clusters.one1", "Clusters.one/a", "Clusters.on", "Clusters.one.")
+
+
+def renamed(name: str, members: Sequence[Member], *, version: str) -> Cluster:
+    """A leaf of this name, whose endpoints have a name that no cluster has."""
+    one = leaf(name, members)
+    service = f"endpoints of {name}, {version}"
+    return replace(one, discovery=replace(one.discovery, service_name=service))
+
+
+async def judge_use(world: World, clause: str, served: Served, *roots: str) -> None:
+    """Whether requests to these roots soon go by what is served now."""
+    for root in roots:
+        wanted = at_the_first(served, root)
+        calls = await world.rounds.until_it_lasts(wanted, partial(calls_to, world, root))
+        await world.judge(clause, calls, wanted)
+
+
+@decides("A27-CDS-08")
+async def test_not_asked_for(world: World) -> None:
+    """Before and behind those that were; their endpoints come unasked as well."""
+    world.plane.script.volunteer(Kind.CLUSTER, Kind.ENDPOINTS)
+    planted = await plant(world, direct=("b", "d"))
+    members = await world.endpoints(4)
+    d, moved = planted.served.own("d"), renamed("d", members[:1], version="later")
+    a, e, other = (leaf(name, [one]) for name, one in zip("aee", members[1:], strict=True))
+    for own, behind, is_first in ((d, e, True), (moved, other, False)):
+        mine = (one for one in planted.served.clusters if one.name != "d")
+        served = replace(planted.served, clusters=(a, *mine, own, behind))
+        await world.serve(served)
+        await judge_use(world, "A27-CDS-08", served, "b", "d")
+        wanted = asks_for(served, "ENDPOINTS", ever=is_first)
+        await world.judge("A27-CDS-08", await world.control.asked_until(wanted), wanted)
+    quiet = await world.attempts.quiet(*members[1:], why="Clusters came that nobody asked for")
+    await world.judge("A27-CDS-08", quiet, Untouched())
+
+
+@decides("A27-CDS-09")
+async def test_other_names(world: World) -> None:
+    """All of them are nearly that of the cluster that is asked for."""
+    world.plane.script.volunteer(Kind.CLUSTER)
+    names = (*NAMES, *LONGER)
+    for version in ("first", "then"):
+        members = await world.endpoints(len(names))
+        made = [
+            renamed(name, [one], version=version) for name, one in zip(names, members, strict=True)
+        ]
+        served = forest((ASKED,), made)
+        await world.serve(served)
+        await judge_use(world, "A27-CDS-09", served, ASKED)
