@@ -229,7 +229,7 @@ def policy_of_the_aggregate(aggregate: Aggregate | None, leaf: Leaf) -> PolicyCo
 def policy_of_the_leaf(_aggregate: Aggregate | None, leaf: Leaf) -> PolicyConfig:
     """A42-CDS-25 (A75): each leaf has its own policy.
 
-    Clauses: A37-FAILOVER-10, A42-LOC-01, A42-LOC-06.
+    Clauses: A37-FAILOVER-10, A42-LOC-01, A42-LOC-06, A75-LEAF-01, A75-LEAF-04 (our choice).
     """
     return leaf.policy
 

@@ -148,7 +148,8 @@ def as_found(_message: Any, found: Sequence[tuple[str, str]]) -> Sequence[tuple[
     A29-CDS-07, A29-CDS-08, A29-CDS-09, A29-CDS-10, A29-CDS-11, A37-VALID-02, A37-VALID-07,
     A37-VALID-09, A37-VALID-12, A37-VALID-13, A37-VALID-18, A37-VALID-19, A37-VALID-20,
     A37-VALID-21, A37-VALID-22, A37-VALID-25, A37-VALID-26, A37-VALID-27, A37-VALID-29, A46-NACK-06,
-    A47-CDS-04, A50-CDS-03, A50-CDS-04, A50-CDS-05, A50-CDS-06, A50-CDS-08, A50-CDS-09.
+    A47-CDS-04, A50-CDS-03, A50-CDS-04, A50-CDS-05, A50-CDS-06, A50-CDS-08, A50-CDS-09,
+    A75-LEAF-02.
     """
     return found
 
@@ -173,7 +174,8 @@ class ClusterReadingRules:
     percentage_is_accepted: Callable[[str, int], bool] = percentage_is_accepted
     provider_is_accepted: Callable[[str, Collection[str]], bool] = provider_is_accepted
     policy_of_aggregate_counts: bool = True
-    """Whether the policy of an aggregate must be one that can be used; by A75 it is ignored."""
+    """Whether the policy of an aggregate must be one that can be used; by A75 it is ignored, and
+    not checked, which is our choice (A75-LEAF-03)."""
     wrong_with_cluster: Callable[[Any, Sequence[tuple[str, str]]], Sequence[tuple[str, str]]] = (
         as_found
     )

@@ -46,7 +46,7 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
     which name most of the clauses, with what they call. That it is this ring and no other:
 
     Clauses: A37-FAILOVER-10, A42-CDS-12, A42-CDS-15, A42-CDS-19, A42-CDS-22, A42-CDS-25,
-    A42-LOC-04, A42-HASH-21.
+    A42-LOC-04, A42-HASH-21, A75-LEAF-01.
     """
 
     localities: tuple[RingLocality, ...]

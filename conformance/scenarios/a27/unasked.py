@@ -15,9 +15,10 @@ from conformance.world import World
 from fake_control_plane import Kind
 from test_servers import Endpoint as Member
 
-NAMES = ("Clusters.One", "clusters.one", "Clusters.one ", "Clusters.one", " Clusters.one")
-"""The fourth is the one that is asked for; more of them are behind it."""
-ASKED, LONGER = "Clusters.one", ("Clusters.one1", "Clusters.one/a", "Clusters.on", "Clusters.one.")
+ASKED = "Clusters.one"
+BEFORE = ("Clusters.One", "Clusters.one ", "Clusters.one1", "Clusters.on")
+BEHIND = ("clusters.one", "CLUSTERS.ONE", " Clusters.one", "Clusters.one/a", "Clusters.one.")
+"""Names that are nearly that of the cluster that is asked for."""
 
 
 def renamed(name: str, members: Sequence[Member], *, version: str) -> Cluster:
@@ -56,9 +57,8 @@ async def test_not_asked_for(world: World) -> None:
 
 @decides("A27-CDS-09")
 async def test_other_names(world: World) -> None:
-    """All of them are nearly that of the cluster that is asked for."""
     world.plane.script.volunteer(Kind.CLUSTER)
-    names = (*NAMES, *LONGER)
+    names = (*BEFORE, ASKED, *BEHIND)
     for version in ("first", "then"):
         members = await world.endpoints(len(names))
         made = [

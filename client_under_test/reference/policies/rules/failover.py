@@ -66,7 +66,8 @@ def choose_by_a56(children: Sequence[ChildView | None]) -> Choice:
 
     Clauses: A42-FAIL-01, A42-FAIL-02, A42-FAIL-03, A42-FAIL-05, A42-FAIL-10, A42-FAIL-11,
     A42-FAIL-12, A56-TIMER-03, A56-TIMER-04, A56-TIMER-05,
-    A37-CB-03, A37-DROP-03, A37-FAILOVER-05, A37-FAILOVER-06, A37-FAILOVER-07, A37-FAILOVER-08.
+    A75-LEAF-05, A37-CB-03, A37-DROP-03,
+    A37-FAILOVER-05, A37-FAILOVER-06, A37-FAILOVER-07, A37-FAILOVER-08.
     """
     choice = first_good_or_pending(children)
     if choice is not None:

@@ -1,0 +1,89 @@
+"""A75, Aggregate Cluster Changes: the policies of leaves, and of the aggregate above them."""
+
+from functools import partial
+
+import pytest
+
+from conformance import timing
+from conformance.arranging.forests import calls_to, plant
+from conformance.arranging.live_clusters import AFTERWARDS, LiveCluster
+from conformance.judging.claims import decides
+from conformance.judging.expectations import (
+    Evenly,
+    OneEndpoint,
+    OnlyAt,
+    Reaches,
+    SeveralEndpoints,
+)
+from conformance.served.oddities import Odd
+from conformance.served.policies import RoundRobin
+from conformance.served.routes import SESSION, TO
+from conformance.served.serving import aggregate, plain
+from conformance.served.troubles import amid, out_of_use
+from conformance.world import ENOUGH_TO_DIFFER, ROUNDS, TURNS, World
+from test_servers import Serve, Stall
+
+GUARD = "GRPC_XDS_AGGREGATE_CLUSTER_BACKWARD_COMPAT"
+
+UNSUPPORTED = {
+    "cluster-provided": "lb_policy: CLUSTER_PROVIDED",
+    "maglev": "lb_policy: MAGLEV",
+    "ring-too-large": "lb_policy: RING_HASH ring_hash_lb_config { "
+    "minimum_ring_size { value: 8388609 } maximum_ring_size { value: 8388609 } }",
+}
+
+
+@decides("A75-LEAF-01", seconds=1)
+async def test_policy_of_each_leaf(world: World) -> None:
+    hashed = plain(await world.addresses(3), name="hashed")
+    turns = plain(await world.addresses(TURNS), name="turns", policy=RoundRobin())
+    served = aggregate(hashed, turns, policy=RoundRobin())
+    await world.serve(served)
+    ring = served.mapping(cluster="hashed")
+    headers = world.values.sessions_to_map()
+    await world.judge("A75-LEAF-01", await world.until(ring, partial(world.call, headers)), ring)
+    await world.serve(amid(served, out_of_use, "hashed"))
+    same = [{SESSION: "same"}] * TURNS * ROUNDS
+    every = Reaches(turns.addresses())
+    calls = await world.rounds.until_it_lasts(every, partial(world.call, same, concurrency=1))
+    await world.judge("A75-LEAF-01", calls, Evenly(turns.addresses()))
+
+
+@decides("A75-LEAF-02", AFTERWARDS)
+async def test_any_policy_of_an_aggregate(world: World) -> None:
+    live = await LiveCluster.begin(world, "aggregate")
+    for policy in ("ROUND_ROBIN", "RING_HASH"):
+        await live.taken(Odd("A75-LEAF-02", f"lb_policy: {policy}"))
+
+
+@decides("A75-LEAF-03", AFTERWARDS)
+@pytest.mark.parametrize("policy", UNSUPPORTED.values(), ids=UNSUPPORTED)
+async def test_unsupported_policy_of_an_aggregate(world: World, policy: str) -> None:
+    live = await LiveCluster.begin(world, "aggregate")
+    await live.left_open(Odd("A75-LEAF-03", policy), used=True)
+
+
+@decides("A75-LEAF-04", seconds=1)
+async def test_guard(world: World) -> None:
+    hashed = plain(await world.addresses(3), name="hashed")
+    await world.serve(aggregate(hashed, policy=RoundRobin()))
+    channel = await world.channels.open_elsewhere(**{GUARD: "true"})
+    same = [{SESSION: "same"}] * ENOUGH_TO_DIFFER  # in turn: not all wait for the first one
+    calls = await world.call(same, channel=channel, concurrency=1)
+    ways = {"of the leaf": OneEndpoint(), "of the aggregate": SeveralEndpoints()}
+    await world.judge("A75-LEAF-04", calls, ways)
+
+
+@decides("A75-LEAF-05", seconds=10.7, waits=True)
+async def test_priorities_within_a_leaf(world: World) -> None:
+    """As the timers of both levels begin together, the next leaf may be in use for a moment."""
+    planted = await plant(world, {"m": "z b"}, modes={"z": [Stall(), Serve()]})
+    await world.serve(planted.served)
+    await world.start([{TO: "m"}] * 5, deadline=timing.AFTER_FAILOVER)
+    _, second = planted.members["z"]
+    await world.attempts.demand_one(
+        second, why="the priority before it stalls", within=timing.AFTER_FAILOVER
+    )
+    within = OnlyAt((second.address,))
+    calls = await world.rounds.until_it_lasts(within, partial(calls_to, world, "m"))
+    await world.judge("A75-LEAF-05", calls, within)
