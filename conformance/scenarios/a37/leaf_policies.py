@@ -5,6 +5,7 @@ from functools import partial
 import pytest
 
 from conformance import timing
+from conformance.arranging.breaking import lose
 from conformance.arranging.forests import calls_to, plant
 from conformance.arranging.live_clusters import AFTERWARDS, LiveCluster
 from conformance.judging.claims import decides
@@ -35,14 +36,15 @@ UNSUPPORTED = {
 
 @decides("A75-LEAF-01", seconds=1)
 async def test_policy_of_each_leaf(world: World) -> None:
-    hashed = plain(await world.addresses(3), name="hashed")
+    members = await world.endpoints(3)
+    hashed = plain([one.address for one in members], name="hashed")
     turns = plain(await world.addresses(TURNS), name="turns", policy=RoundRobin())
     served = aggregate(hashed, turns, policy=RoundRobin())
     await world.serve(served)
     ring = served.mapping(cluster="hashed")
     headers = world.values.sessions_to_map()
     await world.judge("A75-LEAF-01", await world.until(ring, partial(world.call, headers)), ring)
-    await world.serve(amid(served, out_of_use, "hashed"))
+    await lose(world, amid(served, out_of_use, "hashed"), *members)
     same = [{SESSION: "same"}] * TURNS * ROUNDS
     every = Reaches(turns.addresses())
     calls = await world.rounds.until_it_lasts(every, partial(world.call, same, concurrency=1))
