@@ -11,6 +11,7 @@ from conformance.judging.evidence import Judged
 from conformance.judging.expectations import Evenly, Expectation, Reaches
 from conformance.judging.seen import Calls, Seen
 from conformance.oracles.request_hash import HashPolicy
+from conformance.served.clusters import Cluster
 from conformance.served.policies import Policy, RingHash
 from conformance.served.routes import BY_SESSION, SESSION
 from conformance.served.serving import Served, plain
@@ -138,7 +139,7 @@ class World:
         before = self.control.ring_before() if is_overdue else None
         self.bench.judge(clause, seen, expected, before=before)
 
-    async def judge_rotation(self, clause: str, served: Served) -> None:
+    async def judge_rotation(self, clause: str, served: Served | Cluster) -> None:
         """Whether calls with one and the same header go round TURNS endpoints, once all serve."""
         headers = [{SESSION: "same"}] * TURNS * ROUNDS
         calls = await self.rounds.until_it_lasts(

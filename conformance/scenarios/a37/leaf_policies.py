@@ -10,7 +10,7 @@ from conformance.arranging.forests import calls_to, plant
 from conformance.arranging.live_clusters import AFTERWARDS, LiveCluster
 from conformance.judging.claims import decides
 from conformance.judging.expectations import (
-    Evenly,
+    Expectation,
     OneEndpoint,
     OnlyAt,
     Reaches,
@@ -21,7 +21,7 @@ from conformance.served.policies import RoundRobin
 from conformance.served.routes import SESSION, TO
 from conformance.served.serving import aggregate, plain
 from conformance.served.troubles import amid, out_of_use
-from conformance.world import ENOUGH_TO_DIFFER, ROUNDS, TURNS, World
+from conformance.world import ENOUGH_TO_DIFFER, ENOUGH_TO_SPREAD, TURNS, World
 from test_servers import Serve, Stall
 
 GUARD = "GRPC_XDS_AGGREGATE_CLUSTER_BACKWARD_COMPAT"
@@ -45,10 +45,7 @@ async def test_policy_of_each_leaf(world: World) -> None:
     headers = world.values.sessions_to_map()
     await world.judge("A75-LEAF-01", await world.until(ring, partial(world.call, headers)), ring)
     await lose(world, amid(served, out_of_use, "hashed"), *members)
-    same = [{SESSION: "same"}] * TURNS * ROUNDS
-    every = Reaches(turns.addresses())
-    calls = await world.rounds.until_it_lasts(every, partial(world.call, same, concurrency=1))
-    await world.judge("A75-LEAF-01", calls, Evenly(turns.addresses()))
+    await world.judge_rotation("A75-LEAF-01", turns)
 
 
 @decides("A75-LEAF-02", AFTERWARDS)
@@ -67,16 +64,25 @@ async def test_unsupported_policy_of_an_aggregate(world: World, policy: str) -> 
 
 @decides("A75-LEAF-04", seconds=1)
 async def test_guard(world: World) -> None:
+    """Each endpoint has a connection by then, whoever's policy holds."""
     hashed = plain(await world.addresses(3), name="hashed")
     await world.serve(aggregate(hashed, policy=RoundRobin()))
     channel = await world.channels.open_elsewhere(**{GUARD: "true"})
-    same = [{SESSION: "same"}] * ENOUGH_TO_DIFFER  # in turn: not all wait for the first one
+    await world.rounds.demand(
+        Reaches(hashed.addresses()),
+        lambda: world.call(world.sessions(ENOUGH_TO_SPREAD), channel=channel),
+        why="requests have all kinds of hashes",
+    )
+    same = [{SESSION: "same"}] * ENOUGH_TO_DIFFER
     calls = await world.call(same, channel=channel, concurrency=1)
-    ways = {"of the leaf": OneEndpoint(), "of the aggregate": SeveralEndpoints()}
+    ways: dict[str, Expectation] = {
+        "of the leaf": OneEndpoint(),
+        "of the aggregate": SeveralEndpoints(),
+    }
     await world.judge("A75-LEAF-04", calls, ways)
 
 
-@decides("A75-LEAF-05", seconds=10.7, waits=True)
+@decides("A75-LEAF-05", seconds=10.7, waits=True, failover=True)
 async def test_priorities_within_a_leaf(world: World) -> None:
     """As the timers of both levels begin together, the next leaf may be in use for a moment."""
     planted = await plant(world, {"m": "z b"}, modes={"z": [Stall(), Serve()]})
