@@ -1,13 +1,25 @@
-"""A fleet of real gRPC backends, each behind a gate that can fail in scripted ways."""
+"""A fleet of real gRPC backends, each behind a gate that can fail in scripted ways.
+
+Beside it a name server, whose answers are scripted, too.
+"""
 
 from test_servers.backend_metrics import BackendMetrics
 from test_servers.door import Door
-from test_servers.exceptions import DeadlinePassed, FleetTrouble, NotLoopback, PortTaken
+from test_servers.exceptions import (
+    DeadlinePassed,
+    FleetTrouble,
+    NotLoopback,
+    PortForbidden,
+    PortTaken,
+)
 from test_servers.fleet import Endpoint, Fleet
 from test_servers.ledger import Attempt, Ledger, Rpc
 from test_servers.modes import Close, Hold, Mode, Refuse, Serve, Stall
+from test_servers.name_server import NameServer, Query
+from test_servers.zone import Answer, Found, NoSuchName, Question, ServerFailure, Silence
 
 __all__ = [
+    "Answer",
     "Attempt",
     "BackendMetrics",
     "Close",
@@ -16,13 +28,21 @@ __all__ = [
     "Endpoint",
     "Fleet",
     "FleetTrouble",
+    "Found",
     "Hold",
     "Ledger",
     "Mode",
+    "NameServer",
+    "NoSuchName",
     "NotLoopback",
+    "PortForbidden",
     "PortTaken",
+    "Query",
+    "Question",
     "Refuse",
     "Rpc",
     "Serve",
+    "ServerFailure",
+    "Silence",
     "Stall",
 ]

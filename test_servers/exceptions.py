@@ -1,6 +1,6 @@
 """What can go wrong with a fleet, each with a class of its own."""
 
-__all__ = ["DeadlinePassed", "FleetTrouble", "NotLoopback", "PortTaken"]
+__all__ = ["DeadlinePassed", "FleetTrouble", "NotLoopback", "PortForbidden", "PortTaken"]
 
 
 class FleetTrouble(Exception):
@@ -13,6 +13,10 @@ class NotLoopback(FleetTrouble):
 
 class PortTaken(FleetTrouble):
     """An endpoint's address and port are in use already."""
+
+
+class PortForbidden(FleetTrouble):
+    """This machine lets nobody, or not this user, listen at the port of name servers."""
 
 
 class DeadlinePassed(FleetTrouble, TimeoutError):

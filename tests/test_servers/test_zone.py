@@ -1,0 +1,105 @@
+"""What is answered to queries, byte by byte, without any socket."""
+
+import dns.flags
+import dns.message
+import dns.rcode
+import dns.rdatatype
+import pytest
+
+from test_servers import Answer, Found, NoSuchName, Question, ServerFailure, Silence
+from test_servers.zone import Transport, reply_to
+
+MANY = Found(tuple(f"127.1.{number // 250}.{number % 250 + 1}" for number in range(300)))
+NAMES: dict[str, Answer] = {
+    "both.test": Found(("127.0.0.2", "::1", "127.0.0.3")),
+    "text.test": Found(texts=('grpc_config=[{"a": "b\\\\c"}]',)),
+    "service.test": Found(services=((1234, "balancer.test"),)),
+    "short.test": Found(("127.0.0.4",), is_truncated=True),
+    "many.test": MANY,
+    "failing.test": ServerFailure(),
+    "silent.test": Silence(),
+}
+
+
+def ask(name: str, kind: str, by: Transport = "UDP", **edns: int) -> dns.message.Message:
+    query = dns.message.make_query(name, kind, **edns)  # type: ignore[arg-type]
+    reply = reply_to(query.to_wire(), NAMES, by)
+    assert reply is not None
+    assert reply.wire is not None
+    response = dns.message.from_wire(reply.wire)
+    assert query.is_response(response)
+    return response
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "records"),
+    [
+        ("both.test", "A", ["127.0.0.2", "127.0.0.3"]),
+        ("both.test", "AAAA", ["::1"]),
+        ("both.test", "TXT", []),
+        ("both.test", "MX", []),
+        ("text.test", "TXT", ['"grpc_config=[{\\"a\\": \\"b\\\\\\\\c\\"}]"']),
+        ("service.test", "SRV", ["0 0 1234 balancer.test."]),
+        ("Both.TEST", "A", ["127.0.0.2", "127.0.0.3"]),
+    ],
+)
+def test_records(name: str, kind: str, records: list[str]) -> None:
+    response = ask(name, kind)
+    assert response.rcode() == dns.rcode.NOERROR
+    assert [str(one) for answer in response.answer for one in answer] == records
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("failing.test", dns.rcode.SERVFAIL),
+        ("nobody.test", dns.rcode.NXDOMAIN),
+        ("sub.both.test", dns.rcode.NXDOMAIN),
+    ],
+)
+def test_no_records(name: str, code: dns.rcode.Rcode) -> None:
+    response = ask(name, "A")
+    assert (response.rcode(), response.answer) == (code, [])
+
+
+def test_silence_is_noted() -> None:
+    reply = reply_to(dns.message.make_query("silent.test", "AAAA").to_wire(), NAMES, "UDP")
+    assert reply is not None
+    assert (reply.question, reply.wire) == (Question("silent.test", "AAAA"), None)
+
+
+@pytest.mark.parametrize(
+    ("name", "by", "edns", "is_cut"),
+    [
+        ("short.test", "UDP", {}, True),
+        ("short.test", "TCP", {}, False),
+        ("many.test", "UDP", {}, True),
+        ("many.test", "UDP", {"use_edns": 0, "payload": 1232}, True),
+        ("many.test", "UDP", {"use_edns": 0, "payload": 8192}, False),
+        ("many.test", "TCP", {}, False),
+    ],
+)
+def test_truncation(name: str, by: Transport, edns: dict[str, int], *, is_cut: bool) -> None:
+    response = ask(name, "A", by, **edns)
+    assert bool(response.flags & dns.flags.TC) == is_cut
+    assert bool(response.answer) != is_cut
+
+
+@pytest.mark.parametrize(
+    "wire",
+    [
+        b"",
+        b"no query",
+        dns.message.Message().to_wire(),
+        dns.message.make_query("both.test", "A", "CH").to_wire(),
+        dns.message.make_response(dns.message.make_query("both.test", "A")).to_wire(),
+    ],
+)
+def test_what_is_no_query(wire: bytes) -> None:
+    assert reply_to(wire, NAMES, "UDP") is None
+
+
+def test_unknown_names_are_told_as_such() -> None:
+    reply = reply_to(dns.message.make_query("nobody.test", "A").to_wire(), NAMES, "UDP")
+    assert reply is not None
+    assert reply.answer == NoSuchName()
