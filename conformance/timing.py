@@ -66,6 +66,14 @@ ABSENCE = 15.0
 """After so long what was asked for does not exist (A27, A57). The timer is a client's own,
 so it does not scale."""
 
+UNRESOLVED = 30 * SCALE
+"""Deadline of a call that fails, or goes elsewhere, when a name cannot be resolved: a silent name
+server is given a second, and a virtual machine takes ten for its first name on a loaded machine."""
+
+RESOLVED_AGAIN = 25 * SCALE
+"""Until a name that could not be resolved is asked for again: one client's virtual machine keeps
+that for 10 s, and a backoff that has grown to about as long goes on for 20 s more at most."""
+
 NO_SUCH_RESOURCE = ABSENCE + APPLY
 """Until a client does without a resource that it asked for and never got, and calls obey that."""
 

@@ -50,9 +50,14 @@ async def each_of(
     return dict(zip(wanted, await asyncio.gather(*looks), strict=True))
 
 
-async def judge_each(world: World, clause: str, served: Served, *roots: str) -> None:
-    """The clause for each of these trees, or all, once what is served is taken up."""
-    wanted = {root: at_the_first(served, root) for root in roots or ROOTS}
+async def judge_each(
+    world: World, clause: str, served: Served, *roots: str, failed: tuple[str, ...] = ()
+) -> None:
+    """The clause for each of these trees, or all, once what is served is taken up.
+
+    `failed`: the addresses of endpoints that cannot be connected to.
+    """
+    wanted = {root: at_the_first(served, root, failed) for root in roots or ROOTS}
     for root, calls in (await each_of(world, wanted)).items():
         await world.judge(clause, calls, wanted[root])
 

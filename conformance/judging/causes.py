@@ -27,6 +27,7 @@ from conformance.judging.endings import (
 )
 from conformance.judging.evidence import Trouble
 from conformance.judging.verdicts import Reason, Verdict
+from test_servers import PortForbidden
 
 KNOWN: tuple[tuple[type[BaseException], Verdict, Reason], ...] = (
     (ConversationOver, Verdict.ERROR, Reason.SUITE),
@@ -45,6 +46,7 @@ KNOWN: tuple[tuple[type[BaseException], Verdict, Reason], ...] = (
     (RingUnknown, Verdict.SKIP, Reason.ENVIRONMENT),
     (NoOwnHosts, Verdict.SKIP, Reason.ENVIRONMENT),
     (HostsUnseen, Verdict.SKIP, Reason.ENVIRONMENT),
+    (PortForbidden, Verdict.SKIP, Reason.ENVIRONMENT),
     (ClientUnable, Verdict.SKIP, Reason.CAPABILITY),
 )
 """The first that fits holds."""

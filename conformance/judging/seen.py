@@ -165,6 +165,21 @@ class Subscriptions(msgspec.Struct, frozen=True, tag="subscriptions"):
     requests: tuple[Asked, ...]
 
 
+class Lookup(msgspec.Struct, frozen=True):
+    """What the name server was asked; seconds since the scenario began."""
+
+    name: str
+    kind: str
+    """Of records, such as ``A`` or ``TXT``."""
+    at: float
+
+
+class Lookups(msgspec.Struct, frozen=True, tag="lookups"):
+    """What the client asked the name server, oldest first."""
+
+    lookups: tuple[Lookup, ...]
+
+
 Seen = (
     Calls
     | Contrast
@@ -176,4 +191,5 @@ Seen = (
     | Loads
     | Course
     | Subscriptions
+    | Lookups
 )

@@ -55,6 +55,11 @@ class Channels:
             self._default = await self.open()
         return self._default
 
+    async def open_default(self, process: ClientProcess) -> Channel:
+        """A channel in this process, which calls use from now on unless told otherwise."""
+        self._default = await self.open(process)
+        return self._default
+
     async def open(
         self, process: ClientProcess | None = None, target: str = f"xds:///{LISTENER}"
     ) -> Channel:
@@ -70,35 +75,51 @@ class Channels:
     ) -> Channel:
         """A channel to the same target in one more process of the client.
 
+        Args and exceptions are those of `start_elsewhere`.
+        """
+        return await self.open(await self.start_elsewhere(hosts, **environment))
+
+    async def start_elsewhere(
+        self,
+        hosts: Mapping[str, Sequence[str]] | None = None,
+        /,
+        *,
+        name_server: str | None = None,
+        **environment: str | None,
+    ) -> ClientProcess:
+        """One more process of the client, which has said hello.
+
         One that only is given a guard may be forked. Any other starts from nothing: what is forked
         from one origin may have more in common than other processes, such as the seed of the
         language's own hash.
 
         Args:
             hosts: the only host names that this process knows, with their addresses.
+            name_server: the address of a name server, which it asks for all others.
             environment: what this process is given besides, such as a guard; None takes away what
                 the manifest, its variant or the user gave.
 
         Raises:
-            NoOwnHosts: there are hosts, and this machine cannot do that.
+            NoOwnHosts: it is to have names of its own, and this machine cannot do that.
         """
         first = self._launched.process
         beside = first.stderr_path
+        number = len(self._others) + 2
         within: Sequence[str] = ()
-        if hosts is not None:
-            within = await asyncio.to_thread(
-                with_private_names, *write_private_names(beside.parent, hosts)
-            )
+        if hosts is not None or name_server is not None:
+            folder = beside.with_suffix(f".{number}.names")
+            names = write_private_names(folder, hosts or {}, server=name_server)
+            within = await asyncio.to_thread(with_private_names, names)
         elsewhere = await ClientProcess.launch(
             first.prepared,
             environment={**self._launched.environment, **environment},
-            stderr_path=beside.with_suffix(f".{len(self._others) + 2}.stderr"),
+            stderr_path=beside.with_suffix(f".{number}.stderr"),
             within=within,
             fork_servers=self._launched.fork_servers if environment else None,
         )
         self._others.append(elsewhere)
         await elsewhere.greet(deadline=timing.HELLO)
-        return await self.open(elsewhere)
+        return elsewhere
 
     async def open_by(self, guard: str, *values: str | None) -> dict[str, Channel]:
         """A channel in a process of its own for each value of a guard, None for unset, in words."""

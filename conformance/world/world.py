@@ -23,6 +23,7 @@ from conformance.world.clock import Clock
 from conformance.world.control import Control
 from conformance.world.launched import Launched
 from conformance.world.members import Members
+from conformance.world.names import Names
 from conformance.world.preconditions import Preconditions
 from conformance.world.rounds import Rounds
 from conformance.world.values import ROUNDS, TURNS, HeaderValues
@@ -71,6 +72,7 @@ class World:
         self.states = ChannelStates(self.channels, self.clock)
         self.control = Control(launched.plane, self.channels.manifest.dialect)
         self.calls = CallMaker(self.channels, self.control, fleet, self.members, self.clock)
+        self.names = Names(self.channels, self.clock)
         self.attempts = AttemptWatch(
             fleet, self.members, self.calls, self.control, self.clock, self.bench.notes
         )
@@ -156,3 +158,4 @@ class World:
         finally:
             await self.plane.close()
             await self.fleet.stop()
+            await self.names.close()

@@ -25,8 +25,8 @@ async def _host_names(adapter: ExaminedAdapter) -> None:
     """In this way a run gives names to a process, for LOGICAL_DNS. It may be unable to see them."""
     address, _, port = adapter.backend.address.rpartition(":")
     try:
-        names = write_private_names(adapter.folder, {_NAME: (address,)})
-        await adapter.replaced(await asyncio.to_thread(with_private_names, *names))
+        names = write_private_names(adapter.folder / "names", {_NAME: (address,)})
+        await adapter.replaced(await asyncio.to_thread(with_private_names, names))
         outcome = await adapter.outcome(adapter.call(), f"{_NAME}:{port}")
         became = "" if outcome.status == "OK" else f"{outcome.status} ({outcome.details})"
     except NoOwnHosts as lacking:

@@ -48,7 +48,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 def nothing_found(note: str) -> Found:
     """A37: without data, and none before, a leaf counts as one priority without endpoints.
 
-    Clauses: A37-TROUBLE-20, A37-TROUBLE-25.
+    Clauses: A37-TROUBLE-20, A37-TROUBLE-25, A37-DNS-07, A37-DNS-08.
     """
     return Found(note=note)
 
@@ -56,8 +56,16 @@ def nothing_found(note: str) -> Found:
 def found_by_dns(addresses: Sequence[str], rules: ClusterRules) -> Found:
     """A37, A42-LOAD-03: DNS gives one priority with one locality, whose name is empty."""
     endpoints = rules.dns_endpoints(tuple(addresses))
-    only = LocalityEndpoints(locality=Locality(), weight=1, endpoints=endpoints)
+    only = LocalityEndpoints(locality=rules.dns_locality(), weight=1, endpoints=endpoints)
     return Found(priorities=((only,),))
+
+
+def without_a_name() -> Locality:
+    """A37: the fields of the locality are empty.
+
+    Clauses: A37-DNS-03.
+    """
+    return Locality()
 
 
 def an_endpoint_for_each_address(addresses: tuple[str, ...]) -> tuple[Endpoint, ...]:
@@ -66,12 +74,12 @@ def an_endpoint_for_each_address(addresses: tuple[str, ...]) -> tuple[Endpoint, 
 
 
 def one_endpoint(addresses: tuple[str, ...]) -> tuple[Endpoint, ...]:
-    """A61-DNS-01: all that DNS gives is one endpoint."""
+    """A61-DNS-01, A37-DNS-04: all that DNS gives is one endpoint."""
     return (Endpoint(addresses=addresses),) if addresses else ()
 
 
 def always_pick_first(_policy: PolicyConfig) -> PolicyConfig:
-    """A37: a LOGICAL_DNS cluster is balanced by pick_first, whatever its policy."""
+    """A37-DNS-04: a LOGICAL_DNS cluster is balanced by pick_first, whatever its policy."""
     return PickFirstConfig()
 
 
@@ -264,8 +272,8 @@ def cluster_impl(
     """A37, A75: circuit breaking, drops and load go by the leaf and not by the aggregate.
 
     Clauses: A32-CB-16, A32-CB-17, A32-CB-18, A32-CB-22, A37-CB-01, A37-CB-02,
-    A37-CB-07, A27-DROP-09, A37-DROP-01, A37-DROP-02, A37-DROP-05, A37-LOAD-01, A37-LOAD-04,
-    A37-LOAD-05.
+    A37-CB-07, A37-DNS-14, A37-DNS-17, A27-DROP-09, A37-DROP-01, A37-DROP-02, A37-DROP-05,
+    A37-LOAD-01, A37-LOAD-04, A37-LOAD-05.
     """
     return ClusterImplConfig(
         cluster=leaf.name,
@@ -329,6 +337,7 @@ class ClusterRules(DiscoveryRules):
     """Of why there is no data of a leaf's endpoints; None: it is waited for."""
     dns_endpoints: Callable[[tuple[str, ...]], tuple[Endpoint, ...]] = an_endpoint_for_each_address
     dns_policy: Callable[[PolicyConfig], PolicyConfig] = always_pick_first
+    dns_locality: Callable[[], Locality] = without_a_name
     used_addresses: Callable[[tuple[str, ...]], tuple[str, ...]] = only_the_first
     locality_is_used: Callable[[LocalityEndpoints], bool] = locality_is_used
     endpoint_weights: Callable[[Sequence[Weights]], tuple[tuple[int, ...], ...]] = products

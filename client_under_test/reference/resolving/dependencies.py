@@ -57,15 +57,17 @@ class Looked(msgspec.Struct, frozen=True):
 
 
 class _DnsLeaf:
-    """The result for a DNS name. A37: an error counts only if there was no result before."""
+    """The result for a DNS name, as far as it counts."""
 
     def __init__(self, name: str, means: Means, tell: Callable[[], None]) -> None:
         self._tell = tell
+        self._rules = means.rules
         self.result: Result | None = None
         self.name = means.resolve(name, self._on_result)
 
     def _on_result(self, result: Result) -> None:
-        if isinstance(result, Status) and isinstance(self.result, tuple):
+        had_result = isinstance(self.result, tuple)
+        if isinstance(result, Status) and not self._rules.error_counts(had_result):
             return
         self.result = result
         self._tell()
@@ -183,6 +185,9 @@ class ClusterTrees:
 
     def _found(self, leaf: Leaf) -> Found | None:
         """The endpoints of a leaf; None: nothing yet. A37: no data counts as no endpoints."""
+        for name in self._means.rules.services(leaf):
+            if name not in self._endpoints:
+                self._endpoints[name] = self._client.watch(Kind.ENDPOINTS, name, self._tell)
         if leaf.dns_name:
             if leaf.dns_name not in self._dns:
                 self._dns[leaf.dns_name] = _DnsLeaf(leaf.dns_name, self._means, self._tell)
@@ -190,10 +195,7 @@ class ClusterTrees:
             if isinstance(result, tuple):
                 return aggregates.found_by_dns(result, self._means.rules)
             return None if result is None else self._means.rules.nothing_found(result.details)
-        name = leaf.resource_name
-        if name not in self._endpoints:
-            self._endpoints[name] = self._client.watch(Kind.ENDPOINTS, name, self._tell)
-        outcome = self._endpoints[name].outcome
+        outcome = self._endpoints[leaf.resource_name].outcome
         if isinstance(outcome, Absent):
             return self._means.rules.nothing_found(outcome.status.details)
         assert outcome is None or isinstance(outcome, Found)
@@ -203,7 +205,7 @@ class ClusterTrees:
 
     def _forget_others(self, clusters: set[str], leaves: list[Leaf]) -> None:
         """Watches that are not needed end after new ones have begun: make before break."""
-        services = {leaf.resource_name for leaf in leaves if not leaf.dns_name}
+        services = {name for leaf in leaves for name in self._means.rules.services(leaf)}
         names = {leaf.dns_name for leaf in leaves if leaf.dns_name}
         for watches, wanted in ((self._clusters, clusters), (self._endpoints, services)):
             for name in self._means.rules.let_go(watches.keys(), wanted):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from client_under_test.reference.transport.clock import Clock, Timer
@@ -20,6 +20,9 @@ _DEFAULT_PORT: Final = "443"
 Result = tuple[str, ...] | Status
 """Addresses as "ip:port", at least one, or why there are none."""
 
+LookUp = Callable[[str], Awaitable[tuple[str, ...]]]
+"""Gives the addresses of a "host:port", or raises OSError or ValueError."""
+
 
 class Name:
     """A "host:port" and what it resolves to at present.
@@ -31,6 +34,7 @@ class Name:
         backoff_delay: times between resolutions that failed.
         rng: where jitter comes from.
         tell: is called, never from within, with each result.
+        look_up: finds the addresses.
     """
 
     def __init__(
@@ -42,7 +46,9 @@ class Name:
         backoff_delay: BackoffDelay,
         rng: random.Random,
         tell: Callable[[Result], None],
+        look_up: LookUp | None = None,
     ) -> None:
+        self._look_up = look_up or addresses_of
         self._name = name
         self._clock = clock
         self._min_interval = min_interval
@@ -78,7 +84,7 @@ class Name:
     async def _resolve(self) -> None:
         self._resolved_at = self._clock.now()
         try:
-            result: Result = await _look_up(self._name)
+            result: Result = await self._look_up(self._name)
         except (OSError, ValueError) as trouble:
             result = Status.unavailable(f"{self._name} cannot be resolved: {trouble}")
         self._task = None
@@ -91,7 +97,14 @@ class Name:
         self._tell(result)
 
 
-async def _look_up(name: str) -> tuple[str, ...]:
+async def addresses_of(name: str) -> tuple[str, ...]:
+    """Ask for addresses, and for nothing else (A37).
+
+    Clauses: A37-DNS-01, A37-DNS-05, A37-DNS-06, A37-DNS-15, A37-DNS-18, A37-DNS-19.
+
+    Raises:
+        OSError, ValueError: there is none.
+    """
     host, colon, port = name.rpartition(":")
     if not colon or (host.count(":") and not host.endswith("]")):
         host, port = name, _DEFAULT_PORT

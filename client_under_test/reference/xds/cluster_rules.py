@@ -47,7 +47,7 @@ def eds_source_is_accepted(source: str | None) -> bool:
 def service_name(kind: str, written: str) -> str:
     """A37: the EDS service name is used for the type EDS only.
 
-    Clauses: A27-CDS-05, A27-CDS-06.
+    Clauses: A27-CDS-05, A27-CDS-06, A37-DNS-02.
     """
     return written if kind == EDS else ""
 
@@ -95,8 +95,8 @@ def is_one(_field: str, entries: int) -> bool:
 def host_and_port(address: Any) -> tuple[str, int] | Sequence[tuple[str, str]]:
     """A37: the name to resolve, of a socket_address; or fields and what is wrong with them.
 
-    Clauses: A37-VALID-23 (our choice: a written zero is a port), A37-VALID-24 (our choice: an
-    error).
+    Clauses: A37-DNS-01, A37-VALID-23 (our choice: a written zero is a port), A37-VALID-24 (our
+    choice: an error).
     """
     wrong = []
     if not address.address:
@@ -149,7 +149,7 @@ def as_found(_message: Any, found: Sequence[tuple[str, str]]) -> Sequence[tuple[
     A37-VALID-09, A37-VALID-12, A37-VALID-13, A37-VALID-18, A37-VALID-19, A37-VALID-20,
     A37-VALID-21, A37-VALID-22, A37-VALID-25, A37-VALID-26, A37-VALID-27, A37-VALID-29, A46-NACK-06,
     A47-CDS-04, A50-CDS-03, A50-CDS-04, A50-CDS-05, A50-CDS-06, A50-CDS-08, A50-CDS-09,
-    A75-LEAF-02.
+    A75-LEAF-02, A37-DNS-17.
     """
     return found
 

@@ -35,6 +35,7 @@ from conformance.judging.expectations.connections import (
 from conformance.judging.expectations.course import FailsForAReason, OnlyListed
 from conformance.judging.expectations.durations import Takes
 from conformance.judging.expectations.load import Balances, DropsByShare, TellsDrops
+from conformance.judging.expectations.looking_up import LooksUp, NeverLooksUp
 from conformance.judging.expectations.mapping import MapsLike
 from conformance.judging.expectations.picking import Blames, Connects, Picks
 from conformance.judging.expectations.states import EndsIn, NeverIn
@@ -87,6 +88,8 @@ Expectation = (
     | TellsDrops
     | LosesShare
     | DropsByShare
+    | LooksUp
+    | NeverLooksUp
 )
 
 
@@ -122,12 +125,14 @@ __all__ = [
     "GoesOnAsking",
     "InOrder",
     "InTreeOrder",
+    "LooksUp",
     "LosesShare",
     "MapsLike",
     "MovesOnly",
     "NamesEach",
     "NamesWhatHolds",
     "NeverIn",
+    "NeverLooksUp",
     "OneEndpoint",
     "OnlyAt",
     "OnlyListed",

@@ -30,7 +30,7 @@ class Outcome(msgspec.Struct, frozen=True, tag="outcome"):
     A37-DROP-04, A37-DROP-05, A32-CB-02, A32-CB-07, A32-CB-14, A32-CB-26, A42-CDS-20, A42-CDS-26,
     A42-CDS-32, A42-HDR-17, A42-PICK-24, A42-PRO-09, A56-TIMER-03, A37-TREE-18, A37-TREE-21,
     A37-TREE-31, A37-TREE-34, A37-TROUBLE-15, A37-TROUBLE-34, A56-TIMER-04, A57-STREAM-01,
-    A57-STREAM-02, A74-CONFIG-01, A76-REQ-07.
+    A57-STREAM-02, A74-CONFIG-01, A76-REQ-07, A37-DNS-08, A37-DNS-12.
     """
 
     status: str
@@ -105,7 +105,8 @@ class OneEndpoint(Grouped, frozen=True, tag="one_endpoint"):
     """All calls of a group reach the same endpoint.
 
     Clauses: A42-CDS-01, A42-CDS-26, A42-CHAN-01, A42-CHAN-04, A42-HASH-13, A42-HASH-14,
-    A42-HASH-15, A42-HASH-16, A61-DNS-01, A75-LEAF-04, A76-KEY-05.
+    A42-HASH-15, A42-HASH-16, A61-DNS-01, A75-LEAF-04, A76-KEY-05,
+    A37-DNS-04.
     """
 
     def finding(self, seen: Seen) -> Finding:
@@ -194,7 +195,8 @@ class OnlyAt(msgspec.Struct, frozen=True, tag="only_at"):
 
     Clauses: A27-DROP-04, A37-VALID-28, A37-VALID-29, A42-FAIL-01, A42-FAIL-02, A42-FAIL-08,
     A42-FAIL-09, A42-FAIL-11, A42-FAIL-12, A42-PICK-06, A42-SUB-08, A42-SUB-10, A42-SUB-11,
-    A46-NACK-03, A56-TIMER-05, A61-SUB-01, A75-LEAF-02, A75-LEAF-03, A75-LEAF-05, A76-REQ-04.
+    A46-NACK-03, A56-TIMER-05, A61-SUB-01, A75-LEAF-02, A75-LEAF-03, A75-LEAF-05, A76-REQ-04,
+    A37-DNS-15, A37-DNS-17.
     """
 
     addresses: tuple[str, ...]

@@ -40,6 +40,7 @@ from conformance.judging.expectations.connections import (
 from conformance.judging.expectations.course import FailsForAReason, OnlyListed
 from conformance.judging.expectations.durations import Takes
 from conformance.judging.expectations.load import Balances, DropsByShare, TellsDrops
+from conformance.judging.expectations.looking_up import LooksUp, NeverLooksUp
 from conformance.judging.expectations.mapping import MapsLike
 from conformance.judging.expectations.picking import Blames, Connects, Picks
 from conformance.judging.expectations.states import EndsIn, NeverIn
@@ -67,7 +68,7 @@ def excusable(expectation: Expectation, seen: Seen, before: MapsLike | None = No
     match expectation:
         case Answered() | NamesEach() | NamesWhatHolds() | SaysWhy() | AsksOnce() | GoesOnAsking():
             is_so = False
-        case LosesShare():
+        case LosesShare() | LooksUp() | NeverLooksUp():
             is_so = False
         case MapsLike():
             is_so = _ends_of_time(seen) and (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ BROKEN = "conformance.mutation.mutants.a42.a61:name_without_addresses"
 @pytest.fixture(autouse=True)
 def _possible(tmp_path: Path) -> None:
     try:
-        with_private_names(*write_private_names(tmp_path, {}))
+        with_private_names(write_private_names(tmp_path, {}))
     except NoOwnHosts as lacking:
         pytest.skip(str(lacking))
 
@@ -38,3 +39,25 @@ async def test_who_sees_them_and_uses_no_address_has_failed(xdspec: Any) -> None
     )
     found = ended.clauses["A61-DNS-01"]
     assert (found["verdict"], found["reason"]) == ("fail", "deviates"), ended.said
+
+
+async def test_who_may_make_no_namespace_is_told_what_would_allow_it(
+    xdspec: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing fails in a container that refuses mounts, and nothing passes for it."""
+    refusing = tmp_path / "bin" / "unshare"
+    refusing.parent.mkdir()
+    refusing.write_text("#!/bin/sh\necho unshare: Operation not permitted >&2\nexit 1\n", "utf-8")
+    refusing.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{refusing.parent}:{os.environ['PATH']}")
+    ended = await xdspec.run("run", "reference", "--scenario", "dns.name_and_port")
+    found = ended.clauses["A37-DNS-01"]
+    assert (found["verdict"], found["reason"]) == ("skip", "environment"), ended.said
+    assert "Allow it to make mount namespaces: as root" in ended.out
+
+
+async def test_who_asks_elsewhere_is_not_failed(xdspec: Any) -> None:
+    ended = await xdspec.run("run", str(SECLUDED), "--scenario", "dns.name_and_port")
+    found = ended.clauses["A37-DNS-01"]
+    assert (found["verdict"], found["reason"]) == ("skip", "environment"), ended.said
+    assert "does not ask the name server that its process was given" in ended.out

@@ -1,0 +1,225 @@
+"""Mutants of the clauses in dns.toml."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import dns.asyncresolver
+import dns.exception
+from msgspec.structs import replace
+
+from client_under_test.reference.clusters.aggregates import (
+    an_endpoint_for_each_address,
+    cluster_impl,
+    own_policy,
+)
+from client_under_test.reference.clusters.discovery import Cluster, Leaf
+from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.policies.configs import ClusterImplConfig
+from client_under_test.reference.policies.rules.gatekeeping import DropCategory
+from client_under_test.reference.transport.dns import addresses_of
+from client_under_test.reference.values import Locality
+from client_under_test.reference.xds.cluster_rules import as_found, host_and_port
+from conformance.mutation.mutants.a37.tree import Found, Leaves, found_by
+
+LookUp = Callable[[str], Awaitable[tuple[str, ...]]]
+
+
+def besides(kind: str, prefix: str) -> LookUp:
+    """Another kind of records is asked for first, and nothing is made of them."""
+
+    async def look_up(name: str) -> tuple[str, ...]:
+        with suppress(dns.exception.DNSException):
+            await dns.asyncresolver.resolve(f"{prefix}.{name.rpartition(':')[0]}", kind)
+        return await addresses_of(name)
+
+    return look_up
+
+
+async def domain_first(name: str) -> tuple[str, ...]:
+    """The addresses of the domain are asked for, before those of the name."""
+    with suppress(OSError):
+        await addresses_of(name.partition(".")[2])
+    return await addresses_of(name)
+
+
+async def never_localhost(name: str) -> tuple[str, ...]:
+    """Who is not found by DNS is not there."""
+    if name.startswith("localhost:"):
+        raise OSError("no such name")
+    return await addresses_of(name)
+
+
+def never_again() -> LookUp:
+    """A name that could not be resolved once is never resolved."""
+    failed: dict[str, OSError] = {}
+
+    async def look_up(name: str) -> tuple[str, ...]:
+        if name in failed:
+            raise failed[name]
+        try:
+            return await addresses_of(name)
+        except OSError as trouble:
+            failed[name] = trouble
+            raise
+
+    return look_up
+
+
+def first_name_for_good() -> Callable[[str, Found, bool], Leaves]:
+    """A leaf goes by the name that it had first."""
+    first: dict[str, str] = {}
+
+    def unchanged(_root: str, found: Found) -> Found:
+        return [
+            replace(one, dns_name=first.setdefault(one.name, one.dns_name))
+            if isinstance(one, Leaf)
+            else one
+            for one in found
+        ]
+
+    return found_by(unchanged)
+
+
+def by_dns_last(_root: str, met: Sequence[str], known: Mapping[str, Cluster]) -> Sequence[str]:
+    """Leaves of EDS come before the others."""
+
+    def is_by_dns(name: str) -> bool:
+        one = known[name]
+        return isinstance(one, Leaf) and bool(one.dns_name)
+
+    return sorted(met, key=is_by_dns)
+
+
+def without_its_limit(aggregate: Any, leaf: Leaf, found: Any, child: Any) -> ClusterImplConfig:
+    """The limit of a LOGICAL_DNS cluster is not read."""
+    config = cluster_impl(aggregate, leaf, found, child)
+    return replace(config, max_requests=1024) if leaf.dns_name else config
+
+
+def dropped_as_assigned() -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """What load_assignment says of drops holds: a rule that reads it, and one that uses it."""
+    drops: dict[str, tuple[DropCategory, ...]] = {}
+
+    def read(message: Any, found: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
+        drops[message.name] = tuple(
+            DropCategory(one.category, one.drop_percentage.numerator * 10_000)
+            for one in message.load_assignment.policy.drop_overloads
+        )
+        return as_found(message, found)
+
+    def used(aggregate: Any, leaf: Leaf, found: Any, child: Any) -> ClusterImplConfig:
+        config = cluster_impl(aggregate, leaf, found, child)
+        return replace(config, drops=drops.get(leaf.name, ()))
+
+    return read, used
+
+
+READ_DROPS, USED_DROPS = dropped_as_assigned()
+
+https_port = Mutant(
+    clause="A37-DNS-01",
+    broken="the port of LOGICAL_DNS is 443, whatever the Cluster says",
+    xds={"host_and_port": lambda written: (*host_and_port(written)[:1], 443)},
+)
+
+more_names = Mutant(
+    clause="A37-DNS-01",
+    broken="the domain of the name is looked up as well",
+    rules={"look_up": domain_first},
+)
+
+endpoints_asked_for = Mutant(
+    clause="A37-DNS-02",
+    broken="endpoints are asked for of every cluster that has an EDS service name",
+    rules={"services": lambda leaf: (leaf.resource_name,)},
+    xds={"service_name": lambda _kind, written: written},
+)
+
+locality_by_dns = Mutant(
+    clause="A37-DNS-03",
+    broken="the locality of LOGICAL_DNS is called dns",
+    rules={"dns_locality": lambda: Locality(region="dns")},
+)
+
+each_address_by_itself = Mutant(
+    clause="A37-DNS-04",
+    broken="each address that DNS gives is an endpoint of its own",
+    rules={"dns_endpoints": an_endpoint_for_each_address},
+)
+
+policy_of_the_cluster = Mutant(
+    clause="A37-DNS-04",
+    broken="the addresses of LOGICAL_DNS are balanced by the policy of the Cluster",
+    rules={"dns_policy": own_policy},
+    edition="seed",
+)
+
+service_config = Mutant(
+    clause="A37-DNS-05",
+    broken="a service config is asked for",
+    rules={"look_up": besides("TXT", "_grpc_config")},
+)
+
+balancers = Mutant(
+    clause="A37-DNS-06",
+    broken="balancers are asked for",
+    rules={"look_up": besides("SRV", "_grpclb._tcp")},
+)
+
+unresolved_waits = Mutant(
+    clause="A37-DNS-07",
+    broken="a tree waits for a name that cannot be resolved",
+    rules={"nothing_found": lambda _: None},
+)
+
+unresolved_waits_alone = Mutant(
+    clause="A37-DNS-08",
+    broken="a cluster waits for its name, which cannot be resolved",
+    rules={"nothing_found": lambda _: None},
+)
+
+name_for_good = Mutant(
+    clause="A37-DNS-12",
+    broken="a LOGICAL_DNS cluster goes by the first name that it had",
+    rules={"leaves": first_name_for_good()},
+)
+
+dns_last = Mutant(
+    clause="A37-DNS-13",
+    broken="leaves of EDS come before those of LOGICAL_DNS",
+    rules={"leaf_order": by_dns_last},
+)
+
+no_limit = Mutant(
+    clause="A37-DNS-14",
+    broken="a LOGICAL_DNS cluster has no limit of its own",
+    rules={"cluster_impl": without_its_limit},
+)
+
+no_localhost = Mutant(
+    clause="A37-DNS-15",
+    broken="localhost cannot be resolved",
+    rules={"look_up": never_localhost},
+)
+
+drops_of_the_assignment = Mutant(
+    clause="A37-DNS-17",
+    broken="drop_overloads in load_assignment of a LOGICAL_DNS cluster hold",
+    rules={"cluster_impl": USED_DROPS},
+    xds={"wrong_with_cluster": READ_DROPS},
+)
+
+given_up = Mutant(
+    clause="A37-DNS-18",
+    broken="a name that could not be resolved once is never resolved",
+    rules={"look_up": never_again()},
+    reports="not served",
+)
+
+gone_for_good = Mutant(
+    clause="A37-DNS-19",
+    broken="a name that did not exist once is never resolved",
+    rules={"look_up": never_again()},
+    reports="not served",
+)

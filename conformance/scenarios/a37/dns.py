@@ -1,0 +1,184 @@
+"""A37, Logical DNS: which name is asked for, and what its answers mean for requests."""
+
+import asyncio
+from collections.abc import Mapping
+from functools import partial
+from typing import Final
+
+import pytest
+from msgspec.structs import replace
+
+from conformance import timing
+from conformance.arranging.forests import calls_to, forest, in_use, leaf, plant
+from conformance.arranging.host_names import by_name, host, known, named, served_again
+from conformance.arranging.load_reports import balanced, reported
+from conformance.arranging.positions import ROOTS, TREES, each
+from conformance.arranging.priorities import fail
+from conformance.arranging.trouble import FAILS
+from conformance.judging.claims import decides
+from conformance.judging.expectations import (
+    Avoids,
+    LooksUp,
+    NeverLooksUp,
+    OneEndpoint,
+    OnlyAt,
+    Outcome,
+    Untouched,
+    fits,
+)
+from conformance.served.clusters import Aggregate, Cluster, LogicalDns
+from conformance.served.oddities import Odd
+from conformance.served.policies import Policy, RingHash, RoundRobin
+from conformance.served.routes import TO
+from conformance.served.trees import asks_for, at_the_first
+from conformance.world import ENOUGH_TO_DIFFER, World
+from fake_control_plane import Kind, RawResource
+from test_servers import Answer, Found, NoSuchName, ServerFailure, Silence
+from test_servers import Endpoint as Member
+
+MEANWHILE: Final = 100
+"""Requests that are made while an update is taken up."""
+
+DECOY: Final = "decoy.xdspec.test"
+"""Stands wherever a name may stand that is not the one to be resolved."""
+
+NO_TIME: Final = (
+    'grpc_config=[{"serviceConfig": {"methodConfig": [{"name": [{}], "timeout": "0s"}]}}]'
+)
+
+MORE_NAMES: Final = Odd(
+    "A37-DNS-01",
+    f"eds_cluster_config {{ eds_config {{ ads {{}} }} service_name: '{DECOY}' }} "
+    f"load_assignment {{ cluster_name: '{DECOY}' }}",
+)
+
+
+@decides("A37-DNS-01", "A37-DNS-02", "A37-DNS-05", "A37-DNS-06", seconds=1)
+async def test_name_and_port(world: World) -> None:
+    """Every other name that the Cluster has, or DNS, leads to another endpoint, or to a timeout."""
+    right, wrong = await world.members.of_one_port("127.0.0.2", "127.0.0.3")
+    asked = host("right")
+    names: Mapping[str, Answer] = {
+        asked: Found((right.host,)),
+        DECOY: Found((wrong.host,)),
+        f"_grpc_config.{asked}": Found(texts=(NO_TIME,)),
+        f"_grpclb._tcp.{asked}": Found(services=((wrong.port, DECOY),)),
+    }
+    await world.names.begin(names)
+    served = forest((DECOY,), (leaf(DECOY, discovery=by_name("right", right)),))
+    odd = MORE_NAMES.of(served.cluster()).SerializeToString()
+    await world.serve(replace(served, given=(RawResource(Kind.CLUSTER, DECOY, odd),)))
+    calls = await calls_to(world, DECOY, 10)
+    for clause in ("A37-DNS-01", "A37-DNS-05", "A37-DNS-06"):
+        await world.judge(clause, calls, OnlyAt((right.address,)))
+    why = "the name of the Cluster was resolved, and its address is used"
+    await world.judge("A37-DNS-01", await world.attempts.quiet(wrong, why=why), Untouched())
+    seen = world.names.asked
+    await world.judge("A37-DNS-01", seen, LooksUp((asked,)))
+    await world.judge("A37-DNS-05", seen, NeverLooksUp("TXT"))
+    await world.judge("A37-DNS-06", seen, NeverLooksUp("SRV"))
+    wanted = asks_for(served, "ENDPOINTS", ever=True)
+    await world.judge("A37-DNS-02", await world.control.asked_until(wanted), wanted)
+
+
+ALONE: Final = "alone"
+TROUBLES: Final = {
+    "failing": (ServerFailure(), "A37-DNS-18"),
+    "silent": (Silence(), "A37-DNS-18"),
+    "gone": (NoSuchName(), "A37-DNS-19"),
+}
+
+
+@pytest.mark.parametrize(
+    ("trouble", "later"),
+    [
+        pytest.param(trouble, later, id=name, marks=decides(later))
+        for name, (trouble, later) in TROUBLES.items()
+    ],
+)
+@decides("A37-DNS-07", "A37-DNS-08", seconds=5, waits=True)
+async def test_unresolved(world: World, trouble: Answer, later: str) -> None:
+    """The leaf x in each place of a tree, and a cluster of a route. In the end it can be resolved.
+
+    Of who waits instead of failing nothing more is asked.
+    """
+    bad = (*each("x"), ALONE)
+    planted = named(await plant(world, *TREES, direct=(ALONE,)), *bad)
+    names = known(planted, *bad)
+    await world.names.begin(dict.fromkeys(names, trouble))
+    await world.serve(planted.served)
+    failed = planted.of(*bad)
+    roots = (*ROOTS, ALONE)
+    found = await asyncio.gather(
+        *(calls_to(world, root, deadline=timing.UNRESOLVED) for root in roots)
+    )
+    for root, seen in zip(roots, found, strict=True):
+        if root in {"only-m", ALONE}:
+            await world.judge("A37-DNS-08", seen, FAILS)
+        else:
+            others = at_the_first(planted.served, root, failed)
+            await world.judge("A37-DNS-07", seen, others)
+    alone = found[-1]
+    beyond = len(world.names.asked.lookups)
+    for name, answer in names.items():
+        world.names.set(name, answer)
+    wanted, calls = at_the_first(planted.served, ALONE), partial(calls_to, world, ALONE)
+    if fits(FAILS, alone):
+        alone = await served_again(world, host(ALONE), wanted, calls, beyond=beyond)
+    await world.judge(later, alone, {"served": wanted, "not served": FAILS})
+
+
+@decides("A37-DNS-12", needs=("metadata",), seconds=1)
+async def test_name_that_changes(world: World) -> None:
+    """First another name at the same port, then the same name at another port."""
+    first, second = await world.members.of_one_port("127.0.0.2", "127.0.0.3")
+    (third,) = await world.members.of_one_port("127.0.0.3")
+    await world.names.begin({host("a"): Found((first.host,)), host("b"): Found((third.host,))})
+    steps = (by_name("a", first), by_name("b", second), by_name("b", third))
+    before, *after = (forest(("m",), (leaf("m", discovery=one),)) for one in steps)
+    await in_use(world, before, "m")
+    for served in after:
+        headers = [{**one, TO: "m"} for one in world.sessions(MEANWHILE)]
+        meanwhile = await world.start(headers, pace=timing.SOAK_PACE)
+        await world.serve(served)
+        wanted = at_the_first(served, "m")
+        calls = await world.until(wanted, partial(calls_to, world, "m"))
+        await world.judge("A37-DNS-12", calls, wanted)
+        await world.judge("A37-DNS-12", await meanwhile.over(), Outcome("OK"))
+
+
+ADDRESSES: Final = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
+POLICIES: Final[Mapping[str, Policy]] = {"turns": RoundRobin(), "ring": RingHash()}
+
+
+@decides("A37-DNS-03", "A37-DNS-04", seconds=2.5, waits=True)
+async def test_several_addresses(world: World) -> None:
+    """Under each policy, as the cluster of a route and below an aggregate; one address is lost."""
+    await world.names.begin({host("several"): Found(ADDRESSES)})
+    members, leaves = dict[str, Member](), list[Cluster]()
+    for name, policy in POLICIES.items():
+        made = await world.members.of_one_port(*ADDRESSES)
+        members |= {one.address: one for one in made}
+        target = f"{host('several')}:{made[0].port}"
+        discovery = LogicalDns(target, tuple(one.address for one in made))
+        leaves.append(Cluster(name=name, discovery=discovery, policy=policy, is_reported=True))
+    above = [
+        Cluster(name=f"above-{one.name}", discovery=Aggregate((one.name,)), policy=one.policy)
+        for one in leaves
+    ]
+    roots = tuple(one.name for one in (*leaves, *above))
+    served = forest(roots, (*leaves, *above))
+    await world.serve(served)
+    used = set[str]()
+    for root in roots:
+        calls = await calls_to(world, root, ENOUGH_TO_DIFFER)
+        await world.judge("A37-DNS-04", calls, OneEndpoint())
+        used |= {one.endpoint for one in calls if one.endpoint is not None}
+    wanted = balanced(served)
+    await world.judge("A37-DNS-03", await reported(world, wanted), wanted)
+    await fail(*(members[address] for address in used))
+    others = Avoids(tuple(used))
+    for root in roots:
+        calls = await world.until(others, partial(calls_to, world, root, ENOUGH_TO_DIFFER))
+        await world.judge("A37-DNS-04", calls, others)
+        await world.judge("A37-DNS-04", calls, OneEndpoint())

@@ -1,0 +1,76 @@
+"""A37, Logical DNS: such a cluster among others, its limit, and what it never drops.
+
+Their names are addresses, which any resolver knows.
+"""
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from conformance.arranging.breaking import Streams, connected, limited
+from conformance.arranging.forests import calls_to, forest, leaf, plant
+from conformance.arranging.positions import TREES, each, judge_each
+from conformance.arranging.priorities import serve_again
+from conformance.judging.claims import decides
+from conformance.judging.expectations import OnlyAt, Outcome
+from conformance.served.clusters import LogicalDns
+from conformance.served.limits import admits
+from conformance.served.oddities import Odd
+from conformance.world import World
+from fake_control_plane import Kind, RawResource
+
+
+@decides("A37-DNS-15")
+async def test_names_that_are_known(world: World) -> None:
+    """Localhost and an address, each as the cluster of a route."""
+    members = await world.endpoints(2)
+    hosts = ("localhost", "127.0.0.1")
+    leaves = [
+        leaf(host, discovery=LogicalDns(f"{host}:{one.port}", (one.address,)))
+        for host, one in zip(hosts, members, strict=True)
+    ]
+    await world.serve(forest(hosts, leaves))
+    for host, one in zip(hosts, members, strict=True):
+        await world.judge("A37-DNS-15", await calls_to(world, host), OnlyAt((one.address,)))
+
+
+@decides("A37-DNS-13", seconds=1)
+async def test_places(world: World) -> None:
+    """What stands before x fails, then x does, and in the end the others serve again."""
+    planted = await plant(world, *TREES, by_dns=each("x"))
+    served, before = planted.served, ("middle-b", "last-b", "last-c")
+    await world.serve(served)
+    await judge_each(world, "A37-DNS-13", served)
+    failed = await planted.lose(*before)
+    await judge_each(world, "A37-DNS-13", served, failed=failed)
+    lost = await planted.lose(*each("x"))
+    await judge_each(world, "A37-DNS-13", served, failed=(*failed, *lost))
+    await serve_again(world, [one for name in before for one in planted.members[name]])
+    await judge_each(world, "A37-DNS-13", served, failed=lost)
+
+
+@decides("A37-DNS-14", needs=("kept_open",))
+async def test_limit(world: World) -> None:
+    (member,) = await world.endpoints(1)
+    one = replace(limited("m", [member], 3), discovery=LogicalDns(member.address))
+    served = forest(("m",), (one,))
+    await world.serve(served)
+    await connected(world, "m")
+    await world.judge("A37-DNS-14", await Streams(world).begin("m", 5), admits(served, "m"))
+    await world.judge("A37-DNS-14", await calls_to(world, "m"), Outcome("UNAVAILABLE"))
+
+
+EVERYTHING: Final = Odd(
+    "A37-DNS-17",
+    "policy { drop_overloads { category: 'all' drop_percentage { numerator: 100 } } }",
+    within="load_assignment",
+)
+
+
+@decides("A37-DNS-17")
+async def test_no_drops(world: World) -> None:
+    (member,) = await world.endpoints(1)
+    served = forest(("m",), (leaf("m", discovery=LogicalDns(member.address)),))
+    odd = EVERYTHING.of(served.cluster()).SerializeToString()
+    await world.serve(replace(served, given=(RawResource(Kind.CLUSTER, "m", odd),)))
+    await world.judge("A37-DNS-17", await calls_to(world, "m", 20), OnlyAt((member.address,)))

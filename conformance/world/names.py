@@ -1,0 +1,107 @@
+"""Host names of one scenario: a name server, and a process of the client that asks it alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Final
+
+from client_under_test import Call
+from client_under_test.contract.exceptions import ConversationFailed
+from conformance import timing
+from conformance.judging.endings import HostsUnseen
+from conformance.judging.seen import Lookup, Lookups
+from conformance.world import waits
+from conformance.world.calls import UNARY
+from conformance.world.channels import Channels
+from conformance.world.clock import Clock
+from test_servers import Answer, NameServer, NoSuchName
+
+_PROBE: Final = "nobody.xdspec.test"
+"""Asked for by a plain channel, to see who is asked; no scenario has it."""
+
+_TARGET: Final = f"dns:///{_PROBE}:9"
+
+
+class Names:
+    """Begins nothing unless it is asked to: most scenarios have no names.
+
+    Args:
+        channels: the client's.
+        clock: the scenario's.
+    """
+
+    def __init__(self, channels: Channels, clock: Clock) -> None:
+        self._channels = channels
+        self._clock = clock
+        self._begun: NameServer | None = None
+        self._first = 0
+
+    async def begin(self, names: Mapping[str, Answer]) -> None:
+        """Have all calls from now on made by a process that knows just these names.
+
+        A plain channel of it is closed before the one that calls use is opened: by that one its
+        resolver is seen to ask here, so that nobody is blamed for what he does not see.
+
+        Args:
+            names: and what the name server says of each; of others, that there is none.
+
+        Raises:
+            PortForbidden, NoOwnHosts: this machine does not allow it.
+            HostsUnseen: the client asks somebody else.
+        """
+        server = self._begun = await NameServer.start({_PROBE: NoSuchName(), **names})
+        process = await self._channels.start_elsewhere(name_server=server.host)
+        with suppress(ConversationFailed):  # who cannot do it has not asked, either
+            plainly = await process.open_channel(_TARGET, deadline=timing.ADAPTER_REPLY)
+            probe = Call(id="probe", path=UNARY, deadline=timing.EVENT)
+            await (await plainly.start_calls([probe])).finished(deadline=timing.BATCH)
+            await plainly.close(deadline=timing.ADAPTER_REPLY)
+        asked = server.asked(lambda one: one.question.name == _PROBE, deadline=timing.QUIET)
+        if not await waits.came(asked):
+            raise HostsUnseen(
+                f"the client does not ask the name server that its process was given: by a channel "
+                f"without xDS, to {_TARGET}, nobody was asked there. Start it so that it "
+                "reads the /etc/resolv.conf of its adapter, in no chroot or container of its own"
+            )
+        self._first = len(server.queries)
+        await self._channels.open_default(process)
+
+    def set(self, name: str, answer: Answer) -> None:
+        """Change what is said of a name from now on."""
+        self._server.set(name, answer)
+
+    @property
+    def asked(self) -> Lookups:
+        """What the client asked for."""
+        at = self._clock.at
+        return Lookups(
+            tuple(
+                Lookup(one.question.name, one.question.kind, at(one.at))
+                for one in self._server.queries[self._first :]
+                if not one.question.name.endswith(_PROBE)
+            )
+        )
+
+    async def asked_again(self, name: str, *, beyond: int, within: float) -> bool:
+        """Wait until a name is asked for; whether it was.
+
+        Args:
+            name: which.
+            beyond: so many look-ups do not count.
+            within: the deadline, from timing.py.
+        """
+        asked = self._server.asked(
+            lambda one: one.question.name == name, since=self._first + beyond, deadline=within
+        )
+        return await waits.came(asked)
+
+    async def close(self) -> None:
+        """Answer no more."""
+        if self._begun is not None:
+            await self._begun.stop()
+
+    @property
+    def _server(self) -> NameServer:
+        assert self._begun is not None, "begin comes first"
+        return self._begun
