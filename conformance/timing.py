@@ -77,6 +77,12 @@ that for 10 s, and a backoff that has grown to about as long goes on for 20 s mo
 NO_SUCH_RESOURCE = ABSENCE + APPLY
 """Until a client does without a resource that it asked for and never got, and calls obey that."""
 
+LONG_ABSENCE = 30.0
+"""The same where A88 has the time be longer."""
+
+AFTER_LONG_ABSENCE = LONG_ABSENCE + APPLY + CALL
+"""Deadline of a call that waits until then."""
+
 AFTER_ABSENCE = NO_SUCH_RESOURCE + CALL
 """Deadline of a call that waits until then, and is made before the client has asked for anything:
 what is left beyond NO_SUCH_RESOURCE tells late from never."""

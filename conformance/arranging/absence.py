@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Final
 
+from msgspec.structs import replace
+
 from conformance import timing
 from conformance.arranging.positions import demand_asked
 from conformance.judging.expectations import Takes
@@ -29,9 +31,17 @@ async def waiting_for_all(world: World, kind: Kind, lacks: Served) -> dict[str, 
     return waiting
 
 
-async def started(world: World, root: str) -> UnderWay:
+TWICE_THE_TIME: Final = replace(
+    THE_WHOLE_TIME,
+    least=timing.LONG_ABSENCE - timing.ABSENCE_EARLY,
+    most=timing.LONG_ABSENCE + timing.APPLY,
+)
+"""That of A88."""
+
+
+async def started(world: World, root: str, *, deadline: float = timing.AFTER_ABSENCE) -> UnderWay:
     """Requests to it that wait until all is known."""
-    return await world.start([{TO: root}] * 3, deadline=timing.AFTER_ABSENCE)
+    return await world.start([{TO: root}] * 3, deadline=deadline)
 
 
 async def judge_time(
@@ -41,6 +51,7 @@ async def judge_time(
     waited: Iterable[UnderWay],
     *,
     clause: str = "A57-TIMER-01",
+    time: Takes = THE_WHOLE_TIME,
     beyond: int = 0,
 ) -> None:
     """Whether none of these requests ended too early, and all ended in time.
@@ -51,6 +62,7 @@ async def judge_time(
         missing: what is, by name.
         waited: requests that have ended.
         clause: that is judged.
+        time: that it has.
         beyond: the number of the last stream that does not count.
     """
     asked = world.control.first_asked(kind, *missing, beyond=beyond)
@@ -62,4 +74,4 @@ async def judge_time(
             f"the {which} end of a call",
             choose(ended),
         )
-        await world.judge(clause, took, THE_WHOLE_TIME)
+        await world.judge(clause, took, time)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from types import MappingProxyType
@@ -140,13 +140,19 @@ async def calls_to(
     return await world.call(headers, deadline=deadline)
 
 
-async def in_use(world: World, served: Served, *roots: str) -> None:
+async def in_use(world: World, served: Served, *roots: str, failed: Collection[str] = ()) -> None:
     """Serve this, and go on when requests to these roots are served as they should be.
+
+    Args:
+        world: of the scenario.
+        served: all that there is.
+        roots: of the trees.
+        failed: endpoints that have failed.
 
     Raises:
         ClientStuck: they are not.
     """
     await world.serve(served)
     for root in roots:
-        wanted, calls = at_the_first(served, root), partial(calls_to, world, root)
+        wanted, calls = at_the_first(served, root, failed), partial(calls_to, world, root)
         await world.rounds.demand(wanted, calls, why="its endpoints serve")

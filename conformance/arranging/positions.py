@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -51,21 +51,32 @@ async def each_of(
 
 
 async def judge_each(
-    world: World, clause: str, served: Served, *roots: str, failed: tuple[str, ...] = ()
+    world: World,
+    clause: str,
+    served: Served,
+    *roots: str,
+    failed: Collection[str] = (),
+    lasts: bool = False,
 ) -> None:
     """The clause for each of these trees, or all, once what is served is taken up.
 
-    `failed`: the addresses of endpoints that cannot be connected to.
+    Args:
+        world: of the scenario.
+        clause: that is judged.
+        served: all that there is.
+        roots: of the trees.
+        failed: endpoints that have failed.
+        lasts: whether one round more is made after the first that fits.
     """
     wanted = {root: at_the_first(served, root, failed) for root in roots or ROOTS}
-    for root, calls in (await each_of(world, wanted)).items():
+    for root, calls in (await each_of(world, wanted, lasts=lasts)).items():
         await world.judge(clause, calls, wanted[root])
 
 
-def without_one(served: Served, root: str) -> dict[str, Expectation]:
+def without_one(served: Served, root: str, failed: Collection[str] = ()) -> dict[str, Expectation]:
     """Calls to a tree of which a cluster is missing, by the editions that tell what follows."""
-    whole = at_the_first(served, root, as_a_whole=True)
-    return {"A37": whole, "A74-2024": whole, "A74": at_the_first(served, root)}
+    whole = at_the_first(served, root, failed, as_a_whole=True)
+    return {"A37": whole, "A74-2024": whole, "A74": at_the_first(served, root, failed)}
 
 
 async def demand_asked(

@@ -12,6 +12,18 @@ import pytest
 MARK = "decides"
 
 
+class Bootstrap(msgspec.Struct, frozen=True, kw_only=True):
+    """What stands in a client's bootstrap configuration besides what always does."""
+
+    fields: dict[str, Any] = {}
+    """At its top, by name."""
+    server_features: tuple[str, ...] = ()
+    """Of the one server."""
+
+
+AS_ALWAYS = Bootstrap()
+
+
 class Claims(msgspec.Struct, frozen=True, kw_only=True):
     """What a scenario says of itself before it runs."""
 
@@ -21,8 +33,8 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True):
     """Capabilities of the contract without which it is skipped."""
     knobs: dict[str, int] = {}
     """Knobs that the client's process, or its channels, are given; skipped where it has none."""
-    bootstrap: dict[str, Any] = {}
-    """What stands in the client's bootstrap configuration besides what always does."""
+    bootstrap: Bootstrap = AS_ALWAYS
+    """The client's."""
     seconds: float = 0.25
     """About how long it takes: the longest start first."""
     waits: bool = False
@@ -40,7 +52,7 @@ def decides(
     *clauses: str,
     needs: tuple[str, ...] = (),
     knobs: Mapping[str, int] | None = None,
-    bootstrap: Mapping[str, Any] | None = None,
+    bootstrap: Bootstrap = AS_ALWAYS,
     seconds: float = 0.25,
     waits: bool = False,
     failover: bool = False,
@@ -52,7 +64,7 @@ def decides(
         clauses=(*clauses, *timed),
         needs=needs,
         knobs=dict(knobs or {}),
-        bootstrap=dict(bootstrap or {}),
+        bootstrap=bootstrap,
         seconds=seconds,
         waits=waits or absence,
         failover=failover or bool(timed),
@@ -65,6 +77,8 @@ def decides(
 def claims_of(item: pytest.Item) -> Claims:
     """What a collected scenario claims; a row of a table adds its clauses to the function's.
 
+    A bootstrap configuration is the row's, if it has one of its own.
+
     Raises:
         ValueError: it declares no clause.
     """
@@ -76,7 +90,7 @@ def claims_of(item: pytest.Item) -> Claims:
         clauses=tuple(dict.fromkeys(c for mark in reversed(marks) for c in mark.clauses)),
         needs=tuple(dict.fromkeys(n for mark in marks for n in mark.needs)),
         knobs={k: v for mark in reversed(marks) for k, v in mark.knobs.items()},
-        bootstrap={k: v for mark in reversed(marks) for k, v in mark.bootstrap.items()},
+        bootstrap=next((m.bootstrap for m in marks if m.bootstrap != AS_ALWAYS), AS_ALWAYS),
         seconds=max(mark.seconds for mark in marks),
         waits=any(mark.waits for mark in marks),
         failover=any(mark.failover for mark in marks),

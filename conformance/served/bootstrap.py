@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from importlib.resources import files
-from types import MappingProxyType
-from typing import Any
+
+from conformance.judging.claims import AS_ALWAYS, Bootstrap
 
 VARIABLE = "GRPC_XDS_BOOTSTRAP_CONFIG"
 """The variable of the environment that carries it."""
@@ -15,41 +14,45 @@ NODE = "xdspec-client"
 LOCALITY = {"region": "xdspec", "zone": "test", "sub_zone": "client"}
 """Some clients need a locality although A27 does not ask for one."""
 
-INSECURE = ({"type": "insecure"},)
 
-
-def bootstrap(
-    address: str,
-    *,
-    node: str = NODE,
-    channel_creds: tuple[dict[str, str], ...] = INSECURE,
-    server_features: tuple[str, ...] = ("xds_v3",),
-    besides: Mapping[str, Any] = MappingProxyType({}),
-) -> str:
+def bootstrap(address: str, wanted: Bootstrap = AS_ALWAYS) -> str:
     """The JSON text of a bootstrap configuration with one server, at ``ip:port``."""
     server = {
         "server_uri": address,
-        "channel_creds": list(channel_creds),
-        "server_features": list(server_features),
+        "channel_creds": [{"type": "insecure"}],
+        "server_features": ["xds_v3", *wanted.server_features],
     }
-    always = {"xds_servers": [server], "node": {"id": node, "locality": LOCALITY}}
-    return json.dumps(always | dict(besides))
+    node = {"id": NODE, "locality": LOCALITY}
+    return json.dumps({"xds_servers": [server], "node": node, **wanted.fields})
 
 
 AUTHORITY = "xdspec.test"
-WITH_AUTHORITY: Mapping[str, Any] = {"authorities": {AUTHORITY: {}}}
+WITH_AUTHORITY = Bootstrap(fields={"authorities": {AUTHORITY: {}}})
 """An authority of xdstp names, whose resources come from the same server (A47)."""
 
 PROVIDER = "provider"
-WITH_CERTIFICATES: Mapping[str, Any] = {
-    "certificate_providers": {
-        PROVIDER: {
-            "plugin_name": "file_watcher",
-            "config": {
-                "ca_certificate_file": str(files("grpc") / "_cython/_credentials/roots.pem"),
-                "refresh_interval": "600s",  # some clients want it written
-            },
+WITH_CERTIFICATES = Bootstrap(
+    fields={
+        "certificate_providers": {
+            PROVIDER: {
+                "plugin_name": "file_watcher",
+                "config": {
+                    "ca_certificate_file": str(files("grpc") / "_cython/_credentials/roots.pem"),
+                    "refresh_interval": "600s",  # some clients want it written
+                },
+            }
         }
     }
-}
+)
 """An instance for certificates, by which nobody is looked at: channels have no TLS (A29)."""
+
+KEEPS_DELETED = "ignore_resource_deletion"
+"""The server feature of A53."""
+FAILS_ON_DATA = "fail_on_data_errors"
+WAITS_LONGER = "resource_timer_is_transient_error"
+"""Those of A88."""
+
+
+def with_features(*names: str) -> Bootstrap:
+    """One whose server has these features."""
+    return Bootstrap(server_features=names)

@@ -135,6 +135,15 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
         discovery = msgspec.structs.replace(self._eds(), localities=localities)
         return msgspec.structs.replace(self, discovery=discovery)
 
+    def known_as(self, service_name: str) -> Cluster:
+        """The same, but EDS has it under another name.
+
+        Raises:
+            TypeError: it is no cluster of EDS.
+        """
+        discovery = msgspec.structs.replace(self._eds(), service_name=service_name)
+        return msgspec.structs.replace(self, discovery=discovery)
+
     def resource(self) -> Any:
         """The CDS resource."""
         policy = policy_resource(self.policy)

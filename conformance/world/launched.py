@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any
 
 import msgspec
 
 from client_under_test import ClientProcess, Prepared
 from client_under_test.launching.prefork import ForkServers
+from conformance.judging.claims import AS_ALWAYS, Bootstrap
 from conformance.served import dialect
 from conformance.served.bootstrap import VARIABLE as BOOTSTRAP_VARIABLE
 from conformance.served.bootstrap import bootstrap
@@ -40,7 +39,7 @@ async def launch(
     knobs: Mapping[str, int],
     stderr: Path,
     fork_servers: ForkServers | None = None,
-    besides: Mapping[str, Any] = MappingProxyType({}),
+    wanted: Bootstrap = AS_ALWAYS,
 ) -> Launched:
     """Bind the control plane's port, then start the process that will know it.
 
@@ -50,7 +49,7 @@ async def launch(
         knobs: of the client.
         stderr: where its last words go.
         fork_servers: where it may be forked from.
-        besides: what its bootstrap configuration has besides what it always has.
+        wanted: what its bootstrap configuration is to have.
 
     Raises:
         ConversationFailed: there is no such program.
@@ -59,7 +58,7 @@ async def launch(
     plane = await ControlPlane.start(translate=dialect.of(spoken))
     if dialect.asks_by_name(spoken):
         plane.script.loads.ask(clusters=())
-    given = {BOOTSTRAP_VARIABLE: bootstrap(plane.address, besides=besides), **environment}
+    given = {BOOTSTRAP_VARIABLE: bootstrap(plane.address, wanted), **environment}
     try:
         process = await ClientProcess.launch(
             prepared, environment=given, knobs=knobs, stderr_path=stderr, fork_servers=fork_servers

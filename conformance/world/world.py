@@ -59,6 +59,7 @@ class World:
     ) -> None:
         self.plane = launched.plane
         self.process = launched.process
+        self.environment = launched.environment
         self.fleet = fleet
         self.client = client
         self.rng = rng

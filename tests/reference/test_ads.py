@@ -289,7 +289,7 @@ def test_unsubscribing_forgets() -> None:
 
 
 def test_a_bad_resource_is_not_kept_from_use_if_the_rule_says_so() -> None:
-    ads = Ads(XdsRules(refusal_counts=lambda _features: True))
+    ads = Ads(XdsRules(refusal_counts=lambda _noun, _features: True))
     ads.subscribe(Kind.CLUSTER, "a")
     ads.stream_started()
     respond(ads, "1", good("a"))

@@ -58,8 +58,8 @@ def with_a88(rules: Rules) -> Rules:
     """What is deleted or refused stays, unless a server feature says otherwise; a longer timer."""
     return replace(
         rules,
-        deletion_counts=data_rules.data_errors_count,
-        refusal_counts=data_rules.data_errors_count,
+        deletion_counts=data_rules.deletion_counts_as_a_data_error,
+        refusal_counts=data_rules.refusal_counts_as_a_data_error,
         time_to_come=data_rules.time_to_come_by_feature,
     )
 
@@ -168,6 +168,11 @@ OTHERS: Final[Mapping[str, Callable[[Rules], Rules]]] = MappingProxyType(
 )
 """Amendments as they were first written, and one that takes A53 back; `modern` has none of them."""
 
+_WHOLE: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {"modern": tuple(AMENDMENTS), "data-errors": (*AMENDMENTS, "A88-XDS")}
+)
+"""Editions that go by a name of their own, with the amendments of the seed texts that they have."""
+
 
 @dataclass(frozen=True, slots=True)
 class Edition:
@@ -199,20 +204,19 @@ _BASES: Final[Mapping[str, Edition]] = MappingProxyType(
 
 
 def edition(name: str) -> Edition:
-    """Find an edition: "seed", "seed-2021", "modern", or one of the first two with amendments.
+    """Find an edition: "seed" or "seed-2021", with amendments or without, or one of `_WHOLE`.
 
     Amendments are written behind it with plus signs, as in "seed+A61+A62".
 
     Raises:
         NoSuchEdition: a part of the name is unknown.
     """
-    if name == "modern":
-        whole = edition("+".join(("seed", *AMENDMENTS)))
-        return replace(whole, name="modern")
+    if name in _WHOLE:
+        return replace(edition("+".join(("seed", *_WHOLE[name]))), name=name)
     base, *amendments = name.split("+")
     written = {**AMENDMENTS, **OTHERS}
     if base not in _BASES or not written.keys() >= set(amendments):
-        known = ", ".join((*_BASES, "modern"))
+        known = ", ".join((*_BASES, *_WHOLE))
         raise NoSuchEdition(
             f"no edition {name!r}; there are {known}, and seed or seed-2021 followed by any of "
             + ", ".join(f"+{one}" for one in written)

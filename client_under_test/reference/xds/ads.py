@@ -252,7 +252,9 @@ class Ads:
         wanted = of_type.wanted[name]
         if isinstance(one, Good):
             outcome: Outcome = one.value
-        elif _is_resource(wanted.outcome) and not self._rules.refusal_counts(self._features):
+        elif _is_resource(wanted.outcome) and not self._rules.refusal_counts(
+            kind.noun, self._features
+        ):
             return []
         else:
             outcome = Absent(Status.unavailable(f"a bad resource came: {one.words}"))

@@ -23,11 +23,14 @@ def deletion_counts(_features: Collection[str]) -> bool:
 
 
 def deletion_counts_unless_ignored(features: Collection[str]) -> bool:
-    """A53: with the server feature, what is deleted stays in use."""
+    """A53: with the server feature, what is deleted stays in use.
+
+    Clauses: A53-DEL-01.
+    """
     return IGNORES_DELETION not in features
 
 
-def refusal_leaves_what_was(_features: Collection[str]) -> bool:
+def refusal_leaves_what_was(_noun: str, _features: Collection[str]) -> bool:
     """What was good before a bad resource came stays in use.
 
     Clauses: A37-TROUBLE-13, A37-TROUBLE-26, A37-VALID-28, A42-CDS-19, A42-RING-20, A46-NACK-03.
@@ -35,8 +38,19 @@ def refusal_leaves_what_was(_features: Collection[str]) -> bool:
     return False
 
 
-def data_errors_count(features: Collection[str]) -> bool:
-    """A88: by another server feature only, what is deleted or refused is used no more."""
+def deletion_counts_as_a_data_error(features: Collection[str]) -> bool:
+    """A88: by another feature only, and whatever A53's says, what is deleted is used no more.
+
+    Clauses: A88-DATA-01, A88-DATA-04.
+    """
+    return FAILS_ON_DATA_ERRORS in features
+
+
+def refusal_counts_as_a_data_error(_noun: str, features: Collection[str]) -> bool:
+    """A88: by that feature only, what is refused is used no more.
+
+    Clauses: A88-DATA-02, A88-DATA-03.
+    """
     return FAILS_ON_DATA_ERRORS in features
 
 
@@ -45,13 +59,16 @@ def time_to_come(_features: Collection[str]) -> tuple[float, bool]:
 
     Until then what was in use stays so: A37-TREE-32.
 
-    Clauses: A37-TROUBLE-04, A37-TROUBLE-05, A37-TROUBLE-06, A57-TIMER-01.
+    Clauses: A37-TROUBLE-04, A37-TROUBLE-05, A37-TROUBLE-06, A53-DEL-03, A57-TIMER-01.
     """
     return DOES_NOT_EXIST_SECONDS, True
 
 
 def time_to_come_by_feature(features: Collection[str]) -> tuple[float, bool]:
-    """A88: with the server feature thirty seconds, and then only an error."""
+    """A88: with the server feature thirty seconds, and then only an error.
+
+    Clauses: A88-TIMER-01.
+    """
     if TIMER_IS_TRANSIENT in features:
         return TRANSIENT_SECONDS, False
     return time_to_come(features)
@@ -62,6 +79,7 @@ class DataErrorRules:
     """How long resources are waited for, and how long they stay."""
 
     deletion_counts: Callable[[Collection[str]], bool] = deletion_counts
-    refusal_counts: Callable[[Collection[str]], bool] = refusal_leaves_what_was
+    refusal_counts: Callable[[str, Collection[str]], bool] = refusal_leaves_what_was
+    """Of the short name of a message, and the server's features."""
     time_to_come: Callable[[Collection[str]], tuple[float, bool]] = time_to_come
     """The seconds, and whether the resource does not exist when they are over."""

@@ -162,7 +162,9 @@ def the_very_name(name: str, wanted: Sequence[str]) -> str | None:
 def left_out_is_deleted(noun: str) -> bool:
     """A27: of Listeners and Clusters a response has all; who is left out exists no more.
 
-    Clauses: A37-TROUBLE-08.
+    What is sent again is taken again, also where A53 had its deletion ignored.
+
+    Clauses: A37-TROUBLE-08, A53-DEL-02.
     """
     return noun in {"Listener", "Cluster"}
 

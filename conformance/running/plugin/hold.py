@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from conformance.judging.evidence import Record
 from conformance.running.plain_text import plain
-from conformance.served.bootstrap import bootstrap
+from conformance.served.bootstrap import VARIABLE
 from conformance.served.serving import LISTENER
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def describe(world: World, record: Record) -> str:
     """What somebody with a debugger wants to know of a world that is held."""
     lines = [
         f"{record.scenario} is held.",
-        f"  bootstrap   {bootstrap(world.plane.address)}",
+        f"  bootstrap   {world.environment[VARIABLE]}",
         f"  target      xds:///{LISTENER}",
         f"  client pid  {world.process.pid}",
         f"  suite pid   {os.getpid()}",

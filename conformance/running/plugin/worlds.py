@@ -10,7 +10,6 @@ import random
 import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -18,10 +17,7 @@ import pytest_asyncio
 
 from client_under_test.launching.prefork import ForkServers
 from conformance import timing
-from conformance.judging.claims import (
-    claims_of,
-    scenario_id,
-)
+from conformance.judging.claims import Bootstrap, claims_of, scenario_id
 from conformance.running.plugin.items import (
     CATALOGUE,
     NEXT,
@@ -42,7 +38,7 @@ class Wanted(msgspec.Struct, frozen=True):
 
     subject: Subject
     knobs: dict[str, int]
-    bootstrap: dict[str, Any]
+    bootstrap: Bootstrap
 
     @classmethod
     def by(cls, item: pytest.Item) -> Wanted:
@@ -76,7 +72,7 @@ class Worlds:
             environment=wanted.subject.environment,
             knobs=wanted.knobs,
             fork_servers=self._fork_servers,
-            besides=wanted.bootstrap,
+            wanted=wanted.bootstrap,
             stderr=self._scratch / f"{os.getpid()}-{self._count}.stderr",
         )
 

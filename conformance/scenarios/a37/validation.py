@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from conformance import timing
 from conformance.arranging.forests import calls_to, forest, leaf
 from conformance.arranging.live_clusters import AFTERWARDS, UNCHANGED, Form, LiveCluster
-from conformance.judging.claims import decides, row
+from conformance.judging.claims import AS_ALWAYS, Bootstrap, decides, row
 from conformance.judging.expectations import Expectation, OnlyAt
 from conformance.served.bootstrap import AUTHORITY, PROVIDER, WITH_AUTHORITY, WITH_CERTIFICATES
 from conformance.served.oddities import TYPE, Odd, given_bytes, packed
@@ -172,7 +172,7 @@ def table(
     form: Form,
     odds: Sequence[Odd],
     *more: str,
-    bootstrap: Mapping[str, Any] | None = None,
+    bootstrap: Bootstrap = AS_ALWAYS,
 ) -> Any:
     """A row of a scenario's table that has a table itself, for one world: its clauses, and more."""
     clauses = (*dict.fromkeys(one.clause for one in odds), *more)

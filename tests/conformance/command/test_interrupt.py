@@ -319,11 +319,16 @@ async def test_before_there_is_a_run(number: signal.Signals) -> None:
 
 
 @pytest.mark.parametrize(
-    ("client", "how", "code"),
-    [(PINNED, "enter", 0), (str(ADAPTERS / "crasher"), "sigterm", 1)],
+    ("client", "scenario", "endpoints", "how", "code"),
+    [
+        (PINNED, "validation.xdstp_name_of_an_aggregate", 6, "enter", 0),
+        (str(ADAPTERS / "crasher"), "ring.size[by-weight]", 3, "sigterm", 1),
+    ],
 )
-async def test_hold(started: Started, client: str, how: str, code: int) -> None:
-    words = ["run", client, "--scenario", "ring.size[by-weight]", "--hold", "--env", "TOLD=so"]
+async def test_hold(
+    started: Started, client: str, scenario: str, endpoints: int, how: str, code: int
+) -> None:
+    words = ["run", client, "--scenario", scenario, "--hold", "--env", "TOLD=so"]
     async with started(*words) as running:
         await running.line("Press Enter", error=True)
         rows = (re.fullmatch(r"  (\S.*?)  +(\S.*)\n", line) for line in running.heard)
@@ -331,7 +336,7 @@ async def test_hold(started: Started, client: str, how: str, code: int) -> None:
         assert told["target"] == "xds:///xdspec.test"
         address = json.loads(told["bootstrap"])["xds_servers"][0]["server_uri"]
         ports = {int(one.rpartition(":")[2]) for one in [address, *told["endpoints"].split(", ")]}
-        assert len(ports) == 4
+        assert len(ports) == 1 + endpoints
         assert ports <= running.ports()
         pids = running.processes()
         assert int(told["suite pid"]) in pids
@@ -345,7 +350,7 @@ async def test_hold(started: Started, client: str, how: str, code: int) -> None:
             running.send(signal.SIGTERM)
         ended = await running.ended()
         assert ended.code == code
-        assert set(ended.scenarios) == {"ring.size[by-weight]"}
+        assert set(ended.scenarios) == {scenario}
         await running.gone(deadline=PROMISED)
 
 

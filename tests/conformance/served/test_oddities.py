@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.served.bootstrap import WITH_CERTIFICATES, bootstrap
 from conformance.served.oddities import TYPE, Odd, given_bytes, packed
 from fake_control_plane import resources
 
@@ -56,9 +55,3 @@ def test_words() -> None:
     whole = Odd("", "a {}\n b {}", less="c", within="d")
     assert str(whole) == "but in d without c and with a {} b {}"
     assert str(Odd("")) == "as it is"
-
-
-def test_the_bootstrap_has_it_beside_what_always_is_there() -> None:
-    written = bootstrap("127.0.0.1:1", besides=WITH_CERTIFICATES)
-    assert "roots.pem" in written
-    assert "127.0.0.1:1" in written

@@ -8,7 +8,7 @@ from conformance.mutation.mutants.findings import not_forgiving
 bad_ones_are_gone = Mutant(
     clause="A46-NACK-03",
     broken="of what is bad in a response nothing is left",
-    xds={"refusal_counts": lambda _features: True},
+    xds={"refusal_counts": lambda _noun, _features: True},
 )
 
 all_or_nothing = Mutant(

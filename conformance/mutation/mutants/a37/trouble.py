@@ -215,7 +215,7 @@ refused_endpoints_waited_for = Mutant(
 refused_endpoints_taken_away = Mutant(
     clause="A37-TROUBLE-26",
     broken="endpoints that were good are not used any more when an update of them is refused",
-    xds={"refusal_counts": lambda _: True},
+    xds={"refusal_counts": lambda _noun, _features: True},
 )
 
 refused_once_refused_for_good = Mutant(
@@ -284,7 +284,7 @@ refused_cluster_waited_for = Mutant(
 refused_update_fails = Mutant(
     clause="A37-TROUBLE-13",
     broken="a cluster that was good is not used any more when an update of it is refused",
-    xds={"refusal_counts": lambda _: True},
+    xds={"refusal_counts": lambda _noun, _features: True},
 )
 
 

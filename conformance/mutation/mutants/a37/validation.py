@@ -257,7 +257,7 @@ load_assignment_makes_dns = Mutant(
 refused_aggregate_is_gone = Mutant(
     clause="A37-VALID-28",
     broken="after a bad update of an aggregate there is none",
-    xds={"refusal_counts": lambda _features: True},
+    xds={"refusal_counts": lambda _noun, _features: True},
 )
 
 bad_for_good = Mutant(

@@ -398,7 +398,7 @@ unknown_function_accepted = Mutant(
 nack_drops_the_old = Mutant(
     clause="A42-CDS-19",
     broken="a rejected Cluster takes the accepted one with it",
-    xds={"refusal_counts": lambda _features: True},
+    xds={"refusal_counts": lambda _noun, _features: True},
 )
 
 

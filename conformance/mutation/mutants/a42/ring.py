@@ -420,7 +420,7 @@ old_weights_kept = Mutant(
 rejected_list_takes_the_old_one_along = Mutant(
     clause="A42-RING-20",
     broken="a list that is rejected for a repeated address leaves the cluster without endpoints",
-    xds={"refusal_counts": lambda _features: True},
+    xds={"refusal_counts": lambda _noun, _features: True},
 )
 
 last_weight_counts = Mutant(

@@ -1,0 +1,58 @@
+"""Mutants of the clauses in a53.toml."""
+
+from collections.abc import Sequence
+
+from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.xds.data_rules import DOES_NOT_EXIST_SECONDS, IGNORES_DELETION
+from client_under_test.reference.xds.rules import left_out_is_deleted, the_very_name
+
+deletion_heeded = Mutant(
+    clause="A53-DEL-01",
+    broken="what is deleted is used no more, whatever the server feature says",
+    xds={"deletion_counts": lambda _features: True},
+)
+
+
+class Forgotten:
+    """Clusters of which one response was without are never taken again."""
+
+    def __init__(self) -> None:
+        self._known: set[str] = set()
+        self._present: set[str] = set()
+        self._forgotten: set[str] = set()
+
+    def taken_for(self, name: str, wanted: Sequence[str]) -> str | None:
+        """Each resource of a response."""
+        self._present.add(name)
+        return None if name in self._forgotten else the_very_name(name, wanted)
+
+    def left_out_is_deleted(self, noun: str) -> bool:
+        """The end of a response."""
+        if noun == "Cluster":
+            self._forgotten |= self._known - self._present
+            self._known |= self._present
+        self._present.clear()
+        return left_out_is_deleted(noun)
+
+
+FORGOTTEN = Forgotten()
+
+never_taken_again = Mutant(
+    clause="A53-DEL-02",
+    broken="a Cluster whose deletion was ignored stays for good as it was then",
+    xds={
+        "taken_for": FORGOTTEN.taken_for,
+        "left_out_is_deleted": FORGOTTEN.left_out_is_deleted,
+    },
+)
+
+waited_for_in_vain = Mutant(
+    clause="A53-DEL-03",
+    broken="by the server feature, a Cluster that was never there is waited for on and on",
+    xds={
+        "time_to_come": lambda features: (
+            (3600.0 if IGNORES_DELETION in features else DOES_NOT_EXIST_SECONDS),
+            True,
+        )
+    },
+)

@@ -1,0 +1,155 @@
+"""A53, A88: what server features make of resources that are deleted, refused or never sent."""
+
+from typing import Any
+
+import pytest
+
+from conformance import timing
+from conformance.arranging.absence import TWICE_THE_TIME, judge_time, started
+from conformance.arranging.forests import Planted, in_use, plant
+from conformance.arranging.positions import (
+    BESIDE,
+    ROOTS,
+    TREES,
+    demand_asked,
+    demand_refused,
+    each,
+    each_of,
+    judge_each,
+    without_one,
+)
+from conformance.judging.claims import decides
+from conformance.served.bootstrap import FAILS_ON_DATA, KEEPS_DELETED, WAITS_LONGER, with_features
+from conformance.served.serving import Served
+from conformance.served.trees import at_the_first, with_clusters
+from conformance.served.troubles import amid, at, lacking, refusable, refusable_endpoints
+from conformance.world import UnderWay, World
+from fake_control_plane import Kind
+from test_servers import Close
+
+DIRECT = "direct"
+"""A cluster to which a route leads."""
+
+GONE = (*each("x"), DIRECT)
+BEFORE_X = ("middle-b", "last-b", "last-c")
+
+
+async def at_x(world: World) -> tuple[Planted, tuple[str, ...]]:
+    """Each tree in use at its leaf x, as those before it have failed; the endpoints that have."""
+    modes = dict.fromkeys(BEFORE_X, (Close(),))
+    planted = await plant(world, *TREES, direct=(BESIDE, DIRECT), modes=modes)
+    failed = planted.of(*BEFORE_X)
+    await in_use(world, planted.served, *ROOTS, DIRECT, BESIDE, failed=failed)
+    return planted, failed
+
+
+async def moved(world: World, served: Served, *names: str) -> Served:
+    """The same, but the Clusters of these names lead to other endpoints, of other names."""
+    places = [at(address) for address in await world.addresses(len(names))]
+    return with_clusters(
+        served,
+        *(
+            place(served.own(name)).known_as(f"other endpoints of {name}")
+            for name, place in zip(names, places, strict=True)
+        ),
+    )
+
+
+@decides("A53-DEL-01", "A53-DEL-02", bootstrap=with_features(KEEPS_DELETED))
+async def test_deletion_ignored(world: World) -> None:
+    """Another Cluster changes after it: when that is in use, the deletion has been taken in."""
+    planted, failed = await at_x(world)
+    await world.control.delete(Kind.CLUSTER, *GONE)
+    later = await moved(world, planted.served, BESIDE)
+    await in_use(world, later, BESIDE)
+    await judge_each(world, "A53-DEL-01", later, *ROOTS, DIRECT, failed=failed, lasts=True)
+    again = await moved(world, later, *GONE)
+    await world.control.serve(again, unheard=True)
+    await judge_each(world, "A53-DEL-02", again, *ROOTS, DIRECT, failed=failed)
+
+
+def by(clause: str, *features: str) -> Any:
+    """A row of the table, whose control plane has these features."""
+    marks = decides(clause, bootstrap=with_features(*features))
+    return pytest.param(clause, id="+".join(features), marks=marks)
+
+
+@decides()
+@pytest.mark.parametrize(
+    "clause",
+    [by("A88-DATA-01", FAILS_ON_DATA), by("A88-DATA-04", FAILS_ON_DATA, KEEPS_DELETED)],
+)
+async def test_deletion_heeded(world: World, clause: str) -> None:
+    """What becomes of a tree is as where its cluster was never sent."""
+    planted, failed = await at_x(world)
+    lacks = lacking(planted.served, Kind.CLUSTER, *GONE)
+    await world.serve(lacks)
+    await world.control.delete(Kind.CLUSTER, *GONE)
+    wanted = {
+        root: world.bench.own("A37-TROUBLE-01", without_one(lacks, root, failed))
+        for root in (*ROOTS, DIRECT)
+    }
+    for root, calls in (await each_of(world, wanted, lasts=True)).items():
+        await world.judge(clause, calls, wanted[root])
+
+
+@decides("A88-DATA-02", bootstrap=with_features(FAILS_ON_DATA))
+async def test_cluster_refused(world: World) -> None:
+    well = (await plant(world, direct=(DIRECT,))).served
+    await in_use(world, well, DIRECT)
+    await demand_refused(world, Kind.CLUSTER, refusable(well.own(DIRECT)))
+    lacks = lacking(well, Kind.CLUSTER, DIRECT)
+    await judge_each(world, "A88-DATA-02", lacks, DIRECT, lasts=True)
+    mended = await moved(world, well, DIRECT)
+    await world.control.serve(mended, unheard=True)
+    await judge_each(world, "A88-DATA-02", mended, DIRECT)
+
+
+@decides("A88-DATA-03", bootstrap=with_features(FAILS_ON_DATA))
+async def test_endpoints_refused(world: World) -> None:
+    well = (await plant(world, {"m": "x b"}, direct=(DIRECT,))).served
+    names, roots = ("x", DIRECT), ("m", DIRECT)
+    await in_use(world, well, *roots)
+    bad = (refusable_endpoints(well.own(name)) for name in names)
+    await demand_refused(world, Kind.ENDPOINTS, *bad)
+    lacks = lacking(well, Kind.ENDPOINTS, *names)
+    await judge_each(world, "A88-DATA-03", lacks, *roots, lasts=True)
+    mended = well
+    for name, address in zip(names, await world.addresses(2), strict=True):
+        mended = amid(mended, at(address), name)
+    await world.control.serve(mended, unheard=True)
+    await judge_each(world, "A88-DATA-03", mended, *roots)
+
+
+@decides(
+    *("A53-DEL-03", "A88-TIMER-01"),
+    seconds=16.5,
+    absence=True,
+    bootstrap=with_features(KEEPS_DELETED, WAITS_LONGER),
+)
+async def test_cluster_never_sent(world: World) -> None:
+    """Of two features one changes nothing, and the other the time alone."""
+    planted = await plant(world, direct=(DIRECT,))
+    lacks = lacking(planted.served, Kind.CLUSTER, DIRECT)
+    await world.serve(lacks)
+    calls = await started(world, DIRECT, deadline=timing.AFTER_LONG_ABSENCE)
+    await demand_asked(world, Kind.CLUSTER, lacks, within=timing.NO_SUCH_RESOURCE)
+    await world.judge("A53-DEL-03", await calls.over(), at_the_first(lacks, DIRECT))
+    await judge_long_time(world, Kind.CLUSTER, DIRECT, calls)
+
+
+@decides("A88-TIMER-01", seconds=31.5, absence=True, bootstrap=with_features(WAITS_LONGER))
+async def test_endpoints_never_sent(world: World) -> None:
+    planted = await plant(world, {"m": "x b"})
+    lacks = lacking(planted.served, Kind.ENDPOINTS, "x")
+    await world.serve(lacks)
+    calls = await started(world, "m", deadline=timing.AFTER_LONG_ABSENCE)
+    await demand_asked(world, Kind.ENDPOINTS, lacks, within=timing.NO_SUCH_RESOURCE)
+    await calls.over()
+    await judge_long_time(world, Kind.ENDPOINTS, "x", calls)
+
+
+async def judge_long_time(world: World, kind: Kind, name: str, calls: UnderWay) -> None:
+    """How long requests wait for what is never sent."""
+    time = TWICE_THE_TIME
+    await judge_time(world, kind, (name,), (calls,), clause="A88-TIMER-01", time=time)
