@@ -14,6 +14,7 @@ from conformance.arranging.priorities import fail
 from conformance.judging.endings import ClientStuck
 from conformance.judging.expectations import Admits, OnlyAt, Outcome
 from conformance.judging.seen import OPEN, Call, Calls
+from conformance.oracles.breaking import USUAL_LIMIT
 from conformance.served.clusters import Cluster, Drop, Threshold
 from conformance.served.routes import TO
 from conformance.served.serving import Served
@@ -178,8 +179,10 @@ class Streams:
                 f"the limit is not below that: {bad[0].status} ({bad[0].details or 'no details'})"
             )
 
-    async def take(self, to: str, wanted: Admits, *, channel: Channel | None = None) -> Calls:
-        """As many streams as there should be room for, and one more.
+    async def take(
+        self, to: str, wanted: Admits, *, channel: Channel | None = None, most: int = USUAL_LIMIT
+    ) -> Calls:
+        """As many streams as there should be room for, but not more than `most`, and one more.
 
         What a client was told, or what has ended, is not known to its next request for sure. So for
         each of those the first that opens counts, within APPLY; the last is tried once.
@@ -189,7 +192,7 @@ class Streams:
         async def begin() -> Call:
             return await self._begin(to, channel)
 
-        for _ in range(wanted.room):
+        for _ in range(min(wanted.room, most)):
             waited = await waits.until(begin, lambda one: one.status == OPEN, within=timing.APPLY)
             calls.append(waited.seen)
             if not waited.fits:

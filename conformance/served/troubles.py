@@ -52,9 +52,9 @@ def with_bad_health(one: Cluster) -> Cluster:
     return one.placed(*map(sick, one.localities))
 
 
-def at(*addresses: str) -> Trouble:
+def at(*addresses: str, locality: str = "locality") -> Trouble:
     """No trouble: its only locality has these endpoints."""
-    return lambda one: one.placed(Locality(tuple(map(Endpoint, addresses))))
+    return lambda one: one.placed(Locality(tuple(map(Endpoint, addresses)), locality))
 
 
 def amid(served: Served, trouble: Trouble, *names: str) -> Served:

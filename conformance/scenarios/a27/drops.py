@@ -100,8 +100,9 @@ async def test_drops_that_change(world: World) -> None:
     again = partial(calls_to, world, "c", 10)
     await world.serve(routed(one))
     await until_at(world, "c", one, why="nothing is dropped")
-    for share, wanted in ((100, gone), (0, there)):
-        await world.serve(routed(dropping(one, Drop("a", share, "HUNDRED"))))
+    everything, nothing = ([Drop("a", share, "HUNDRED")] for share in (100, 0))
+    for drops, wanted in ((everything, gone), (nothing, there), (everything, gone), ([], there)):
+        await world.serve(routed(dropping(one, *drops)))
         await world.judge("A27-DROP-09", await world.until(wanted, again), wanted)
 
 

@@ -185,14 +185,20 @@ async def test_waiting_for_readiness_at_the_limit(world: World) -> None:
 async def test_limit_that_changes(world: World) -> None:
     """In Envoy a changed limit makes a new cluster, whose count begins anew."""
     members = await world.endpoints(2)
-    before = routed(limited("lowered", members, 6), limited("raised", members, 3))
-    after = routed(limited("lowered", members, 3), limited("raised", members, 5))
+    limits = {"lowered": ((6,), (3,)), "raised": ((3,), (5,)), "freed": ((3,), ())}
+    before, after = (
+        routed(*(limited(name, members, *of[step]) for name, of in limits.items()))
+        for step in (0, 1)
+    )
     await world.serve(before)
-    await connected(world, "lowered", "raised")
+    await connected(world, *limits)
     streams = Streams(world)
     await streams.fill("lowered", 5)
-    await streams.fill("raised", 3)
+    for name in ("raised", "freed"):
+        await streams.fill(name, 3)
     await world.serve(after)
+    wanted = admits(after, "freed", in_flight=3)
+    await world.judge("A32-CB-17", await streams.take("freed", wanted, most=9), wanted)
     by = {"A32": admits(after, "raised", in_flight=3), "envoy": admits(after, "raised")}
     own = world.bench.own("A32-CB-17", by)
     await world.judge("A32-CB-17", await streams.take("raised", own), by)

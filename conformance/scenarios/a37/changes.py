@@ -18,6 +18,7 @@ from conformance.arranging.forests import (
     plant,
 )
 from conformance.arranging.load_reports import balanced, reported
+from conformance.arranging.positions import demand_asked
 from conformance.judging.claims import decides, row
 from conformance.judging.expectations import GoesOnAsking, Outcome
 from conformance.served.clusters import Cluster, Threshold
@@ -176,10 +177,15 @@ async def test_other_service_name(world: World) -> None:
 @decides("A37-TREE-32", seconds=0.8)
 @pytest.mark.parametrize("late", [Kind.CLUSTER, Kind.ENDPOINTS], ids=lambda kind: kind.value)
 async def test_new_one_is_late(world: World, late: Kind) -> None:
-    first, then = await arrange(world, {"m": "b"}, {"m": "a b"})
+    """The leaf behind the late one is new, too: who used what has come would be seen there.
+
+    Whether its endpoints are asked for before all Clusters have come is not stated.
+    """
+    first, then = await arrange(world, {"m": "b"}, {"m": "a c"})
     await in_use(world, first, ROOT)
-    await world.serve(replace(then, unsent=((late, "a"),)))
-    await world.attempts.quiet_from_now(why="the list without one of its clusters was ACKed")
+    await world.serve(replace(then, unsent=((late, "a"),)), unheard=True)
+    await demand_asked(world, late, then)
+    await world.attempts.quiet_from_now(why="what the list begins with has not come")
     await world.judge("A37-TREE-32", await calls_to(world, ROOT), at_the_first(first, ROOT))
     await world.serve(then)
     await judge_use(world, "A37-TREE-32", then)

@@ -1,8 +1,10 @@
 """A37: clusters and endpoints that come late, while requests wait for them."""
 
+import pytest
+
 from conformance import timing
 from conformance.arranging.forests import calls_to, plant, with_route
-from conformance.arranging.positions import ROOTS, TREES, demand_asked, each
+from conformance.arranging.positions import POSITIONS, demand_asked
 from conformance.judging.claims import decides
 from conformance.judging.expectations import Expectation, Outcome, Untouched
 from conformance.served.routes import TO
@@ -24,17 +26,17 @@ async def held_back(world: World, kind: Kind, lacks: Served, *roots: str) -> lis
 
 
 @decides("A37-TROUBLE-04", seconds=1)
-async def test_clusters(world: World) -> None:
-    planted = await plant(world, *TREES)
-    lacks = lacking(planted.served, Kind.CLUSTER, *each("x"))
-    waiting = await held_back(world, Kind.CLUSTER, lacks, *ROOTS)
-    headers = [{TO: root} for root in ROOTS]
-    calls = await world.call(headers, deadline=timing.SEVERAL_MOMENTS)
+@pytest.mark.parametrize("made", POSITIONS.values(), ids=POSITIONS)
+async def test_clusters(world: World, made: str) -> None:
+    """The tree is alone: by A74 one that is not known would keep all others waiting, too."""
+    planted = await plant(world, {"m": made})
+    lacks = lacking(planted.served, Kind.CLUSTER, "x")
+    (waiting,) = await held_back(world, Kind.CLUSTER, lacks, "m")
+    calls = await calls_to(world, "m", deadline=timing.SEVERAL_MOMENTS)
     await world.judge("A37-TROUBLE-04", calls, WAITS)
     await world.serve(planted.served)
-    for root, one in zip(ROOTS, waiting, strict=True):
-        wanted = at_the_first(planted.served, root)
-        await world.judge("A37-TROUBLE-04", await one.over(), wanted)
+    wanted = at_the_first(planted.served, "m")
+    await world.judge("A37-TROUBLE-04", await waiting.over(), wanted)
 
 
 @decides("A37-TROUBLE-05", seconds=1)

@@ -2,6 +2,8 @@
 
 from functools import partial
 
+import pytest
+
 from conformance import timing
 from conformance.arranging.forests import Planted, calls_to, plant
 from conformance.arranging.priorities import fail, serve_again
@@ -69,13 +71,18 @@ async def test_requests_that_wait(world: World) -> None:
     await world.judge("A37-FAILOVER-07", await waiting.over(), wanted)
 
 
+UPDATES = {"of-its-locality": "locality-0", "of-another-locality": "other"}
+"""Where the endpoint is that takes the place of another: its priority goes on, or is a new one."""
+
+
 @decides("A37-FAILOVER-13", seconds=0.5)
-async def test_update_of_the_next_leaf(world: World) -> None:
+@pytest.mark.parametrize("locality", UPDATES.values(), ids=UPDATES)
+async def test_update_of_the_next_leaf(world: World, locality: str) -> None:
     planted = await plant(world, {"m": "z b"})
     await world.serve(planted.served)
     await judge_use(world, "A37-FAILOVER-13", planted)
     (other,) = await world.endpoints(1)
-    changed = amid(planted.served, at(other.address), "b")
+    changed = amid(planted.served, at(other.address, locality=locality), "b")
     await world.serve(changed)
     await judge_use(world, "A37-FAILOVER-13", planted)
     (used,) = planted.members["z"]
@@ -86,12 +93,13 @@ async def test_update_of_the_next_leaf(world: World) -> None:
 
 
 @decides("A37-FAILOVER-14", seconds=0.5)
-async def test_update_of_the_failed_leaf(world: World) -> None:
+@pytest.mark.parametrize("locality", UPDATES.values(), ids=UPDATES)
+async def test_update_of_the_failed_leaf(world: World, locality: str) -> None:
     planted = await plant(world, {"m": "z b"}, modes={"z": [Close()]})
     await world.serve(planted.served)
     await judge_use(world, "A37-FAILOVER-14", planted, *planted.members["z"])
     (other,) = await world.endpoints(1)
-    changed = amid(planted.served, at(other.address), "z")
+    changed = amid(planted.served, at(other.address, locality=locality), "z")
     await world.serve(changed)
     wanted = at_the_first(changed, "m")
     calls = await world.rounds.until_it_lasts(wanted, partial(calls_to, world, "m"))

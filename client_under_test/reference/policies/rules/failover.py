@@ -105,7 +105,10 @@ def settled_state(before: State, reported: State) -> State:
 
 
 def in_use_or_not(_is_in_use: bool) -> bool:  # noqa: FBT001 - a state
-    """A56: each priority whose policy has been made is told its update."""
+    """A56: each priority whose policy has been made is told its update.
+
+    Clauses: A37-FAILOVER-14.
+    """
     return True
 
 

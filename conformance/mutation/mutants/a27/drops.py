@@ -54,6 +54,18 @@ def read_once() -> Any:
     return broken
 
 
+def those_that_stay() -> Any:
+    """The drops of a cluster hold until there are others."""
+    known: dict[str, Any] = {}
+
+    def broken(*arguments: Any) -> ClusterImplConfig:
+        config = cluster_impl(*arguments)
+        known[config.cluster] = config.drops or known.get(config.cluster, ())
+        return replace(config, drops=known[config.cluster])
+
+    return broken
+
+
 def waits_for_drops(result: PickResult) -> PickResult:
     """Who may wait is not dropped."""
     return Queue() if isinstance(result, Fail | Drop) else result
@@ -127,6 +139,12 @@ drops_read_once = Mutant(
     clause="A27-DROP-09",
     broken="the drops of a cluster are read once",
     rules={"cluster_impl": read_once()},
+)
+
+drops_never_taken_away = Mutant(
+    clause="A27-DROP-09",
+    broken="a cluster without drops keeps those that it had",
+    rules={"cluster_impl": those_that_stay()},
 )
 
 more_than_all_refused = Mutant(

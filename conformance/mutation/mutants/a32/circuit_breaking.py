@@ -80,6 +80,19 @@ def first_limit() -> Impl:
     return broken
 
 
+def limit_that_stays() -> Impl:
+    """A limit holds until there is another one."""
+    known: dict[str, int] = {}
+
+    def broken(*arguments: Any) -> ClusterImplConfig:
+        config = cluster_impl(*arguments)
+        if config.max_requests != MAX_REQUESTS:
+            known[config.cluster] = config.max_requests
+        return replace(config, max_requests=known.get(config.cluster, MAX_REQUESTS))
+
+    return broken
+
+
 def only_if_reported(*arguments: Any) -> ClusterImplConfig:
     """No limit without load reports."""
     config = cluster_impl(*arguments)
@@ -253,6 +266,12 @@ never_raised = Mutant(
     clause="A32-CB-17",
     broken="the limit of a cluster is read once",
     rules={"cluster_impl": first_limit()},
+)
+
+never_taken_away = Mutant(
+    clause="A32-CB-17",
+    broken="a cluster without a limit keeps the one that it had",
+    rules={"cluster_impl": limit_that_stays()},
 )
 
 anew_when_raised = Mutant(

@@ -114,6 +114,25 @@ def as_first_seen(counts: Callable[[int], bool]) -> Callable[[Leaves], Leaves]:
     return kept
 
 
+def as_first_seen_there(leaves: Leaves) -> Leaves:
+    """The first leaf as it is, and those behind with what their localities had first."""
+
+    def places(found: Found) -> tuple[Locality, ...]:
+        return tuple(one.locality for several in found.priorities for one in several)
+
+    first, *others = leaves
+    return [
+        first,
+        *(
+            (leaf, FIRST_SEEN.setdefault((leaf.name, places(found)), found))
+            for leaf, found in others
+        ),
+    ]
+
+
+FIRST_SEEN: dict[tuple[str, tuple[Locality, ...]], Found] = {}
+
+
 def with_the_first_weights(leaves: Leaves) -> Leaves:
     """Each locality with the weight that the first leaf with one of its name gives it."""
     weights: dict[Locality, int] = {}
@@ -190,6 +209,18 @@ update_of_the_next_dropped = Mutant(
     clause="A37-FAILOVER-13",
     broken="an update of a leaf that is not in use is dropped",
     rules={"tree": of_leaves(as_first_seen(lambda place: place > 0))},
+)
+
+endpoints_of_the_next_dropped = Mutant(
+    clause="A37-FAILOVER-13",
+    broken="an update of a leaf that is not in use is dropped if its localities stay",
+    rules={"tree": of_leaves(as_first_seen_there)},
+)
+
+update_of_a_policy_dropped = Mutant(
+    clause="A37-FAILOVER-14",
+    broken="the policy of a priority that is not in use is told nothing",
+    rules={"takes_updates": lambda is_in_use: is_in_use},
 )
 
 update_of_the_failed_dropped = Mutant(

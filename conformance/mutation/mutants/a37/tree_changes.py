@@ -15,6 +15,7 @@ from client_under_test.reference.clusters.discovery import (
 )
 from client_under_test.reference.conduct.mutants import Mutant
 from client_under_test.reference.values import Status
+from conformance.mutation.mutants.a37.trouble import NOT_BESIDE_ANOTHER
 
 Found = Sequence[Leaf | Missing]
 Rule = Callable[[str, Found, bool], tuple[Leaf, ...] | Status | None]
@@ -173,6 +174,12 @@ impatient = Mutant(
     broken="what does not come with the list does not exist",
     xds={"time_to_come": lambda _features: (0.05, True)},
     edition="seed",
+)
+
+used_in_part = Mutant(
+    clause="A37-TREE-32",
+    broken="a new list is used without the clusters that have not come",
+    rules=NOT_BESIDE_ANOTHER,
 )
 
 service_name_for_good = Mutant(

@@ -12,6 +12,7 @@ from client_under_test.reference.clusters.aggregates import (
 )
 from client_under_test.reference.clusters.discovery import (
     Aggregate,
+    Cluster,
     Leaf,
     Missing,
     all_or_nothing,
@@ -354,6 +355,29 @@ lost_endpoints_waited_for = Mutant(
 # Late. A time that is far too short has everything miss that comes a little late.
 
 SHORT = {"time_to_come": lambda _: (0.3, True)}
+
+
+def not_beside_another() -> Callable[[str, str, Cluster | None], Cluster | None]:
+    """A cluster that has not come is missing if a leaf of its tree has."""
+    known: set[str] = set()
+
+    def rule(root: str, name: str, cluster: Cluster | None) -> Cluster | None:
+        if isinstance(cluster, Leaf):
+            known.add(root)
+        if cluster is None and root in known:
+            return Missing(name=name, status=Status.unavailable("it has not come yet"))
+        return cluster
+
+    return rule
+
+
+NOT_BESIDE_ANOTHER = {"cluster_as_known": not_beside_another()}
+
+late_cluster_passed_over = Mutant(
+    clause="A37-TROUBLE-04",
+    broken="a tree is used as soon as a leaf of it has come",
+    rules=NOT_BESIDE_ANOTHER,
+)
 
 late_cluster_missed = Mutant(
     clause="A37-TROUBLE-04",
