@@ -26,7 +26,7 @@ def all_at_once(unfinished: Collection[str]) -> bool:
 def no_longer_needed(watched: AbstractSet[str], needed: AbstractSet[str]) -> AbstractSet[str]:
     """A37: only what the clusters in use consist of is watched.
 
-    Clauses: A37-TREE-27, A37-TREE-28.
+    Clauses: A37-TREE-27, A37-TREE-28, A74-CONFIG-02.
     """
     return watched - needed
 

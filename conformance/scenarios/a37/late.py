@@ -9,7 +9,7 @@ from conformance.judging.claims import decides
 from conformance.judging.expectations import Expectation, Outcome, Untouched
 from conformance.served.routes import TO
 from conformance.served.serving import Served
-from conformance.served.trees import at_the_first
+from conformance.served.trees import asks_for, at_the_first
 from conformance.served.troubles import lacking
 from conformance.world import UnderWay, World
 from fake_control_plane import Kind
@@ -100,3 +100,5 @@ async def test_routes_to_what_is_late(world: World) -> None:
     at_m = at_the_first(after, "m")
     calls = await world.until(at_m, lambda: world.call(way))
     await world.judge("A74-CONFIG-02", calls, at_m)
+    for wanted in (asks_for(after, "CLUSTER"), asks_for(after, "ENDPOINTS")):
+        await world.judge("A74-CONFIG-02", await world.control.asked_until(wanted), wanted)

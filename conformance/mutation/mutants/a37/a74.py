@@ -26,6 +26,12 @@ new_routes_at_once = Mutant(
     rules={"may_be_used": each_by_itself},
 )
 
+old_routes_watched = Mutant(
+    clause="A74-CONFIG-02",
+    broken="a cluster to which no route leads any more is asked for as before",
+    rules={"let_go": lambda _watched, _needed: frozenset()},
+)
+
 new_routes_in_part = Mutant(
     clause="A74-CONFIG-03",
     broken="routes to a new cluster are used while something of it may be missing",
