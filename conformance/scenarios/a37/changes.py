@@ -84,7 +84,7 @@ async def judge_use(world: World, clause: str, served: Served, *roots: str) -> N
     ],
 )
 async def test_change(world: World, clause: str, before: Shape, after: Shape) -> None:
-    """Requests are made all the while. What has come or gone is asked for, or no more."""
+    """Requests are made all the while."""
     first, then = await arrange(world, before, after)
     await in_use(world, first, ROOT)
     headers = [{**one, TO: ROOT} for one in world.sessions(MEANWHILE)]
@@ -109,11 +109,21 @@ async def test_last_comes(world: World) -> None:
     await world.judge("A37-TREE-25", calls, last)
 
 
+DEEP: Shape = {"m": "n b", "n": "o a", "o": "z y"}
+
+LEFT: dict[str, tuple[Shape, Shape]] = {
+    "aggregate": (DEEP, {"m": "b"}),
+    "leaves-of-what-is-eds-now": (DEEP, {"m": "n b"}),
+    "endpoints-of-what-is-an-aggregate-now": ({"m": "n b"}, {"m": "n b", "n": "z a"}),
+}
+"""Trees that lose something."""
+
+
 @decides("A37-TREE-27", "A37-TREE-28")
-async def test_what_left_the_tree(world: World) -> None:
-    """An aggregate goes with its leaves, but for the one to which a route leads as well."""
-    shapes: tuple[Shape, Shape] = ({"m": "n b", "n": "o a", "o": "z y"}, {"m": "b"})
-    first, then = await arrange(world, *shapes, direct=("a",))
+@pytest.mark.parametrize(("before", "after"), LEFT.values(), ids=LEFT)
+async def test_what_left_the_tree(world: World, before: Shape, after: Shape) -> None:
+    """What goes, goes with all below it, but for the leaf to which a route leads as well."""
+    first, then = await arrange(world, before, after, direct=("a",))
     await in_use(world, first, "m", "a")
     since = world.control.mark
     await world.serve(then)

@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from conformance import timing
-from conformance.arranging.forests import Planted, calls_to, plant
+from conformance.arranging.forests import Planted, calls_to, in_use, plant
 from conformance.arranging.priorities import fail, serve_again
 from conformance.judging.claims import decides
 from conformance.judging.expectations import OnlyAt, Takes, Untouched
@@ -79,8 +79,7 @@ UPDATES = {"of-its-locality": "locality-0", "of-another-locality": "other"}
 @pytest.mark.parametrize("locality", UPDATES.values(), ids=UPDATES)
 async def test_update_of_the_next_leaf(world: World, locality: str) -> None:
     planted = await plant(world, {"m": "z b"})
-    await world.serve(planted.served)
-    await judge_use(world, "A37-FAILOVER-13", planted)
+    await in_use(world, planted.served, "m")
     (other,) = await world.endpoints(1)
     changed = amid(planted.served, at(other.address, locality=locality), "b")
     await world.serve(changed)
@@ -97,7 +96,9 @@ async def test_update_of_the_next_leaf(world: World, locality: str) -> None:
 async def test_update_of_the_failed_leaf(world: World, locality: str) -> None:
     planted = await plant(world, {"m": "z b"}, modes={"z": [Close()]})
     await world.serve(planted.served)
-    await judge_use(world, "A37-FAILOVER-14", planted, *planted.members["z"])
+    behind = at_the_first(planted.served, "m", planted.of("z"))
+    why = "the leaf before it fails"
+    await world.rounds.demand(behind, partial(calls_to, world, "m"), why=why)
     (other,) = await world.endpoints(1)
     changed = amid(planted.served, at(other.address, locality=locality), "z")
     await world.serve(changed)
