@@ -2,7 +2,6 @@
 
 import asyncio
 import errno
-import itertools
 import random
 import socket
 import time
@@ -156,7 +155,7 @@ class NameServer:
         self._connections.add(own)
         try:
             with suppress(asyncio.IncompleteReadError, ConnectionError):
-                for _ in itertools.count():
+                while True:
                     length = int.from_bytes(await reader.readexactly(_LENGTH_BYTES))
                     wire = self._answer(await reader.readexactly(length), "TCP")
                     if wire is not None:

@@ -94,6 +94,7 @@ def test_truncation(name: str, by: Transport, edns: dict[str, int], *, is_cut: b
         dns.message.make_query("both.test", "A", "CH").to_wire(),
         dns.message.make_response(dns.message.make_query("both.test", "A")).to_wire(),
     ],
+    ids=["nothing", "no-message", "no-question", "another-class", "an-answer"],
 )
 def test_what_is_no_query(wire: bytes) -> None:
     assert reply_to(wire, NAMES, "UDP") is None
