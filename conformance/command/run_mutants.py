@@ -125,7 +125,7 @@ def _show(
     words = {one.id: one.broken for one in chosen}
     # What survived comes last, beside the sum: whoever reads the end of a log needs just that.
     for one in sorted(made.mutants, key=lambda one: one.verdict):
-        colour = "green" if one.verdict == "killed" else "red"
+        colour = {"killed": "green", "untried": "yellow", "survived": "red"}[one.verdict]
         by = f" by {escape(', '.join(one.by))}" if one.by else ""
         also = f"; also failed: {', '.join(one.also_failed)}" if one.also_failed else ""
         what = f"{one.clause:13}  {one.id}: {escape(words[one.id])}{by}{also}"
@@ -142,8 +142,11 @@ def _show(
         screen.print(f"[red]kills no mutant[/]  {escape(scenario)}", highlight=False)
     for trouble in troubles:
         screen.print(f"! {trouble}", highlight=False, soft_wrap=True, markup=False)
-    killed = sum(one.verdict == "killed" for one in made.mutants)
+    killed, untried = (
+        sum(one.verdict == verdict for one in made.mutants) for verdict in ("killed", "untried")
+    )
+    rest = f"; this machine let {untried} of them not be tried" if untried else ""
     screen.print(
-        f"{killed} of {len(made.mutants)} mutants killed in {ran.wall_seconds:.1f} s",
+        f"{killed} of {len(made.mutants)} mutants killed in {ran.wall_seconds:.1f} s{rest}",
         highlight=False,
     )

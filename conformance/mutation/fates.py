@@ -3,7 +3,8 @@
 A mutant breaks one clause, and runs only the scenarios that claim it. It is killed when one of them
 fails the clause, or, where the text leaves a choice, reports the choice that the mutant makes. Its
 death, as a crash or an exit, is no kill: a mutant that cannot run proves nothing. Nor is it one
-that the clause is blocked by another.
+that the clause is blocked by another. Where this machine does not let any of its scenarios run, it
+is untried, which is told, and proves nothing either way.
 """
 
 from __future__ import annotations
@@ -57,13 +58,13 @@ class Fate(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     clause: str
-    verdict: Literal["killed", "survived"]
+    verdict: Literal["killed", "survived", "untried"]
     by: tuple[str, ...]
     """The scenarios that killed it."""
     also_failed: tuple[str, ...]
     """Other clauses that failed in the scenarios that ran."""
     trouble: str = ""
-    """Why it could not be judged, if so."""
+    """Why it could not be judged, or tried, if so."""
 
 
 class Matrix(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,7 +75,7 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
     without_mutant: tuple[str, ...]
     """Clauses that a scenario decides and no mutant breaks."""
     idle: tuple[str, ...]
-    """Scenarios that killed nothing, nor did another row of their table."""
+    """Scenarios that ran and killed nothing, nor did another row of their table."""
 
 
 def declared() -> tuple[Declared, ...]:
@@ -120,14 +121,24 @@ def fate(mutant: Declared, records: Iterable[Record], catalogue: Catalogue) -> F
         if decision.verdict is Verdict.ERROR or decision.reason in DEATHS
     ]
     trouble = "" if kills else next(iter(troubles), "" if ran else "no scenario claims its clause")
+    verdict: Literal["killed", "survived", "untried"] = "killed" if kills else "survived"
+    if ran and all(map(_was_kept_out, ran)):
+        why = (d.saw for d in ran[0].decisions if d.reason is Reason.ENVIRONMENT)
+        verdict, trouble = "untried", f"{ran[0].scenario}: {next(why)}"
     return Fate(
         id=mutant.id,
         clause=mutant.clause,
-        verdict="killed" if kills else "survived",
+        verdict=verdict,
         by=tuple(sorted(record.scenario for record in kills)),
         also_failed=tuple(sorted(others)),
         trouble=trouble,
     )
+
+
+def _was_kept_out(record: Record) -> bool:
+    """Whether this machine did not let a scenario run."""
+    looked_at = {one.reason for one in record.decisions} - {Reason.EDITION, Reason.FAST}
+    return looked_at == {Reason.ENVIRONMENT}
 
 
 def _kills(decision: Decision, mutant: Declared, catalogue: Catalogue) -> bool:
@@ -179,6 +190,9 @@ def matrix(
     broken = {one.clause for one in fates}
     decided = {clause for one in scenarios.values() for clause in one.clauses}
     busy = {_table(scenario) for one in fates for scenario in one.by}
+    busy |= {
+        _table(one.scenario) for each in records.values() for one in each if _was_kept_out(one)
+    }
     return Matrix(
         mutants=fates,
         without_mutant=tuple(sorted(decided - broken)),

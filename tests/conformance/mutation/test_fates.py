@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from conformance.catalogue.loader import load
 from conformance.judging.claims import Claims
+from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.mutation import fates
 from conformance.mutation.fates import MUTANTS, Declared, declared, fully_tried, matrix
 
@@ -77,3 +79,39 @@ def test_one_row_of_a_table_proves_the_others(
     )
     scenarios = dict.fromkeys(("of.one", "of.two[a]", "of.two[b]"), Claims(clauses=("A42-X-01",)))
     assert matrix([FIRST], {}, scenarios, load()).idle == idle
+
+
+KEPT_OUT = Decision(
+    clause="A42-X-01", verdict=Verdict.SKIP, reason=Reason.ENVIRONMENT, saw="no port 53 here"
+)
+PASSED = Decision(clause="A42-X-01", verdict=Verdict.PASS)
+
+
+@pytest.mark.parametrize(
+    ("decided", "verdict", "trouble", "idle"),
+    [
+        ([KEPT_OUT, KEPT_OUT], "untried", "of.one: no port 53 here", ("of.none",)),
+        ([KEPT_OUT, PASSED], "survived", "", ("of.both", "of.none")),
+        ([PASSED, PASSED], "survived", "", ("of.both", "of.none", "of.one")),
+        ([], "survived", "no scenario claims its clause", ("of.both", "of.none", "of.one")),
+    ],
+)
+def test_a_mutant_that_this_machine_lets_no_scenario_try_is_untried(
+    monkeypatch: pytest.MonkeyPatch,
+    decided: list[Decision],
+    verdict: str,
+    trouble: str,
+    idle: tuple[str, ...],
+) -> None:
+    monkeypatch.setattr(fates, "once_each", lambda records, _: records)
+    monkeypatch.setattr(fates, "leaves_a_choice", lambda _: False)
+    catalogue: Any = {"A42-X-01": None, "A42-X-02": None, "A42-X-03": None}
+    records: Any = {
+        FIRST.id: [
+            SimpleNamespace(scenario=scenario, decisions=(decision,))
+            for scenario, decision in zip(SCENARIOS, decided, strict=False)
+        ]
+    }
+    made = matrix([FIRST], records, SCENARIOS, catalogue)
+    assert (made.mutants[0].verdict, made.mutants[0].trouble) == (verdict, trouble)
+    assert made.idle == idle
