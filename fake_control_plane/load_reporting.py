@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 import msgspec
+from msgspec.structs import replace
 
 from fake_control_plane.exceptions import BadFault
 from fake_control_plane.loads import LONGEST_DURATION
@@ -60,6 +61,12 @@ class LoadScript:
             endpoint_granularity=endpoint_granularity,
         )
         self._ask()
+
+    def name(self, clusters: Collection[str]) -> None:
+        """Ask for these clusters from now on, as often as before; who asks nothing stays silent."""
+        if self._asked_for is not None:
+            self._asked_for = replace(self._asked_for, clusters=tuple(clusters))
+            self._ask()
 
     def be_silent(self) -> None:
         """Answer nothing on load streams to come."""

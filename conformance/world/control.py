@@ -281,4 +281,4 @@ class Control:
         wanted = served.reported_clusters()
         known = before.reported_clusters() if before else ()
         if wanted != known and self._asks_by_name:
-            self._plane.script.loads.ask(clusters=wanted)
+            self._plane.script.loads.name(wanted)

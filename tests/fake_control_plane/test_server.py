@@ -508,12 +508,18 @@ async def test_what_load_is_asked_for_can_change(plane: ControlPlane, clients: A
     assert asked.load_reporting_interval.ToMilliseconds() == 250
     [_, event] = [e for e in plane.transcript.events if isinstance(e, LoadResponse)]
     assert (event.interval, event.clusters, event.node) == (0.25, ("a", "b"), "n")
+    plane.script.loads.name(["c"])
+    asked = await client.receive()
+    assert (list(asked.clusters), asked.send_all_clusters) == (["c"], False)
+    assert asked.report_endpoint_granularity
+    assert asked.load_reporting_interval.ToMilliseconds() == 250
     with pytest.raises(BadFault, match="not above 0"):
         plane.script.loads.ask(interval=0)
 
 
 async def test_silence_about_loads(plane: ControlPlane, clients: Any) -> None:
     plane.script.loads.be_silent()
+    plane.script.loads.name(["c"])
     client = await clients.lrs(plane.address)
     await client.report(node="n")
     await plane.transcript.wait(lambda e: isinstance(e, LoadRequest), deadline=DEADLINE)
