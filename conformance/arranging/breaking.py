@@ -36,10 +36,8 @@ def limited(
         limits: a number is that of requests of the default priority.
         service_name: what EDS calls it.
     """
-    own = leaf(name, members)
     return msgspec.structs.replace(
-        own,
-        discovery=msgspec.structs.replace(own.discovery, service_name=service_name),
+        leaf(name, members).known_as(service_name),
         thresholds=tuple(Threshold(one) if isinstance(one, int) else one for one in limits),
         is_reported=True,
     )

@@ -26,6 +26,9 @@ TREES: Final[tuple[Shape, ...]] = tuple(
 )
 ROOTS: Final = tuple(f"{where}-m" for where in POSITIONS)
 
+BEFORE_X: Final = ("middle-b", "last-b", "last-c")
+"""The leaves of all trees that stand before x."""
+
 BESIDE: Final = "beside"
 """A cluster that no trouble touches, behind a route of its own."""
 

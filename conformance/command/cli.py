@@ -340,13 +340,10 @@ def test(context: click.Context, arguments: tuple[str, ...], *, with_mutants: bo
     )
     if folder is None:
         raise Failure("the tests are not installed: use a checkout, or the wheel")
-    places = (
-        ()
-        if any((Path.cwd() / one.partition("::")[0]).exists() for one in arguments)
-        else (str(folder),)
-    )
+    is_named = any((Path.cwd() / one.partition("::")[0]).exists() for one in arguments)
+    places = () if is_named else (str(folder),)
     # What is named is looked at in one process.
-    at_once = ("-n", str(default_jobs()), "--dist", "loadgroup") if places else ()
+    at_once = () if is_named else ("-n", str(default_jobs()), "--dist", "loadgroup")
     command = [sys.executable, "-m", "pytest", *at_once, *arguments, *places]
     if folder.name != "tests":  # a wheel has no pyproject.toml beside the tests
         command += ["--import-mode=importlib", "-p", "no:cacheprovider", "-o", "asyncio_mode=auto"]

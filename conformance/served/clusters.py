@@ -135,8 +135,8 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
         discovery = msgspec.structs.replace(self._eds(), localities=localities)
         return msgspec.structs.replace(self, discovery=discovery)
 
-    def known_as(self, service_name: str) -> Cluster:
-        """The same, but EDS has it under another name.
+    def known_as(self, service_name: str | None) -> Cluster:
+        """The same, but EDS has it under another name, or its own.
 
         Raises:
             TypeError: it is no cluster of EDS.

@@ -232,6 +232,12 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
         return "; ".join(str(one) for one in self.routes if one.targets()[0] == cluster.name)
 
 
+def given_as(served: Served, message: Any) -> Served:
+    """The same, but the Cluster of this message's name goes out as it stands there."""
+    raw = RawResource(Kind.CLUSTER, message.name, message.SerializeToString())
+    return msgspec.structs.replace(served, given=(raw,))
+
+
 def one_cluster(
     localities: Sequence[Locality],
     *,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from conformance.judging.expectations.weighing import Finding, WrongKind
@@ -49,6 +51,6 @@ def _lookups(seen: Seen) -> tuple[Lookup, ...]:
     return seen.lookups
 
 
-def _told(asked: list[Lookup] | tuple[Lookup, ...]) -> str:
+def _told(asked: Sequence[Lookup]) -> str:
     told = dict.fromkeys(f"{one.kind} of {one.name}" for one in asked)
     return f"asked for {', '.join(told)}" if told else "asked for nothing"

@@ -1,16 +1,15 @@
 """A27, CDS: Clusters that nobody asked for, in each response with those that somebody did."""
 
 from collections.abc import Sequence
-from functools import partial
 
 from msgspec.structs import replace
 
-from conformance.arranging.forests import calls_to, forest, leaf, plant
+from conformance.arranging.forests import forest, leaf, plant
+from conformance.arranging.positions import judge_each
 from conformance.judging.claims import decides
 from conformance.judging.expectations import Untouched
 from conformance.served.clusters import Cluster
-from conformance.served.serving import Served
-from conformance.served.trees import asks_for, at_the_first
+from conformance.served.trees import asks_for
 from conformance.world import World
 from fake_control_plane import Kind
 from test_servers import Endpoint as Member
@@ -23,17 +22,7 @@ BEHIND = ("clusters.one", "CLUSTERS.ONE", " Clusters.one", "Clusters.one/a", "Cl
 
 def renamed(name: str, members: Sequence[Member], *, version: str) -> Cluster:
     """A leaf of this name, whose endpoints have a name that no cluster has."""
-    one = leaf(name, members)
-    service = f"endpoints of {name}, {version}"
-    return replace(one, discovery=replace(one.discovery, service_name=service))
-
-
-async def judge_use(world: World, clause: str, served: Served, *roots: str) -> None:
-    """Whether requests to these roots soon go by what is served now."""
-    for root in roots:
-        wanted = at_the_first(served, root)
-        calls = await world.rounds.until_it_lasts(wanted, partial(calls_to, world, root))
-        await world.judge(clause, calls, wanted)
+    return leaf(name, members).known_as(f"endpoints of {name}, {version}")
 
 
 @decides("A27-CDS-08")
@@ -48,7 +37,7 @@ async def test_not_asked_for(world: World) -> None:
         mine = (one for one in planted.served.clusters if one.name != "d")
         served = replace(planted.served, clusters=(a, *mine, own, behind))
         await world.serve(served)
-        await judge_use(world, "A27-CDS-08", served, "b", "d")
+        await judge_each(world, "A27-CDS-08", served, "b", "d", lasts=True)
         wanted = asks_for(served, "ENDPOINTS", ever=is_first)
         await world.judge("A27-CDS-08", await world.control.asked_until(wanted), wanted)
     quiet = await world.attempts.quiet(*members[1:], why="Clusters came that nobody asked for")
@@ -66,4 +55,4 @@ async def test_other_names(world: World) -> None:
         ]
         served = forest((ASKED,), made)
         await world.serve(served)
-        await judge_use(world, "A27-CDS-09", served, ASKED)
+        await judge_each(world, "A27-CDS-09", served, ASKED, lasts=True)

@@ -2,8 +2,6 @@
 
 from functools import partial
 
-from msgspec.structs import replace
-
 from conformance import timing
 from conformance.arranging.absence import judge_time, started, waiting_for_all
 from conformance.arranging.forests import Shape, calls_to, in_use, plant, with_route
@@ -87,7 +85,7 @@ async def test_service_name(world: World) -> None:
     planted = await plant(world, {"m": "x b"})
     await in_use(world, planted.served, "m")
     x = planted.served.own("x")
-    renamed = replace(x, discovery=replace(x.discovery, service_name="never-sent"))
+    renamed = x.known_as("never-sent")
     then = lacking(with_clusters(planted.served, renamed), Kind.ENDPOINTS, "never-sent")
     await world.serve(then)
     await world.attempts.quiet_from_now(

@@ -8,6 +8,7 @@ from conformance import timing
 from conformance.arranging.absence import TWICE_THE_TIME, judge_time, started
 from conformance.arranging.forests import Planted, in_use, plant
 from conformance.arranging.positions import (
+    BEFORE_X,
     BESIDE,
     ROOTS,
     TREES,
@@ -31,7 +32,6 @@ DIRECT = "direct"
 """A cluster to which a route leads."""
 
 GONE = (*each("x"), DIRECT)
-BEFORE_X = ("middle-b", "last-b", "last-c")
 
 
 async def at_x(world: World) -> tuple[Planted, tuple[str, ...]]:

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Final
 
 import pytest
-from msgspec.structs import replace
 
 from conformance import timing
 from conformance.arranging.forests import calls_to, forest, in_use, leaf, plant
@@ -30,9 +29,9 @@ from conformance.served.clusters import Aggregate, Cluster, LogicalDns
 from conformance.served.oddities import Odd
 from conformance.served.policies import Policy, RingHash, RoundRobin
 from conformance.served.routes import TO
+from conformance.served.serving import given_as
 from conformance.served.trees import asks_for, at_the_first
 from conformance.world import ENOUGH_TO_DIFFER, World
-from fake_control_plane import Kind, RawResource
 from test_servers import Answer, Found, NoSuchName, ServerFailure, Silence
 from test_servers import Endpoint as Member
 
@@ -66,8 +65,7 @@ async def test_name_and_port(world: World) -> None:
     }
     await world.names.begin(names)
     served = forest((DECOY,), (leaf(DECOY, discovery=by_name("right", right)),))
-    odd = MORE_NAMES.of(served.cluster()).SerializeToString()
-    await world.serve(replace(served, given=(RawResource(Kind.CLUSTER, DECOY, odd),)))
+    await world.serve(given_as(served, MORE_NAMES.of(served.cluster())))
     calls = await calls_to(world, DECOY, 10)
     for clause in ("A37-DNS-01", "A37-DNS-05", "A37-DNS-06"):
         await world.judge(clause, calls, OnlyAt((right.address,)))

@@ -9,15 +9,15 @@ from msgspec.structs import replace
 
 from conformance.arranging.breaking import Streams, connected, limited
 from conformance.arranging.forests import calls_to, forest, leaf, plant
-from conformance.arranging.positions import TREES, each, judge_each
+from conformance.arranging.positions import BEFORE_X, TREES, each, judge_each
 from conformance.arranging.priorities import serve_again
 from conformance.judging.claims import decides
 from conformance.judging.expectations import OnlyAt, Outcome
 from conformance.served.clusters import LogicalDns
 from conformance.served.limits import admits
 from conformance.served.oddities import Odd
+from conformance.served.serving import given_as
 from conformance.world import World
-from fake_control_plane import Kind, RawResource
 
 
 @decides("A37-DNS-15")
@@ -38,14 +38,14 @@ async def test_names_that_are_known(world: World) -> None:
 async def test_places(world: World) -> None:
     """What stands before x fails, then x does, and in the end the others serve again."""
     planted = await plant(world, *TREES, by_dns=each("x"))
-    served, before = planted.served, ("middle-b", "last-b", "last-c")
+    served = planted.served
     await world.serve(served)
     await judge_each(world, "A37-DNS-13", served)
-    failed = await planted.lose(*before)
+    failed = await planted.lose(*BEFORE_X)
     await judge_each(world, "A37-DNS-13", served, failed=failed)
     lost = await planted.lose(*each("x"))
     await judge_each(world, "A37-DNS-13", served, failed=(*failed, *lost))
-    await serve_again(world, [one for name in before for one in planted.members[name]])
+    await serve_again(world, [one for name in BEFORE_X for one in planted.members[name]])
     await judge_each(world, "A37-DNS-13", served, failed=lost)
 
 
@@ -71,6 +71,5 @@ EVERYTHING: Final = Odd(
 async def test_no_drops(world: World) -> None:
     (member,) = await world.endpoints(1)
     served = forest(("m",), (leaf("m", discovery=LogicalDns(member.address)),))
-    odd = EVERYTHING.of(served.cluster()).SerializeToString()
-    await world.serve(replace(served, given=(RawResource(Kind.CLUSTER, "m", odd),)))
+    await world.serve(given_as(served, EVERYTHING.of(served.cluster())))
     await world.judge("A37-DNS-17", await calls_to(world, "m", 20), OnlyAt((member.address,)))

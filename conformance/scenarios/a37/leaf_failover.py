@@ -95,10 +95,7 @@ async def test_update_of_the_next_leaf(world: World, locality: str) -> None:
 @pytest.mark.parametrize("locality", UPDATES.values(), ids=UPDATES)
 async def test_update_of_the_failed_leaf(world: World, locality: str) -> None:
     planted = await plant(world, {"m": "z b"}, modes={"z": [Close()]})
-    await world.serve(planted.served)
-    behind = at_the_first(planted.served, "m", planted.of("z"))
-    why = "the leaf before it fails"
-    await world.rounds.demand(behind, partial(calls_to, world, "m"), why=why)
+    await in_use(world, planted.served, "m", failed=planted.of("z"))
     (other,) = await world.endpoints(1)
     changed = amid(planted.served, at(other.address, locality=locality), "z")
     await world.serve(changed)

@@ -36,7 +36,7 @@ async def updates(world: World, names: tuple[str, ...]) -> tuple[Served, Served]
     members = await world.endpoints(2 * len(names))
     places = [leaf(f"place-{number}", (one,)) for number, one in enumerate(members)]
     clusters = [
-        replace(place, name=name, discovery=replace(place.discovery, service_name=place.name))
+        replace(place.known_as(place.name), name=name)
         for name, place in zip((*names, *names), places, strict=True)
     ]
     before, after = clusters[: len(names)], clusters[len(names) :]

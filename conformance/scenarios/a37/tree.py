@@ -14,11 +14,11 @@ from conformance.judging.claims import decides, row
 from conformance.judging.expectations import AsksOnce, EndsIn, Expectation, Fails, Outcome, Tried
 from conformance.served.clusters import Cluster, Eds
 from conformance.served.routes import TO
-from conformance.served.serving import Served
+from conformance.served.serving import Served, given_as
 from conformance.served.trees import asks_for, at_the_first, in_tree_order, with_clusters
 from conformance.served.troubles import amid, at
 from conformance.world import World
-from fake_control_plane import Kind, RawResource
+from fake_control_plane import Kind
 from test_servers import Close
 
 ORDERS: Mapping[str, Shape] = {
@@ -106,7 +106,7 @@ def named(one: Cluster) -> Cluster:
     """The same with a service name, if it is one of EDS."""
     if not isinstance(one.discovery, Eds):
         return one
-    return replace(one, discovery=replace(one.discovery, service_name=f"endpoints-of-{one.name}"))
+    return one.known_as(f"endpoints-of-{one.name}")
 
 
 @decides("A37-TREE-09")
@@ -115,8 +115,7 @@ async def test_service_name_beside_another_type(world: World) -> None:
     odd: Any = planted.served.own("m").resource()
     odd.eds_cluster_config.eds_config.ads.SetInParent()
     odd.eds_cluster_config.service_name = "a-service"
-    raw = RawResource(Kind.CLUSTER, "m", odd.SerializeToString())
-    await world.serve(replace(planted.served, given=(raw,)))
+    await world.serve(given_as(planted.served, odd))
     calls = await calls_to(world, "m")
     await world.judge("A37-TREE-09", calls, at_the_first(planted.served, "m"))
     wanted = asks_for(planted.served, "ENDPOINTS", ever=True)
@@ -308,7 +307,7 @@ async def test_long_names(world: World) -> None:
     name, service = "n" * 2**16, "s" * 2**16
     planted = await plant(world, {"m": "b"})
     short = planted.served.own("b")
-    long = replace(short, name=name, discovery=replace(short.discovery, service_name=service))
+    long = replace(short.known_as(service), name=name)
     served = with_clusters(planted.served, long, *aggregates({"m": name}))
     await world.serve(served)
     ways: dict[str, Expectation] = {"served": at_the_first(served, "m"), "fails": Fails()}

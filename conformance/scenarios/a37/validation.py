@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from conformance import timing
 from conformance.arranging.forests import calls_to, forest, leaf
@@ -361,10 +360,7 @@ async def test_logical_dns_left_open(world: World) -> None:
 async def test_service_name(world: World, clause: str, services: tuple[str | None, ...]) -> None:
     members = await world.endpoints(len(services))
     leaves = [leaf(f"cluster-{number}", (one,)) for number, one in enumerate(members)]
-    named = [
-        replace(one, discovery=replace(one.discovery, service_name=service))
-        for one, service in zip(leaves, services, strict=True)
-    ]
+    named = [one.known_as(service) for one, service in zip(leaves, services, strict=True)]
     served = forest([one.name for one in named], named)
     await world.serve(served)
     for one in named:
