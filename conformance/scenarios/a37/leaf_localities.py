@@ -6,7 +6,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from conformance import timing
-from conformance.arranging.forests import aggregates, calls_to, forest, leaf, plant
+from conformance.arranging.forests import aggregates, calls_to, forest, in_use, leaf, plant
 from conformance.arranging.priorities import endpoints, fail, serve_again, tier
 from conformance.judging.claims import decides
 from conformance.judging.expectations import Outcome, Reaches, Shares, Tried
@@ -115,6 +115,24 @@ async def test_locality_that_moves(world: World) -> None:
     await world.judge("A37-FAILOVER-11", await meanwhile.over(), Outcome("OK"))
     tried = Tried(most={used.address: 1})
     await world.judge("A37-FAILOVER-11", world.attempts.seen(used), tried)
+
+
+@decides("A37-FAILOVER-11", seconds=0.5)
+async def test_priority_that_is_split(world: World) -> None:
+    """Both localities of the second priority are known by its name, which one of them can keep."""
+    before, *members = await world.endpoints(3)
+    first, *places = (tier(number, [one]) for number, one in enumerate((before, *members)))
+    served = forest((ROOT,), (*aggregates({ROOT: "z"}), leaf("z")))
+    together = (first, *(replace(one, priority=1) for one in places))
+    await in_use(world, with_clusters(served, leaf("z").placed(*together)), ROOT)
+    then = moving(served, *places)
+    await world.serve(then)
+    failed: list[str] = []
+    for one in members:
+        wanted = at_the_first(then, ROOT, failed)
+        calls = await world.rounds.until_it_lasts(wanted, partial(calls_to, world, ROOT))
+        await world.judge("A37-FAILOVER-11", calls, wanted)
+        failed += await fail(one)
 
 
 def turned(one: Cluster) -> Cluster:

@@ -198,6 +198,45 @@ def named_together() -> MakeTree:
     )
 
 
+class NamesTwice(PriorityNames):
+    """Names that several priorities may have."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._known: dict[str, list[tuple[str, frozenset[Locality]]]] = {}
+
+    def assign(
+        self,
+        cluster: str,
+        priorities: Sequence[frozenset[Locality]],
+        goes_on: Callable[[frozenset[Locality], frozenset[Locality]], bool],
+    ) -> tuple[str, ...]:
+        """Each the name of the first that goes on in it, though another one may have it."""
+        before = self._known.get(cluster, [])
+        names = tuple(
+            next((old for old, known in before if goes_on(known, localities)), name)
+            for name, localities in zip(
+                super().assign(cluster, priorities, goes_on), priorities, strict=True
+            )
+        )
+        self._known[cluster] = list(zip(names, priorities, strict=True))
+        return names
+
+
+def named_twice() -> MakeTree:
+    """The tree with names that several priorities may have."""
+    names = NamesTwice()
+    return lambda aggregate, leaves, _names, rules: a_policy_for_each_leaf(
+        aggregate, leaves, names, rules
+    )
+
+
+name_of_one_for_two = Mutant(
+    clause="A37-FAILOVER-11",
+    broken="two priorities that share what was one have its name both",
+    rules={"tree": named_twice()},
+)
+
 names_shared_by_leaves = Mutant(
     clause="A37-FAILOVER-12",
     broken="a priority of one leaf goes on under the name that another leaf has used",
