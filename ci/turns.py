@@ -69,7 +69,7 @@ EVERY_DAY = (
 TURNS: tuple[Turn, ...] = (
     Turn(clients=("java",)),
     Turn(areas=("a42",)),
-    Turn(clients=("node",), areas=("a27", "a32", "a37")),
+    Turn(clients=("node",), areas=("a27", "a32", "a37", "a52")),
 )
 
 SLOW = tuple(client for turn in TURNS for client in turn.clients)

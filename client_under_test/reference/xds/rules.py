@@ -65,7 +65,10 @@ def ring_sizes(config: Any) -> tuple[int, int]:
 
 
 def prefers_extension(cluster: Any) -> bool:
-    """A52: load_balancing_policy, if it is there, is used instead of lb_policy."""
+    """A52: load_balancing_policy, if it is there, is used instead of lb_policy.
+
+    Clauses: A52-FIELD-01, A52-FIELD-02, A52-FIELD-03, A52-FIELD-04, A52-FIELD-05.
+    """
     return bool(cluster.HasField("load_balancing_policy"))
 
 

@@ -1,0 +1,95 @@
+"""Mutants of the clauses in fields.toml."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.xds.rules import prefers_extension, ring_sizes
+
+SUPPORTED = (0, 2)
+MURMUR_HASH_2 = 1
+EIGHT_M = 8 * 1024 * 1024
+
+
+def is_good_ring(cluster: Any) -> bool:
+    """Whether nothing is wrong with what stands beside lb_policy."""
+    config = cluster.ring_hash_lb_config
+    too_large = config.minimum_ring_size.value > EIGHT_M
+    return not too_large and config.hash_function != MURMUR_HASH_2
+
+
+class SizesBeside:
+    """Of a ring from the list, the sizes that stand beside lb_policy."""
+
+    def __init__(self) -> None:
+        self._beside: Any = None
+
+    def prefers(self, cluster: Any) -> bool:
+        """The right one; note what stands there."""
+        has_any = cluster.ring_hash_lb_config.ListFields()
+        self._beside = cluster.ring_hash_lb_config if has_any else None
+        return prefers_extension(cluster)
+
+    def sizes(self, config: Any) -> tuple[int, int]:
+        """Those."""
+        return ring_sizes(config if self._beside is None else self._beside)
+
+
+class Sticky:
+    """From the first list on, there must be one."""
+
+    def __init__(self) -> None:
+        self._seen = False
+
+    def prefers(self, cluster: Any) -> bool:
+        """Whether there was one."""
+        self._seen = self._seen or prefers_extension(cluster)
+        return self._seen
+
+
+list_ignored = Mutant(
+    clause="A52-FIELD-01",
+    broken="load_balancing_policy is not looked at",
+    xds={"prefers_extension": lambda _cluster: False},
+)
+
+list_beside_the_default_only = Mutant(
+    clause="A52-FIELD-01",
+    broken="load_balancing_policy is looked at where lb_policy is not set",
+    xds={
+        "prefers_extension": lambda cluster: (
+            prefers_extension(cluster) and cluster.lb_policy in {0, *range(3, 99)}
+        )
+    },
+)
+
+beside = SizesBeside()
+sizes_of_the_other = Mutant(
+    clause="A52-FIELD-02",
+    broken="the sizes of a ring are those of ring_hash_lb_config, if it is there",
+    xds={"prefers_extension": beside.prefers, "ring_sizes": beside.sizes},
+)
+
+lb_policy_checked = Mutant(
+    clause="A52-FIELD-03",
+    broken="lb_policy must be a supported one, whatever the list says",
+    xds={
+        "prefers_extension": lambda cluster: (
+            prefers_extension(cluster) and cluster.lb_policy in SUPPORTED
+        )
+    },
+)
+
+config_of_lb_policy_checked = Mutant(
+    clause="A52-FIELD-04",
+    broken="ring_hash_lb_config must be a good one, whatever the list says",
+    xds={"prefers_extension": lambda one: prefers_extension(one) and is_good_ring(one)},
+)
+
+sticky = Sticky()
+list_demanded_again = Mutant(
+    clause="A52-FIELD-05",
+    broken="a Cluster that had a list once must have one",
+    xds={"prefers_extension": sticky.prefers},
+)

@@ -1,0 +1,44 @@
+"""A52, Proposal: load_balancing_policy, beside lb_policy and in its place."""
+
+from conformance.arranging.live_policies import LivePolicy
+from conformance.judging.claims import decides
+from conformance.served.oddities import Odd
+from conformance.served.policies import RingHash, RoundRobin
+from conformance.served.policy_lists import policies, ring_hash, round_robin
+from conformance.world import World
+
+TURNS = policies(round_robin())
+RING = policies(ring_hash())
+BY_HASH = "lb_policy: RING_HASH"
+BEYOND = "ring_hash_lb_config { minimum_ring_size { value: 8388609 } }"
+MURMUR = "ring_hash_lb_config { hash_function: MURMUR_HASH_2 }"
+OTHER_SIZES = (
+    "ring_hash_lb_config { minimum_ring_size { value: 50 } maximum_ring_size { value: 60 } }"
+)
+
+# What a Cluster has, and what it is balanced by: each time by another policy than before.
+ROWS = (
+    (Odd("A52-FIELD-01", RING), RingHash()),
+    (Odd("A52-FIELD-01", f"{BY_HASH} {TURNS}"), RoundRobin()),
+    (Odd("A52-FIELD-02", f"{BY_HASH} {OTHER_SIZES} {RING}"), RingHash()),
+    (Odd("A52-FIELD-03", f"lb_policy: RANDOM {TURNS}"), RoundRobin()),
+    (Odd("A52-FIELD-04", f"{BY_HASH} {BEYOND} {RING}"), RingHash()),
+    (Odd("A52-FIELD-03", f"lb_policy: MAGLEV {TURNS}"), RoundRobin()),
+    (Odd("A52-FIELD-03", f"lb_policy: LEAST_REQUEST {RING}"), RingHash()),
+    (Odd("A52-FIELD-03", f"lb_policy: CLUSTER_PROVIDED {TURNS}"), RoundRobin()),
+    (Odd("A52-FIELD-03", f"lb_policy: LOAD_BALANCING_POLICY_CONFIG {RING}"), RingHash()),
+    (Odd("A52-FIELD-03", f"lb_policy: 17 {TURNS}"), RoundRobin()),
+    (Odd("A52-FIELD-04", f"{BY_HASH} {MURMUR} {RING}"), RingHash()),
+    (Odd("A52-FIELD-01", f"{BY_HASH} {TURNS}"), RoundRobin()),
+    (Odd("A52-FIELD-05", f"{BY_HASH} {OTHER_SIZES}"), RingHash(minimum=50, maximum=60)),
+    (Odd("A52-FIELD-01", f"{BY_HASH} {TURNS}"), RoundRobin()),
+    (Odd("A52-FIELD-01", RING), RingHash()),
+    (Odd("A52-FIELD-05"), RoundRobin()),
+)
+
+
+@decides(*dict.fromkeys(odd.clause for odd, _ in ROWS), seconds=2)
+async def test_which_field_counts(world: World) -> None:
+    live = await LivePolicy.begin(world)
+    for odd, as_if in ROWS:
+        await live.taken(odd, as_if)
