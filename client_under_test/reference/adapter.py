@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import itertools
+import json
 import os
 import random
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
+from client_under_test.reference import endpoint_by_number
 from client_under_test.reference.channel.channel import Call, CallSpec, Channel
 from client_under_test.reference.client import Client
 from client_under_test.reference.conduct import conduct
 from client_under_test.reference.conduct.editions import NoSuchEdition
 from client_under_test.reference.transport.clock import BadScale, Clock
 from client_under_test.reference.transport.http2 import Header
-from client_under_test.reference.values import State, Status
+from client_under_test.reference.values import Endpoint, State, Status
 
-CONTRACT: Final = 1
+CONTRACT: Final = 2
 NAME: Final = "xdspec-reference"
 VERSION: Final = "1.0.0"
 CAPABILITIES: Final = (
@@ -32,6 +35,7 @@ CAPABILITIES: Final = (
     "channels",
     "watch",
     "connect",
+    "custom_policy",
 )
 
 EXIT_FAULT: Final = 70
@@ -58,12 +62,14 @@ class Adapter:
         self._encode = msgspec.json.Encoder().encode
         self._unsaid: list[bytes] = []
         self._zero: int | None = None
+        self._instances = itertools.count()  # of policies that were registered
         self._channels: dict[int, Channel] = {}
         self._watches: dict[int, list[int]] = {}
         self._batches: dict[int, list[Batch]] = {}
         self._planned: dict[str, PlannedCall] = {}
         self._requests: dict[str, Callable[[Fields], None]] = {
             "hello": self._hello,
+            "register_policy": self._register_policy,
             "open_channel": self._open_channel,
             "start_calls": self._start_calls,
             "cancel": self._cancel,
@@ -101,9 +107,28 @@ class Adapter:
         about = {"contract": CONTRACT, "name": NAME, "version": VERSION}
         self.say("hello", id=request["id"], **about, capabilities=CAPABILITIES, at=self.now())
 
+    def _register_policy(self, request: Fields) -> None:
+        number = request["id"]
+
+        def tell(instance: int, config: Mapping[str, Any], endpoints: Sequence[Endpoint]) -> None:
+            self.say(
+                "policy_update",
+                policy=number,
+                instance=instance,
+                config=json.dumps(config),  # whole numbers may be greater than msgspec takes them
+                endpoints=[one.addresses for one in endpoints],
+                at=self.now(),
+            )
+
+        parser = endpoint_by_number.parser(request["name"], self._instances, tell)
+        self._client.register_policy(request["name"], parser)
+        self.say("done", id=number)
+
     def _open_channel(self, request: Fields) -> None:
         number = request["id"]
-        self._channels[number] = self._client.open_channel(request["target"], request["options"])
+        self._channels[number] = self._client.open_channel(
+            request["target"], request["options"], request.get("service_config")
+        )
         self.say("done", id=number)
 
     def _watch(self, request: Fields) -> None:

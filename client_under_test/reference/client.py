@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -13,7 +14,8 @@ from client_under_test.reference.channel.balancer import Surroundings
 from client_under_test.reference.channel.channel import Channel
 from client_under_test.reference.conduct.conduct import Conduct
 from client_under_test.reference.policies import registry
-from client_under_test.reference.policies.configs import RING_CAP
+from client_under_test.reference.policies.configs import RING_CAP, PickFirstConfig
+from client_under_test.reference.policies.interface import PolicyConfig
 from client_under_test.reference.policies.ledger import Ledger
 from client_under_test.reference.resolving.means import Means
 from client_under_test.reference.resolving.resolver import (
@@ -59,14 +61,27 @@ class Client:
         self._rng = rng
         self._ledger = Ledger(conduct.rules)
         self._numbers = count()
+        self._registered: dict[str, Callable[[registry.Fields], PolicyConfig]] = {}
         self._xds: XdsClient | None = None
 
-    def open_channel(self, target: str, options: Mapping[str, int | str]) -> Channel:
+    def register_policy(self, name: str, parser: Callable[[registry.Fields], PolicyConfig]) -> None:
+        """Add a policy to the registry (A52), by the parser of its config.
+
+        The parser raises BadConfig for one that cannot be used.
+        """
+        self._registered[name] = parser
+
+    def open_channel(
+        self, target: str, options: Mapping[str, int | str], service_config: str | None = None
+    ) -> Channel:
         """A channel, not connected: `xds:///name`, `dns:///host:port` or just `host:port`.
 
         Raises:
             BadOption: an option is unknown or has no number.
+            BadConfig, ValueError: the service config, as JSON text, cannot be used. It is for
+                names that bring none of their own.
         """
+        policy = self._policy(service_config)
         numbers = _numbers(options)
         rules = self._conduct.rules
         delay = _backoff_delay(rules.backoff_delay, numbers)
@@ -80,7 +95,11 @@ class Client:
             dns_min_interval=numbers.get("dns_min_interval_ms", MIN_INTERVAL * _MILLIS) / _MILLIS,
         )
         scheme, _, rest = target.rpartition("///")
-        resolve = self._xds_resolve(rest, means) if scheme == "xds:" else _dns_resolve(rest, means)
+        resolve = (
+            self._xds_resolve(rest, means)
+            if scheme == "xds:"
+            else _dns_resolve(rest, policy, means)
+        )
         return Channel(
             rest,
             resolve,
@@ -100,6 +119,15 @@ class Client:
                 shared_by=rules.shared_by,
             ),
         )
+
+    def _policy(self, service_config: str | None) -> PolicyConfig:
+        """A24: what the service config wants names balanced by that bring none."""
+        if service_config is None:
+            return PickFirstConfig()
+        configs = json.loads(service_config).get("loadBalancingConfig")
+        if configs is None:
+            return PickFirstConfig()
+        return registry.parse(configs, registered=self._registered, field="loadBalancingConfig")
 
     def _xds_resolve(self, name: str, means: Means) -> Callable[[Sink], Resolver]:
         channel_id = means.rules.channel_id(self._rng)
@@ -124,7 +152,7 @@ class Client:
                 bootstrap.from_environment(),
                 clock=self._clock,
                 backoff_delay=self._conduct.rules.backoff_delay,
-                rules=self._conduct.xds,
+                rules=replace(self._conduct.xds, registered_policies=self._registered),
                 ledger=self._ledger,
                 rng=self._rng,
             )
@@ -136,8 +164,8 @@ class Client:
             self._xds.close()
 
 
-def _dns_resolve(name: str, means: Means) -> Callable[[Sink], Resolver]:
-    return lambda sink: DnsResolver(name, means, sink)
+def _dns_resolve(name: str, policy: PolicyConfig, means: Means) -> Callable[[Sink], Resolver]:
+    return lambda sink: DnsResolver(name, policy, means, sink)
 
 
 class _FailedResolver:

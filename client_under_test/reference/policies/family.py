@@ -22,6 +22,24 @@ from client_under_test.reference.values import Endpoint, Place
 PolicyMaker = Callable[["Tools", Place], Policy]
 
 
+class RegisteredConfig(PolicyConfig, frozen=True, kw_only=True):
+    """The config of a policy that the application has registered, which says how it is made (A52).
+
+    Two of them are for the same policy if they have the same class and `name`.
+    """
+
+    name: str
+
+    @property
+    def instance(self) -> object:
+        """Of the policy that was registered by that name."""
+        return type(self), self.name
+
+    def make(self, tools: Tools, place: Place) -> Policy:
+        """Make the policy."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
     """What every policy of a channel is made with.
@@ -39,6 +57,8 @@ class Tools:
 
     def make(self, config: PolicyConfig, place: Place) -> Policy:
         """Make the policy that a config is for."""
+        if isinstance(config, RegisteredConfig):
+            return config.make(self, place)
         return self.makers[type(config)](self, place)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
@@ -43,6 +44,8 @@ from client_under_test.reference.policies.weighted_target import WeightedTarget,
 
 Fields = Mapping[str, Any]
 HeaderReader = Callable[[Any], str | None]
+Registered = Mapping[str, Callable[[Fields], PolicyConfig]]
+"""Parsers of the policies that the application has registered, by name; they raise BadConfig."""
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -52,6 +55,7 @@ class Reading(msgspec.Struct, frozen=True):
     sizes_fit: Callable[[int, int], bool]
     request_hash_header: HeaderReader
     ring_defaults: tuple[int, int]
+    registered: Registered
 
 
 Parser = Callable[[Fields, str, Reading], PolicyConfig]
@@ -112,6 +116,7 @@ def parse(
     sizes_fit: Callable[[int, int], bool] = sizes_fit,
     request_hash_header: HeaderReader = text_header,
     ring_defaults: tuple[int, int] = (DEFAULT_MINIMUM, DEFAULT_MAXIMUM),
+    registered: Registered = MappingProxyType({}),
     field: str = "",
 ) -> PolicyConfig:
     """A24, A52: parse the first config of a policy that is known; each has one key, its name.
@@ -122,12 +127,13 @@ def parse(
         sizes_fit: tells whether a minimum and a maximum go together.
         request_hash_header: reads that field of ring_hash; `PolicyRules` has the one of an edition.
         ring_defaults: the sizes that a ring_hash config has where it sets none.
+        registered: what the application has added to gRPC's own policies.
         field: where the list is, for errors.
 
     Raises:
         BadConfig: none is known, or the first that is known is not valid.
     """
-    reading = Reading(ring_size_is_valid, sizes_fit, request_hash_header, ring_defaults)
+    reading = Reading(ring_size_is_valid, sizes_fit, request_hash_header, ring_defaults, registered)
     return _parse(configs, field, reading)
 
 
@@ -137,18 +143,28 @@ def _parse(configs: Sequence[Fields], field: str, reading: Reading) -> PolicyCon
         if not isinstance(config, Mapping):
             raise BadConfig(inner, "is not an object")
         for name, fields in config.items():
-            parser = _PARSERS.get(name)
-            if parser is None:
+            if not is_known(name, reading.registered):
                 continue
             if not isinstance(fields, Mapping):
                 raise BadConfig(f"{inner}.{name}", "is not an object")
-            return parser(fields, f"{inner}.{name}", reading)
+            if name in _PARSERS:
+                return _PARSERS[name](fields, f"{inner}.{name}", reading)
+            return _registered(fields, f"{inner}.{name}", reading.registered[name])
     raise BadConfig(field, "no supported policy in the list")
 
 
-def is_known(name: str) -> bool:
+def is_known(name: str, registered: Registered = MappingProxyType({})) -> bool:
     """Tell whether a policy of that name can be configured."""
-    return name in _PARSERS
+    return name in _PARSERS or name in registered
+
+
+def _registered(
+    fields: Fields, field: str, parser: Callable[[Fields], PolicyConfig]
+) -> PolicyConfig:
+    try:
+        return parser(fields)
+    except BadConfig as bad:
+        raise BadConfig(field, str(bad)) from None
 
 
 def _pick_first(fields: Fields, field: str, _reading: Reading) -> PolicyConfig:

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final, Protocol
 
-from client_under_test.reference.policies.configs import ClusterManagerConfig, PickFirstConfig
-from client_under_test.reference.policies.interface import Update
+from client_under_test.reference.policies.configs import ClusterManagerConfig
+from client_under_test.reference.policies.interface import PolicyConfig, Update
 from client_under_test.reference.resolving.dependencies import ClusterTrees, Looked
 from client_under_test.reference.resolving.means import Means
 from client_under_test.reference.resolving.selector import (
@@ -53,18 +53,19 @@ NOWHERE: Final = Update(config=ClusterManagerConfig(children={}))
 """The update for a channel that cannot be used at present."""
 
 
-def _pick_first(addresses: Iterable[str]) -> Update:
+def _one_way(policy: PolicyConfig, addresses: Iterable[str]) -> Update:
     """The update for a channel whose requests all go one way, that of `PlainSelector`."""
     return Update(
-        config=ClusterManagerConfig(children={"": PickFirstConfig()}),
+        config=ClusterManagerConfig(children={"": policy}),
         endpoints=tuple(Endpoint(addresses=(address,), path=("",)) for address in addresses),
     )
 
 
 class DnsResolver:
-    """For `dns:` targets: pick_first over what the name resolves to."""
+    """For `dns:` targets: one policy over what the name resolves to."""
 
-    def __init__(self, name: str, means: Means, sink: Sink) -> None:
+    def __init__(self, name: str, policy: PolicyConfig, means: Means, sink: Sink) -> None:
+        self._policy = policy
         self._sink = sink
         self._has_result = False
         self._name = means.resolve(name, self._on_result)
@@ -75,7 +76,7 @@ class DnsResolver:
                 self._sink.resolved(FailingSelector(result), NOWHERE)
             return
         self._has_result = True
-        self._sink.resolved(PlainSelector(), _pick_first(result))
+        self._sink.resolved(PlainSelector(), _one_way(self._policy, result))
 
     def resolve_again(self) -> None:
         """Ask for a fresh result."""

@@ -7,7 +7,7 @@ these: they are the same in all.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 from envoy.config.cluster.v3 import cluster_pb2
@@ -16,6 +16,7 @@ from envoy.extensions.load_balancing_policies.ring_hash.v3 import ring_hash_pb2
 
 from client_under_test.reference.hash_policy import HashPolicy, read_hash_policy
 from client_under_test.reference.policies.configs import DEFAULT_MAXIMUM, DEFAULT_MINIMUM
+from client_under_test.reference.policies.registry import Registered
 from client_under_test.reference.policies.rules.ring_config import (
     LARGEST_RING,
     ring_size_is_valid,
@@ -255,6 +256,8 @@ class XdsRules(ClusterReadingRules, DataErrorRules):
     uses_good_beside_bad: bool = True
     """A46-NACK-01, A46-NACK-02, A46-NACK-03: whether what is good in a response with bad resources
     is used."""
+    registered_policies: Registered = field(default_factory=dict)
+    """A52: no rule, but what the application has added to the registry of policies."""
     certificate_providers: frozenset[str] = frozenset()
     """A29: no rule, but what the bootstrap configuration has of them, by name."""
     server_features: frozenset[str] = frozenset()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+from itertools import count
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from client_under_test.reference import endpoint_by_number
 from client_under_test.reference.conduct.editions import MODERN, SEED
 from client_under_test.reference.policies.configs import (
     PickFirstConfig,
@@ -129,3 +131,20 @@ def test_nothing_but_bad_config(configs: list[Any]) -> None:
 def test_known() -> None:
     assert is_known("ring_hash_experimental")
     assert not is_known("myorg.Unknown")
+
+
+REGISTERED = {"myorg.Mine": endpoint_by_number.parser("myorg.Mine", count(), lambda *_: None)}
+
+
+def test_a_policy_of_the_application() -> None:
+    assert is_known("myorg.Mine", REGISTERED)
+    fields = {"endpoint": 2.0, "more": [None]}
+    parsed = parse([{"myorg.Unknown": {}}, {"myorg.Mine": fields}], registered=REGISTERED)
+    assert isinstance(parsed, endpoint_by_number.NumberConfig)
+    assert (parsed.endpoint, parsed.fields) == (2, fields)
+
+
+@pytest.mark.parametrize("endpoint", [-1, 0.5, "1", None, True, [], float("inf"), float("nan")])
+def test_a_bad_config_of_the_application(endpoint: object) -> None:
+    with pytest.raises(BadConfig, match=r"^\[0\]\.myorg\.Mine: endpoint: "):
+        parse([{"myorg.Mine": {"endpoint": endpoint}}], registered=REGISTERED)

@@ -139,7 +139,7 @@ class _Registry:
     def typed_struct(self, message: Any, _depth: int) -> list[Json] | None:
         """A policy by the last part of its type's name, if gRPC's own registry has it."""
         name = message.type_url.rpartition("/")[2]
-        if not registry.is_known(name):
+        if not registry.is_known(name, self._rules.registered_policies):
             return None
         try:
             return [{name: MessageToDict(message.value)}]

@@ -79,6 +79,7 @@ def _policy(
             sizes_fit=rules.sizes_fit,
             request_hash_header=rules.request_hash_header,
             ring_defaults=rules.ring_defaults,
+            registered=rules.registered_policies,
         )
     except registry.BadConfig as bad:
         told.add(str(bad), "load_balancing_policy")
