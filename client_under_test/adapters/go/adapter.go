@@ -15,6 +15,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
@@ -23,9 +24,10 @@ import (
 	_ "google.golang.org/grpc/xds" // the resolver and the balancers
 )
 
-const contract = 1
+const contract = 2
 
-var capabilities = strings.Fields("metadata wait_for_ready kept_open cancel channels watch connect")
+var capabilities = strings.Fields(`metadata wait_for_ready kept_open cancel channels watch connect
+	custom_policy`)
 
 // By number: codes.Code itself says Canceled where gRPC says CANCELLED.
 var statusNames = strings.Fields(`OK CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND
@@ -37,8 +39,10 @@ type fields map[string]any
 type request struct {
 	Type        string
 	ID          *int
+	Name        string
 	Target      string
 	Options     map[string]int
+	Service     string `json:"service_config"`
 	Channel     int
 	Calls       json.RawMessage // of start_calls: what to call; of cancel: ids
 	Concurrency *int
@@ -113,6 +117,9 @@ func begin(r *request) (rest func(), err error) {
 				"capabilities": capabilities, "at": now(),
 			})
 		}, nil
+	case "register_policy":
+		balancer.Register(numbered{r.Name, *r.ID})
+		return done, nil
 	case "open_channel":
 		return done, open(r)
 	case "cancel":
@@ -164,12 +171,16 @@ func open(r *request) error {
 			return fmt.Errorf("there is no option %q", name)
 		}
 	}
-	conn, err := grpc.NewClient(r.Target,
+	options := []grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithConnectParams(params),
 		grpc.WithDisableRetry(), // retries would hide failures
 		grpc.WithDefaultCallOptions(grpc.ForceCodec(noBytes{})),
-	)
+	}
+	if r.Service != "" {
+		options = append(options, grpc.WithDefaultServiceConfig(r.Service))
+	}
+	conn, err := grpc.NewClient(r.Target, options...)
 	if err != nil {
 		return err
 	}

@@ -7,9 +7,11 @@ import static java.util.concurrent.TimeUnit.MICROSECONDS;
 import com.google.gson.Gson;
 import com.google.gson.GsonBuilder;
 import com.google.gson.JsonElement;
+import com.google.gson.reflect.TypeToken;
 import io.grpc.ConnectivityState;
 import io.grpc.Grpc;
 import io.grpc.InsecureChannelCredentials;
+import io.grpc.LoadBalancerRegistry;
 import io.grpc.ManagedChannel;
 import io.grpc.xds.RingHashOptions;
 import java.io.BufferedReader;
@@ -34,9 +36,11 @@ import java.util.stream.Stream;
 
 final class Adapter {
   static final List<String> CAPABILITIES =
-      List.of("metadata", "wait_for_ready", "kept_open", "cancel", "channels", "watch", "connect");
+      List.of("metadata", "wait_for_ready", "kept_open", "cancel", "channels", "watch", "connect",
+          "custom_policy");
   static final Gson JSON =
       new GsonBuilder().setFieldNamingPolicy(LOWER_CASE_WITH_UNDERSCORES).serializeNulls().create();
+  static final TypeToken<Map<String, Object>> JSON_OBJECT = new TypeToken<>() {};
   static final OutputStream STDOUT = new FileOutputStream(FileDescriptor.out);
   static final ScheduledExecutorService TURNS = Executors.newSingleThreadScheduledExecutor();
 
@@ -49,8 +53,10 @@ final class Adapter {
   record Request(
       String type,
       Integer id,
+      String name,
       String target,
       Map<String, Long> options,
+      String serviceConfig,
       Integer channel,
       JsonElement calls,
       Integer concurrency,
@@ -75,6 +81,7 @@ final class Adapter {
     Runnable done = () -> say("done", "id", id);
     switch (request.type) {
       case "hello" -> hello(id);
+      case "register_policy" -> register(request, done);
       case "open_channel" -> open(request, done);
       case "start_calls" -> start(request, done);
       case "cancel" -> cancel(request, done);
@@ -104,8 +111,14 @@ final class Adapter {
   static void hello(int id) {
     zero = zero == null ? System.nanoTime() : zero;
     String version = RingHashOptions.class.getPackage().getImplementationVersion();
-    say("hello", "id", id, "contract", 1, "name", "grpc-java", "version", version,
+    say("hello", "id", id, "contract", 2, "name", "grpc-java", "version", version,
         "capabilities", CAPABILITIES, "at", now());
+  }
+
+  static void register(Request request, Runnable done) {
+    LoadBalancerRegistry.getDefaultRegistry()
+        .register(new NumberedPolicy(request.id, request.name));
+    done.run();
   }
 
   static void open(Request request, Runnable done) {
@@ -117,6 +130,9 @@ final class Adapter {
           RingHashOptions.setRingSizeCap(value); // of the whole process
         });
     var builder = Grpc.newChannelBuilder(request.target, InsecureChannelCredentials.create());
+    if (request.serviceConfig != null) {
+      builder.defaultServiceConfig(JSON.fromJson(request.serviceConfig, JSON_OBJECT));
+    }
     // Retries would hide failures, and another thread to hear of each call would cost time.
     CHANNELS.put(request.id, builder.disableRetry().directExecutor().build());
     done.run();

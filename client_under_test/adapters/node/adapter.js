@@ -8,8 +8,10 @@ const grpc = require('@grpc/grpc-js');
 const xds = require('@grpc/grpc-js-xds');
 const { version } = require('@grpc/grpc-js-xds/package.json');
 
-const CONTRACT = 1;
-const CAPABILITIES = ['metadata', 'wait_for_ready', 'kept_open', 'cancel', 'channels', 'watch', 'connect'];
+const policy = require('./policy.js');
+
+const CONTRACT = 2;
+const CAPABILITIES = 'metadata wait_for_ready kept_open cancel channels watch connect custom_policy'.split(' ');
 
 // Retries would hide failures; shared subchannels would carry backoff from channel to channel.
 const OPTIONS = { 'grpc.enable_retries': 0, 'grpc.use_local_subchannel_pool': 1 };
@@ -33,9 +35,18 @@ function channelOf(request) {
 
 // Each throws if it cannot be done, and gives a promise if it is done later than at its return.
 const requests = {
-  open_channel({ id, target, options }) {
+  register_policy({ id, name }) {
+    policy.register(name, (instance, given, endpoints) => {
+      const config = JSON.stringify(given);
+      say('policy_update', { policy: id, instance, config, endpoints, at: now() });
+    });
+  },
+
+  open_channel({ id, target, options, service_config }) {
     const credentials = grpc.credentials.createInsecure();
-    channels.set(id, new grpc.Client(target, credentials, { ...OPTIONS, ...options }));
+    const all = { ...OPTIONS, ...options };
+    if (service_config) all['grpc.service_config'] = service_config;
+    channels.set(id, new grpc.Client(target, credentials, all));
   },
 
   start_calls(request) {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Puts the adapter of folder $1 and its packages here: those of its lock file, or grpc-js-xds $2.
 set -eu
-cp "$1/adapter.js" "$1/warm.js" "$1/node.options" .
+cp "$1/adapter.js" "$1/policy.js" "$1/warm.js" "$1/node.options" .
 if grep -q "\"@grpc/grpc-js-xds\": \"$2\"" "$1/package.json"; then
     cp "$1/package.json" "$1/package-lock.json" .
     npm ci --ignore-scripts --no-audit --no-fund
