@@ -121,11 +121,24 @@ def two_files(json_path: Path | None, junit_path: Path | None) -> None:
         raise click.UsageError("--json and --junit name one file: each report needs its own")
 
 
+def is_there(path: Path) -> bool:
+    """Whether there is something of this name; Path.exists says no to a name that cannot be, too.
+
+    Raises:
+        OSError: nobody can tell, or there can be none: the name is too long, say.
+    """
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
 def folder(_: click.Context, option: click.Parameter, path: Path) -> Path:
     """A folder that is there, or can be made."""
     try:
         above = (path.absolute(), *path.absolute().parents)
-        there = next(place for place in above if place.exists())
+        there = next(place for place in above if is_there(place))
     except OSError as error:
         message = f"{path} cannot be made: {error.strerror}"
         raise click.BadParameter(message, param=option) from None
