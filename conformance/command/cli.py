@@ -27,6 +27,7 @@ from conformance.command.options import (
     JOBS_OPTION,
     OUT,
     OUT_OPTION,
+    pairs,
     run_options,
     two_files,
     writable,
@@ -166,7 +167,10 @@ def table(reports: tuple[Path, ...]) -> None:
 @click.argument("new", type=Path)
 @click.option("--exact", is_flag=True, help="Exit with 1 for any difference, not only a worse one.")
 @click.option("--json", "json_path", type=Path, callback=writable, help="Write it as JSON here.")
-def diff(old: Path, new: Path, *, exact: bool, json_path: Path | None) -> int:
+@click.option(
+    "--markdown", is_flag=True, help="Print it as Markdown, for a comment on a pull request."
+)
+def diff(old: Path, new: Path, *, exact: bool, json_path: Path | None, markdown: bool) -> int:
     """Compare two reports that --json has written: what is broken, gone, fixed, new or changed.
 
     Exits with 1 if a clause is broken or gone, or is new and fails as no baseline knows.
@@ -178,12 +182,54 @@ def diff(old: Path, new: Path, *, exact: bool, json_path: Path | None) -> int:
         found = differences.diff(read(old), read(new))
     except BadReport as error:
         raise Failure(str(error)) from None
-    for line in differences.lines(found):
+    for line in (differences.markdown if markdown else differences.lines)(found):
         echo(line)
     if json_path:
         differences.write_json(found, json_path)
     stops = not found.is_empty if exact else found.is_worse
     return int(Exit.DEVIATES if stops else Exit.CONFORMS)
+
+
+@main.group(name="baseline")
+def baseline_group() -> None:
+    """Work on an expected.toml, the file of a client's known failures."""
+
+
+@baseline_group.command("update")
+@click.argument("file", type=Path, callback=writable)
+@click.argument("reports", nargs=-1, required=True, type=Path, metavar="REPORT…")
+@click.option("--client", help="Whose runs count, where the reports have several clients.")
+@click.option(
+    "--words",
+    multiple=True,
+    callback=pairs,
+    metavar="CLAUSE=TEXT",
+    help="Why a clause that fails anew does: by the client's own source, or by the text.",
+)
+@click.option(
+    "--issue",
+    "issues",
+    multiple=True,
+    callback=pairs,
+    metavar="CLAUSE=URL",
+    help="Where the client's maintainers know of it.",
+)
+@click.option("--check", is_flag=True, help="Write nothing; exit with 1 if it is not up to date.")
+def update_baseline(file: Path, reports: tuple[Path, ...], *, check: bool, **said: Any) -> int:
+    """Bring FILE to what the REPORTs of one client show that --json has written.
+
+    What fails anew is written, with words that have to be given; what fails no more is taken out,
+    or bounded by the versions that show it, if the reports have several. Words, links, order and
+    comments stay.
+    """
+    from conformance.command.baselines import update  # noqa: PLC0415
+
+    changes = update(file, reports, catalogue(), is_check=check, **said)
+    for line in changes:
+        echo(line)
+    if not changes:
+        echo(f"{file} is up to date")
+    return int(Exit.DEVIATES if check and changes else Exit.CONFORMS)
 
 
 @main.command("list")

@@ -136,6 +136,15 @@ def read(path: Path, catalogue: Catalogue) -> tuple[Entry, ...]:
         return ()
     except OSError as error:
         raise BadBaseline(f"{path} cannot be read: {error.strerror}") from None
+    return parsed(content, catalogue, path)
+
+
+def parsed(content: bytes, catalogue: Catalogue, path: Path) -> tuple[Entry, ...]:
+    """The entries that a file of this content has.
+
+    Raises:
+        BadBaseline: it breaks a rule.
+    """
     try:
         written = converted(decoded(content), _File).expected
     except Unreadable as wrong:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
@@ -144,11 +145,49 @@ def lines(found: Diff) -> Iterator[str]:
         else:
             counts = ", ".join(f"{count} {kind}" for kind, count in client.counts.items())
             yield f"{client.name}: {counts}; {client.compared} clauses"
-            order = [*Kind]
-            for one in sorted(client.clauses, key=lambda one: order.index(one.kind)):
+            for one in _worst_first(client.clauses):
                 yield f"  {one.kind:8} {one.clause:14} {one}"
                 for scenario, said in one.scenarios.items():
                     yield f"           {scenario}: {said}"
+
+
+def markdown(found: Diff) -> Iterator[str]:
+    """The differences as a comment on a pull request: a line a client, the rest to be opened."""
+    verdict = "is worse" if found.is_worse else "is no worse"
+    yield f"### xdspec: {verdict}" if not found.is_empty else "### xdspec: nothing differs"
+    for client in found.clients:
+        yield ""
+        if not (client.old and client.new and client.clauses):
+            yield from (f"- {_escaped(line)}" for line in lines(Diff(clients=(client,))))
+            continue
+        counts = ", ".join(f"**{count} {kind}**" for kind, count in client.counts.items())
+        yield f"{_escaped(client.name)}: {counts}; {client.compared} clauses"
+        yield ""
+        is_short = len(client.clauses) <= OPEN
+        if not is_short:
+            yield from (f"<details><summary>{len(client.clauses)} clauses</summary>", "")
+        yield "| | clause | was | is | scenarios |"
+        yield "|---|---|---|---|---|"
+        for one in _worst_first(client.clauses):
+            cells = (one.kind, one.clause, one.old or "not there", one.new or "not there")
+            scenarios = "<br>".join(f"`{name}`" for name in one.scenarios)
+            yield f"| {' | '.join(_escaped(str(cell)) for cell in cells)} | {scenarios} |"
+        if not is_short:
+            yield from ("", "</details>")
+
+
+OPEN = 20
+"""So many lines of a comment are read; a longer table is folded."""
+
+
+def _escaped(words: str) -> str:
+    """Characters that Markdown, or a cell of its tables, would take for its own."""
+    return re.sub(r"([\\`*_|<>\[\]])", r"\\\1", words)
+
+
+def _worst_first(clauses: Iterable[ClauseDifference]) -> Sequence[ClauseDifference]:
+    order = [*Kind]
+    return sorted(clauses, key=lambda one: order.index(one.kind))
 
 
 def write_json(found: Diff, path: Path) -> None:

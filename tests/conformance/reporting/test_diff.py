@@ -14,7 +14,7 @@ from conformance.command.cli import main
 from conformance.judging.evidence import Judged, Record
 from conformance.judging.verdicts import UNSEEN, Decision, Reason, Verdict
 from conformance.reporting import report
-from conformance.reporting.diff import Kind, diff, lines
+from conformance.reporting.diff import Kind, diff, lines, markdown
 from conformance.reporting.provenance import provenance
 from conformance.reporting.report import ClientId, Report, Run, build_run
 
@@ -193,3 +193,42 @@ def test_what_is_no_report(tmp_path: Path) -> None:
     path.write_text("{}")
     ended = CliRunner().invoke(main, ["diff", str(path), str(path)])
     assert (ended.exit_code, ended.output.count("\n")) == (4, 1)
+
+
+def test_as_markdown() -> None:
+    told = [*markdown(diff(made(run(PASS, seen("a|b"))), made(run(FAIL, seen("<a>_[1]")))))]
+    assert told[0] == "### xdspec: is worse"
+    assert told[2] == "one 1.2.3: **1 broken**, **1 changed**; 2 clauses"
+    table = [line for line in told if line.startswith("| ")]
+    assert [line.split(" | ")[:2] for line in table[1:]] == [
+        ["| broken", CLAUSE],
+        ["| changed", FREE],
+    ]
+    assert r"a\|b" in table[2]
+    assert r"\<a\>\_\[1\]" in table[2]
+    assert table[1].endswith("| `ring.some[0]` |")
+    assert "<details>" not in "\n".join(told)
+
+
+def test_a_long_table_is_folded() -> None:
+    clauses = [one.id for one in load() if one.document == "A42"][:30]
+    passed, failed = (
+        run(*(msgspec.structs.replace(one, clause=clause) for clause in clauses))
+        for one in (PASS, FAIL)
+    )
+    told = [*markdown(diff(made(failed), made(passed)))]
+    assert told[0] == "### xdspec: is no worse"
+    assert [told.index("<details><summary>30 clauses</summary>"), told[-1]] == [4, "</details>"]
+
+
+def test_markdown_of_what_is_the_same_or_in_one_report_only() -> None:
+    same, other = made(run(PASS)), made(run(PASS, name="other_one"))
+    assert [*markdown(diff(same, same))] == [
+        "### xdspec: nothing differs",
+        "",
+        "- one 1.2.3: nothing differs in 1 clauses",
+    ]
+    assert [*markdown(diff(same, other))][2::2] == [
+        "- one 1.2.3: in the old report only",
+        r"- other\_one 1.2.3: in the new report only",
+    ]
