@@ -70,6 +70,11 @@ UNRESOLVED = 30 * SCALE
 """Deadline of a call that fails, or goes elsewhere, when a name cannot be resolved: a silent name
 server is given a second, and a virtual machine takes ten for its first name on a loaded machine."""
 
+BETWEEN_RESOLUTIONS = 33.0
+"""For how long a name that was resolved is let be, before its connection is lost: clients resolve
+it again 30 s later at the earliest, and one's virtual machine keeps the answer for as long. It is
+each client's own time, so it does not scale."""
+
 RESOLVED_AGAIN = 25 * SCALE
 """Until a name that could not be resolved is asked for again: one client's virtual machine keeps
 that for 10 s, and a backoff that has grown to about as long goes on for 20 s more at most."""

@@ -61,7 +61,7 @@ async def served_again(
     for _ in range(2):
         if not await world.names.asked_again(name, beyond=beyond, within=timing.RESOLVED_AGAIN):
             break
-        beyond = len(world.names.asked.lookups)
+        beyond = world.names.mark
         seen = await world.until(wanted, calls)
         if not seen.overdue:
             return seen

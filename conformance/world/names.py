@@ -10,6 +10,7 @@ from client_under_test import Call
 from client_under_test.contract.exceptions import ConversationFailed
 from conformance import timing
 from conformance.judging.endings import HostsUnseen
+from conformance.judging.expectations import Expectation, fits
 from conformance.judging.seen import Lookup, Lookups
 from conformance.world import waits
 from conformance.world.calls import UNARY
@@ -29,9 +30,11 @@ class Names:
     Args:
         channels: the client's.
         clock: the scenario's.
+        notes: what was watched in vain is said there.
     """
 
-    def __init__(self, channels: Channels, clock: Clock) -> None:
+    def __init__(self, channels: Channels, clock: Clock, notes: list[str]) -> None:
+        self._notes = notes
         self._channels = channels
         self._clock = clock
         self._begun: NameServer | None = None
@@ -72,16 +75,49 @@ class Names:
         self._server.set(name, answer)
 
     @property
-    def asked(self) -> Lookups:
-        """What the client asked for."""
+    def mark(self) -> int:
+        """How much was asked by now: what comes later is `beyond` then."""
+        return len(self._server.queries) - self._first
+
+    def asked(self, *, beyond: int = 0) -> Lookups:
+        """What the client asked for, without so many of the first."""
         at = self._clock.at
         return Lookups(
             tuple(
                 Lookup(one.question.name, one.question.kind, at(one.at))
-                for one in self._server.queries[self._first :]
+                for one in self._server.queries[self._first + beyond :]
                 if not one.question.name.endswith(_PROBE)
             )
         )
+
+    async def asked_until(self, expectation: Expectation, *, beyond: int, within: float) -> Lookups:
+        """What the client asked for, once it fits or so many seconds have passed.
+
+        Args:
+            expectation: what it is to be.
+            beyond: so many of the first do not count.
+            within: the deadline, from timing.py.
+        """
+        come = self._server.asked(
+            lambda _: fits(expectation, self.asked(beyond=beyond)),
+            since=self._first + beyond,
+            deadline=within,
+        )
+        await waits.watched(come)
+        return self.asked(beyond=beyond)
+
+    async def quiet(self, *, why: str, seconds: float) -> Lookups:
+        """Watch for a while; what was asked meanwhile. All of it is waited for in any case.
+
+        Args:
+            why: what would have made a wrong client ask by now.
+            seconds: how long, from timing.py.
+        """
+        beyond = self.mark
+        none = self._server.asked(lambda _: False, deadline=seconds)
+        await waits.watched(none)
+        self._notes.append(f"watched for {seconds} s what is looked up: {why}")
+        return self.asked(beyond=beyond)
 
     async def asked_again(self, name: str, *, beyond: int, within: float) -> bool:
         """Wait until a name is asked for; whether it was.

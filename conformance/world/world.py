@@ -73,7 +73,7 @@ class World:
         self.states = ChannelStates(self.channels, self.clock)
         self.control = Control(launched.plane, self.channels.manifest.dialect)
         self.calls = CallMaker(self.channels, self.control, fleet, self.members, self.clock)
-        self.names = Names(self.channels, self.clock)
+        self.names = Names(self.channels, self.clock, self.bench.notes)
         self.attempts = AttemptWatch(
             fleet, self.members, self.calls, self.control, self.clock, self.bench.notes
         )

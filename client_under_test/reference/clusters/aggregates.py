@@ -88,6 +88,14 @@ def own_policy(policy: PolicyConfig) -> PolicyConfig:
     return policy
 
 
+def unless_by_dns(leaf: Leaf) -> bool:
+    """A37: that connections of an EDS leaf fail is no reason to resolve the names of others.
+
+    Clauses: A37-DNS-11.
+    """
+    return not leaf.dns_name
+
+
 def only_the_first(addresses: tuple[str, ...]) -> tuple[str, ...]:
     """A42: an endpoint has one address."""
     return addresses[:1]
@@ -194,7 +202,9 @@ def one_list_of_priorities(
         policy = _policy(aggregate, leaf, rules)
         for name, localities in _named_priorities(leaf, found, names, rules):
             child = rules.cluster_impl(aggregate, leaf, found, policy)
-            children[name] = PriorityChild(child, ignore_reresolution=not leaf.dns_name)
+            children[name] = PriorityChild(
+                child, ignore_reresolution=rules.ignores_reresolution(leaf)
+            )
             endpoints += endpoints_of(localities, (name,), rules)
     config = PriorityConfig(children=children, priorities=tuple(children))
     return Update(config=config, endpoints=tuple(endpoints), note=_note(leaves))
@@ -214,17 +224,17 @@ def a_policy_for_each_leaf(
     endpoints: list[Endpoint] = []
     for leaf, found in leaves:
         policy = _policy(aggregate, leaf, rules)
-        reresolves = bool(leaf.dns_name)
+        ignores = rules.ignores_reresolution(leaf)
         priorities: dict[str, PriorityChild] = {}
         for name, localities in _named_priorities(leaf, found, names, rules):
-            priorities[name] = PriorityChild(policy, ignore_reresolution=not reresolves)
+            priorities[name] = PriorityChild(policy, ignore_reresolution=ignores)
             path = (name,) if aggregate is None else (leaf.name, name)
             endpoints += endpoints_of(localities, path, rules)
         below = PriorityConfig(children=priorities, priorities=tuple(priorities))
         config = rules.cluster_impl(aggregate, leaf, found, below)
         if aggregate is None:
             return Update(config=config, endpoints=tuple(endpoints), note=found.note)
-        children[leaf.name] = PriorityChild(config, ignore_reresolution=not reresolves)
+        children[leaf.name] = PriorityChild(config, ignore_reresolution=ignores)
     top = PriorityConfig(children=children, priorities=tuple(children))
     return Update(config=top, endpoints=tuple(endpoints), note=_note(leaves))
 
@@ -338,6 +348,7 @@ class ClusterRules(DiscoveryRules):
     dns_endpoints: Callable[[tuple[str, ...]], tuple[Endpoint, ...]] = an_endpoint_for_each_address
     dns_policy: Callable[[PolicyConfig], PolicyConfig] = always_pick_first
     dns_locality: Callable[[], Locality] = without_a_name
+    ignores_reresolution: Callable[[Leaf], bool] = unless_by_dns
     used_addresses: Callable[[tuple[str, ...]], tuple[str, ...]] = only_the_first
     locality_is_used: Callable[[LocalityEndpoints], bool] = locality_is_used
     endpoint_weights: Callable[[Sequence[Weights]], tuple[tuple[int, ...], ...]] = products

@@ -118,9 +118,9 @@ class ClusterTrees:
         return Looked(configs, endpoints, "; ".join(filter(None, notes)), unfinished)
 
     def resolve_again(self) -> None:
-        """Ask for fresh results of all DNS names."""
-        for leaf in self._dns.values():
-            leaf.name.resolve_again()
+        """Ask for fresh results of DNS names."""
+        for name in self._means.rules.resolved_again(tuple(self._dns)):
+            self._dns[name].name.resolve_again()
 
     def close(self) -> None:
         """End all watches."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from client_under_test.reference.clusters.discovery import Leaf
@@ -25,6 +25,14 @@ def error_counts(had_result: bool) -> bool:  # noqa: FBT001 - that is all that i
     return not had_result
 
 
+def all_of_them(names: Sequence[str]) -> Sequence[str]:
+    """A74: all names are resolved again when one is to be. A37 has those of its tree resolved.
+
+    Clauses: A37-DNS-10, A74-CONFIG-07.
+    """
+    return names
+
+
 @dataclass(frozen=True, kw_only=True)
 class NameRules:
     """What names are resolved by."""
@@ -34,3 +42,5 @@ class NameRules:
     services: Callable[[Leaf], Collection[str]] = services
     error_counts: Callable[[bool], bool] = error_counts
     """Of whether there was a result of the name before."""
+    resolved_again: Callable[[Sequence[str]], Sequence[str]] = all_of_them
+    """Of the names of all LOGICAL_DNS clusters of a channel, when one of them asks for it."""

@@ -196,7 +196,7 @@ class OnlyAt(msgspec.Struct, frozen=True, tag="only_at"):
     Clauses: A27-DROP-04, A37-VALID-28, A37-VALID-29, A42-FAIL-01, A42-FAIL-02, A42-FAIL-08,
     A42-FAIL-09, A42-FAIL-11, A42-FAIL-12, A42-PICK-06, A42-SUB-08, A42-SUB-10, A42-SUB-11,
     A46-NACK-03, A56-TIMER-05, A61-SUB-01, A75-LEAF-02, A75-LEAF-03, A75-LEAF-05, A76-REQ-04,
-    A37-DNS-15, A37-DNS-17.
+    A37-DNS-09, A37-DNS-10, A37-DNS-15, A37-DNS-17.
     """
 
     addresses: tuple[str, ...]

@@ -16,7 +16,7 @@ OF_ADDRESSES = frozenset({"A", "AAAA"})
 class LooksUp(msgspec.Struct, frozen=True, tag="looks_up"):
     """The addresses of these names are asked for, and of no others.
 
-    Clauses: A37-DNS-01.
+    Clauses: A37-DNS-01, A37-DNS-11, A74-CONFIG-07.
     """
 
     names: tuple[str, ...]
@@ -25,7 +25,9 @@ class LooksUp(msgspec.Struct, frozen=True, tag="looks_up"):
         """Weigh what was asked."""
         asked = [one for one in _lookups(seen) if one.kind in OF_ADDRESSES]
         holds = {one.name for one in asked} == set(self.names)
-        return Finding(holds, f"addresses asked for of {', '.join(self.names)}", _told(asked))
+        return Finding(
+            holds, f"addresses asked for of {', '.join(self.names) or 'nobody'}", _told(asked)
+        )
 
 
 class NeverLooksUp(msgspec.Struct, frozen=True, tag="never_looks_up"):

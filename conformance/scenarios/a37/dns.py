@@ -71,7 +71,7 @@ async def test_name_and_port(world: World) -> None:
         await world.judge(clause, calls, OnlyAt((right.address,)))
     why = "the name of the Cluster was resolved, and its address is used"
     await world.judge("A37-DNS-01", await world.attempts.quiet(wrong, why=why), Untouched())
-    seen = world.names.asked
+    seen = world.names.asked()
     await world.judge("A37-DNS-01", seen, LooksUp((asked,)))
     await world.judge("A37-DNS-05", seen, NeverLooksUp("TXT"))
     await world.judge("A37-DNS-06", seen, NeverLooksUp("SRV"))
@@ -117,7 +117,7 @@ async def test_unresolved(world: World, trouble: Answer, later: str) -> None:
             others = at_the_first(planted.served, root, failed)
             await world.judge("A37-DNS-07", seen, others)
     alone = found[-1]
-    beyond = len(world.names.asked.lookups)
+    beyond = world.names.mark
     for name, answer in names.items():
         world.names.set(name, answer)
     wanted, calls = at_the_first(planted.served, ALONE), partial(calls_to, world, ALONE)

@@ -70,3 +70,9 @@ passed_over_in_one_tree = Mutant(
     rules={"leaves": passed_over_once()},
     xds=SOON,
 )
+
+one_name_alone = Mutant(
+    clause="A74-CONFIG-07",
+    broken="of several LOGICAL_DNS clusters the name of one alone is resolved again",
+    rules={"resolved_again": lambda names: sorted(names)[:1]},
+)

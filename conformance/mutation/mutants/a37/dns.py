@@ -179,6 +179,24 @@ unresolved_waits_alone = Mutant(
     rules={"nothing_found": lambda _: None},
 )
 
+result_lost = Mutant(
+    clause="A37-DNS-09",
+    broken="the addresses of a name are forgotten when it cannot be resolved any more",
+    rules={"error_counts": lambda _: True},
+)
+
+never_resolved_again = Mutant(
+    clause="A37-DNS-10",
+    broken="a name is resolved once",
+    rules={"resolved_again": lambda _: ()},
+)
+
+resolved_for_eds = Mutant(
+    clause="A37-DNS-11",
+    broken="names are resolved again when connections of EDS leaves fail",
+    rules={"ignores_reresolution": lambda _: False},
+)
+
 name_for_good = Mutant(
     clause="A37-DNS-12",
     broken="a LOGICAL_DNS cluster goes by the first name that it had",

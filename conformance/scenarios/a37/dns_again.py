@@ -1,0 +1,54 @@
+"""A37, Priority Policy Reresolution Handling: when names of LOGICAL_DNS are resolved again."""
+
+from functools import partial
+
+from conformance import timing
+from conformance.arranging.forests import calls_to, forest, in_use, leaf, plant
+from conformance.arranging.host_names import by_name, host, known, named
+from conformance.arranging.priorities import fail
+from conformance.judging.claims import decides
+from conformance.judging.endings import ClientUnable
+from conformance.judging.expectations import LooksUp, OnlyAt
+from conformance.served.trees import at_the_first
+from conformance.world import World
+from test_servers import Close, Found, ServerFailure
+
+
+@decides("A37-DNS-09", "A37-DNS-10", "A37-DNS-11", "A74-CONFIG-07", seconds=35, waits=True)
+async def test_resolved_again(world: World) -> None:
+    """The leaf c stands behind one of EDS that fails all the while; a and b are clusters of routes.
+
+    As long as that alone fails, no name is asked for again. Then a is lost, and has moved; the name
+    server fails for b, whose connection is lost as well, but not its endpoint.
+    """
+    planted = named(
+        await plant(world, {"m": "z c"}, direct=("b",), modes={"z": [Close()]}), "b", "c"
+    )
+    before, after = await world.members.of_one_port("127.0.0.2", "127.0.0.3")
+    names = {**known(planted, "b", "c"), host("a"): Found((before.host,))}
+    await world.names.begin(names)
+    a = leaf("a", discovery=by_name("a", before))
+    served = forest(("m", "b", "a"), (*planted.served.clusters, a))
+    await in_use(world, served, "a", "b")
+    why = "the endpoint of a leaf of EDS fails again and again"
+    seen = await world.names.quiet(why=why, seconds=timing.BETWEEN_RESOLUTIONS)
+    await world.judge("A37-DNS-11", seen, LooksUp(()))
+    behind = at_the_first(served, "m", planted.of("z"))
+    await world.judge("A37-DNS-11", await calls_to(world, "m"), behind)
+    beyond = world.names.mark
+    world.names.set(host("a"), Found((after.host,)))
+    world.names.set(host("b"), ServerFailure())
+    await fail(before)
+    moved = OnlyAt((after.address,))
+    calls = await world.until(moved, partial(calls_to, world, "a"), within=timing.ATTEMPT)
+    await world.judge("A37-DNS-10", calls, moved)
+    again = LooksUp(tuple(names))
+    seen = await world.names.asked_until(again, beyond=beyond, within=timing.EVENT)
+    await world.judge("A74-CONFIG-07", seen, again)
+    (b,) = planted.members["b"]
+    await b.kill()
+    if not await world.names.asked_again(host("b"), beyond=beyond, within=timing.ATTEMPT):
+        raise ClientUnable("it asks for no name again, so no answer to that can fail")
+    kept = OnlyAt((b.address,))
+    calls = await world.rounds.until_it_lasts(kept, partial(calls_to, world, "b"))
+    await world.judge("A37-DNS-09", calls, kept)
