@@ -14,27 +14,35 @@ from conformance.world import World
 from test_servers import Close, Found, ServerFailure
 
 
-@decides("A37-DNS-09", "A37-DNS-10", "A37-DNS-11", "A74-CONFIG-07", seconds=35, waits=True)
-async def test_resolved_again(world: World) -> None:
-    """The leaf c stands behind one of EDS that fails all the while; a and b are clusters of routes.
+@decides("A37-DNS-11", seconds=34, waits=True)
+async def test_failing_eds(world: World) -> None:
+    """The leaf c stands behind one of EDS, whose endpoint fails all the while."""
+    planted = named(await plant(world, {"m": "z c"}, modes={"z": [Close()]}), "c")
+    await world.names.begin(known(planted, "c"))
+    behind = at_the_first(planted.served, "m", planted.of("z"))
+    calls = partial(calls_to, world, "m")
+    await world.serve(planted.served)
+    await world.rounds.demand(behind, calls, why="its name can be resolved")
+    why = "the endpoint of a leaf of EDS fails again and again"
+    seen = await world.names.quiet(why=why, seconds=timing.BETWEEN_RESOLUTIONS)
+    await world.judge("A37-DNS-11", seen, LooksUp(()))
+    await world.judge("A37-DNS-11", await calls(), behind)
 
-    As long as that alone fails, no name is asked for again. Then a is lost, and has moved; the name
-    server fails for b, whose connection is lost as well, but not its endpoint.
+
+@decides("A37-DNS-09", "A37-DNS-10", "A74-CONFIG-07", seconds=35, waits=True)
+async def test_lost_connection(world: World) -> None:
+    """First a is lost, and its name has moved; then b, for whose name the server fails by then.
+
+    The endpoint of b serves all the while.
     """
-    planted = named(
-        await plant(world, {"m": "z c"}, direct=("b",), modes={"z": [Close()]}), "b", "c"
-    )
+    planted = named(await plant(world, direct=("b", "c")), "b", "c")
     before, after = await world.members.of_one_port("127.0.0.2", "127.0.0.3")
     names = {**known(planted, "b", "c"), host("a"): Found((before.host,))}
     await world.names.begin(names)
     a = leaf("a", discovery=by_name("a", before))
-    served = forest(("m", "b", "a"), (*planted.served.clusters, a))
-    await in_use(world, served, "a", "b")
-    why = "the endpoint of a leaf of EDS fails again and again"
-    seen = await world.names.quiet(why=why, seconds=timing.BETWEEN_RESOLUTIONS)
-    await world.judge("A37-DNS-11", seen, LooksUp(()))
-    behind = at_the_first(served, "m", planted.of("z"))
-    await world.judge("A37-DNS-11", await calls_to(world, "m"), behind)
+    roots = ("a", "b", "c")
+    await in_use(world, forest(roots, (*planted.served.clusters, a)), *roots)
+    await world.names.quiet(why="nothing is", seconds=timing.BETWEEN_RESOLUTIONS)
     beyond = world.names.mark
     world.names.set(host("a"), Found((after.host,)))
     world.names.set(host("b"), ServerFailure())
