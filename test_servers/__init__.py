@@ -8,6 +8,7 @@ from test_servers.door import Door
 from test_servers.exceptions import (
     DeadlinePassed,
     FleetTrouble,
+    NoSuchAddress,
     NotLoopback,
     PortForbidden,
     PortTaken,
@@ -33,6 +34,7 @@ __all__ = [
     "Ledger",
     "Mode",
     "NameServer",
+    "NoSuchAddress",
     "NoSuchName",
     "NotLoopback",
     "PortForbidden",

@@ -1,6 +1,13 @@
 """What can go wrong with a fleet, each with a class of its own."""
 
-__all__ = ["DeadlinePassed", "FleetTrouble", "NotLoopback", "PortForbidden", "PortTaken"]
+__all__ = [
+    "DeadlinePassed",
+    "FleetTrouble",
+    "NoSuchAddress",
+    "NotLoopback",
+    "PortForbidden",
+    "PortTaken",
+]
 
 
 class FleetTrouble(Exception):
@@ -9,6 +16,10 @@ class FleetTrouble(Exception):
 
 class NotLoopback(FleetTrouble):
     """An endpoint was asked for at an address that other machines may reach."""
+
+
+class NoSuchAddress(FleetTrouble):
+    """An endpoint was asked for at an address that this machine does not have, such as ::1."""
 
 
 class PortTaken(FleetTrouble):

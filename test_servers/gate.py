@@ -7,12 +7,15 @@ import time
 from collections.abc import Callable
 
 from test_servers.backend import BACKEND_HOST
-from test_servers.exceptions import FleetTrouble, PortTaken
+from test_servers.exceptions import FleetTrouble, NoSuchAddress, PortTaken
 from test_servers.frames import GO_AWAY, Frames
 from test_servers.ledger import Ender, Ledger
 from test_servers.modes import Close, Hold, Mode, Refuse, Serve, Stall
 
 __all__ = ["Gate", "host_port"]
+
+_NOT_HERE = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
+"""What a machine says of an address that it does not have, of a kind that it may not have."""
 
 _BACKLOG = 1024
 """A burst of connections waits for the loop; refused, it would leave no trace."""
@@ -68,23 +71,27 @@ class Gate:
 
         Raises:
             PortTaken: The address is in use.
+            NoSuchAddress: This machine does not have it.
             FleetTrouble: The address cannot be listened on.
         """
         # Bound and never listening, it keeps the port while nobody listens, and lets listeners
         # beside it, for they have SO_REUSEADDR too.
-        self._holder = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
         try:
+            self._holder = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
             self._holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             self._holder.bind((host, port))
             await self._obey()
         except OSError as error:
-            self._holder.close()
+            if self._holder is not None:
+                self._holder.close()
             address = host_port(host, port)
             if error.errno == errno.EADDRINUSE:
                 raise PortTaken(
                     f"{address} is in use: choose another port, or 0 for a free one"
                 ) from error
             reason = errno.errorcode.get(error.errno or 0, str(error))
+            if error.errno in _NOT_HERE:
+                raise NoSuchAddress(f"this machine has no address {host} ({reason})") from error
             raise FleetTrouble(
                 f"cannot listen on {address} ({reason}): choose another address"
             ) from error

@@ -27,7 +27,7 @@ from conformance.judging.endings import (
 )
 from conformance.judging.evidence import Trouble
 from conformance.judging.verdicts import Reason, Verdict
-from test_servers import PortForbidden
+from test_servers import NoSuchAddress, PortForbidden
 
 KNOWN: tuple[tuple[type[BaseException], Verdict, Reason], ...] = (
     (ConversationOver, Verdict.ERROR, Reason.SUITE),
@@ -47,6 +47,7 @@ KNOWN: tuple[tuple[type[BaseException], Verdict, Reason], ...] = (
     (NoOwnHosts, Verdict.SKIP, Reason.ENVIRONMENT),
     (HostsUnseen, Verdict.SKIP, Reason.ENVIRONMENT),
     (PortForbidden, Verdict.SKIP, Reason.ENVIRONMENT),
+    (NoSuchAddress, Verdict.SKIP, Reason.ENVIRONMENT),
     (ClientUnable, Verdict.SKIP, Reason.CAPABILITY),
 )
 """The first that fits holds."""

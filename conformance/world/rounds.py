@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from functools import partial
+from collections.abc import Awaitable, Callable, Iterable
 
 from conformance import timing
 from conformance.judging.endings import ClientStuck
@@ -32,9 +31,17 @@ class Rounds:
             calls: makes a round.
             within: seconds that a right client may need; else APPLY.
         """
-        bound = self._ring_keys.bind(expectation)
+        return await self.until_any((expectation,), calls, within=within)
+
+    async def until_any(
+        self, ways: Iterable[Expectation], calls: Round, *, within: float | None = None
+    ) -> Calls:
+        """As `until`, of what may go one of several ways."""
+        bound = [self._ring_keys.bind(one) for one in ways]
         deadline = timing.APPLY if within is None else within
-        waited = await waits.until(calls, partial(fits, bound), within=deadline)
+        waited = await waits.until(
+            calls, lambda seen: any(fits(one, seen) for one in bound), within=deadline
+        )
         return Calls(waited.seen.calls, overdue=not waited.fits)
 
     async def until_it_lasts(self, expectation: Expectation, calls: Round) -> Calls:

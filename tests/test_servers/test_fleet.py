@@ -1,13 +1,14 @@
 """Each mode as a real gRPC channel sees it, and the fleet's own promises."""
 
 import asyncio
+import errno
 import socket
 import time
 from base64 import b64decode
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Never
 
 import grpc
 import grpc.aio
@@ -24,6 +25,7 @@ from test_servers import (
     Fleet,
     FleetTrouble,
     Hold,
+    NoSuchAddress,
     NotLoopback,
     PortTaken,
     Refuse,
@@ -167,6 +169,20 @@ async def test_a_taken_port_is_said(fleet: Fleet) -> None:
     assert issubclass(PortTaken, FleetTrouble)
     assert [member.id for member in fleet.members] == ["endpoint-0"]
     assert (await fleet.endpoint()).id == "endpoint-1"
+
+
+@pytest.mark.parametrize("trouble", [errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL])
+async def test_an_address_that_is_not_here_is_said(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch, trouble: int
+) -> None:
+    def none(*_: object) -> Never:
+        raise OSError(trouble, "not here")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(socket, "socket", none)
+        with pytest.raises(NoSuchAddress, match="this machine has no address ::1"):
+            await fleet.endpoint(host="::1")
+    assert not fleet.members
 
 
 async def test_attempts_of_one_endpoint_are_its_own(fleet: Fleet) -> None:

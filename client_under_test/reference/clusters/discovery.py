@@ -166,7 +166,7 @@ def as_met(_root: str, met: Sequence[str], _known: Mapping[str, Cluster]) -> Seq
     """A37: depth first, in the order of the lists; who appears again counts where it was first.
 
     Clauses: A37-TREE-01, A37-TREE-02, A37-TREE-04, A37-TREE-05, A37-TREE-06, A37-TREE-35,
-    A37-DNS-13.
+    A37-DNS-13, A37-DNS-23.
     """
     return met
 

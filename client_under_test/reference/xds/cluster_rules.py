@@ -95,8 +95,9 @@ def is_one(_field: str, entries: int) -> bool:
 def host_and_port(address: Any) -> tuple[str, int] | Sequence[tuple[str, str]]:
     """A37: the name to resolve, of a socket_address; or fields and what is wrong with them.
 
-    Clauses: A37-DNS-01, A37-VALID-23 (our choice: a written zero is a port), A37-VALID-24 (our
-    choice: an error).
+    Clauses: A37-DNS-01, A37-DNS-16, A37-DNS-20, A37-DNS-21 (our choice: any name is one, if it is
+    not empty), A37-VALID-23 (our choice: a written zero is a port), A37-VALID-24 (our choice: an
+    error).
     """
     wrong = []
     if not address.address:

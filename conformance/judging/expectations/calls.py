@@ -46,7 +46,7 @@ class Outcome(msgspec.Struct, frozen=True, tag="outcome"):
 class Fails(msgspec.Struct, frozen=True, tag="fails"):
     """No call succeeds or is received by anybody, and each ends before its deadline.
 
-    Clauses: A27-DROP-03, A37-TREE-17.
+    Clauses: A27-DROP-03, A37-TREE-17, A37-DNS-16, A37-DNS-20, A37-DNS-21, A37-DNS-22.
     """
 
     def finding(self, seen: Seen) -> Finding:

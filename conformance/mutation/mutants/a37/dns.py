@@ -91,6 +91,30 @@ def by_dns_last(_root: str, met: Sequence[str], known: Mapping[str, Cluster]) ->
     return sorted(met, key=is_by_dns)
 
 
+def refuses(is_bad: Callable[[str], bool]) -> Callable[[Any], Any]:
+    """More names are bad ones than those that are empty."""
+
+    def read(address: Any) -> Any:
+        bad = is_bad(address.address)
+        return [("address", "is no name")] if bad else host_and_port(address)
+
+    return read
+
+
+async def bracketed(name: str) -> tuple[str, ...]:
+    """A colon in the host makes it an address of IPv6."""
+    host, _, port = name.rpartition(":")
+    return await addresses_of(f"[{host}]:{port}" if ":" in host else name)
+
+
+def none_with_a_space(
+    _root: str, met: Sequence[str], known: Mapping[str, Cluster]
+) -> Sequence[str]:
+    """One bad name of a leaf is one too many."""
+    leaves = (known[name] for name in met)
+    return () if any(isinstance(one, Leaf) and " " in one.dns_name for one in leaves) else met
+
+
 def without_its_limit(aggregate: Any, leaf: Leaf, found: Any, child: Any) -> ClusterImplConfig:
     """The limit of a LOGICAL_DNS cluster is not read."""
     config = cluster_impl(aggregate, leaf, found, child)
@@ -114,6 +138,9 @@ def dropped_as_assigned() -> tuple[Callable[..., Any], Callable[..., Any]]:
 
     return read, used
 
+
+LONGEST = 253
+"""Characters of a name without the dot at its end (RFC 1035, 2.3.4)."""
 
 READ_DROPS, USED_DROPS = dropped_as_assigned()
 
@@ -240,4 +267,38 @@ gone_for_good = Mutant(
     broken="a name that did not exist once is never resolved",
     rules={"look_up": never_again()},
     reports="not served",
+)
+
+spaces_are_refused = Mutant(
+    clause="A37-DNS-16",
+    broken="a name with a space is refused",
+    xds={"host_and_port": refuses(lambda host: " " in host)},
+    reports="refused",
+)
+
+too_long_is_refused = Mutant(
+    clause="A37-DNS-20",
+    broken="a name of more than 253 characters is refused",
+    xds={"host_and_port": refuses(lambda host: len(host) > LONGEST)},
+    reports="refused",
+)
+
+underscore_is_refused = Mutant(
+    clause="A37-DNS-21",
+    broken="a name with an underscore is refused",
+    xds={"host_and_port": refuses(lambda host: "_" in host)},
+    reports="refused",
+)
+
+ipv6_is_served = Mutant(
+    clause="A37-DNS-22",
+    broken="an IPv6 address is put into brackets before it is resolved",
+    rules={"look_up": bracketed},
+    reports="served",
+)
+
+no_tree_with_a_bad_name = Mutant(
+    clause="A37-DNS-23",
+    broken="a tree of which one name has a space has no leaves",
+    rules={"leaf_order": none_with_a_space},
 )

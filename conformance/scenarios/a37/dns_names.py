@@ -1,0 +1,78 @@
+"""A37, Logical DNS: names that are none, and some of which that is not sure."""
+
+from collections.abc import Collection
+from functools import partial
+
+import pytest
+from msgspec.structs import replace
+
+from conformance import timing
+from conformance.arranging.forests import calls_to, in_use, plant
+from conformance.arranging.live_clusters import AFTERWARDS
+from conformance.judging.claims import decides, row
+from conformance.judging.expectations import Answered, Fails, OnlyAt
+from conformance.served.clusters import Cluster, LogicalDns
+from conformance.served.serving import Served
+from conformance.served.trees import at_the_first, with_clusters
+from conformance.world import World
+from fake_control_plane import Kind
+from test_servers import Found
+
+ALONE = "alone"
+
+TOO_LONG = ".".join(["a" * 49] * 4 + ["b" * 54])
+"""Of 254 characters, one more than a name may have (RFC 1035, 2.3.4); its labels are not."""
+
+
+@decides("A37-DNS-23", AFTERWARDS, seconds=2, waits=True)
+@pytest.mark.parametrize(
+    ("clause", "name", "at"),
+    [
+        row("space", "A37-DNS-16", "a space.xdspec.test", "127.0.0.2"),
+        row("too-long", "A37-DNS-20", TOO_LONG, "127.0.0.2"),
+        row("underscore", "A37-DNS-21", "under_score.xdspec.test", "127.0.0.2"),
+        row("ipv6", "A37-DNS-22", "::1", "::1"),
+    ],
+)
+async def test_name(world: World, clause: str, name: str, at: str) -> None:
+    """An update gives it to the cluster of a route, and to the second leaf of a tree; then a good one.
+
+    In the end the first leaf fails.
+    """
+    (member,) = await world.members.of_one_port(at)
+    await world.names.begin({name: Found((at,))})
+    planted = await plant(world, {"m": "x y"}, direct=(ALONE,), by_dns=("y", ALONE))
+    before = planted.served
+    await in_use(world, before, "m", ALONE)
+    world.bench.turn_to(clause)
+    there = LogicalDns(f"{name}:{member.port}", (member.address,))
+    odd = led(before, there)
+    answer = await world.control.offer(Kind.CLUSTER, *(one.resource() for one in odd))
+    if answer.acked:
+        ways = {"served": OnlyAt((member.address,)), "not served": Fails()}
+        calls = partial(calls_to, world, ALONE)
+        seen = await world.rounds.until_any(ways.values(), calls, within=timing.ATTEMPT)
+        as_before = {"as before": at_the_first(before, ALONE)}
+        await world.judge(clause, seen, ways | as_before)
+    else:
+        await world.judge(clause, answer, {"refused": Answered(acked=False)})
+    await judge_use(world, "A37-DNS-23", before, "m")
+    world.bench.turn_to(AFTERWARDS)
+    (address,) = await world.addresses(1)
+    good = with_clusters(before, *led(before, LogicalDns(address)))
+    await world.serve(good)
+    await judge_use(world, AFTERWARDS, good, ALONE)
+    await judge_use(world, AFTERWARDS, good, "m", failed=await planted.lose("x"))
+
+
+def led(served: Served, to: LogicalDns) -> list[Cluster]:
+    """The clusters that a name is given to, with it."""
+    return [replace(served.own(one), discovery=to) for one in ("y", ALONE)]
+
+
+async def judge_use(
+    world: World, clause: str, served: Served, root: str, failed: Collection[str] = ()
+) -> None:
+    """The clause by whether requests to a root soon go by what is served, and go on so."""
+    wanted, calls = at_the_first(served, root, failed), partial(calls_to, world, root)
+    await world.judge(clause, await world.rounds.until_it_lasts(wanted, calls), wanted)
