@@ -101,7 +101,7 @@ async def addresses_of(name: str) -> tuple[str, ...]:
     """Ask for addresses, and for nothing else (A37).
 
     Clauses: A37-DNS-01, A37-DNS-05, A37-DNS-06, A37-DNS-15, A37-DNS-18, A37-DNS-19,
-    A37-DNS-22.
+    A37-DNS-22, A37-DNS-24, A37-DNS-25.
 
     Raises:
         OSError, ValueError: there is none.

@@ -14,9 +14,10 @@ from conformance.arranging.load_reports import balanced, reported
 from conformance.arranging.positions import ROOTS, TREES, each
 from conformance.arranging.priorities import fail
 from conformance.arranging.trouble import FAILS
-from conformance.judging.claims import decides
+from conformance.judging.claims import decides, row
 from conformance.judging.expectations import (
     Avoids,
+    Expectation,
     LooksUp,
     NeverLooksUp,
     OneEndpoint,
@@ -143,6 +144,20 @@ async def test_name_that_changes(world: World) -> None:
         calls = await world.until(wanted, partial(calls_to, world, "m"))
         await world.judge("A37-DNS-12", calls, wanted)
         await world.judge("A37-DNS-12", await meanwhile.over(), Outcome("OK"))
+
+
+@decides(seconds=3, waits=True)
+@pytest.mark.parametrize(
+    ("clause", "at", "is_truncated"),
+    [row("ipv6", "A37-DNS-24", "::1", False), row("over-tcp", "A37-DNS-25", "127.0.0.2", True)],
+)
+async def test_kinds_of_answers(world: World, clause: str, at: str, is_truncated: bool) -> None:  # noqa: FBT001
+    (member,) = await world.members.of_one_port(at)
+    await world.names.begin({host("m"): Found((at,), is_truncated=is_truncated)})
+    await world.serve(forest(("m",), (leaf("m", discovery=by_name("m", member)),)))
+    ways: Mapping[str, Expectation] = {"served": OnlyAt((member.address,)), "not served": FAILS}
+    calls = partial(calls_to, world, "m", deadline=timing.UNRESOLVED)
+    await world.judge(clause, await world.rounds.until_any(ways.values(), calls), ways)
 
 
 ADDRESSES: Final = ("127.0.0.2", "127.0.0.3", "127.0.0.4")

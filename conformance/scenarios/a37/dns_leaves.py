@@ -34,9 +34,9 @@ async def test_names_that_are_known(world: World) -> None:
         await world.judge("A37-DNS-15", await calls_to(world, host), OnlyAt((one.address,)))
 
 
-@decides("A37-DNS-13", seconds=1)
+@decides("A37-DNS-13", seconds=5)
 async def test_places(world: World) -> None:
-    """What stands before x fails, then x does, and in the end the others serve again."""
+    """What stands before x fails, then x does; then the others serve again, and in the end x."""
     planted = await plant(world, *TREES, by_dns=each("x"))
     served = planted.served
     await world.serve(served)
@@ -47,6 +47,8 @@ async def test_places(world: World) -> None:
     await judge_each(world, "A37-DNS-13", served, failed=(*failed, *lost))
     await serve_again(world, [one for name in BEFORE_X for one in planted.members[name]])
     await judge_each(world, "A37-DNS-13", served, failed=lost)
+    await serve_again(world, [one for name in each("x") for one in planted.members[name]])
+    await judge_each(world, "A37-DNS-13", served)
 
 
 @decides("A37-DNS-14", needs=("kept_open",))
@@ -58,6 +60,30 @@ async def test_limit(world: World) -> None:
     await connected(world, "m")
     await world.judge("A37-DNS-14", await Streams(world).begin("m", 5), admits(served, "m"))
     await world.judge("A37-DNS-14", await calls_to(world, "m"), Outcome("UNAVAILABLE"))
+
+
+def service(name: str) -> Odd:
+    """A service name, which counts for clusters of EDS only."""
+    more = f"eds_cluster_config {{ eds_config {{ ads {{}} }} service_name: '{name}' }}"
+    return Odd("A37-DNS-14", more)
+
+
+@decides("A37-DNS-14", needs=("kept_open",))
+async def test_limit_of_one_count(world: World) -> None:
+    """With streams open, an update changes the name, and a service name, and allows one more."""
+    before, after = (
+        replace(limited("m", [member], limit), discovery=LogicalDns(member.address))
+        for member, limit in zip(await world.endpoints(2), (3, 4), strict=True)
+    )
+    served = forest(("m",), (before,))
+    await world.serve(given_as(served, service("first").of(served.cluster())))
+    await connected(world, "m")
+    streams = Streams(world)
+    await streams.fill("m", 3)
+    served = forest(("m",), (after,))
+    await world.serve(given_as(served, service("second").of(served.cluster())))
+    wanted = admits(served, "m", in_flight=3)
+    await world.judge("A37-DNS-14", await streams.take("m", wanted), wanted)
 
 
 EVERYTHING: Final = Odd(

@@ -10,7 +10,7 @@ from conformance import timing
 from conformance.arranging.forests import calls_to, in_use, plant
 from conformance.arranging.live_clusters import AFTERWARDS
 from conformance.judging.claims import decides, row
-from conformance.judging.expectations import Answered, Fails, OnlyAt
+from conformance.judging.expectations import Answered, Expectation, Fails, OnlyAt
 from conformance.served.clusters import Cluster, LogicalDns
 from conformance.served.serving import Served
 from conformance.served.trees import at_the_first, with_clusters
@@ -35,7 +35,7 @@ TOO_LONG = ".".join(["a" * 49] * 4 + ["b" * 54])
     ],
 )
 async def test_name(world: World, clause: str, name: str, at: str) -> None:
-    """An update gives it to the cluster of a route, and to the second leaf of a tree; then a good one.
+    """An update gives it to the cluster of a route and the second leaf of a tree; then a good one.
 
     In the end the first leaf fails.
     """
@@ -49,11 +49,11 @@ async def test_name(world: World, clause: str, name: str, at: str) -> None:
     odd = led(before, there)
     answer = await world.control.offer(Kind.CLUSTER, *(one.resource() for one in odd))
     if answer.acked:
-        ways = {"served": OnlyAt((member.address,)), "not served": Fails()}
+        ways: dict[str, Expectation] = {"not served": Fails()}
+        ways["served"] = OnlyAt((member.address,))
         calls = partial(calls_to, world, ALONE)
         seen = await world.rounds.until_any(ways.values(), calls, within=timing.ATTEMPT)
-        as_before = {"as before": at_the_first(before, ALONE)}
-        await world.judge(clause, seen, ways | as_before)
+        await world.judge(clause, seen, {**ways, "as before": at_the_first(before, ALONE)})
     else:
         await world.judge(clause, answer, {"refused": Answered(acked=False)})
     await judge_use(world, "A37-DNS-23", before, "m")

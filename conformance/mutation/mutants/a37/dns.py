@@ -4,8 +4,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+import dns.asyncquery
 import dns.asyncresolver
 import dns.exception
+import dns.flags
+import dns.message
+import dns.resolver
 from msgspec.structs import replace
 
 from client_under_test.reference.clusters.aggregates import (
@@ -20,6 +24,7 @@ from client_under_test.reference.policies.rules.gatekeeping import DropCategory
 from client_under_test.reference.transport.dns import addresses_of
 from client_under_test.reference.values import Locality
 from client_under_test.reference.xds.cluster_rules import as_found, host_and_port
+from conformance import timing
 from conformance.mutation.mutants.a37.tree import Found, Leaves, found_by
 
 LookUp = Callable[[str], Awaitable[tuple[str, ...]]]
@@ -119,6 +124,30 @@ def without_its_limit(aggregate: Any, leaf: Leaf, found: Any, child: Any) -> Clu
     """The limit of a LOGICAL_DNS cluster is not read."""
     config = cluster_impl(aggregate, leaf, found, child)
     return replace(config, max_requests=1024) if leaf.dns_name else config
+
+
+def counted_by_its_name(aggregate: Any, leaf: Leaf, found: Any, child: Any) -> ClusterImplConfig:
+    """The name of a LOGICAL_DNS cluster stands in the place of a service name."""
+    config = cluster_impl(aggregate, leaf, found, child)
+    return replace(config, service_name=leaf.dns_name) if leaf.dns_name else config
+
+
+async def ipv4_only(name: str) -> tuple[str, ...]:
+    """Addresses of IPv6 are not used."""
+    found = tuple(one for one in await addresses_of(name) if not one.startswith("["))
+    if not found:
+        raise OSError("no address of IPv4")
+    return found
+
+
+async def never_over_tcp(name: str) -> tuple[str, ...]:
+    """An answer that was cut short is none."""
+    query = dns.message.make_query(name.rpartition(":")[0], "A")
+    server = str(dns.resolver.get_default_resolver().nameservers[0])
+    answer = await dns.asyncquery.udp(query, server, timeout=timing.EVENT)
+    if answer.flags & dns.flags.TC:
+        raise OSError("cut short")
+    return await addresses_of(name)
 
 
 def dropped_as_assigned() -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -242,6 +271,12 @@ no_limit = Mutant(
     rules={"cluster_impl": without_its_limit},
 )
 
+counted_by_name = Mutant(
+    clause="A37-DNS-14",
+    broken="a LOGICAL_DNS cluster is counted anew under another name",
+    rules={"cluster_impl": counted_by_its_name},
+)
+
 no_localhost = Mutant(
     clause="A37-DNS-15",
     broken="localhost cannot be resolved",
@@ -301,4 +336,18 @@ no_tree_with_a_bad_name = Mutant(
     clause="A37-DNS-23",
     broken="a tree of which one name has a space has no leaves",
     rules={"leaf_order": none_with_a_space},
+)
+
+ipv6_is_not_used = Mutant(
+    clause="A37-DNS-24",
+    broken="addresses of IPv6 are not used",
+    rules={"look_up": ipv4_only},
+    reports="not served",
+)
+
+udp_alone = Mutant(
+    clause="A37-DNS-25",
+    broken="a name server is not asked over TCP",
+    rules={"look_up": never_over_tcp},
+    reports="not served",
 )
