@@ -34,9 +34,9 @@ async def test_names_that_are_known(world: World) -> None:
         await world.judge("A37-DNS-15", await calls_to(world, host), OnlyAt((one.address,)))
 
 
-@decides("A37-DNS-13", seconds=5)
+@decides("A37-DNS-13", seconds=1)
 async def test_places(world: World) -> None:
-    """What stands before x fails, then x does; then the others serve again, and in the end x."""
+    """What stands before x fails, then x does, and in the end the others serve again."""
     planted = await plant(world, *TREES, by_dns=each("x"))
     served = planted.served
     await world.serve(served)
@@ -47,8 +47,6 @@ async def test_places(world: World) -> None:
     await judge_each(world, "A37-DNS-13", served, failed=(*failed, *lost))
     await serve_again(world, [one for name in BEFORE_X for one in planted.members[name]])
     await judge_each(world, "A37-DNS-13", served, failed=lost)
-    await serve_again(world, [one for name in each("x") for one in planted.members[name]])
-    await judge_each(world, "A37-DNS-13", served)
 
 
 @decides("A37-DNS-14", needs=("kept_open",))
