@@ -23,6 +23,7 @@ def update(
     catalogue: Catalogue,
     *,
     client: str | None,
+    over: Path | None,
     words: Mapping[str, str],
     issues: Mapping[str, str],
     is_check: bool,
@@ -34,6 +35,7 @@ def update(
         reports: that ``--json`` has written.
         catalogue: the clauses.
         client: whose runs count; None if the reports are of one.
+        over: the baseline that this one is laid over, if it is.
         words: by clause, why it fails.
         issues: by clause, a link.
         is_check: change no file.
@@ -46,13 +48,16 @@ def update(
         issues={known_clause(catalogue, clause).id: link for clause, link in issues.items()},
     )
     try:
-        baseline.read(file, catalogue)  # what is wrong in it is told with its line
+        if over and not over.exists():
+            raise Failure(f"{over} cannot be read: there is no such file")
+        below = baseline.read(over, catalogue) if over else ()
+        text = file.read_text("utf-8") if file.exists() else ""
+        baseline.parsed(text.encode(), catalogue, file, below=below)
         runs = [run for path in reports for run in read(path).runs]
         if client is not None:
             runs = [run for run in runs if run.client.name == client]
-        text = file.read_text("utf-8") if file.exists() else ""
-        found = updated(text, runs, said)
-        baseline.parsed(found.text.encode(), catalogue, file)
+        found = updated(text, runs, said, below)
+        baseline.parsed(found.text.encode(), catalogue, file, below=below)
     except (BadBaseline, BadReport, Refused) as error:
         raise Failure(str(error)) from None
     if found.changes and not is_check:

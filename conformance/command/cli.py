@@ -114,6 +114,8 @@ def _run(clients: tuple[str, ...], **options: Any) -> int:
     two_files(given.json_path, given.junit_path)
     if given.every_client and clients:
         raise Failure("--all means every client: name some, or say --all")
+    if given.baseline and given.no_baseline:
+        raise Failure("--baseline has failures that are expected, and with --no-baseline none is")
     if given.hold and len(given.scenario_patterns) != 1:
         raise Failure("--hold keeps the world of one scenario: name it with --scenario")
     return int(run_clients(clients or ("python",), given, known, Screen()))
@@ -213,6 +215,12 @@ def baseline_group() -> None:
     callback=pairs,
     metavar="CLAUSE=URL",
     help="Where the client's maintainers know of it.",
+)
+@click.option(
+    "--over",
+    type=Path,
+    metavar="BELOW",
+    help="The client's own expected.toml, where FILE is laid over it (run --baseline).",
 )
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 if it is not up to date.")
 def update_baseline(file: Path, reports: tuple[Path, ...], *, check: bool, **said: Any) -> int:

@@ -246,6 +246,12 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 "after one storm of faults.",
             ),
             click.option("--no-baseline", is_flag=True, help="Let expected failures count."),
+            click.option(
+                "--baseline",
+                type=Path,
+                metavar="FILE",
+                help="Known failures of your own, laid over those of the client.",
+            ),
             click.option("--strict", is_flag=True, help="Let SHOULD clauses fail the run, too."),
             click.option(
                 "--hold",

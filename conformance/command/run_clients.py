@@ -7,6 +7,7 @@ import contextlib
 import os
 import shutil
 from collections.abc import Callable, Collection, Mapping
+from datetime import date, datetime
 from pathlib import Path
 
 import msgspec
@@ -69,6 +70,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     out: Path
     keep_evidence: bool
     no_baseline: bool
+    baseline: Path | None
+    """A user's own, over the client's."""
     strict: bool
     hold: bool
     fast: bool
@@ -88,7 +91,7 @@ def run_clients(
         names = tuple(name for name in built_in() if name not in NOT_REAL)
     with client_trouble():
         clients = [found_client(name) for name in names]
-    entries = _baselines(clients, catalogue, options.scenario_patterns)
+    entries = _baselines(clients, catalogue, options.scenario_patterns, options.baseline)
     demand_machine(options.jobs or default_jobs())
     session = Session(options, catalogue, screen, entries, several=len(clients) > 1)
     with last_words(session.break_off):
@@ -99,12 +102,20 @@ def run_clients(
 
 
 def _baselines(
-    clients: list[Client], catalogue: Catalogue, patterns: Collection[str]
+    clients: list[Client], catalogue: Catalogue, patterns: Collection[str], over: Path | None
 ) -> dict[Path, tuple[Entry, ...]]:
     """The baseline in each client's folder; these patterns, and what they expect, must be there."""
     files = {one.folder: one.folder / baseline.FILE for one in clients}
     try:
         found = {folder: baseline.read(path, catalogue) for folder, path in files.items()}
+        if over:
+            if len(files) > 1:
+                raise Failure("--baseline is laid over that of one client: name one")
+            found = {
+                folder: baseline.read_over(over, catalogue, entries)
+                for folder, entries in found.items()
+            }
+            files = dict.fromkeys(files, over)
         if patterns or any(found.values()):
             with contextlib.suppress(RuntimeError):  # the run itself tells why none is collected
                 there = {name: one.clauses for name, one in scenarios().items()}
@@ -209,7 +220,7 @@ class Session:
             self._run(client, subject)
 
     def _run(self, client: Prepared, subject: Subject) -> None:
-        entries = self._known(client)
+        entries = [one for one in self._known(client) if not one.is_over(self._today)]
 
         def known(scenario: str, decision: Decision) -> bool:
             return any(one.knows(scenario, decision) for one in entries)
@@ -262,10 +273,15 @@ class Session:
         return msgspec.structs.replace(subject, judged=judged)
 
     def _known(self, client: Prepared) -> tuple[Entry, ...]:
-        """The failures of a client that are expected."""
+        """The failures of a client that are expected, or were until a day that has passed."""
         entries = () if self._options.no_baseline else self._entries[client.client.folder]
         variant = client.client.variant
         return tuple(one for one in entries if one.applies_to(client.version, variant))
+
+    @property
+    def _today(self) -> date:
+        """Of the command, whose runs may take until the next."""
+        return datetime.fromisoformat(self._origin.started).date()
 
     def _judge(self, subject: Subject, ran: Ran, *, interrupted: bool = False) -> None:
         options, client = self._options, subject.prepared
@@ -278,6 +294,7 @@ class Session:
             wall_seconds=ran.wall_seconds,
             complete=ran.complete and not interrupted,
             entries=self._known(client),
+            today=self._today,
             troubles=tuple(in_a_line(one, folder / TROUBLE) for one in ran.troubles),
         )
         codes = report.said_of(made, strict=options.strict)

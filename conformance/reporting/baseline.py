@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Annotated
 
@@ -70,6 +71,12 @@ class _Said(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     surprise; empty means that it is seen every time."""
     issue: str = ""
     """Where the client's maintainers know of it."""
+    until: date | None = None
+    """The last day on which it is known; None means every day."""
+
+
+SOON = timedelta(days=14)
+"""So long before its end an entry is told of: time to mend the client, or to say why not yet."""
 
 
 class Entry(_Said, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -79,6 +86,10 @@ class Entry(_Said, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The ids of all that show it; the first of them shows it best."""
     like: str = ""
     """The clause whose entry has the same cause, if that is where it is written."""
+
+    def is_over(self, today: date) -> bool:
+        """Whether it is known no more."""
+        return self.until is not None and self.until < today
 
     def applies_to(self, version: str, variant: str | None) -> bool:
         """Whether the entry speaks of this version and variant."""
@@ -120,8 +131,30 @@ def _several(scenarios: str | tuple[str, ...]) -> tuple[str, ...]:
     return (scenarios,) if isinstance(scenarios, str) else scenarios
 
 
+class Fixed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a baseline below knows, and what is not so of the client that somebody runs."""
+
+    clause: str
+    scenario: Text | Scenarios
+    words: str = ""
+    """Since when, or by what, for people."""
+
+
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     expected: tuple[_Written, ...] = ()
+    fixed: tuple[Fixed, ...] = ()
+
+
+def read_over(path: Path, catalogue: Catalogue, below: Collection[Entry]) -> tuple[Entry, ...]:
+    """The entries of a user's own file, and those of the baseline below it as far as they stand.
+
+    Raises:
+        BadBaseline: there is no such file, it breaks a rule, or calls fixed what was not broken.
+    """
+    try:
+        return parsed(contents(path), catalogue, path, below=below)
+    except OSError as error:
+        raise BadBaseline(f"{path} cannot be read: {error.strerror}") from None
 
 
 def read(path: Path, catalogue: Catalogue) -> tuple[Entry, ...]:
@@ -139,20 +172,29 @@ def read(path: Path, catalogue: Catalogue) -> tuple[Entry, ...]:
     return parsed(content, catalogue, path)
 
 
-def parsed(content: bytes, catalogue: Catalogue, path: Path) -> tuple[Entry, ...]:
+def parsed(
+    content: bytes, catalogue: Catalogue, path: Path, *, below: Collection[Entry] = ()
+) -> tuple[Entry, ...]:
     """The entries that a file of this content has.
+
+    Args:
+        content: of the file.
+        catalogue: the clauses.
+        path: of the file, for what is said of it.
+        below: entries of the baseline that this one is laid over, which stand but for those
+            scenarios of a clause that this one knows itself, or calls fixed.
 
     Raises:
         BadBaseline: it breaks a rule.
     """
     try:
-        written = converted(decoded(content), _File).expected
+        found = converted(decoded(content), _File)
     except Unreadable as wrong:
         raise BadBaseline(f"{path} cannot be read: {wrong}") from None
     except BrokenRule as wrong:
         where = place(content, str(wrong))
         raise BadBaseline(f"{path} breaks the rules of a baseline: {wrong}{where}") from None
-    for number, entry in enumerate(written):
+    for number, entry in enumerate(found.expected):
         where = place(content, f"expected[{number}]")
         for each in entry.each():
             if each.clause not in catalogue:
@@ -160,7 +202,27 @@ def parsed(content: bytes, catalogue: Catalogue, path: Path) -> tuple[Entry, ...
                 raise BadBaseline(message)
             if complaint := _complaint(each):
                 raise BadBaseline(f"{path}: {each.clause}{complaint}{where}")
-    return tuple(each for entry in written for each in entry.each())
+    known = {(one.clause, scenario) for one in below for scenario in one.scenarios}
+    own = tuple(each for entry in found.expected for each in entry.each())
+    covered = {(one.clause, scenario) for one in own for scenario in one.scenarios}
+    for number, one in enumerate(found.fixed):
+        for scenario in _several(one.scenario):
+            if (one.clause, scenario) not in known:
+                where = place(content, f"fixed[{number}]")
+                raise BadBaseline(
+                    f"{path} calls {one.clause} fixed in {scenario}, and no baseline below knows "
+                    f"a failure of it there{where}"
+                )
+            covered.add((one.clause, scenario))
+    return (*own, *_without(below, covered))
+
+
+def _without(entries: Iterable[Entry], covered: Collection[tuple[str, str]]) -> Iterator[Entry]:
+    """Entries without these scenarios of clauses."""
+    for entry in entries:
+        left = tuple(one for one in entry.scenarios if (entry.clause, one) not in covered)
+        if left:
+            yield msgspec.structs.replace(entry, scenarios=left)
 
 
 def _complaint(entry: Entry) -> str | None:
@@ -217,6 +279,25 @@ def marked(record: Record, entries: Collection[Entry]) -> Record:
         for one in record.decisions
     )
     return msgspec.structs.replace(record, decisions=decisions)
+
+
+def endings(records: Iterable[Record], entries: Collection[Entry], today: date) -> Iterator[str]:
+    """Which failures were seen of which an entry ends soon, or has ended, as sentences.
+
+    Args:
+        records: of a run, with what is blocked.
+        entries: those that apply to the client, whether they are over or not.
+        today: the day of the run.
+    """
+    seen = [(record.scenario, one) for record in records for one in record.decisions]
+    for entry in entries:
+        if entry.until is None or entry.until - today > SOON:
+            continue
+        if any(entry.knows(scenario, one) for scenario, one in seen):
+            is_over = entry.is_over(today)
+            left = "and is not any more" if is_over else f"in {(entry.until - today).days} days"
+            was = "was" if is_over else "is"
+            yield f"{entry.clause} {was} known until {entry.until}, {left}: {entry.words}"
 
 
 def surprises(records: Iterable[Record], entries: Iterable[Entry]) -> Iterator[str]:

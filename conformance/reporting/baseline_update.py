@@ -57,7 +57,9 @@ class _Shown(msgspec.Struct, frozen=True):
     is_there: bool
 
 
-def update(text: str, runs: Sequence[Run], said: Said = NOTHING) -> Updated:
+def update(
+    text: str, runs: Sequence[Run], said: Said = NOTHING, below: Sequence[Entry] = ()
+) -> Updated:
     """Bring a baseline up to date.
 
     An entry stays as far as a run shows it, or none could. What no run shows any more goes; what
@@ -68,6 +70,8 @@ def update(text: str, runs: Sequence[Run], said: Said = NOTHING) -> Updated:
         text: of the file, which has been read without a complaint; empty if there is none.
         runs: of one client, complete, in any versions and variants, one or more of each.
         said: of the new failures.
+        below: entries of the baseline that this one is laid over, if it is; the runs were judged by
+            both. What of them is not true any more is called fixed.
 
     Raises:
         Refused: runs are of several clients or broke off, a new failure has no words, or only a
@@ -79,6 +83,7 @@ def update(text: str, runs: Sequence[Run], said: Said = NOTHING) -> Updated:
     changes = [*_without_untrue(written, runs), *_with_new(written, runs, said)]
     if not written:
         del document["expected"]
+    changes += _with_fixed(document, below, runs)
     return Updated(text=tomlkit.dumps(document).lstrip("\n"), changes=tuple(changes))
 
 
@@ -204,6 +209,34 @@ def _limits(clause: str, shown: Iterable[_Shown]) -> dict[str, Any]:
         f"{clause} fails in {_several(there)} and not in {_several(not_there)}, which is no range: "
         "say by hand where the entry holds"
     )
+
+
+def _with_fixed(
+    document: tomlkit.TOMLDocument, below: Iterable[Entry], runs: Sequence[Run]
+) -> Iterator[str]:
+    """What the baseline below knows and no run shows."""
+    covered = {
+        (clause, scenario)
+        for table in (*document.get("expected", ()), *document.get("fixed", ()))
+        for clause, where in ({table["clause"]: table["scenario"]} | table.get("also", {})).items()
+        for scenario in _listed(where)
+    }
+    for entry in below:
+        for scenario in entry.scenarios:
+            shown = [*_shown(entry, scenario, runs)]
+            is_gone = shown and not any(one.is_there for one in shown) and not entry.sometimes
+            if is_gone and (entry.clause, scenario) not in covered:
+                covered.add((entry.clause, scenario))
+                table = tomlkit.table()
+                table.update({"clause": entry.clause, "scenario": scenario})
+                if "fixed" not in document:
+                    if document:
+                        document.add(tomlkit.nl())
+                    document.append("fixed", tomlkit.aot())
+                elif len(document["fixed"]):
+                    document["fixed"][-1].add(tomlkit.nl())
+                document["fixed"].append(table)
+                yield f"{entry.clause} does not fail in {scenario} any more: called fixed"
 
 
 # What is new.

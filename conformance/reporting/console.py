@@ -56,7 +56,7 @@ def show(
         console.print(text, highlight=False, soft_wrap=True, markup=False)
     for text in not_judged(run, catalogue):
         console.print(f"  {text}", highlight=False, soft_wrap=True, markup=False)
-    for text in (*run.surprises, *run.troubles):
+    for text in (*run.surprises, *run.endings, *run.troubles):
         console.print(f"! {text}", highlight=False, soft_wrap=True, markup=False, style="magenta")
     console.print(_total(run, codes, f"{run.client}: "), highlight=False, soft_wrap=True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from datetime import date
 from enum import IntEnum
 from pathlib import Path
 from typing import Any, Literal
@@ -103,6 +104,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """Baseline entries whose failure was seen."""
     surprises: tuple[str, ...] = ()
     """Baseline entries that are not true."""
+    endings: tuple[str, ...] = ()
+    """Baseline entries of failures that were seen, and that end soon or have ended."""
     troubles: tuple[str, ...] = ()
     """What ended the run itself, if something did."""
 
@@ -136,6 +139,7 @@ def build_run(
     wall_seconds: float,
     complete: bool = True,
     entries: Iterable[Entry] = (),
+    today: date = date.min,
     troubles: tuple[str, ...] = (),
 ) -> Run:
     """Put the records of a run together; what one cause has ended is told once.
@@ -148,9 +152,11 @@ def build_run(
         wall_seconds: how long the run took.
         complete: False if it broke off: then no entry of the baseline is found untrue.
         entries: the baseline; those for other versions and variants count for nothing.
+        today: the day of the run, on which some of them may be over.
         troubles: what ended the run itself.
     """
-    known = tuple(one for one in entries if one.applies_to(client.version, client.variant))
+    meant = [one for one in entries if one.applies_to(client.version, client.variant)]
+    known = tuple(one for one in meant if not one.is_over(today))
     ordered = tuple(
         baseline.marked(record, known)
         for record in once_each(sorted(records, key=lambda one: one.scenario), catalogue)
@@ -176,6 +182,7 @@ def build_run(
         totals=_totals(clauses),
         known=tuple(entry for entry in known if _is_seen(entry, ordered)),
         surprises=tuple(baseline.surprises(ordered, known)) if complete else (),
+        endings=tuple(baseline.endings(ordered, meant, today)),
         troubles=troubles,
     )
 

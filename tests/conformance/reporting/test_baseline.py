@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 import msgspec
@@ -13,6 +14,7 @@ from conformance.judging.evidence import Judged, Record
 from conformance.judging.verdicts import Decision, Reason, Verdict, blocked
 from conformance.reporting import baseline
 from conformance.reporting.baseline import BadBaseline, Entry, marked, surprises
+from conformance.reporting.report import ClientId, build_run
 
 CLAUSE = "A42-RING-05"
 SCENARIO = "ring.some"
@@ -245,3 +247,56 @@ def test_a_file_that_is_no_text(tmp_path: Path) -> None:
     path.mkdir()
     with pytest.raises(BadBaseline, match="cannot be read"):
         baseline.read(path, load())
+
+
+OWN = f"""
+[[expected]]
+clause = "{CLAUSE}"
+reason = "crashed"
+scenario = "ring.some"
+shows = "SIGSEGV"
+seen = "a ring"
+words = "dies"
+until = 2026-12-01
+
+[[fixed]]
+clause = "{CLAUSE}"
+scenario = "ring.other"
+"""
+
+
+def test_a_baseline_over_another() -> None:
+    third = msgspec.structs.replace(KNOWN, scenarios=("ring.some", "ring.other", "ring.third"))
+    own, below = baseline.parsed(OWN.encode(), load(), Path("own.toml"), below=[third])
+    assert (own.reason, own.scenarios) == (Reason.CRASHED, ("ring.some",))
+    assert (below.reason, below.scenarios) == (Reason.DEVIATES, ("ring.third",))
+
+
+def test_what_is_called_fixed_was_broken() -> None:
+    with pytest.raises(BadBaseline, match=r"fixed in ring.other, and no .* line 11"):
+        baseline.parsed(OWN.encode(), load(), Path("own.toml"))
+
+
+@pytest.mark.parametrize(
+    ("day", "is_known", "told"),
+    [
+        ("2026-11-16", True, None),
+        ("2026-11-17", True, "is known until 2026-12-01, in 14 days: has no ring"),
+        ("2026-12-01", True, "is known until 2026-12-01, in 0 days: has no ring"),
+        ("2026-12-02", False, "was known until 2026-12-01, and is not any more: has no ring"),
+    ],
+)
+def test_an_entry_ends(day: str, is_known: bool, told: str | None) -> None:  # noqa: FBT001
+    entry = msgspec.structs.replace(KNOWN, until=date(2026, 12, 1))
+    made = build_run(
+        [record(DEVIATES)],
+        load(),
+        client=ClientId("python", "1.0", None),
+        follows=("A42",),
+        wall_seconds=1,
+        entries=[entry],
+        today=date.fromisoformat(day),
+    )
+    assert made.clauses[CLAUSE].expected is is_known
+    assert made.surprises == ()
+    assert made.endings == ((f"{CLAUSE} {told}",) if told else ())

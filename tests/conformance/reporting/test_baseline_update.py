@@ -230,3 +230,19 @@ def test_the_command(tmp_path: Path) -> None:
     code, said = ended(*words)
     assert code == 4
     assert "breaks the rules" in said
+
+
+def test_over_another_baseline_what_it_knows_is_called_fixed() -> None:
+    below = baseline.parsed(ENTRY.encode(), load(), Path("below.toml"))
+    seen = FIRST_ALONE | {"ring.three": (OTHER, FAILS, "a ring of six")}
+    found = update("", [run(seen, ENTRY)], SAID, below)
+    assert found.changes == (
+        f"{OTHER} fails in ring.three: written",
+        f"{KNOWN} does not fail in ring.two any more: called fixed",
+    )
+    entries = baseline.parsed(found.text.encode(), load(), FILE, below=below)
+    assert [(one.clause, one.scenarios) for one in entries] == [
+        (OTHER, ("ring.three",)),
+        (KNOWN, ("ring.one",)),
+    ]
+    assert update(found.text, [run(seen, ENTRY)], SAID, below).changes[1:] == ()
