@@ -312,7 +312,7 @@ def surprises(records: Iterable[Record], entries: Iterable[Entry]) -> Iterator[s
         for scenario in entry.scenarios:
             there = [one for one in decisions.get(scenario, ()) if one.clause == entry.clause]
             if there and (untrue := _untrue(entry, scenario, there)):
-                yield f"{untrue}: mend the entry in {FILE}"
+                yield f"{untrue}: mend the entry of the baseline"
 
 
 def _untrue(entry: Entry, scenario: str, decisions: Collection[Decision]) -> str | None:

@@ -104,7 +104,7 @@ def test_a_surprise_says_what_to_do() -> None:
     (surprise,) = surprises([record(decision(Verdict.PASS))], [KNOWN])
     assert surprise == (
         "A42-RING-05 is expected to fail in ring.some (deviates: has no ring), but the verdict is "
-        "pass: mend the entry in expected.toml"
+        "pass: mend the entry of the baseline"
     )
 
 
