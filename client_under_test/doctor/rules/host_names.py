@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import random
+import socket
 from typing import Final
 
 from client_under_test.contract.exceptions import ConversationFailed, NoOwnHosts, NotSeen
@@ -13,6 +15,12 @@ from client_under_test.launching.private_names import with_private_names, write_
 
 # A name that is in the table of hosts of one process alone.
 _NAME: Final = "doctor.xdspec.test"
+
+# One that is in none, and as it stands in a query.
+_UNKNOWN: Final = "unknown.xdspec.test"
+_WIRE: Final = b"\x07unknown\x06xdspec\x04test\x00"
+
+_NO_SUCH_NAME: Final = b"\x81\x83"
 
 
 @check(
@@ -42,4 +50,56 @@ async def _host_names(adapter: ExaminedAdapter) -> None:
         )
 
 
-CHECKS: Final = (_host_names,)
+@check(
+    "name-server",
+    rule="a name that is in no table is asked for at the name server that the process is given",
+    advice="",  # who does not is not wrong
+    after="unary",
+)
+async def _name_server(adapter: ExaminedAdapter) -> None:
+    """It says of every name that it is not there: all that matters is whether it is asked."""
+    loop = asyncio.get_running_loop()
+    host = f"127.53.{random.randrange(256)}.{random.randrange(1, 255)}"
+    try:
+        listening, server = await loop.create_datagram_endpoint(
+            _Asked, (host, 53), family=socket.AF_INET
+        )
+    except OSError as trouble:
+        raise Lacking(f"nobody can listen at {host}:53, as a name server does: {trouble}") from None
+    became = "nobody was asked"
+    try:
+        names = write_private_names(adapter.folder / "served", {}, server=host)
+        await adapter.replaced(await asyncio.to_thread(with_private_names, names))
+        outcome = await adapter.outcome(adapter.call(), f"{_UNKNOWN}:9")
+        became = f"{outcome.status} ({outcome.details})"
+    except NoOwnHosts as lacking:
+        raise Lacking(str(lacking)) from None
+    except (ConversationFailed, NotSeen) as failure:
+        became = f"{failure}"
+    finally:
+        listening.close()
+    await adapter.end()
+    if not server.was_asked:
+        raise Lacking(
+            f"a call to {_UNKNOWN} ended without a question to the name server of its process: "
+            f"{became}. Scenarios of names will be skipped. Start the client so that it reads the "
+            "/etc/resolv.conf and /etc/nsswitch.conf of its adapter, in no chroot or container of "
+            "its own"
+        )
+
+
+class _Asked(asyncio.DatagramProtocol):
+    """Answers each query by itself, marked as an answer of no such name (RFC 1035, 4.1.1)."""
+
+    def __init__(self) -> None:
+        self.was_asked = False
+
+    def connection_made(self, transport: asyncio.DatagramTransport) -> None:  # type: ignore[override]
+        self._transport = transport
+
+    def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
+        self.was_asked |= _WIRE in data.lower()
+        self._transport.sendto(data[:2] + _NO_SUCH_NAME + data[4:], addr)
+
+
+CHECKS: Final = (_host_names, _name_server)
