@@ -9,11 +9,11 @@ from typing import Literal
 from conformance import timing
 from conformance.arranging.forests import calls_to, route_to
 from conformance.judging.endings import ClientStuck
-from conformance.judging.expectations import Answered, Expectation, OnlyAt
+from conformance.judging.expectations import Answered, Expectation, OnlyAt, Outcome
 from conformance.judging.seen import Answer, Calls, Seen
 from conformance.served.clusters import Aggregate, Cluster, Discovery, Eds, LogicalDns
 from conformance.served.endpoints import Endpoint, Locality
-from conformance.served.oddities import Odd
+from conformance.served.oddities import Odd, OddBytes
 from conformance.served.policies import RoundRobin
 from conformance.served.serving import Served
 from conformance.world import World
@@ -165,9 +165,31 @@ class LiveCluster:
             await self._judge(odd.clause, calls, self.leads(1))
         await self._go_on(answer, 2)
 
+    async def accepted(self, odd: Odd, then: str) -> None:
+        """Judge that an odd update is accepted, and report what becomes of requests.
+
+        Args:
+            odd: the change.
+            then: the clause on the requests.
+        """
+        answer = await self._offer(odd)
+        await self._judge(odd.clause, answer, Answered(acked=True))
+        if answer.acked:
+            ways: dict[str, Expectation] = {
+                "served": self.leads(1),
+                "served as before": self.leads(),
+                "fail": Outcome("UNAVAILABLE"),
+                "wait": Outcome("DEADLINE_EXCEEDED"),
+            }
+            moments = timing.SEVERAL_MOMENTS
+            calls = partial(calls_to, self._world, self.name, deadline=moments)
+            seen = await self._world.until(self.leads(1), calls, within=moments)
+            await self._world.judge(then, seen, ways)
+        await self._go_on(answer, 2)
+
     async def left_open(
         self,
-        odd: Odd,
+        odd: Odd | OddBytes,
         if_taken: str = "accepted",
         *,
         used: bool,
@@ -191,7 +213,7 @@ class LiveCluster:
         await self._world.judge(odd.clause, seen, ways)
         await self._go_on(answer, 2, within=within)
 
-    async def _offer(self, odd: Odd, *others: str) -> Answer:
+    async def _offer(self, odd: Odd | OddBytes, *others: str) -> Answer:
         """Send the next update of the cluster, changed, and in one response with it of others."""
         self._world.bench.turn_to(odd.clause)
         following = self.served(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from conformance.judging.expectations import Answered, Evenly, Expectation, Reaches
@@ -9,7 +10,7 @@ from conformance.judging.seen import Calls, Seen
 from conformance.served.oddities import Odd
 from conformance.served.policies import Policy, RingHash, RoundRobin
 from conformance.served.routes import CLUSTER, SESSION
-from conformance.served.serving import Served, plain
+from conformance.served.serving import Served, weighted
 from conformance.world import ENOUGH_TO_DIFFER, World
 from fake_control_plane import Kind
 
@@ -40,24 +41,30 @@ class LivePolicy:
         self._in_use: Policy | None = None
 
     @classmethod
-    async def begin(cls, world: World) -> LivePolicy:
+    async def begin(cls, world: World, *, weights: Sequence[int] = (1,) * ENDPOINTS) -> LivePolicy:
         """Have it serve, in turn.
+
+        Args:
+            world: of the scenario.
+            weights: of the endpoints.
 
         Raises:
             ClientRefused, ClientStuck: it does not.
         """
-        served = plain(await world.addresses(ENDPOINTS), policy=RoundRobin())
+        addresses = await world.addresses(len(weights))
+        served = weighted(dict(zip(addresses, weights, strict=True)), policy=RoundRobin())
         await world.serve(served)
         live = cls(world, served)
         await live._demand(RoundRobin())
         return live
 
-    async def taken(self, odd: Odd, as_if: Policy) -> None:
+    async def taken(self, odd: Odd, as_if: Policy, *, exactly: bool = False) -> None:
         """Judge that an update is accepted, and used as `lb_policy` with this policy would be.
 
         Args:
             odd: what the Cluster has besides.
             as_if: the policy.
+            exactly: whether a ring is looked at entry by entry.
 
         Raises:
             ClientStuck: another policy, which is to be in use before it, never is.
@@ -71,7 +78,7 @@ class LivePolicy:
         await self._judge(odd.clause, answer, Answered(acked=True))
         if answer.acked:
             self._in_use = None
-            calls = await self._calls(as_if)
+            calls = await self._calls(as_if, exactly=exactly)
             await self._judge(odd.clause, calls, self._wanted(as_if))
             if not calls.overdue:
                 self._in_use = as_if
@@ -82,13 +89,14 @@ class LivePolicy:
             return Evenly(changed.addresses())
         return changed.mapping()
 
-    async def _calls(self, policy: Policy) -> Calls:
+    async def _calls(self, policy: Policy, *, exactly: bool) -> Calls:
         """What is to be judged, once the policy is in use."""
         changed, call = self._served.balanced_by(policy), self._world.call
         if isinstance(policy, RoundRobin):
-            calls = partial(call, SAME * ENDPOINTS * TURNS, concurrency=1)
+            calls = partial(call, SAME * len(changed.addresses()) * TURNS, concurrency=1)
             return await self._world.rounds.until_it_lasts(Reaches(changed.addresses()), calls)
-        headers = self._world.sessions(ENOUGH_TO_DIFFER)
+        values = self._world.values
+        headers = values.telling(changed) if exactly else values.sessions(ENOUGH_TO_DIFFER)
         return await self._world.until(changed.mapping(), partial(call, headers))
 
     async def _go_to(self, policy: Policy) -> None:
@@ -100,7 +108,7 @@ class LivePolicy:
         changed, call = self._served.balanced_by(policy), self._world.call
         why = f"a Cluster of {policy} was served"
         if isinstance(policy, RoundRobin):
-            calls = partial(call, SAME * ENDPOINTS, concurrency=1)
+            calls = partial(call, SAME * len(changed.addresses()), concurrency=1)
             await self._world.rounds.demand(Reaches(changed.addresses()), calls, why=why)
         else:
             calls = partial(call, self._world.sessions(ENOUGH_TO_DIFFER))

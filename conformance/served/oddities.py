@@ -17,6 +17,8 @@ from envoy.extensions.transport_sockets.tls.v3 import tls_pb2 as _tls_pb2  # noq
 from google.protobuf import text_format
 from google.protobuf.message import Message
 
+from fake_control_plane import Kind, RawResource
+
 TYPE: Final = "type.googleapis.com"
 
 
@@ -50,6 +52,24 @@ class Odd(msgspec.Struct, frozen=True):
             place.ClearField(self.less)
         text_format.Merge(self.more, place)
         return changed
+
+
+class OddBytes(msgspec.Struct, frozen=True):
+    """A good Cluster with bytes behind it, which may be more than text says, or no message."""
+
+    clause: str
+    told: str
+    """What they are, in words."""
+    body: bytes
+
+    def __str__(self) -> str:
+        """What a reader of a failure needs to know of it."""
+        return f"but with {self.told}, {len(self.body)} bytes"
+
+    def of(self, cluster: Any) -> RawResource:
+        """The Cluster, with these bytes."""
+        body = cluster.SerializeToString() + self.body
+        return RawResource(Kind.CLUSTER, cluster.name, body)
 
 
 def packed(message: str, fields: str = "") -> str:

@@ -6,19 +6,26 @@ that belong to another type, bytes that are no message.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 # Known by name where text says what an Any holds.
+from envoy.extensions.load_balancing_policies.pick_first.v3 import pick_first_pb2
 from envoy.extensions.load_balancing_policies.ring_hash.v3 import ring_hash_pb2
 from envoy.extensions.load_balancing_policies.round_robin.v3 import round_robin_pb2
 from envoy.extensions.load_balancing_policies.wrr_locality.v3 import wrr_locality_pb2
+from google.protobuf import text_format
+from xds.type.v3 import typed_struct_pb2
 
 from conformance.served.oddities import TYPE, given_bytes, packed
+from fake_control_plane.resources import typed_struct
 
 FIELD: Final = "load_balancing_policy"
 RING_HASH: Final = ring_hash_pb2.RingHash.DESCRIPTOR.full_name
+PICK_FIRST: Final = pick_first_pb2.PickFirst.DESCRIPTOR.full_name
 ROUND_ROBIN: Final = round_robin_pb2.RoundRobin.DESCRIPTOR.full_name
 WRR_LOCALITY: Final = wrr_locality_pb2.WrrLocality.DESCRIPTOR.full_name
+TYPED_STRUCT: Final = typed_struct_pb2.TypedStruct.DESCRIPTOR.full_name
 
 XX_HASH: Final = "hash_function: XX_HASH"
 
@@ -33,19 +40,40 @@ def entry(config: str, *, name: str = "a-policy") -> str:
     return f"policies {{ typed_extension_config {{ name: '{name}' {config} }} }}"
 
 
-def ring_hash(*fields: str, function: str = XX_HASH) -> str:
+NO_CONFIG: Final = ""
+NO_EXTENSION: Final = "policies {}"
+
+
+def ring_hash(*fields: str, function: str = XX_HASH, name: str = "a-policy") -> str:
     """An entry of RingHash; fields such as ``minimum_ring_size { value: 8 }``."""
-    return entry(packed(RING_HASH, " ".join((function, *fields))))
+    return entry(packed(RING_HASH, " ".join((function, *fields))), name=name)
 
 
-def round_robin(fields: str = "") -> str:
+def round_robin(fields: str = "", *, name: str = "a-policy") -> str:
     """An entry of RoundRobin."""
-    return entry(packed(ROUND_ROBIN, fields))
+    return entry(packed(ROUND_ROBIN, fields), name=name)
 
 
-def in_localities(*entries: str) -> str:
-    """An entry of WrrLocality, with a list for each locality."""
-    return entry(packed(WRR_LOCALITY, f"endpoint_picking_policy {{ {' '.join(entries)} }}"))
+def pick_first() -> str:
+    """An entry of PickFirst."""
+    return entry(packed(PICK_FIRST))
+
+
+def in_localities(*entries: str, given: bool = True) -> str:
+    """An entry of WrrLocality, with a list for each locality if that is given."""
+    below = f"endpoint_picking_policy {{ {' '.join(entries)} }}"
+    return entry(packed(WRR_LOCALITY, below if given else ""))
+
+
+def struct(policy: str, config: Mapping[str, Any]) -> str:
+    """An entry of TypedStruct: the config of a policy, as in a service config."""
+    message = typed_struct(policy, config)
+    return entry(packed(TYPED_STRUCT, text_format.MessageToString(message, as_one_line=True)))
+
+
+def nested(levels: int) -> str:
+    """An entry of turns, within WrrLocality, so that there are so many lists in one another."""
+    return round_robin() if levels == 1 else in_localities(nested(levels - 1))
 
 
 def unknown() -> str:

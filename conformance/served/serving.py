@@ -232,10 +232,10 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
         return "; ".join(str(one) for one in self.routes if one.targets()[0] == cluster.name)
 
 
-def given_as(served: Served, message: Any) -> Served:
-    """The same, but the Cluster of this message's name goes out as it stands there."""
-    raw = RawResource(Kind.CLUSTER, message.name, message.SerializeToString())
-    return msgspec.structs.replace(served, given=(raw,))
+def given_as(served: Served, *messages: Any) -> Served:
+    """The same, but the Clusters of these messages' names go out as they stand there."""
+    raw = (RawResource(Kind.CLUSTER, one.name, one.SerializeToString()) for one in messages)
+    return msgspec.structs.replace(served, given=tuple(raw))
 
 
 def one_cluster(

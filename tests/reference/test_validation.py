@@ -31,6 +31,7 @@ from client_under_test.reference.policies.configs import (
 )
 from client_under_test.reference.policies.interface import PolicyConfig
 from client_under_test.reference.values import Locality
+from client_under_test.reference.xds.policy_list_rules import asked_by_a62
 from client_under_test.reference.xds.resources.kinds import Kind
 from client_under_test.reference.xds.resources.reading import Bad, Good, read_resources
 from client_under_test.reference.xds.rules import XdsRules
@@ -417,7 +418,7 @@ ROBIN = round_robin_pb2.RoundRobin()
     [
         ([XX], RingHashConfig(minimum=1024, maximum=LARGEST)),
         ([ROBIN], RoundRobinConfig()),
-        ([pick_first_pb2.PickFirst(shuffle_address_list=True)], PickFirstConfig(shuffle=True)),
+        ([pick_first_pb2.PickFirst(), ROBIN], RoundRobinConfig()),
         ([in_localities(ROBIN)], WrrLocalityConfig(child=RoundRobinConfig())),
         ([StringValue(value="unknown"), ROBIN, XX], RoundRobinConfig()),
         (
@@ -437,6 +438,15 @@ def test_load_balancing_policy(configs: list[Any], expected: PolicyConfig) -> No
     cluster = with_policy(*configs)
     cluster.lb_policy = cluster_pb2.Cluster.MAGLEV  # is not looked at
     assert value(Kind.CLUSTER, cluster).policy == expected
+
+
+def test_pick_first_is_of_a62() -> None:
+    cluster = with_policy(pick_first_pb2.PickFirst(shuffle_address_list=True))
+    refused(Kind.CLUSTER, cluster, "c", "has no policy that is supported")
+    found = read(Kind.CLUSTER, cluster, XdsRules(supports=asked_by_a62))
+    assert isinstance(found, Good)
+    assert isinstance(found.value, Leaf)
+    assert found.value.policy == PickFirstConfig(shuffle=True)
 
 
 @pytest.mark.parametrize(
@@ -460,7 +470,7 @@ def test_load_balancing_policy(configs: list[Any], expected: PolicyConfig) -> No
             [struct(xds_pb2, "ring_hash_experimental", minRingSize=float("nan"))],
             "typed_config.value: cannot be written as JSON",
         ),
-        ([nested(17)], "has more than 16 levels"),
+        ([nested(17)], "is a list of level 17"),
     ],
 )
 def test_bad_load_balancing_policy(configs: list[Any], words: str) -> None:

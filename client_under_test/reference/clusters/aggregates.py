@@ -240,12 +240,12 @@ def a_policy_for_each_leaf(
 
 
 def policy_of_the_aggregate(aggregate: Aggregate | None, leaf: Leaf) -> PolicyConfig:
-    """A42-CDS-25: the policy of the aggregate holds for all of its leaves."""
+    """A42-CDS-25, A52-CHANGE-03: the policy of the aggregate holds for all of its leaves."""
     return leaf.policy if aggregate is None else aggregate.policy
 
 
 def policy_of_the_leaf(_aggregate: Aggregate | None, leaf: Leaf) -> PolicyConfig:
-    """A42-CDS-25 (A75): each leaf has its own policy.
+    """A42-CDS-25, A52-CHANGE-03 (A75): each leaf has its own policy.
 
     Clauses: A37-FAILOVER-10, A42-LOC-01, A42-LOC-06, A75-LEAF-01, A75-LEAF-04 (our choice).
     """

@@ -28,12 +28,20 @@ from client_under_test.reference.policies.rules.ring_config import RingConfigRul
 from client_under_test.reference.resolving import dependency_rules
 from client_under_test.reference.resolving.means import ResolverRules
 from client_under_test.reference.transport.backoff import BackoffRules
-from client_under_test.reference.xds import data_rules
+from client_under_test.reference.xds import data_rules, policy_list_rules
 from client_under_test.reference.xds.data_rules import DataErrorRules
+from client_under_test.reference.xds.policy_list_rules import SupportedPolicyRules
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rules(ResolverRules, PolicyRules, RingConfigRules, DataErrorRules, BackoffRules):
+class Rules(
+    ResolverRules,
+    PolicyRules,
+    RingConfigRules,
+    DataErrorRules,
+    SupportedPolicyRules,
+    BackoffRules,
+):
     """One way of reading the specifications. The defaults are the seed texts as they are now.
 
     Those that xDS is read by as well have the same names there.
@@ -103,8 +111,8 @@ def with_a61_dns(rules: Rules) -> Rules:
 
 
 def with_a62(rules: Rules) -> Rules:
-    """pick_first stays in TRANSIENT_FAILURE until it is READY."""
-    return replace(rules, pick_first_sticks=True)
+    """pick_first stays in TRANSIENT_FAILURE until it is READY, and a Cluster may ask for it."""
+    return replace(rules, pick_first_sticks=True, supports=policy_list_rules.asked_by_a62)
 
 
 def with_a74(rules: Rules) -> Rules:

@@ -12,7 +12,6 @@ from typing import Any, Final, TypeVar
 
 from envoy.config.cluster.v3 import cluster_pb2
 from envoy.config.core.v3 import health_check_pb2
-from envoy.extensions.load_balancing_policies.ring_hash.v3 import ring_hash_pb2
 
 from client_under_test.reference.hash_policy import HashPolicy, read_hash_policy
 from client_under_test.reference.policies.configs import DEFAULT_MAXIMUM, DEFAULT_MINIMUM
@@ -25,6 +24,7 @@ from client_under_test.reference.policies.rules.ring_config import (
 )
 from client_under_test.reference.xds.cluster_rules import ClusterReadingRules
 from client_under_test.reference.xds.data_rules import DataErrorRules
+from client_under_test.reference.xds.policy_list_rules import PolicyListRules
 
 _POLICIES: Final = {
     cluster_pb2.Cluster.ROUND_ROBIN: "ROUND_ROBIN",
@@ -47,30 +47,18 @@ def function_is_accepted(function: int) -> bool:
     return function == int(cluster_pb2.Cluster.RingHashLbConfig.XX_HASH)
 
 
-def extension_function_is_accepted(function: int) -> bool:
-    """A52: any function besides XX_HASH fails the conversion, the one without a name included."""
-    return function == int(ring_hash_pb2.RingHash.XX_HASH)
-
-
 def ring_sizes(config: Any) -> tuple[int, int]:
     """Take 1,024 and 8M where nothing is set: the cap is not the Cluster's business.
 
     Clauses: A42-CDS-03, A42-CDS-04, A42-CDS-05, A42-CDS-06, A42-CDS-07, A42-CDS-08, A42-CDS-09,
-    A42-CDS-10, A42-CDS-16, A42-CDS-17, A42-CDS-18, A42-CONF-04.
+    A42-CDS-10, A42-CDS-16, A42-CDS-17, A42-CDS-18, A42-CONF-04, A52-RING-01, A52-RING-02,
+    A52-RING-03, A52-RING-09.
     """
     minimum, maximum = config.minimum_ring_size, config.maximum_ring_size
     return (
         minimum.value if config.HasField("minimum_ring_size") else DEFAULT_MINIMUM,
         maximum.value if config.HasField("maximum_ring_size") else LARGEST_RING,
     )
-
-
-def prefers_extension(cluster: Any) -> bool:
-    """A52: load_balancing_policy, if it is there, is used instead of lb_policy.
-
-    Clauses: A52-FIELD-01, A52-FIELD-02, A52-FIELD-03, A52-FIELD-04, A52-FIELD-05.
-    """
-    return bool(cluster.HasField("load_balancing_policy"))
 
 
 def supported_policy(lb_policy: int) -> str | None:
@@ -110,6 +98,14 @@ def endpoint_is_used(health: int) -> bool:
 
 
 # The protocol.
+
+
+def decoded(message: Any, body: bytes) -> Any:
+    """The message of this class that bytes are; DecodeError if they are none.
+
+    Clauses: A52-INPUT-02, A52-INPUT-06.
+    """
+    return message.FromString(body)
 
 
 def version_of_nack(accepted: str, _rejected: str) -> str:
@@ -211,7 +207,7 @@ def everybody(watchers: Sequence[Watcher]) -> Sequence[Watcher]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class XdsRules(ClusterReadingRules, DataErrorRules):
+class XdsRules(ClusterReadingRules, PolicyListRules, DataErrorRules):
     """One way of reading xDS."""
 
     read_hash_policy: Callable[[Any], HashPolicy] = read_hash_policy
@@ -221,11 +217,9 @@ class XdsRules(ClusterReadingRules, DataErrorRules):
     checks_unused_config: bool = False
     """A42-CDS-20: whether ring_hash_lb_config is looked at beside ROUND_ROBIN, too."""
     function_is_accepted: Callable[[int], bool] = function_is_accepted
-    extension_function_is_accepted: Callable[[int], bool] = extension_function_is_accepted
     ring_sizes: Callable[[Any], tuple[int, int]] = ring_sizes
     ring_defaults: tuple[int, int] = (DEFAULT_MINIMUM, DEFAULT_MAXIMUM)
     """A42-CONF-06, A42-CONF-07: of gRPC's own config of ring_hash, such as a TypedStruct brings."""
-    prefers_extension: Callable[[Any], bool] = prefers_extension
     supported_policy: Callable[[int], str | None] = supported_policy
     request_hash_header: Callable[[Any], str | None] = text_header
     """A76: how the field of that name is read; editions before it do not know the field."""
@@ -234,6 +228,8 @@ class XdsRules(ClusterReadingRules, DataErrorRules):
     endpoint_is_used: Callable[[int], bool] = endpoint_is_used
     address_may_repeat: bool = False
     """A42-RING-20; A27 has endpoints that repeat an address rejected."""
+    decoded: Callable[[Any, bytes], Any] = decoded
+    """Of the class of a resource, and its bytes."""
     version_of_nack: Callable[[str, str], str] = version_of_nack
     reason_of_nack: Callable[[Sequence[str]], str] = reason_of_nack
     drop_may_lack: Callable[[str], bool] = drop_may_lack

@@ -28,9 +28,9 @@ class Outcome(msgspec.Struct, frozen=True, tag="outcome"):
 
     Clauses: A27-DROP-02, A27-DROP-09, A27-DROP-11, A27-DROP-13, A37-DROP-01, A37-DROP-02,
     A37-DROP-04, A37-DROP-05, A32-CB-02, A32-CB-07, A32-CB-14, A32-CB-26, A42-CDS-20, A42-CDS-26,
-    A42-CDS-32, A42-HDR-17, A42-PICK-24, A42-PRO-09, A56-TIMER-03, A37-TREE-18, A37-TREE-21,
-    A37-TREE-31, A37-TREE-34, A37-TROUBLE-15, A37-TROUBLE-34, A56-TIMER-04, A57-STREAM-01,
-    A57-STREAM-02, A74-CONFIG-01, A76-REQ-07, A37-DNS-08, A37-DNS-12.
+    A42-CDS-32, A42-HDR-17, A52-CHANGE-02, A42-PICK-24, A42-PRO-09, A56-TIMER-03, A37-TREE-18,
+    A37-TREE-21, A37-TREE-31, A37-TREE-34, A37-TROUBLE-15, A37-TROUBLE-34, A56-TIMER-04,
+    A57-STREAM-01, A57-STREAM-02, A74-CONFIG-01, A76-REQ-07, A37-DNS-08, A37-DNS-12.
     """
 
     status: str
@@ -258,7 +258,8 @@ class Shares(msgspec.Struct, frozen=True, tag="shares"):
 class Evenly(msgspec.Struct, frozen=True, tag="evenly"):
     """The calls go round these endpoints: no two counts differ by more than one (round_robin).
 
-    Clauses: A42-CDS-02, A42-CDS-23, A42-HASH-19.
+    Clauses: A42-CDS-02, A42-CDS-23, A42-HASH-19, A52-CHANGE-03, A52-LIST-14, A52-ROUND-01,
+    A52-ROUND-02.
     """
 
     addresses: tuple[str, ...]

@@ -14,8 +14,8 @@ _HEADER_NAME: Final = re.compile(r"[0-9a-z_.-]+")
 def ring_size_is_valid(size: int) -> bool:
     """Tell whether a ring may be configured so large.
 
-    Clauses: A42-CDS-08, A42-CDS-09, A42-CDS-10, A42-CDS-11; A42-CDS-17, A42-CDS-18 (our choice:
-    zero is not valid).
+    Clauses: A42-CDS-08, A42-CDS-09, A42-CDS-10, A42-CDS-11, A52-RING-04; A42-CDS-17, A42-CDS-18
+    (our choice: zero is not valid).
     """
     return 1 <= size <= LARGEST_RING
 
@@ -23,7 +23,7 @@ def ring_size_is_valid(size: int) -> bool:
 def sizes_fit(minimum: int, maximum: int) -> bool:
     """Our choice is that a minimum above the maximum is an error.
 
-    Clauses: A42-CDS-05, A42-CDS-10, A42-CDS-16.
+    Clauses: A42-CDS-05, A42-CDS-10, A42-CDS-16, A52-RING-08.
     """
     return minimum <= maximum
 

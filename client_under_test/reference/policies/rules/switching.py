@@ -28,7 +28,10 @@ def failed_cluster(status: Status) -> Report:
 
 
 def as_reported(report: Report) -> Report:
-    """A42-CDS-32: who takes over speaks for itself, and until then the old policy serves."""
+    """Who takes over speaks for itself, and until then the old policy serves.
+
+    Clauses: A42-CDS-32, A52-CHANGE-02.
+    """
     return report
 
 

@@ -21,8 +21,6 @@ from client_under_test.reference.xds.rules import XdsRules
 
 Json = dict[str, Any]
 
-_DEEPEST: Final = 16  # A52: more levels of recursion are invalid
-
 
 def balancing(cluster: Any, rules: XdsRules, findings: Findings) -> list[Json]:
     """The Cluster's policy as a list of LoadBalancingConfig; what is wrong goes to findings."""
@@ -74,6 +72,13 @@ def _ring_hash(config: Any, rules: XdsRules, findings: Findings) -> Json:
 # The new field.
 
 
+def _lacking(policy: Any) -> str | None:
+    """The field that an entry lacks."""
+    if not policy.HasField("typed_extension_config"):
+        return "typed_extension_config"
+    return None if policy.typed_extension_config.HasField("typed_config") else "typed_config"
+
+
 class _Registry:
     """A52's xDS LB policy registry: converters by the type of the policy's config."""
 
@@ -81,62 +86,69 @@ class _Registry:
         self._rules = rules
         self._findings = findings
 
-    def convert(self, message: Any, depth: int = 1) -> list[Json]:
+    def convert(self, message: Any, level: int = 1) -> list[Json]:
         """The first policy of the list that is supported; the list is empty if that is bad."""
-        if depth > _DEEPEST:
-            self._findings.add(f"has more than {_DEEPEST} levels")
+        if self._rules.list_is_too_deep(level):
+            self._findings.add(f"is a list of level {level}")
             return []
-        for number, policy in enumerate(message.policies):
-            with self._findings.at(f"policies[{number}].typed_extension_config"):
-                if not policy.HasField("typed_extension_config"):
-                    self._findings.add("is missing")
+        for number, policy in enumerate(self._rules.entries_tried(message.policies)):
+            path = f"policies[{number}].typed_extension_config"
+            with self._findings.at(path):
+                lacking = _lacking(policy)
+                if lacking is not None and not self._rules.lack_is_an_error(lacking):
+                    continue
+                if lacking is not None:
+                    self._findings.add("is missing", lacking.removeprefix("typed_extension_config"))
                     return []
-                if not policy.typed_extension_config.HasField("typed_config"):
-                    self._findings.add("is missing", "typed_config")
-                    return []
-                found = self._one(policy.typed_extension_config.typed_config, depth)
-            if found is not None:
+                extension = policy.typed_extension_config
+                type_url = self._rules.type_of_policy(extension)
+                before = self._findings.count
+                found = self._one(type_url, extension.typed_config.value, level)
+            is_bad = self._findings.count > before
+            if is_bad and not self._rules.error_ends_the_list(type_url):
+                self._findings.forget(before)
+            elif found is not None:
                 return found
         self._findings.add("has no policy that is supported", "policies")
         return []
 
-    def _one(self, packed: Any, depth: int) -> list[Json] | None:
+    def _one(self, type_url: str, body: bytes, level: int) -> list[Json] | None:
         """The policy, or None for one that is not supported."""
-        known = _CONVERTERS.get(packed.type_url)
-        if known is None:
+        known = _CONVERTERS.get(type_url)
+        if known is None or not self._rules.supports(type_url):
             return None
         message_class, converter = known
         try:
-            message = message_class.FromString(packed.value)
+            message = message_class.FromString(body)
         except DecodeError:
             self._findings.add(f"is no {message_class.DESCRIPTOR.name}", "typed_config")
             return []
         with self._findings.at("typed_config"):
-            return converter(self, message, depth)
+            return converter(self, message, level)
 
-    def ring_hash(self, message: Any, _depth: int) -> list[Json]:
+    def ring_hash(self, message: Any, _level: int) -> list[Json]:
         """`envoy.extensions...RingHash`."""
         if not self._rules.extension_function_is_accepted(message.hash_function):
             self._findings.add(f"{message.hash_function} is not XX_HASH", "hash_function")
         return [_ring_hash(message, self._rules, self._findings)]
 
-    def round_robin(self, _message: Any, _depth: int) -> list[Json]:
+    def round_robin(self, message: Any, _level: int) -> list[Json]:
         """`envoy.extensions...RoundRobin`: nothing to configure."""
-        return [{"round_robin": {}}]
+        return [self._rules.round_robin_config(message)]
 
-    def pick_first(self, message: Any, _depth: int) -> list[Json]:
+    def pick_first(self, message: Any, _level: int) -> list[Json]:
         """`envoy.extensions...PickFirst` (A62)."""
         return [{"pick_first": {"shuffleAddressList": message.shuffle_address_list}}]
 
-    def wrr_locality(self, message: Any, depth: int) -> list[Json]:
+    def wrr_locality(self, message: Any, level: int) -> list[Json]:
         """`envoy.extensions...WrrLocality`: a policy for each locality, found in the same way."""
         with self._findings.at("endpoint_picking_policy"):
             if not message.HasField("endpoint_picking_policy"):
                 self._findings.add("is missing")
                 return []
-            return _in_localities(self.convert(message.endpoint_picking_policy, depth + 1))
+            return _in_localities(self.convert(message.endpoint_picking_policy, level + 1))
 
-    def typed_struct(self, message: Any, _depth: int) -> list[Json] | None:
+    def typed_struct(self, message: Any, _level: int) -> list[Json] | None:
         """A policy by the last part of its type's name, if gRPC's own registry has it."""
         name = message.type_url.rpartition("/")[2]
         if not registry.is_known(name, self._rules.registered_policies):

@@ -44,6 +44,10 @@ class Findings:
         """How many were found so far."""
         return len(self._found)
 
+    def forget(self, count: int) -> None:
+        """Of all that was found keep only the first so many."""
+        del self._found[count:]
+
     def check(self) -> None:
         """End the validation.
 

@@ -83,7 +83,7 @@ def _read(kind: Kind, packed: Any, place: str, rules: XdsRules) -> Good | Bad:
     if packed.type_url != kind.type_url:
         return Bad(name, f"{name or place}: is {packed.type_url or 'untyped'}, not a {kind.noun}")
     try:
-        message = _MESSAGES[kind].FromString(packed.value)
+        message = rules.decoded(_MESSAGES[kind], packed.value)
     except DecodeError:
         return Bad(name, f"{name or place}: cannot be decoded as a {kind.noun}")
     name = _name(kind, message)

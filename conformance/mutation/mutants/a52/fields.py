@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from client_under_test.reference.conduct.mutants import Mutant
-from client_under_test.reference.xds.rules import prefers_extension, ring_sizes
+from client_under_test.reference.xds.policy_list_rules import prefers_extension
+from client_under_test.reference.xds.rules import ring_sizes
 
 SUPPORTED = (0, 2)
 MURMUR_HASH_2 = 1

@@ -1,0 +1,121 @@
+"""How the list of `load_balancing_policy` is read, as callables by name (A52)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from envoy.extensions.load_balancing_policies.pick_first.v3 import pick_first_pb2
+from envoy.extensions.load_balancing_policies.ring_hash.v3 import ring_hash_pb2
+
+PICK_FIRST: Final = f"type.googleapis.com/{pick_first_pb2.PickFirst.DESCRIPTOR.full_name}"
+
+_DEEPEST: Final = 16
+
+
+def prefers_extension(cluster: Any) -> bool:
+    """A52: load_balancing_policy, if it is there, is used instead of lb_policy.
+
+    Clauses: A52-FIELD-01, A52-FIELD-02, A52-FIELD-03, A52-FIELD-04, A52-FIELD-05,
+    A52-CHANGE-04.
+    """
+    return bool(cluster.HasField("load_balancing_policy"))
+
+
+def in_order(entries: Sequence[Any]) -> Sequence[Any]:
+    """A52: all entries may have their turn, the first one first.
+
+    Clauses: A52-CHANGE-01, A52-LIST-01, A52-LIST-02, A52-LIST-03, A52-LIST-07, A52-LIST-08.
+    """
+    return entries
+
+
+def type_of(extension: Any) -> str:
+    """A52: what a policy is, and what its config is, is told by the type of typed_config alone.
+
+    Clauses: A52-LIST-02, A52-LIST-11.
+    """
+    return str(extension.typed_config.type_url)
+
+
+def lacks(_field: str) -> bool:
+    """Refuse the list for an entry without its extension, or without its config, that is reached.
+
+    Clauses: A52-LIST-09, A52-LIST-10 (our choice).
+    """
+    return True
+
+
+def error_ends_it(_type_url: str) -> bool:
+    """A52: a policy that is supported and cannot be converted ends the list, as an error.
+
+    Clauses: A52-LIST-04, A52-LIST-05, A52-LIST-06.
+    """
+    return True
+
+
+def list_is_too_deep(level: int) -> bool:
+    """A52: there are no more than 16 levels, of which the Cluster's own list is the first.
+
+    Clauses: A52-DEPTH-01, A52-DEPTH-02, A52-DEPTH-03 (our choice).
+    """
+    return level > _DEEPEST
+
+
+def extension_function_is_accepted(function: int) -> bool:
+    """A52: any function besides XX_HASH fails the conversion, the one without a name included.
+
+    Clauses: A52-RING-05, A52-RING-06, A52-RING-07 (our choice).
+    """
+    return function == int(ring_hash_pb2.RingHash.XX_HASH)
+
+
+def turns_for_all(_config: Any) -> Any:
+    """A52: whatever a RoundRobin says, it is turns for all endpoints.
+
+    Clauses: A52-ROUND-01, A52-ROUND-02.
+    """
+    return {"round_robin": {}}
+
+
+def asked_by_a52(type_url: str) -> bool:
+    """A52: what can be converted is supported, but for PickFirst.
+
+    Clauses: A52-LIST-14.
+    """
+    return type_url != PICK_FIRST
+
+
+def asked_by_a62(_type_url: str) -> bool:
+    """A62: what can be converted is supported, PickFirst too.
+
+    Clauses: A52-LIST-14.
+    """
+    return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class SupportedPolicyRules:
+    """Which types of policies are supported: those that can be converted, or fewer."""
+
+    supports: Callable[[str], bool] = asked_by_a52
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyListRules(SupportedPolicyRules):
+    """How the list is read."""
+
+    prefers_extension: Callable[[Any], bool] = prefers_extension
+    entries_tried: Callable[[Sequence[Any]], Sequence[Any]] = in_order
+    type_of_policy: Callable[[Any], str] = type_of
+    """Of an entry's typed_extension_config."""
+    lack_is_an_error: Callable[[str], bool] = lacks
+    """Of the field that an entry lacks: typed_extension_config, or typed_config."""
+    error_ends_the_list: Callable[[str], bool] = error_ends_it
+    """Of the type of the policy that could not be converted."""
+    list_is_too_deep: Callable[[int], bool] = list_is_too_deep
+    """Of a list's level; that of the Cluster has 1."""
+    extension_function_is_accepted: Callable[[int], bool] = extension_function_is_accepted
+    round_robin_config: Callable[[Any], Any] = turns_for_all
+    """Of a RoundRobin message: the policy in gRPC's JSON."""

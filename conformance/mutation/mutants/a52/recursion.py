@@ -1,0 +1,32 @@
+"""Mutants of the clauses in recursion.toml."""
+
+from __future__ import annotations
+
+from client_under_test.reference.conduct.mutants import Mutant
+
+MOST = 16
+
+fewer_levels = Mutant(
+    clause="A52-DEPTH-01",
+    broken="there may be 15 levels",
+    xds={"list_is_too_deep": lambda level: level >= MOST},
+)
+
+any_level = Mutant(
+    clause="A52-DEPTH-02",
+    broken="there is no limit",
+    xds={"list_is_too_deep": lambda _level: False},
+)
+
+two_more_levels = Mutant(
+    clause="A52-DEPTH-02",
+    broken="there may be 18 levels",
+    xds={"list_is_too_deep": lambda level: level > MOST + 2},
+)
+
+levels_below_the_first = Mutant(
+    clause="A52-DEPTH-03",
+    broken="the Cluster's own list does not count",
+    xds={"list_is_too_deep": lambda level: level - 1 > MOST},
+    reports="accepted",
+)

@@ -1,0 +1,74 @@
+"""A52: lists that no control plane should send, each before requests and a good update."""
+
+from collections.abc import Callable
+
+import pytest
+
+from conformance import timing
+from conformance.arranging.live_clusters import AFTERWARDS, LiveCluster
+from conformance.judging.claims import decides, row
+from conformance.served.oddities import TYPE, OddBytes
+from conformance.served.policy_bytes import (
+    entry,
+    nested,
+    policies,
+    round_robin,
+    struct,
+    text,
+    unknown,
+)
+from conformance.world import World
+
+NO_MESSAGE = b"\xff\xff"
+"""Bytes that no message begins with."""
+
+NO_TEXT = f"{TYPE}/xdspec.".encode() + b"\xff\xfe\xc0"
+THREE_MIB = 3 * 1024 * 1024
+
+
+@decides(AFTERWARDS, seconds=0.5)
+@pytest.mark.parametrize(
+    ("clause", "told", "body"),
+    [
+        row(
+            "no-message",
+            "A52-INPUT-01",
+            "a RoundRobin of bytes that are no message",
+            lambda: policies(round_robin(NO_MESSAGE)),
+        ),
+        row(
+            "cut-off",
+            "A52-INPUT-02",
+            "a list that is cut off",
+            lambda: policies(unknown(), round_robin())[:-20],
+        ),
+        row(
+            "many",
+            "A52-INPUT-03",
+            "10,000 entries of an unknown type, then RoundRobin",
+            lambda: policies(*[unknown()] * 10_000, round_robin()),
+        ),
+        row(
+            "deep",
+            "A52-INPUT-04",
+            "a TypedStruct of round_robin with 10,000 lists in one another",
+            lambda: policies(struct("round_robin", nested(10_000))),
+        ),
+        row(
+            "large",
+            "A52-INPUT-05",
+            "a TypedStruct of round_robin with a text of 3 MiB",
+            lambda: policies(struct("round_robin", text(THREE_MIB))),
+        ),
+        row(
+            "no-text",
+            "A52-INPUT-06",
+            "a type URL that is no UTF-8, then RoundRobin",
+            lambda: policies(entry(NO_TEXT), round_robin()),
+        ),
+    ],
+)
+async def test_bad_input(world: World, clause: str, told: str, body: Callable[[], bytes]) -> None:
+    live = await LiveCluster.begin(world, "EDS")
+    odd = OddBytes(clause, told, body())
+    await live.left_open(odd, used=False, within=timing.NO_SUCH_RESOURCE)

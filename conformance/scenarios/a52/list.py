@@ -1,0 +1,106 @@
+"""A52, xDS LB Policy Registry: which policy of a list is used, and which lists are refused."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from conformance.arranging.live_clusters import AFTERWARDS, UNCHANGED, LiveCluster
+from conformance.arranging.live_policies import LivePolicy
+from conformance.judging.claims import decides
+from conformance.served.oddities import TYPE, Odd, given_bytes
+from conformance.served.policies import Policy, RingHash, RoundRobin
+from conformance.served.policy_lists import (
+    NO_CONFIG,
+    NO_EXTENSION,
+    RING_HASH,
+    entry,
+    in_localities,
+    policies,
+    ring_hash,
+    round_robin,
+    struct,
+    unknown,
+)
+from conformance.world import World
+
+NO_MESSAGE = r"\377\377"
+"""Bytes that no message begins with."""
+
+MURMUR = ring_hash(function="hash_function: MURMUR_HASH_2")
+GARBAGE = entry(given_bytes(f"{TYPE}/{RING_HASH}", NO_MESSAGE))
+BAD = (MURMUR, GARBAGE)
+RING, TURNS = ring_hash(), round_robin()
+UNKNOWN = unknown()
+NOTHING_KNOWN = in_localities(UNKNOWN, UNKNOWN)
+NO_LIST = (in_localities(given=False), in_localities())
+
+AS_RING, IN_TURN = RingHash(), RoundRobin()
+
+# What a list has, and what it is balanced by: each time by another policy than before.
+USED: Sequence[tuple[str, Policy, Sequence[str]]] = (
+    ("A52-LIST-01", AS_RING, (RING, TURNS)),
+    ("A52-LIST-01", IN_TURN, (TURNS, RING)),
+    ("A52-LIST-02", AS_RING, (UNKNOWN, RING)),
+    ("A52-LIST-02", IN_TURN, (UNKNOWN, UNKNOWN, UNKNOWN, TURNS, RING)),
+    ("A52-LIST-07", AS_RING, (RING, MURMUR)),
+    ("A52-LIST-02", IN_TURN, (in_localities(UNKNOWN, TURNS, RING), RING)),
+    ("A52-LIST-07", AS_RING, (RING, GARBAGE, NO_EXTENSION, entry(NO_CONFIG))),
+    ("A52-LIST-07", IN_TURN, (TURNS, NOTHING_KNOWN, *NO_LIST)),
+    ("A52-LIST-11", AS_RING, (ring_hash(name="round_robin"), TURNS)),
+    ("A52-LIST-11", IN_TURN, (round_robin(name="envoy.load_balancing_policies.ring_hash"), RING)),
+    ("A52-LIST-11", AS_RING, (ring_hash(name=""), TURNS)),
+    ("A52-LIST-07", IN_TURN, (TURNS, *(MURMUR,) * 100)),
+)
+
+
+@decides(*dict.fromkeys(clause for clause, *_ in USED), seconds=2)
+async def test_what_is_used(world: World) -> None:
+    live = await LivePolicy.begin(world)
+    for clause, as_if, entries in USED:
+        await live.taken(Odd(clause, policies(*entries)), as_if)
+
+
+SIZES = (
+    ("minRingSize", "many"),
+    ("minRingSize", {"a": 1}),
+    ("maxRingSize", -1),
+)
+
+REFUSED = (
+    *(Odd("A52-LIST-03", policies(*several)) for several in ((UNKNOWN,), (UNKNOWN,) * 5)),
+    *(Odd("A52-LIST-04", policies(one)) for one in BAD),
+    *(Odd("A52-LIST-05", policies(one, TURNS)) for one in BAD),
+    *(Odd("A52-LIST-06", policies(*one)) for one in ((NOTHING_KNOWN,), (NOTHING_KNOWN, TURNS))),
+    Odd("A52-LIST-08", policies()),
+    *(Odd("A52-LIST-09", policies(one)) for one in (NO_EXTENSION, entry(NO_CONFIG))),
+    *(Odd("A52-LIST-12", policies(one, *more)) for one in NO_LIST for more in ((), (TURNS,))),
+    *(
+        Odd("A52-LIST-13", policies(struct("ring_hash_experimental", {field: value})))
+        for field, value in SIZES
+    ),
+)
+
+
+def claims(odds: Sequence[Odd]) -> Any:
+    """The clauses of a table, each once."""
+    return tuple(dict.fromkeys(one.clause for one in odds))
+
+
+@decides(*claims(REFUSED), AFTERWARDS, UNCHANGED, seconds=2)
+async def test_what_is_refused(world: World) -> None:
+    live = await LiveCluster.begin(world, "EDS")
+    await live.refused_all(REFUSED)
+
+
+@decides("A52-LIST-10", AFTERWARDS)
+@pytest.mark.parametrize(
+    "first",
+    [
+        pytest.param(NO_EXTENSION, id="no-extension"),
+        pytest.param(entry(NO_CONFIG), id="no-config"),
+    ],
+)
+async def test_entry_without_a_config(world: World, first: str) -> None:
+    live = await LiveCluster.begin(world, "EDS")
+    await live.left_open(Odd("A52-LIST-10", policies(first, TURNS)), "passed over", used=True)

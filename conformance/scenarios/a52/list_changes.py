@@ -1,0 +1,118 @@
+"""A52: lists that change while requests are made, those of aggregates, and the guard."""
+
+from functools import partial
+
+import pytest
+
+from conformance import timing
+from conformance.judging.claims import decides
+from conformance.judging.endings import ClientRefused
+from conformance.judging.expectations import (
+    Answered,
+    Evenly,
+    Expectation,
+    OneEndpoint,
+    Outcome,
+    Reaches,
+    SeveralEndpoints,
+)
+from conformance.judging.seen import Answer, Calls
+from conformance.served.oddities import Odd
+from conformance.served.policies import Policy, RingHash, RoundRobin
+from conformance.served.policy_lists import in_localities, policies, ring_hash, round_robin
+from conformance.served.routes import SESSION
+from conformance.served.serving import aggregate, given_as, plain
+from conformance.world import ENOUGH_TO_DIFFER, ROUNDS, TURNS, World
+from fake_control_plane import Kind
+
+GUARD = "GRPC_EXPERIMENTAL_XDS_CUSTOM_LB_CONFIG"
+MEANWHILE = 60
+"""Calls from before an update until well after its ACK: 0.3 s, of which the ACK takes a tenth."""
+
+LISTS = {RingHash: policies(ring_hash()), RoundRobin: policies(round_robin())}
+
+# What a Cluster has, and what it is balanced by.
+CHANGES = {
+    "list-comes": (LISTS[RingHash], RingHash()),
+    "list-goes": ("", RoundRobin()),
+    "to-turns": (LISTS[RoundRobin], RoundRobin()),
+    "to-localities": (policies(in_localities(round_robin())), RoundRobin()),
+    "to-ring-hash": (LISTS[RingHash], RingHash()),
+}
+
+
+@decides("A52-CHANGE-01", "A52-CHANGE-02", needs=("metadata",), seconds=1.5)
+async def test_under_load(world: World) -> None:
+    served = plain(await world.addresses(4), policy=RoundRobin())
+    await world.serve(served)
+    await world.demand_served(world.sessions(ENOUGH_TO_DIFFER))
+    for name, (said, as_if) in CHANGES.items():
+        meanwhile = await world.start(world.sessions(MEANWHILE), pace=timing.SOAK_PACE)
+        changed = Odd("A52-CHANGE-01", said).of(served.cluster())
+        answer = await world.control.offer(Kind.CLUSTER, changed, told=name)
+        await world.judge("A52-CHANGE-01", answer, Answered(acked=True))
+        if answer.acked:
+            wanted: Expectation = Reaches(served.addresses())
+            headers = ({SESSION: "same"},) * ENOUGH_TO_DIFFER
+            if isinstance(as_if, RingHash):
+                wanted = served.balanced_by(as_if).mapping()
+                headers = world.sessions(ENOUGH_TO_DIFFER)
+            calls = await world.until(wanted, partial(world.call, headers, concurrency=1))
+            await world.judge("A52-CHANGE-01", calls, wanted)
+        await world.judge("A52-CHANGE-02", await meanwhile.over(), Outcome("OK"))
+
+
+@decides("A52-CHANGE-03", seconds=0.6)
+@pytest.mark.parametrize(
+    ("own", "of_the_leaf"),
+    [
+        pytest.param(RingHash(), RoundRobin(), id="ring-hash-above-round-robin"),
+        pytest.param(RoundRobin(), RingHash(), id="round-robin-above-ring-hash"),
+    ],
+)
+async def test_aggregate(world: World, own: Policy, of_the_leaf: Policy) -> None:
+    """The same calls tell either: each header value comes as often as there are endpoints."""
+    leaf = plain(await world.addresses(TURNS), name="leaf", policy=RoundRobin())
+    served = aggregate(leaf, policy=RoundRobin())
+    clusters = {None: own, "leaf": of_the_leaf}
+    odd = (
+        Odd("A52-CHANGE-03", LISTS[type(policy)]).of(served.own(name).resource())
+        for name, policy in clusters.items()
+    )
+    await world.serve(given_as(served, *odd))
+    ways: dict[Policy, Expectation] = {
+        RingHash(): leaf.balanced_by(RingHash()).mapping(),
+        RoundRobin(): Evenly(leaf.addresses()),
+    }
+    by_edition = {"A52": ways[own], "A75": ways[of_the_leaf]}
+    headers = [one for one in world.sessions(ROUNDS) for _turn in range(TURNS)]
+    judged = world.bench.own("A52-CHANGE-03", by_edition)
+    calls = await world.rounds.until_it_lasts(judged, lambda: world.call(headers, concurrency=1))
+    await world.judge("A52-CHANGE-03", calls, by_edition)
+
+
+@decides("A52-CHANGE-04", seconds=1)
+async def test_guard(world: World) -> None:
+    """The list has a ring, and lb_policy turns."""
+    served = plain(await world.addresses(4), policy=RoundRobin())
+    listed = Odd("A52-CHANGE-04", LISTS[RingHash]).of(served.cluster())
+    await world.serve(given_as(served, listed))
+    channels = {
+        "unset": await world.channels.default(),
+        "false": await world.channels.open_elsewhere(**{GUARD: "false"}),
+    }
+    same = [{SESSION: "same"}] * ENOUGH_TO_DIFFER  # in turn: not all wait for the first one
+    for guard, channel in channels.items():
+        seen: Calls | Answer
+        try:
+            seen = await world.call(same, channel=channel, concurrency=1)
+            ways: dict[str, Expectation] = {
+                "by the list": OneEndpoint(),
+                "by lb_policy": SeveralEndpoints(),
+                "refused": Outcome("UNAVAILABLE"),
+            }
+        except ClientRefused as refused:
+            seen = Answer(kind="CDS", version="", acked=False, error_detail=str(refused))
+            ways = {"refused": Answered(acked=False)}
+        by_guard = {f"variable {guard}: {way}": expected for way, expected in ways.items()}
+        await world.judge("A52-CHANGE-04", seen, by_guard)

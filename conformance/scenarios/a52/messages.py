@@ -1,0 +1,106 @@
+"""A52, xDS LB Policy Registry: what becomes of RingHash, RoundRobin and PickFirst."""
+
+import pytest
+
+from conformance.arranging.live_clusters import AFTERWARDS, UNCHANGED, LiveCluster
+from conformance.arranging.live_policies import LivePolicy
+from conformance.judging.claims import decides, row
+from conformance.judging.expectations import Evenly, Expectation, OneEndpoint
+from conformance.served.endpoints import Endpoint, Locality
+from conformance.served.oddities import Odd
+from conformance.served.policies import RingHash
+from conformance.served.policy_lists import XX_HASH, pick_first, policies, ring_hash, round_robin
+from conformance.served.serving import given_as, one_cluster, plain
+from conformance.world import World
+
+BEYOND = 8_388_609
+NO_FUNCTION = ""
+
+
+def ring(clause: str, sizes: RingHash, function: str = XX_HASH) -> Odd:
+    """A list of one RingHash; sizes of None are not set."""
+    fields = {"minimum_ring_size": sizes.minimum, "maximum_ring_size": sizes.maximum}
+    said = (f"{name} {{ value: {size} }}" for name, size in fields.items() if size is not None)
+    return Odd(clause, policies(ring_hash(*said, function=function)))
+
+
+@decides("A52-RING-01", "A52-RING-03", "A52-RING-05", seconds=1)
+async def test_minimum(world: World) -> None:
+    live = await LivePolicy.begin(world)
+    for clause, sizes in (
+        ("A52-RING-03", RingHash()),
+        ("A52-RING-05", RingHash()),
+        ("A52-RING-01", RingHash(minimum=600)),
+        ("A52-RING-01", RingHash(minimum=48)),
+    ):
+        await live.taken(ring(clause, sizes), sizes, exactly=True)
+
+
+@decides("A52-RING-02", seconds=1)
+async def test_maximum(world: World) -> None:
+    """A light endpoint asks for more entries than the maximum has."""
+    live = await LivePolicy.begin(world, weights=(1, 40, 40, 40))
+    for sizes in (RingHash(minimum=8, maximum=12), RingHash(maximum=1025)):
+        await live.taken(ring("A52-RING-02", sizes), sizes, exactly=True)
+
+
+@decides("A52-RING-04", "A52-RING-06", AFTERWARDS, UNCHANGED)
+async def test_refused(world: World) -> None:
+    live = await LiveCluster.begin(world, "EDS")
+    functions = [f"hash_function: {one}" for one in ("MURMUR_HASH_2", "7")]
+    await live.refused_all(
+        [
+            ring("A52-RING-04", RingHash(maximum=BEYOND)),
+            *(ring("A52-RING-06", RingHash(), one) for one in functions),
+        ]
+    )
+
+
+@decides(AFTERWARDS)
+@pytest.mark.parametrize(
+    ("clause", "sizes", "function"),
+    [
+        row("no-function", "A52-RING-07", RingHash(), NO_FUNCTION),
+        row("minimum-above-maximum", "A52-RING-08", RingHash(minimum=64, maximum=32), XX_HASH),
+        row("default-above-maximum", "A52-RING-08", RingHash(maximum=8), XX_HASH),
+        row("minimum-beyond-8m", "A52-RING-08", RingHash(minimum=BEYOND), XX_HASH),
+        row("minimum-zero", "A52-RING-09", RingHash(minimum=0), XX_HASH),
+        row("maximum-zero", "A52-RING-09", RingHash(maximum=0), XX_HASH),
+    ],
+)
+async def test_left_open(world: World, clause: str, sizes: RingHash, function: str) -> None:
+    live = await LiveCluster.begin(world, "EDS")
+    await live.left_open(ring(clause, sizes, function), used=function == NO_FUNCTION)
+
+
+SLOW_START = "slow_start_config { slow_start_window { seconds: 60 } }"
+WEIGHED = "locality_lb_config { locality_weighted_lb_config {} }"
+
+
+@decides("A52-ROUND-01", "A52-ROUND-02")
+async def test_round_robin(world: World) -> None:
+    one, *three = (Endpoint(address) for address in await world.addresses(4))
+    served = one_cluster(
+        [Locality((one,), "heavy", 9), Locality(tuple(three), "light", 1)], policy=RingHash()
+    )
+    for clause, fields in (("A52-ROUND-01", ""), ("A52-ROUND-02", f"{SLOW_START} {WEIGHED}")):
+        odd = Odd(clause, policies(round_robin(fields)))
+        world.bench.turn_to(clause)
+        await world.serve(given_as(served, odd.of(served.cluster())))
+        calls = await world.rounds.until_it_lasts(
+            Evenly(served.addresses()), lambda: world.call(world.sessions(40), concurrency=1)
+        )
+        await world.judge(clause, calls, Evenly(served.addresses()))
+
+
+@decides("A52-LIST-14")
+async def test_pick_first(world: World) -> None:
+    served = plain(await world.addresses(4))
+    both = Odd("A52-LIST-14", policies(pick_first(), round_robin()))
+    await world.serve(given_as(served, both.of(served.cluster())))
+    ways: dict[str, Expectation] = {"A52": Evenly(served.addresses()), "A62": OneEndpoint()}
+    calls = await world.rounds.until_it_lasts(
+        world.bench.own("A52-LIST-14", ways),
+        lambda: world.call(world.sessions(40), concurrency=1),
+    )
+    await world.judge("A52-LIST-14", calls, ways)

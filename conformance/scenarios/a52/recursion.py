@@ -1,0 +1,30 @@
+"""A52, xDS LB Policy Registry: how deep lists may lie in one another."""
+
+from conformance.arranging.live_clusters import AFTERWARDS, UNCHANGED, LiveCluster
+from conformance.judging.claims import decides
+from conformance.served.oddities import Odd
+from conformance.served.policy_lists import nested, policies
+from conformance.world import World
+
+
+def deep(clause: str, levels: int) -> Odd:
+    """So many lists in one another."""
+    return Odd(clause, policies(nested(levels)))
+
+
+@decides("A52-DEPTH-01", "A52-DEPTH-04", AFTERWARDS)
+async def test_16_levels(world: World) -> None:
+    live = await LiveCluster.begin(world, "EDS")
+    await live.accepted(deep("A52-DEPTH-01", 16), then="A52-DEPTH-04")
+
+
+@decides("A52-DEPTH-03", AFTERWARDS)
+async def test_17_levels(world: World) -> None:
+    live = await LiveCluster.begin(world, "EDS")
+    await live.left_open(deep("A52-DEPTH-03", 17), used=False)
+
+
+@decides("A52-DEPTH-02", AFTERWARDS, UNCHANGED)
+async def test_more_levels(world: World) -> None:
+    live = await LiveCluster.begin(world, "EDS")
+    await live.refused_all([deep("A52-DEPTH-02", 18), deep("A52-DEPTH-02", 40)])
