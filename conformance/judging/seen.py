@@ -180,6 +180,26 @@ class Lookups(msgspec.Struct, frozen=True, tag="lookups"):
     lookups: tuple[Lookup, ...]
 
 
+class PolicyUpdate(msgspec.Struct, frozen=True):
+    """What an instance of a policy that the suite has registered was given, as the adapter says."""
+
+    instance: int
+    config: str
+    """JSON text."""
+    endpoints: tuple[tuple[str, ...], ...]
+    """The addresses of each, in the order in which they were given."""
+
+
+class PolicyUpdates(msgspec.Struct, frozen=True, tag="policy_updates"):
+    """What all instances of one policy were given, oldest first."""
+
+    updates: tuple[PolicyUpdate, ...]
+
+    def latest(self) -> tuple[PolicyUpdate, ...]:
+        """What each instance was given last."""
+        return tuple({one.instance: one for one in self.updates}.values())
+
+
 Seen = (
     Calls
     | Contrast
@@ -192,4 +212,5 @@ Seen = (
     | Course
     | Subscriptions
     | Lookups
+    | PolicyUpdates
 )

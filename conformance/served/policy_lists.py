@@ -15,17 +15,18 @@ from envoy.extensions.load_balancing_policies.ring_hash.v3 import ring_hash_pb2
 from envoy.extensions.load_balancing_policies.round_robin.v3 import round_robin_pb2
 from envoy.extensions.load_balancing_policies.wrr_locality.v3 import wrr_locality_pb2
 from google.protobuf import text_format
-from xds.type.v3 import typed_struct_pb2
+from udpa.type.v1 import typed_struct_pb2 as udpa_pb2
+from xds.type.v3 import typed_struct_pb2 as xds_pb2
 
 from conformance.served.oddities import TYPE, given_bytes, packed
-from fake_control_plane.resources import typed_struct
 
 FIELD: Final = "load_balancing_policy"
 RING_HASH: Final = ring_hash_pb2.RingHash.DESCRIPTOR.full_name
 PICK_FIRST: Final = pick_first_pb2.PickFirst.DESCRIPTOR.full_name
 ROUND_ROBIN: Final = round_robin_pb2.RoundRobin.DESCRIPTOR.full_name
 WRR_LOCALITY: Final = wrr_locality_pb2.WrrLocality.DESCRIPTOR.full_name
-TYPED_STRUCT: Final = typed_struct_pb2.TypedStruct.DESCRIPTOR.full_name
+XDS_STRUCT: Final = xds_pb2.TypedStruct
+UDPA_STRUCT: Final = udpa_pb2.TypedStruct
 
 XX_HASH: Final = "hash_function: XX_HASH"
 
@@ -67,8 +68,19 @@ def in_localities(*entries: str, given: bool = True) -> str:
 
 def struct(policy: str, config: Mapping[str, Any]) -> str:
     """An entry of TypedStruct: the config of a policy, as in a service config."""
-    message = typed_struct(policy, config)
-    return entry(packed(TYPED_STRUCT, text_format.MessageToString(message, as_one_line=True)))
+    return typed_struct(f"{TYPE}/{policy}", config)
+
+
+def typed_struct(
+    type_url: str, config: Mapping[str, Any] | None, *, message: Any = XDS_STRUCT
+) -> str:
+    """An entry of a policy by the name in a type_url; without config there is no `value`."""
+    struct = message(type_url=type_url)
+    if config is not None:
+        struct.value.SetInParent()
+        struct.value.update(dict(config))
+    fields = text_format.MessageToString(struct, as_utf8=True, as_one_line=True)
+    return entry(packed(message.DESCRIPTOR.full_name, fields))
 
 
 def nested(levels: int) -> str:

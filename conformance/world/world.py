@@ -24,6 +24,7 @@ from conformance.world.control import Control
 from conformance.world.launched import Launched
 from conformance.world.members import Members
 from conformance.world.names import Names
+from conformance.world.policies import Policies
 from conformance.world.preconditions import Preconditions
 from conformance.world.rounds import Rounds
 from conformance.world.values import ROUNDS, TURNS, HeaderValues
@@ -74,6 +75,7 @@ class World:
         self.control = Control(launched.plane, self.channels.manifest.dialect)
         self.calls = CallMaker(self.channels, self.control, fleet, self.members, self.clock)
         self.names = Names(self.channels, self.clock, self.bench.notes)
+        self.policies = Policies(launched.process)
         self.attempts = AttemptWatch(
             fleet, self.members, self.calls, self.control, self.clock, self.bench.notes
         )

@@ -26,7 +26,8 @@ from client_under_test.reference.policies.interface import (
     Update,
     UpdateState,
 )
-from client_under_test.reference.values import Endpoint, Locality, Place, State, Status
+from client_under_test.reference.policies.rules.localities import LocalityRules
+from client_under_test.reference.values import Endpoint, Place, State, Status
 
 
 class WeightedPicker(msgspec.Struct, frozen=True):
@@ -124,13 +125,14 @@ class WrrLocality:
     """A52: weighted_target with a child of the configured policy for each locality."""
 
     def __init__(self, tools: Tools, place: Place) -> None:
+        self._rules = tools.rules
         self._below = WeightedTarget(tools, place)
 
     def update(self, update: Update) -> Actions:
         """Take endpoints, whose localities become the targets."""
         if not isinstance(update.config, WrrLocalityConfig):
             raise TypeError(update.config)
-        config, endpoints = by_locality(update.config, update.endpoints)
+        config, endpoints = by_locality(update.config, update.endpoints, self._rules)
         return self._below.update(Update(config=config, endpoints=endpoints, note=update.note))
 
     def handle(self, event: Event) -> Actions:
@@ -147,19 +149,16 @@ class WrrLocality:
 
 
 def by_locality(
-    config: WrrLocalityConfig, endpoints: Sequence[Endpoint]
+    config: WrrLocalityConfig, endpoints: Sequence[Endpoint], rules: LocalityRules
 ) -> tuple[WeightedTargetConfig, tuple[Endpoint, ...]]:
     """A52: a target for each locality, weighing what its first endpoint says of it."""
     targets: dict[str, WeightedChild] = {}
     for endpoint in endpoints:
-        name = locality_name(endpoint.locality)
-        targets.setdefault(name, WeightedChild(endpoint.locality_weight, config.child))
+        name = rules.locality_target(endpoint.locality)
+        if name not in targets:
+            weight = rules.target_weight(name, endpoint.locality_weight)
+            targets[name] = WeightedChild(weight, config.child)
     return WeightedTargetConfig(targets=targets), tuple(
-        msgspec.structs.replace(endpoint, path=(locality_name(endpoint.locality),))
+        msgspec.structs.replace(endpoint, path=(rules.locality_target(endpoint.locality),))
         for endpoint in endpoints
     )
-
-
-def locality_name(locality: Locality) -> str:
-    """Name a locality as a target."""
-    return repr((locality.region, locality.zone, locality.sub_zone))

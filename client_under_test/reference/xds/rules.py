@@ -7,7 +7,7 @@ these: they are the same in all.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from envoy.config.cluster.v3 import cluster_pb2
@@ -15,7 +15,6 @@ from envoy.config.core.v3 import health_check_pb2
 
 from client_under_test.reference.hash_policy import HashPolicy, read_hash_policy
 from client_under_test.reference.policies.configs import DEFAULT_MAXIMUM, DEFAULT_MINIMUM
-from client_under_test.reference.policies.registry import Registered
 from client_under_test.reference.policies.rules.ring_config import (
     LARGEST_RING,
     ring_size_is_valid,
@@ -23,6 +22,7 @@ from client_under_test.reference.policies.rules.ring_config import (
     text_header,
 )
 from client_under_test.reference.xds.cluster_rules import ClusterReadingRules
+from client_under_test.reference.xds.custom_rules import CustomPolicyRules
 from client_under_test.reference.xds.data_rules import DataErrorRules
 from client_under_test.reference.xds.policy_list_rules import PolicyListRules
 
@@ -207,7 +207,7 @@ def everybody(watchers: Sequence[Watcher]) -> Sequence[Watcher]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class XdsRules(ClusterReadingRules, PolicyListRules, DataErrorRules):
+class XdsRules(ClusterReadingRules, PolicyListRules, CustomPolicyRules, DataErrorRules):
     """One way of reading xDS."""
 
     read_hash_policy: Callable[[Any], HashPolicy] = read_hash_policy
@@ -252,8 +252,6 @@ class XdsRules(ClusterReadingRules, PolicyListRules, DataErrorRules):
     uses_good_beside_bad: bool = True
     """A46-NACK-01, A46-NACK-02, A46-NACK-03: whether what is good in a response with bad resources
     is used."""
-    registered_policies: Registered = field(default_factory=dict)
-    """A52: no rule, but what the application has added to the registry of policies."""
     certificate_providers: frozenset[str] = frozenset()
     """A29: no rule, but what the bootstrap configuration has of them, by name."""
     server_features: frozenset[str] = frozenset()

@@ -34,6 +34,7 @@ from conformance.judging.expectations.connections import (
 )
 from conformance.judging.expectations.course import FailsForAReason, OnlyListed
 from conformance.judging.expectations.durations import Takes
+from conformance.judging.expectations.handing_on import HandsOn
 from conformance.judging.expectations.load import Balances, DropsByShare, TellsDrops
 from conformance.judging.expectations.looking_up import LooksUp, NeverLooksUp
 from conformance.judging.expectations.mapping import MapsLike
@@ -90,6 +91,7 @@ Expectation = (
     | DropsByShare
     | LooksUp
     | NeverLooksUp
+    | HandsOn
 )
 
 
@@ -123,6 +125,7 @@ __all__ = [
     "FewAlike",
     "Finding",
     "GoesOnAsking",
+    "HandsOn",
     "InOrder",
     "InTreeOrder",
     "LooksUp",

@@ -39,6 +39,7 @@ from conformance.judging.expectations.connections import (
 )
 from conformance.judging.expectations.course import FailsForAReason, OnlyListed
 from conformance.judging.expectations.durations import Takes
+from conformance.judging.expectations.handing_on import HandsOn
 from conformance.judging.expectations.load import Balances, DropsByShare, TellsDrops
 from conformance.judging.expectations.looking_up import LooksUp, NeverLooksUp
 from conformance.judging.expectations.mapping import MapsLike
@@ -94,6 +95,7 @@ def excusable(expectation: Expectation, seen: Seen, before: MapsLike | None = No
             Untouched() | Tried() | InOrder() | Apart() | AtMost() | Different() | Connects()
             | InTreeOrder() | AsksFor() | EndsIn() | NeverIn() | Takes() | OnlyListed()
             | FailsForAReason() | TellsDrops() | DropsByShare()
+            | HandsOn()
         ):  # fmt: skip
             pass
         case Admits():

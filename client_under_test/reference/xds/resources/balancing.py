@@ -9,12 +9,11 @@ from envoy.extensions.load_balancing_policies.pick_first.v3 import pick_first_pb
 from envoy.extensions.load_balancing_policies.ring_hash.v3 import ring_hash_pb2
 from envoy.extensions.load_balancing_policies.round_robin.v3 import round_robin_pb2
 from envoy.extensions.load_balancing_policies.wrr_locality.v3 import wrr_locality_pb2
-from google.protobuf.json_format import MessageToDict, SerializeToJsonError
+from google.protobuf.json_format import SerializeToJsonError
 from google.protobuf.message import DecodeError
 from udpa.type.v1 import typed_struct_pb2 as udpa_pb2
 from xds.type.v3 import typed_struct_pb2 as xds_pb2
 
-from client_under_test.reference.policies import registry
 from client_under_test.reference.xds.resources.findings import Findings
 from client_under_test.reference.xds.resources.kinds import PREFIX
 from client_under_test.reference.xds.rules import XdsRules
@@ -150,11 +149,14 @@ class _Registry:
 
     def typed_struct(self, message: Any, _level: int) -> list[Json] | None:
         """A policy by the last part of its type's name, if gRPC's own registry has it."""
-        name = message.type_url.rpartition("/")[2]
-        if not registry.is_known(name, self._rules.registered_policies):
+        rules = self._rules
+        name = rules.policy_name(message.type_url)
+        if not rules.is_typed_struct(message.DESCRIPTOR.file.package):
+            return None
+        if not rules.has_policy(name, rules.registered_policies):
             return None
         try:
-            return [{name: MessageToDict(message.value)}]
+            return [rules.named_policy(name, rules.policy_fields(message.value))]
         except (SerializeToJsonError, ValueError):  # a number that JSON does not have, say
             self._findings.add("cannot be written as JSON", "value")
             return []

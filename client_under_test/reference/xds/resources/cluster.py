@@ -82,8 +82,10 @@ def _policy(
             registered=rules.registered_policies,
         )
     except registry.BadConfig as bad:
-        told.add(str(bad), "load_balancing_policy")
-        return None
+        instead = rules.when_registry_refuses(str(bad))
+        if instead is None:
+            told.add(str(bad), "load_balancing_policy")
+        return instead
 
 
 # A37, Validation: how the endpoints are found.

@@ -1,0 +1,82 @@
+"""TypedStruct in load_balancing_policy: a policy by its name in the registry, as rules (A52)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from google.protobuf.json_format import MessageToDict
+
+from client_under_test.reference.policies.interface import PolicyConfig
+from client_under_test.reference.policies.registry import Registered, is_known
+
+PACKAGES = frozenset({"xds.type.v3", "udpa.type.v1"})
+
+
+def is_typed_struct(package: str) -> bool:
+    """A52: TypedStruct is the same in the package where it is and in that where it was.
+
+    Clauses: A52-CUSTOM-03.
+    """
+    return package in PACKAGES
+
+
+def after_the_last_slash(type_url: str) -> str:
+    """A52: the name of the policy is the type's, whatever stands before it.
+
+    Clauses: A52-CUSTOM-04, A52-CUSTOM-05 (our choice: without a slash it is the whole).
+    """
+    return type_url.rpartition("/")[2]
+
+
+def has_policy(name: str, registered: Registered) -> bool:
+    """A52: a policy that the registry does not have is passed over; gRPC's own ones count, too.
+
+    Clauses: A52-CUSTOM-06, A52-CUSTOM-13.
+    """
+    return is_known(name, registered)
+
+
+def as_it_is(struct: Any) -> dict[str, Any]:
+    """A52: the config is the Struct.
+
+    Clauses: A52-CUSTOM-01, A52-CUSTOM-02, A52-CUSTOM-07 (our choice: none is an empty one),
+    A52-CUSTOM-10, A52-CUSTOM-11.
+    """
+    return MessageToDict(struct)
+
+
+def by_itself(name: str, fields: dict[str, Any]) -> dict[str, Any]:
+    """A52: it is what balances the endpoints of a priority, whatever their localities.
+
+    Clauses: A52-CUSTOM-12.
+    """
+    return {name: fields}
+
+
+def none_instead(_name: str) -> PolicyConfig | None:
+    """A52: a Cluster is refused whose policy the registry refuses.
+
+    Clauses: A52-CUSTOM-08, A52-CUSTOM-14.
+    """
+    return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CustomPolicyRules:
+    """What policies by name go by."""
+
+    registered_policies: Registered = field(default_factory=dict)
+    """A52: no rule, but what the application has added to the registry of policies."""
+    is_typed_struct: Callable[[str], bool] = is_typed_struct
+    """Of the package."""
+    policy_name: Callable[[str], str] = after_the_last_slash
+    """Of the type_url of a TypedStruct."""
+    has_policy: Callable[[str, Registered], bool] = has_policy
+    policy_fields: Callable[[Any], dict[str, Any]] = as_it_is
+    """Of the Struct; raises ValueError if there is no JSON of it."""
+    named_policy: Callable[[str, dict[str, Any]], dict[str, Any]] = by_itself
+    """Of the name and its config: what a LoadBalancingConfig is made of."""
+    when_registry_refuses: Callable[[str], PolicyConfig | None] = none_instead
+    """Of why: what a Cluster is balanced by instead."""

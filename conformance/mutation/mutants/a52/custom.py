@@ -1,0 +1,210 @@
+"""Mutants of the clauses in custom.toml."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from client_under_test.reference.conduct.mutants import Mutant, for_good
+from client_under_test.reference.policies.configs import RoundRobinConfig
+from client_under_test.reference.policies.registry import is_known
+from client_under_test.reference.xds.custom_rules import after_the_last_slash, as_it_is
+
+PREFIX = "type.googleapis.com/"
+OF_GRPC = frozenset({"round_robin", "ring_hash_experimental", "pick_first"})
+
+
+def changed(value: Any, change: Any) -> Any:
+    """A JSON value with each of its values changed, from within."""
+    if isinstance(value, dict):
+        value = {key: changed(each, change) for key, each in value.items()}
+    elif isinstance(value, list):
+        value = [changed(each, change) for each in value]
+    return change(value)
+
+
+def without(value: Any, dropped: Any) -> Any:
+    """A JSON value without the fields of which a key and a value are so."""
+    if not isinstance(value, dict):
+        return value
+    return {key: each for key, each in value.items() if not dropped(key, each)}
+
+
+numbers_as_text = Mutant(
+    clause="A52-CUSTOM-01",
+    broken="numbers beyond 53 bits become text",
+    xds={
+        "policy_fields": lambda struct: changed(
+            as_it_is(struct),
+            lambda one: str(one) if type(one) in {int, float} and abs(one) > 2**53 else one,
+        )
+    },
+)
+
+nothing_dropped = Mutant(
+    clause="A52-CUSTOM-01",
+    broken="fields that are null are left out",
+    xds={
+        "policy_fields": lambda struct: changed(
+            as_it_is(struct), lambda one: without(one, lambda _, each: each is None)
+        )
+    },
+)
+
+empty_dropped = Mutant(
+    clause="A52-CUSTOM-01",
+    broken="fields without a name are left out",
+    xds={
+        "policy_fields": lambda struct: changed(
+            as_it_is(struct), lambda one: without(one, lambda key, _: not key)
+        )
+    },
+)
+
+booleans_as_numbers = Mutant(
+    clause="A52-CUSTOM-01",
+    broken="booleans become numbers",
+    xds={
+        "policy_fields": lambda struct: changed(
+            as_it_is(struct), lambda one: int(one) if isinstance(one, bool) else one
+        )
+    },
+)
+
+some_keys_lost = Mutant(
+    clause="A52-CUSTOM-02",
+    broken="a key called __proto__ is left out",
+    xds={
+        "policy_fields": lambda struct: changed(
+            as_it_is(struct), lambda one: without(one, lambda key, _: key == "__proto__")
+        )
+    },
+)
+
+one_package = Mutant(
+    clause="A52-CUSTOM-03",
+    broken="TypedStruct of the package where it was is not known",
+    xds={"is_typed_struct": lambda package: package == "xds.type.v3"},
+)
+
+one_prefix = Mutant(
+    clause="A52-CUSTOM-04",
+    broken="only type_urls of type.googleapis.com have a name",
+    xds={
+        "policy_name": lambda url: (
+            after_the_last_slash(url) if url.startswith(PREFIX) or "/" not in url else url
+        )
+    },
+)
+
+first_slash = Mutant(
+    clause="A52-CUSTOM-04",
+    broken="the name begins after the first slash",
+    xds={"policy_name": lambda url: url.partition("/")[2] or url},
+)
+
+slash_demanded = Mutant(
+    clause="A52-CUSTOM-05",
+    broken="a type_url without a slash has no name",
+    xds={"policy_name": lambda url: after_the_last_slash(url) if "/" in url else ""},
+    reports="passed over",
+)
+
+any_name = Mutant(
+    clause="A52-CUSTOM-06",
+    broken="a policy that is not registered ends the list",
+    xds={"has_policy": lambda _name, _registered: True},
+)
+
+by_the_end_of_its_name = Mutant(
+    clause="A52-CUSTOM-06",
+    broken="a policy of which the name is the end is taken for it",
+    xds={
+        "has_policy": lambda name, registered: (
+            is_known(name, registered) or any(each.endswith(name) for each in registered)
+        )
+    },
+)
+
+
+def value_demanded(struct: Any) -> dict[str, Any]:
+    """Refuse a config that has nothing."""
+    if not struct.fields:
+        raise ValueError(struct)
+    return as_it_is(struct)
+
+
+struct_demanded = Mutant(
+    clause="A52-CUSTOM-07",
+    broken="a TypedStruct without fields is refused",
+    xds={"policy_fields": value_demanded},
+    reports="refused",
+)
+
+registry_not_asked = Mutant(
+    clause="A52-CUSTOM-08",
+    broken="what the registry refuses is taken for round_robin",
+    xds={"when_registry_refuses": lambda _words: RoundRobinConfig()},
+)
+
+refusal_ends_it = Mutant(
+    clause="A52-CUSTOM-09",
+    broken="a Cluster that is refused is used no more",
+    xds={"refusal_counts": lambda noun, _features: noun == "Cluster"},
+)
+
+first_config_for_good = Mutant(
+    clause="A52-CUSTOM-10",
+    broken="a config stays as it was first",
+    xds={"policy_fields": for_good(as_it_is)},
+)
+
+
+class OnlyWhatWasThere:
+    """Takes up an update only if something that was there is another or gone."""
+
+    def __init__(self) -> None:
+        self._in_use: dict[str, Any] = {"nothing": "yet"}
+
+    def fields(self, struct: Any) -> dict[str, Any]:
+        """The config in use."""
+        new = as_it_is(struct)
+        if any(key not in new or new[key] != value for key, value in self._in_use.items()):
+            self._in_use = new
+        return self._in_use
+
+
+additions_unseen = Mutant(
+    clause="A52-CUSTOM-10",
+    broken="an update that only adds fields is taken for none",
+    xds={"policy_fields": OnlyWhatWasThere().fields},
+)
+
+localities_share_a_policy = Mutant(
+    clause="A52-CUSTOM-11",
+    broken="below WrrLocality all localities have one policy",
+    rules={"locality_target": lambda _locality: "all"},
+)
+
+always_in_localities = Mutant(
+    clause="A52-CUSTOM-12",
+    broken="a custom policy at the top is put below WrrLocality",
+    xds={
+        "named_policy": lambda name, fields: {
+            "xds_wrr_locality_experimental": {"childPolicy": [{name: fields}]}
+        }
+    },
+)
+
+custom_alone = Mutant(
+    clause="A52-CUSTOM-13",
+    broken="a TypedStruct of a policy that comes with gRPC is passed over",
+    xds={"has_policy": lambda name, registered: name not in OF_GRPC and name in registered},
+)
+
+bad_ring_taken = Mutant(
+    clause="A52-CUSTOM-14",
+    broken="a config of ring_hash that is refused is taken for round_robin",
+    xds={
+        "when_registry_refuses": lambda words: RoundRobinConfig() if "ring_hash" in words else None
+    },
+)

@@ -1,0 +1,219 @@
+"""A52, xDS LB Policy Registry: policies by their names in the client's registry."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from conformance.arranging.custom_policies import Config, CustomCluster, custom, hands_on
+from conformance.arranging.live_policies import LivePolicy
+from conformance.judging.claims import decides, row
+from conformance.judging.expectations import Answered, OnlyAt
+from conformance.served.endpoints import Endpoint
+from conformance.served.oddities import TYPE, Odd
+from conformance.served.policies import RingHash, RoundRobin
+from conformance.served.policy_lists import (
+    UDPA_STRUCT,
+    XDS_STRUCT,
+    in_localities,
+    policies,
+    ring_hash,
+    round_robin,
+    typed_struct,
+    unknown,
+)
+from conformance.served.routes import CLUSTER
+from conformance.world import World
+from conformance.world.policies import TEST_POLICY
+from fake_control_plane import Kind
+
+NEEDS = ("custom_policy",)
+
+
+def nested(levels: int) -> Any:
+    """Lists and objects in each other."""
+    return {"in": [nested(levels - 1), {}]} if levels else "innermost"
+
+
+# None has all that is in the one before it, which is for A52-CUSTOM-10.
+CONFIGS: tuple[Config, ...] = (
+    {"endpoint": 1},
+    {"nothing": None, "yes": True, "no": False, "one": 1, "zero": 0, "text": "1"},
+    {"": {"": [""]}, "empty": [{}, [], [[]], ""]},
+    {"numbers": [0.1, -1.5, 1e300, -1e-300, 5e-324, 2**53, 2**53 + 2, 2**32, 2**31, 1e21]},
+    {"snake_case": 1, "snakeCase": 2, "SNAKE_CASE": 3, "Endpoint": "any", "a.b": [], "a b": {}},
+    {"words": 'a "quote", a \\ and a /, two\nlines, a \ttab', "ключ": "ценность", "🙂": "\u0001"},
+    {"nested": nested(12)},
+    {"long": [{"number": number, "text": "x" * number} for number in range(200)]},
+)
+OF_A_LANGUAGE: tuple[Config, ...] = (
+    {"constructor": 1, "toString": "text", "hasOwnProperty": None, "class": [], "$type": "t"},
+    {"__proto__": {"endpoint": 1, "more": [True]}},
+)
+
+
+@decides("A52-CUSTOM-01", "A52-CUSTOM-02", needs=NEEDS)
+async def test_what_arrives(world: World) -> None:
+    live = await CustomCluster.begin(world, 2)
+    for config in CONFIGS:
+        await live.given(Odd("A52-CUSTOM-01", policies(custom(config))), config)
+    for config in OF_A_LANGUAGE:
+        await live.given(Odd("A52-CUSTOM-02", policies(custom(config))), config)
+    await live.given(Odd("A52-CUSTOM-01", policies(custom({}))), {})
+
+
+PREFIXES = ("example.com/", "a/b/c/", "/", "https://example.com/types/", f"{TYPE}/x.Y/")
+OTHERS = (
+    f"{TYPE}/xdspec.NobodyHasThisPolicy",
+    f"{TYPE}/TestPolicy",
+    f"{TYPE}/{TEST_POLICY}2",
+    f"{TYPE}/{TEST_POLICY}/",
+    f"{TYPE}/constructor",
+    "",
+)
+
+
+@decides("A52-CUSTOM-03", "A52-CUSTOM-04", "A52-CUSTOM-06", needs=NEEDS)
+async def test_by_which_name(world: World) -> None:
+    live = await CustomCluster.begin(world, 2)
+    entries = [
+        *(("A52-CUSTOM-03", TYPE + "/", message, ()) for message in (UDPA_STRUCT, XDS_STRUCT)),
+        *(("A52-CUSTOM-04", prefix, XDS_STRUCT, ()) for prefix in PREFIXES),
+        *(("A52-CUSTOM-06", TYPE + "/", XDS_STRUCT, (other,)) for other in OTHERS),
+        ("A52-CUSTOM-06", TYPE + "/", UDPA_STRUCT, OTHERS),
+    ]
+    for number, (clause, prefix, message, passed_over) in enumerate(entries):
+        config = {"row": number}
+        its_own = typed_struct(prefix + TEST_POLICY, config, message=message)
+        before = (typed_struct(url, {"endpoint": "of another"}) for url in passed_over)
+        await live.given(Odd(clause, policies(*before, its_own)), config)
+
+
+@pytest.mark.parametrize(
+    ("clause", "first", "used"),
+    [
+        row(
+            "no-slash",
+            "A52-CUSTOM-05",
+            typed_struct(TEST_POLICY, {"row": 1}),
+            (("used", {"row": 1}),),
+        ),
+        row("no-value", "A52-CUSTOM-07", custom(None), (("used", {}), ("used, with null", None))),
+    ],
+)
+@decides(needs=NEEDS)
+async def test_left_open(
+    world: World, clause: str, first: str, used: Sequence[tuple[str, Config | None]]
+) -> None:
+    live = await CustomCluster.begin(world, 2)
+    following = {"row": "the next one"}
+    odd = Odd(clause, policies(first, custom(following)))
+    answer = await world.control.offer(Kind.CLUSTER, live.with_(odd), told=f"{CLUSTER}, {odd}")
+    if not answer.acked:
+        await world.judge(clause, answer, {"refused": Answered(acked=False)})
+        return
+    arrives = (*used, ("passed over", following))
+    ways = {name: hands_on(config, live.all_of_them) for name, config in arrives}
+    await world.judge(clause, await world.policies.until(*ways.values()), ways)
+
+
+BAD: tuple[Config, ...] = (
+    {"endpoint": -1},
+    {"endpoint": 0.5, "more": {"endpoint": 1}},
+    {"endpoint": "1"},
+    {"endpoint": [1]},
+)
+
+
+@decides("A52-CUSTOM-08", "A52-CUSTOM-09", needs=NEEDS)
+async def test_refused_by_the_registry(world: World) -> None:
+    """What was in use before goes on, at the endpoint that it picks."""
+    await refuse(
+        world,
+        *(policies(custom(bad)) for bad in BAD),
+        policies(unknown(), custom(BAD[0]), custom({"endpoint": 2})),
+        policies(custom(BAD[1]), round_robin()),
+    )
+
+
+@decides("A52-CUSTOM-08", "A52-CUSTOM-09", needs=NEEDS)
+async def test_refused_by_the_registry_below_wrr_locality(world: World) -> None:
+    await refuse(
+        world,
+        policies(in_localities(custom(BAD[0]))),
+        policies(in_localities(custom(BAD[2]), round_robin()), custom({"endpoint": 2})),
+    )
+
+
+async def refuse(world: World, *lists: str) -> None:
+    """Judge that these lists are refused, each while a good config is in use."""
+    live = await CustomCluster.begin(world, 3)
+    good = {"endpoint": 1, "row": "in use"}
+    await live.offer(Odd("A52-CUSTOM-08", policies(custom(good))))
+    where = await live.demand_picked(good)
+    for each in lists:
+        await live.refused(Odd("A52-CUSTOM-08", each))
+        calls = await world.call(world.sessions(len(where) * 4))
+        await world.judge("A52-CUSTOM-09", calls, OnlyAt(where))
+
+
+@decides("A52-CUSTOM-10", needs=NEEDS)
+async def test_later_updates(world: World) -> None:
+    """Of the config and of the endpoints; a number beyond them begins anew."""
+    clause = "A52-CUSTOM-10"
+    live = await CustomCluster.begin(world, 3)
+    for config in ({"endpoint": 0}, {"endpoint": 1}, {"endpoint": 2}, {"endpoint": 2**40 + 1}):
+        await live.given(Odd(clause, policies(custom(config))), config)
+        await live.picks(clause, config, live.all_of_them)
+    (place,) = live.served.own().localities
+    added = tuple(map(Endpoint, await world.addresses(2)))
+    for endpoints in ((*place.endpoints, *added), added):
+        await live.place(replace(place, endpoints=endpoints))
+        await live.picks(clause, config, live.all_of_them)
+
+
+@decides("A52-CUSTOM-10", needs=NEEDS)
+async def test_an_update_that_only_adds_to_a_config(world: World) -> None:
+    live = await CustomCluster.begin(world, 2)
+    for config in ({"row": 0}, {"row": 0, "more": {}}, {"row": 0, "more": {"endpoint": 1}}):
+        await live.given(Odd("A52-CUSTOM-10", policies(custom(config))), config)
+
+
+@decides("A52-CUSTOM-11", "A52-CUSTOM-12", needs=NEEDS)
+async def test_in_localities_and_at_the_top(world: World) -> None:
+    live = await CustomCluster.begin(world, 2, 3)
+    for config in ({"row": "each its own"}, {"endpoint": 1, "row": "and later"}):
+        odd = Odd("A52-CUSTOM-11", policies(in_localities(custom(config))))
+        await live.given(odd, config, live.by_locality)
+    await live.picks("A52-CUSTOM-11", config, live.by_locality)
+    for config in ({"row": "one for all"}, {"endpoint": 1, "row": "and later"}):
+        await live.given(Odd("A52-CUSTOM-12", policies(custom(config))), config)
+
+
+AS_TURNS = typed_struct(f"{TYPE}/round_robin", {"a field": "of nobody"})
+AS_A_RING = typed_struct(f"{TYPE}/ring_hash_experimental", {"minRingSize": 300, "maxRingSize": 300})
+
+
+@decides("A52-CUSTOM-13", seconds=0.5)
+async def test_by_names_that_grpc_brings(world: World) -> None:
+    live = await LivePolicy.begin(world)
+    ring = RingHash(minimum=300, maximum=300)
+    await live.taken(Odd("A52-CUSTOM-13", policies(AS_A_RING, round_robin())), ring)
+    await live.taken(Odd("A52-CUSTOM-13", policies(AS_TURNS, ring_hash())), RoundRobin())
+
+
+BAD_RING = typed_struct(f"{TYPE}/ring_hash_experimental", {"minRingSize": "many"})
+
+
+@decides("A52-CUSTOM-14")
+async def test_bad_field_of_what_grpc_brings(world: World) -> None:
+    clause = "A52-CUSTOM-14"
+    served = await world.plain_ring(ring=RoundRobin())
+    await world.demand_served(world.sessions(1))
+    for each in (policies(BAD_RING), policies(BAD_RING, round_robin())):
+        offered = Odd(clause, each)
+        told = f"{CLUSTER}, {offered}"
+        answer = await world.control.offer(Kind.CLUSTER, offered.of(served.cluster()), told=told)
+        await world.judge(clause, answer, Answered(acked=False))
+        await world.judge(clause, await world.call(world.sessions(16)), OnlyAt(served.addresses()))

@@ -1,0 +1,62 @@
+"""A policy that the suite registers in the client's own registry, and what its instances are given.
+
+Scenarios that use it need the capability `custom_policy`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from client_under_test import ClientProcess
+from client_under_test.launching.policies import RegisteredPolicy
+from conformance import timing
+from conformance.judging.expectations import Expectation, fits
+from conformance.judging.seen import PolicyUpdate, PolicyUpdates
+from conformance.world import waits
+
+TEST_POLICY: Final = "xdspec.TestPolicy"
+
+
+class Policies:
+    """Registers nothing unless it is asked to: most scenarios have no such policy.
+
+    Args:
+        process: of the client, in which no channel has been opened.
+    """
+
+    def __init__(self, process: ClientProcess) -> None:
+        self._process = process
+        self._registered: RegisteredPolicy | None = None
+
+    async def register(self) -> None:
+        """Have the policy in the registry."""
+        self._registered = await self._process.register_policy(
+            TEST_POLICY, deadline=timing.ADAPTER_REPLY
+        )
+
+    @property
+    def given(self) -> PolicyUpdates:
+        """What its instances were given."""
+        assert self._registered is not None, "register comes first"
+        return PolicyUpdates(
+            tuple(
+                PolicyUpdate(one.instance, one.config, one.endpoints)
+                for one in self._registered.updates
+            )
+        )
+
+    async def until(self, *ways: Expectation) -> PolicyUpdates:
+        """What its instances were given, once it fits in one of these ways, or APPLY has passed."""
+        assert self._registered is not None, "register comes first"
+
+        def is_there() -> bool:
+            return any(fits(one, self.given) for one in ways)
+
+        if not is_there():
+            come = self._registered.updated(
+                lambda _: is_there(),
+                deadline=timing.APPLY,
+                since=len(self._registered.updates),
+            )
+            await waits.watched(come)
+        return self.given
