@@ -258,8 +258,8 @@ class Shares(msgspec.Struct, frozen=True, tag="shares"):
 class Evenly(msgspec.Struct, frozen=True, tag="evenly"):
     """The calls go round these endpoints: no two counts differ by more than one (round_robin).
 
-    Clauses: A42-CDS-02, A42-CDS-23, A42-HASH-19, A52-CHANGE-03, A52-LIST-14, A52-ROUND-01,
-    A52-ROUND-02.
+    Clauses: A42-CDS-02, A42-CDS-23, A42-HASH-19, A52-CHANGE-03, A52-CUSTOM-13, A52-LIST-14,
+    A52-ROUND-01, A52-ROUND-02.
     """
 
     addresses: tuple[str, ...]

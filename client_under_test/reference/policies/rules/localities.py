@@ -11,16 +11,13 @@ from client_under_test.reference.values import Locality
 def each_by_itself(locality: Locality) -> str:
     """A52: each locality has a policy of its own, which goes on with the name of the locality.
 
-    Clauses: A52-CUSTOM-11, A52-WRR-06, A52-WRR-07.
+    Clauses: A52-CUSTOM-11.
     """
     return repr((locality.region, locality.zone, locality.sub_zone))
 
 
 def as_it_says(_target: str, weight: int) -> int:
-    """A52: a locality weighs what its endpoints say of it now, the first of them.
-
-    Clauses: A52-WRR-01, A52-WRR-02, A52-WRR-03, A52-WRR-08, A52-WRR-09.
-    """
+    """A52: a locality weighs what its endpoints say of it now, the first of them."""
     return weight
 
 
