@@ -186,7 +186,6 @@ async def test_in_localities_and_at_the_top(world: World) -> None:
     for config in ({"row": "each its own"}, {"endpoint": 1, "row": "and later"}):
         odd = Odd("A52-CUSTOM-11", policies(in_localities(custom(config))))
         await live.given(odd, config, live.by_locality)
-    await live.picks("A52-CUSTOM-11", config, live.by_locality)
     for config in ({"row": "one for all"}, {"endpoint": 1, "row": "and later"}):
         await live.given(Odd("A52-CUSTOM-12", policies(custom(config))), config)
 

@@ -103,7 +103,9 @@ def test_a52_the_first_weight_of_a_locality_counts() -> None:
         endpoint("a", locality=NEAR, locality_weight=3),
         endpoint("b", locality=NEAR, locality_weight=5),
     )
-    config, placed = by_locality(WrrLocalityConfig(child=RoundRobinConfig()), endpoints)
+    config, placed = by_locality(
+        WrrLocalityConfig(child=RoundRobinConfig()), endpoints, MODERN.rules
+    )
     (name,) = config.targets
     assert config.targets[name].weight == 3
     assert {one.path for one in placed} == {(name,)}
