@@ -27,6 +27,7 @@ ROUND_ROBIN: Final = round_robin_pb2.RoundRobin.DESCRIPTOR.full_name
 WRR_LOCALITY: Final = wrr_locality_pb2.WrrLocality.DESCRIPTOR.full_name
 XDS_STRUCT: Final = xds_pb2.TypedStruct
 UDPA_STRUCT: Final = udpa_pb2.TypedStruct
+TYPED_STRUCT: Final = XDS_STRUCT.DESCRIPTOR.full_name
 
 XX_HASH: Final = "hash_function: XX_HASH"
 
