@@ -66,6 +66,10 @@ class Command(click.Group):
             return error.code if isinstance(error, Failure) else Exit.BAD_INPUT
         except (click.Abort, KeyboardInterrupt):
             return Exit.INTERRUPTED
+        except SystemExit:  # click's, with 1, where nobody reads the help that it prints
+            settle_output()
+            tell(OutputLost("nobody reads standard output any more"))
+            return Exit.SUITE_TROUBLE
         except Exception as error:  # noqa: BLE001 - whatever it is
             settle_output()
             tell(error)

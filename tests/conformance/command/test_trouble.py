@@ -101,10 +101,11 @@ def test_standard_output_is_full(words: list[str], tmp_path: Path) -> None:
     assert ended.stderr == ("xdspec: standard output cannot be written: No space left on device\n")
 
 
-def test_nobody_reads_standard_output(tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", [("list", "clauses"), ("--help",), ("run", "--help")])
+def test_nobody_reads_standard_output(tmp_path: Path, words: tuple[str, ...]) -> None:
     reader, writer = os.pipe()
     os.close(reader)
-    ended = xdspec("list", "clauses", folder=tmp_path, stdout=writer)
+    ended = xdspec(*words, folder=tmp_path, stdout=writer)
     os.close(writer)
     assert (ended.returncode, ended.stderr) == (
         3,
