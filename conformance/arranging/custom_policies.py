@@ -8,13 +8,13 @@ from functools import partial
 from typing import Any, Final
 
 from conformance import timing
+from conformance.arranging.offering import offered
 from conformance.judging.expectations import Answered, Expectation, HandsOn, OnlyAt
 from conformance.judging.seen import Calls, PolicyUpdates
 from conformance.served.endpoints import Endpoint, Locality
 from conformance.served.oddities import TYPE, Odd
 from conformance.served.policies import RoundRobin
 from conformance.served.policy_lists import typed_struct
-from conformance.served.routes import CLUSTER
 from conformance.served.serving import Served, one_cluster
 from conformance.world import World
 from conformance.world.policies import TEST_POLICY
@@ -78,17 +78,13 @@ class CustomCluster:
 
     async def offer(self, odd: Odd) -> bool:
         """Judge that an update of the Cluster is accepted; whether it is."""
-        self._world.bench.turn_to(odd.clause)
-        told = f"{CLUSTER}, {odd}"
-        answer = await self._world.control.offer(Kind.CLUSTER, self.with_(odd), told=told)
+        answer = await offered(self._world, self.served, odd)
         await self._judge(odd.clause, answer, Answered(acked=True))
         return answer.acked
 
     async def refused(self, odd: Odd) -> None:
         """Judge that an update of the Cluster is refused."""
-        self._world.bench.turn_to(odd.clause)
-        told = f"{CLUSTER}, {odd}"
-        answer = await self._world.control.offer(Kind.CLUSTER, self.with_(odd), told=told)
+        answer = await offered(self._world, self.served, odd)
         await self._judge(odd.clause, answer, Answered(acked=False))
 
     async def given(
@@ -140,10 +136,6 @@ class CustomCluster:
         await self._judge(clause, made, where)
         return made
 
-    def with_(self, odd: Odd) -> Any:
-        """The Cluster with that."""
-        return odd.of(self.served.cluster())
-
     async def place(self, *localities: Locality) -> None:
         """Serve other endpoints; of the Cluster nothing changes."""
         self.served = self.served.placed(*localities)
@@ -151,8 +143,7 @@ class CustomCluster:
 
     async def _judge(self, clause: str, seen: Any, expected: Expectation) -> None:
         """Put a clause before the judge that every edition words to the same effect."""
-        ways = self._world.bench.by_edition(clause, lambda _: expected)
-        await self._world.judge(clause, seen, ways)
+        await self._world.judge(clause, seen, self._world.bench.alike(clause, expected))
 
 
 def hands_on(config: Config | None, groups: Sequence[Sequence[str]]) -> HandsOn:

@@ -253,5 +253,4 @@ class LiveCluster:
 
     async def _judge(self, clause: str, seen: Seen, expected: Expectation) -> None:
         """Put a clause before the judge that every edition words to the same effect."""
-        ways = self._world.bench.by_edition(clause, lambda _: expected)
-        await self._world.judge(clause, seen, ways)
+        await self._world.judge(clause, seen, self._world.bench.alike(clause, expected))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from conformance.arranging.offering import offered
 from conformance.judging.expectations import Answered, Evenly, Expectation, Reaches
 from conformance.judging.seen import Calls, Seen
 from conformance.served.oddities import Odd
@@ -71,10 +72,7 @@ class LivePolicy:
         """
         if self._in_use is None or type(self._in_use) is type(as_if):
             await self._go_to(BEFORE if isinstance(as_if, RoundRobin) else RoundRobin())
-        self._world.bench.turn_to(odd.clause)
-        good = self._served.balanced_by(RoundRobin()).cluster()
-        told = f"{CLUSTER}, {odd}"
-        answer = await self._world.control.offer(Kind.CLUSTER, odd.of(good), told=told)
+        answer = await offered(self._world, self._served.balanced_by(RoundRobin()), odd)
         await self._judge(odd.clause, answer, Answered(acked=True))
         if answer.acked:
             self._in_use = None
@@ -117,5 +115,4 @@ class LivePolicy:
 
     async def _judge(self, clause: str, seen: Seen, expected: Expectation) -> None:
         """Put a clause before the judge that every edition words to the same effect."""
-        ways = self._world.bench.by_edition(clause, lambda _: expected)
-        await self._world.judge(clause, seen, ways)
+        await self._world.judge(clause, seen, self._world.bench.alike(clause, expected))

@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from packaging.specifiers import SpecifierSet
@@ -121,13 +121,14 @@ class _Written(_Said, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def each(self) -> Iterator[Entry]:
         """An entry for each clause."""
         said = {field: getattr(self, field) for field in _Said.__struct_fields__}
-        yield Entry(**said, scenarios=_several(self.scenario))
+        yield Entry(**said, scenarios=several(self.scenario))
         for clause, shown_by in self.also.items():
-            more = {"clause": clause, "scenarios": _several(shown_by), "like": self.clause}
+            more = {"clause": clause, "scenarios": several(shown_by), "like": self.clause}
             yield Entry(**said | more)
 
 
-def _several(scenarios: str | tuple[str, ...]) -> tuple[str, ...]:
+def several(scenarios: str | tuple[str, ...]) -> tuple[str, ...]:
+    """One or several, as several."""
     return (scenarios,) if isinstance(scenarios, str) else scenarios
 
 
@@ -138,6 +139,16 @@ class Fixed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     scenario: Text | Scenarios
     words: str = ""
     """Since when, or by what, for people."""
+
+
+def entries_of(table: Mapping[str, Any]) -> tuple[Entry, ...]:
+    """The entries of one table of a file that has been read without a complaint."""
+    return tuple(msgspec.convert(table, _Written).each())
+
+
+def places(entries: Iterable[Entry]) -> set[tuple[str, str]]:
+    """The clauses that they know, each with a scenario."""
+    return {(one.clause, scenario) for one in entries for scenario in one.scenarios}
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -202,11 +213,10 @@ def parsed(
                 raise BadBaseline(message)
             if complaint := _complaint(each):
                 raise BadBaseline(f"{path}: {each.clause}{complaint}{where}")
-    known = {(one.clause, scenario) for one in below for scenario in one.scenarios}
     own = tuple(each for entry in found.expected for each in entry.each())
-    covered = {(one.clause, scenario) for one in own for scenario in one.scenarios}
+    known, covered = places(below), places(own)
     for number, one in enumerate(found.fixed):
-        for scenario in _several(one.scenario):
+        for scenario in several(one.scenario):
             if (one.clause, scenario) not in known:
                 where = place(content, f"fixed[{number}]")
                 raise BadBaseline(

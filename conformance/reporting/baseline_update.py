@@ -15,6 +15,7 @@ from packaging.version import Version
 from tomlkit.items import AoT, Table
 
 from conformance.judging.verdicts import Decision, Reason, Verdict
+from conformance.reporting import baseline
 from conformance.reporting.baseline import Entry
 from conformance.reporting.report import ClientId, Run, Scenario
 
@@ -103,16 +104,12 @@ def _check(runs: Sequence[Run]) -> None:
 
 def _without_untrue(written: AoT, runs: Sequence[Run]) -> Iterator[str]:
     for table in list(written):
-        own, also = table["clause"], table.get("also", {})
-        places = {own: _listed(table["scenario"])} | {
-            clause: _listed(shown_by) for clause, shown_by in also.items()
-        }
-        entries = {clause: _entry(table, clause, where) for clause, where in places.items()}
+        entries = baseline.entries_of(table.unwrap())
         seen = {
-            (clause, scenario): shown
-            for clause, where in places.items()
-            for scenario in where
-            if (shown := [*_shown(entries[clause], scenario, runs)])
+            (entry.clause, scenario): shown
+            for entry in entries
+            for scenario in entry.scenarios
+            if (shown := [*_shown(entry, scenario, runs)])
         }
         gone = {
             at
@@ -122,27 +119,15 @@ def _without_untrue(written: AoT, runs: Sequence[Run]) -> Iterator[str]:
         for clause, scenario in sorted(gone):
             yield f"{clause} does not fail in {scenario} any more: taken out"
         left = {
-            clause: [one for one in where if (clause, one) not in gone]
-            for clause, where in places.items()
+            entry.clause: where
+            for entry in entries
+            if (where := [one for one in entry.scenarios if (entry.clause, one) not in gone])
         }
         if gone:
-            _leave(written, table, {clause: where for clause, where in left.items() if where})
-        mixed = [shown for at, shown in seen.items() if at not in gone]
-        if any(where for where in left.values()) and "sometimes" not in table:
-            yield from _bounded(table, own, mixed)
-
-
-def _entry(table: Table, clause: str, scenarios: Sequence[str]) -> Entry:
-    return Entry(
-        clause=clause,
-        reason=Reason(table["reason"]),
-        scenarios=tuple(scenarios),
-        seen=table["seen"],
-        words=table["words"],
-        shows=table.get("shows", ""),
-        versions=table.get("versions", ""),
-        variants=tuple(table.get("variants", ())),
-    )
+            _leave(written, table, left)
+        if left and "sometimes" not in table:
+            mixed = [shown for at, shown in seen.items() if at not in gone]
+            yield from _bounded(table, entries[0].clause, mixed)
 
 
 def _shown(entry: Entry, name: str, runs: Iterable[Run]) -> Iterator[_Shown]:
@@ -215,11 +200,14 @@ def _with_fixed(
     document: tomlkit.TOMLDocument, below: Iterable[Entry], runs: Sequence[Run]
 ) -> Iterator[str]:
     """What the baseline below knows and no run shows."""
-    covered = {
-        (clause, scenario)
-        for table in (*document.get("expected", ()), *document.get("fixed", ()))
-        for clause, where in ({table["clause"]: table["scenario"]} | table.get("also", {})).items()
-        for scenario in _listed(where)
+    own = [
+        one for table in document.get("expected", ()) for one in baseline.entries_of(table.unwrap())
+    ]
+    covered = baseline.places(own)
+    covered |= {
+        (table["clause"], scenario)
+        for table in document.get("fixed", ())
+        for scenario in baseline.several(table["scenario"])
     }
     for entry in below:
         for scenario in entry.scenarios:
@@ -314,10 +302,6 @@ def _where(
 
 
 # Words.
-
-
-def _listed(scenario: Any) -> list[str]:
-    return [str(scenario)] if isinstance(scenario, str) else [str(one) for one in scenario]
 
 
 def _one_or_several(scenarios: Sequence[str]) -> str | list[str]:

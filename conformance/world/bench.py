@@ -73,6 +73,10 @@ class Bench:
         """What each wording of a clause expects."""
         return {edition: expect(edition) for edition in self._catalogue[clause].editions}
 
+    def alike(self, clause: str, expected: Wanted) -> dict[str, Wanted]:
+        """For a clause that every edition words to the same effect: this, by each of them."""
+        return self.by_edition(clause, lambda _: expected)
+
     def own(self, clause: str, expected: Mapping[str, Wanted]) -> Wanted:
         """Of these expectations, the one by which the client is judged, or any if by none."""
         known = self._catalogue[clause]

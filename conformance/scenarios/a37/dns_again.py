@@ -42,7 +42,7 @@ async def test_lost_connection(world: World) -> None:
     a = leaf("a", discovery=by_name("a", before))
     roots = ("a", "b", "c")
     await in_use(world, forest(roots, (*planted.served.clusters, a)), *roots)
-    await world.names.quiet(why="nothing is", seconds=timing.BETWEEN_RESOLUTIONS)
+    await world.names.quiet(why="the least time has to pass", seconds=timing.BETWEEN_RESOLUTIONS)
     beyond = world.names.mark
     world.names.set(host("a"), Found((after.host,)))
     world.names.set(host("b"), ServerFailure())

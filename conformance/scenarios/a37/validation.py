@@ -9,7 +9,7 @@ from conformance import timing
 from conformance.arranging.forests import calls_to, forest, leaf
 from conformance.arranging.live_clusters import AFTERWARDS, UNCHANGED, Form, LiveCluster
 from conformance.judging.claims import AS_ALWAYS, Bootstrap, decides, row
-from conformance.judging.expectations import Expectation, OnlyAt
+from conformance.judging.expectations import OnlyAt
 from conformance.served.bootstrap import AUTHORITY, PROVIDER, WITH_AUTHORITY, WITH_CERTIFICATES
 from conformance.served.oddities import TYPE, Odd, given_bytes, packed
 from conformance.served.trees import asks_for
@@ -365,12 +365,7 @@ async def test_service_name(world: World, clause: str, services: tuple[str | Non
     await world.serve(served)
     for one in named:
         calls = await calls_to(world, one.name)
-        await world.judge(clause, calls, same(world, clause, OnlyAt(one.addresses())))
+        await world.judge(clause, calls, world.bench.alike(clause, OnlyAt(one.addresses())))
     wanted = asks_for(served, "ENDPOINTS", ever=True)
     asked = await world.control.asked_until(wanted)
-    await world.judge(clause, asked, same(world, clause, wanted))
-
-
-def same(world: World, clause: str, expected: Expectation) -> dict[str, Expectation]:
-    """What every edition expects alike."""
-    return world.bench.by_edition(clause, lambda _: expected)
+    await world.judge(clause, asked, world.bench.alike(clause, wanted))

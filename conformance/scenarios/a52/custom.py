@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from conformance.arranging.custom_policies import Config, CustomCluster, custom, hands_on
 from conformance.arranging.live_policies import LivePolicy
+from conformance.arranging.offering import offered
 from conformance.judging.claims import decides, row
 from conformance.judging.expectations import Answered, OnlyAt
 from conformance.served.endpoints import Endpoint
@@ -23,10 +24,8 @@ from conformance.served.policy_lists import (
     typed_struct,
     unknown,
 )
-from conformance.served.routes import CLUSTER
 from conformance.world import World
 from conformance.world.policies import TEST_POLICY
-from fake_control_plane import Kind
 
 NEEDS = ("custom_policy",)
 
@@ -109,7 +108,7 @@ async def test_left_open(
     live = await CustomCluster.begin(world, 2)
     following = {"row": "the next one"}
     odd = Odd(clause, policies(first, custom(following)))
-    answer = await world.control.offer(Kind.CLUSTER, live.with_(odd), told=f"{CLUSTER}, {odd}")
+    answer = await offered(world, live.served, odd)
     if not answer.acked:
         await world.judge(clause, answer, {"refused": Answered(acked=False)})
         return
@@ -211,8 +210,6 @@ async def test_bad_field_of_what_grpc_brings(world: World) -> None:
     served = await world.plain_ring(ring=RoundRobin())
     await world.demand_served(world.sessions(1))
     for each in (policies(BAD_RING), policies(BAD_RING, round_robin())):
-        offered = Odd(clause, each)
-        told = f"{CLUSTER}, {offered}"
-        answer = await world.control.offer(Kind.CLUSTER, offered.of(served.cluster()), told=told)
+        answer = await offered(world, served, Odd(clause, each))
         await world.judge(clause, answer, Answered(acked=False))
         await world.judge(clause, await world.call(world.sessions(16)), OnlyAt(served.addresses()))
