@@ -89,6 +89,14 @@ def locality_weight(written: int | None) -> int | None:
     return written or 0
 
 
+def sum_of_weights_fits(total: int) -> bool:
+    """A27: weights of the localities of one priority add up to a number of 32 bits.
+
+    Clauses: A52-WRR-05.
+    """
+    return total < 1 << 32
+
+
 def endpoint_is_used(health: int) -> bool:
     """A27: only endpoints whose health is good or unknown are used.
 
@@ -225,6 +233,7 @@ class XdsRules(ClusterReadingRules, PolicyListRules, CustomPolicyRules, DataErro
     """A76: how the field of that name is read; editions before it do not know the field."""
     endpoint_weight: Callable[[int | None], int | None] = endpoint_weight
     locality_weight: Callable[[int | None], int | None] = locality_weight
+    sum_of_weights_fits: Callable[[int], bool] = sum_of_weights_fits
     endpoint_is_used: Callable[[int], bool] = endpoint_is_used
     address_may_repeat: bool = False
     """A42-RING-20; A27 has endpoints that repeat an address rejected."""

@@ -55,7 +55,7 @@ def first_address_identity(endpoint: Endpoint) -> str:
 def all_addresses_identity(endpoint: Endpoint) -> str:
     """An endpoint is the set of its addresses, whatever else is attached to it.
 
-    Clauses: A42-SUB-14, A61-SUB-03.
+    Clauses: A42-SUB-14, A61-SUB-03, A52-WRR-03.
     """
     return " ".join(sorted(set(endpoint.addresses)))
 

@@ -41,7 +41,7 @@ def read_endpoints(message: Any, rules: XdsRules) -> Found:
                 findings.add(f"is twice in priority {locality.priority}", "locality")
             at_priority.append(place)
     for priority, listed in sorted(places.items()):
-        if sum(place.weight for place in listed) > _UINT32:
+        if not rules.sum_of_weights_fits(sum(place.weight for place in listed)):
             findings.add(f"weights of the localities of priority {priority} add up beyond 32 bits")
     missing = next((number for number in range(len(places)) if number not in places), None)
     if missing is not None:

@@ -1,0 +1,158 @@
+"""A52, xDS WRR Locality Load Balancer: localities and their weights."""
+
+from functools import partial
+
+from msgspec.structs import replace
+
+from conformance.judging.claims import decides
+from conformance.judging.expectations import (
+    Answered,
+    AtMost,
+    Avoids,
+    Evenly,
+    OnlyAt,
+    Reaches,
+    Shares,
+)
+from conformance.judging.seen import Answer
+from conformance.oracles.statistics import draws_needed
+from conformance.served.endpoints import Endpoint, Locality
+from conformance.served.oddities import Odd
+from conformance.served.policies import RoundRobin
+from conformance.served.policy_lists import in_localities, policies, round_robin
+from conformance.served.routes import CLUSTER, SESSION
+from conformance.served.serving import Served, one_cluster
+from conformance.world import World
+from fake_control_plane import Kind
+from test_servers import Refuse
+
+LARGEST = 2**32 - 1
+BELOW_WRR = Odd("", f"lb_policy: RING_HASH {policies(in_localities(round_robin()))}")
+"""Who does not look at the list has a ring, where weights are those of endpoints, too."""
+
+TO_TELL_A_QUARTER = draws_needed(0.25, 0.5)
+"""Calls that tell a locality of a quarter from one of two equal ones."""
+
+
+def locality(name: str, weight: int, *addresses: str, priority: int = 0) -> Locality:
+    """One with equal endpoints."""
+    return Locality(tuple(map(Endpoint, addresses)), name=name, weight=weight, priority=priority)
+
+
+async def begin(world: World, *localities: Locality) -> Served:
+    """Have these served below WrrLocality, and all of them in use."""
+    served = one_cluster(localities, policy=RoundRobin())
+    await world.serve(served)
+    calls = partial(world.call, world.sessions(8 * len(served.addresses())))
+    why = "all of them serve"
+    await world.rounds.demand(Reaches(served.addresses()), calls, why=why)
+    told = f"{CLUSTER}, {BELOW_WRR}"
+    await world.control.offer(Kind.CLUSTER, BELOW_WRR.of(served.cluster()), told=told)
+    await world.rounds.demand(Reaches(served.addresses()), calls, why=why)
+    return served
+
+
+async def place(world: World, served: Served, *localities: Locality) -> Answer:
+    """Serve other localities."""
+    placed = served.placed(*localities)
+    told = "; ".join(map(str, localities))
+    return await world.control.offer(Kind.ENDPOINTS, placed.endpoints(), told=told)
+
+
+@decides("A52-WRR-01", "A52-WRR-02", "A52-WRR-03", seconds=1)
+async def test_weights_that_change(world: World) -> None:
+    """When the locality that comes with them is in use, the new weights are."""
+    light, heavy = await world.endpoints(2)
+    (a, b), (new,) = (light.address, heavy.address), await world.addresses(1)
+    served = await begin(world, locality("a", 1, a), locality("b", 3, b))
+    calls = await world.call(world.sessions(TO_TELL_A_QUARTER))
+    await world.judge("A52-WRR-01", calls, Shares({a: (1, 4), b: (3, 4)}))
+
+    changed_at = world.now
+    await place(world, served, locality("a", 3, a), locality("b", 1, b), locality("c", 4, new))
+    some = partial(world.call, world.sessions(8))
+    await world.rounds.demand(Reaches((new,)), some, why="its locality came")
+    calls = await world.call(world.sessions(TO_TELL_A_QUARTER))
+    await world.judge("A52-WRR-02", calls, Shares({a: (3, 8), b: (1, 8), new: (4, 8)}))
+    attempts = world.attempts.seen(light, heavy, since=changed_at)
+    await world.judge("A52-WRR-03", attempts, AtMost(0))
+
+
+@decides("A52-WRR-04", "A52-WRR-05")
+async def test_large_weights(world: World) -> None:
+    """A request at the light one is a chance of 2^-32 each."""
+    a, b = await world.addresses(2)
+    served = await begin(world, locality("a", 1, a), locality("b", 1, b))
+    at_the_heavy_one, some = OnlyAt((b,)), partial(world.call, world.sessions(12))
+    answer = await place(world, served, locality("a", 1, a), locality("b", LARGEST - 1, b))
+    await world.judge("A52-WRR-04", answer, Answered(acked=True))
+    await world.judge("A52-WRR-04", await world.until(at_the_heavy_one, some), at_the_heavy_one)
+
+    answer = await place(world, served, locality("a", 2, a), locality("b", LARGEST - 1, b))
+    await world.judge("A52-WRR-05", answer, Answered(acked=False))
+    if not answer.acked:
+        await world.judge("A52-WRR-05", await some(), at_the_heavy_one)
+    lower = locality("a", 2, a, priority=1)
+    answer = await place(world, served, locality("b", LARGEST - 1, b), lower)
+    await world.judge("A52-WRR-05", answer, Answered(acked=True))
+
+
+@decides("A52-WRR-06")
+async def test_turns_within_each_locality(world: World) -> None:
+    three, two = await world.addresses(3), await world.addresses(2)
+    served = await begin(world, locality("three", 1, *three), locality("two", 1, *two))
+    calls = await world.rounds.until_it_lasts(
+        Reaches(served.addresses()),
+        lambda: world.call([{SESSION: "same"}] * 60, concurrency=1),
+    )
+    for group in (three, two):
+        there = tuple(one for one in calls if one.endpoint in group or one.endpoint is None)
+        await world.judge("A52-WRR-06", replace(calls, calls=there), Evenly(group))
+
+
+@decides("A52-WRR-07", seconds=1)
+async def test_a_locality_that_fails_goes_and_comes(world: World) -> None:
+    failing = await world.endpoints(2)
+    lost = [one.address for one in failing]
+    a, b, new = await world.addresses(3)
+    stays = (locality("a", 1, a), locality("b", 1, b))
+    served = await begin(world, *stays, locality("failing", 2, *lost))
+    for one in failing:
+        await one.set_mode(Refuse())
+        await one.kill()
+    some = partial(world.call, world.sessions(40))
+    left = Reaches((a, b))
+    for localities in (None, stays):
+        if localities is not None:
+            await place(world, served, *localities)
+        calls = await world.until(Avoids(tuple(lost)), some)
+        await world.judge("A52-WRR-07", calls, OnlyAt((a, b)))
+        await world.judge("A52-WRR-07", calls, left)
+    await place(world, served, *stays, locality("new", 2, new))
+    every = Reaches((a, b, new))
+    await world.judge("A52-WRR-07", await world.until(every, some), every)
+
+
+@decides("A52-WRR-08", seconds=1)
+async def test_localities_in_two_priorities(world: World) -> None:
+    dead = [endpoint.address for endpoint in await world.endpoints(2, mode=Refuse())]
+    a, b = await world.addresses(2)
+    both = (
+        locality("a", 1, dead[0]),
+        locality("b", 3, dead[1]),
+        locality("a", 3, a, priority=1),
+        locality("b", 1, b, priority=1),
+    )
+    served = one_cluster(both, policy=RoundRobin())
+    await world.serve(served)
+    calls = partial(world.call, world.sessions(16))
+    await world.rounds.demand(Reaches((a, b)), calls, why="nobody listens at the others")
+    told = f"{CLUSTER}, {BELOW_WRR}"
+    await world.control.offer(Kind.CLUSTER, BELOW_WRR.of(served.cluster()), told=told)
+    await world.rounds.demand(Reaches((a, b)), calls, why="nobody listens at the others")
+    ways = {
+        "those of each priority": Shares({a: (3, 4), b: (1, 4)}),
+        "those of the first priority": Shares({a: (1, 4), b: (3, 4)}),
+        "none": Shares({a: (1, 2), b: (1, 2)}),
+    }
+    await world.judge("A52-WRR-08", await world.call(world.sessions(TO_TELL_A_QUARTER)), ways)
