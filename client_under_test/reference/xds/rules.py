@@ -6,7 +6,7 @@ these: they are the same in all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -89,12 +89,12 @@ def locality_weight(written: int | None) -> int | None:
     return written or 0
 
 
-def sum_of_weights_fits(total: int) -> bool:
-    """A27: weights of the localities of one priority add up to a number of 32 bits.
+def too_heavy(weights: Mapping[int, int]) -> tuple[int, ...]:
+    """A27: the priorities whose localities weigh more together than a number of 32 bits can say.
 
-    Clauses: A52-WRR-05.
+    Clause: A27-WEIGHT-01.
     """
-    return total < 1 << 32
+    return tuple(priority for priority, weight in weights.items() if weight >= 1 << 32)
 
 
 def endpoint_is_used(health: int) -> bool:
@@ -233,7 +233,7 @@ class XdsRules(ClusterReadingRules, PolicyListRules, CustomPolicyRules, DataErro
     """A76: how the field of that name is read; editions before it do not know the field."""
     endpoint_weight: Callable[[int | None], int | None] = endpoint_weight
     locality_weight: Callable[[int | None], int | None] = locality_weight
-    sum_of_weights_fits: Callable[[int], bool] = sum_of_weights_fits
+    too_heavy: Callable[[Mapping[int, int]], tuple[int, ...]] = too_heavy
     endpoint_is_used: Callable[[int], bool] = endpoint_is_used
     address_may_repeat: bool = False
     """A42-RING-20; A27 has endpoints that repeat an address rejected."""

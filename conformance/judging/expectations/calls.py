@@ -197,7 +197,7 @@ class OnlyAt(msgspec.Struct, frozen=True, tag="only_at"):
     A42-FAIL-09, A42-FAIL-11, A42-FAIL-12, A42-PICK-06, A42-SUB-08, A42-SUB-10, A42-SUB-11,
     A46-NACK-03, A56-TIMER-05, A61-SUB-01, A75-LEAF-02, A75-LEAF-03, A75-LEAF-05, A76-REQ-04,
     A37-DNS-09, A37-DNS-10, A37-DNS-15, A37-DNS-17, A37-DNS-24, A37-DNS-25, A52-CUSTOM-09,
-    A52-CUSTOM-10, A52-CUSTOM-14, A52-WRR-04, A52-WRR-07.
+    A52-CUSTOM-10, A52-CUSTOM-14, A52-WRR-04, A52-WRR-06.
     """
 
     addresses: tuple[str, ...]
@@ -236,7 +236,7 @@ class Shares(msgspec.Struct, frozen=True, tag="shares"):
     A rotation with the same shares stays nearer to them than chance does, so it fits as well: see
     ``statistics.intervals``.
 
-    Clauses: A37-FAILOVER-09, A42-LOC-06, A52-WRR-01, A52-WRR-02, A52-WRR-08.
+    Clauses: A37-FAILOVER-09, A42-LOC-06, A52-WRR-01, A52-WRR-02, A52-WRR-07.
     """
 
     shares: dict[str, tuple[int, int]]
@@ -259,7 +259,7 @@ class Evenly(msgspec.Struct, frozen=True, tag="evenly"):
     """The calls go round these endpoints: no two counts differ by more than one (round_robin).
 
     Clauses: A42-CDS-02, A42-CDS-23, A42-HASH-19, A52-CHANGE-03, A52-CUSTOM-13, A52-LIST-14,
-    A52-ROUND-01, A52-ROUND-02, A52-WRR-06.
+    A52-ROUND-01, A52-ROUND-02, A52-WRR-05.
     """
 
     addresses: tuple[str, ...]

@@ -9,7 +9,7 @@ from itertools import count
 
 
 def one_after_the_other(members: int, rng: random.Random) -> Iterator[int]:
-    """Each member in turn, from any of them on. Clauses: A42-CDS-02, A52-WRR-06."""
+    """Each member in turn, from any of them on. Clauses: A42-CDS-02, A52-WRR-05."""
     return (turn % members for turn in count(rng.randrange(members)))
 
 

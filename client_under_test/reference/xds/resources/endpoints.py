@@ -40,9 +40,9 @@ def read_endpoints(message: Any, rules: XdsRules) -> Found:
             if any(other.locality == place.locality for other in at_priority):
                 findings.add(f"is twice in priority {locality.priority}", "locality")
             at_priority.append(place)
-    for priority, listed in sorted(places.items()):
-        if not rules.sum_of_weights_fits(sum(place.weight for place in listed)):
-            findings.add(f"weights of the localities of priority {priority} add up beyond 32 bits")
+    weights = {priority: sum(one.weight for one in listed) for priority, listed in places.items()}
+    for priority in sorted(rules.too_heavy(weights)):
+        findings.add(f"weights of the localities of priority {priority} add up beyond 32 bits")
     missing = next((number for number in range(len(places)) if number not in places), None)
     if missing is not None:
         findings.add(f"priority {missing} has no localities, but a later one has", "endpoints")

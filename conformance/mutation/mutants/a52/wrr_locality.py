@@ -7,7 +7,7 @@ from client_under_test.reference.values import Endpoint
 
 LARGEST_SIGNED = 2**31 - 1
 THREE = 3
-"""Localities that the scenario of A52-WRR-07 begins with."""
+"""Localities that the scenario of A52-WRR-06 begins with."""
 
 
 class FirstWeights:
@@ -63,26 +63,20 @@ signed_weights = Mutant(
     rules={"target_weight": lambda _target, weight: 1 if weight > LARGEST_SIGNED else weight},
 )
 
-any_sum = Mutant(
-    clause="A52-WRR-05",
-    broken="weights may add up to any number",
-    xds={"sum_of_weights_fits": lambda _total: True},
-)
-
 drawn_by_lot = Mutant(
-    clause="A52-WRR-06",
+    clause="A52-WRR-05",
     broken="an endpoint is drawn by lot",
     rules={"turns": lambda members, rng: iter(lambda: rng.randrange(members), -1)},
 )
 
 only_the_first = Mutant(
-    clause="A52-WRR-07",
+    clause="A52-WRR-06",
     broken="a locality that comes later is not used",
     rules={"target_weight": NoNewOnes().weight},
 )
 
 of_the_first_priority = Mutant(
-    clause="A52-WRR-08",
+    clause="A52-WRR-07",
     broken="the weight that a locality has in the first priority is used in all",
     rules={"target_weight": FirstWeights().weight},
     reports="those of the first priority",
