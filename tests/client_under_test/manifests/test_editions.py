@@ -76,10 +76,10 @@ FEATURES = {
 
 ELSEWHERE = re.compile(
     r"https://github\.com/(grpc|envoyproxy)/[a-z-]+/"
-    r"(pull/\d+|releases/tag/v(?P<release>[\d.]+)|blob/[0-9a-f]{40}/.+)"
+    r"(pull/\d+|commit/[0-9a-f]{40}|releases/tag/v(?P<release>[\d.]+)|blob/[0-9a-f]{40}/.+)"
     r"|https://www\.envoyproxy\.io/docs/envoy/v[\d.]+/.+"
 )
-"""A pull request, a release note, or a text as it was at some time: nothing that may change."""
+"""A pull request, a commit, a release note, or a text as it was: nothing that may change."""
 
 INTEROP = Path(__file__).parents[3] / "client_under_test" / "adapters" / "interop"
 
