@@ -130,6 +130,11 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the baseline knew of this failure, in this scenario and by these words."""
 
     @property
+    def is_against(self) -> bool:
+        """Whether it is held against the client, or would be if nobody had been late."""
+        return self.verdict is Verdict.FAIL or self.reason is Reason.TIMING
+
+    @property
     def rank(self) -> int:
         """Of several decisions on one clause, or in one scenario, that of the least rank holds."""
         if self.reason is Reason.BLOCKED:

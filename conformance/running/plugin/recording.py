@@ -77,7 +77,7 @@ async def finish(item: pytest.Item, made: World, settings: Settings) -> None:
     is_void = isinstance(error, ClientLied | ClockWrong | ClientNeverCame)
     checks = () if is_void else tuple(made.bench.checks)
     record = record_of(item, checks=checks, trouble=trouble, **told)
-    if any(one.verdict is Verdict.FAIL for one in record.decisions):
+    if any(one.is_against for one in record.decisions):
         waited = waited or round(starved(made.process.pid), 3)
         try:
             await made.preconditions.gates_that_work()

@@ -23,7 +23,7 @@ from conformance.judging.endings import (
 from conformance.judging.evidence import BadEvidence, Judged, Record, Trouble, decisions_of
 from conformance.judging.expectations import Outcome
 from conformance.judging.seen import Call, Calls
-from conformance.judging.verdicts import Check, Reason, Verdict
+from conformance.judging.verdicts import Check, Decision, Reason, Verdict
 
 CATALOGUE: Catalogue = load()
 CLIENT = Judged(name="python", version="1.85.1", variant=None, follows=("A42", "A61"))
@@ -233,6 +233,24 @@ def test_a_suite_that_was_late_accuses_nobody_of_hanging(error: Exception) -> No
     late = causes.of(error, lateness=timing.LATE + 0.5)
     assert (late.verdict, late.reason) == (Verdict.ERROR, Reason.TIMING)
     assert f"{timing.LATE + 0.5:.1f} s late" in late.what
+
+
+@pytest.mark.parametrize(
+    ("verdict", "reason", "against"),
+    [
+        (Verdict.FAIL, Reason.DEVIATES, True),
+        (Verdict.ERROR, Reason.TIMING, True),
+        (Verdict.ERROR, Reason.SUITE, False),
+        (Verdict.PASS, None, False),
+        (Verdict.SKIP, Reason.EDITION, False),
+    ],
+)
+def test_lateness_only_excuses_what_is_against_a_client(
+    verdict: Verdict, reason: Reason | None, *, against: bool
+) -> None:
+    """So that a client whose gates cannot work is skipped for that, whatever the machine does."""
+    one = Decision(clause="A42-PICK-05", verdict=verdict, reason=reason)
+    assert one.is_against is against
 
 
 @pytest.mark.parametrize("error", [ClientStuck("no attempt"), ClientSilent("no answer")], ids=str)
