@@ -70,15 +70,6 @@ UNRESOLVED = 30 * SCALE
 """Deadline of a call that fails, or goes elsewhere, when a name cannot be resolved: a silent name
 server is given a second, and a virtual machine takes ten for its first name on a loaded machine."""
 
-BETWEEN_RESOLUTIONS = 33.0
-"""For how long a name that was resolved is let be, before its connection is lost: clients resolve
-it again 30 s later at the earliest, and one's virtual machine keeps the answer for as long. It is
-each client's own time, so it does not scale."""
-
-RESOLVED_AGAIN = 25 * SCALE
-"""Until a name that could not be resolved is asked for again: one client's virtual machine keeps
-that for 10 s, and a backoff that has grown to about as long goes on for 20 s more at most."""
-
 NO_SUCH_RESOURCE = ABSENCE + APPLY
 """Until a client does without a resource that it asked for and never got, and calls obey that."""
 
@@ -163,6 +154,33 @@ SLOWER = 2.5
 AFTER_ATTEMPTS = 1.2
 """From the failure of the last attempt that a request waits for to its end, on a loaded machine;
 well below SLOWER. It does not scale: a client that is later than that is not told from another."""
+
+
+class Resolutions(msgspec.Struct, frozen=True):
+    """How a client resolves names again: its own times."""
+
+    seconds: float
+    """The least from one resolution of a name to the next; it does not scale."""
+    retried: float
+    """Until a name that could not be resolved for a few seconds is asked for again."""
+
+    @property
+    def apart(self) -> float:
+        """For how long a name that was resolved is let be, so that it may be resolved again.
+
+        A virtual machine that keeps an answer for the least time drops it only some time later.
+        """
+        return self.seconds + 3.0
+
+
+RESOLUTIONS = Resolutions(30.0, retried=25 * SCALE)
+"""As clients are shipped. One's virtual machine keeps an answer for as long, and for 10 s that it
+got none; a backoff that has grown to about as long goes on for 20 s more at most."""
+
+SOON_AGAIN = Resolutions(2.0, retried=8 * SCALE)
+"""Of a client that has a knob for it: more than all that is asked for one resolution takes, which
+is two kinds of addresses, and again by the network's second way. Of a name that could not be
+resolved meanwhile, the backoff has grown to about as long."""
 
 
 class Failover(msgspec.Struct, frozen=True):

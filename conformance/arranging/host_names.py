@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import msgspec
 
-from conformance import timing
 from conformance.arranging.forests import Planted
 from conformance.judging.expectations import Expectation
 from conformance.judging.seen import Calls
@@ -59,7 +58,7 @@ async def served_again(
         beyond: how many look-ups there had been when the name server began to know it.
     """
     for _ in range(2):
-        if not await world.names.asked_again(name, beyond=beyond, within=timing.RESOLVED_AGAIN):
+        if not await world.names.asked_again(name, beyond=beyond, within=world.resolutions.retried):
             break
         beyond = world.names.mark
         seen = await world.until(wanted, calls)

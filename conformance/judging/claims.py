@@ -41,6 +41,9 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True):
     """Whether that is the time of a timer, during which nothing is done."""
     failover: bool = False
     """Whether it is the failover timer, which --fast has shortened."""
+    resolutions: bool = False
+    """Whether it is the least time between two resolutions of a name, which is short where the
+    client has a knob for that."""
     timed: tuple[str, ...] = ()
     """Those of its clauses that are about how long that timer takes: not to be judged then."""
     absence: bool = False
@@ -56,6 +59,7 @@ def decides(
     seconds: float = 0.25,
     waits: bool = False,
     failover: bool = False,
+    resolutions: bool = False,
     timed: tuple[str, ...] = (),
     absence: bool = False,
 ) -> pytest.MarkDecorator:
@@ -66,8 +70,9 @@ def decides(
         knobs=dict(knobs or {}),
         bootstrap=bootstrap,
         seconds=seconds,
-        waits=waits or absence,
+        waits=waits or absence or resolutions,
         failover=failover or bool(timed),
+        resolutions=resolutions,
         timed=timed,
         absence=absence,
     )
@@ -94,6 +99,7 @@ def claims_of(item: pytest.Item) -> Claims:
         seconds=max(mark.seconds for mark in marks),
         waits=any(mark.waits for mark in marks),
         failover=any(mark.failover for mark in marks),
+        resolutions=any(mark.resolutions for mark in marks),
         timed=tuple(t for mark in marks for t in mark.timed),
         absence=any(mark.absence for mark in marks),
     )

@@ -114,4 +114,6 @@ def _shortened(one: Claims, settings: Settings) -> float:
         return 0.0
     if one.failover and any(map(settings.hurries, settings.subjects)):
         return timing.FAST_FAILOVER.seconds / timing.FAILOVER.seconds
+    if one.resolutions and all(subject.resolves_soon for subject in settings.subjects):
+        return timing.SOON_AGAIN.apart / timing.RESOLUTIONS.apart
     return 1.0

@@ -13,6 +13,8 @@ from conformance.judging.evidence import Judged
 from conformance.judging.ring_keys import RingKeys
 from conformance.oracles.backoff import Backoff
 
+RESOLUTIONS_KNOB = "dns_min_interval_ms"
+
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):
     """A client, or a mutant of one, that scenarios are run against."""
@@ -24,6 +26,11 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     mutant: str = ""
     clause: str = ""
     """Of a mutant: only the scenarios that claim this clause are for it."""
+
+    @property
+    def resolves_soon(self) -> bool:
+        """Whether it can be told to resolve a name again soon."""
+        return RESOLUTIONS_KNOB in self.prepared.client.manifest.knobs
 
 
 def backoff_of(manifest: Manifest) -> Backoff:

@@ -113,6 +113,7 @@ class Channels:
         elsewhere = await ClientProcess.launch(
             first.prepared,
             environment={**self._launched.environment, **environment},
+            knobs=self._launched.knobs,
             stderr_path=beside.with_suffix(f".{number}.stderr"),
             within=within,
             fork_servers=self._launched.fork_servers if environment else None,

@@ -23,6 +23,8 @@ class Launched(msgspec.Struct, frozen=True):
     process: ClientProcess
     environment: Mapping[str, str]
     """What the process was given besides the manifest's own."""
+    knobs: Mapping[str, int] = {}
+    """Of the client, in each of its processes."""
     fork_servers: ForkServers | None = None
     """Where more such processes may be forked from."""
 
@@ -66,4 +68,4 @@ async def launch(
     except BaseException:
         await plane.close()
         raise
-    return Launched(plane, process, given, fork_servers)
+    return Launched(plane, process, given, knobs, fork_servers)

@@ -44,6 +44,7 @@ class World:
         client: the client as it is judged.
         rng: the scenario's own random source, from the run's seed.
         failover: the client's failover timer.
+        resolutions: how it resolves names again.
         soak: seconds that a soak takes.
     """
 
@@ -56,6 +57,7 @@ class World:
         client: Judged,
         rng: random.Random,
         failover: timing.Failover = timing.FAILOVER,
+        resolutions: timing.Resolutions = timing.RESOLUTIONS,
         soak: float = timing.SOAK,
     ) -> None:
         self.plane = launched.plane
@@ -65,6 +67,7 @@ class World:
         self.client = client
         self.rng = rng
         self.failover = failover
+        self.resolutions = resolutions
         self.soak = soak
         self.clock = Clock()
         self.bench = Bench(catalogue, client)

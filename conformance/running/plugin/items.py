@@ -74,6 +74,11 @@ def is_hurried(item: pytest.Item) -> bool:
     return claims_of(item).failover and item.config.stash[SETTINGS].hurries(subject_of(item))
 
 
+def resolves_soon(item: pytest.Item) -> bool:
+    """Whether the least time between two resolutions of a name is short in this scenario."""
+    return claims_of(item).resolutions and subject_of(item).resolves_soon
+
+
 def untimed(item: pytest.Item) -> tuple[str, ...]:
     """The clauses of a scenario that are not judged under --fast, for the sake of a timer."""
     claims = claims_of(item)

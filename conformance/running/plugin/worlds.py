@@ -24,11 +24,12 @@ from conformance.running.plugin.items import (
     SETTINGS,
     asks_nothing,
     is_hurried,
+    resolves_soon,
     subject_of,
 )
 from conformance.running.plugin.recording import finish
 from conformance.running.settings import FAILOVER_KNOB
-from conformance.running.subjects import Subject
+from conformance.running.subjects import RESOLUTIONS_KNOB, Subject
 from conformance.world import Launched, World, launch
 from test_servers import Fleet
 
@@ -46,6 +47,8 @@ class Wanted(msgspec.Struct, frozen=True):
         knobs = claims_of(item).knobs
         if is_hurried(item):
             knobs = {**knobs, FAILOVER_KNOB: round(timing.FAST_FAILOVER.seconds * 1000)}
+        if resolves_soon(item):
+            knobs = {**knobs, RESOLUTIONS_KNOB: round(timing.SOON_AGAIN.seconds * 1000)}
         return cls(subject_of(item), knobs, claims_of(item).bootstrap)
 
     def missing(self) -> str:
@@ -149,6 +152,7 @@ async def world(
         client=subject.judged,
         rng=random.Random(f"{settings.seed} {scenario_id(item)}"),
         failover=timing.FAST_FAILOVER if is_hurried(item) else timing.FAILOVER,
+        resolutions=timing.SOON_AGAIN if resolves_soon(item) else timing.RESOLUTIONS,
         soak=timing.FAST_SOAK if settings.fast else timing.SOAK,
     )
     try:

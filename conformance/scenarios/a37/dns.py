@@ -95,7 +95,7 @@ TROUBLES: Final = {
         for name, (trouble, later) in TROUBLES.items()
     ],
 )
-@decides("A37-DNS-07", "A37-DNS-08", seconds=5, waits=True)
+@decides("A37-DNS-07", "A37-DNS-08", seconds=27, resolutions=True)
 async def test_unresolved(world: World, trouble: Answer, later: str) -> None:
     """The leaf x in each place of a tree, and a cluster of a route. In the end it can be resolved.
 

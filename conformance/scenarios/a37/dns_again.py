@@ -14,7 +14,7 @@ from conformance.world import World
 from test_servers import Close, Found, ServerFailure
 
 
-@decides("A37-DNS-11", seconds=34, waits=True)
+@decides("A37-DNS-11", seconds=34, resolutions=True)
 async def test_failing_eds(world: World) -> None:
     """The leaf c stands behind one of EDS, whose endpoint fails all the while."""
     planted = named(await plant(world, {"m": "z c"}, modes={"z": [Close()]}), "c")
@@ -24,12 +24,12 @@ async def test_failing_eds(world: World) -> None:
     await world.serve(planted.served)
     await world.rounds.demand(behind, calls, why="its name can be resolved")
     why = "the endpoint of a leaf of EDS fails again and again"
-    seen = await world.names.quiet(why=why, seconds=timing.BETWEEN_RESOLUTIONS)
+    seen = await world.names.quiet(why=why, seconds=world.resolutions.apart)
     await world.judge("A37-DNS-11", seen, LooksUp(()))
     await world.judge("A37-DNS-11", await calls(), behind)
 
 
-@decides("A37-DNS-09", "A37-DNS-10", "A74-CONFIG-07", seconds=35, waits=True)
+@decides("A37-DNS-09", "A37-DNS-10", "A74-CONFIG-07", seconds=40, resolutions=True)
 async def test_lost_connection(world: World) -> None:
     """First a is lost, and its name has moved; then b, for whose name the server fails by then.
 
@@ -42,7 +42,7 @@ async def test_lost_connection(world: World) -> None:
     a = leaf("a", discovery=by_name("a", before))
     roots = ("a", "b", "c")
     await in_use(world, forest(roots, (*planted.served.clusters, a)), *roots)
-    await world.names.quiet(why="the least time has to pass", seconds=timing.BETWEEN_RESOLUTIONS)
+    await world.names.quiet(why="the least time has to pass", seconds=world.resolutions.apart)
     beyond = world.names.mark
     world.names.set(host("a"), Found((after.host,)))
     world.names.set(host("b"), ServerFailure())

@@ -1,0 +1,35 @@
+"""The least time between two resolutions of a name: who is told of a short one, and keeps to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from client_under_test import find, prepare
+from conformance import timing
+from conformance.judging.evidence import Judged
+from conformance.running.subjects import Subject
+
+JUDGED = Judged(name="reference", version="1.0.0", variant=None, follows=("A37",))
+
+
+@pytest.mark.parametrize("knob", ["dns_min_interval_ms", "failover_timeout_ms"])
+def test_who_resolves_soon(knob: str) -> None:
+    prepared = prepare(find("reference"))
+    knobs = {knob: prepared.client.manifest.knobs[knob]}  # type: ignore[index]
+    manifest = msgspec.structs.replace(prepared.client.manifest, knobs=knobs)
+    client = msgspec.structs.replace(prepared.client, manifest=manifest)
+    subject = Subject(prepared=msgspec.structs.replace(prepared, client=client), judged=JUDGED)
+    assert subject.resolves_soon is (knob == "dns_min_interval_ms")
+
+
+async def test_nobody_waits_for_what_is_shipped(xdspec: Any) -> None:
+    """The name server's world is in a process of its own: it has the scenario's knobs, too."""
+    ended = await xdspec.run("run", "reference", "--scenario", "dns_again.*")
+    for one in ended.scenarios.values():
+        if one["verdict"] == "skip":
+            pytest.skip("this machine allows no host names of its own")
+        assert one["verdict"] == "pass"
+        assert timing.SOON_AGAIN.apart < one["seconds"] < timing.RESOLUTIONS.apart
