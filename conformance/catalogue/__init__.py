@@ -2,6 +2,7 @@
 
 from conformance.catalogue.clauses import Clause, Strength
 from conformance.catalogue.editions import ENVOY, Edition, Editions, is_foreign
+from conformance.catalogue.ground import Behaviour, ground
 from conformance.catalogue.loader import (
     FOLDER,
     Catalogue,
@@ -14,6 +15,7 @@ from conformance.catalogue.loader import (
 __all__ = [
     "ENVOY",
     "FOLDER",
+    "Behaviour",
     "Catalogue",
     "CatalogueError",
     "Clause",
@@ -22,6 +24,7 @@ __all__ = [
     "Strength",
     "UnknownClause",
     "edition_for",
+    "ground",
     "is_foreign",
     "load",
 ]

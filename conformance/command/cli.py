@@ -20,6 +20,7 @@ import msgspec
 from client_under_test import built_in, prepare
 from client_under_test.environments import kept
 from client_under_test.environments.toolchain import look
+from conformance.catalogue import ground
 from conformance.command.failures import Failure, client_trouble, demand_machine
 from conformance.command.invocation import program
 from conformance.command.named import catalogue, found_client, known_clause
@@ -245,12 +246,23 @@ def update_baseline(file: Path, reports: tuple[Path, ...], *, check: bool, **sai
 
 
 @main.command("list")
-@click.argument("what", type=click.Choice(["clients", "scenarios", "clauses", "editions"]))
+@click.argument(
+    "what", type=click.Choice(["clients", "scenarios", "clauses", "editions", "coverage"])
+)
 def list_things(what: str) -> None:
-    """List the clients, scenarios, clauses or editions that there are."""
+    """List the clients, scenarios, clauses or editions that there are.
+
+    Or the coverage: what gRPC's implementations test themselves, and which scenarios see it here.
+    """
     if what == "clients":
         for name in built_in():
             echo(name)
+        return
+    if what == "coverage":
+        from conformance.reporting.coverage import coverage_lines  # noqa: PLC0415
+
+        for line in coverage_lines(ground()):
+            echo(line)
         return
     known = catalogue()
     if what == "editions":
