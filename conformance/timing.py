@@ -294,5 +294,8 @@ STARVED = EVENT / 2
 deadline says nothing of it any more: half of the shortest one, and half of the scenario's time.
 What fails in such a client runs again alone, unless its failure is known."""
 
+TOLD_LATENESS = 0.05
+"""From here on evidence tells when the suite was late: below, it is what any machine shows."""
+
 HEARTBEAT = 0.02
 """Spacing of the beats that measure the suite's own lateness: well below any interval judged."""

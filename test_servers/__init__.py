@@ -14,7 +14,7 @@ from test_servers.exceptions import (
     PortTaken,
 )
 from test_servers.fleet import Endpoint, Fleet
-from test_servers.ledger import Attempt, Ledger, Rpc
+from test_servers.ledger import Attempt, Deed, Ledger, Rpc
 from test_servers.modes import Close, Hold, Mode, Refuse, Serve, Stall
 from test_servers.name_server import NameServer, Query
 from test_servers.zone import Answer, Found, NoSuchName, Question, ServerFailure, Silence
@@ -25,6 +25,7 @@ __all__ = [
     "BackendMetrics",
     "Close",
     "DeadlinePassed",
+    "Deed",
     "Door",
     "Endpoint",
     "Fleet",

@@ -96,6 +96,7 @@ class Gate:
                 f"cannot listen on {address} ({reason}): choose another address"
             ) from error
         bound: int = self._holder.getsockname()[1]
+        self.ledger.did(self.endpoint, self._mode)
         return bound
 
     async def _obey(self) -> None:
@@ -119,6 +120,7 @@ class Gate:
     async def set_mode(self, mode: Mode) -> None:
         """Changes what is done with connections from now on, and with those held now."""
         self._mode = mode
+        self.ledger.did(self.endpoint, mode)
         await self._obey()
         for connection in tuple(self.live):
             if connection.is_held:
@@ -126,6 +128,7 @@ class Gate:
 
     async def kill(self) -> None:
         """Drops all live connections; returns when their sockets are closed."""
+        self.ledger.did(self.endpoint, "kill")
         victims = tuple(self.live)
         for connection in victims:
             connection.drop("gate")
@@ -134,6 +137,7 @@ class Gate:
 
     def go_away(self) -> None:
         """Has all live connections told, behind the frame under way, that no more requests fit."""
+        self.ledger.did(self.endpoint, "go away")
         for connection in tuple(self.live):
             connection.go_away()
 

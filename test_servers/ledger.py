@@ -10,7 +10,7 @@ import msgspec
 from test_servers.journal import Journal
 from test_servers.modes import Mode
 
-__all__ = ["Attempt", "Ender", "Ledger", "Metadata", "Rpc"]
+__all__ = ["Attempt", "Deed", "Ender", "Ledger", "Metadata", "Rpc"]
 
 Metadata = tuple[tuple[str, str | bytes], ...]
 Ender = Literal["client", "gate", "backend"]
@@ -72,10 +72,27 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     closed_by: Ender | None = None
 
 
+class Deed(msgspec.Struct, frozen=True, kw_only=True):
+    """What was done to a gate.
+
+    Attributes:
+        endpoint: Id of the endpoint.
+        at: When, monotonic seconds.
+        mode: The mode that it was given; None where its live connections were dealt with.
+        what: Of these: "kill" or "go away". Empty with a mode.
+    """
+
+    endpoint: str
+    at: float
+    mode: Mode | None = None
+    what: Literal["", "kill", "go away"] = ""
+
+
 class Ledger:
     """The record of one fleet. Rows are frozen; what happens to one later replaces it."""
 
     def __init__(self) -> None:
+        self._deeds: list[Deed] = []
         self._rpcs: Journal[Rpc] = Journal("RPCs")
         self._attempts: Journal[Attempt] = Journal("attempts")
 
@@ -88,6 +105,11 @@ class Ledger:
     def attempts(self) -> tuple[Attempt, ...]:
         """All attempts, in the order in which they were accepted."""
         return self._attempts.rows
+
+    @property
+    def deeds(self) -> tuple[Deed, ...]:
+        """What was done to gates, from their opening on, in that order."""
+        return tuple(self._deeds)
 
     def __len__(self) -> int:
         """How many RPCs there are: a mark for `since`."""
@@ -130,6 +152,11 @@ class Ledger:
         path.write_bytes(msgspec.json.Encoder().encode_lines(self.rpcs))
 
     # What follows is for gates and backends.
+
+    def did(self, endpoint: str, deed: Mode | Literal["kill", "go away"]) -> None:
+        """Records what is done to a gate."""
+        mode, what = (None, deed) if isinstance(deed, str) else (deed, "")
+        self._deeds.append(Deed(endpoint=endpoint, at=time.monotonic(), mode=mode, what=what))
 
     def began(
         self, endpoint: str, connection: int, path: str, metadata: Metadata, deadline: float | None

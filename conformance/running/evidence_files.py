@@ -18,6 +18,7 @@ import msgspec
 from client_under_test.contract.exceptions import ConversationFailed
 from conformance.judging.evidence import FILE
 from conformance.world import World
+from conformance.world.waits import PASSED
 from fake_control_plane import LoadRequest
 
 ALONE = "-alone"
@@ -47,6 +48,8 @@ def write_files(folder: Path, world: World, error: BaseException | None) -> tupl
         ],
     )
     _lines(folder / "load.jsonl", _reports(world))
+    _lines(folder / "gates.jsonl", _deeds(world))
+    _lines(folder / "suite.jsonl", _suite(world))
     for number, process in enumerate(world.channels.processes, start=1):
         end = f"-{number}" if number > 1 else ""
         if process.stderr_path.exists():
@@ -109,6 +112,25 @@ def _reports(world: World) -> Iterator[dict[str, Any]]:
         if isinstance(event, LoadRequest):
             for load in event.clusters:
                 yield {"at": event.at, "stream": event.stream, **msgspec.to_builtins(load)}
+
+
+def _deeds(world: World) -> Iterator[dict[str, Any]]:
+    """What was done to the endpoints, from their opening on."""
+    addresses = {endpoint.id: endpoint.address for endpoint in world.members}
+    for deed in world.fleet.ledger.deeds:
+        if deed.endpoint in addresses:
+            told = msgspec.to_builtins(deed) | {"endpoint": addresses[deed.endpoint]}
+            yield told | {"at": round(deed.at, 6)}
+
+
+def _suite(world: World) -> Iterator[dict[str, Any]]:
+    """When the suite waited in vain, and when it was late itself, oldest first."""
+    began = world.clock.began
+    waited = [(*one[:2], "deadline", one.what) for one in PASSED if one.began >= began]
+    late = [(*one, "late", "") for one in world.clock.lateness.moments]
+    for since, until, kind, what in sorted(waited + late):
+        times = {"at": round(since, 6), "until": round(until, 6)}
+        yield {**times, "kind": kind, "what": what.partition("\n")[0]}
 
 
 def _lines(path: Path, rows: Iterable[object]) -> None:

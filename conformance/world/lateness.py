@@ -15,6 +15,8 @@ class Lateness:
     def __init__(self) -> None:
         self.worst = 0.0
         """Seconds."""
+        self.moments: list[tuple[float, float]] = []
+        """When it should have woken, and when it did, where that is worth telling."""
         self._beat: asyncio.TimerHandle | None = None
 
     def __enter__(self) -> Self:
@@ -36,5 +38,8 @@ class Lateness:
         self._beat = loop.call_at(due, self._came, due)
 
     def _came(self, due: float) -> None:
-        self.worst = max(self.worst, asyncio.get_running_loop().time() - due)
+        now = asyncio.get_running_loop().time()
+        self.worst = max(self.worst, now - due)
+        if now - due > timing.TOLD_LATENESS:
+            self.moments.append((due, now))
         self._schedule()

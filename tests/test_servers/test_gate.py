@@ -321,3 +321,15 @@ async def test_a_closed_gate_refuses_and_has_let_go_of_all() -> None:
     writer.close()
     with pytest.raises(ConnectionRefusedError):
         await it.knock()
+
+
+async def test_what_is_done_to_a_gate_is_in_the_ledger() -> None:
+    async with door(Serve()) as it:
+        await it.gate.set_mode(Stall())
+        it.gate.go_away()
+        await it.gate.kill()
+    told = [(deed.mode, deed.what) for deed in it.ledger.deeds]
+    last = (None, "kill")  # at its end
+    assert told == [(Serve(), ""), (Stall(), ""), (None, "go away"), last, last]
+    times = [deed.at for deed in it.ledger.deeds]
+    assert times == sorted(times)

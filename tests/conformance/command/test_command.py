@@ -463,8 +463,8 @@ async def test_the_report_says_where_it_comes_from(passing: Any) -> None:
 def test_evidence_is_complete(passing: Any) -> None:
     folder = Path(passing.scenarios["ring.size[by-weight]"]["evidence"])
     names = {path.name for path in folder.iterdir()}
-    rows = {"transcript.jsonl", "rpcs.jsonl", "calls.jsonl", "attempts.jsonl"}
-    may_be_empty = {"load.jsonl", "states.jsonl"}
+    rows = {"transcript.jsonl", "rpcs.jsonl", "calls.jsonl", "attempts.jsonl", "gates.jsonl"}
+    may_be_empty = {"load.jsonl", "states.jsonl", "suite.jsonl"}
     assert names == rows | may_be_empty | {"scenario.json", "stderr.log"}
     for name in rows:
         lines = (folder / name).read_text().splitlines()

@@ -146,3 +146,19 @@ async def test_the_last_look_begins_when_time_is_up() -> None:
     assert await waits.until(look, lambda seen: seen == 2, within=60) == (2, True)
     seen, fits = await waits.until(look, lambda _: False, within=-1)
     assert (seen, fits) == (3, False)
+
+
+async def test_what_was_waited_for_in_vain_is_kept_for_the_evidence() -> None:
+    async def wait() -> None:
+        raise DeadlinePassed("No ACK within 5 s; seen instead:\n  nothing")
+
+    async def look() -> int:
+        return 1
+
+    waits.PASSED.clear()
+    await waits.came(wait())
+    await waits.until(look, lambda seen: seen > 0, within=0)
+    await waits.until(look, lambda seen: seen > 1, within=0)
+    told = [one.what.partition("\n")[0] for one in waits.PASSED]
+    assert told == ["No ACK within 5 s; seen instead:", "what fits, within 0 s"]
+    assert all(one.began <= one.ended for one in waits.PASSED)
