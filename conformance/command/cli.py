@@ -156,6 +156,22 @@ def judge(folder: Path) -> int:
 
 
 @main.command()
+@click.argument("folder", type=Path)
+@click.option("--html", type=Path, callback=writable, help="Write one page here, with all in it.")
+@click.option(
+    "--trace", type=Path, callback=writable, help="Write a trace here, which Perfetto opens."
+)
+def show(folder: Path, *, html: Path | None, trace: Path | None) -> None:
+    """Draw the evidence in FOLDER: what happened on one clock, the ring, shares, load.
+
+    In the terminal, unless --html or --trace says where else.
+    """
+    from conformance.command.pictures import show as shown  # noqa: PLC0415
+
+    shown(folder, catalogue(), Screen(), html=html, trace=trace)
+
+
+@main.command()
 @click.argument("reports", nargs=-1, required=True, type=Path, metavar="REPORT…")
 def table(reports: tuple[Path, ...]) -> None:
     """Print the table of clients and clauses, as Markdown, from REPORTs that --json has written."""

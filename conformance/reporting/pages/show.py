@@ -1,0 +1,11 @@
+"""One scenario as a page that needs nothing else."""
+
+from __future__ import annotations
+
+from conformance.reporting.pages.templates_of import render, style
+from conformance.reporting.pictures.scenario import Scene
+
+
+def page(scene: Scene) -> str:
+    """The page, whole."""
+    return render("show.html", scene=scene, style=style())

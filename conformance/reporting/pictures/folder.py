@@ -1,0 +1,185 @@
+"""The files of an evidence folder, as frozen values; what is broken in them is told in a sentence.
+
+What is not needed to draw is not looked at, so that evidence of an older suite can be drawn, too: a
+file that it did not write is an empty one.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+
+from conformance.judging.evidence import BadEvidence, Record, read
+
+_Row = TypeVar("_Row", bound=msgspec.Struct)
+
+MOST = 200_000
+"""Lines of a file that are looked at: a soak has some ten thousand calls."""
+
+Moment = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
+"""Of the suite's monotonic clock, in seconds."""
+
+
+class Resource(msgspec.Struct, frozen=True, kw_only=True):
+    """What was sent: protojson, or bytes where that says less."""
+
+    name: str
+    type_url: str
+    message: dict[str, Any] = {}
+    base64: str = ""
+
+
+class ReportedCluster(msgspec.Struct, frozen=True, kw_only=True):
+    """What a load report says of a cluster."""
+
+    cluster: str
+    dropped: int = 0
+    localities: tuple[dict[str, Any], ...] = ()
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of the control plane's transcript."""
+
+    event: str
+    at: Moment
+    stream: int = 0
+    kind: str | None = None
+    type_url: str = ""
+    names: tuple[str, ...] = ()
+    version: str = ""
+    answer: str | None = None
+    answered_version: str = ""
+    error_detail: str = ""
+    subscribed: tuple[str, ...] = ()
+    unsubscribed: tuple[str, ...] = ()
+    resources: tuple[Resource, ...] = ()
+    fault: str = ""
+    service: str = ""
+    by: str = ""
+    code: str = ""
+    clusters: tuple[ReportedCluster | str, ...] = ()
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    """A call, as the client told it and with where it went."""
+
+    id: str
+    channel: str
+    status: str
+    details: str = ""
+    endpoint: str | None = None
+    started_at: Moment | None = None
+    ended_at: Moment | None = None
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True):
+    """A state that a channel told."""
+
+    at: Moment
+    channel: str
+    state: str
+
+
+class Mode(msgspec.Struct, frozen=True):
+    """What a gate does with connections."""
+
+    mode: str
+
+
+class Accepted(msgspec.Struct, frozen=True, kw_only=True):
+    """A connection that a gate accepted."""
+
+    endpoint: str
+    mode: Mode
+    accepted_at: Moment
+    closed_at: Moment | None = None
+    closed_by: str | None = None
+
+
+class Attempt(msgspec.Struct, frozen=True, kw_only=True):
+    """The same, with the endpoint's address; the fleet's own name for it is in the attempt."""
+
+    endpoint: str
+    attempt: Accepted
+
+
+class Rpc(msgspec.Struct, frozen=True, kw_only=True):
+    """A request that a backend received."""
+
+    at: Moment
+    endpoint: str
+    status: str | None = None
+
+
+class Deed(msgspec.Struct, frozen=True, kw_only=True):
+    """What was done to a gate."""
+
+    at: Moment
+    endpoint: str
+    mode: Mode | None = None
+    what: str = ""
+
+
+class Trouble(msgspec.Struct, frozen=True, kw_only=True):
+    """When the suite waited in vain, or was late."""
+
+    at: Moment
+    until: Moment
+    kind: str
+    what: str = ""
+
+
+class Folder(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a scenario has left."""
+
+    record: Record
+    events: tuple[Event, ...] = ()
+    calls: tuple[Call, ...] = ()
+    states: tuple[State, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
+    rpcs: tuple[Rpc, ...] = ()
+    deeds: tuple[Deed, ...] = ()
+    troubles: tuple[Trouble, ...] = ()
+
+
+def read_folder(path: Path) -> Folder:
+    """Read a folder.
+
+    Raises:
+        BadEvidence: it is none, or one of its files is broken.
+    """
+    return Folder(
+        record=read(path),
+        events=_rows(path / "transcript.jsonl", Event),
+        calls=_rows(path / "calls.jsonl", Call),
+        states=_rows(path / "states.jsonl", State),
+        attempts=_rows(path / "attempts.jsonl", Attempt),
+        rpcs=_rows(path / "rpcs.jsonl", Rpc),
+        deeds=_rows(path / "gates.jsonl", Deed),
+        troubles=_rows(path / "suite.jsonl", Trouble),
+    )
+
+
+def _rows(path: Path, kind: type[_Row]) -> tuple[_Row, ...]:
+    """The rows of a file; none if it is not there."""
+    decoder = msgspec.json.Decoder(kind)
+    rows: list[_Row] = []
+    try:
+        if path.exists() and not path.is_file():
+            raise BadEvidence(f"{path} is no regular file")
+        with path.open("rb") as lines:
+            for number, line in enumerate(lines, start=1):
+                if number > MOST:
+                    raise BadEvidence(f"{path} has more than {MOST} lines: nobody can look at them")
+                rows.append(decoder.decode(line))
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        raise BadEvidence(f"{path} cannot be read: {error.strerror}") from None
+    except RecursionError:
+        raise BadEvidence(f"{path} is broken in line {len(rows) + 1}: nested too deeply") from None
+    except ValueError as error:  # msgspec's own, and bytes that are not UTF-8
+        raise BadEvidence(f"{path} is broken in line {len(rows) + 1}: {error}") from None
+    return tuple(rows)

@@ -1,0 +1,177 @@
+"""All that there is to be shown of one scenario, computed from its folder. Pure but for that."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import msgspec
+
+from conformance.catalogue import Catalogue, Clause, edition_for
+from conformance.judging import evidence
+from conformance.judging.evidence import BadEvidence, Judged
+from conformance.judging.expectations import Balances, Expectation, MapsLike
+from conformance.judging.verdicts import Check, Decision, Verdict, expectation_of, leaves_a_choice
+from conformance.reporting.pictures.compared import Compared, compared
+from conformance.reporting.pictures.folder import Folder, read_folder
+from conformance.reporting.pictures.loads import LoadPicture, load_picture
+from conformance.reporting.pictures.ring import RingPicture, ring_picture
+from conformance.reporting.pictures.served import Pushed, pushes
+from conformance.reporting.pictures.shares import SharesPicture, shares_picture
+from conformance.reporting.pictures.timeline import Timeline, timeline
+
+
+class Drawn(msgspec.Struct, frozen=True, kw_only=True):
+    """What can be drawn of a check."""
+
+    ring: RingPicture | None = None
+    shares: SharesPicture | None = None
+    loads: LoadPicture | None = None
+    why_not: str = ""
+    """Of a ring that is not drawn: why."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing of it."""
+        return not (self.ring or self.shares or self.loads or self.why_not)
+
+
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """A decision of the scenario, with its clause and its picture."""
+
+    decision: Decision
+    clause: Clause
+    words: Compared
+    drawn: Drawn
+
+    @property
+    def text(self) -> str:
+        """The clause in our words, by the edition that the client is judged by."""
+        edition = self.decision.edition or self.clause.editions[0]
+        return self.clause.wordings.get(edition, self.clause.title)
+
+
+class Scene(msgspec.Struct, frozen=True, kw_only=True):
+    """A scenario as it is shown."""
+
+    scenario: str
+    client: Judged
+    mutant: str
+    seed: int
+    seconds: float
+    lateness: float
+    starved: float
+    trouble: str
+    shown: tuple[Shown, ...]
+    """Its decisions, failures first."""
+    timeline: Timeline
+    pushed: tuple[Pushed, ...]
+    notes: tuple[str, ...]
+    served: tuple[str, ...]
+    left: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The client, as it is named elsewhere."""
+        variant = f" +{self.client.variant}" if self.client.variant else ""
+        return f"{self.client.name} {self.client.version}{variant}"
+
+    @property
+    def repeat(self) -> str:
+        """The command that runs it again."""
+        client = self.client
+        if self.mutant:
+            return shlex.join(("xdspec", "mutants", "--mutant", self.mutant))
+        return command(client.name, client.version, client.variant, self.seed, self.scenario)
+
+
+def command(name: str, version: str, variant: str | None, seed: int, scenario: str) -> str:
+    """The command that runs one scenario of a client again."""
+    named = f"{name}@{version}" + (f"+{variant}" if variant else "")
+    words = ("xdspec", "run", named, "--seed", f"{seed}", "--scenario", scenario)
+    return shlex.join(words)
+
+
+RANKS = (Verdict.FAIL, Verdict.ERROR, Verdict.SEEN, Verdict.PASS, Verdict.SKIP)
+"""Failures are read first, and what was not judged last."""
+
+
+def scene(path: Path, catalogue: Catalogue) -> Scene:
+    """What is to be shown of a folder.
+
+    Raises:
+        BadEvidence: it is none, its files are broken, or the catalogue does not know its clauses.
+    """
+    record, decisions = evidence.judge(path, catalogue)
+    folder = read_folder(path)
+    try:
+        return scene_of(folder, decisions or record.decisions, catalogue)
+    except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise BadEvidence(f"{path} cannot be drawn: {error}") from None
+
+
+def scene_of(folder: Folder, decisions: tuple[Decision, ...], catalogue: Catalogue) -> Scene:
+    """The same, of files that were read."""
+    record = folder.record
+    left = list(record.checks)
+    shown = []
+    for decision in decisions:
+        check = next((one for one in left if _is_of(one, decision)), None)
+        if check is not None:
+            left.remove(check)
+        clause = catalogue[decision.clause]
+        shown.append(
+            Shown(
+                decision=decision,
+                clause=clause,
+                words=compared(
+                    decision.wanted, decision.saw, is_alike=decision.verdict is Verdict.PASS
+                ),
+                drawn=_drawn(check, clause, record.client) if check else Drawn(),
+            )
+        )
+    return Scene(
+        scenario=record.scenario,
+        client=record.client,
+        mutant=record.mutant,
+        seed=record.seed,
+        seconds=record.seconds,
+        lateness=record.lateness,
+        starved=record.starved,
+        trouble=record.trouble.what if record.trouble else "",
+        shown=tuple(sorted(shown, key=lambda one: RANKS.index(one.decision.verdict))),
+        timeline=timeline(folder),
+        pushed=pushes(folder.events, record.began),
+        notes=record.notes,
+        served=record.served,
+        left=record.left,
+    )
+
+
+def _is_of(check: Check, decision: Decision) -> bool:
+    """Whether a decision is the one on a check: they are in one order, and some have none."""
+    return check.clause == decision.clause and bool(decision.wanted or decision.choices)
+
+
+def judged_by(check: Check, clause: Clause, client: Judged) -> Expectation | None:
+    """The expectation that a check was weighed by, or, of a choice, one that is stated or any."""
+    if not check.expected:
+        return None
+    if leaves_a_choice(clause):
+        stated = client.choices.get(clause.id, "")
+        return check.expected.get(stated, next(iter(check.expected.values())))
+    edition = edition_for(clause, client.follows)
+    found = expectation_of(clause, check.expected, edition) if edition else None
+    return found or next(iter(check.expected.values()))
+
+
+def _drawn(check: Check, clause: Clause, client: Judged) -> Drawn:
+    expected = judged_by(check, clause, client)
+    if isinstance(expected, MapsLike):
+        ring = ring_picture(expected, check.seen)
+        if isinstance(ring, str):
+            return Drawn(why_not=ring)
+        return Drawn(ring=ring)
+    if isinstance(expected, Balances):
+        return Drawn(loads=load_picture(expected, check.seen))
+    return Drawn(shares=shares_picture(expected, check.seen) if expected else None)
