@@ -155,8 +155,11 @@ class Ledger:
 
     def did(self, endpoint: str, deed: Mode | Literal["kill", "go away"]) -> None:
         """Records what is done to a gate."""
-        mode, what = (None, deed) if isinstance(deed, str) else (deed, "")
-        self._deeds.append(Deed(endpoint=endpoint, at=time.monotonic(), mode=mode, what=what))
+        at = time.monotonic()
+        if isinstance(deed, str):
+            self._deeds.append(Deed(endpoint=endpoint, at=at, what=deed))
+        else:
+            self._deeds.append(Deed(endpoint=endpoint, at=at, mode=deed))
 
     def began(
         self, endpoint: str, connection: int, path: str, metadata: Metadata, deadline: float | None
