@@ -172,6 +172,21 @@ def show(folder: Path, *, html: Path | None, trace: Path | None) -> None:
 
 
 @main.command()
+@click.argument("folder", type=Path, metavar="DIR")
+@click.argument("reports", nargs=-1, required=True, type=Path, metavar="REPORT…")
+def site(folder: Path, reports: tuple[Path, ...]) -> None:
+    """Write a site into DIR from REPORTs that --json has written: clauses, clients and versions.
+
+    A page for each clause and each failure; those whose evidence is still there have the pictures
+    of `show`. It needs no server and no network.
+    """
+    from conformance.command.pictures import site as written  # noqa: PLC0415
+
+    for line in written(folder, reports, catalogue()):
+        echo(line)
+
+
+@main.command()
 @click.argument("reports", nargs=-1, required=True, type=Path, metavar="REPORT…")
 def table(reports: tuple[Path, ...]) -> None:
     """Print the table of clients and clauses, as Markdown, from REPORTs that --json has written."""

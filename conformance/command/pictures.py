@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from conformance.catalogue import Catalogue
@@ -11,8 +12,10 @@ from conformance.reporting.pages import show as pages
 from conformance.reporting.pictures import terminal
 from conformance.reporting.pictures import trace as traces
 from conformance.reporting.pictures.scenario import scene
-from conformance.reporting.report import Exit
+from conformance.reporting.report import BadReport, Exit, read
 from conformance.reporting.screen import Screen
+from conformance.reporting.site import model as sites
+from conformance.reporting.site import writing
 
 
 def show(
@@ -41,6 +44,33 @@ def show(
     if not (html or trace):
         for text, style in terminal.lines(drawn, screen.width):
             screen.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+
+
+def site(folder: Path, reports: Collection[Path], catalogue: Catalogue) -> Iterator[str]:
+    """Write a site, and say what there is.
+
+    Args:
+        folder: where.
+        reports: that ``--json`` has written.
+        catalogue: the clauses.
+
+    Raises:
+        Failure: a report cannot be used, or the folder not be written.
+    """
+    try:
+        made = sites.site([(str(path), read(path)) for path in reports], catalogue)
+        without = writing.write(made, folder, catalogue)
+    except (BadReport, writing.Occupied) as error:
+        raise Failure(str(error)) from None
+    except OSError as error:
+        message = f"{error.filename or folder} cannot be written: {error.strerror}"
+        raise Failure(message, Exit.SUITE_TROUBLE) from None
+    yield f"{folder / writing.INDEX}: {len(made.rows)} clauses, {len(made.columns)} runs"
+    if without:
+        yield (
+            f"{without} of {len(made.failures)} failures are without pictures: their evidence is "
+            "not where the report says, nor beside it"
+        )
 
 
 def write(path: Path, content: bytes) -> None:

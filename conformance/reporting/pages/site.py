@@ -1,0 +1,83 @@
+"""The pages of the site: matrix, clauses, failures."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+
+import msgspec
+from markupsafe import Markup
+
+from conformance.judging.verdicts import Verdict
+from conformance.reporting.pages import templates_of
+from conformance.reporting.pages.templates_of import FOLDER, environment, render
+from conformance.reporting.pictures.scenario import Scene, Shown
+from conformance.reporting.report import blocked, why_skipped
+from conformance.reporting.site.model import ClausePage, Failure, Site, verdict_words
+
+
+class Pictures(msgspec.Struct, frozen=True, kw_only=True):
+    """A scenario, with what all of its failures show alike."""
+
+    scene: Scene
+    whole: Markup
+
+    def drawn(self, clause: str) -> tuple[Shown, ...]:
+        """What can be drawn of the checks of a clause that fail."""
+        bad = {Verdict.FAIL, Verdict.ERROR}
+        return tuple(
+            one
+            for one in self.scene.shown
+            if one.clause.id == clause and one.decision.verdict in bad and not one.drawn.is_empty
+        )
+
+
+def pictures(scene: Scene) -> Pictures:
+    """Draw what does not depend on the clause, once."""
+    macros = environment().get_template("pictures.html").module
+    return Pictures(scene=scene, whole=Markup(macros.whole(scene)))  # type: ignore[attr-defined]  # noqa: S704
+
+
+def style() -> str:
+    """The style sheet of all pages."""
+    return str(templates_of.style())
+
+
+def index(site: Site) -> str:
+    """The matrix."""
+    script = (FOLDER / "filter.js").read_text("utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    rows = site.rows
+    edition_names = dict.fromkeys(
+        result.edition for row in rows for result in row.results if result and result.edition
+    )
+    return render(
+        "index.html",
+        site=site,
+        words=verdict_words,
+        why_skipped=why_skipped,
+        kept=[(column, blocked(column.run)) for column in site.columns],
+        documents=list(dict.fromkeys(row.clause.document for row in rows)),
+        areas=list(dict.fromkeys(row.clause.area for row in rows)),
+        strengths=list(dict.fromkeys(row.clause.strength.value for row in rows)),
+        editions=sorted(edition_names),
+        known=frozenset(row.clause.id for row in rows),
+        script=Markup(script),  # noqa: S704 - a file of ours
+        digest=digest,
+    )
+
+
+def clause(page: ClausePage) -> str:
+    """What a clause says, and what each client was seen to do."""
+    return render("clause.html", page=page, words=verdict_words, why_skipped=why_skipped)
+
+
+def failure(one: Failure, found: Pictures | None, why: str) -> str:
+    """All about one failure.
+
+    Args:
+        one: the failure.
+        found: the pictures of its scenario.
+        why: why there are none.
+    """
+    return render("failure.html", one=one, found=found, why=why)

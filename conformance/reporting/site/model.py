@@ -1,0 +1,334 @@
+"""What the site says, computed from reports alone: clauses, clients and versions. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+from packaging.version import InvalidVersion, Version
+
+from conformance.catalogue import Catalogue, Clause, edition_for
+from conformance.judging.verdicts import ClauseResult, Decision, Verdict
+from conformance.reporting.baseline import Entry
+from conformance.reporting.pictures.compared import Compared, compared
+from conformance.reporting.pictures.scenario import command
+from conformance.reporting.provenance import Provenance
+from conformance.reporting.report import BadReport, NotRun, Report, Run, Scenario, blocked
+
+BAD = {Verdict.FAIL, Verdict.ERROR}
+
+
+class Column(msgspec.Struct, frozen=True, kw_only=True):
+    """A run: one client in one version."""
+
+    slug: str
+    """In names of files, and of places in them; no other column has it."""
+    label: str
+    """The version, within its client."""
+    run: Run
+    provenance: Provenance
+    report: str
+    """The file that it was in."""
+
+    @property
+    def client(self) -> str:
+        """The client with its variant, without its version."""
+        variant = f" +{self.run.client.variant}" if self.run.client.variant else ""
+        return self.run.client.name + variant
+
+    @property
+    def name(self) -> str:
+        """Both."""
+        return f"{self.client} {self.label}"
+
+    def repeat(self, scenario: str) -> str:
+        """The command that runs a scenario again."""
+        one = self.run.client
+        return command(one.name, one.version, one.variant, self.provenance.seed, scenario)
+
+
+class Group(msgspec.Struct, frozen=True, kw_only=True):
+    """The columns of one client, by version."""
+
+    client: str
+    columns: tuple[Column, ...]
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """A clause, and what each run says of it."""
+
+    clause: Clause
+    results: tuple[ClauseResult | None, ...]
+    """Column by column; None where the run decided nothing of it."""
+
+
+class Section(msgspec.Struct, frozen=True, kw_only=True):
+    """The clauses of one place of a text."""
+
+    document: str
+    section: str
+    rows: tuple[Row, ...]
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """What one scenario says of a clause that fails."""
+
+    scenario: Scenario
+    decisions: tuple[tuple[Decision, Compared], ...]
+    entries: tuple[Entry, ...]
+    """Of the baseline, as far as they are about it."""
+    repeat: str
+
+    @property
+    def expected(self) -> bool:
+        """Whether the baseline knew of all of it."""
+        return all(one.expected for one, _ in self.decisions)
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """A clause that fails in a run, or of which nobody knows."""
+
+    column: Column
+    clause: Clause
+    result: ClauseResult
+    places: tuple[Place, ...]
+    """What no baseline knows first."""
+
+    @property
+    def file(self) -> str:
+        """The name of its page."""
+        return f"{self.column.slug}-{self.clause.id}.html"
+
+    @property
+    def text(self) -> str:
+        """The clause by the edition that the client is judged by."""
+        edition = self.result.edition or self.clause.editions[0]
+        return self.clause.wordings.get(edition, self.clause.title)
+
+
+class Site(msgspec.Struct, frozen=True, kw_only=True):
+    """All of it."""
+
+    groups: tuple[Group, ...]
+    sections: tuple[Section, ...]
+    failures: tuple[Failure, ...]
+    not_run: tuple[NotRun, ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """All, as they stand in the matrix."""
+        return tuple(column for group in self.groups for column in group.columns)
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """All, as they stand in the matrix."""
+        return tuple(row for section in self.sections for row in section.rows)
+
+
+def site(reports: Iterable[tuple[str, Report]], catalogue: Catalogue) -> Site:
+    """Put reports together.
+
+    Args:
+        reports: each with the name of its file.
+        catalogue: the clauses.
+
+    Raises:
+        BadReport: a run was judged by a clause that the catalogue has not.
+    """
+    reports = tuple(reports)
+    groups = _groups(reports)
+    columns = [column for group in groups for column in group.columns]
+    for column in columns:
+        for name in column.run.clauses:
+            if name not in catalogue:
+                raise BadReport(f"{column.name} was judged by {name}, which is no clause any more")
+    return Site(
+        groups=groups,
+        sections=_sections(columns, catalogue),
+        failures=tuple(one for column in columns for one in _failures(column, catalogue)),
+        not_run=tuple(left for _, report in reports for left in report.not_run),
+    )
+
+
+def _groups(reports: Iterable[tuple[str, Report]]) -> tuple[Group, ...]:
+    """The runs by client, in the order in which clients come, and by version."""
+    found: dict[tuple[str, str | None], list[tuple[str, Report, Run]]] = {}
+    for file, report in reports:
+        for run in report.runs:
+            found.setdefault((run.client.name, run.client.variant), []).append((file, report, run))
+    slugs: set[str] = set()
+    groups = []
+    for runs in found.values():
+        columns: list[Column] = []
+        for file, report, run in sorted(runs, key=lambda one: by_version(one[2].client.version)):
+            same = sum(one.run.client == run.client for one in columns)
+            told = f" ({run.client.told})" if run.client.told else ""
+            column = Column(
+                slug=_slug(str(run.client), slugs),
+                label=run.client.version + told + (f", run {same + 1}" if same else ""),
+                run=run,
+                provenance=report.provenance,
+                report=file,
+            )
+            columns.append(column)
+        groups.append(Group(client=columns[0].client, columns=tuple(columns)))
+    return tuple(groups)
+
+
+def by_version(version: str) -> tuple[bool, Version, str]:
+    """A key that sorts versions as people do; what is none comes last."""
+    try:
+        return False, Version(version), version
+    except InvalidVersion:
+        return True, Version("0"), version
+
+
+LONGEST = 40
+"""Letters of a slug, before it is numbered: names of files have an end."""
+
+
+def _slug(name: str, taken: set[str]) -> str:
+    """A name that any file system and any browser takes as it is."""
+    short = re.sub(r"[^a-z0-9.]+", "-", name.lower()[:LONGEST]).strip("-.") or "client"
+    slug, number = short, 1
+    while slug in taken:
+        number += 1
+        slug = f"{short}-{number}"
+    taken.add(slug)
+    return slug
+
+
+def _sections(columns: Sequence[Column], catalogue: Catalogue) -> tuple[Section, ...]:
+    """Whatever any run decided, in the order of the texts."""
+    found: dict[tuple[str, str], list[Row]] = {}
+    for clause in catalogue:
+        results = tuple(column.run.clauses.get(clause.id) for column in columns)
+        if any(results):
+            row = Row(clause=clause, results=results)
+            found.setdefault((clause.document, clause.section), []).append(row)
+    return tuple(
+        Section(document=document, section=section, rows=tuple(rows))
+        for (document, section), rows in found.items()
+    )
+
+
+def _failures(column: Column, catalogue: Catalogue) -> Iterator[Failure]:
+    """Each clause of a run that fails or errs, what no baseline knows first."""
+    bad = [(name, one) for name, one in column.run.clauses.items() if one.verdict in BAD]
+    for name, result in sorted(bad, key=lambda one: one[1].expected):
+        places = [
+            Place(
+                scenario=scenario,
+                decisions=tuple((one, compared(one.wanted, one.saw)) for one in said),
+                entries=tuple(
+                    entry
+                    for entry in column.run.known
+                    if any(entry.knows(scenario.id, one) for one in said)
+                ),
+                repeat=column.repeat(scenario.id),
+            )
+            for scenario in column.run.scenarios
+            if (said := _said(scenario, name))
+        ]
+        yield Failure(
+            column=column,
+            clause=catalogue[name],
+            result=result,
+            places=tuple(sorted(places, key=lambda one: one.expected)),
+        )
+
+
+def _said(scenario: Scenario, clause: str) -> tuple[Decision, ...]:
+    """What went wrong with a clause in a scenario, the worst first."""
+    said = [one for one in scenario.findings if one.clause == clause and one.verdict in BAD]
+    return tuple(sorted(said, key=lambda one: (one.expected, one.rank)))
+
+
+# One clause.
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """What one run says of the clause."""
+
+    column: Column
+    result: ClauseResult
+    edition: str
+    """By which the client was judged."""
+    failure: str
+    """The page of its failure, if it has one."""
+
+
+class Client(msgspec.Struct, frozen=True, kw_only=True):
+    """What one client was seen to do, version by version."""
+
+    name: str
+    since: str
+    """Since which version it does what it does, as a sentence; empty of one version."""
+    told: tuple[Told, ...]
+
+
+class ClausePage(msgspec.Struct, frozen=True, kw_only=True):
+    """A clause: its words, and its clients."""
+
+    clause: Clause
+    clients: tuple[Client, ...]
+    blocks: tuple[tuple[str, tuple[str, ...]], ...]
+    """Of each run in which it fails: the clauses that are blocked by it."""
+    scenarios: tuple[str, ...]
+
+
+def clause_pages(site: Site) -> Iterator[ClausePage]:
+    """A page for each clause of the matrix."""
+    files = {(one.column.slug, one.clause.id): one.file for one in site.failures}
+    kept = {column.slug: blocked(column.run) for column in site.columns}
+    for row in site.rows:
+        by_column = dict(zip((one.slug for one in site.columns), row.results, strict=True))
+        clause = row.clause
+        clients = []
+        for group in site.groups:
+            told = tuple(
+                Told(
+                    column=column,
+                    result=result,
+                    edition=result.edition or edition_for(clause, column.run.follows) or "",
+                    failure=files.get((column.slug, clause.id), ""),
+                )
+                for column in group.columns
+                if (result := by_column[column.slug]) is not None
+            )
+            if told:
+                clients.append(Client(name=group.client, since=_since(told), told=told))
+        blocks = (
+            (column.name, kept[column.slug][clause.id])
+            for column in site.columns
+            if clause.id in kept[column.slug]
+        )
+        scenarios = (name for result in row.results if result for name in result.scenarios)
+        yield ClausePage(
+            clause=clause,
+            clients=tuple(clients),
+            blocks=tuple(blocks),
+            scenarios=tuple(dict.fromkeys(scenarios)),
+        )
+
+
+def _since(told: Sequence[Told]) -> str:
+    """From which of the versions on the last verdict holds, as far as they tell."""
+    if len(told) < 2:  # noqa: PLR2004 - one version says nothing of the others
+        return ""
+    said = [verdict_words(one.result) for one in told]
+    first = len(said) - 1
+    while first and said[first - 1] == said[-1]:
+        first -= 1
+    if not first:
+        return f"{said[-1]} in all of these versions"
+    since, before = told[first].column.label, told[first - 1].column.label
+    return f"{said[-1]} since {since}, {said[first - 1]} in {before}"
+
+
+def verdict_words(result: ClauseResult) -> str:
+    """A verdict, in a word or two."""
+    if result.blocked_by is not None:
+        return "blocked"
+    return "known fail" if result.expected else result.verdict.value
