@@ -42,7 +42,7 @@ def environment() -> jinja2.Environment:
 def _text(value: object) -> object:
     if isinstance(value, Markup) or not isinstance(value, str):
         return value
-    return plain(value)
+    return value if value.isascii() and value.isprintable() else plain(value)
 
 
 def render(template: str, **values: Any) -> str:

@@ -164,22 +164,30 @@ def read_folder(path: Path) -> Folder:
 
 def _rows(path: Path, kind: type[_Row]) -> tuple[_Row, ...]:
     """The rows of a file; none if it is not there."""
-    decoder = msgspec.json.Decoder(kind)
-    rows: list[_Row] = []
     try:
         if path.exists() and not path.is_file():
             raise BadEvidence(f"{path} is no regular file")
-        with path.open("rb") as lines:
-            for number, line in enumerate(lines, start=1):
-                if number > MOST:
-                    raise BadEvidence(f"{path} has more than {MOST} lines: nobody can look at them")
-                rows.append(decoder.decode(line))
+        content = path.read_bytes()
     except FileNotFoundError:
         return ()
     except OSError as error:
         raise BadEvidence(f"{path} cannot be read: {error.strerror}") from None
+    if content.count(b"\n") > MOST:
+        raise BadEvidence(f"{path} has more than {MOST} lines: nobody can look at them")
+    decoder = msgspec.json.Decoder(kind)
+    try:
+        return tuple(decoder.decode_lines(content))
+    except (RecursionError, ValueError):
+        for number, line in enumerate(content.splitlines(), start=1):
+            _check(line, decoder, f"{path} is broken in line {number}")
+        raise BadEvidence(f"{path} is broken: it has not one value in each line") from None
+
+
+def _check(line: bytes, decoder: msgspec.json.Decoder[_Row], where: str) -> None:
+    """See that a line can be read."""
+    try:
+        decoder.decode(line)
     except RecursionError:
-        raise BadEvidence(f"{path} is broken in line {len(rows) + 1}: nested too deeply") from None
+        raise BadEvidence(f"{where}: nested too deeply") from None
     except ValueError as error:  # msgspec's own, and bytes that are not UTF-8
-        raise BadEvidence(f"{path} is broken in line {len(rows) + 1}: {error}") from None
-    return tuple(rows)
+        raise BadEvidence(f"{where}: {error}") from None

@@ -110,6 +110,22 @@ def scene(path: Path, catalogue: Catalogue) -> Scene:
         raise BadEvidence(f"{path} cannot be drawn: {error}") from None
 
 
+def recorded(path: Path, catalogue: Catalogue) -> Scene:
+    """The same, by the verdicts of the run, which are not weighed again: that takes longer.
+
+    Raises:
+        BadEvidence: as above.
+    """
+    folder = read_folder(path)
+    decisions = folder.record.decisions
+    if unknown := [one.clause for one in decisions if one.clause not in catalogue]:
+        raise BadEvidence(f"{path} judges {unknown[0]}, which the catalogue does not know")
+    try:
+        return scene_of(folder, decisions, catalogue)
+    except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise BadEvidence(f"{path} cannot be drawn: {error}") from None
+
+
 def scene_of(folder: Folder, decisions: tuple[Decision, ...], catalogue: Catalogue) -> Scene:
     """The same, of files that were read."""
     record = folder.record

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from conformance.catalogue import Catalogue
 from conformance.judging.evidence import FILE, BadEvidence
-from conformance.reporting.pages import site as pages
-from conformance.reporting.pictures.scenario import scene
+from conformance.reporting.pictures.scenario import recorded
 from conformance.reporting.report import Scenario
+from conformance.reporting.site import pages
 from conformance.reporting.site.model import Column, Failure, Site, clause_pages
 
 INDEX = "index.html"
@@ -103,7 +103,7 @@ def _drawn(column: Column, scenario: Scenario, catalogue: Catalogue) -> Found:
         folder = next((one for one in places if (one / FILE).is_file()), None)
         if folder is None:
             return None, f"{written} is not there"
-        found = scene(folder, catalogue)
+        found = recorded(folder, catalogue)
     except BadEvidence as error:
         return None, str(error)
     except (OSError, ValueError) as error:  # of a name that no file can have

@@ -54,6 +54,7 @@ def test_reports(kept: Any, tmp_path: Path) -> None:
     for seed in SEEDS:
         path.write_bytes(mutated_json(good.read_bytes(), random.Random(f"report {seed}")))
         wrong += at_a_loss(seed, "table", str(path))
+        wrong += at_a_loss(seed, "site", str(tmp_path / "site"), str(path))
         wrong += at_a_loss(seed, "diff", str(good), str(path))
         wrong += at_a_loss(seed, "diff", str(path), str(good))
     assert not wrong
@@ -67,6 +68,27 @@ def test_evidence(kept: Any, tmp_path: Path) -> None:
         content = (chance.choice(folders) / "scenario.json").read_bytes()
         (tmp_path / "scenario.json").write_bytes(mutated_json(content, chance))
         wrong += at_a_loss(seed, "judge", str(tmp_path))
+        wrong += at_a_loss(seed, "show", str(tmp_path), "--html", str(tmp_path / "page.html"))
+    assert not wrong
+
+
+def test_files_for_people(kept: Any, tmp_path: Path) -> None:
+    names = ("transcript", "calls", "attempts", "rpcs", "states", "load", "gates", "suite")
+    folders = sorted((kept.evidence / "reference").iterdir())
+    wrong: list[str] = []
+    for seed in SEEDS:
+        chance = random.Random(f"files {seed}")
+        folder = chance.choice(folders)
+        for name in ("scenario.json", *(f"{name}.jsonl" for name in names)):
+            (tmp_path / name).write_bytes((folder / name).read_bytes())
+        spoiled = tmp_path / f"{chance.choice(names)}.jsonl"
+        lines = spoiled.read_bytes().splitlines() or [b"{}"]
+        place = chance.randrange(len(lines))
+        lines[place] = mutated_json(lines[place], chance)
+        spoiled.write_bytes(b"\n".join(lines))
+        wrong += at_a_loss(seed, "show", str(tmp_path), "--trace", str(tmp_path / "trace.json"))
+        wrong += at_a_loss(seed, "show", str(tmp_path), "--html", str(tmp_path / "page.html"))
+        wrong += at_a_loss(seed, "show", str(tmp_path))
     assert not wrong
 
 

@@ -1,0 +1,93 @@
+"""Reports of made-up clients, small enough to be read, and one of a hostile client."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from conformance.catalogue import load
+from conformance.judging.evidence import Judged, Record
+from conformance.judging.verdicts import Decision, Reason, Verdict
+from conformance.reporting.baseline import Entry
+from conformance.reporting.provenance import Suite, provenance
+from conformance.reporting.report import ClientId, NotRun, Report, Run, build_run
+
+CATALOGUE = load()
+FOLLOWS = ("A42", "A61")
+NASTY = "</script><img src=x onerror=alert(1)>\x1b[31m\u202e'\"{{ 7 * 7 }}"
+KNOWN = Entry(
+    clause="A42-RING-05",
+    reason=Reason.DEVIATES,
+    scenarios=("ring.some[0]",),
+    seen="Eight endpoints and a minimum of 100: one entry each.",
+    words="min_ring_size is not read",
+    issue="https://example.com/1",
+)
+PASSED = (Verdict.PASS, None)
+FAILED = (Verdict.FAIL, Reason.DEVIATES)
+
+Said = tuple[Verdict, Reason | None]
+
+
+def decision(clause: str, said: Said, **more: Any) -> Decision:
+    verdict, reason = said
+    words = {"saw": "127.0.0.1:1: 3, 127.0.0.1:2: 1", "wanted": "127.0.0.1:1: 2, 127.0.0.1:2: 2"}
+    if verdict is not Verdict.FAIL:
+        words = {}
+    return Decision(clause=clause, verdict=verdict, reason=reason, **(words | more))
+
+
+def run(name: str, version: str, *decisions: Decision, **more: Any) -> Run:
+    """A run in which each decision is of a scenario of its own."""
+    variant = more.pop("variant", None)
+    evidence = more.pop("evidence", None)
+    judged = Judged(name=name, version=version, variant=variant, follows=FOLLOWS)
+    records = [
+        Record(
+            scenario=f"ring.some[{number}]",
+            clauses=(one.clause,),
+            client=judged,
+            seed=1,
+            seconds=0.1,
+            served=(f"four endpoints of {name}",),
+            decisions=(one,),
+            evidence=evidence,
+        )
+        for number, one in enumerate(decisions)
+    ]
+    client = ClientId(name, version, variant)
+    return build_run(records, CATALOGUE, client=client, follows=FOLLOWS, wall_seconds=1, **more)
+
+
+def report(*runs: Run, not_run: tuple[NotRun, ...] = ()) -> Report:
+    origin = msgspec.structs.replace(
+        provenance(CATALOGUE, seed=1),
+        suite=Suite(version="0.1.0", commit="0123456789abcdef"),
+        started="2026-11-21T16:00:00+00:00",
+    )
+    return Report(provenance=origin, runs=runs, not_run=not_run)
+
+
+def go(version: str, said: Said, **more: Any) -> Run:
+    blocked = decision("A42-RING-07", (Verdict.SKIP, Reason.BLOCKED), blocked_by="A42-RING-05")
+    seen = decision("A42-RING-03", (Verdict.SEEN, None), choices=("ip:port_i",))
+    others = [blocked] if said == FAILED else [decision("A42-RING-07", PASSED)]
+    return run("go", version, decision("A42-RING-05", said), *others, seen, **more)
+
+
+def reports() -> list[tuple[str, Report]]:
+    """Three versions of go, out of order, of which the last is broken anew, and a hostile node."""
+    node = run(
+        NASTY,
+        "1.0-nonsense",
+        decision("A42-RING-05", FAILED, saw=NASTY, wanted=NASTY, differs=NASTY, oracle=NASTY),
+        decision("A61-SUB-01", (Verdict.ERROR, Reason.SUITE), saw=NASTY),
+        variant=NASTY,
+        evidence=NASTY,
+    )
+    left = NotRun(client=NASTY, verdict=Verdict.SKIP, reason=Reason.ENVIRONMENT, words=NASTY)
+    return [
+        ("a.json", report(go("1.10.0", FAILED), go("1.9.0", PASSED))),
+        ("b.json", report(go("1.8.0", FAILED, entries=[KNOWN]), node, not_run=(left,))),
+    ]
