@@ -82,7 +82,7 @@ def test_files_for_people(kept: Any, tmp_path: Path) -> None:
         for name in ("scenario.json", *(f"{name}.jsonl" for name in names)):
             (tmp_path / name).write_bytes((folder / name).read_bytes())
         spoiled = tmp_path / f"{chance.choice(names)}.jsonl"
-        lines = spoiled.read_bytes().splitlines() or [b"{}"]
+        lines = spoiled.read_bytes().splitlines() or [b'{"at": 1}']
         place = chance.randrange(len(lines))
         lines[place] = mutated_json(lines[place], chance)
         spoiled.write_bytes(b"\n".join(lines))
