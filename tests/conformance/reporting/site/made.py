@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from conformance.catalogue import load
+from conformance.judging import evidence
 from conformance.judging.evidence import Judged, Record
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting.baseline import Entry
@@ -15,6 +17,7 @@ from conformance.reporting.report import ClientId, NotRun, Report, Run, build_ru
 
 CATALOGUE = load()
 FOLLOWS = ("A42", "A61")
+LONG = "word" * 60
 NASTY = "</script><img src=x onerror=alert(1)>\x1b[31m\u202e'\"{{ 7 * 7 }}"
 KNOWN = Entry(
     clause="A42-RING-05",
@@ -41,7 +44,7 @@ def decision(clause: str, said: Said, **more: Any) -> Decision:
 def run(name: str, version: str, *decisions: Decision, **more: Any) -> Run:
     """A run in which each decision is of a scenario of its own."""
     variant = more.pop("variant", None)
-    evidence = more.pop("evidence", None)
+    place = more.pop("evidence", None)
     judged = Judged(name=name, version=version, variant=variant, follows=FOLLOWS)
     records = [
         Record(
@@ -52,7 +55,7 @@ def run(name: str, version: str, *decisions: Decision, **more: Any) -> Run:
             seconds=0.1,
             served=(f"four endpoints of {name}",),
             decisions=(one,),
-            evidence=evidence,
+            evidence=place,
         )
         for number, one in enumerate(decisions)
     ]
@@ -91,3 +94,24 @@ def reports() -> list[tuple[str, Report]]:
         ("a.json", report(go("1.10.0", FAILED), go("1.9.0", PASSED))),
         ("b.json", report(go("1.8.0", FAILED, entries=[KNOWN]), node, not_run=(left,))),
     ]
+
+
+def left_behind(folder: Path, seed: int = 1, name: str = "ring.some[0]") -> Path:
+    """The folder of a scenario of go 1.10.0, with a push and a call, in long words."""
+    judged = Judged(name="go", version="1.10.0", variant=None, follows=FOLLOWS)
+    one = decision("A42-RING-05", FAILED)
+    made = Record(
+        scenario=name,
+        clauses=("A42-RING-05",),
+        client=judged,
+        seed=seed,
+        seconds=1,
+        decisions=(one,),
+    )
+    evidence.write(folder, made)
+    pushed = {"event": "Response", "at": 1, "kind": "cluster", "version": "1", "fault": LONG}
+    pushed["resources"] = [{"name": LONG, "type_url": LONG, "message": {"name": LONG}}]
+    (folder / "transcript.jsonl").write_bytes(msgspec.json.encode(pushed))
+    call = {"id": LONG, "channel": LONG, "status": LONG, "started_at": 1, "ended_at": 1.5}
+    (folder / "calls.jsonl").write_bytes(msgspec.json.encode(call))
+    return folder

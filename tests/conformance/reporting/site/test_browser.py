@@ -19,7 +19,7 @@ import pytest
 from conformance.reporting.site.model import site
 from conformance.reporting.site.writing import write
 
-from .made import CATALOGUE, reports
+from .made import CATALOGUE, FAILED, go, left_behind, report, reports
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "chrome"))), None)
 
@@ -144,7 +144,9 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("site") / "made"
-    write(site(reports(), CATALOGUE), made, CATALOGUE)
+    drawn = left_behind(made.with_name("drawn"))
+    more = ("c.json", report(go("1.10.0", FAILED, evidence=str(drawn))))
+    write(site([*reports(), more], CATALOGUE), made, CATALOGUE)
     return made
 
 
@@ -209,7 +211,12 @@ def test_the_keyboard_reaches_filters_the_matrix_and_each_failure(
     assert all(outline != "none" for name, outline in met if name != "BODY")
 
 
-PAGES = ("index.html", "clause/A42-RING-05.html", "failure/go-1.10.0-A42-RING-05.html")
+PAGES = (
+    "index.html",
+    "clause/A42-RING-05.html",
+    "failure/go-1.10.0-A42-RING-05.html",
+    "failure/go-1.10.0-2-A42-RING-05.html",
+)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -12,14 +12,12 @@ import pytest
 from click.testing import CliRunner
 
 from conformance.command.cli import main
-from conformance.judging import evidence
-from conformance.judging.evidence import Judged, Record
 from conformance.reporting.report import write_json
 from conformance.reporting.site.model import site
 from conformance.reporting.site.pages import index, style
 from conformance.reporting.site.writing import Occupied, write
 
-from .made import CATALOGUE, FAILED, FOLLOWS, NASTY, decision, go, report, reports, run
+from .made import CATALOGUE, FAILED, NASTY, decision, go, left_behind, report, reports, run
 
 MOST = 2_000_000
 """Bytes of the first page."""
@@ -133,22 +131,6 @@ def test_both_themes_have_the_same_colours() -> None:
 
 
 # Evidence.
-
-
-def left_behind(folder: Path, seed: int = 1, name: str = "ring.some[0]") -> Path:
-    """The folder of a scenario of go 1.10.0."""
-    judged = Judged(name="go", version="1.10.0", variant=None, follows=FOLLOWS)
-    one = decision("A42-RING-05", FAILED)
-    made = Record(
-        scenario=name,
-        clauses=("A42-RING-05",),
-        client=judged,
-        seed=seed,
-        seconds=1,
-        decisions=(one,),
-    )
-    evidence.write(folder, made)
-    return folder
 
 
 @pytest.mark.parametrize(
