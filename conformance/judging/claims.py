@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -116,12 +116,14 @@ def scenario_id(item: Any) -> str:
     return f"{item.path.stem}.{name}"
 
 
-def claimable(definition: Any) -> frozenset[str]:
-    """Every clause that a scenario's function, or a row of its table, claims."""
-    own = {clause for mark in definition.iter_markers(MARK) for clause in mark.args[0].clauses}
+def claimable(marks: Iterable[pytest.Mark]) -> frozenset[str]:
+    """Every clause that a scenario's function, or a row of its table, claims by these marks."""
+    marks = tuple(marks)
+    own = {clause for mark in marks if mark.name == MARK for clause in mark.args[0].clauses}
     rows = {
         clause
-        for table in definition.iter_markers("parametrize")
+        for table in marks
+        if table.name == "parametrize"
         for one in table.args[1]
         for mark in getattr(one, "marks", ())
         if mark.name == MARK

@@ -74,6 +74,15 @@ class _Lister:
         self.items = tuple(session.items)
 
 
+class _Importer:
+    """A pytest plugin with which modules are imported, and nothing is made of them."""
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_pycollect_makeitem(self) -> list[pytest.Item]:
+        """Make none of anything."""
+        return []
+
+
 def collect(settings: Settings) -> dict[str, Claims]:
     """What the settings select, by pytest's id of it: a scenario, or a mutant before one.
 
@@ -102,6 +111,12 @@ def scenarios() -> dict[str, Claims]:
     """
     # Without a file: a process that is killed, as what workers are forked from, leaves none.
     return dict(sorted((scenario_id(item), claims_of(item)) for item in _items(None)))
+
+
+def import_scenarios() -> None:
+    """Have the modules of all scenarios imported, as whatever collects them will find them."""
+    with isolated():
+        pytest.main([*arguments(None, 0), "--collect-only"], plugins=[_Importer()])
 
 
 def _items(settings: Path | None) -> tuple[pytest.Item, ...]:

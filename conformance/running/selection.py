@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Set as AbstractSet
 from fnmatch import fnmatchcase
 
 import msgspec
@@ -37,4 +39,24 @@ def is_selected(name: str, claims: Claims, selection: Selection) -> bool:
             return False
     return not selection.scenarios or any(
         is_named(name, pattern) for pattern in selection.scenarios
+    )
+
+
+def may_be_selected(function: str, clauses: AbstractSet[str], selection: Selection) -> bool:
+    """Whether a scenario of this function may be one of those asked for, before any is made.
+
+    Args:
+        function: its module and name, as in the ids of its scenarios.
+        clauses: all that they claim.
+        selection: what is asked for.
+    """
+    if any(some and clauses.isdisjoint(some) for some in (selection.only, selection.clauses)):
+        return False
+    again = {scenario.partition("[")[0] for _, scenario in selection.exactly}
+    if again and function not in again:
+        return False
+    # As far as a pattern is no pattern yet, one begins with the other.
+    starts = [re.split(r"[*?\[]", pattern, maxsplit=1)[0] for pattern in selection.scenarios]
+    return not starts or any(
+        function.startswith(start) or start.startswith(function) for start in starts
     )

@@ -35,6 +35,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Whether clients' timers are shortened where they have a knob for it."""
     selection: Selection = Selection()
 
+    @property
+    def mutants(self) -> tuple[Subject, ...]:
+        """Of the subjects."""
+        return tuple(one for one in self.subjects if one.mutant)
+
     def hurries(self, subject: Subject) -> bool:
         """Whether this client's failover timer is shortened where a scenario waits for it."""
         return self.fast and FAILOVER_KNOB in subject.prepared.client.manifest.knobs

@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Generator
 from pathlib import Path
+from typing import Final
 
 import msgspec
 import pytest
@@ -30,19 +31,20 @@ from conformance.running.plugin.alarm import bounded
 from conformance.running.plugin.items import (
     CATALOGUE,
     NEXT,
-    NO_MUTANT,
     RECORD,
     SETTINGS,
     STARTED_AT,
     TROUBLE,
     is_for_its_mutant,
+    mutants_for,
     runs_again,
 )
 from conformance.running.plugin.recording import PROPERTY, without_world
-from conformance.running.selection import is_selected
+from conformance.running.selection import is_selected, may_be_selected
 from conformance.running.settings import Settings
 
 PR_SET_PDEATHSIG = 1
+_PREFIX: Final = "test_"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -69,17 +71,27 @@ def _die_with(command: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(
+    collector: pytest.Collector, name: str, obj: object
+) -> list[pytest.Item] | None:
+    """Make no scenarios of a function of which none would be kept: it takes most of a start."""
+    if not name.startswith(_PREFIX):
+        return None
+    settings = collector.config.stash[SETTINGS]
+    clauses = claimable(getattr(obj, "pytestmark", ()))
+    function = f"{collector.path.stem}.{name.removeprefix(_PREFIX)}"
+    is_for_some = not settings.mutants or bool(mutants_for(clauses, settings))
+    return None if is_for_some and may_be_selected(function, clauses, settings.selection) else []
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Give a scenario to every mutant that breaks a clause of it; else to the one client."""
-    mutants = [one for one in metafunc.config.stash[SETTINGS].subjects if one.mutant]
-    if mutants:
-        clauses = claimable(metafunc.definition)
-        for_it = [one for one in mutants if one.clause in clauses]
+    settings = metafunc.config.stash[SETTINGS]
+    if settings.mutants:
+        for_it = mutants_for(claimable(metafunc.definition.iter_markers()), settings)
         ids = [f"{MUTANT_MARK}{one.mutant}" for one in for_it]
-        if for_it:
-            metafunc.parametrize("subject", for_it, ids=ids, indirect=True)
-        else:
-            metafunc.parametrize("subject", [NO_MUTANT], ids=[MUTANT_MARK], indirect=True)
+        metafunc.parametrize("subject", for_it, ids=ids, indirect=True)
 
 
 @pytest.hookimpl(trylast=True)

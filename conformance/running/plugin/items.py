@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import pytest
@@ -26,9 +27,6 @@ TROUBLE: pytest.StashKey[BaseException] = pytest.StashKey()
 STARTED_AT: pytest.StashKey[float] = pytest.StashKey()
 NEXT: pytest.StashKey[pytest.Item | None] = pytest.StashKey()
 
-NO_MUTANT = "no mutant"
-"""Stands for the subject of a scenario that no mutant is for."""
-
 
 def subject_of(item: pytest.Item) -> Subject:
     """The client, or mutant, that an item is for."""
@@ -43,12 +41,15 @@ def runs_again(item: pytest.Item, selection: Selection) -> bool:
     return not again or (subject_of(item).mutant, scenario_id(item)) in again
 
 
+def mutants_for(clauses: AbstractSet[str], settings: Settings) -> tuple[Subject, ...]:
+    """The mutants that break one of these clauses."""
+    return tuple(one for one in settings.mutants if one.clause in clauses)
+
+
 def is_for_its_mutant(item: pytest.Item, claims: Claims) -> bool:
     """Whether an item's mutant, if it has one, breaks a clause of that very row."""
     if not item.config.stash[SETTINGS].subjects:
         return True
-    if hasattr(item, "callspec") and item.callspec.params.get("subject") is NO_MUTANT:
-        return False
     return subject_of(item).clause in {"", *claims.clauses}
 
 

@@ -1,4 +1,4 @@
-"""Workers of xdist, forked from a process that has collected the scenarios."""
+"""Workers of xdist, forked from a process that has imported the scenarios."""
 
 from conformance.running.workers.workers import (
     HANDOVER,

@@ -1,4 +1,4 @@
-"""What a worker is forked from: a process that has collected the scenarios already.
+"""What a worker is forked from: a process that has imported the scenarios already.
 
 `client_under_test/launching/forker.py` runs this, first for what it imports and then to be a worker
 of xdist.
@@ -10,9 +10,9 @@ import sys
 
 if __name__ == "__imports__":
     import conformance.running.run  # noqa: F401  # with all that a worker has of xdist
-    from conformance.running.collecting import scenarios
+    from conformance.running.collecting import import_scenarios
 
-    scenarios()
+    import_scenarios()
     platform.platform()  # xdist asks for it in each worker, and it starts a process once
 
 if __name__ == "__main__":

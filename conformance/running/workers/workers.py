@@ -1,6 +1,6 @@
-"""Starts workers by forking them from a process that has collected the scenarios already.
+"""Starts workers by forking them from a process that has imported the scenarios already.
 
-Imports and collection are most of a worker's start, and there are some eight of them.
+Imports are most of a worker's start, and there are some eight of them.
 """
 
 from __future__ import annotations

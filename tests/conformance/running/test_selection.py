@@ -6,7 +6,7 @@ import pytest
 
 from conformance.catalogue import load
 from conformance.judging.claims import Claims
-from conformance.running.selection import Selection, is_selected
+from conformance.running.selection import Selection, is_selected, may_be_selected
 
 NAME = "ring.size[by-weight]"
 DECLARED = Claims(clauses=("A42-RING-09", "A42-RING-04"))
@@ -39,6 +39,27 @@ A42, A76 = (tuple(clause.id for clause in load().only(name)) for name in ("a42",
 )
 def test_selection(selection: Selection, *, selected: bool) -> None:
     assert is_selected(NAME, DECLARED, selection) is selected
+    function, _, _ = NAME.partition("[")
+    clauses = {*DECLARED.clauses, "A42-RING-01"}  # another row's
+    assert may_be_selected(function, clauses, selection) or not selected
+
+
+@pytest.mark.parametrize(
+    ("selection", "may_be"),
+    [
+        (Selection(), True),
+        (Selection(scenarios=("header.*",)), False),
+        (Selection(scenarios=("ring.sizes",)), True),  # it begins alike, which is good enough
+        (Selection(scenarios=("ring.s[io]ze*",)), True),
+        (Selection(scenarios=("*.size",)), True),
+        (Selection(only=A76), False),
+        (Selection(clauses=("A42-RING-05",)), False),
+        (Selection(exactly=(("", NAME), ("", "header.other"))), True),
+        (Selection(exactly=(("a-mutant", "header.other"),)), False),
+    ],
+)
+def test_what_is_not_even_made(selection: Selection, *, may_be: bool) -> None:
+    assert may_be_selected("ring.size", set(DECLARED.clauses), selection) is may_be
 
 
 def test_a_grfc_has_what_amends_it() -> None:
