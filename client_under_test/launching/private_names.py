@@ -28,8 +28,11 @@ _ORDER: Final = "hosts: files dns\n"
 # Nobody listens at this address, which is told at once.
 _NOBODY: Final = "127.0.0.1"
 
-# One try of a second, as who is silent stays so; and no name is completed by the machine's domain.
-_SERVERS: Final = "nameserver {server}\noptions timeout:1 attempts:1\nsearch .\n"
+# One try of a second, as who is silent stays so, also by the old words that C-core read in c-ares
+# before 1.23; and no name is completed by the machine's domain.
+_SERVERS: Final = (
+    "nameserver {server}\noptions retrans:1000 retry:1 timeout:1 attempts:1\nsearch .\n"
+)
 
 _SECONDS: Final = 10.0
 """Far more than a mount takes."""

@@ -57,6 +57,15 @@ async def test_other_names_are_asked_for_at_the_server(tmp_path: Path) -> None:
     assert asked == {"asked.xdspec.test", "nobody.xdspec.test"}
 
 
+def test_who_reads_old_words_gives_a_silent_server_up_as_soon(tmp_path: Path) -> None:
+    """Who knows both goes by what comes later, and the old word counts thousandths of a second."""
+    told = subprocess.run(
+        [*entered(tmp_path), "cat", "/etc/resolv.conf"], check=True, capture_output=True, text=True
+    )
+    (options,) = (one.split()[1:] for one in told.stdout.splitlines() if one.startswith("options"))
+    assert options == ["retrans:1000", "retry:1", "timeout:1", "attempts:1"]
+
+
 def test_a_machine_that_cannot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The reason is told in a sentence."""
     monkeypatch.setenv("PATH", str(tmp_path))
