@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import shutil
 import subprocess
 import sys
@@ -28,6 +29,8 @@ pytestmark = [
     pytest.mark.xdist_group("browser"),
 ]
 
+DEADLINE = 120.0
+"""Of each answer, on a loaded machine: a browser starts half a dozen processes."""
 
 IN_THEIR_PLACES = """
 import fcntl, os, sys
@@ -85,6 +88,8 @@ class Browser:
 
     def _next(self) -> dict[str, Any]:
         while b"\0" not in self._said:
+            readable, _, _ = select.select([self._in], [], [], DEADLINE)
+            assert readable, f"the browser says nothing for {DEADLINE:g} s"
             more = os.read(self._in, 65536)
             assert more, "the browser has ended"
             self._said += more
@@ -126,7 +131,7 @@ class Browser:
         self._session = None
         try:
             self.do("Browser.close")
-            self._process.wait(20)
+            self._process.wait(DEADLINE)
         finally:
             self._process.kill()
             self._process.wait()
