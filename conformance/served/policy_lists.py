@@ -10,6 +10,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 # Known by name where text says what an Any holds.
+from envoy.extensions.load_balancing_policies.client_side_weighted_round_robin.v3 import (
+    client_side_weighted_round_robin_pb2,
+)
+from envoy.extensions.load_balancing_policies.least_request.v3 import least_request_pb2
 from envoy.extensions.load_balancing_policies.pick_first.v3 import pick_first_pb2
 from envoy.extensions.load_balancing_policies.ring_hash.v3 import ring_hash_pb2
 from envoy.extensions.load_balancing_policies.round_robin.v3 import round_robin_pb2
@@ -23,6 +27,10 @@ from conformance.served.oddities import TYPE, given_bytes, packed
 FIELD: Final = "load_balancing_policy"
 RING_HASH: Final = ring_hash_pb2.RingHash.DESCRIPTOR.full_name
 PICK_FIRST: Final = pick_first_pb2.PickFirst.DESCRIPTOR.full_name
+LEAST_REQUEST: Final = least_request_pb2.LeastRequest.DESCRIPTOR.full_name
+WEIGHTED: Final = (
+    client_side_weighted_round_robin_pb2.ClientSideWeightedRoundRobin.DESCRIPTOR.full_name
+)
 ROUND_ROBIN: Final = round_robin_pb2.RoundRobin.DESCRIPTOR.full_name
 WRR_LOCALITY: Final = wrr_locality_pb2.WrrLocality.DESCRIPTOR.full_name
 XDS_STRUCT: Final = xds_pb2.TypedStruct
@@ -59,6 +67,16 @@ def round_robin(fields: str = "", *, name: str = "a-policy") -> str:
 def pick_first() -> str:
     """An entry of PickFirst."""
     return entry(packed(PICK_FIRST))
+
+
+def least_request() -> str:
+    """An entry of LeastRequest."""
+    return entry(packed(LEAST_REQUEST))
+
+
+def weighted_round_robin() -> str:
+    """An entry of ClientSideWeightedRoundRobin."""
+    return entry(packed(WEIGHTED))
 
 
 def in_localities(*entries: str, given: bool = True) -> str:

@@ -334,7 +334,8 @@ class ClusterRules(DiscoveryRules):
     """Clusters, their endpoints and the tree of policies."""
 
     policy_of_aggregate_counts: bool = True
-    """Whether the policy of an aggregate must be one that can be used; by A75 it is ignored."""
+    """Whether the policy of an aggregate must be one that can be used (A52-CHANGE-05); by A75 it is
+    ignored."""
     policy_source: Callable[[Aggregate | None, Leaf], PolicyConfig] = policy_of_the_aggregate
     tree: MakeTree = one_list_of_priorities
     enclosed: Callable[[Sequence[Leaf], PolicyConfig], PolicyConfig] = with_its_list_of_leaves

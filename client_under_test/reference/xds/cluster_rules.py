@@ -177,7 +177,7 @@ class ClusterReadingRules:
     provider_is_accepted: Callable[[str, Collection[str]], bool] = provider_is_accepted
     policy_of_aggregate_counts: bool = True
     """Whether the policy of an aggregate must be one that can be used; by A75 it is ignored, and
-    not checked, which is our choice (A75-LEAF-03)."""
+    not checked, which is our choice (A75-LEAF-03, A52-CHANGE-05)."""
     wrong_with_cluster: Callable[[Any, Sequence[tuple[str, str]]], Sequence[tuple[str, str]]] = (
         as_found
     )

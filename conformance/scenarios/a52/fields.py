@@ -1,5 +1,6 @@
 """A52, Proposal: load_balancing_policy, beside lb_policy and in its place."""
 
+from conformance.arranging.live_clusters import AFTERWARDS, LiveCluster
 from conformance.arranging.live_policies import LivePolicy
 from conformance.judging.claims import decides
 from conformance.served.oddities import Odd
@@ -42,3 +43,11 @@ async def test_which_field_counts(world: World) -> None:
     live = await LivePolicy.begin(world)
     for odd, as_if in ROWS:
         await live.taken(odd, as_if)
+
+
+@decides("A52-FIELD-03", AFTERWARDS)
+async def test_of_an_aggregate(world: World) -> None:
+    """Envoy demands CLUSTER_PROVIDED of it: who serves both sends it to gRPC as well."""
+    live = await LiveCluster.begin(world, "aggregate")
+    for policy in ("CLUSTER_PROVIDED", "MAGLEV"):
+        await live.taken(Odd("A52-FIELD-03", f"lb_policy: {policy} {TURNS}"))

@@ -5,6 +5,7 @@ from functools import partial
 import pytest
 
 from conformance import timing
+from conformance.arranging.offering import offered
 from conformance.judging.claims import decides
 from conformance.judging.endings import ClientRefused
 from conformance.judging.expectations import (
@@ -12,6 +13,7 @@ from conformance.judging.expectations import (
     Evenly,
     Expectation,
     OneEndpoint,
+    OnlyAt,
     Outcome,
     Reaches,
     SeveralEndpoints,
@@ -19,7 +21,7 @@ from conformance.judging.expectations import (
 from conformance.judging.seen import Answer, Calls
 from conformance.served.oddities import Odd
 from conformance.served.policies import Policy, RingHash, RoundRobin
-from conformance.served.policy_lists import in_localities, policies, ring_hash, round_robin
+from conformance.served.policy_lists import in_localities, policies, ring_hash, round_robin, unknown
 from conformance.served.routes import SESSION
 from conformance.served.serving import aggregate, given_as, plain
 from conformance.world import ENOUGH_TO_DIFFER, ROUNDS, TURNS, World
@@ -89,6 +91,28 @@ async def test_aggregate(world: World, own: Policy, of_the_leaf: Policy) -> None
     judged = world.bench.own("A52-CHANGE-03", by_edition)
     calls = await world.rounds.until_it_lasts(judged, lambda: world.call(headers, concurrency=1))
     await world.judge("A52-CHANGE-03", calls, by_edition)
+
+
+BAD = {
+    "nothing known": policies(unknown()),
+    "a ring of another hash": policies(ring_hash(function="hash_function: MURMUR_HASH_2")),
+}
+
+
+@decides("A52-CHANGE-05")
+async def test_bad_list_of_an_aggregate(world: World) -> None:
+    clause = "A52-CHANGE-05"
+    leaf = plain(await world.addresses(2), name="leaf", policy=RoundRobin())
+    served = aggregate(leaf, policy=RoundRobin())
+    await world.serve(served)
+    await world.demand_served(world.sessions(1))
+    for bad in BAD.values():
+        answer = await offered(world, served, Odd(clause, bad))
+        by_edition = {"A52": Answered(acked=False), "A75": Answered(acked=True)}
+        await world.judge(clause, answer, by_edition)
+        calls = await world.call(world.sessions(8))
+        await world.judge(clause, calls, world.bench.alike(clause, OnlyAt(leaf.addresses())))
+        await world.serve(served)
 
 
 @decides("A52-CHANGE-04", seconds=1)

@@ -1,15 +1,26 @@
-"""A52, xDS LB Policy Registry: what becomes of RingHash, RoundRobin and PickFirst."""
+"""A52, xDS LB Policy Registry: what becomes of RingHash, RoundRobin and others."""
+
+from functools import partial
 
 import pytest
 
 from conformance.arranging.live_clusters import AFTERWARDS, UNCHANGED, LiveCluster
 from conformance.arranging.live_policies import LivePolicy
+from conformance.arranging.offering import offered
 from conformance.judging.claims import decides, row
-from conformance.judging.expectations import Evenly, Expectation, OneEndpoint
+from conformance.judging.expectations import Answered, Evenly, Expectation, OneEndpoint, Reaches
 from conformance.served.endpoints import Endpoint, Locality
 from conformance.served.oddities import Odd
-from conformance.served.policies import RingHash
-from conformance.served.policy_lists import XX_HASH, pick_first, policies, ring_hash, round_robin
+from conformance.served.policies import RingHash, RoundRobin
+from conformance.served.policy_lists import (
+    XX_HASH,
+    least_request,
+    pick_first,
+    policies,
+    ring_hash,
+    round_robin,
+    weighted_round_robin,
+)
 from conformance.served.serving import given_as, one_cluster, plain
 from conformance.world import World
 
@@ -104,3 +115,28 @@ async def test_pick_first(world: World) -> None:
         lambda: world.call(world.sessions(40), concurrency=1),
     )
     await world.judge("A52-LIST-14", calls, ways)
+
+
+BAD_RING = ring_hash(function="hash_function: MURMUR_HASH_2")
+"""Who reaches it refuses the Cluster."""
+
+
+@decides("A52-LIST-15", "A52-LIST-16")
+async def test_policies_of_other_texts(world: World) -> None:
+    served = await world.plain_ring(ring=RoundRobin())
+    await world.demand_served(world.sessions(1))
+    weighted = Odd("A52-LIST-16", policies(weighted_round_robin(), BAD_RING))
+    passed_over, used = Answered(acked=False), Answered(acked=True)
+    by_edition = {"A52": passed_over, "A58-2023": used, "A58": used}
+    answer = await offered(world, served, weighted)
+    await world.judge(weighted.clause, answer, by_edition)
+    if answer.acked:
+        every = Reaches(served.addresses())
+        calls = await world.until(every, partial(world.call, world.sessions(40), concurrency=1))
+        await world.judge(weighted.clause, calls, world.bench.alike(weighted.clause, every))
+
+    least = Odd("A52-LIST-15", policies(least_request(), BAD_RING))
+    answer = await offered(world, served, least)
+    ways: dict[str, Expectation] = {"used": used, "passed over": passed_over}
+    await world.judge(least.clause, answer, ways)
+    await world.demand_served(world.sessions(16))

@@ -7,6 +7,7 @@ from typing import Any
 from client_under_test.reference.conduct.mutants import Mutant
 from client_under_test.reference.xds.policy_list_rules import prefers_extension
 from client_under_test.reference.xds.rules import ring_sizes
+from conformance.mutation.mutants.findings import refusing
 
 SUPPORTED = (0, 2)
 MURMUR_HASH_2 = 1
@@ -93,4 +94,16 @@ list_demanded_again = Mutant(
     clause="A52-FIELD-05",
     broken="a Cluster that had a list once must have one",
     xds={"prefers_extension": sticky.prefers},
+)
+
+aggregate_checked = Mutant(
+    clause="A52-FIELD-03",
+    broken="an aggregate with CLUSTER_PROVIDED is refused, whatever its list says",
+    xds={
+        "wrong_with_cluster": refusing(
+            lambda message: (
+                message.HasField("cluster_type") and message.lb_policy == message.CLUSTER_PROVIDED
+            )
+        )
+    },
 )

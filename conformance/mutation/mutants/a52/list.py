@@ -13,6 +13,8 @@ from conformance.mutation.mutants.findings import overlooking, refusing
 
 EXTENSIONS = "type.googleapis.com/envoy.extensions.load_balancing_policies"
 ROUND_ROBIN = f"{EXTENSIONS}.round_robin.v3.RoundRobin"
+LEAST_REQUEST = f"{EXTENSIONS}.least_request.v3.LeastRequest"
+WEIGHTED = f"{EXTENSIONS}.client_side_weighted_round_robin.v3.ClientSideWeightedRoundRobin"
 MANY = 50
 WRR_LOCALITY = f"{EXTENSIONS}.wrr_locality.v3.WrrLocality"
 
@@ -21,6 +23,11 @@ def known_or_turns(extension: Any) -> str:
     """What nobody knows is RoundRobin."""
     known = type_of(extension).startswith((EXTENSIONS, "type.googleapis.com/xds."))
     return type_of(extension) if known else ROUND_ROBIN
+
+
+def turns_for(type_url: str, extension: Any) -> str:
+    """That type is RoundRobin."""
+    return ROUND_ROBIN if type_of(extension) == type_url else type_of(extension)
 
 
 def by_name(extension: Any) -> str:
@@ -179,4 +186,17 @@ pick_first_taken = Mutant(
     broken="PickFirst is supported, though A62 is not stated",
     xds={"supports": lambda _type_url: True},
     edition="seed",
+)
+
+least_request_taken = Mutant(
+    clause="A52-LIST-15",
+    broken="LeastRequest is taken for RoundRobin",
+    xds={"type_of_policy": lambda extension: turns_for(LEAST_REQUEST, extension)},
+    reports="used",
+)
+
+weighted_round_robin_taken = Mutant(
+    clause="A52-LIST-16",
+    broken="ClientSideWeightedRoundRobin is supported, though A58 is not stated",
+    xds={"type_of_policy": lambda extension: turns_for(WEIGHTED, extension)},
 )

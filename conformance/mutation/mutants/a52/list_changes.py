@@ -43,3 +43,10 @@ guarded = Mutant(
     xds={"prefers_extension": lambda _cluster: False},
     reports="variable unset: by lb_policy",
 )
+
+bad_list_of_the_aggregate = Mutant(
+    clause="A52-CHANGE-05",
+    broken="the list of an aggregate is not read, though A75 is not stated",
+    xds={"policy_of_aggregate_counts": False},
+    edition="seed",
+)
