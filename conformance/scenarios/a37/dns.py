@@ -67,7 +67,7 @@ async def test_name_and_port(world: World) -> None:
     await world.names.begin(names)
     served = forest((DECOY,), (leaf(DECOY, discovery=by_name("right", right)),))
     await world.serve(given_as(served, MORE_NAMES.of(served.cluster())))
-    calls = await calls_to(world, DECOY, 10)
+    calls = await calls_to(world, DECOY, 10, deadline=timing.COLD_CALL)
     for clause in ("A37-DNS-01", "A37-DNS-05", "A37-DNS-06"):
         await world.judge(clause, calls, OnlyAt((right.address,)))
     why = "the name of the Cluster was resolved, and its address is used"
@@ -184,7 +184,7 @@ async def test_several_addresses(world: World) -> None:
     await world.serve(served)
     used = set[str]()
     for root in roots:
-        calls = await calls_to(world, root, ENOUGH_TO_DIFFER)
+        calls = await calls_to(world, root, ENOUGH_TO_DIFFER, deadline=timing.COLD_CALL)
         await world.judge("A37-DNS-04", calls, OneEndpoint())
         used |= {one.endpoint for one in calls if one.endpoint is not None}
     wanted = balanced(served)
