@@ -95,7 +95,8 @@ class Channels:
 
         Args:
             hosts: the only host names that this process knows, with their addresses.
-            name_server: the address of a name server, which it asks for all others.
+            name_server: the address of a name server, which it asks for all others. Such a process
+                takes the first one's place, and has its knobs; any other is as shipped.
             environment: what this process is given besides, such as a guard; None takes away what
                 the manifest, its variant or the user gave.
 
@@ -113,7 +114,7 @@ class Channels:
         elsewhere = await ClientProcess.launch(
             first.prepared,
             environment={**self._launched.environment, **environment},
-            knobs=self._launched.knobs,
+            knobs=self._launched.knobs if name_server else {},
             stderr_path=beside.with_suffix(f".{number}.stderr"),
             within=within,
             fork_servers=self._launched.fork_servers if environment else None,

@@ -24,7 +24,7 @@ class Launched(msgspec.Struct, frozen=True):
     environment: Mapping[str, str]
     """What the process was given besides the manifest's own."""
     knobs: Mapping[str, int] = {}
-    """Of the client, in each of its processes."""
+    """Of the client."""
     fork_servers: ForkServers | None = None
     """Where more such processes may be forked from."""
 
