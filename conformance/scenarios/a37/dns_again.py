@@ -8,7 +8,7 @@ from conformance.arranging.host_names import by_name, host, known, named
 from conformance.arranging.priorities import fail
 from conformance.judging.claims import decides
 from conformance.judging.endings import ClientUnable
-from conformance.judging.expectations import LooksUp, OnlyAt
+from conformance.judging.expectations import LooksUp, OnlyAt, fits
 from conformance.served.trees import at_the_first
 from conformance.world import World
 from test_servers import Close, Found, ServerFailure
@@ -33,7 +33,7 @@ async def test_failing_eds(world: World) -> None:
 async def test_lost_connection(world: World) -> None:
     """First a is lost, and its name has moved; then b, for whose name the server fails by then.
 
-    The endpoint of b serves all the while.
+    The endpoint of b serves all the while. Either has the client ask for all names.
     """
     planted = named(await plant(world, direct=("b", "c")), "b", "c")
     before, after = await world.members.of_one_port("127.0.0.2", "127.0.0.3")
@@ -52,9 +52,12 @@ async def test_lost_connection(world: World) -> None:
     await world.judge("A37-DNS-10", calls, moved)
     again = LooksUp(tuple(names))
     seen = await world.names.asked_until(again, beyond=beyond, within=timing.EVENT)
-    await world.judge("A74-CONFIG-07", seen, again)
+    if not fits(again, seen):  # the last that one was resolved by may be a cache, which none sees
+        await world.names.quiet(why="the least time has to pass", seconds=world.resolutions.apart)
     (b,) = planted.members["b"]
     await b.kill()
+    seen = await world.names.asked_until(again, beyond=beyond, within=timing.EVENT)
+    await world.judge("A74-CONFIG-07", seen, again)
     if not await world.names.asked_again(host("b"), beyond=beyond, within=timing.ATTEMPT):
         raise ClientUnable("it asks for no name again, so no answer to that can fail")
     kept = OnlyAt((b.address,))

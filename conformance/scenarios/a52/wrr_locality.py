@@ -80,12 +80,16 @@ async def test_weights_that_change(world: World) -> None:
 
 @decides("A52-WRR-04")
 async def test_large_weights(world: World) -> None:
-    """A request at the light one is a chance of 2^-32 each."""
+    """A request at the light one is a chance of 2^-32 each.
+
+    Who draws one of two has a round of so many at the heavy one by a chance of 2^-60, and there
+    are a thousand rounds at most until the update is applied.
+    """
     a, b = await world.addresses(2)
     served = await begin(world, locality("a", 1, a), locality("b", 1, b))
     answer = await place(world, served, locality("a", 1, a), locality("b", LARGEST - 1, b))
     await world.judge("A52-WRR-04", answer, Answered(acked=True))
-    at_the_heavy_one, some = OnlyAt((b,)), partial(world.call, world.sessions(12))
+    at_the_heavy_one, some = OnlyAt((b,)), partial(world.call, world.sessions(60))
     await world.judge("A52-WRR-04", await world.until(at_the_heavy_one, some), at_the_heavy_one)
 
 
