@@ -1,8 +1,9 @@
-"""Updates of a Cluster that are odd in some way, as they are sent to a live channel."""
+"""Updates of which the client may refuse some, as they are sent to a live channel."""
 
 from __future__ import annotations
 
 from conformance.judging.seen import Answer
+from conformance.served.endpoints import Locality
 from conformance.served.oddities import Odd
 from conformance.served.routes import CLUSTER
 from conformance.served.serving import Served
@@ -15,3 +16,10 @@ async def offered(world: World, served: Served, odd: Odd) -> Answer:
     world.bench.turn_to(odd.clause)
     changed = odd.of(served.cluster())
     return await world.control.offer(Kind.CLUSTER, changed, told=f"{CLUSTER}, {odd}")
+
+
+async def placed(world: World, served: Served, *localities: Locality) -> Answer:
+    """What the client says to other localities of the one cluster of `served`."""
+    resource = served.placed(*localities).endpoints()
+    told = "; ".join(map(str, localities))
+    return await world.control.offer(Kind.ENDPOINTS, resource, told=told)

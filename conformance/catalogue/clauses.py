@@ -72,3 +72,7 @@ class Clause(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def editions(self) -> tuple[str, ...]:
         """The editions with a wording of their own, earliest first and Envoy last."""
         return tuple(self.wordings)
+
+    def worded(self, edition: str | None) -> str:
+        """What it says by an edition that has a wording of its own, or else by the earliest."""
+        return self.wordings.get(edition or self.editions[0], self.title)

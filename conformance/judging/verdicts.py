@@ -62,6 +62,9 @@ class Reason(StrEnum):
     TIMING = "timing"
 
 
+BAD = frozenset({Verdict.FAIL, Verdict.ERROR})
+"""Somebody has to look: it failed, or nobody knows."""
+
 PRECEDENCE = (Verdict.FAIL, Verdict.ERROR, Verdict.PASS, Verdict.SEEN, Verdict.SKIP)
 """Several verdicts on one clause: the first of these that is among them holds.
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from conformance.judging.verdicts import UNSEEN, ClauseResult, Reason, Verdict
+from conformance.judging.verdicts import BAD, UNSEEN, ClauseResult, Reason, Verdict
 from conformance.reporting.report import ClientId, Report, Run, Scenario
 
 
@@ -249,13 +249,10 @@ def _differing(
             yield name, Difference(kind=_kind(before, after), old=before, new=after)
 
 
-TROUBLE = {Verdict.FAIL, Verdict.ERROR}
-
-
 def _kind(old: Told | None, new: Told | None) -> Kind:
     """How the one became the other."""
-    was_bad = old is not None and old.verdict in TROUBLE
-    is_bad = new is not None and new.verdict in TROUBLE
+    was_bad = old is not None and old.verdict in BAD
+    is_bad = new is not None and new.verdict in BAD
     was_judged = old is not None and old.verdict is not Verdict.SKIP
     is_judged = new is not None and new.verdict is not Verdict.SKIP
     if is_bad and not was_bad and old is not None:
@@ -280,7 +277,7 @@ def _kind_of_both(old: Told | None, new: Told | None, inside: Iterable[Differenc
 
 def _is_worse(one: ClauseDifference) -> bool:
     return one.kind in {Kind.BROKEN, Kind.GONE} or any(
-        told.kind is Kind.NEW and told.new and told.new.verdict in TROUBLE and not told.new.expected
+        told.kind is Kind.NEW and told.new and told.new.verdict in BAD and not told.new.expected
         for told in (one, *one.scenarios.values())
     )
 

@@ -11,10 +11,8 @@ import msgspec
 
 from conformance.catalogue import Catalogue, Clause, load
 from conformance.judging.ring_keys import CLAUSE
-from conformance.judging.verdicts import NONE_KNOWN, Decision, Reason, Verdict
+from conformance.judging.verdicts import BAD, NONE_KNOWN, Decision, Reason, Verdict
 from conformance.reporting.report import Run, Scenario, is_fatal
-
-BAD = {Verdict.FAIL, Verdict.ERROR}
 
 SHOWN = 8
 """Names of a list that are told: a report for programs has all."""
@@ -233,7 +231,7 @@ def decision_lines(decisions: Iterable[Decision], catalogue: Catalogue) -> Itera
         clause = catalogue[decision.clause]
         yield _heading(clause, decision.verdict, decision.reason)
         edition = decision.edition or clause.editions[0]
-        yield f"  clause    {clause.wordings.get(edition, clause.title)} ({edition})"
+        yield f"  clause    {clause.worded(edition)} ({edition})"
         yield _place(clause)
         yield from _found(decision)
         fits = decision.choices or decision.editions_consistent

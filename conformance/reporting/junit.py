@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent, tostring
 
-from conformance.judging.verdicts import Verdict
+from conformance.judging.verdicts import BAD, Verdict
 from conformance.reporting.report import NotRun, Report, Run, Scenario
 
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -80,7 +80,7 @@ def _outcome(scenario: Scenario, run: Run) -> Element | None:
 
     A failure that the baseline knows fails nothing: it is skipped, and says by its type what it is.
     """
-    bad = [one for one in scenario.findings if one.verdict in {Verdict.FAIL, Verdict.ERROR}]
+    bad = [one for one in scenario.findings if one.verdict in BAD]
     news = [one for one in bad if not one.expected]
     tag = ELEMENTS.get(
         min(news or bad, key=lambda one: one.rank).verdict if bad else scenario.verdict

@@ -14,7 +14,7 @@ from rich.progress import Progress as Bar
 
 from conformance import timing
 from conformance.judging.evidence import Record
-from conformance.judging.verdicts import Cause, Verdict, worst
+from conformance.judging.verdicts import BAD, Cause, Verdict, worst
 from conformance.reporting.colours import painted
 from conformance.running.progress import Known, Progress, nobody_knows
 
@@ -71,7 +71,7 @@ class Live(Progress):
         cause = record.trouble.cause if record.trouble else None
         first = self._causes.setdefault(cause, record.scenario) if cause else record.scenario
         # Which of them fails is only known at the end: until then the cause is told with the first.
-        is_news = verdict in {Verdict.FAIL, Verdict.ERROR} and first == record.scenario
+        is_news = verdict in BAD and first == record.scenario
         if not self._console.is_terminal or is_news:
             said = painted(verdict) + (f" ({reason.value})" if reason else "")
             failed = [one for one in record.decisions if one.verdict is Verdict.FAIL]

@@ -18,6 +18,7 @@ from conformance.judging.blocking import once_each
 from conformance.judging.evidence import Record
 from conformance.judging.ring_keys import RingKeys
 from conformance.judging.verdicts import (
+    BAD,
     PRECEDENCE,
     ClauseResult,
     Decision,
@@ -202,7 +203,6 @@ def _scenario(record: Record) -> Scenario:
         clause: worst(one for one in record.decisions if one.clause == clause)[0]
         for clause in record.clauses
     }
-    bad = {Verdict.FAIL, Verdict.ERROR}
     return Scenario(
         id=record.scenario,
         verdict=verdict,
@@ -212,7 +212,7 @@ def _scenario(record: Record) -> Scenario:
         evidence=record.evidence,
         left=record.left,
         findings=tuple(one for one in record.decisions if one.verdict is not Verdict.PASS),
-        served=record.served if verdict in bad else (),
+        served=record.served if verdict in BAD else (),
         lateness=record.lateness,
         starved=record.starved,
         beside_others=record.beside_others,

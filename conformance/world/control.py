@@ -73,9 +73,7 @@ class Control:
             return
         awaited = {kind for kind, _ in subscriptions(served) & changed.keys()}
         for kind in (one for one in push.versions if one in awaited):
-            answer = await self.answer(push, kind)
-            if not answer.acked:
-                raise self._refused(kind, answer.error_detail)
+            self.demand_accepted(kind, await self.answer(push, kind))
 
     async def offer(
         self, kind: Kind, *offered: Any, told: str = "", deadline: float = timing.ANSWER
@@ -97,6 +95,15 @@ class Control:
         words = [told] if told else [" ".join(str(one).split()) for one in offered]
         self.history += [f"{said}: {one}" for one in words]
         return await self.answer(push, kind, deadline=deadline)
+
+    def demand_accepted(self, kind: Kind, answer: Answer) -> None:
+        """See that what the scenario builds on was taken.
+
+        Raises:
+            ClientRefused: it was not.
+        """
+        if not answer.acked:
+            raise self._refused(kind, answer.error_detail)
 
     async def delete(self, kind: Kind, *names: str) -> Answer:
         """Delete resources that were served, and hear the answer to the response without them.

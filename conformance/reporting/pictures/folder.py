@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-from conformance.judging.evidence import BadEvidence, Record, read
+from conformance.judging.evidence import BadEvidence, Record
 
 _Row = TypeVar("_Row", bound=msgspec.Struct)
 
@@ -144,14 +144,14 @@ class Folder(msgspec.Struct, frozen=True, kw_only=True):
     troubles: tuple[Trouble, ...] = ()
 
 
-def read_folder(path: Path) -> Folder:
-    """Read a folder.
+def read_folder(path: Path, record: Record) -> Folder:
+    """Read the files of a folder beside its record.
 
     Raises:
-        BadEvidence: it is none, or one of its files is broken.
+        BadEvidence: one of them is broken.
     """
     return Folder(
-        record=read(path),
+        record=record,
         events=_rows(path / "transcript.jsonl", Event),
         calls=_rows(path / "calls.jsonl", Call),
         states=_rows(path / "states.jsonl", State),

@@ -9,7 +9,7 @@ import msgspec
 
 from conformance.catalogue import Catalogue, Clause, edition_for
 from conformance.judging import evidence
-from conformance.judging.evidence import BadEvidence, Judged
+from conformance.judging.evidence import BadEvidence, Judged, Record
 from conformance.judging.expectations import Balances, Expectation, MapsLike
 from conformance.judging.verdicts import Check, Decision, Verdict, expectation_of, leaves_a_choice
 from conformance.reporting.pictures.compared import Compared, compared
@@ -47,8 +47,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def text(self) -> str:
         """The clause in our words, by the edition that the client is judged by."""
-        edition = self.decision.edition or self.clause.editions[0]
-        return self.clause.wordings.get(edition, self.clause.title)
+        return self.clause.worded(self.decision.edition)
 
 
 class Scene(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,11 +102,7 @@ def scene(path: Path, catalogue: Catalogue) -> Scene:
         BadEvidence: it is none, its files are broken, or the catalogue does not know its clauses.
     """
     record, decisions = evidence.judge(path, catalogue)
-    folder = read_folder(path)
-    try:
-        return scene_of(folder, decisions or record.decisions, catalogue)
-    except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
-        raise BadEvidence(f"{path} cannot be drawn: {error}") from None
+    return _drawable(path, record, decisions or record.decisions, catalogue)
 
 
 def recorded(path: Path, catalogue: Catalogue) -> Scene:
@@ -116,10 +111,17 @@ def recorded(path: Path, catalogue: Catalogue) -> Scene:
     Raises:
         BadEvidence: as above.
     """
-    folder = read_folder(path)
-    decisions = folder.record.decisions
-    if unknown := [one.clause for one in decisions if one.clause not in catalogue]:
+    record = evidence.read(path)
+    if unknown := [one.clause for one in record.decisions if one.clause not in catalogue]:
         raise BadEvidence(f"{path} judges {unknown[0]}, which the catalogue does not know")
+    return _drawable(path, record, record.decisions, catalogue)
+
+
+def _drawable(
+    path: Path, record: Record, decisions: tuple[Decision, ...], catalogue: Catalogue
+) -> Scene:
+    """Of a folder whose record was read: the scene, or a sentence on why there is none."""
+    folder = read_folder(path, record)
     try:
         return scene_of(folder, decisions, catalogue)
     except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:

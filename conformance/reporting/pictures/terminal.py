@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from conformance.judging.verdicts import Verdict
+from conformance.judging.verdicts import BAD
 from conformance.reporting.colours import COLOURS
 from conformance.reporting.pictures.drawing import Scale, scale_of
 from conformance.reporting.pictures.loads import LoadPicture
@@ -50,7 +50,7 @@ def _decision(one: Shown, width: int) -> Iterator[Line]:
     why = f" ({said.reason.value})" if said.reason else ""
     head = f"{said.verdict.value.upper()}{why}  {one.clause.id}  {one.clause.title}"
     yield head, COLOURS[said.verdict]
-    if said.verdict not in {Verdict.FAIL, Verdict.ERROR}:
+    if said.verdict not in BAD:
         return
     where = f"{one.clause.document}, {one.clause.section} [{one.clause.strength.value}]"
     told = (("clause", one.text), ("text", where), ("differs", said.differs), ("saw", said.saw))

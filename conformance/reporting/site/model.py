@@ -9,14 +9,12 @@ import msgspec
 from packaging.version import InvalidVersion, Version
 
 from conformance.catalogue import Catalogue, Clause, edition_for
-from conformance.judging.verdicts import ClauseResult, Decision, Verdict
+from conformance.judging.verdicts import BAD, ClauseResult, Decision
 from conformance.reporting.baseline import Entry
 from conformance.reporting.pictures.compared import Compared, compared
 from conformance.reporting.pictures.scenario import command
 from conformance.reporting.provenance import Provenance
 from conformance.reporting.report import BadReport, NotRun, Report, Run, Scenario, blocked
-
-BAD = {Verdict.FAIL, Verdict.ERROR}
 
 
 class Column(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,8 +101,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def text(self) -> str:
         """The clause by the edition that the client is judged by."""
-        edition = self.result.edition or self.clause.editions[0]
-        return self.clause.wordings.get(edition, self.clause.title)
+        return self.clause.worded(self.result.edition)
 
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ import hashlib
 import msgspec
 from markupsafe import Markup
 
-from conformance.judging.verdicts import Verdict
+from conformance.judging.verdicts import BAD
 from conformance.reporting.pages import templates_of
 from conformance.reporting.pages.templates_of import FOLDER, environment, render
 from conformance.reporting.pictures.scenario import Scene, Shown
@@ -24,11 +24,10 @@ class Pictures(msgspec.Struct, frozen=True, kw_only=True):
 
     def drawn(self, clause: str) -> tuple[Shown, ...]:
         """What can be drawn of the checks of a clause that fail."""
-        bad = {Verdict.FAIL, Verdict.ERROR}
         return tuple(
             one
             for one in self.scene.shown
-            if one.clause.id == clause and one.decision.verdict in bad and not one.drawn.is_empty
+            if one.clause.id == clause and one.decision.verdict in BAD and not one.drawn.is_empty
         )
 
 

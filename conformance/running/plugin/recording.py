@@ -19,7 +19,7 @@ from conformance.judging.claims import (
 )
 from conformance.judging.endings import ClientLied, ClientNeverCame, ClientUnable
 from conformance.judging.evidence import Record, Trouble
-from conformance.judging.verdicts import Reason, Verdict
+from conformance.judging.verdicts import BAD, Reason, Verdict
 from conformance.running.evidence_files import ALONE, folder_name, write_exception, write_files
 from conformance.running.plugin.hold import hold
 from conformance.running.plugin.items import (
@@ -140,7 +140,7 @@ def with_evidence(
         settings: the run.
         leave: writes what else the scenario has to show, and tells what the client left itself.
     """
-    went_wrong = any(one.verdict in {Verdict.FAIL, Verdict.ERROR} for one in record.decisions)
+    went_wrong = any(one.verdict in BAD for one in record.decisions)
     place = Path(settings.out) / record.mutant
     name = folder_name(record.scenario)
     folder, alone = place / name, place / f"{name}{ALONE}"

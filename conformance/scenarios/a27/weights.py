@@ -2,14 +2,13 @@
 
 from functools import partial
 
+from conformance.arranging.offering import placed
 from conformance.judging.claims import decides
 from conformance.judging.expectations import Answered, OnlyAt, Reaches
-from conformance.judging.seen import Answer
 from conformance.served.endpoints import Endpoint, Locality
 from conformance.served.policies import RoundRobin
 from conformance.served.serving import one_cluster
 from conformance.world import World
-from fake_control_plane import Kind
 
 LARGEST = 2**32 - 1
 
@@ -25,18 +24,13 @@ async def test_sums(world: World) -> None:
             Locality((Endpoint(b),), name="b", weight=heavy, priority=later),
         )
 
-    async def offer(*placed: Locality) -> Answer:
-        resource = served.placed(*placed).endpoints()
-        told = "; ".join(map(str, placed))
-        return await world.control.offer(Kind.ENDPOINTS, resource, told=told)
-
     served = one_cluster(localities(1, 1), policy=RoundRobin())
     await world.serve(served)
     calls = partial(world.call, world.sessions(16))
     await world.rounds.demand(Reaches((a, b)), calls, why="both serve")
-    answer = await offer(*localities(2, LARGEST - 1, later=1))
+    answer = await placed(world, served, *localities(2, LARGEST - 1, later=1))
     await world.judge("A27-WEIGHT-01", answer, Answered(acked=True))
-    answer = await offer(*localities(2, LARGEST - 1))
+    answer = await placed(world, served, *localities(2, LARGEST - 1))
     await world.judge("A27-WEIGHT-01", answer, Answered(acked=False))
     if not answer.acked:
         await world.judge("A27-WEIGHT-01", await calls(), OnlyAt((a, b)))

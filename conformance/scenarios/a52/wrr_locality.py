@@ -4,6 +4,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from conformance.arranging.offering import placed
 from conformance.judging.claims import decides
 from conformance.judging.expectations import (
     Answered,
@@ -14,7 +15,6 @@ from conformance.judging.expectations import (
     Reaches,
     Shares,
 )
-from conformance.judging.seen import Answer
 from conformance.oracles.statistics import draws_needed
 from conformance.served.endpoints import Endpoint, Locality
 from conformance.served.oddities import Odd
@@ -39,24 +39,20 @@ def locality(name: str, weight: int, *addresses: str, priority: int = 0) -> Loca
     return Locality(tuple(map(Endpoint, addresses)), name=name, weight=weight, priority=priority)
 
 
-async def begin(world: World, *localities: Locality) -> Served:
-    """Have these served below WrrLocality, and all of them in use."""
+async def begin(
+    world: World, *localities: Locality, serving: tuple[str, ...] | None = None
+) -> Served:
+    """Have these served below WrrLocality, and those that serve, or else all of them, in use."""
     served = one_cluster(localities, policy=RoundRobin())
+    used = serving or served.addresses()
+    calls = partial(world.call, world.sessions(8 * len(used)))
     await world.serve(served)
-    calls = partial(world.call, world.sessions(8 * len(served.addresses())))
-    why = "all of them serve"
-    await world.rounds.demand(Reaches(served.addresses()), calls, why=why)
+    await world.rounds.demand(Reaches(used), calls, why="they serve")
     told = f"{CLUSTER}, {BELOW_WRR}"
-    await world.control.offer(Kind.CLUSTER, BELOW_WRR.of(served.cluster()), told=told)
-    await world.rounds.demand(Reaches(served.addresses()), calls, why=why)
+    answer = await world.control.offer(Kind.CLUSTER, BELOW_WRR.of(served.cluster()), told=told)
+    world.control.demand_accepted(Kind.CLUSTER, answer)
+    await world.rounds.demand(Reaches(used), calls, why="they serve")
     return served
-
-
-async def place(world: World, served: Served, *localities: Locality) -> Answer:
-    """Serve other localities."""
-    placed = served.placed(*localities)
-    told = "; ".join(map(str, localities))
-    return await world.control.offer(Kind.ENDPOINTS, placed.endpoints(), told=told)
 
 
 @decides("A52-WRR-01", "A52-WRR-02", "A52-WRR-03", seconds=1)
@@ -69,7 +65,7 @@ async def test_weights_that_change(world: World) -> None:
     await world.judge("A52-WRR-01", calls, Shares({a: (1, 4), b: (3, 4)}))
 
     changed_at = world.now
-    await place(world, served, locality("a", 3, a), locality("b", 1, b), locality("c", 4, new))
+    await placed(world, served, locality("a", 3, a), locality("b", 1, b), locality("c", 4, new))
     some = partial(world.call, world.sessions(8))
     await world.rounds.demand(Reaches((new,)), some, why="its locality came")
     calls = await world.call(world.sessions(TO_TELL_A_QUARTER))
@@ -87,7 +83,7 @@ async def test_large_weights(world: World) -> None:
     """
     a, b = await world.addresses(2)
     served = await begin(world, locality("a", 1, a), locality("b", 1, b))
-    answer = await place(world, served, locality("a", 1, a), locality("b", LARGEST - 1, b))
+    answer = await placed(world, served, locality("a", 1, a), locality("b", LARGEST - 1, b))
     await world.judge("A52-WRR-04", answer, Answered(acked=True))
     at_the_heavy_one, some = OnlyAt((b,)), partial(world.call, world.sessions(60))
     await world.judge("A52-WRR-04", await world.until(at_the_heavy_one, some), at_the_heavy_one)
@@ -120,11 +116,12 @@ async def test_a_locality_that_fails_goes_and_comes(world: World) -> None:
     left = Reaches((a, b))
     for localities in (None, stays):
         if localities is not None:
-            await place(world, served, *localities)
+            answer = await placed(world, served, *localities)
+            world.control.demand_accepted(Kind.ENDPOINTS, answer)
         calls = await world.until(Avoids(tuple(lost)), some)
         await world.judge("A52-WRR-06", calls, OnlyAt((a, b)))
         await world.judge("A52-WRR-06", calls, left)
-    await place(world, served, *stays, locality("new", 2, new))
+    await placed(world, served, *stays, locality("new", 2, new))
     every = Reaches((a, b, new))
     await world.judge("A52-WRR-06", await world.until(every, some), every)
 
@@ -139,13 +136,7 @@ async def test_localities_in_two_priorities(world: World) -> None:
         locality("a", 3, a, priority=1),
         locality("b", 1, b, priority=1),
     )
-    served = one_cluster(both, policy=RoundRobin())
-    await world.serve(served)
-    calls = partial(world.call, world.sessions(16))
-    await world.rounds.demand(Reaches((a, b)), calls, why="nobody listens at the others")
-    told = f"{CLUSTER}, {BELOW_WRR}"
-    await world.control.offer(Kind.CLUSTER, BELOW_WRR.of(served.cluster()), told=told)
-    await world.rounds.demand(Reaches((a, b)), calls, why="nobody listens at the others")
+    await begin(world, *both, serving=(a, b))
     ways = {
         "those of each priority": Shares({a: (3, 4), b: (1, 4)}),
         "those of the first priority": Shares({a: (1, 4), b: (3, 4)}),

@@ -473,10 +473,10 @@ def test_evidence_of_an_older_suite_is_drawn(tmp_path: Path) -> None:
 )
 def test_a_broken_file_is_told_of(tmp_path: Path, files: dict[str, str], words: str) -> None:
     with pytest.raises(BadEvidence, match=words):
-        read_folder(write(tmp_path, **files))
+        read_folder(write(tmp_path, **files), WHOLE.record)
 
 
 def test_a_file_that_is_none_is_told_of(tmp_path: Path) -> None:
     (write(tmp_path) / "calls.jsonl").mkdir()
     with pytest.raises(BadEvidence, match="is no regular file"):
-        read_folder(tmp_path)
+        read_folder(tmp_path, WHOLE.record)
