@@ -11,12 +11,14 @@ from click.testing import CliRunner
 
 from conformance.catalogue import load
 from conformance.command.cli import main
-from conformance.judging.evidence import Judged, Record
+from conformance.judging.evidence import Judged
 from conformance.judging.verdicts import UNSEEN, Decision, Reason, Verdict
 from conformance.reporting import report
 from conformance.reporting.diff import Kind, diff, lines, markdown
 from conformance.reporting.provenance import provenance
 from conformance.reporting.report import ClientId, Report, Run, build_run
+
+from .made import records
 
 FOLLOWS = ("A42", "A61")
 CLAUSE, OTHER, FREE = "A42-RING-05", "A42-RING-06", "A42-RING-14"
@@ -31,19 +33,8 @@ KNOWN = msgspec.structs.replace(FAIL, expected=True)
 def run(*decisions: Decision, name: str = "one", version: str = "1.2.3") -> Run:
     """A run in which each decision is of a scenario of its own."""
     judged = Judged(name=name, version=version, variant=None, follows=FOLLOWS)
-    records = [
-        Record(
-            scenario=f"ring.some[{number}]",
-            clauses=(one.clause,),
-            client=judged,
-            seed=1,
-            seconds=0.1,
-            decisions=(one,),
-        )
-        for number, one in enumerate(decisions)
-    ]
     made = build_run(
-        records,
+        records(judged, decisions),
         load(),
         client=ClientId(name, version, None),
         follows=FOLLOWS,

@@ -12,14 +12,16 @@ from click.testing import CliRunner
 
 from conformance.catalogue import load
 from conformance.command.cli import main
-from conformance.judging.evidence import Judged, Record
+from conformance.judging.evidence import Judged
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting import report
 from conformance.reporting import table as tables
 from conformance.reporting.baseline import Entry
-from conformance.reporting.provenance import Suite, provenance
 from conformance.reporting.report import BadReport, ClientId, NotRun, Report, Run, build_run, read
 from conformance.reporting.table import table
+
+from .made import records
+from .made import report as made
 
 ROOT = Path(__file__).parents[3]
 DOCUMENT = ROOT / "docs" / "compliance.md"
@@ -46,28 +48,8 @@ def decision(clause: str, verdict: Verdict, reason: Reason | None = None, **more
 def run(name: str, *decisions: Decision, variant: str | None = None, **more: Any) -> Run:
     client = ClientId(name, "1.2.3", variant)
     judged = Judged(name=name, version="1.2.3", variant=variant, follows=("A42", "A61"))
-    records = [
-        Record(
-            scenario=f"ring.some[{number}]",
-            clauses=(one.clause,),
-            client=judged,
-            seed=1,
-            seconds=0.1,
-            decisions=(one,),
-        )
-        for number, one in enumerate(decisions)
-    ]
-    follows = judged.follows
-    return build_run(records, load(), client=client, follows=follows, wall_seconds=1, **more)
-
-
-def made(*runs: Run, not_run: tuple[NotRun, ...] = ()) -> Report:
-    origin = msgspec.structs.replace(
-        provenance(load(), seed=1),
-        suite=Suite(version="0.1.0", commit="0123456789abcdef"),
-        started="2026-11-21T16:00:00+00:00",
-    )
-    return Report(provenance=origin, runs=runs, not_run=not_run)
+    told = records(judged, decisions)
+    return build_run(told, load(), client=client, follows=judged.follows, wall_seconds=1, **more)
 
 
 FIRST = made(

@@ -12,8 +12,9 @@ from conformance.judging import evidence
 from conformance.judging.evidence import Judged, Record
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting.baseline import Entry
-from conformance.reporting.provenance import Suite, provenance
 from conformance.reporting.report import ClientId, NotRun, Report, Run, build_run
+
+from ..made import records, report  # noqa: TID252 - helpers of the tests around it
 
 CATALOGUE = load()
 FOLLOWS = ("A42", "A61")
@@ -46,30 +47,9 @@ def run(name: str, version: str, *decisions: Decision, **more: Any) -> Run:
     variant = more.pop("variant", None)
     place = more.pop("evidence", None)
     judged = Judged(name=name, version=version, variant=variant, follows=FOLLOWS)
-    records = [
-        Record(
-            scenario=f"ring.some[{number}]",
-            clauses=(one.clause,),
-            client=judged,
-            seed=1,
-            seconds=0.1,
-            served=(f"four endpoints of {name}",),
-            decisions=(one,),
-            evidence=place,
-        )
-        for number, one in enumerate(decisions)
-    ]
+    told = records(judged, decisions, served=(f"four endpoints of {name}",), evidence=place)
     client = ClientId(name, version, variant)
-    return build_run(records, CATALOGUE, client=client, follows=FOLLOWS, wall_seconds=1, **more)
-
-
-def report(*runs: Run, not_run: tuple[NotRun, ...] = ()) -> Report:
-    origin = msgspec.structs.replace(
-        provenance(CATALOGUE, seed=1),
-        suite=Suite(version="0.1.0", commit="0123456789abcdef"),
-        started="2026-11-21T16:00:00+00:00",
-    )
-    return Report(provenance=origin, runs=runs, not_run=not_run)
+    return build_run(told, CATALOGUE, client=client, follows=FOLLOWS, wall_seconds=1, **more)
 
 
 def go(version: str, said: Said, **more: Any) -> Run:

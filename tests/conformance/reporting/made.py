@@ -1,0 +1,40 @@
+"""Records and reports of made-up runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from conformance.catalogue import load
+from conformance.judging.evidence import Judged, Record
+from conformance.judging.verdicts import Decision
+from conformance.reporting.provenance import Suite, provenance
+from conformance.reporting.report import NotRun, Report, Run
+
+
+def records(client: Judged, decisions: Iterable[Decision], **more: Any) -> list[Record]:
+    """Each decision is of a scenario of its own."""
+    return [
+        Record(
+            scenario=f"ring.some[{number}]",
+            clauses=(one.clause,),
+            client=client,
+            seed=1,
+            seconds=0.1,
+            decisions=(one,),
+            **more,
+        )
+        for number, one in enumerate(decisions)
+    ]
+
+
+def report(*runs: Run, not_run: tuple[NotRun, ...] = ()) -> Report:
+    """Of a certain day, by a certain commit."""
+    origin = msgspec.structs.replace(
+        provenance(load(), seed=1),
+        suite=Suite(version="0.1.0", commit="0123456789abcdef"),
+        started="2026-11-21T16:00:00+00:00",
+    )
+    return Report(provenance=origin, runs=runs, not_run=not_run)
