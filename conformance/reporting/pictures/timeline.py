@@ -11,7 +11,7 @@ from enum import StrEnum
 
 import msgspec
 
-from conformance.reporting.pictures.folder import Call, Event, Folder
+from conformance.reporting.pictures.folder import Accepted, Call, Deed, Event, Folder
 
 
 class Tone(StrEnum):
@@ -226,55 +226,49 @@ def _load(event: Event, at: float) -> Mark:
 def _endpoints(folder: Folder, began: float) -> tuple[list[Lane], tuple[str, ...]]:
     """A lane for each endpoint: its gate's modes, attempts, and requests that its backend got."""
     names = {one.attempt.endpoint: one.endpoint for one in folder.attempts}
-    found: dict[str, list[Mark]] = {one.endpoint: [] for one in folder.deeds}
-    found |= {one.endpoint: found.get(one.endpoint, []) for one in folder.attempts}
-    for address, marks in found.items():
-        deeds = [deed for deed in folder.deeds if deed.endpoint == address]
-        modes = [deed for deed in deeds if deed.mode is not None]
-        for place, deed in enumerate(modes):
-            until = modes[place + 1].at - began if place + 1 < len(modes) else NEVER
-            mode = deed.mode.mode if deed.mode else ""
-            tone = Tone.FAINT if mode == "SERVE" else Tone.SUITE
-            marks.append(
-                Mark(
-                    at=max(0.0, deed.at - began),
-                    until=until,
-                    shape=Shape.BAND,
-                    tone=tone,
-                    what=f"its gate: {mode}",
-                    label="" if mode == "SERVE" else mode,
-                )
-            )
-        found[address] += (
-            Mark(
-                at=deed.at - began,
-                shape=Shape.TICK,
-                tone=Tone.SUITE,
-                what=f"{deed.what}: all live connections",
-            )
-            for deed in deeds
-            if deed.mode is None
-        )
+    deeds: dict[str, list[Deed]] = {}
+    for deed in folder.deeds:
+        deeds.setdefault(deed.endpoint, []).append(deed)
+    found = {address: [*_gate(done, began)] for address, done in deeds.items()}
     for row in folder.attempts:
-        one = row.attempt
-        served = one.mode.mode == "SERVE"
-        until = NEVER if one.closed_at is None else one.closed_at - began
-        by = f", ended by the {one.closed_by}" if one.closed_by else ""
-        found[row.endpoint].append(
-            Mark(
-                at=one.accepted_at - began,
-                until=until,
-                shape=Shape.SPAN,
-                tone=Tone.GOOD if served else Tone.BAD,
-                what=f"connection, met by {one.mode.mode}{by}",
-            )
-        )
+        found.setdefault(row.endpoint, []).append(_connection(row.attempt, began))
     for rpc in folder.rpcs:
         if rpc.endpoint in names:
             what = f"request received, {rpc.status or 'not over'}"
             mark = Mark(at=rpc.at - began, shape=Shape.TICK, what=what)
             found[names[rpc.endpoint]].append(mark)
     return _most_told(found, clusters_of(folder.events))
+
+
+def _gate(deeds: Collection[Deed], began: float) -> Iterator[Mark]:
+    """The modes of a gate, each until the next, and what was done to its connections."""
+    modes = [(max(0.0, one.at - began), one.mode.mode) for one in deeds if one.mode is not None]
+    ends = [*(at for at, _ in modes[1:]), NEVER]
+    for (at, mode), end in zip(modes, ends, strict=False):
+        serves = mode == "SERVE"
+        yield Mark(
+            at=at,
+            until=end,
+            shape=Shape.BAND,
+            tone=Tone.FAINT if serves else Tone.SUITE,
+            what=f"its gate: {mode}",
+            label="" if serves else mode,
+        )
+    for one in deeds:
+        if one.mode is None:
+            what = f"{one.what}: all live connections"
+            yield Mark(at=one.at - began, shape=Shape.TICK, tone=Tone.SUITE, what=what)
+
+
+def _connection(one: Accepted, began: float) -> Mark:
+    by = f", ended by the {one.closed_by}" if one.closed_by else ""
+    return Mark(
+        at=one.accepted_at - began,
+        until=NEVER if one.closed_at is None else one.closed_at - began,
+        shape=Shape.SPAN,
+        tone=Tone.GOOD if one.mode.mode == "SERVE" else Tone.BAD,
+        what=f"connection, met by {one.mode.mode}{by}",
+    )
 
 
 def clusters_of(events: Iterable[Event]) -> dict[str, list[str]]:

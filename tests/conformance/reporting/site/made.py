@@ -14,9 +14,10 @@ from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting.baseline import Entry
 from conformance.reporting.report import ClientId, NotRun, Report, Run, build_run
 
-from ..made import records, report  # noqa: TID252 - helpers of the tests around it
+from .. import made  # noqa: TID252 - of the tests around it
 
 CATALOGUE = load()
+report = made.report
 FOLLOWS = ("A42", "A61")
 LONG = "word" * 60
 NASTY = "</script><img src=x onerror=alert(1)>\x1b[31m\u202e'\"{{ 7 * 7 }}"
@@ -47,7 +48,7 @@ def run(name: str, version: str, *decisions: Decision, **more: Any) -> Run:
     variant = more.pop("variant", None)
     place = more.pop("evidence", None)
     judged = Judged(name=name, version=version, variant=variant, follows=FOLLOWS)
-    told = records(judged, decisions, served=(f"four endpoints of {name}",), evidence=place)
+    told = made.records(judged, decisions, served=(f"four endpoints of {name}",), evidence=place)
     client = ClientId(name, version, variant)
     return build_run(told, CATALOGUE, client=client, follows=FOLLOWS, wall_seconds=1, **more)
 
