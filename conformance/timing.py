@@ -120,6 +120,18 @@ second that is asked for."""
 RARE_REPORTS = 3.0
 """The interval where much is to happen between two reports, also on a loaded machine."""
 
+LONGER_REPORTS = 2.0
+"""The interval that is asked for in the place of one second: a client that does not heed it, or
+has its own, sends twice as many."""
+
+REPORT_PACE = 0.4
+"""From one call to the next where each report is to have something to tell: well below the shortest
+interval."""
+
+REPORT_JITTER = 0.6
+"""By how much the time from one report to the next may be off: a report that is late makes the next
+seem early. Three of them, and two times of LONGER_REPORTS are told from two of a second."""
+
 EVENT = 5 * SCALE
 """Other single events in which no timer of a gRFC takes part: a connection, a reply."""
 

@@ -3,22 +3,44 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 
 from client_under_test import CALL_ID_KEY
 from conformance import timing
 from conformance.judging.endings import ClientStuck
-from conformance.judging.expectations import Balances, DropsByShare, TellsDrops, fits
+from conformance.judging.expectations import (
+    Balances,
+    DropsByShare,
+    TellsDrops,
+    TellsIssued,
+    fits,
+)
 from conformance.judging.seen import OPEN, Loads, ReportedLoad
 from conformance.oracles.load import Dropped, Load, Place, Received
-from conformance.served.clusters import Cluster, Eds
-from conformance.served.serving import Served
-from conformance.world import World, waits
-from fake_control_plane import Locality
+from conformance.served.clusters import Cluster, Drop, Eds
+from conformance.served.endpoints import Endpoint, Locality
+from conformance.served.routes import BY_SESSION, Route
+from conformance.served.serving import Served, beside, one_cluster
+from conformance.world import EMPTY, World, waits
+from fake_control_plane import Locality as LocalityName
 from test_servers import DeadlinePassed as FleetDeadlinePassed
+from test_servers import Endpoint as Member
+
+NAMES = ("one", "one/a", "one/a/i")
+"""Localities told apart by region, zone and sub-zone."""
+
+BEHAVIOR = "rpc-behavior"
+"""Has a backend end a request otherwise than well, or not at all."""
 
 
-def balanced(served: Served, *, lossy: bool = False) -> Balances:
-    """Reports that balance with what the backends of these clusters counted."""
+def balanced(served: Served, *, lossy: bool = False, ends_alike: bool = False) -> Balances:
+    """Reports that balance with what the backends of these clusters counted.
+
+    Args:
+        served: the clusters.
+        lossy: whether requests may have failed on their way.
+        ends_alike: whether only that a request has ended counts, not how.
+    """
     return Balances(
         places={
             address: Place(one.name, _service_name(one), locality.name)
@@ -29,6 +51,7 @@ def balanced(served: Served, *, lossy: bool = False) -> Balances:
             if one.is_reported
         },
         lossy=lossy,
+        ends_alike=ends_alike,
         drops={
             one.name: tuple(drop.category for drop in one.discovery.drops)
             for one in served.clusters
@@ -41,10 +64,10 @@ def _service_name(cluster: Cluster) -> str:
     return (isinstance(cluster.discovery, Eds) and cluster.discovery.service_name) or ""
 
 
-OfDrops = TellsDrops | DropsByShare
+OfSums = TellsDrops | DropsByShare | TellsIssued
 
 
-async def reported(world: World, *expectations: Balances | OfDrops) -> Loads:
+async def reported(world: World, *expectations: Balances | OfSums) -> Loads:
     """What was reported until now, once it fits one, or the next report has had its time."""
 
     def fits_one(_: object) -> bool:
@@ -71,7 +94,7 @@ def _until_the_next(world: World) -> float:
     return timing.REPORTED + (asked_for.interval if asked_for else 0.0)
 
 
-def loads(world: World, expectation: Balances | OfDrops) -> Loads:
+def loads(world: World, expectation: Balances | OfSums) -> Loads:
     """What was reported until now, and what the backends counted until now.
 
     Where connections were lost, a call has succeeded only if the client says so, too: it may have
@@ -97,7 +120,7 @@ def loads(world: World, expectation: Balances | OfDrops) -> Loads:
         received=tuple(Received(address=address, **count) for address, count in counts.items()),
         reported=tuple(
             ReportedLoad(
-                Place(cluster, service, _name(locality)),
+                Place(cluster, service, locality_name(locality)),
                 Load(
                     issued=load.issued,
                     succeeded=load.successful,
@@ -118,7 +141,8 @@ def loads(world: World, expectation: Balances | OfDrops) -> Loads:
     )
 
 
-def _name(locality: Locality) -> str:
+def locality_name(locality: LocalityName) -> str:
+    """A locality's name, as oracles have it."""
     return f"{locality.region}/{locality.zone}/{locality.sub_zone}".rstrip("/")
 
 
@@ -134,3 +158,30 @@ async def arrived(world: World, count: int, *, why: str) -> None:
         )
     except FleetDeadlinePassed as passed:
         raise ClientStuck(f"{passed}, though {why}") from None
+
+
+def apart(
+    members: Sequence[Member], names: Sequence[str] = NAMES, *, drops: Sequence[Drop] = ()
+) -> Served:
+    """The endpoints in these localities by turns, their load reported."""
+    turns = len(names)
+    listed = [Endpoint(one.address) for one in members]
+    return one_cluster(
+        tuple(Locality(tuple(listed[number::turns]), name) for number, name in enumerate(names)),
+        service_name="service",
+        is_reported=True,
+        drops=drops,
+    )
+
+
+async def two_clusters(world: World, *, is_other_reported: bool = False) -> Served:
+    """A reported cluster, and one beside it that gets the empty calls."""
+    here, there = [(Locality((Endpoint(one),)),) for one in await world.addresses(2)]
+    other = one_cluster(
+        there,
+        name="other",
+        service_name="other-service",
+        is_reported=is_other_reported,
+        routes=(Route(BY_SESSION, path=EMPTY, cluster="other"),),
+    )
+    return beside(one_cluster(here, service_name="service", is_reported=True), other)

@@ -140,6 +140,34 @@ class Loads(msgspec.Struct, frozen=True, tag="loads", kw_only=True):
     """Requests that were reported as dropped, cluster by cluster."""
 
 
+class ReportOfACluster(msgspec.Struct, frozen=True, kw_only=True):
+    """What one report says of one cluster."""
+
+    cluster: str
+    loads: tuple[ReportedLoad, ...]
+    """Locality by locality, those with nothing but zeros, too."""
+    endpoints: int = 0
+    """How many endpoints it tells one by one."""
+
+
+class LoadReport(msgspec.Struct, frozen=True, kw_only=True):
+    """One request on a load stream; the first has no load."""
+
+    stream: int
+    node: str = ""
+    """The id that it gives, if it says which node this is."""
+    features: tuple[str, ...] = ()
+    clusters: tuple[ReportOfACluster, ...] = ()
+
+
+class LoadReports(msgspec.Struct, frozen=True, tag="load_reports"):
+    """Requests on load streams, oldest first."""
+
+    reports: tuple[LoadReport, ...]
+    streams: int
+    """How many load streams were begun."""
+
+
 class Course(msgspec.Struct, frozen=True, tag="course", kw_only=True):
     """Requests, and what was done to endpoints and lists meanwhile; seconds since the beginning."""
 
@@ -209,6 +237,7 @@ Seen = (
     | States
     | Elapsed
     | Loads
+    | LoadReports
     | Course
     | Subscriptions
     | Lookups

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from client_under_test.reference.policies.ledger import ClusterLoad, LocalityLoad
 from client_under_test.reference.values import Locality
+from client_under_test.reference.xds.load_rules import LoadStreamRules
 from client_under_test.reference.xds.lrs import Lrs
 
 NEAR = Locality("near")
@@ -92,3 +93,24 @@ def test_nothing_is_lost_while_there_is_no_stream() -> None:
     (report,) = lrs.report(7.0)
     assert report.load == load("a", 5, 5)
     assert lrs.interval == 2.0
+
+
+def test_by_the_rules_of_another_client() -> None:
+    """What mutants replace: who is asked for, what is told and kept, and for how long."""
+    counted = Counted()
+    rules = LoadStreamRules(
+        asked_for=lambda known, _names, _all: known,
+        is_told=lambda one: bool(one.issued),
+        told_time=lambda _since, asked, begun: asked + begun,
+        time_to_report=lambda interval: interval / 2,
+        load_outlives_a_stream=False,
+    )
+    lrs = Lrs(counted, 100.0, rules)
+    lrs.response(("b",), wants_all=False, interval=4.0)
+    assert lrs.time_to_report == 2.0
+    counted.loads = [load("a", 1, 0, progress=1), load("b", 0, 0, progress=1)]
+    (report,) = lrs.report(103.0)
+    assert (report.load.cluster, report.seconds) == ("a", 7.0)
+    counted.loads = [load("a", 1, 1)]
+    lrs.stream_started()
+    assert lrs.report(104.0) == []

@@ -92,7 +92,7 @@ class Ledger:
             pair: [] for pair, count in sorted(self._dropped.items()) if count
         }
         for key, counts in sorted(self._loads.items()):
-            if counts == Counts():
+            if not self._rules.has_counted(counts):
                 continue
             load = LocalityLoad(
                 locality=key.locality,

@@ -96,12 +96,14 @@ class XdsClient:
         self._loop = asyncio.get_running_loop()
         self._node = messages.node(bootstrap.node)
         self._ads = Ads(rules)
-        self._lrs = Lrs(ledger.take, self._loop.time())
+        self._lrs = Lrs(ledger.take, self._loop.time(), rules)
         self._watches: dict[tuple[Kind, str], list[Watch]] = {}
         self._timers: dict[tuple[Kind, str], Timer] = {}
         self._report_timer: asyncio.TimerHandle | None = None
         self._flush_due = False
+        self._is_asked_for_load = self._endpoints_asked_for = False
         self._reporters = 0
+        self._load_streams = 0
         self._link = LiveSubchannel(
             bootstrap.server,
             clock=clock,
@@ -117,8 +119,12 @@ class XdsClient:
                 clock=clock,
                 backoff_delay=backoff_delay,
                 rng=rng,
+                begins_again=again,
             )
-            for path, user in ((_ADS, _AdsUser(self)), (_LRS, _LrsUser(self)))
+            for path, user, again in (
+                (_ADS, _AdsUser(self), lambda _: True),
+                (_LRS, _LrsUser(self), rules.begins_again),
+            )
         )
 
     # What channels ask for.
@@ -142,6 +148,8 @@ class XdsClient:
         watches.remove(watch)
         if not watches:
             del self._watches[watch.key]
+            if watch.key[0] is Kind.CLUSTER and not self._rules.stream_serves_all:
+                self._lrs_stream.want(wanted=False)
             self._do(self._ads.unsubscribe(*watch.key))
             self._update_soon()
 
@@ -178,7 +186,7 @@ class XdsClient:
         if self._is_needed:
             self._link.connect()
         self._ads_stream.want(wanted=self._ads.is_wanted)
-        self._lrs_stream.want(wanted=self._reporters > 0)
+        self._lrs_stream.want(wanted=self._rules.load_is_reported(self._reporters))
         self._do(self._ads.due())
 
     @property
@@ -241,7 +249,12 @@ class XdsClient:
     def on_lrs_started(self) -> None:
         """Say who reports."""
         self._lrs.stream_started()
-        self._lrs_stream.send(messages.first_load_request(self._node))
+        due = []
+        if self._is_asked_for_load and not self._rules.waits_to_be_asked:
+            due = self._lrs.report(self._loop.time())
+        self._load_streams += 1
+        who = self._node if self._rules.names_itself(self._load_streams) else None
+        self._lrs_stream.send(messages.first_load_request(who, self._rules.load_features, due))
 
     def on_lrs_message(self, data: bytes) -> None:
         """What the server wants reported, from now on."""
@@ -249,6 +262,8 @@ class XdsClient:
             response: Any = lrs_pb2.LoadStatsResponse.FromString(data)
         except DecodeError:
             return
+        self._is_asked_for_load = True
+        self._endpoints_asked_for = response.report_endpoint_granularity
         self._lrs.response(
             response.clusters,
             wants_all=response.send_all_clusters,
@@ -265,12 +280,14 @@ class XdsClient:
     def _report_later(self) -> None:
         if self._report_timer is not None:
             self._report_timer.cancel()
-        interval = max(self._lrs.interval or 0.0, _SHORTEST_INTERVAL)
+        interval = max(self._lrs.time_to_report, _SHORTEST_INTERVAL)
         # The server's own time, so not the specifications' clock.
         self._report_timer = self._loop.call_later(interval, self._report)
 
     def _report(self) -> None:
-        self._lrs_stream.send(messages.load_request(self._lrs.report(self._loop.time())))
+        due = self._lrs.report(self._loop.time())
+        endpoints = self._endpoints_asked_for and self._rules.tells_endpoints
+        self._lrs_stream.send(messages.load_request(due, endpoints=endpoints))
         self._report_later()
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from client_under_test.reference.policies.ledger import ClusterLoad, LocalityLoad
 from client_under_test.reference.values import Locality
+from client_under_test.reference.xds.load_rules import LoadStreamRules
 
 
 @dataclass(frozen=True)
@@ -39,26 +40,25 @@ class _Gathered:
             self.errors[one.locality] += one.errors
             self.in_progress[one.locality] = one.in_progress
 
-    def load(self, cluster: str, service_name: str) -> ClusterLoad:
-        localities = sorted(
-            {*+self.issued, *+self.succeeded, *+self.errors}
-            | {locality for locality, count in self.in_progress.items() if count}
+    def load(
+        self, cluster: str, service_name: str, is_told: Callable[[LocalityLoad], bool]
+    ) -> ClusterLoad:
+        localities = (
+            LocalityLoad(
+                locality=locality,
+                issued=self.issued[locality],
+                succeeded=self.succeeded[locality],
+                errors=self.errors[locality],
+                in_progress=self.in_progress[locality],
+            )
+            for locality in sorted(self.in_progress)
         )
         return ClusterLoad(
             cluster=cluster,
             service_name=service_name,
             dropped=self.dropped,
             dropped_by_category=tuple(sorted(self.categories.items())),
-            localities=tuple(
-                LocalityLoad(
-                    locality=locality,
-                    issued=self.issued[locality],
-                    succeeded=self.succeeded[locality],
-                    errors=self.errors[locality],
-                    in_progress=self.in_progress.get(locality, 0),
-                )
-                for locality in localities
-            ),
+            localities=tuple(one for one in localities if is_told(one)),
         )
 
 
@@ -68,10 +68,17 @@ class Lrs:
     Args:
         take: takes out what was counted since it was asked the last time.
         now: the time when reporting begins; all times are seconds of one clock.
+        rules: what is told.
     """
 
-    def __init__(self, take: Callable[[], Iterable[ClusterLoad]], now: float) -> None:
+    def __init__(
+        self,
+        take: Callable[[], Iterable[ClusterLoad]],
+        now: float,
+        rules: LoadStreamRules = LoadStreamRules(),  # noqa: B008 - frozen
+    ) -> None:
         self._take = take
+        self._rules = rules
         self._begun_at = now
         self._gathered: dict[tuple[str, str], _Gathered] = {}
         self._reported_at: dict[tuple[str, str], float] = {}
@@ -84,9 +91,17 @@ class Lrs:
         """Seconds from report to report, or None: the server has not asked yet."""
         return self._interval
 
+    @property
+    def time_to_report(self) -> float:
+        """Seconds to the next report."""
+        return self._rules.time_to_report(self._interval or 0.0)
+
     def stream_started(self) -> None:
         """Nothing is reported until the server of this stream has asked."""
         self._interval = None
+        if not self._rules.load_outlives_a_stream:
+            self._gather()
+            self._gathered.clear()
 
     def response(self, clusters: Iterable[str], *, wants_all: bool, interval: float) -> None:
         """What the server wants from now on."""
@@ -96,19 +111,30 @@ class Lrs:
 
     def report(self, now: float) -> list[ClusterReport]:
         """What is due now; clusters that are not asked for go on gathering."""
+        self._gather()
+        known = {cluster for cluster, _ in self._gathered}
+        asked = self._rules.asked_for(known, self._clusters, self._wants_all)
+        due = []
+        for key, gathered in list(self._gathered.items()):
+            if key[0] in asked:
+                load = gathered.load(*key, self._rules.is_told)
+                if load.localities or load.dropped:
+                    seconds = self._rules.told_time(
+                        now - gathered.since, self._interval or 0.0, now - self._begun_at
+                    )
+                    due.append(ClusterReport(load, seconds))
+                self._reported_at[key] = now
+            if key[0] in asked or not self._rules.unasked_load_is_kept:
+                del self._gathered[key]
+        return due
+
+    def _gather(self) -> None:
+        """Take what was counted to what was gathered before."""
         taken = {(load.cluster, load.service_name): load for load in self._take()}
         for key, load in taken.items():
             since = self._reported_at.get(key, self._begun_at)
             self._gathered.setdefault(key, _Gathered(since)).add(load)
-        due = []
-        for key, gathered in list(self._gathered.items()):
+        for key, gathered in self._gathered.items():
             there = {one.locality for one in taken[key].localities} if key in taken else set()
             for locality in gathered.in_progress.keys() - there:
                 gathered.in_progress[locality] = 0  # it has ended, and said so before
-            if self._wants_all or key[0] in self._clusters:
-                load = gathered.load(*key)
-                if load.localities or load.dropped:
-                    due.append(ClusterReport(load, now - gathered.since))
-                self._reported_at[key] = now
-                del self._gathered[key]
-        return due

@@ -20,7 +20,6 @@ _ADS_FEATURES: Final = (
     "envoy.lb.does_not_support_overprovisioning",
     "xds.config.resource-in-sotw",
 )
-_LRS_FEATURES: Final = ("envoy.lrs.supports_send_all_clusters",)
 
 _INVALID_ARGUMENT: Final = 3
 _NANOS: Final = 1_000_000_000
@@ -62,15 +61,19 @@ def discovery_request(request: Request, who: Any) -> bytes:
     return bytes(message.SerializeToString())
 
 
-def first_load_request(who: Any) -> bytes:
-    """The bytes of the LoadStatsRequest that begins a stream: the node and nothing else."""
-    message = lrs_pb2.LoadStatsRequest(node=who)
-    message.node.client_features.extend(_LRS_FEATURES)
+def first_load_request(
+    who: Any, features: Sequence[str], reports: Sequence[ClusterReport] = ()
+) -> bytes:
+    """The bytes of the LoadStatsRequest that begins a stream: the node, and load if it is told."""
+    message = lrs_pb2.LoadStatsRequest.FromString(load_request(reports))
+    if who is not None:
+        message.node.CopyFrom(who)
+        message.node.client_features.extend(features)
     return bytes(message.SerializeToString())
 
 
-def load_request(reports: Sequence[ClusterReport]) -> bytes:
-    """The bytes of a LoadStatsRequest with these reports."""
+def load_request(reports: Sequence[ClusterReport], *, endpoints: bool = False) -> bytes:
+    """The bytes of a LoadStatsRequest with these reports, and with endpoints if they are told."""
     message = lrs_pb2.LoadStatsRequest()
     for report in reports:
         load = report.load
@@ -92,6 +95,8 @@ def load_request(reports: Sequence[ClusterReport]) -> bytes:
             locality.locality.region = one.locality.region
             locality.locality.zone = one.locality.zone
             locality.locality.sub_zone = one.locality.sub_zone
+            if endpoints:
+                locality.upstream_endpoint_stats.add(total_issued_requests=one.issued)
     return bytes(message.SerializeToString())
 
 

@@ -24,6 +24,7 @@ from client_under_test.reference.policies.rules.ring_config import (
 from client_under_test.reference.xds.cluster_rules import ClusterReadingRules
 from client_under_test.reference.xds.custom_rules import CustomPolicyRules
 from client_under_test.reference.xds.data_rules import DataErrorRules
+from client_under_test.reference.xds.load_rules import LoadStreamRules
 from client_under_test.reference.xds.policy_list_rules import PolicyListRules
 
 _POLICIES: Final = {
@@ -215,7 +216,9 @@ def everybody(watchers: Sequence[Watcher]) -> Sequence[Watcher]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class XdsRules(ClusterReadingRules, PolicyListRules, CustomPolicyRules, DataErrorRules):
+class XdsRules(
+    ClusterReadingRules, PolicyListRules, CustomPolicyRules, DataErrorRules, LoadStreamRules
+):
     """One way of reading xDS."""
 
     read_hash_policy: Callable[[Any], HashPolicy] = read_hash_policy

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from client_under_test.reference.transport.clock import Clock, Timer
@@ -30,7 +30,8 @@ class KeptStream:
     """Opens a stream when it is wanted and there is a connection, again after it has ended.
 
     The time to the next one grows as gRPC's connection backoff does, counts from the start of the
-    one before, and begins anew when the server has answered.
+    one before, and begins anew when the server has answered. By the status of its end a stream may
+    be the last, until it is wanted again.
     """
 
     def __init__(
@@ -42,7 +43,9 @@ class KeptStream:
         clock: Clock,
         backoff_delay: BackoffDelay,
         rng: random.Random,
+        begins_again: Callable[[str], bool] = lambda _: True,
     ) -> None:
+        self._begins_again = begins_again
         self._path = path
         self._user = user
         self._authority = authority
@@ -104,6 +107,8 @@ class KeptStream:
         if self._rpc is None:
             return
         self._rpc = None
+        if not self._begins_again(status.code):
+            self._is_wanted = False
         self._failures += 1
         wait = self._backoff_delay(self._failures, self._rng.random())
         left = max(0.0, self._started_at + wait - self._clock.now())

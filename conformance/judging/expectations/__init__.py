@@ -36,6 +36,14 @@ from conformance.judging.expectations.course import FailsForAReason, OnlyListed
 from conformance.judging.expectations.durations import Takes
 from conformance.judging.expectations.handing_on import HandsOn
 from conformance.judging.expectations.load import Balances, DropsByShare, TellsDrops
+from conformance.judging.expectations.load_streams import (
+    BeginsLoadStreams,
+    BeginsWithNode,
+    EachHolds,
+    NamesOnly,
+    TellsIssued,
+    TellsNoEndpoints,
+)
 from conformance.judging.expectations.looking_up import LooksUp, NeverLooksUp
 from conformance.judging.expectations.mapping import MapsLike
 from conformance.judging.expectations.picking import Blames, Connects, Picks
@@ -92,6 +100,12 @@ Expectation = (
     | LooksUp
     | NeverLooksUp
     | HandsOn
+    | BeginsWithNode
+    | BeginsLoadStreams
+    | NamesOnly
+    | EachHolds
+    | TellsNoEndpoints
+    | TellsIssued
 )
 
 
@@ -112,10 +126,13 @@ __all__ = [
     "AtTheFirst",
     "Avoids",
     "Balances",
+    "BeginsLoadStreams",
+    "BeginsWithNode",
     "Blames",
     "Connects",
     "Different",
     "DropsByShare",
+    "EachHolds",
     "EndsIn",
     "Evenly",
     "Everywhere",
@@ -133,6 +150,7 @@ __all__ = [
     "MapsLike",
     "MovesOnly",
     "NamesEach",
+    "NamesOnly",
     "NamesWhatHolds",
     "NeverIn",
     "NeverLooksUp",
@@ -149,6 +167,8 @@ __all__ = [
     "Spread",
     "Takes",
     "TellsDrops",
+    "TellsIssued",
+    "TellsNoEndpoints",
     "Tried",
     "Untouched",
     "WrongKind",

@@ -41,6 +41,14 @@ from conformance.judging.expectations.course import FailsForAReason, OnlyListed
 from conformance.judging.expectations.durations import Takes
 from conformance.judging.expectations.handing_on import HandsOn
 from conformance.judging.expectations.load import Balances, DropsByShare, TellsDrops
+from conformance.judging.expectations.load_streams import (
+    BeginsLoadStreams,
+    BeginsWithNode,
+    EachHolds,
+    NamesOnly,
+    TellsIssued,
+    TellsNoEndpoints,
+)
 from conformance.judging.expectations.looking_up import LooksUp, NeverLooksUp
 from conformance.judging.expectations.mapping import MapsLike
 from conformance.judging.expectations.picking import Blames, Connects, Picks
@@ -69,7 +77,10 @@ def excusable(expectation: Expectation, seen: Seen, before: MapsLike | None = No
     match expectation:
         case Answered() | NamesEach() | NamesWhatHolds() | SaysWhy() | AsksOnce() | GoesOnAsking():
             is_so = False
-        case LosesShare() | LooksUp() | NeverLooksUp():
+        case (
+            LosesShare() | LooksUp() | NeverLooksUp()
+            | BeginsWithNode() | EachHolds() | TellsNoEndpoints()
+        ):  # fmt: skip
             is_so = False
         case MapsLike():
             is_so = _ends_of_time(seen) and (
@@ -95,7 +106,7 @@ def excusable(expectation: Expectation, seen: Seen, before: MapsLike | None = No
             Untouched() | Tried() | InOrder() | Apart() | AtMost() | Different() | Connects()
             | InTreeOrder() | AsksFor() | EndsIn() | NeverIn() | Takes() | OnlyListed()
             | FailsForAReason() | TellsDrops() | DropsByShare()
-            | HandsOn()
+            | HandsOn() | NamesOnly() | BeginsLoadStreams() | TellsIssued()
         ):  # fmt: skip
             pass
         case Admits():

@@ -21,7 +21,8 @@ class Balances(msgspec.Struct, frozen=True, tag="balances", kw_only=True):
 
     Clauses: A42-LOAD-01, A42-LOAD-02, A42-LOAD-03, A42-LOAD-04, A42-LOAD-05, A42-LOAD-06,
     A42-LOAD-07, A42-LOAD-08, A42-LOAD-11, A37-LOAD-01, A37-LOAD-02, A37-LOAD-03, A37-LOAD-04,
-    A37-LOAD-05, A37-LOAD-08, A37-DNS-03.
+    A37-LOAD-05, A37-LOAD-08, A37-DNS-03, A27-LRS-03, A27-LRS-04, A27-LRS-10, A27-LRS-11,
+    A27-LRS-15, A27-LRS-21.
     """
 
     places: dict[str, Place]
@@ -31,6 +32,8 @@ class Balances(msgspec.Struct, frozen=True, tag="balances", kw_only=True):
     drops: dict[str, tuple[str, ...]] = {}
     """The categories by which each cluster drops requests, and ``""`` for drops without one, as
     circuit breaking makes them: whatever fails without being received was dropped."""
+    ends_alike: bool = False
+    """Whether only that requests have ended counts, not how."""
 
     def finding(self, seen: Seen) -> Finding:
         """Weigh loads."""
@@ -39,6 +42,11 @@ class Balances(msgspec.Struct, frozen=True, tag="balances", kw_only=True):
         lost = seen.lost if self.lossy else 0
         counted = due(seen.received, self.places)
         reported = {one.place: one.load for one in seen.reported}
+        if self.ends_alike:
+            counted, reported = (
+                {place: load.however_they_ended() for place, load in of.items()}
+                for of in (counted, reported)
+            )
         strangers = set(seen.clusters) - {place.cluster for place in self.places.values()}
         wanted = f"reports of exactly {_told(counted)}"
         if lost:

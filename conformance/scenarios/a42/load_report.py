@@ -5,26 +5,27 @@ from collections.abc import Sequence
 import pytest
 
 from conformance import timing
-from conformance.arranging.load_reports import arrived, balanced, next_report, reported
+from conformance.arranging.load_reports import (
+    BEHAVIOR,
+    NAMES,
+    apart,
+    arrived,
+    balanced,
+    next_report,
+    reported,
+    two_clusters,
+)
 from conformance.arranging.priorities import endpoints, fail, ranked, serve_again
 from conformance.judging.claims import decides, row
 from conformance.judging.endings import SuiteStuck
 from conformance.judging.expectations import OnlyAt, Reaches
 from conformance.judging.seen import Calls
 from conformance.served.clusters import Drop
-from conformance.served.endpoints import Endpoint, Locality
 from conformance.served.policies import RingHash, RoundRobin
-from conformance.served.routes import BY_SESSION, Route
-from conformance.served.serving import Served, beside, by_dns, one_cluster
+from conformance.served.serving import Served, by_dns
 from conformance.world import EMPTY, World
 from test_servers import Close, Hold, Serve
 from test_servers import Endpoint as Member
-
-NAMES = ("one", "one/a", "one/a/i")
-"""Localities told apart by region, zone and sub-zone."""
-
-BEHAVIOR = "rpc-behavior"
-"""Has a backend end a request otherwise than well, or not at all."""
 
 TRIES, TIMES = 6, 2
 """How often a list may change and change back, so that it does often enough between two reports."""
@@ -36,20 +37,6 @@ at least moves to one that takes the third one's place, unless by a chance of (2
 ABOUT_A_TENTH = 98_785
 """Of a million. Who multiplies it by a million in 32 bits has less than a million left, and drops
 nothing at all: with 100,000 it would be one in 800 requests, so that a scenario might miss it."""
-
-
-def apart(
-    members: Sequence[Member], names: Sequence[str] = NAMES, *, drops: Sequence[Drop] = ()
-) -> Served:
-    """The endpoints in these localities by turns, their load reported."""
-    turns = len(names)
-    listed = [Endpoint(one.address) for one in members]
-    return one_cluster(
-        tuple(Locality(tuple(listed[number::turns]), name) for number, name in enumerate(names)),
-        service_name="service",
-        is_reported=True,
-        drops=drops,
-    )
 
 
 async def judge(world: World, clause: str, served: Served) -> None:
@@ -213,16 +200,3 @@ async def test_without_lrs_server(world: World) -> None:
     await world.judge("A42-LOAD-08", calls, OnlyAt(served.own("other").addresses()))
     await world.demand_served(world.sessions(30))
     await judge(world, "A42-LOAD-08", served)
-
-
-async def two_clusters(world: World, *, is_other_reported: bool = False) -> Served:
-    """A reported cluster, and one beside it that gets the empty calls."""
-    here, there = [(Locality((Endpoint(one),)),) for one in await world.addresses(2)]
-    other = one_cluster(
-        there,
-        name="other",
-        service_name="other-service",
-        is_reported=is_other_reported,
-        routes=(Route(BY_SESSION, path=EMPTY, cluster="other"),),
-    )
-    return beside(one_cluster(here, service_name="service", is_reported=True), other)

@@ -98,7 +98,7 @@ def counted_for(account: Account) -> LoadKey | None:
     None for a cluster without lrs_server.
 
     Clauses: A37-LOAD-01, A37-LOAD-02, A37-LOAD-03, A37-LOAD-08, A42-LOAD-01, A42-LOAD-02,
-    A42-LOAD-03, A42-LOAD-05, A42-LOAD-07, A42-LOAD-08.
+    A42-LOAD-03, A42-LOAD-05, A42-LOAD-07, A42-LOAD-08, A27-LRS-21, A27-LRS-23.
     """
     if not account.reported:
         return None
@@ -111,7 +111,10 @@ def while_waiting(counts: Counts) -> Counts:
 
 
 def when_sent(counts: Counts) -> Counts:
-    """A42-LOAD-04: a request was sent."""
+    """A request was sent.
+
+    Clauses: A42-LOAD-04, A27-LRS-20.
+    """
     return msgspec.structs.replace(
         counts, issued=counts.issued + 1, in_progress=counts.in_progress + 1
     )
@@ -120,7 +123,7 @@ def when_sent(counts: Counts) -> Counts:
 def when_ended(counts: Counts, ok: bool) -> Counts:  # noqa: FBT001 - how it ended
     """A request that was sent has ended.
 
-    Clauses: A42-LOAD-04, A42-LOAD-06.
+    Clauses: A42-LOAD-04, A42-LOAD-06, A27-LRS-10, A27-LRS-11.
     """
     return msgspec.structs.replace(
         counts,
@@ -143,6 +146,11 @@ def drop_is_told(_category: str | None) -> bool:
 def told_category(category: str | None) -> str | None:
     """A32-CB-24, A37-LOAD-06, A42-LOAD-11: a drop is told under its category, if it has one."""
     return category
+
+
+def has_counted(counts: Counts) -> bool:
+    """What a locality has neither done nor does is not told (our choice: A27-LRS-16)."""
+    return counts != Counts()
 
 
 def once_reported(counts: Counts) -> Counts:
@@ -174,4 +182,5 @@ class ClusterImplRules:
     when_dropped: Callable[[Counts], Counts] = when_dropped
     drop_is_told: Callable[[str | None], bool] = drop_is_told
     told_category: Callable[[str | None], str | None] = told_category
+    has_counted: Callable[[Counts], bool] = has_counted
     once_reported: Callable[[Counts], Counts] = once_reported

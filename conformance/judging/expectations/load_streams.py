@@ -1,0 +1,161 @@
+"""Expectations of load streams, and of single reports on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from conformance.judging.expectations.weighing import Finding, WrongKind
+from conformance.judging.seen import LoadReport, LoadReports, Loads, Seen
+from conformance.oracles.load import Place
+
+
+class BeginsWithNode(msgspec.Struct, frozen=True, tag="begins_with_node", kw_only=True):
+    """The first request of each load stream says which node it is.
+
+    Clauses: A27-LRS-01, A27-LRS-02, A27-LRS-22.
+    """
+
+    node: str
+    feature: str = ""
+    """What it must say that it can do, if anything."""
+    load: bool | None = None
+    """Whether it tells load, if that counts."""
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh the first request of each stream."""
+        first: dict[int, LoadReport] = {}
+        for one in _reports(seen):
+            first.setdefault(one.stream, one)
+        told = [_beginning(one) for one in first.values()]
+        holds = bool(first) and all(
+            one.node == self.node
+            and self.load in {None, bool(one.clusters)}
+            and (not self.feature or self.feature in one.features)
+            for one in first.values()
+        )
+        feature = f" with {self.feature}" if self.feature else ""
+        load = "" if self.load is None else f", {'and' if self.load else 'without'} load"
+        wanted = f"each load stream begins with the node {self.node}{feature}{load}"
+        return Finding(holds, wanted, "; ".join(dict.fromkeys(told)) or "no load stream")
+
+
+class BeginsLoadStreams(msgspec.Struct, frozen=True, tag="begins_load_streams"):
+    """So many load streams were begun.
+
+    Clauses: A27-LRS-12, A27-LRS-17, A27-LRS-19.
+    """
+
+    count: int
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh the number of streams."""
+        begun = _load_reports(seen).streams
+        return Finding(begun == self.count, f"{self.count} load streams", f"{begun} load streams")
+
+
+class NamesOnly(msgspec.Struct, frozen=True, tag="names_only"):
+    """The reports name these clusters, each at least once, and no others.
+
+    Clauses: A27-LRS-05, A27-LRS-14, A27-LRS-16, A27-LRS-23.
+    """
+
+    clusters: tuple[str, ...]
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh the names in reports."""
+        named = {of.cluster for one in _reports(seen) for of in one.clusters}
+        return Finding(
+            named == {*self.clusters},
+            f"reports of {_listed(self.clusters)}",
+            f"reports of {_listed(named)}",
+        )
+
+
+class EachHolds(msgspec.Struct, frozen=True, tag="each_holds", kw_only=True):
+    """Each report tells of a cluster just these requests in progress.
+
+    Clauses: A27-LRS-09.
+    """
+
+    cluster: str
+    in_progress: tuple[tuple[Place, int], ...]
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh each report."""
+        reports = _reports(seen)
+        wanted = dict(self.in_progress)
+        others = [_gauges(told) for one in reports if (told := self._of(one)) != wanted]
+        saw = "; then ".join(dict.fromkeys(others)) or f"{len(reports)} such reports"
+        return Finding(bool(reports) and not others, f"in each report {_gauges(wanted)}", saw)
+
+    def _of(self, report: LoadReport) -> dict[Place, int]:
+        rows = (of for of in report.clusters if of.cluster == self.cluster)
+        loads = (load for of in rows for load in of.loads)
+        return {one.place: one.load.in_progress for one in loads if one.load.in_progress}
+
+
+class TellsNoEndpoints(msgspec.Struct, frozen=True, tag="tells_no_endpoints"):
+    """Reports tell load by locality alone.
+
+    Clauses: A27-LRS-18.
+    """
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh each report."""
+        rows = [of for one in _reports(seen) for of in one.clusters]
+        endpoints = sum(of.endpoints for of in rows)
+        saw = f"{len(rows)} reports of clusters, with {endpoints} endpoints"
+        return Finding(bool(rows) and not endpoints, "reports of localities alone", saw)
+
+
+class TellsIssued(msgspec.Struct, frozen=True, tag="tells_issued"):
+    """Of each cluster all reports together say that so many requests were issued, or in a range.
+
+    Clauses: A27-LRS-06, A27-LRS-13, A27-LRS-20.
+    """
+
+    bounds: dict[str, tuple[int, int]]
+    """The least and the most, by cluster."""
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh loads."""
+        if not isinstance(seen, Loads):
+            raise WrongKind(f"loads are expected here, not {type(seen).__name__}")
+        issued = dict.fromkeys(self.bounds, 0)
+        for one in seen.reported:
+            if one.place.cluster in issued:
+                issued[one.place.cluster] += one.load.issued
+        holds = all(least <= issued[name] <= most for name, (least, most) in self.bounds.items())
+        wanted = ", ".join(
+            f"{least if least == most else f'{least} to {most}'} requests to {name}"
+            for name, (least, most) in self.bounds.items()
+        )
+        saw = ", ".join(f"{count} to {name}" for name, count in issued.items())
+        return Finding(holds, f"reports of {wanted} issued", f"{saw} issued")
+
+
+def _load_reports(seen: Seen) -> LoadReports:
+    if not isinstance(seen, LoadReports):
+        raise WrongKind(f"load reports are expected here, not {type(seen).__name__}")
+    return seen
+
+
+def _reports(seen: Seen) -> tuple[LoadReport, ...]:
+    return _load_reports(seen).reports
+
+
+def _gauges(in_progress: Mapping[Place, int]) -> str:
+    told = (f"{place}: {count} in progress" for place, count in sorted(in_progress.items()))
+    return "; ".join(told) or "nothing in progress"
+
+
+def _beginning(one: LoadReport) -> str:
+    features = f" with {_listed(one.features)}" if one.features else ""
+    load = f", and load of {_listed(of.cluster for of in one.clusters)}" if one.clusters else ""
+    return f"node {one.node or 'not given'}{features}{load}"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names)) or "nothing"

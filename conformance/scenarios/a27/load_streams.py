@@ -1,0 +1,354 @@
+"""LRS, to which A27 points: load streams, what is asked on them, and what each report tells."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+
+import grpc
+import pytest
+from msgspec.structs import replace
+
+from conformance import timing
+from conformance.arranging.breaking import KEPT_OPEN, limited, routed
+from conformance.arranging.load_reports import (
+    apart,
+    arrived,
+    balanced,
+    loads,
+    reported,
+    two_clusters,
+)
+from conformance.arranging.load_streams import (
+    accept_streams,
+    ask,
+    ending,
+    load_reports,
+    load_stream,
+    lose_stream,
+    next_reports,
+    stream_accepted,
+)
+from conformance.judging.claims import decides
+from conformance.judging.endings import ClientStuck
+from conformance.judging.expectations import (
+    Balances,
+    BeginsLoadStreams,
+    BeginsWithNode,
+    EachHolds,
+    NamesOnly,
+    OnlyAt,
+    Reaches,
+    Takes,
+    TellsIssued,
+    TellsNoEndpoints,
+    fits,
+)
+from conformance.judging.seen import LoadReports, Loads
+from conformance.oracles.load import due
+from conformance.served.bootstrap import NODE
+from conformance.served.clusters import Cluster
+from conformance.served.policies import RoundRobin
+from conformance.served.routes import CLUSTER, TO
+from conformance.served.serving import Served
+from conformance.world import EMPTY, UnderWay, World, waits
+from fake_control_plane import LoadRequest
+
+FEATURE = "envoy.lrs.supports_send_all_clusters"
+
+BETWEEN = 2
+"""Times from one report to the next that are looked at."""
+
+ENOUGH_SHORT = 20
+"""Short calls of REPORT_PACE: as long as BETWEEN times and the one before take, and some more."""
+
+
+def reporting(served: Served, *names: str) -> Served:
+    """The same, but lrs_server is in these clusters alone."""
+    clusters = (replace(one, is_reported=one.name in names) for one in served.clusters)
+    return replace(served, clusters=tuple(clusters))
+
+
+@decides(
+    "A27-LRS-01",
+    "A27-LRS-02",
+    "A27-LRS-03",
+    "A27-LRS-05",
+    "A27-LRS-06",
+    seconds=3.5,
+    waits=True,
+)
+async def test_asked_by_names(world: World) -> None:
+    """The other cluster has its requests only when the client goes by the new list for sure."""
+    served = await two_clusters(world, is_other_reported=True)
+    await world.serve(served)
+    ask(world, "other")
+    early = await world.demand_served(world.sessions(20))
+    await world.demand_served(world.sessions(10), path=EMPTY)
+    first = balanced(reporting(served, "other"))
+    await world.judge("A27-LRS-03", await reported(world, first), first)
+    begun = load_reports(world)
+    await world.judge("A27-LRS-01", begun, BeginsWithNode(node=NODE, load=False))
+    await world.judge("A27-LRS-02", begun, BeginsWithNode(node=NODE, feature=FEATURE))
+    mark = world.control.mark
+    ask(world, CLUSTER)
+    middle = await world.demand_served(world.sessions(5))
+    heeded = await next_reports(world, 1, since=mark, of=CLUSTER)
+    await world.demand_served(world.sessions(5), path=EMPTY)
+    late = await world.demand_served(world.sessions(10))
+    made = len(early) + len(middle) + len(late)
+    ways = {
+        "told later": TellsIssued({CLUSTER: (made, made)}),
+        "not told": TellsIssued({CLUSTER: (len(late), made - len(early))}),
+    }
+    if heeded:
+        await next_reports(world, 1, since=world.control.mark, of=CLUSTER)
+    await world.judge("A27-LRS-05", load_reports(world, since=mark), NamesOnly((CLUSTER,)))
+    await world.judge("A27-LRS-06", loads(world, ways["told later"]), ways)
+
+
+@decides("A27-LRS-04", "A27-LRS-18", seconds=1.5, waits=True)
+async def test_unknown_name(world: World) -> None:
+    served = apart(await world.endpoints(3))
+    await world.serve(served)
+    ask(world, "nobody knows it", CLUSTER)
+    await world.demand_served(world.sessions(20))
+    wanted = balanced(served)
+    await world.judge("A27-LRS-04", await reported(world, wanted), wanted)
+    await world.judge("A27-LRS-18", load_reports(world), TellsNoEndpoints())
+
+
+LONG, SHORT, PAST = "long", "short", "past"
+"""Clusters with calls that stay open, with new ones all the time, and with none any more."""
+
+
+@decides(
+    "A27-LRS-07",
+    "A27-LRS-08",
+    "A27-LRS-09",
+    "A27-LRS-10",
+    "A27-LRS-11",
+    "A27-LRS-16",
+    "A27-LRS-20",
+    needs=("cancel",),
+    seconds=12,
+    waits=True,
+)
+async def test_long_calls(world: World) -> None:
+    """By short calls to another cluster there is something to tell in each report."""
+    served = routed(*[limited(name, await world.endpoints(2)) for name in (PAST, SHORT, LONG)])
+    await world.serve(served)
+    for name in (PAST, SHORT, LONG):
+        await world.demand_served([{TO: name}] * 10)
+    long = await kept_open(world, 6, to=LONG)
+    wanted = balanced(served)
+    seen = await reported(world, wanted)
+    issued = {
+        name: sum(
+            load.issued
+            for place, load in due(seen.received, wanted.places).items()
+            if place.cluster == name
+        )
+        for name in (PAST, SHORT, LONG)
+    }
+    exactly = TellsIssued({name: (each, each) for name, each in issued.items()})
+    await world.judge("A27-LRS-20", seen, exactly)
+    mark = world.control.mark
+    ask(world, interval=timing.LONGER_REPORTS)
+    short = await world.start([{TO: SHORT}] * ENOUGH_SHORT, pace=timing.REPORT_PACE)
+    told = await next_reports(world, BETWEEN + 1, since=mark)
+    await judge_times(world, told)
+    holds = in_progress(seen, wanted, LONG)
+    await world.judge("A27-LRS-09", load_reports(world, only=told), holds)
+    ways = {"left out": NamesOnly((LONG, SHORT)), "zeros": NamesOnly((LONG, SHORT, PAST))}
+    await world.judge("A27-LRS-16", load_reports(world, only=told), ways)
+    await short.over()
+    ask(world)
+    await world.call([{TO: LONG, **KEPT_OPEN}] * 5, deadline=timing.HELD)
+    lossy = balanced(served, lossy=True)
+    await world.judge("A27-LRS-11", await reported(world, lossy), lossy)
+    cancelled = await kept_open(world, 5, to=LONG)
+    await cancelled.cancel()
+    await cancelled.over()
+    either = balanced(served, lossy=True, ends_alike=True)
+    await world.judge("A27-LRS-10", await reported(world, either), either)
+    await end(world)
+    await long.over()
+
+
+async def judge_times(world: World, told: Sequence[LoadRequest]) -> None:
+    """Whether reports keep the interval, and tell how long it was.
+
+    Raises:
+        ClientStuck: there are not as many.
+    """
+    if len(told) <= BETWEEN:
+        raise ClientStuck(f"{len(told)} of {BETWEEN + 1} load reports came, though there was load")
+    first, last = told[0], told[-1]
+    lag = BETWEEN * timing.REPORT_JITTER
+    began, ended = map(world.clock.at, (first.at, last.at))
+    took = world.clock.elapsed("a load report", began, f"the {BETWEEN} after it", ended)
+    asked = BETWEEN * timing.LONGER_REPORTS
+    most = asked + timing.REPORTED
+    keeps = Takes(least=asked - lag, most=most, allowance=timing.BELIEVED)
+    await world.judge("A27-LRS-07", took, keeps)
+    covered = sum(of.interval for one in told[1:] for of in one.clusters if of.cluster == SHORT)
+    said = replace(took, until=f"the {BETWEEN} after it, as they tell", seconds=covered)
+    took_about = Takes(least=took.seconds - lag, most=took.seconds + lag, allowance=timing.BELIEVED)
+    await world.judge("A27-LRS-08", said, took_about)
+
+
+async def kept_open(world: World, number: int, *, to: str = "") -> UnderWay:
+    """So many more calls that the backends have received, and do not answer."""
+    waiting = sum(1 for row in world.fleet.ledger.rpcs if row.ended_at is None)
+    headers = [{**one, **KEPT_OPEN, TO: to} for one in world.sessions(number)]
+    started = await world.start(headers, deadline=None)
+    await arrived(world, waiting + number, why="a request was made for each")
+    return started
+
+
+async def end(world: World) -> None:
+    """Have the backends end all calls that are open."""
+    for row, one in enumerate(world.fleet.ledger.rpcs):
+        if one.ended_at is None:
+            world.fleet.end(row, grpc.StatusCode.INTERNAL)
+
+
+@decides("A27-LRS-09", "A27-LRS-17", "A27-LRS-21", seconds=4, waits=True)
+async def test_what_has_gone(world: World) -> None:
+    """First the route leaves a cluster, and then a locality leaves the list of the next."""
+    before = apart(await world.endpoints(2), PLACES)
+    following = replace(apart(await world.endpoints(2), PLACES).own(), name="next")
+    following = replace(following.known_as("next-service"), policy=RoundRobin())
+    after = Served(clusters=(following,), routes=(replace(before.routes[-1], cluster="next"),))
+    wanted = balanced(replace(after, clusters=(*before.clusters, *after.clusters)))
+    await world.serve(before)
+    await world.demand_served(world.sessions(20))
+    first = await kept_open(world, 5)
+    await world.serve(after)
+    await until_at(world, following, every=True)
+    second = await kept_open(world, 5)
+    await judge_open(world, wanted, CLUSTER)
+    left = after.placed(*following.localities[:1])
+    await world.serve(left)
+    await until_at(world, left.own())
+    await judge_open(world, wanted, "next")
+    await end(world)
+    await first.over()
+    await second.over()
+    await world.judge("A27-LRS-21", await reported(world, wanted), wanted)
+    await world.judge("A27-LRS-17", load_reports(world), BeginsLoadStreams(1))
+
+
+PLACES = ("one", "two")
+
+
+async def judge_open(world: World, wanted: Balances, cluster: str) -> None:
+    """Whether the next report that tells of anything has what is open at this cluster.
+
+    A call is made for that.
+    """
+    mark = world.control.mark
+    await world.demand_served(world.sessions(1))
+    told = await next_reports(world, 1, since=mark)
+    holds = in_progress(loads(world, wanted), wanted, cluster)
+    await world.judge("A27-LRS-09", load_reports(world, only=told), holds)
+
+
+def in_progress(seen: Loads, wanted: Balances, cluster: str) -> EachHolds:
+    """What is open at this cluster, by the backends."""
+    counted = due(seen.received, wanted.places)
+    gauges = {place: load.in_progress for place, load in counted.items() if load.in_progress}
+    return EachHolds(
+        cluster=cluster,
+        in_progress=tuple(each for each in gauges.items() if each[0].cluster == cluster),
+    )
+
+
+async def until_at(world: World, one: Cluster, *, every: bool = False) -> None:
+    """Make calls until they are served by endpoints of this cluster alone, or by every one."""
+    there = Reaches(one.addresses()) if every else OnlyAt(one.addresses())
+    why = "it is what the route leads to"
+    await world.rounds.demand(there, lambda: world.call(world.sessions(10)), why=why)
+
+
+@decides("A27-LRS-12", "A27-LRS-13", "A27-LRS-23", seconds=3.5, waits=True)
+async def test_lrs_server_that_comes_and_goes(world: World) -> None:
+    """Another cluster is reported when it goes, so that there are reports to look at."""
+    both = await two_clusters(world, is_other_reported=True)
+    alone = replace(both, clusters=(both.own(),), routes=both.routes[-1:])
+    await world.serve(reporting(alone))
+    early = await world.demand_served(world.sessions(20))
+    await world.attempts.quiet_from_now(why="the cluster names no load reporting server")
+    await world.judge("A27-LRS-12", load_reports(world), BeginsLoadStreams(0))
+    await world.serve(alone)
+    await load_stream(world)
+    late = await world.demand_served(world.sessions(20))
+    wanted = TellsIssued({CLUSTER: (1, len(early) + len(late))})
+    await world.judge("A27-LRS-13", await reported(world, wanted), wanted)
+    await world.serve(reporting(both, "other"))
+
+    async def one_report() -> LoadReports:
+        mark = world.control.mark
+        await world.demand_served(world.sessions(5))
+        await world.demand_served(world.sessions(5), path=EMPTY)
+        return load_reports(world, only=await next_reports(world, 1, since=mark, of="other"))
+
+    other = NamesOnly(("other",))
+    seen = await waits.until(one_report, partial(fits, other), within=timing.APPLY)
+    await world.judge("A27-LRS-23", seen.seen, other)
+
+
+async def stopped(world: World) -> None:
+    """Have the control plane go away and come back."""
+    await world.control.stop()
+    await world.control.resume()
+
+
+Way = Callable[[World], Callable[[], Awaitable[None]]]
+
+ENDS: dict[str, Way] = {
+    "ok": lambda world: ending(world, grpc.StatusCode.OK),
+    "unavailable": lambda world: ending(world, grpc.StatusCode.UNAVAILABLE),
+    "control-plane": lambda world: lambda: stopped(world),
+}
+
+
+@decides("A27-LRS-01", "A27-LRS-14", "A27-LRS-15", "A27-LRS-22", seconds=5, waits=True)
+@pytest.mark.parametrize("way", ENDS.values(), ids=ENDS)
+async def test_stream_that_ends(world: World, way: Way) -> None:
+    """All that was counted is told before it ends: whether a report on its way is lost is open.
+
+    Streams are accepted again before calls are made, as a client may tell load with the very first
+    request, which is lost on a stream that is refused. The next one is tried a backoff later.
+    """
+    served = apart(await world.endpoints(3))
+    await world.serve(served)
+    await world.demand_served(world.sessions(20))
+    wanted = balanced(served)
+    await world.judge("A27-LRS-15", await reported(world, wanted), wanted)
+    mark = world.control.mark
+    await lose_stream(world, way(world))
+    accept_streams(world)
+    await world.demand_served(world.sessions(30))
+    await stream_accepted(world, since=mark)
+    told = await next_reports(world, 1, since=mark)
+    await world.judge("A27-LRS-14", load_reports(world, only=told), NamesOnly((CLUSTER,)))
+    begun = load_reports(world, since=mark)
+    await world.judge("A27-LRS-01", begun, BeginsWithNode(node=NODE))
+    ways = {
+        "asked anew": BeginsWithNode(node=NODE, load=False),
+        "goes on": BeginsWithNode(node=NODE, load=True),
+    }
+    await world.judge("A27-LRS-22", begun, ways)
+    await world.judge("A27-LRS-15", await reported(world, wanted), wanted)
+
+
+@decides("A27-LRS-19", needs=("channels",), seconds=1.5, waits=True)
+async def test_two_channels(world: World) -> None:
+    served = apart(await world.endpoints(3))
+    await world.serve(served)
+    other = await world.channels.open()
+    await world.demand_served(world.sessions(20))
+    await world.demand_served(world.sessions(20), channel=other)
+    await reported(world, balanced(served))
+    ways = {"one": BeginsLoadStreams(1), "one each": BeginsLoadStreams(2)}
+    await world.judge("A27-LRS-19", load_reports(world), ways)

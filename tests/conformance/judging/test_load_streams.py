@@ -1,0 +1,112 @@
+"""What is said on load streams, request by request, and sums of what was issued."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.judging.expectations import (
+    BeginsLoadStreams,
+    BeginsWithNode,
+    EachHolds,
+    Expectation,
+    NamesOnly,
+    TellsIssued,
+    TellsNoEndpoints,
+    WrongKind,
+)
+from conformance.judging.seen import (
+    Calls,
+    LoadReport,
+    LoadReports,
+    Loads,
+    ReportedLoad,
+    ReportOfACluster,
+)
+from conformance.oracles.load import Load, Place
+
+FEATURE = "all-clusters"
+HERE, THERE = Place("a", "", "one"), Place("a", "", "two")
+
+
+def first(stream: int = 1, node: str = "me", *features: str, of: str = "") -> LoadReport:
+    """The first request of a stream."""
+    clusters = (ReportOfACluster(cluster=of, loads=()),) if of else ()
+    return LoadReport(stream=stream, node=node, features=features, clusters=clusters)
+
+
+def report(*loads: tuple[Place, int], of: str = "a", endpoints: int = 0) -> LoadReport:
+    """A report of one cluster: how much is in progress where."""
+    told = tuple(ReportedLoad(place, Load(in_progress=count)) for place, count in loads)
+    return LoadReport(
+        stream=1, clusters=(ReportOfACluster(cluster=of, loads=told, endpoints=endpoints),)
+    )
+
+
+def said(*reports: LoadReport, streams: int = 1) -> LoadReports:
+    return LoadReports(reports, streams=streams)
+
+
+@pytest.mark.parametrize(
+    ("seen", "expected", "holds"),
+    [
+        (said(first()), BeginsWithNode(node="me"), True),
+        (said(first(node="")), BeginsWithNode(node="me"), False),
+        (said(first(1), first(2, "")), BeginsWithNode(node="me"), False),
+        (said(first(), report((HERE, 1))), BeginsWithNode(node="me", load=False), True),
+        (said(first(of="a")), BeginsWithNode(node="me", load=False), False),
+        (said(first(of="a")), BeginsWithNode(node="me", load=True), True),
+        (said(first(of="a")), BeginsWithNode(node="me"), True),
+        (said(first(1, "me", FEATURE)), BeginsWithNode(node="me", feature=FEATURE), True),
+        (said(first()), BeginsWithNode(node="me", feature=FEATURE), False),
+        (said(), BeginsWithNode(node="me"), False),
+        (said(streams=2), BeginsLoadStreams(2), True),
+        (said(streams=2), BeginsLoadStreams(1), False),
+        (said(report(), report(of="b")), NamesOnly(("a", "b")), True),
+        (said(report(), report(of="b")), NamesOnly(("a",)), False),
+        (said(first()), NamesOnly(("a",)), False),
+        (said(report()), TellsNoEndpoints(), True),
+        (said(report(endpoints=1)), TellsNoEndpoints(), False),
+        (said(first()), TellsNoEndpoints(), False),
+    ],
+)
+def test_what_is_said(seen: LoadReports, expected: Expectation, *, holds: bool) -> None:
+    assert expected.finding(seen).holds == holds
+
+
+HOLDS = EachHolds(cluster="a", in_progress=((HERE, 2), (THERE, 1)))
+
+
+@pytest.mark.parametrize(
+    ("seen", "saw"),
+    [
+        (said(report((HERE, 2), (THERE, 1))), ""),
+        (said(report((HERE, 2), (THERE, 1)), report((HERE, 2))), f"{HERE}: 2 in progress"),
+        (said(report((HERE, 2), (THERE, 1)), report(of="b")), "nothing in progress"),
+        (said(report((HERE, 0))), "nothing in progress"),
+    ],
+)
+def test_each_report_holds_what_is_open(seen: LoadReports, saw: str) -> None:
+    found = HOLDS.finding(seen)
+    assert (found.holds, found.saw) == (not saw, saw or "1 such reports")
+
+
+def test_no_report_at_all_holds_nothing() -> None:
+    assert not HOLDS.finding(said()).holds
+
+
+@pytest.mark.parametrize(
+    ("bounds", "holds"),
+    [((5, 5), True), ((1, 9), True), ((6, 9), False), ((0, 4), False)],
+)
+def test_tells_issued(bounds: tuple[int, int], *, holds: bool) -> None:
+    """Of all localities of the cluster; of others nothing is asked."""
+    loads = ((HERE, 3), (THERE, 2), (Place("b"), 7))
+    reported = tuple(ReportedLoad(place, Load(issued=count)) for place, count in loads)
+    seen = Loads(received=(), reported=reported, clusters=("a", "b"))
+    assert TellsIssued({"a": bounds}).finding(seen).holds == holds
+
+
+@pytest.mark.parametrize("expected", [HOLDS, NamesOnly(()), TellsIssued({})])
+def test_what_is_no_load(expected: Expectation) -> None:
+    with pytest.raises(WrongKind):
+        expected.finding(Calls(()))
