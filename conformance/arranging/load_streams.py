@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Awaitable, Callable, Collection
 
 import grpc
@@ -23,13 +24,17 @@ def ask(world: World, *clusters: str, interval: float = 1.0) -> None:
 
 
 def load_reports(
-    world: World, *, since: int = 0, only: Collection[LoadRequest] | None = None
+    world: World,
+    *,
+    since: int = 0,
+    only: Collection[LoadRequest] | None = None,
+    of: str | None = None,
 ) -> LoadReports:
-    """What was said on load streams, or of that only these reports."""
+    """What was said on load streams; or of that only these reports, only of this cluster."""
     events = world.plane.transcript.events[since:]
     said = (one for one in events if isinstance(one, LoadRequest)) if only is None else only
     return LoadReports(
-        tuple(map(_report, said)),
+        tuple(_report(one, of) for one in said),
         streams=sum(1 for one in events if _begins_a_load_stream(one)),
     )
 
@@ -111,13 +116,20 @@ def _begins_a_load_stream(event: Event) -> bool:
     return isinstance(event, StreamOpened) and event.service is Service.LRS
 
 
-def _report(one: LoadRequest) -> LoadReport:
+def newest_report(world: World) -> LoadReports:
+    """The last that told of anything, alone."""
+    events = reversed(world.plane.transcript.events)
+    told = (one for one in events if isinstance(one, LoadRequest) and one.clusters)
+    return load_reports(world, only=tuple(itertools.islice(told, 1)))
+
+
+def _report(one: LoadRequest, of: str | None) -> LoadReport:
     who = one.identity
     return LoadReport(
         stream=one.stream,
         node=who.id if who else "",
         features=who.client_features if who else (),
-        clusters=tuple(map(_of_a_cluster, one.clusters)),
+        clusters=tuple(_of_a_cluster(each) for each in one.clusters if of in {None, each.cluster}),
     )
 
 

@@ -24,6 +24,7 @@ from conformance.arranging.load_streams import (
     load_reports,
     load_stream,
     lose_stream,
+    newest_report,
     next_reports,
     stream_accepted,
 )
@@ -92,17 +93,18 @@ async def test_asked_by_names(world: World) -> None:
     ask(world, CLUSTER)
     middle = await world.demand_served(world.sessions(5))
     heeded = await next_reports(world, 1, since=mark, of=CLUSTER)
+    mark = world.control.mark
     await world.demand_served(world.sessions(5), path=EMPTY)
     late = await world.demand_served(world.sessions(10))
+    await next_reports(world, 1, since=mark)
+    await world.judge("A27-LRS-05", load_reports(world, since=mark), NamesOnly((CLUSTER,)))
     made = len(early) + len(middle) + len(late)
     ways = {
         "told later": TellsIssued({CLUSTER: (made, made)}),
         "not told": TellsIssued({CLUSTER: (len(late), made - len(early))}),
     }
-    if heeded:
-        await next_reports(world, 1, since=world.control.mark, of=CLUSTER)
-    await world.judge("A27-LRS-05", load_reports(world, since=mark), NamesOnly((CLUSTER,)))
-    await world.judge("A27-LRS-06", loads(world, ways["told later"]), ways)
+    seen = await reported(world, *ways.values()) if heeded else loads(world, ways["not told"])
+    await world.judge("A27-LRS-06", seen, ways)
 
 
 @decides("A27-LRS-04", "A27-LRS-18", seconds=1.5, waits=True)
@@ -115,6 +117,9 @@ async def test_unknown_name(world: World) -> None:
     await world.judge("A27-LRS-04", await reported(world, wanted), wanted)
     await world.judge("A27-LRS-18", load_reports(world), TellsNoEndpoints())
 
+
+MANY = 1_000
+"""More requests than a scenario makes."""
 
 LONG, SHORT, PAST = "long", "short", "past"
 """Clusters with calls that stay open, with new ones all the time, and with none any more."""
@@ -141,15 +146,7 @@ async def test_long_calls(world: World) -> None:
     long = await kept_open(world, 6, to=LONG)
     wanted = balanced(served)
     seen = await reported(world, wanted)
-    issued = {
-        name: sum(
-            load.issued
-            for place, load in due(seen.received, wanted.places).items()
-            if place.cluster == name
-        )
-        for name in (PAST, SHORT, LONG)
-    }
-    exactly = TellsIssued({name: (each, each) for name, each in issued.items()})
+    exactly = issued_by(seen, wanted, PAST, SHORT, LONG)
     await world.judge("A27-LRS-20", seen, exactly)
     mark = world.control.mark
     ask(world, interval=timing.LONGER_REPORTS)
@@ -158,8 +155,8 @@ async def test_long_calls(world: World) -> None:
     await judge_times(world, told)
     holds = in_progress(seen, wanted, LONG)
     await world.judge("A27-LRS-09", load_reports(world, only=told), holds)
-    ways = {"left out": NamesOnly((LONG, SHORT)), "zeros": NamesOnly((LONG, SHORT, PAST))}
-    await world.judge("A27-LRS-16", load_reports(world, only=told), ways)
+    ways = {"left out": NamesOnly(()), "zeros": NamesOnly((PAST,))}
+    await world.judge("A27-LRS-16", load_reports(world, only=told, of=PAST), ways)
     await short.over()
     ask(world)
     await world.call([{TO: LONG, **KEPT_OPEN}] * 5, deadline=timing.HELD)
@@ -226,11 +223,11 @@ async def test_what_has_gone(world: World) -> None:
     await world.serve(after)
     await until_at(world, following, every=True)
     second = await kept_open(world, 5)
-    await judge_open(world, wanted, CLUSTER)
+    await judge_open(world, wanted, "next", at=CLUSTER)
     left = after.placed(*following.localities[:1])
     await world.serve(left)
     await until_at(world, left.own())
-    await judge_open(world, wanted, "next")
+    await judge_open(world, wanted, "next", at="next")
     await end(world)
     await first.over()
     await second.over()
@@ -241,16 +238,22 @@ async def test_what_has_gone(world: World) -> None:
 PLACES = ("one", "two")
 
 
-async def judge_open(world: World, wanted: Balances, cluster: str) -> None:
-    """Whether the next report that tells of anything has what is open at this cluster.
-
-    A call is made for that.
-    """
-    mark = world.control.mark
+async def judge_open(world: World, wanted: Balances, used: str, *, at: str) -> None:
+    """Whether the report that tells of one more call has what is open at a cluster."""
     await world.demand_served(world.sessions(1))
-    told = await next_reports(world, 1, since=mark)
-    holds = in_progress(loads(world, wanted), wanted, cluster)
-    await world.judge("A27-LRS-09", load_reports(world, only=told), holds)
+    seen = loads(world, wanted)
+    await reported(world, issued_by(seen, wanted, used))
+    holds = in_progress(seen, wanted, at)
+    await world.judge("A27-LRS-09", newest_report(world), holds)
+
+
+def issued_by(seen: Loads, wanted: Balances, *clusters: str) -> TellsIssued:
+    """All requests that the backends of these clusters have received."""
+    issued = dict.fromkeys(clusters, 0)
+    for place, load in due(seen.received, wanted.places).items():
+        if place.cluster in issued:
+            issued[place.cluster] += load.issued
+    return TellsIssued({name: (each, each) for name, each in issued.items()})
 
 
 def in_progress(seen: Loads, wanted: Balances, cluster: str) -> EachHolds:
@@ -276,14 +279,19 @@ async def test_lrs_server_that_comes_and_goes(world: World) -> None:
     both = await two_clusters(world, is_other_reported=True)
     alone = replace(both, clusters=(both.own(),), routes=both.routes[-1:])
     await world.serve(reporting(alone))
-    early = await world.demand_served(world.sessions(20))
+    await world.demand_served(world.sessions(20))
     await world.attempts.quiet_from_now(why="the cluster names no load reporting server")
     await world.judge("A27-LRS-12", load_reports(world), BeginsLoadStreams(0))
     await world.serve(alone)
     await load_stream(world)
-    late = await world.demand_served(world.sessions(20))
-    wanted = TellsIssued({CLUSTER: (1, len(early) + len(late))})
-    await world.judge("A27-LRS-13", await reported(world, wanted), wanted)
+    some = TellsIssued({CLUSTER: (1, MANY)})
+
+    async def told() -> Loads:
+        await world.demand_served(world.sessions(5))
+        return await reported(world, some)
+
+    seen = await waits.until(told, partial(fits, some), within=timing.APPLY)
+    await world.judge("A27-LRS-13", seen.seen, some)
     await world.serve(reporting(both, "other"))
 
     async def one_report() -> LoadReports:
