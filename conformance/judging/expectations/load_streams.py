@@ -88,6 +88,7 @@ class EachHolds(msgspec.Struct, frozen=True, tag="each_holds", kw_only=True):
         wanted = dict(self.in_progress)
         others = [_gauges(told) for one in reports if (told := self._of(one)) != wanted]
         saw = "; then ".join(dict.fromkeys(others)) or f"{len(reports)} such reports"
+        saw = saw if reports else "no report, so nothing in progress"
         return Finding(bool(reports) and not others, f"in each report {_gauges(wanted)}", saw)
 
     def _of(self, report: LoadReport) -> dict[Place, int]:
