@@ -39,7 +39,7 @@ from conformance.reporting.report import ClientId, Exit, NotRun, Report, Run
 from conformance.reporting.screen import Screen
 from conformance.running import evidence_files
 from conformance.running.calibration import calibrate
-from conformance.running.collecting import scenarios
+from conformance.running.collecting import scenarios, scenarios_named
 from conformance.running.interruption import last_words, postponed
 from conformance.running.jobs import default_jobs, room_for
 from conformance.running.run import Ran, run
@@ -116,17 +116,29 @@ def _baselines(
                 for folder, entries in found.items()
             }
             files = dict.fromkeys(files, over)
-        if patterns or any(found.values()):
-            with contextlib.suppress(RuntimeError):  # the run itself tells why none is collected
-                there = {name: one.clauses for name, one in scenarios().items()}
-                for pattern in patterns:
-                    if not any(is_named(one, pattern) for one in there):
-                        raise Failure(baseline.no_scenario(pattern, there))
-                for folder, entries in found.items():
-                    baseline.check_scenarios(entries, there, files[folder])
+        expected = [
+            one for entries in found.values() for entry in entries for one in entry.scenarios
+        ]
+        with contextlib.suppress(RuntimeError):  # the run itself tells why none is collected
+            there = _scenarios({*patterns, *expected})
+            for pattern in patterns:
+                if not any(is_named(one, pattern) for one in there):
+                    raise Failure(baseline.no_scenario(pattern, there))
+            for folder, entries in found.items():
+                baseline.check_scenarios(entries, there, files[folder])
     except BadBaseline as error:
         raise Failure(str(error)) from None
     return found
+
+
+def _scenarios(patterns: Collection[str]) -> dict[str, Collection[str]]:
+    """The clauses of those that are meant by these; of all, to say what else one may mean."""
+    if not patterns:
+        return {}
+    there = scenarios_named(tuple(sorted(patterns)))
+    if not all(any(is_named(one, pattern) for one in there) for pattern in patterns):
+        there = scenarios()
+    return {name: one.clauses for name, one in there.items()}
 
 
 class Session:

@@ -13,6 +13,7 @@ import pytest
 from conformance.judging.claims import Claims, claims_of, scenario_id
 from conformance.running.plugin.items import asks_nothing
 from conformance.running.scratch import scratch
+from conformance.running.selection import Selection
 from conformance.running.settings import Settings
 
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
@@ -91,16 +92,24 @@ def collect(settings: Settings) -> dict[str, Claims]:
     Raises:
         RuntimeError: a scenario cannot be collected.
     """
-    with scratch() as folder:
-        path = folder / "settings.json"
-        settings.write(path)
-        items = _items(path)
     return {
         item.nodeid: msgspec.structs.replace(claims_of(item), seconds=0.0, waits=False)
         if asks_nothing(item)
         else claims_of(item)
-        for item in items
+        for item in _selected(settings)
     }
+
+
+def scenarios_named(patterns: tuple[str, ...]) -> dict[str, Claims]:
+    """Those of these ids or patterns, of which there is at least one, with what they declare.
+
+    Most of the time that all of them take goes into those that are not asked for.
+
+    Raises:
+        RuntimeError: one of them cannot be collected.
+    """
+    asked = Settings(selection=Selection(scenarios=patterns))
+    return {scenario_id(item): claims_of(item) for item in _selected(asked)}
 
 
 def scenarios() -> dict[str, Claims]:
@@ -117,6 +126,13 @@ def import_scenarios() -> None:
     """Have the modules of all scenarios imported, as whatever collects them will find them."""
     with isolated():
         pytest.main([*arguments(None, 0), "--collect-only"], plugins=[_Importer()])
+
+
+def _selected(settings: Settings) -> tuple[pytest.Item, ...]:
+    with scratch() as folder:
+        path = folder / "settings.json"
+        settings.write(path)
+        return _items(path)
 
 
 def _items(settings: Path | None) -> tuple[pytest.Item, ...]:
