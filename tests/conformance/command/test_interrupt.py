@@ -27,6 +27,9 @@ from conformance.running.scratch import PREFIX
 ADAPTERS = Path(__file__).parents[2] / "adapters"
 PINNED = "python@1.85.1"
 
+LONG_RUN = ("run", PINNED, "--scenario", "cluster.*", "--jobs", "2")
+"""Of short scenarios, so that one is soon over, and of so many that it goes on long after that."""
+
 ALL = 50
 """Moments at which a run is interrupted, if XDSPEC_TEST_INTERRUPTS=all asks for them, which takes a
 minute or two; else a tenth of them."""
@@ -60,7 +63,7 @@ def hears_of_a_closed_terminal() -> Iterator[None]:
     ],
 )
 async def test_interrupt(started: Started, number: signal.Signals, *, group: bool) -> None:
-    async with started("run", PINNED, "--jobs", "2") as running:
+    async with started(*LONG_RUN) as running:
         await running.line("pass")
         assert len(running.processes()) >= 4  # the command, two workers, a client at least
         running.watch()
@@ -85,7 +88,7 @@ async def test_interrupt(started: Started, number: signal.Signals, *, group: boo
 async def test_what_is_said_twice_at_once_is_said_once(
     started: Started, second: signal.Signals
 ) -> None:
-    async with started("run", PINNED, "--jobs", "2") as running:
+    async with started(*LONG_RUN) as running:
         await running.line("pass")
         running.send(signal.SIGINT, group=True)
         await asyncio.wait([asyncio.create_task(running.process.wait())], timeout=0.02)
@@ -108,7 +111,7 @@ def fill(pipe: str) -> None:
 
 async def test_who_does_not_want_to_wait_for_the_report_need_not(started: Started) -> None:
     """Nobody reads it: it waits for room in the pipe."""
-    async with started("run", PINNED, "--jobs", "2") as running:
+    async with started(*LONG_RUN) as running:
         await running.line("pass")
         running.process._transport.get_pipe_transport(1).pause_reading()
         fill(f"/proc/{running.process.pid}/fd/1")
@@ -134,7 +137,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 async def test_a_closed_terminal_keeps_the_report(tmp_path: Path) -> None:
     ours, theirs = os.openpty()
-    words = ["run", PINNED, "--jobs", "2", "--json", "r.json", "--out", "out"]
+    words = [*LONG_RUN, "--json", "r.json", "--out", "out"]
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-I", "-S", "-c", TERMINAL),
         *(sys.executable, "-m", "conformance", *words),
@@ -148,7 +151,7 @@ async def test_a_closed_terminal_keeps_the_report(tmp_path: Path) -> None:
     os.close(theirs)
     os.set_blocking(ours, True)
     said = b""
-    while re.search(rb" [1-9]\d*/\d+ ", said) is None:
+    while re.search(rb"\D[1-9]\d*/\d+\D", said) is None:
         said += await asyncio.to_thread(os.read, ours, 4096)
     os.close(ours)
     async with asyncio.timeout(DEADLINE):
@@ -156,7 +159,7 @@ async def test_a_closed_terminal_keeps_the_report(tmp_path: Path) -> None:
     (run,) = json.loads((tmp_path / "r.json").read_text())["runs"]
     assert run["complete"] is False
     assert run["scenarios"]
-    assert sorted(os.listdir(tmp_path)) == ["out", "r.json"]  # noqa: PTH208
+    assert set(os.listdir(tmp_path)) <= {"out", "r.json"}  # noqa: PTH208
 
 
 async def test_who_was_told_to_outlive_the_terminal_does(started: Started) -> None:
@@ -188,7 +191,7 @@ async def test_interrupt_in_the_second_client_leaves_the_first(started: Started)
 
 async def test_kill(started: Started) -> None:
     """Nobody is left who could clean up: the kernel ends workers and clients."""
-    async with started("run", PINNED, "--jobs", "2") as running:
+    async with started(*LONG_RUN) as running:
         await running.line("pass")
         running.watch()
         sockets = running.sockets()
