@@ -43,3 +43,11 @@ def is_version(text: str) -> bool:
     except InvalidVersion:
         return False
     return True
+
+
+def by_version(version: str) -> tuple[bool, Version, str]:
+    """A key that sorts versions as people do; what is none comes last."""
+    try:
+        return False, Version(version), version
+    except InvalidVersion:
+        return True, Version("0"), version

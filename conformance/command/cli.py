@@ -10,7 +10,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -21,16 +21,18 @@ from client_under_test import built_in, prepare
 from client_under_test.environments import kept
 from client_under_test.environments.toolchain import look
 from conformance.catalogue import ground
+from conformance.command import reports
 from conformance.command.failures import Failure, client_trouble, demand_machine
 from conformance.command.invocation import program
 from conformance.command.named import catalogue, found_client, known_clause
 from conformance.command.options import (
+    HISTORY,
     JOBS_OPTION,
     OUT,
     OUT_OPTION,
-    pairs,
-    run_options,
+    RUN,
     two_files,
+    with_options,
     writable,
 )
 from conformance.command.trouble import settle_output, tell
@@ -98,7 +100,7 @@ def main() -> None:
 
 @main.command()
 @click.argument("clients", nargs=-1)
-@run_options
+@with_options(RUN)
 def run(clients: tuple[str, ...], **options: Any) -> int:
     """Run the scenarios against CLIENTS: a name, NAME@VERSION, NAME+VARIANT, or a folder.
 
@@ -109,14 +111,15 @@ def run(clients: tuple[str, ...], **options: Any) -> int:
 
 
 def _run(clients: tuple[str, ...], **options: Any) -> int:
-    from conformance.command.run_clients import Options, run_clients  # noqa: PLC0415  # pytest is slow to load
+    from conformance.command.run_clients import run_clients  # noqa: PLC0415  # pytest is slow to load
+    from conformance.command.session import Options  # noqa: PLC0415
 
     known = catalogue()
     for clause in options["clauses"]:
         known_clause(known, clause)
     seed = options.pop("seed")
     given = Options(seed=random.SystemRandom().getrandbits(32) if seed is None else seed, **options)
-    two_files(given.json_path, given.junit_path)
+    two_files(given.json_path, given.junit_path, "--json and --junit")
     if given.every_client and clients:
         raise Failure("--all means every client: name some, or say --all")
     if given.baseline and given.no_baseline:
@@ -124,6 +127,55 @@ def _run(clients: tuple[str, ...], **options: Any) -> int:
     if given.hold and len(given.scenario_patterns) != 1:
         raise Failure("--hold keeps the world of one scenario: name it with --scenario")
     return int(run_clients(clients or ("python",), given, known, Screen()))
+
+
+@main.command()
+@click.argument("client")
+@click.argument("versions", nargs=-1, required=True, metavar="VERSION…")
+@with_options(HISTORY)
+def history(client: str, versions: tuple[str, ...], **options: Any) -> int:
+    """Hold versions of CLIENT side by side: what each does otherwise than the one before it.
+
+    A VERSION is a number, NUMBER+VARIANT, +VARIANT, a folder with the client in a further version,
+    or a report that --json has written, whose runs are read and not made again. With --bisect it
+    exits with 1 if the clause has not changed.
+    """
+    all_recorded = all(Path(one).is_file() for one in versions)
+    with nullcontext() if all_recorded else forked() as worker:
+        return _history(client, versions, worker=worker, **options)
+
+
+def _history(client: str, versions: tuple[str, ...], **given: Any) -> int:
+    from conformance.command.history import Wish, history  # noqa: PLC0415
+    from conformance.command.session import Options  # noqa: PLC0415
+
+    known = catalogue()
+    bisect, markdown = given.pop("bisect"), given.pop("markdown")
+    if bisect:
+        if given["clauses"] or given["only"]:
+            raise Failure(
+                "--bisect runs the scenarios of its clause: leave --clause and --only out"
+            )
+        given["clauses"] = (bisect := known_clause(known, bisect).id,)
+    for clause in given["clauses"]:
+        known_clause(known, clause)
+    wish = Wish(bisect=bisect, json_path=given.pop("json_path"), markdown=markdown)
+    report, seed = given.pop("report_path"), given.pop("seed")
+    two_files(wish.json_path, report, "--json and --report")
+    options = Options(
+        **given,
+        every_client=True,
+        seed=random.SystemRandom().getrandbits(32) if seed is None else seed,
+        json_path=report,
+        junit_path=None,
+        keep_evidence=False,
+        no_baseline=False,
+        baseline=None,
+        strict=False,
+        hold=False,
+    )
+    screen = Screen(stderr=markdown)  # of what is printed only the result is for a program
+    return int(history(client, versions, options, wish, known, screen))
 
 
 @main.command()
@@ -155,125 +207,8 @@ def judge(folder: Path) -> int:
     return int(exit_of(judged))
 
 
-@main.command()
-@click.argument("folder", type=Path)
-@click.option("--html", type=Path, callback=writable, help="Write one page here, with all in it.")
-@click.option(
-    "--trace", type=Path, callback=writable, help="Write a trace here, which Perfetto opens."
-)
-def show(folder: Path, *, html: Path | None, trace: Path | None) -> None:
-    """Draw the evidence in FOLDER: what happened on one clock, the ring, shares, load.
-
-    In the terminal, unless --html or --trace says where else.
-    """
-    from conformance.command.pictures import show as shown  # noqa: PLC0415
-
-    shown(folder, catalogue(), Screen(), html=html, trace=trace)
-
-
-@main.command()
-@click.argument("folder", type=Path, metavar="DIR")
-@click.argument("reports", nargs=-1, required=True, type=Path, metavar="REPORT…")
-def site(folder: Path, reports: tuple[Path, ...]) -> None:
-    """Write a site into DIR from REPORTs that --json has written: clauses, clients and versions.
-
-    A page for each clause and each failure; those whose evidence is still there have the pictures
-    of `show`. It needs no server and no network.
-    """
-    from conformance.command.pictures import site as written  # noqa: PLC0415
-
-    for line in written(folder, reports, catalogue()):
-        echo(line)
-
-
-@main.command()
-@click.argument("reports", nargs=-1, required=True, type=Path, metavar="REPORT…")
-def table(reports: tuple[Path, ...]) -> None:
-    """Print the table of clients and clauses, as Markdown, from REPORTs that --json has written."""
-    from conformance.reporting import table as tables  # noqa: PLC0415
-    from conformance.reporting.report import BadReport, read  # noqa: PLC0415
-
-    try:
-        text = tables.table([read(path) for path in reports], catalogue())
-    except BadReport as error:
-        raise Failure(str(error)) from None
-    echo(text, nl=False)
-
-
-@main.command()
-@click.argument("old", type=Path)
-@click.argument("new", type=Path)
-@click.option("--exact", is_flag=True, help="Exit with 1 for any difference, not only a worse one.")
-@click.option("--json", "json_path", type=Path, callback=writable, help="Write it as JSON here.")
-@click.option(
-    "--markdown", is_flag=True, help="Print it as Markdown, for a comment on a pull request."
-)
-def diff(old: Path, new: Path, *, exact: bool, json_path: Path | None, markdown: bool) -> int:
-    """Compare two reports that --json has written: what is broken, gone, fixed, new or changed.
-
-    Exits with 1 if a clause is broken or gone, or is new and fails as no baseline knows.
-    """
-    from conformance.reporting import diff as differences  # noqa: PLC0415
-    from conformance.reporting.report import BadReport, read  # noqa: PLC0415
-
-    try:
-        found = differences.diff(read(old), read(new))
-    except BadReport as error:
-        raise Failure(str(error)) from None
-    for line in (differences.markdown if markdown else differences.lines)(found):
-        echo(line)
-    if json_path:
-        differences.write_json(found, json_path)
-    stops = not found.is_empty if exact else found.is_worse
-    return int(Exit.DEVIATES if stops else Exit.CONFORMS)
-
-
-@main.group(name="baseline")
-def baseline_group() -> None:
-    """Work on an expected.toml, the file of a client's known failures."""
-
-
-@baseline_group.command("update")
-@click.argument("file", type=Path, callback=writable)
-@click.argument("reports", nargs=-1, required=True, type=Path, metavar="REPORT…")
-@click.option("--client", help="Whose runs count, where the reports have several clients.")
-@click.option(
-    "--words",
-    multiple=True,
-    callback=pairs,
-    metavar="CLAUSE=TEXT",
-    help="Why a clause that fails anew does: by the client's own source, or by the text.",
-)
-@click.option(
-    "--issue",
-    "issues",
-    multiple=True,
-    callback=pairs,
-    metavar="CLAUSE=URL",
-    help="Where the client's maintainers know of it.",
-)
-@click.option(
-    "--over",
-    type=Path,
-    metavar="BELOW",
-    help="The client's own expected.toml, where FILE is laid over it (run --baseline).",
-)
-@click.option("--check", is_flag=True, help="Write nothing; exit with 1 if it is not up to date.")
-def update_baseline(file: Path, reports: tuple[Path, ...], *, check: bool, **said: Any) -> int:
-    """Bring FILE to what the REPORTs of one client show that --json has written.
-
-    What fails anew is written, with words that have to be given; what fails no more is taken out,
-    or bounded by the versions that show it, if the reports have several. Words, links, order and
-    comments stay.
-    """
-    from conformance.command.baselines import update  # noqa: PLC0415
-
-    changes = update(file, reports, catalogue(), is_check=check, **said)
-    for line in changes:
-        echo(line)
-    if not changes:
-        echo(f"{file} is up to date")
-    return int(Exit.DEVIATES if check and changes else Exit.CONFORMS)
+for command in (reports.show, reports.site, reports.table, reports.diff, reports.baseline_group):
+    main.add_command(command)
 
 
 @main.command("list")

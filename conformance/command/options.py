@@ -111,14 +111,19 @@ def can_be_replaced(path: Path) -> bool:
         os.close(opened)
 
 
-def two_files(json_path: Path | None, junit_path: Path | None) -> None:
+def two_files(one: Path | None, other: Path | None, options: str) -> None:
     """See that one file is not to hold both reports.
+
+    Args:
+        one: a file.
+        other: another one.
+        options: by which they are named.
 
     Raises:
         click.UsageError: it is.
     """
-    if json_path and junit_path and json_path.resolve() == junit_path.resolve():
-        raise click.UsageError("--json and --junit name one file: each report needs its own")
+    if one and other and one.resolve() == other.resolve():
+        raise click.UsageError(f"{options} name one file: each report needs its own")
 
 
 def is_there(path: Path) -> bool:
@@ -175,90 +180,129 @@ JOBS_OPTION = click.option(
 )
 
 
-def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of ``run``."""
-    for option in reversed(
-        (
-            click.option(
-                "--all",
-                "every_client",
-                is_flag=True,
-                help="Every real client that can be had here.",
-            ),
-            click.option(
-                "--only",
-                callback=clauses_of,
-                metavar="GRFC",
-                help="Only scenarios of a gRFC's clauses and of those that amend it, such as a42.",
-            ),
-            click.option(
-                "--scenario",
-                "scenario_patterns",
-                multiple=True,
-                metavar="ID",
-                help="Only this scenario; shell patterns are known. May be repeated.",
-            ),
-            click.option(
-                "--clause",
-                "clauses",
-                multiple=True,
-                metavar="ID",
-                help="Only scenarios that decide this clause. May be repeated.",
-            ),
-            click.option(
-                "--seed",
-                type=int,
-                help="Draw the same random numbers as another run. Ports are new in each run, and "
-                "with them the rings and what is chosen by those.",
-            ),
-            JOBS_OPTION,
-            click.option(
-                "--env",
-                "environment",
-                multiple=True,
-                callback=pairs,
-                metavar="K=V",
-                help="Environment for the client, such as GRPC_TRACE=xds_client.",
-            ),
-            click.option(
-                "--wrap",
-                callback=tool,
-                metavar="COMMAND",
-                help="Start the client by this, such as 'valgrind --log-file=%p.log'. Deadlines "
-                f"are then {WRAPPED_SCALE} times as long, unless {TIME_SCALE} is set.",
-            ),
-            click.option(
-                "--json", "json_path", type=Path, callback=writable, help="Write the report here."
-            ),
-            click.option(
-                "--junit", "junit_path", type=Path, callback=writable, help="Write JUnit XML here."
-            ),
-            OUT_OPTION,
-            click.option(
-                "--keep-evidence", is_flag=True, help="Keep that of scenarios that pass, too."
-            ),
-            click.option(
-                "--fast",
-                is_flag=True,
-                help="Shorten the client's failover timer where it has a knob for that; clauses on "
-                "its length are skipped. Leave out scenarios that decide only what the client does "
-                "not state, and those that wait until a resource does not exist, and end the soak "
-                "after one storm of faults.",
-            ),
-            click.option("--no-baseline", is_flag=True, help="Let expected failures count."),
-            click.option(
-                "--baseline",
-                type=Path,
-                metavar="FILE",
-                help="Known failures of your own, laid over those of the client.",
-            ),
-            click.option("--strict", is_flag=True, help="Let SHOULD clauses fail the run, too."),
-            click.option(
-                "--hold",
-                is_flag=True,
-                help="Keep the world of one scenario up at its end until a key or signal.",
-            ),
-        )
-    ):
-        function = option(function)
-    return function
+WHICH = (
+    click.option(
+        "--only",
+        callback=clauses_of,
+        metavar="GRFC",
+        help="Only scenarios of a gRFC's clauses and of those that amend it, such as a42.",
+    ),
+    click.option(
+        "--scenario",
+        "scenario_patterns",
+        multiple=True,
+        metavar="ID",
+        help="Only this scenario; shell patterns are known. May be repeated.",
+    ),
+    click.option(
+        "--clause",
+        "clauses",
+        multiple=True,
+        metavar="ID",
+        help="Only scenarios that decide this clause. May be repeated.",
+    ),
+)
+"""Which scenarios run."""
+
+HOW = (
+    click.option(
+        "--seed",
+        type=int,
+        help="Draw the same random numbers as another run. Ports are new in each run, and "
+        "with them the rings and what is chosen by those.",
+    ),
+    JOBS_OPTION,
+    click.option(
+        "--env",
+        "environment",
+        multiple=True,
+        callback=pairs,
+        metavar="K=V",
+        help="Environment for the client, such as GRPC_TRACE=xds_client.",
+    ),
+    click.option(
+        "--wrap",
+        callback=tool,
+        metavar="COMMAND",
+        help="Start the client by this, such as 'valgrind --log-file=%p.log'. Deadlines "
+        f"are then {WRAPPED_SCALE} times as long, unless {TIME_SCALE} is set.",
+    ),
+)
+"""How they run."""
+
+FAST_OPTION = click.option(
+    "--fast",
+    is_flag=True,
+    help="Shorten the client's failover timer where it has a knob for that; clauses on "
+    "its length are skipped. Leave out scenarios that decide only what the client does "
+    "not state, and those that wait until a resource does not exist, and end the soak "
+    "after one storm of faults.",
+)
+
+RUN = (
+    click.option(
+        "--all",
+        "every_client",
+        is_flag=True,
+        help="Every real client that can be had here.",
+    ),
+    *WHICH,
+    *HOW,
+    click.option(
+        "--json", "json_path", type=Path, callback=writable, help="Write the report here."
+    ),
+    click.option(
+        "--junit", "junit_path", type=Path, callback=writable, help="Write JUnit XML here."
+    ),
+    OUT_OPTION,
+    click.option("--keep-evidence", is_flag=True, help="Keep that of scenarios that pass, too."),
+    FAST_OPTION,
+    click.option("--no-baseline", is_flag=True, help="Let expected failures count."),
+    click.option(
+        "--baseline",
+        type=Path,
+        metavar="FILE",
+        help="Known failures of your own, laid over those of the client.",
+    ),
+    click.option("--strict", is_flag=True, help="Let SHOULD clauses fail the run, too."),
+    click.option(
+        "--hold",
+        is_flag=True,
+        help="Keep the world of one scenario up at its end until a key or signal.",
+    ),
+)
+
+HISTORY = (
+    click.option(
+        "--bisect",
+        metavar="CLAUSE",
+        help="Find since when this clause is as it is in the last version, by as few runs as "
+        "that takes, of its scenarios alone.",
+    ),
+    *WHICH,
+    *HOW,
+    FAST_OPTION,
+    OUT_OPTION,
+    click.option(
+        "--json", "json_path", type=Path, callback=writable, help="Write the history here."
+    ),
+    click.option("--markdown", is_flag=True, help="Print it as Markdown."),
+    click.option(
+        "--report",
+        "report_path",
+        type=Path,
+        callback=writable,
+        help="Write the report of the runs here: it can be named in the place of their versions.",
+    ),
+)
+
+
+def with_options(options: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
+    """A decorator that gives a command these options, in this order."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate

@@ -58,6 +58,11 @@ def show(
         console.print(f"  {text}", highlight=False, soft_wrap=True, markup=False)
     for text in (*run.surprises, *run.endings, *run.troubles):
         console.print(f"! {text}", highlight=False, soft_wrap=True, markup=False, style="magenta")
+    show_total(console, run, codes)
+
+
+def show_total(console: Console, run: Run, codes: Sequence[Exit]) -> None:
+    """A run in one line."""
     console.print(_total(run, codes, f"{run.client}: "), highlight=False, soft_wrap=True)
 
 

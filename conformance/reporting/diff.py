@@ -5,52 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from conformance.judging.verdicts import BAD, UNSEEN, ClauseResult, Reason, Verdict
-from conformance.reporting.report import ClientId, Report, Run, Scenario
-
-
-class Kind(StrEnum):
-    """How a clause, or a client, differs in the new report."""
-
-    BROKEN = "broken"
-    """It fails, or nothing can be said for trouble, and did not before."""
-    GONE = "gone"
-    """It was judged, and is not any more."""
-    FIXED = "fixed"
-    """It failed, or nothing could be said for trouble, and is well now."""
-    NEW = "new"
-    """It is judged, and was not before."""
-    CHANGED = "changed"
-    """Its verdict is as good or bad as before, but not for the same that was seen."""
-
-
-class Told(msgspec.Struct, frozen=True, kw_only=True):
-    """What a report says of a clause, but for words and times that differ from run to run."""
-
-    verdict: Verdict
-    reason: Reason | None = None
-    edition: str | None = None
-    """The wording that the client was judged by."""
-    editions: tuple[str, ...] = ()
-    """Of a client seen to follow another wording: those that fit."""
-    choices: tuple[str, ...] = ()
-    """Of a clause that leaves a choice: what was seen."""
-    expected: bool = False
-    """Whether the baseline knew of the failure."""
-
-    def __str__(self) -> str:
-        about = [self.reason.value] if self.reason else []
-        about += [f"fits {', '.join(self.editions)}"] if self.editions else []
-        about += ["expected"] if self.expected else []
-        words = f"{self.verdict.value} ({', '.join(about)})" if about else self.verdict.value
-        words += f" by {self.edition}" if self.edition else ""
-        return f"{words}: {', '.join(self.choices)}" if self.choices else words
+from conformance.judging.verdicts import BAD, ClauseResult
+from conformance.reporting.report import ClientId, Report, Run
+from conformance.reporting.told import Kind, Told, by_clause, by_scenario, kind_of
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
@@ -223,20 +185,18 @@ def _clauses(run: Run | None) -> Mapping[str, ClauseResult]:
 def _clause_differences(old: Run | None, new: Run | None) -> Iterator[ClauseDifference]:
     if not old or not new:
         return
-    was, scenarios_were = _told(old.clauses), _by_clause(old.scenarios)
-    told, scenarios_are = _told(new.clauses), _by_clause(new.scenarios)
+    was, scenarios_were = by_clause(old.clauses), by_scenario(old.scenarios)
+    told, scenarios_are = by_clause(new.clauses), by_scenario(new.scenarios)
     for clause in dict.fromkeys((*was, *told)):
         before, after = was.get(clause), told.get(clause)
-        by_scenario = dict(
-            _differing(scenarios_were.get(clause, {}), scenarios_are.get(clause, {}))
-        )
-        if before != after or by_scenario:
+        inside = dict(_differing(scenarios_were.get(clause, {}), scenarios_are.get(clause, {})))
+        if before != after or inside:
             yield ClauseDifference(
                 clause=clause,
-                kind=_kind_of_both(before, after, by_scenario.values()),
+                kind=_kind_of_both(before, after, inside.values()),
                 old=before,
                 new=after,
-                scenarios=by_scenario,
+                scenarios=inside,
             )
 
 
@@ -246,29 +206,14 @@ def _differing(
     for name in dict.fromkeys((*old, *new)):
         before, after = old.get(name), new.get(name)
         if before != after:
-            yield name, Difference(kind=_kind(before, after), old=before, new=after)
-
-
-def _kind(old: Told | None, new: Told | None) -> Kind:
-    """How the one became the other."""
-    was_bad = old is not None and old.verdict in BAD
-    is_bad = new is not None and new.verdict in BAD
-    was_judged = old is not None and old.verdict is not Verdict.SKIP
-    is_judged = new is not None and new.verdict is not Verdict.SKIP
-    if is_bad and not was_bad and old is not None:
-        return Kind.BROKEN
-    if was_judged != is_judged or (old is None) != (new is None):
-        return Kind.NEW if (is_judged or old is None) and new is not None else Kind.GONE
-    if was_bad and not is_bad:
-        return Kind.FIXED
-    return Kind.CHANGED
+            yield name, Difference(kind=kind_of(before, after), old=before, new=after)
 
 
 def _kind_of_both(old: Told | None, new: Told | None, inside: Iterable[Difference]) -> Kind:
     """The clause's, but that a scenario which is broken breaks a clause that failed before, too."""
     kinds = {one.kind for one in inside}
     if old != new:
-        own = _kind(old, new)
+        own = kind_of(old, new)
         return Kind.BROKEN if own is Kind.CHANGED and Kind.BROKEN in kinds else own
     if Kind.BROKEN in kinds:
         return Kind.BROKEN
@@ -280,50 +225,3 @@ def _is_worse(one: ClauseDifference) -> bool:
         told.kind is Kind.NEW and told.new and told.new.verdict in BAD and not told.new.expected
         for told in (one, *one.scenarios.values())
     )
-
-
-def _told(clauses: Mapping[str, ClauseResult]) -> dict[str, Told]:
-    return {
-        name: Told(
-            verdict=one.verdict,
-            reason=one.reason,
-            edition=one.edition,
-            editions=_followed(one.reason, one.verdict, one.editions_consistent),
-            choices=_choices(one.seen) if one.verdict is Verdict.SEEN else (),
-            expected=one.expected,
-        )
-        for name, one in clauses.items()
-    }
-
-
-def _by_clause(scenarios: Iterable[Scenario]) -> dict[str, dict[str, Told]]:
-    """By clause and scenario."""
-    found: dict[str, dict[str, Told]] = {}
-    for scenario in scenarios:
-        for clause, verdict in scenario.clauses.items():
-            of_it = [one for one in scenario.findings if one.clause == clause]
-            worst = min(of_it, key=lambda one: one.rank, default=None)
-            told = Told(verdict=verdict)
-            if worst and worst.verdict is verdict:
-                told = Told(
-                    verdict=verdict,
-                    reason=worst.reason,
-                    edition=worst.edition,
-                    editions=_followed(worst.reason, verdict, worst.editions_consistent),
-                    choices=_choices(worst.choices) if verdict is Verdict.SEEN else (),
-                    expected=worst.expected,
-                )
-            found.setdefault(clause, {})[scenario.id] = told
-    return found
-
-
-def _followed(
-    reason: Reason | None, verdict: Verdict, consistent: Iterable[str] | None
-) -> tuple[str, ...]:
-    follows_another = verdict is Verdict.FAIL and reason is Reason.EDITION
-    return tuple(consistent or ()) if follows_another else ()
-
-
-def _choices(seen: Iterable[str]) -> tuple[str, ...]:
-    """What was chosen, in any order; why it was not to be seen has ports and times in its words."""
-    return tuple(sorted({UNSEEN if one.startswith(UNSEEN) else one for one in seen}))

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
-from packaging.version import InvalidVersion, Version
 
+from client_under_test.manifests.version_ranges import by_version
 from conformance.catalogue import Catalogue, Clause, edition_for
 from conformance.judging.verdicts import BAD, ClauseResult, Decision
 from conformance.reporting.baseline import Entry
@@ -92,6 +92,8 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     result: ClauseResult
     places: tuple[Place, ...]
     """What no baseline knows first."""
+    since: str = ""
+    """Since which version of the client, as far as those before it tell."""
 
     @property
     def file(self) -> str:
@@ -140,10 +142,16 @@ def site(reports: Iterable[tuple[str, Report]], catalogue: Catalogue) -> Site:
         for name in column.run.clauses:
             if name not in catalogue:
                 raise BadReport(f"{column.name} was judged by {name}, which is no clause any more")
+    failures = (
+        msgspec.structs.replace(one, since=_since(_told_until(column, group, one.clause)))
+        for group in groups
+        for column in group.columns
+        for one in _failures(column, catalogue)
+    )
     return Site(
         groups=groups,
         sections=_sections(columns, catalogue),
-        failures=tuple(one for column in columns for one in _failures(column, catalogue)),
+        failures=tuple(failures),
         not_run=tuple(left for _, report in reports for left in report.not_run),
     )
 
@@ -171,14 +179,6 @@ def _groups(reports: Iterable[tuple[str, Report]]) -> tuple[Group, ...]:
             columns.append(column)
         groups.append(Group(client=columns[0].client, columns=tuple(columns)))
     return tuple(groups)
-
-
-def by_version(version: str) -> tuple[bool, Version, str]:
-    """A key that sorts versions as people do; what is none comes last."""
-    try:
-        return False, Version(version), version
-    except InvalidVersion:
-        return True, Version("0"), version
 
 
 LONGEST = 40
@@ -295,7 +295,8 @@ def clause_pages(site: Site) -> Iterator[ClausePage]:
                 if (result := by_column[column.slug]) is not None
             )
             if told:
-                clients.append(Client(name=group.client, since=_since(told), told=told))
+                since = _since([(one.column, one.result) for one in told])
+                clients.append(Client(name=group.client, since=since, told=told))
         blocks = (
             (column.name, kept[column.slug][clause.id])
             for column in site.columns
@@ -310,17 +311,27 @@ def clause_pages(site: Site) -> Iterator[ClausePage]:
         )
 
 
-def _since(told: Sequence[Told]) -> str:
+def _told_until(
+    last: Column, group: Group, clause: Clause
+) -> tuple[tuple[Column, ClauseResult], ...]:
+    """What the versions up to one say of a clause."""
+    until = group.columns[: group.columns.index(last) + 1]
+    return tuple(
+        (one, result) for one in until if (result := one.run.clauses.get(clause.id)) is not None
+    )
+
+
+def _since(told: Sequence[tuple[Column, ClauseResult]]) -> str:
     """From which of the versions on the last verdict holds, as far as they tell."""
     if len(told) < 2:  # noqa: PLR2004 - one version says nothing of the others
         return ""
-    said = [verdict_words(one.result) for one in told]
+    said = [verdict_words(result) for _, result in told]
     first = len(said) - 1
     while first and said[first - 1] == said[-1]:
         first -= 1
     if not first:
         return f"{said[-1]} in all of these versions"
-    since, before = told[first].column.label, told[first - 1].column.label
+    since, before = told[first][0].label, told[first - 1][0].label
     return f"{said[-1]} since {since}, {said[first - 1]} in {before}"
 
 

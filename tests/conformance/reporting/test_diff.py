@@ -14,9 +14,10 @@ from conformance.command.cli import main
 from conformance.judging.evidence import Judged
 from conformance.judging.verdicts import UNSEEN, Decision, Reason, Verdict
 from conformance.reporting import report
-from conformance.reporting.diff import Kind, diff, lines, markdown
+from conformance.reporting.diff import diff, lines, markdown
 from conformance.reporting.provenance import provenance
 from conformance.reporting.report import ClientId, Report, Run, build_run
+from conformance.reporting.told import Kind
 
 from .made import records
 

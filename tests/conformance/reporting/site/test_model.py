@@ -5,9 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from client_under_test.manifests.version_ranges import by_version
 from conformance.judging.verdicts import Reason, Verdict
 from conformance.reporting.report import BadReport
-from conformance.reporting.site.model import by_version, clause_pages, site, verdict_words
+from conformance.reporting.site.model import clause_pages, site, verdict_words
 
 from .made import CATALOGUE, FAILED, NASTY, PASSED, decision, go, report, reports, run
 

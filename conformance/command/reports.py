@@ -1,0 +1,135 @@
+"""The commands that need no client, but what runs of some have left: evidence and reports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from conformance.command.failures import Failure
+from conformance.command.named import catalogue
+from conformance.command.options import pairs, writable
+from conformance.reporting.report import Exit
+from conformance.reporting.screen import Screen, echo
+
+
+@click.command()
+@click.argument("folder", type=Path)
+@click.option("--html", type=Path, callback=writable, help="Write one page here, with all in it.")
+@click.option(
+    "--trace", type=Path, callback=writable, help="Write a trace here, which Perfetto opens."
+)
+def show(folder: Path, *, html: Path | None, trace: Path | None) -> None:
+    """Draw the evidence in FOLDER: what happened on one clock, the ring, shares, load.
+
+    In the terminal, unless --html or --trace says where else.
+    """
+    from conformance.command.pictures import show as shown  # noqa: PLC0415
+
+    shown(folder, catalogue(), Screen(), html=html, trace=trace)
+
+
+@click.command()
+@click.argument("folder", type=Path, metavar="DIR")
+@click.argument("reports", nargs=-1, required=True, type=Path, metavar="REPORT…")
+def site(folder: Path, reports: tuple[Path, ...]) -> None:
+    """Write a site into DIR from REPORTs that --json has written: clauses, clients and versions.
+
+    A page for each clause and each failure; those whose evidence is still there have the pictures
+    of `show`. It needs no server and no network.
+    """
+    from conformance.command.pictures import site as written  # noqa: PLC0415
+
+    for line in written(folder, reports, catalogue()):
+        echo(line)
+
+
+@click.command()
+@click.argument("reports", nargs=-1, required=True, type=Path, metavar="REPORT…")
+def table(reports: tuple[Path, ...]) -> None:
+    """Print the table of clients and clauses, as Markdown, from REPORTs that --json has written."""
+    from conformance.reporting import table as tables  # noqa: PLC0415
+    from conformance.reporting.report import BadReport, read  # noqa: PLC0415
+
+    try:
+        text = tables.table([read(path) for path in reports], catalogue())
+    except BadReport as error:
+        raise Failure(str(error)) from None
+    echo(text, nl=False)
+
+
+@click.command()
+@click.argument("old", type=Path)
+@click.argument("new", type=Path)
+@click.option("--exact", is_flag=True, help="Exit with 1 for any difference, not only a worse one.")
+@click.option("--json", "json_path", type=Path, callback=writable, help="Write it as JSON here.")
+@click.option(
+    "--markdown", is_flag=True, help="Print it as Markdown, for a comment on a pull request."
+)
+def diff(old: Path, new: Path, *, exact: bool, json_path: Path | None, markdown: bool) -> int:
+    """Compare two reports that --json has written: what is broken, gone, fixed, new or changed.
+
+    Exits with 1 if a clause is broken or gone, or is new and fails as no baseline knows.
+    """
+    from conformance.reporting import diff as differences  # noqa: PLC0415
+    from conformance.reporting.report import BadReport, read  # noqa: PLC0415
+
+    try:
+        found = differences.diff(read(old), read(new))
+    except BadReport as error:
+        raise Failure(str(error)) from None
+    for line in (differences.markdown if markdown else differences.lines)(found):
+        echo(line)
+    if json_path:
+        differences.write_json(found, json_path)
+    stops = not found.is_empty if exact else found.is_worse
+    return int(Exit.DEVIATES if stops else Exit.CONFORMS)
+
+
+@click.group(name="baseline")
+def baseline_group() -> None:
+    """Work on an expected.toml, the file of a client's known failures."""
+
+
+@baseline_group.command("update")
+@click.argument("file", type=Path, callback=writable)
+@click.argument("reports", nargs=-1, required=True, type=Path, metavar="REPORT…")
+@click.option("--client", help="Whose runs count, where the reports have several clients.")
+@click.option(
+    "--words",
+    multiple=True,
+    callback=pairs,
+    metavar="CLAUSE=TEXT",
+    help="Why a clause that fails anew does: by the client's own source, or by the text.",
+)
+@click.option(
+    "--issue",
+    "issues",
+    multiple=True,
+    callback=pairs,
+    metavar="CLAUSE=URL",
+    help="Where the client's maintainers know of it.",
+)
+@click.option(
+    "--over",
+    type=Path,
+    metavar="BELOW",
+    help="The client's own expected.toml, where FILE is laid over it (run --baseline).",
+)
+@click.option("--check", is_flag=True, help="Write nothing; exit with 1 if it is not up to date.")
+def update_baseline(file: Path, reports: tuple[Path, ...], *, check: bool, **said: Any) -> int:
+    """Bring FILE to what the REPORTs of one client show that --json has written.
+
+    What fails anew is written, with words that have to be given; what fails no more is taken out,
+    or bounded by the versions that show it, if the reports have several. Words, links, order and
+    comments stay.
+    """
+    from conformance.command.baselines import update  # noqa: PLC0415
+
+    changes = update(file, reports, catalogue(), is_check=check, **said)
+    for line in changes:
+        echo(line)
+    if not changes:
+        echo(f"{file} is up to date")
+    return int(Exit.DEVIATES if check and changes else Exit.CONFORMS)

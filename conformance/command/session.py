@@ -1,0 +1,365 @@
+"""The clients of one command, one after another: made, tried, run, reported; its exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from datetime import date, datetime
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+
+from client_under_test import Client, ClientProcess, Prepared, prepare
+from client_under_test.contract.exceptions import (
+    BuildFailed,
+    ClientTrouble,
+    ConversationFailed,
+    MissingToolchain,
+    NoWheel,
+)
+from client_under_test.launching.process import Patience
+from conformance import timing
+from conformance.catalogue import Catalogue
+from conformance.command.failures import Failure, client_trouble
+from conformance.command.invocation import again
+from conformance.command.options import can_be_replaced
+from conformance.command.trouble import TROUBLE, forget, in_a_line
+from conformance.judging import causes, ring_keys
+from conformance.judging.verdicts import Decision, Reason, Verdict
+from conformance.reporting import console, junit, report
+from conformance.reporting.baseline import Entry
+from conformance.reporting.live import Live, patience
+from conformance.reporting.provenance import provenance
+from conformance.reporting.report import ClientId, Exit, NotRun, Report, Run
+from conformance.reporting.screen import Screen
+from conformance.running import evidence_files
+from conformance.running.calibration import calibrate
+from conformance.running.interruption import postponed
+from conformance.running.jobs import default_jobs, room_for
+from conformance.running.run import Ran, run
+from conformance.running.scratch import scratch
+from conformance.running.selection import Selection
+from conformance.running.settings import Settings
+from conformance.running.subjects import Subject, subject_for
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of the command line."""
+
+    every_client: bool
+    """Whether those that cannot be had here are left out, and told of."""
+    only: tuple[str, ...]
+    """The clauses of a gRFC; empty: no matter which."""
+    scenario_patterns: tuple[str, ...]
+    clauses: tuple[str, ...]
+    seed: int
+    jobs: int | None
+    environment: dict[str, str]
+    wrap: tuple[str, ...]
+    """The tool that each client is started by."""
+    json_path: Path | None
+    junit_path: Path | None
+    out: Path
+    keep_evidence: bool
+    no_baseline: bool
+    baseline: Path | None
+    """A user's own, over the client's."""
+    strict: bool
+    hold: bool
+    fast: bool
+    worker: str | None
+    """What is called in place of Python for a worker of xdist."""
+
+    def selection(self) -> Selection:
+        """Which scenarios they select."""
+        return Selection(only=self.only, scenarios=self.scenario_patterns, clauses=self.clauses)
+
+
+class Session:
+    """The clients of one command, and what is known of them so far: all of it is in the report."""
+
+    def __init__(
+        self,
+        options: Options,
+        catalogue: Catalogue,
+        screen: Console,
+        entries: Mapping[Path, tuple[Entry, ...]],
+        *,
+        several: bool,
+        conclude: Callable[[Console, Report], None] | None = None,
+    ) -> None:
+        """Clients of one command.
+
+        Args:
+            options: of the command line.
+            catalogue: the clauses.
+            screen: where all is told.
+            entries: the known failures, by the folder of a client.
+            several: whether more than one client is run.
+            conclude: says at the end what there is to say of all; then little is said of each.
+        """
+        self._several = several
+        self._conclude = conclude
+        self._options = options
+        self._catalogue = catalogue
+        self._screen = screen
+        self._entries = entries
+        self._origin = provenance(catalogue, options.seed)
+        self._runs: list[tuple[Run, tuple[Exit, ...]]] = []
+        self._not_run: list[NotRun] = []
+        self._unwritten = ""
+        """Why the reports for programs could not be written, the last time."""
+        self._write(begins=True)
+
+    @property
+    def made(self) -> Report:
+        """The report so far."""
+        return Report(
+            provenance=self._origin,
+            runs=tuple(run for run, _ in self._runs),
+            not_run=tuple(self._not_run),
+        )
+
+    # A client that cannot be run ends the command if the user named it, and is told of otherwise.
+
+    def prepare(self, client: Client) -> Prepared | None:
+        """Make what a client needs; None if that cannot be done, which is in the report then."""
+        try:
+            with patience(self._screen, f"making what {client} needs"):
+                made = prepare(client, self._options.environment)
+            return msgspec.structs.replace(made, wrap=self._options.wrap)
+        except (MissingToolchain, NoWheel) as trouble:
+            if not self._options.every_client:
+                raise Failure(str(trouble)) from None
+            self._leave_out(str(client), Verdict.SKIP, Reason.ENVIRONMENT, str(trouble))
+        except BuildFailed as trouble:
+            self._leave_out(str(client), Verdict.ERROR, Reason.ADAPTER, str(trouble))
+        except ClientTrouble:
+            with client_trouble():
+                raise
+        return None
+
+    def comes_up(self, client: Prepared) -> bool:
+        """Start it once: an adapter that does not even say hello is told of here, and only here."""
+        with scratch() as folder:
+            stderr, kept = folder / "stderr.log", self._folder(client)
+            stderr.touch()
+            try:
+                with patience(self._screen, f"waiting for the hello of {client.name}"):
+                    asyncio.run(
+                        _start_and_end(client, self._options.environment, stderr, self._say)
+                    )
+                with contextlib.suppress(OSError):  # of an earlier run
+                    (kept / stderr.name).unlink(missing_ok=True)
+                shutil.rmtree(kept / evidence_files.LEFT, ignore_errors=True)
+            except ConversationFailed as failure:
+                words, files = causes.of(failure).what, str(kept)
+                try:
+                    kept.mkdir(parents=True, exist_ok=True)
+                    shutil.copy(stderr, kept)
+                    ran = ClientProcess.folder_of(stderr)
+                    evidence_files.keep_what_it_left(ran, kept / evidence_files.LEFT)
+                except OSError as error:
+                    files = f"none, as {kept} cannot be written ({error.strerror})"
+                words += f"\nfiles: {files}; `xdspec doctor` tells more of an adapter"
+                self._leave_out(client.name, Verdict.ERROR, Reason.ADAPTER, words)
+                return False
+        return True
+
+    def _say(self, words: str) -> None:
+        self._screen.print(words, highlight=False, markup=False)
+
+    def _leave_out(self, client: str, verdict: Verdict, reason: Reason, words: str) -> None:
+        left = NotRun(client=client, verdict=verdict, reason=reason, words=words)
+        self._not_run.append(left)
+        self._write()
+        console.show_not_run(self._screen, left)
+
+    def run(self, client: Prepared) -> None:
+        """Run the scenarios against a client that is there, and report."""
+        forget(self._folder(client) / TROUBLE)
+        for note in client.notes:
+            self._say(note)
+        if self._several and not self._conclude:
+            self._screen.print(f"\n{client.name}", style="bold", highlight=False, markup=False)
+        subject = self._calibrated(subject_for(client, environment=self._options.environment))
+        with postponed():  # but for while scenarios run: then what is done is told
+            self._run(client, subject)
+
+    def _run(self, client: Prepared, subject: Subject) -> None:
+        entries = [one for one in self._known(client) if not one.is_over(self._today)]
+
+        def known(scenario: str, decision: Decision) -> bool:
+            return any(one.knows(scenario, decision) for one in entries)
+
+        cores = client.client.manifest.start.cores
+        quiet = self._conclude is not None
+        with Live(self._screen, client.name, known=known, quiet=quiet) as progress:
+
+            def interrupted(ran: Ran) -> None:
+                with contextlib.suppress(Exception):
+                    progress.__exit__()
+                self._begin_last_words()
+                self._judge(subject, ran, interrupted=True)
+                self.end()
+
+            ran = run(
+                self._settings(subject),
+                jobs=0 if self._options.hold else self._options.jobs or default_jobs(),
+                known=known,
+                at_once=None if self._options.jobs else room_for(cores),  # who says a number has it
+                worker=self._options.worker,
+                progress=progress,
+                interrupted=interrupted,
+            )
+        self._judge(subject, ran)
+        if self._options.selection() == Selection() and not ran.troubles:
+            evidence_files.forget_others(
+                self._folder(client), [one.scenario for one in ran.records]
+            )
+
+    def _calibrated(self, subject: Subject) -> Subject:
+        """The same client, with its ring keys found out if its manifest is silent on them."""
+        client = subject.prepared
+        if ring_keys.stated(client.client.manifest.ring_key_format_of(client.version)):
+            return subject
+        what = f"finding out how {client.name} names the entries of its rings"
+        with (
+            scratch() as folder,
+            patience(self._screen, what),
+        ):
+            keys = asyncio.run(
+                calibrate(
+                    subject,
+                    self._catalogue,
+                    seed=self._options.seed,
+                    scratch=folder,
+                    out=self._folder(client),
+                )
+            )
+        judged = msgspec.structs.replace(subject.judged, ring_keys=keys)
+        return msgspec.structs.replace(subject, judged=judged)
+
+    def _known(self, client: Prepared) -> tuple[Entry, ...]:
+        """The failures of a client that are expected, or were until a day that has passed."""
+        entries = () if self._options.no_baseline else self._entries[client.client.folder]
+        variant = client.client.variant
+        return tuple(one for one in entries if one.applies_to(client.version, variant))
+
+    @property
+    def _today(self) -> date:
+        """Of the command, whose runs may take until the next."""
+        return datetime.fromisoformat(self._origin.started).date()
+
+    def _judge(self, subject: Subject, ran: Ran, *, interrupted: bool = False) -> None:
+        options, client = self._options, subject.prepared
+        folder = self._folder(client)
+        made = report.build_run(
+            ran.records,
+            self._catalogue,
+            client=ClientId(client.client.name, client.version, client.client.variant, client.told),
+            follows=client.editions,
+            wall_seconds=ran.wall_seconds,
+            complete=ran.complete and not interrupted,
+            entries=self._known(client),
+            today=self._today,
+            troubles=tuple(in_a_line(one, folder / TROUBLE) for one in ran.troubles),
+        )
+        codes = report.said_of(made, strict=options.strict)
+        if interrupted and codes[0] is not Exit.INTERRUPTED:
+            codes = (Exit.INTERRUPTED, *codes)
+        self._runs.append((made, codes))
+        self._write()  # first: whoever interrupts what follows has it
+        if self._conclude:
+            console.show_total(self._screen, made, codes)
+            return
+        console.show(
+            self._screen,
+            made,
+            self._catalogue,
+            codes,
+            repeat=again(
+                client, seed=options.seed, fast=options.fast, environment=options.environment
+            ),
+            issues=client.client.manifest.issues,
+            brief=self._several,
+        )
+
+    def break_off(self) -> None:
+        """The summary of what there is between two clients."""
+        self._begin_last_words()
+        self.end()
+
+    def _begin_last_words(self) -> None:
+        """Have a screen of their own: the signal may have come amid a sentence on the other one."""
+        self._screen = Screen()
+        self._screen.show_cursor()
+
+    def end(self) -> Exit:
+        """The summary of several clients, and the exit code of the command."""
+        if self._conclude:
+            self._conclude(self._screen, self.made)
+        elif self._several:
+            console.summarize(self._screen, self._runs, self._not_run)
+        codes = [said[0] for _, said in self._runs]
+        if self._unwritten:
+            self._screen.print(
+                f"! {self._unwritten}", soft_wrap=True, markup=False, style="magenta"
+            )
+            codes.append(Exit.SUITE_TROUBLE)
+        if any(one.verdict is Verdict.ERROR for one in self._not_run):
+            codes.append(Exit.ADAPTER_TROUBLE)
+        return report.first_of(codes)
+
+    def _settings(self, subject: Subject) -> Settings:
+        return Settings(
+            subjects=(subject,),
+            seed=self._options.seed,
+            out=str(self._folder(subject.prepared)),
+            keep_evidence=self._options.keep_evidence,
+            hold=self._options.hold,
+            fast=self._options.fast,
+            selection=self._options.selection(),
+        )
+
+    def _folder(self, client: Prepared) -> Path:
+        """Where the evidence of a client goes."""
+        return self._options.out.absolute() / client.name.replace(os.sep, "-")
+
+    def _write(self, *, begins: bool = False) -> None:
+        """Write the reports for programs, as far as they are; the command goes on without them.
+
+        Before the first client they are without a run: so it shows that they can be written, and
+        nobody takes what an earlier command has left for this one's.
+        """
+        made = self.made
+        troubles = []
+        for path, write in (
+            (self._options.json_path, report.write_json),
+            (self._options.junit_path, junit.write),
+        ):
+            try:
+                if path and (not begins or can_be_replaced(path)):
+                    write(made, path)
+            except OSError as error:
+                troubles.append(f"{path} cannot be written: {error.strerror}")
+        if troubles and begins:
+            raise Failure("; ".join(troubles))
+        self._unwritten = "; ".join(troubles)
+
+
+async def _start_and_end(
+    client: Prepared, environment: dict[str, str], stderr: Path, say: Callable[[str], None]
+) -> None:
+    process = await ClientProcess.start(
+        client,
+        stderr_path=stderr,
+        environment=environment,
+        deadline=timing.HELLO,
+        patience=Patience(every=timing.STILL_WAITING, say=say),
+    )
+    await process.close(deadline=timing.EXIT)

@@ -1,0 +1,340 @@
+"""The versions of a client side by side: what each was seen to do, and where that changed. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+from conformance.judging.verdicts import PRECEDENCE, Verdict
+from conformance.reporting.bisecting import Bisection, Untold
+from conformance.reporting.report import ClientId, Run
+from conformance.reporting.told import Kind, Told, by_clause, kind_of
+
+NOT_THERE: Final = "-"
+"""Stands where no run of a version has a clause."""
+
+
+class Times(msgspec.Struct, frozen=True, kw_only=True):
+    """What was told of a clause, and in how many runs of the version."""
+
+    told: Told
+    runs: int
+
+
+class Version(msgspec.Struct, frozen=True, kw_only=True):
+    """A version of the client, or a variant of one."""
+
+    label: str
+    client: ClientId | None = None
+    """None where it did not run."""
+    runs: int = 0
+    why: str = ""
+    """Why it did not run."""
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """Of two versions, with none between them that judged the clause: what differs."""
+
+    kind: Kind
+    before: str
+    after: str
+    was: tuple[Times, ...]
+    now: tuple[Times, ...]
+
+    def __str__(self) -> str:
+        was, now = in_words(self.was), in_words(self.now)
+        return f"{self.kind} from {self.before} to {self.after}: {was} → {now}"
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """A clause."""
+
+    versions: tuple[tuple[Times, ...], ...]
+    """Of each version what was told, the worst first; empty where no run has the clause."""
+    changes: tuple[Change, ...]
+
+
+class Bisected(msgspec.Struct, frozen=True, kw_only=True):
+    """Since when a clause is what it is in the last version."""
+
+    clause: str
+    change: Change | None
+    """None if it is the same in all versions that were looked at, or cannot be told."""
+    between: dict[str, str]
+    """Versions between the two of that change, and why nobody can tell what they do."""
+    untold_end: str | None
+    """The last or first version, if it was looked at and nobody can tell what it does."""
+    earlier: tuple[Change, ...]
+    """Changes before it, with whatever is between their two versions not looked at."""
+    looked_at: dict[str, str]
+    """What each version was seen to do."""
+    not_looked_at: tuple[str, ...]
+
+
+class History(msgspec.Struct, frozen=True, kw_only=True):
+    """What ``xdspec history --json`` writes."""
+
+    schema: Literal[1] = 1
+    client: str
+    versions: tuple[Version, ...]
+    clauses: dict[str, Row]
+    bisected: Bisected | None = None
+
+    @property
+    def changed(self) -> dict[str, Row]:
+        """The clauses that are not the same in all versions, the broken ones first."""
+        changed = {name: row for name, row in self.clauses.items() if row.changes}
+        return dict(sorted(changed.items(), key=lambda one: _weight(one[1])))
+
+
+def _weight(row: Row) -> int:
+    order = [*Kind]
+    return min(order.index(one.kind) for one in row.changes)
+
+
+def history(
+    client: str, versions: Sequence[tuple[Version, Collection[Run]]], order: Iterable[str]
+) -> History:
+    """Put the runs of a client's versions together.
+
+    Args:
+        client: its name, for people.
+        versions: in their order, each with its runs.
+        order: of clauses; those that are not in it come last.
+    """
+    by_version = [[_lasting(run) for run in runs] for _, runs in versions]
+    there = {name for runs in by_version for run in runs for name in run}
+    ordered = [name for name in order if name in there]
+    ordered += sorted(there.difference(ordered))
+    labels = [version.label for version, _ in versions]
+    rows = {}
+    for name in ordered:
+        cells = [_times(run[name] for run in runs if name in run) for runs in by_version]
+        rows[name] = Row(versions=tuple(cells), changes=tuple(_changes(labels, cells)))
+    return History(
+        client=client,
+        versions=tuple(
+            msgspec.structs.replace(version, runs=len(runs)) for version, runs in versions
+        ),
+        clauses=rows,
+    )
+
+
+def _lasting(run: Run) -> dict[str, Told]:
+    """What a run says of the client: by which edition and what a baseline knew is not of it."""
+    return {
+        name: msgspec.structs.replace(one, edition=None, expected=False)
+        for name, one in by_clause(run.clauses).items()
+    }
+
+
+def _times(told: Iterable[Told]) -> tuple[Times, ...]:
+    counted = Counter(told)
+    worst = sorted(counted, key=lambda one: (PRECEDENCE.index(one.verdict), -counted[one]))
+    return tuple(Times(told=one, runs=counted[one]) for one in worst)
+
+
+def _changes(labels: Sequence[str], cells: Sequence[tuple[Times, ...]]) -> Iterator[Change]:
+    """Where a clause changed; an error says nothing of the client."""
+    before: tuple[str, tuple[Times, ...]] | None = None
+    for label, all_told in zip(labels, cells, strict=True):
+        cell = judged(all_told)
+        if not cell:
+            continue
+        if before and {one.told for one in before[1]} != {one.told for one in cell}:
+            kind = kind_of(before[1][0].told, cell[0].told)
+            yield Change(kind=kind, before=before[0], after=label, was=before[1], now=cell)
+        before = label, cell
+
+
+def judged(cell: Iterable[Times]) -> tuple[Times, ...]:
+    """The same without errors."""
+    return tuple(one for one in cell if one.told.verdict is not Verdict.ERROR)
+
+
+# Bisecting.
+
+
+def bisection(seen: History, clause: str) -> Bisection:
+    """How far the runs that there are have come."""
+    row = seen.clauses.get(clause)
+    known = {
+        number: Untold(version.why)
+        if version.why and not version.runs
+        else _state_of(row.versions[number] if row else ())
+        for number, version in enumerate(seen.versions)
+        if version.runs or version.why
+    }
+    return Bisection(len(seen.versions), known)
+
+
+def _state_of(cell: Sequence[Times]) -> str | Untold:
+    """What a version does, in words that are equal for versions between which nothing changed.
+
+    How a client fails is left out: what one cause breaks is told by other words from run to run.
+    """
+    if not cell:
+        return Untold("no run of it has the clause")
+    there = judged(cell)
+    states = {_state(one.told) for one in there}
+    if not states:
+        return Untold(in_words(cell))
+    return states.pop() if len(states) == 1 else Untold(f"it comes and goes: {in_words(there)}")
+
+
+def _state(told: Told) -> str:
+    if told.verdict is Verdict.FAIL:
+        return told.verdict.value
+    return str(told)
+
+
+def bisected(seen: History, clause: str) -> Bisected:
+    """What bisecting has found of a clause, by the runs that there are."""
+    found = bisection(seen, clause)
+    labels = [one.label for one in seen.versions]
+    row = seen.clauses.get(clause)
+    cells = row.versions if row else ((),) * len(labels)
+    changes = []
+    for flip in found.flips:
+        was, now = judged(cells[flip.before]), judged(cells[flip.after])
+        kind = kind_of(was[0].told, now[0].told)
+        ends = {"before": labels[flip.before], "after": labels[flip.after]}
+        changes.append(Change(kind=kind, was=was, now=now, **ends))
+    untold = {
+        labels[one]: told.why for one, told in found.known.items() if isinstance(told, Untold)
+    }
+    return Bisected(
+        clause=clause,
+        change=changes[-1] if changes else None,
+        between={labels[one]: untold.get(labels[one], "not looked at") for one in found.between},
+        untold_end=None if found.untold_end is None else labels[found.untold_end],
+        earlier=tuple(changes[:-1]),
+        looked_at={
+            labels[one]: in_words(cells[one]) if cells[one] else untold[labels[one]]
+            for one in sorted(found.known)
+        },
+        not_looked_at=tuple(label for one, label in enumerate(labels) if one not in found.known),
+    )
+
+
+# Words.
+
+
+def in_words(cell: Sequence[Times]) -> str:
+    """What was told of a clause in all runs of a version."""
+    if len(cell) == 1:
+        return str(cell[0].told)
+    return ", ".join(f"{one.told} in {one.runs} of {_runs(cell)} runs" for one in cell) or NOT_THERE
+
+
+def _short(cell: Sequence[Times]) -> str:
+    """The same in a word."""
+    if not cell:
+        return NOT_THERE
+    worst = cell[0].told.verdict
+    count = sum(one.runs for one in cell if one.told.verdict is worst)
+    return worst.value + (f" {count}/{_runs(cell)}" if count < _runs(cell) else "")
+
+
+def _runs(cell: Iterable[Times]) -> int:
+    return sum(one.runs for one in cell)
+
+
+def lines(seen: History) -> Iterator[str]:
+    """The clauses that changed, a column for each version."""
+    changed = seen.changed
+    yield _head(seen)
+    yield from (f"  {one}" for one in _not_run(seen.versions))
+    if not changed:
+        return
+    labels = [one.label for one in seen.versions]
+    table = [("", *labels, "")]
+    for name, row in changed.items():
+        words = "; ".join(map(str, row.changes))
+        table.append((name, *map(_short, row.versions), words))
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    yield ""
+    for cells in table:
+        padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+        yield f"  {'  '.join(padded)}".rstrip()
+
+
+def markdown(seen: History) -> Iterator[str]:
+    """The same as Markdown."""
+    changed = seen.changed
+    yield f"### xdspec: {_escaped(_head(seen))}"
+    yield from ("", *(f"- {_escaped(one)}" for one in _not_run(seen.versions)))
+    if not changed:
+        return
+    yield ""
+    yield f"| clause | {' | '.join(_escaped(one.label) for one in seen.versions)} | changes |"
+    yield "|---" * (len(seen.versions) + 2) + "|"
+    for name, row in changed.items():
+        cells = " | ".join(_bold(cell) for cell in row.versions)
+        words = "<br>".join(_escaped(str(one)) for one in row.changes)
+        yield f"| {name} | {cells} | {words} |"
+
+
+def _bold(cell: Sequence[Times]) -> str:
+    text = _escaped(_short(cell))
+    return f"**{text}**" if text.startswith(Verdict.FAIL) else text
+
+
+def _escaped(words: str) -> str:
+    """Characters that Markdown, or a cell of its tables, would take for its own."""
+    return re.sub(r"([\\`*_|<>\[\]])", r"\\\1", " ".join(words.split()))
+
+
+def _head(seen: History) -> str:
+    ran = sum(bool(one.runs) for one in seen.versions)
+    changed = len(seen.changed)
+    words = f"{changed} changed" if changed else "none of them changed"
+    counts = f"{_count(ran, 'version')}, {_count(len(seen.clauses), 'clause')}"
+    return f"{seen.client}: {counts}, {words}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" + ("s" if number != 1 else "")
+
+
+def _not_run(versions: Iterable[Version]) -> Iterator[str]:
+    for one in versions:
+        if not one.runs:
+            yield f"{one.label}: {one.why or 'not run'}"
+
+
+def bisected_lines(found: Bisected, client: str) -> Iterator[str]:
+    """What bisecting has found, and what it leaves open."""
+    change, end = found.change, found.untold_end
+    if change is None and end is not None:
+        said = f"cannot be bisected, as nobody can tell what {end} does"
+    elif change is None:
+        said = "is the same in all versions that were looked at"
+    elif found.between:
+        said = f"{change}; nobody can tell of {', '.join(found.between)}"
+    else:
+        was, now = in_words(change.was), in_words(change.now)
+        said = f"{change.kind} in {change.after}: {was} up to {change.before}, {now} since then"
+    yield f"{found.clause} of {client}: {said}"
+    yield from (f"  before that: {one}" for one in found.earlier)
+    width = max(map(len, found.looked_at), default=0)
+    yield from (f"  {label:{width}}  {what}" for label, what in found.looked_at.items())
+    if found.not_looked_at:
+        taken = ", ".join(found.not_looked_at)
+        yield f"  not looked at, and taken to be as their neighbours are: {taken}"
+
+
+def bisected_markdown(found: Bisected, client: str) -> Iterator[str]:
+    """The same as Markdown."""
+    for line in bisected_lines(found, client):
+        yield f"{'  ' if line.startswith(' ') else ''}- {_escaped(line)}"
+
+
+def write_json(seen: History, path: Path) -> None:
+    """Write it for programs."""
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(seen), indent=1) + b"\n")

@@ -1,0 +1,115 @@
+"""What a report says of a clause, but for what differs from run to run; how that becomes another.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+
+import msgspec
+
+from conformance.judging.verdicts import BAD, UNSEEN, ClauseResult, Reason, Verdict
+from conformance.reporting.report import Scenario
+
+
+class Kind(StrEnum):
+    """How a clause, or a client, differs in the new report."""
+
+    BROKEN = "broken"
+    """It fails, or nothing can be said for trouble, and did not before."""
+    GONE = "gone"
+    """It was judged, and is not any more."""
+    FIXED = "fixed"
+    """It failed, or nothing could be said for trouble, and is well now."""
+    NEW = "new"
+    """It is judged, and was not before."""
+    CHANGED = "changed"
+    """Its verdict is as good or bad as before, but not for the same that was seen."""
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """What a report says of a clause, but for words and times that differ from run to run."""
+
+    verdict: Verdict
+    reason: Reason | None = None
+    edition: str | None = None
+    """The wording that the client was judged by."""
+    editions: tuple[str, ...] = ()
+    """Of a client seen to follow another wording: those that fit."""
+    choices: tuple[str, ...] = ()
+    """Of a clause that leaves a choice: what was seen."""
+    expected: bool = False
+    """Whether the baseline knew of the failure."""
+
+    def __str__(self) -> str:
+        about = [self.reason.value] if self.reason else []
+        about += [f"fits {', '.join(self.editions)}"] if self.editions else []
+        about += ["expected"] if self.expected else []
+        words = f"{self.verdict.value} ({', '.join(about)})" if about else self.verdict.value
+        words += f" by {self.edition}" if self.edition else ""
+        return f"{words}: {', '.join(self.choices)}" if self.choices else words
+
+
+def by_clause(clauses: Mapping[str, ClauseResult]) -> dict[str, Told]:
+    """What a whole run says."""
+    return {
+        name: Told(
+            verdict=one.verdict,
+            reason=one.reason,
+            edition=one.edition,
+            editions=_followed(one.reason, one.verdict, one.editions_consistent),
+            choices=_choices(one.seen) if one.verdict is Verdict.SEEN else (),
+            expected=one.expected,
+        )
+        for name, one in clauses.items()
+    }
+
+
+def by_scenario(scenarios: Iterable[Scenario]) -> dict[str, dict[str, Told]]:
+    """What each scenario says, by clause and scenario."""
+    found: dict[str, dict[str, Told]] = {}
+    for scenario in scenarios:
+        for clause, verdict in scenario.clauses.items():
+            of_it = [one for one in scenario.findings if one.clause == clause]
+            worst = min(of_it, key=lambda one: one.rank, default=None)
+            told = Told(verdict=verdict)
+            if worst and worst.verdict is verdict:
+                told = Told(
+                    verdict=verdict,
+                    reason=worst.reason,
+                    edition=worst.edition,
+                    editions=_followed(worst.reason, verdict, worst.editions_consistent),
+                    choices=_choices(worst.choices) if verdict is Verdict.SEEN else (),
+                    expected=worst.expected,
+                )
+            found.setdefault(clause, {})[scenario.id] = told
+    return found
+
+
+def _followed(
+    reason: Reason | None, verdict: Verdict, consistent: Iterable[str] | None
+) -> tuple[str, ...]:
+    follows_another = verdict is Verdict.FAIL and reason is Reason.EDITION
+    return tuple(consistent or ()) if follows_another else ()
+
+
+def _choices(seen: Iterable[str]) -> tuple[str, ...]:
+    """What was chosen, in any order; why it was not to be seen has ports and times in its words."""
+    return tuple(sorted({UNSEEN if one.startswith(UNSEEN) else one for one in seen}))
+
+
+def kind_of(old: Told | None, new: Told | None) -> Kind:
+    """How the one became the other."""
+    was_bad = old is not None and old.verdict in BAD
+    is_bad = new is not None and new.verdict in BAD
+    was_judged = old is not None and old.verdict is not Verdict.SKIP
+    is_judged = new is not None and new.verdict is not Verdict.SKIP
+    if is_bad and not was_bad and old is not None:
+        return Kind.BROKEN
+    if was_judged != is_judged or (old is None) != (new is None):
+        return Kind.NEW if (is_judged or old is None) and new is not None else Kind.GONE
+    if was_bad and not is_bad:
+        return Kind.FIXED
+    return Kind.CHANGED
