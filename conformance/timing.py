@@ -62,6 +62,11 @@ APPLY = 5 * SCALE
 """From the ACK of a resource to all new calls obeying it. ACK is not applied: policies switch
 gracefully, once the new one is connected."""
 
+MANY = 60 * SCALE
+"""The same of a thousand localities. Of each the client makes a policy and tries an endpoint, and of
+each state it goes through all localities again: 4 to 16 s with six times as much to do as there are
+cores, where it logs each of them the longest."""
+
 ABSENCE = 15.0
 """After so long what was asked for does not exist (A27, A57). The timer is a client's own,
 so it does not scale."""

@@ -11,6 +11,10 @@ from conformance.world import World
 from fake_control_plane import Kind
 
 
+FEW = 8
+"""Localities that are told one by one."""
+
+
 async def offered(world: World, served: Served, odd: Odd) -> Answer:
     """What the client says to the cluster of `served` with this, as to the clause it is about."""
     world.bench.turn_to(odd.clause)
@@ -21,5 +25,7 @@ async def offered(world: World, served: Served, odd: Odd) -> Answer:
 async def placed(world: World, served: Served, *localities: Locality) -> Answer:
     """What the client says to other localities of the one cluster of `served`."""
     resource = served.placed(*localities).endpoints()
-    told = "; ".join(map(str, localities))
+    told = "; ".join(map(str, localities[-FEW:]))
+    if len(localities) > FEW:
+        told = f"{len(localities)} localities, the last of them {told}"
     return await world.control.offer(Kind.ENDPOINTS, resource, told=told)

@@ -236,7 +236,7 @@ class Shares(msgspec.Struct, frozen=True, tag="shares"):
     A rotation with the same shares stays nearer to them than chance does, so it fits as well: see
     ``statistics.intervals``.
 
-    Clauses: A37-FAILOVER-09, A42-LOC-06, A52-WRR-01, A52-WRR-02, A52-WRR-07.
+    Clauses: A37-FAILOVER-09, A42-LOC-06, A52-WRR-01, A52-WRR-02, A52-WRR-07, A52-WRR-08.
     """
 
     shares: dict[str, tuple[int, int]]

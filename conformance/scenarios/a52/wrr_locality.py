@@ -4,6 +4,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from conformance import timing
 from conformance.arranging.offering import placed
 from conformance.judging.claims import decides
 from conformance.judging.expectations import (
@@ -24,11 +25,13 @@ from conformance.served.routes import CLUSTER, SESSION
 from conformance.served.serving import Served, one_cluster
 from conformance.world import World
 from fake_control_plane import Kind
-from test_servers import Refuse
+from test_servers import Refuse, Stall
 
 LARGEST = 2**32 - 1
 BELOW_WRR = Odd("", f"lb_policy: RING_HASH {policies(in_localities(round_robin()))}")
 """Who does not look at the list has a ring, where weights are those of endpoints, too."""
+
+THOUSAND = 1_000
 
 TO_TELL_A_QUARTER = draws_needed(0.25, 0.5)
 """Calls that tell a locality of a quarter from one of two equal ones."""
@@ -143,3 +146,18 @@ async def test_localities_in_two_priorities(world: World) -> None:
         "none": Shares({a: (1, 2), b: (1, 2)}),
     }
     await world.judge("A52-WRR-07", await world.call(world.sessions(TO_TELL_A_QUARTER)), ways)
+
+
+@decides("A52-WRR-08", seconds=8)
+async def test_a_thousand_localities(world: World) -> None:
+    """All but two are being connected to: what failed would be tried again, all the time."""
+    silent = await world.endpoints(THOUSAND - 2, mode=Stall())
+    a, new = await world.addresses(2)
+    served = await begin(world, locality("a", 1, a))
+    without = (locality(f"silent {number}", 5, one.address) for number, one in enumerate(silent))
+    answer = await placed(world, served, *without, locality("a", 1, a), locality("new", 3, new))
+    await world.judge("A52-WRR-08", answer, Answered(acked=True))
+    every, some = Reaches((a, new)), partial(world.call, world.sessions(16))
+    await world.judge("A52-WRR-08", await world.until(every, some, within=timing.MANY), every)
+    calls = await world.call(world.sessions(TO_TELL_A_QUARTER))
+    await world.judge("A52-WRR-08", calls, Shares({a: (1, 4), new: (3, 4)}))

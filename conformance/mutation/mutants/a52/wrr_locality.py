@@ -10,6 +10,9 @@ THREE = 3
 """Localities that the scenario of A52-WRR-06 begins with."""
 
 
+HUNDRED = 100
+
+
 class FirstWeights:
     """Each locality weighs what it weighed first."""
 
@@ -32,6 +35,18 @@ class NoNewOnes:
         if len(self._known) < THREE:
             self._known.add(target)
         return weight if target in self._known else 0
+
+
+class FirstHundred:
+    """No more localities than that have a weight of their own."""
+
+    def __init__(self) -> None:
+        self._known: set[str] = set()
+
+    def weight(self, target: str, weight: int) -> int:
+        """Of the others each weighs one."""
+        self._known.add(target)
+        return 1 if len(self._known) > HUNDRED else weight
 
 
 def itself_and_its_weight(endpoint: Endpoint) -> str:
@@ -80,4 +95,10 @@ of_the_first_priority = Mutant(
     broken="the weight that a locality has in the first priority is used in all",
     rules={"target_weight": FirstWeights().weight},
     reports="those of the first priority",
+)
+
+a_hundred_at_most = Mutant(
+    clause="A52-WRR-08",
+    broken="of many localities only the first hundred weigh what they say",
+    rules={"target_weight": FirstHundred().weight},
 )
