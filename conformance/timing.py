@@ -63,9 +63,9 @@ APPLY = 5 * SCALE
 gracefully, once the new one is connected."""
 
 MANY = 60 * SCALE
-"""The same of a thousand localities. Of each the client makes a policy and tries an endpoint, and of
-each state it goes through all localities again: 4 to 16 s with six times as much to do as there are
-cores, where it logs each of them the longest."""
+"""The same of a thousand localities. Of each the client makes a policy and tries an endpoint, and
+at each state that one reports it goes through all of them: up to 16 s with six times as much to do
+as there are cores."""
 
 ABSENCE = 15.0
 """After so long what was asked for does not exist (A27, A57). The timer is a client's own,

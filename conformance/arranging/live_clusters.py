@@ -143,7 +143,7 @@ class LiveCluster:
             calls = await calls_to(self._world, self.name)
             for clause in (UNCHANGED, *unchanged):
                 await self._judge(clause, calls, self.leads())
-        await self._go_on(answer, 1)
+        await self._go_on(1, taken=answer.acked)
         return not answer.acked
 
     async def refused_all(self, odds: Sequence[Odd], *unchanged: str) -> None:
@@ -163,7 +163,7 @@ class LiveCluster:
         if answer.acked:
             calls = await self._until(self.leads(1))
             await self._judge(odd.clause, calls, self.leads(1))
-        await self._go_on(answer, 2)
+        await self._go_on(2, taken=answer.acked)
 
     async def accepted(self, odd: Odd, then: str) -> None:
         """Judge that an odd update is accepted, and report what becomes of requests.
@@ -185,7 +185,7 @@ class LiveCluster:
             calls = partial(calls_to, self._world, self.name, deadline=moments)
             seen = await self._world.until(self.leads(1), calls, within=moments)
             await self._world.judge(then, seen, ways)
-        await self._go_on(answer, 2)
+        await self._go_on(2, taken=answer.acked)
 
     async def left_open(
         self,
@@ -211,7 +211,26 @@ class LiveCluster:
             if used:
                 seen, ways = await self._until(self.leads(1)), {if_taken: self.leads(1)}
         await self._world.judge(odd.clause, seen, ways)
-        await self._go_on(answer, 2, within=within)
+        await self._go_on(2, taken=answer.acked, within=within)
+
+    async def perhaps_read(self, odd: OddBytes) -> None:
+        """Report whether a large update is refused, or taken, or has the client end its stream."""
+        self._world.bench.turn_to(odd.clause)
+        changed = odd.of(self.served(1).own(self.name).resource())
+        told = f"{self._told(self._at + 1)}, {odd}"
+        answer = await self._world.control.offer_large(changed, told=told)
+        seen: Seen = answer or await calls_to(self._world, self.name)
+        ways: dict[str, Expectation] = {
+            "accepted": Answered(acked=True),
+            "refused": Answered(acked=False),
+        }
+        if answer is None:
+            ways = {
+                "stream ended, requests served as before": self.leads(),
+                "stream ended, requests fail": Outcome("UNAVAILABLE"),
+            }
+        await self._world.judge(odd.clause, seen, ways)
+        await self._go_on(2, taken=answer is not None and answer.acked)
 
     async def _offer(self, odd: Odd | OddBytes, *others: str) -> Answer:
         """Send the next update of the cluster, changed, and in one response with it of others."""
@@ -225,13 +244,13 @@ class LiveCluster:
     def _told(self, at: int) -> str:
         return f"{self.name}, a cluster of {self._form} that leads to {self._place(at).name}"
 
-    async def _go_on(self, answer: Answer, steps: int, *, within: float = timing.APPLY) -> None:
+    async def _go_on(self, steps: int, *, taken: bool, within: float = timing.APPLY) -> None:
         """Have requests made, and then a good update used, whatever the client said of the odd one.
 
         Raises:
             ClientStuck: it is not used, so that nothing can be said of further ones.
         """
-        if answer.acked:
+        if taken:
             await calls_to(self._world, self.name, deadline=timing.SEVERAL_MOMENTS)
         self._at += steps
         good = (self.served().own(one).resource() for one in (self.name, BESIDE))
@@ -242,7 +261,7 @@ class LiveCluster:
         await self._judge(AFTERWARDS, calls, self.leads())
         if calls.overdue:
             self._world.bench.turn_to(AFTERWARDS)
-            said = "took" if answer.acked else "refused"
+            said = "took" if taken else "refused"
             raise ClientStuck(f"the client {said} an odd Cluster, and then uses no good one")
 
     async def _until(

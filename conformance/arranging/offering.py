@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from conformance.judging.seen import Answer
 from conformance.served.endpoints import Locality
-from conformance.served.oddities import Odd
+from conformance.served.oddities import Odd, OddBytes
 from conformance.served.routes import CLUSTER
 from conformance.served.serving import Served
 from conformance.world import World
 from fake_control_plane import Kind
 
-
 FEW = 8
 """Localities that are told one by one."""
 
 
-async def offered(world: World, served: Served, odd: Odd) -> Answer:
+async def offered(world: World, served: Served, odd: Odd | OddBytes) -> Answer:
     """What the client says to the cluster of `served` with this, as to the clause it is about."""
     world.bench.turn_to(odd.clause)
     changed = odd.of(served.cluster())

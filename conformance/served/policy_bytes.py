@@ -5,15 +5,19 @@ from __future__ import annotations
 from typing import Final
 
 from envoy.config.cluster.v3 import cluster_pb2
-from google.protobuf import struct_pb2
+from envoy.extensions.load_balancing_policies.ring_hash.v3 import ring_hash_pb2
+from google.protobuf import struct_pb2, wrappers_pb2
 
 from conformance.served.oddities import TYPE
-from conformance.served.policy_lists import FIELD, ROUND_ROBIN, TYPED_STRUCT
+from conformance.served.policy_lists import FIELD, RING_HASH, ROUND_ROBIN, TYPED_STRUCT
 
 LIST: Final = cluster_pb2.Cluster.DESCRIPTOR.fields_by_name[FIELD].number
 POLICY: Final = 1
 EXTENSION: Final = 4
 KEY: Final = b"config"
+RANDOM_SUBSETTING: Final = (
+    "envoy.extensions.load_balancing_policies.random_subsetting.v3.RandomSubsetting"
+)
 
 _DELIMITED: Final = 2
 _BITS, _MORE = 7, 0x80
@@ -46,6 +50,20 @@ def entry(type_url: bytes, body: bytes = b"") -> bytes:
 def round_robin(body: bytes = b"") -> bytes:
     """An entry of RoundRobin, with these bytes."""
     return entry(f"{TYPE}/{ROUND_ROBIN}".encode(), body)
+
+
+def ring_hash_of_another_function() -> bytes:
+    """An entry of RingHash that cannot be converted: its hash function is MURMUR_HASH_2."""
+    return entry(
+        f"{TYPE}/{RING_HASH}".encode(), ring_hash_pb2.RingHash(hash_function=2).SerializeToString()
+    )
+
+
+def random_subsetting(size: int) -> bytes:
+    """An entry of RandomSubsetting (A68), which our protos do not have: turns for so many."""
+    subset = field(1, wrappers_pb2.UInt32Value(value=size).SerializeToString())
+    child = field(2, field(POLICY, field(EXTENSION, round_robin())))
+    return entry(f"{TYPE}/{RANDOM_SUBSETTING}".encode(), subset + child)
 
 
 def unknown() -> bytes:

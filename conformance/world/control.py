@@ -22,7 +22,17 @@ from conformance.served.routes import CLUSTER
 from conformance.served.serving import Served
 from conformance.served.subscriptions import subscriptions
 from conformance.world import waits
-from fake_control_plane import ControlPlane, DeadlinePassed, Event, Kind, Push, Request
+from fake_control_plane import (
+    ControlPlane,
+    DeadlinePassed,
+    Event,
+    Kind,
+    Push,
+    RawResource,
+    Request,
+    Service,
+    StreamClosed,
+)
 
 _T = TypeVar("_T")
 
@@ -95,6 +105,29 @@ class Control:
         words = [told] if told else [" ".join(str(one).split()) for one in offered]
         self.history += [f"{said}: {one}" for one in words]
         return await self.answer(push, kind, deadline=deadline)
+
+    async def offer_large(self, offered: RawResource, *, told: str) -> Answer | None:
+        """Send what may be too large to be read: None if the client ends the stream instead.
+
+        Raises:
+            ClientSilent: it did neither in time.
+        """
+        kind, mark = offered.kind, self.mark
+        heard = asyncio.create_task(self.offer(kind, offered, told=told))
+        ended = asyncio.create_task(
+            self._plane.transcript.wait(
+                lambda event: isinstance(event, StreamClosed) and event.service is Service.ADS,
+                deadline=math.inf,
+                since=mark,
+            )
+        )
+        try:
+            await asyncio.wait([heard, ended], return_when=asyncio.FIRST_COMPLETED)
+            return await heard if heard.done() else None
+        finally:
+            for task in (heard, ended):
+                task.cancel()
+            await asyncio.gather(heard, ended, return_exceptions=True)
 
     def demand_accepted(self, kind: Kind, answer: Answer) -> None:
         """See that what the scenario builds on was taken.

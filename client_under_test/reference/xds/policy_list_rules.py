@@ -34,7 +34,7 @@ def in_order(entries: Sequence[Any]) -> Sequence[Any]:
 def type_of(extension: Any) -> str:
     """A52: what a policy is, and what its config is, is told by the type of typed_config alone.
 
-    Clauses: A52-LIST-02, A52-LIST-11, A52-LIST-15 (our choice), A52-LIST-16.
+    Clauses: A52-LIST-02, A52-LIST-11, A52-LIST-15 (our choice), A52-LIST-16, A52-LIST-17.
     """
     return str(extension.typed_config.type_url)
 

@@ -98,7 +98,7 @@ class Different(msgspec.Struct, frozen=True, tag="different"):
 class AtMost(msgspec.Struct, frozen=True, tag="at_most"):
     """No more endpoints than so many are tried, and no fewer than `least`.
 
-    Clauses: A42-PRO-02, A42-PRO-12, A52-WRR-03, A61-PRO-01, A76-REQ-05.
+    Clauses: A42-PRO-02, A42-PRO-12, A52-CHANGE-06, A52-WRR-03, A61-PRO-01, A76-REQ-05.
     """
 
     count: int

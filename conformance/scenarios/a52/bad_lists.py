@@ -23,7 +23,7 @@ NO_MESSAGE = b"\xff\xff"
 """Bytes that no message begins with."""
 
 NO_TEXT = f"{TYPE}/xdspec.".encode() + b"\xff\xfe\xc0"
-THREE_MIB = 3 * 1024 * 1024
+THREE_MIB, FIVE_MIB = 3 * 1024 * 1024, 5 * 1024 * 1024
 
 
 @decides(AFTERWARDS, seconds=0.5)
@@ -72,3 +72,12 @@ async def test_bad_input(world: World, clause: str, told: str, body: Callable[[]
     live = await LiveCluster.begin(world, "EDS")
     odd = OddBytes(clause, told, body())
     await live.left_open(odd, used=False, within=timing.NO_SUCH_RESOURCE)
+
+
+@decides("A52-INPUT-07", AFTERWARDS, seconds=3)
+async def test_beyond_the_limit_of_messages(world: World) -> None:
+    """Until it is another again, each new stream ends at it."""
+    live = await LiveCluster.begin(world, "EDS")
+    body = policies(struct("round_robin", text(FIVE_MIB)))
+    told = "a TypedStruct of round_robin with a text of 5 MiB"
+    await live.perhaps_read(OddBytes("A52-INPUT-07", told, body))

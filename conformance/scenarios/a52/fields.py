@@ -1,6 +1,6 @@
 """A52, Proposal: load_balancing_policy, beside lb_policy and in its place."""
 
-from conformance.arranging.live_clusters import AFTERWARDS, LiveCluster
+from conformance.arranging.live_clusters import AFTERWARDS, UNCHANGED, LiveCluster
 from conformance.arranging.live_policies import LivePolicy
 from conformance.judging.claims import decides
 from conformance.served.oddities import Odd
@@ -51,3 +51,18 @@ async def test_of_an_aggregate(world: World) -> None:
     live = await LiveCluster.begin(world, "aggregate")
     for policy in ("CLUSTER_PROVIDED", "MAGLEV"):
         await live.taken(Odd("A52-FIELD-03", f"lb_policy: {policy} {TURNS}"))
+
+
+UNSUPPORTED = ("RANDOM", "CLUSTER_PROVIDED", "LOAD_BALANCING_POLICY_CONFIG", "17")
+
+
+@decides("A52-FIELD-06", AFTERWARDS, UNCHANGED)
+async def test_unsupported_policies_alone(world: World) -> None:
+    live = await LiveCluster.begin(world, "EDS")
+    await live.refused_all([Odd("A52-FIELD-06", f"lb_policy: {one}") for one in UNSUPPORTED])
+
+
+@decides("A52-FIELD-07", AFTERWARDS)
+async def test_least_request_alone(world: World) -> None:
+    live = await LiveCluster.begin(world, "EDS")
+    await live.left_open(Odd("A52-FIELD-07", "lb_policy: LEAST_REQUEST"), used=True)

@@ -10,6 +10,7 @@ from conformance.judging.claims import decides
 from conformance.judging.endings import ClientRefused
 from conformance.judging.expectations import (
     Answered,
+    AtMost,
     Evenly,
     Expectation,
     OneEndpoint,
@@ -23,7 +24,7 @@ from conformance.served.oddities import Odd
 from conformance.served.policies import Policy, RingHash, RoundRobin
 from conformance.served.policy_lists import in_localities, policies, ring_hash, round_robin, unknown
 from conformance.served.routes import SESSION
-from conformance.served.serving import aggregate, given_as, plain
+from conformance.served.serving import Served, aggregate, given_as, plain
 from conformance.world import ENOUGH_TO_DIFFER, ROUNDS, TURNS, World
 from fake_control_plane import Kind
 
@@ -34,13 +35,23 @@ MEANWHILE = 60
 LISTS = {RingHash: policies(ring_hash()), RoundRobin: policies(round_robin())}
 
 # What a Cluster has, and what it is balanced by.
-CHANGES = {
+CHANGES: dict[str, tuple[str, Policy]] = {
     "list-comes": (LISTS[RingHash], RingHash()),
     "list-goes": ("", RoundRobin()),
     "to-turns": (LISTS[RoundRobin], RoundRobin()),
     "to-localities": (policies(in_localities(round_robin())), RoundRobin()),
     "to-ring-hash": (LISTS[RingHash], RingHash()),
 }
+
+
+async def in_use(world: World, served: Served, as_if: Policy) -> tuple[Calls, Expectation]:
+    """Calls once the policy is in use, or time is up, and what they are to be."""
+    wanted: Expectation = Reaches(served.addresses())
+    headers = ({SESSION: "same"},) * ENOUGH_TO_DIFFER
+    if isinstance(as_if, RingHash):
+        wanted = served.balanced_by(as_if).mapping()
+        headers = world.sessions(ENOUGH_TO_DIFFER)
+    return await world.until(wanted, partial(world.call, headers, concurrency=1)), wanted
 
 
 @decides("A52-CHANGE-01", "A52-CHANGE-02", needs=("metadata",), seconds=1.5)
@@ -54,14 +65,32 @@ async def test_under_load(world: World) -> None:
         answer = await world.control.offer(Kind.CLUSTER, changed, told=name)
         await world.judge("A52-CHANGE-01", answer, Answered(acked=True))
         if answer.acked:
-            wanted: Expectation = Reaches(served.addresses())
-            headers = ({SESSION: "same"},) * ENOUGH_TO_DIFFER
-            if isinstance(as_if, RingHash):
-                wanted = served.balanced_by(as_if).mapping()
-                headers = world.sessions(ENOUGH_TO_DIFFER)
-            calls = await world.until(wanted, partial(world.call, headers, concurrency=1))
-            await world.judge("A52-CHANGE-01", calls, wanted)
+            await world.judge("A52-CHANGE-01", *await in_use(world, served, as_if))
         await world.judge("A52-CHANGE-02", await meanwhile.over(), Outcome("OK"))
+
+
+@decides("A52-CHANGE-06", seconds=1)
+async def test_connections(world: World) -> None:
+    """A policy that is in use has connected to all of them, if it does so anew."""
+    members = await world.endpoints(3)
+    served = plain([one.address for one in members], policy=RoundRobin())
+    await world.serve(served)
+    await world.rounds.demand(
+        Reaches(served.addresses()),
+        partial(world.call, world.sessions(ENOUGH_TO_DIFFER)),
+        why="all of them serve",
+    )
+    for name, (said, as_if) in CHANGES.items():
+        changed_at = world.now
+        answer = await offered(world, served, Odd("A52-CHANGE-06", said))
+        world.control.demand_accepted(Kind.CLUSTER, answer)
+        await in_use(world, served, as_if)
+        attempts = world.attempts.seen(*members, since=changed_at)
+        ways: dict[str, Expectation] = {
+            f"{name}: kept": AtMost(0),
+            f"{name}: anew": AtMost(len(members), least=1),
+        }
+        await world.judge("A52-CHANGE-06", attempts, ways)
 
 
 @decides("A52-CHANGE-03", seconds=0.6)

@@ -9,8 +9,9 @@ from conformance.arranging.live_policies import LivePolicy
 from conformance.arranging.offering import offered
 from conformance.judging.claims import decides, row
 from conformance.judging.expectations import Answered, Evenly, Expectation, OneEndpoint, Reaches
+from conformance.served import policy_bytes
 from conformance.served.endpoints import Endpoint, Locality
-from conformance.served.oddities import Odd
+from conformance.served.oddities import Odd, OddBytes
 from conformance.served.policies import RingHash, RoundRobin
 from conformance.served.policy_lists import (
     XX_HASH,
@@ -120,8 +121,12 @@ async def test_pick_first(world: World) -> None:
 BAD_RING = ring_hash(function="hash_function: MURMUR_HASH_2")
 """Who reaches it refuses the Cluster."""
 
+SUBSET = policy_bytes.policies(
+    policy_bytes.random_subsetting(2), policy_bytes.ring_hash_of_another_function()
+)
 
-@decides("A52-LIST-15", "A52-LIST-16")
+
+@decides("A52-LIST-15", "A52-LIST-16", "A52-LIST-17")
 async def test_policies_of_other_texts(world: World) -> None:
     served = await world.plain_ring(ring=RoundRobin())
     await world.demand_served(world.sessions(1))
@@ -134,6 +139,11 @@ async def test_policies_of_other_texts(world: World) -> None:
         every = Reaches(served.addresses())
         calls = await world.until(every, partial(world.call, world.sessions(40), concurrency=1))
         await world.judge(weighted.clause, calls, world.bench.alike(weighted.clause, every))
+
+    subset = OddBytes("A52-LIST-17", "a subset of two", SUBSET)
+    answer = await offered(world, served, subset)
+    await world.judge(subset.clause, answer, {"A52": passed_over, "A68": used})
+    await world.demand_served(world.sessions(16))
 
     least = Odd("A52-LIST-15", policies(least_request(), BAD_RING))
     answer = await offered(world, served, least)

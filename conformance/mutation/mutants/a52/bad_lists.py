@@ -68,3 +68,10 @@ no_text = Mutant(
     xds={"decoded": without_its_list},
     reports="accepted",
 )
+
+larger_than_a_message = Mutant(
+    clause="A52-INPUT-07",
+    broken="lists of megabytes are refused",
+    xds={"wrong_with_cluster": refusing(lambda message: message.ByteSize() > LARGE)},
+    reports="refused",
+)

@@ -6,10 +6,11 @@ from typing import Any
 
 from client_under_test.reference.conduct.mutants import Mutant
 from client_under_test.reference.xds.policy_list_rules import prefers_extension
-from client_under_test.reference.xds.rules import ring_sizes
+from client_under_test.reference.xds.rules import ring_sizes, supported_policy
 from conformance.mutation.mutants.findings import refusing
 
 SUPPORTED = (0, 2)
+LEAST_REQUEST, RANDOM = 1, 3
 MURMUR_HASH_2 = 1
 EIGHT_M = 8 * 1024 * 1024
 
@@ -106,4 +107,27 @@ aggregate_checked = Mutant(
             )
         )
     },
+)
+
+random_in_turn = Mutant(
+    clause="A52-FIELD-06",
+    broken="RANDOM alone is taken for ROUND_ROBIN",
+    xds={"supported_policy": lambda policy: supported_policy(0 if policy == RANDOM else policy)},
+)
+
+cluster_provided_in_turn = Mutant(
+    clause="A52-FIELD-06",
+    broken="what is not known is taken for ROUND_ROBIN",
+    xds={"supported_policy": lambda policy: supported_policy(policy) or "ROUND_ROBIN"},
+)
+
+least_request_in_turn = Mutant(
+    clause="A52-FIELD-07",
+    broken="LEAST_REQUEST alone is taken for ROUND_ROBIN",
+    xds={
+        "supported_policy": lambda policy: supported_policy(
+            0 if policy == LEAST_REQUEST else policy
+        )
+    },
+    reports="accepted",
 )

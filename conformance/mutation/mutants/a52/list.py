@@ -14,6 +14,7 @@ from conformance.mutation.mutants.findings import overlooking, refusing
 EXTENSIONS = "type.googleapis.com/envoy.extensions.load_balancing_policies"
 ROUND_ROBIN = f"{EXTENSIONS}.round_robin.v3.RoundRobin"
 LEAST_REQUEST = f"{EXTENSIONS}.least_request.v3.LeastRequest"
+RANDOM_SUBSETTING = f"{EXTENSIONS}.random_subsetting.v3.RandomSubsetting"
 WEIGHTED = f"{EXTENSIONS}.client_side_weighted_round_robin.v3.ClientSideWeightedRoundRobin"
 MANY = 50
 WRR_LOCALITY = f"{EXTENSIONS}.wrr_locality.v3.WrrLocality"
@@ -199,4 +200,10 @@ weighted_round_robin_taken = Mutant(
     clause="A52-LIST-16",
     broken="ClientSideWeightedRoundRobin is supported, though A58 is not stated",
     xds={"type_of_policy": lambda extension: turns_for(WEIGHTED, extension)},
+)
+
+random_subsetting_taken = Mutant(
+    clause="A52-LIST-17",
+    broken="RandomSubsetting is supported, though A68 is not stated",
+    xds={"type_of_policy": lambda extension: turns_for(RANDOM_SUBSETTING, extension)},
 )

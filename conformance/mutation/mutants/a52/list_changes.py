@@ -50,3 +50,10 @@ bad_list_of_the_aggregate = Mutant(
     xds={"policy_of_aggregate_counts": False},
     edition="seed",
 )
+
+one_connection_for_all_policies = Mutant(
+    clause="A52-CHANGE-06",
+    broken="an address has one connection, whichever policy wants it",
+    rules={"shared_by": lambda subchannel: subchannel.address},
+    reports="to-turns: kept",
+)
