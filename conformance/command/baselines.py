@@ -12,9 +12,10 @@ from conformance.command.failures import Failure
 from conformance.command.named import known_clause
 from conformance.reporting import baseline
 from conformance.reporting.baseline import BadBaseline
+from conformance.reporting.baseline_count import Counted, Judgement, counted
 from conformance.reporting.baseline_update import Refused, Said
 from conformance.reporting.baseline_update import update as updated
-from conformance.reporting.report import BadReport, read
+from conformance.reporting.report import BadReport, Run, read
 
 
 def update(
@@ -53,16 +54,41 @@ def update(
         below = baseline.read(over, catalogue) if over else ()
         text = file.read_text("utf-8") if file.exists() else ""
         baseline.parsed(text.encode(), catalogue, file, below=below)
-        runs = [run for path in reports for run in read(path).runs]
-        if client is not None:
-            runs = [run for run in runs if run.client.name == client]
-        found = updated(text, runs, said, below)
+        found = updated(text, _runs(reports, client), said, below)
         baseline.parsed(found.text.encode(), catalogue, file, below=below)
     except (BadBaseline, BadReport, Refused) as error:
         raise Failure(str(error)) from None
     if found.changes and not is_check:
         _replace(file, found.text)
     return found.changes
+
+
+def count(
+    file: Path, reports: Collection[Path], catalogue: Catalogue, *, client: str | None
+) -> tuple[Counted, ...]:
+    """Count what a baseline says is seen in some runs only, what is more frequent first.
+
+    Raises:
+        Failure: the baseline or a report cannot be used, or runs are of several clients.
+    """
+    if not file.exists():
+        raise Failure(f"{file} cannot be read: there is no such file")
+    try:
+        entries = baseline.read(file, catalogue)
+        runs = _runs(reports, client)
+    except (BadBaseline, BadReport) as error:
+        raise Failure(str(error)) from None
+    names = sorted({run.client.name for run in runs})
+    if len(names) > 1:
+        raise Failure(f"the reports have runs of {' and '.join(names)}: say --client with one")
+    found = counted(entries, runs)
+    return tuple(sorted(found, key=lambda one: one.judgement is not Judgement.MORE))
+
+
+def _runs(reports: Collection[Path], client: str | None) -> list[Run]:
+    """The runs of a client; of all, if none is named."""
+    runs = [run for path in reports for run in read(path).runs]
+    return [run for run in runs if client in {None, run.client.name}]
 
 
 def _replace(file: Path, text: str) -> None:

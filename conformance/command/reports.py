@@ -133,3 +133,24 @@ def update_baseline(file: Path, reports: tuple[Path, ...], *, check: bool, **sai
     if not changes:
         echo(f"{file} is up to date")
     return int(Exit.DEVIATES if check and changes else Exit.CONFORMS)
+
+
+@baseline_group.command("count")
+@click.argument("file", type=Path)
+@click.argument("reports", nargs=-1, required=True, type=Path, metavar="REPORT…")
+@click.option("--client", help="Whose runs count, where the reports have several clients.")
+def count_baseline(file: Path, reports: tuple[Path, ...], *, client: str | None) -> int:
+    """Count in REPORTs what FILE says is seen in some runs only (`sometimes`).
+
+    Exits with 1 if something fails more often than FILE says, by more than chance.
+    """
+    from conformance.command.baselines import count  # noqa: PLC0415
+    from conformance.reporting.baseline_count import Judgement  # noqa: PLC0415
+
+    found = count(file, reports, catalogue(), client=client)
+    for one in found:
+        echo(str(one))
+    if not found:
+        echo(f"{file} has nothing that is seen in some runs only")
+    is_worse = any(one.judgement is Judgement.MORE for one in found)
+    return int(Exit.DEVIATES if is_worse else Exit.CONFORMS)

@@ -68,7 +68,8 @@ class _Said(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Only with these variants; ``""`` stands for none of them. Empty means all."""
     sometimes: str = ""
     """For a race of the client: how often it was seen, in how many runs. Then its absence is no
-    surprise; empty means that it is seen every time."""
+    surprise; empty means that it is seen every time. Where it begins as in ``once in 30 runs`` or
+    ``in 2 of 9 runs``, ``xdspec baseline count`` holds reports against it."""
     issue: str = ""
     """Where the client's maintainers know of it."""
     until: date | None = None

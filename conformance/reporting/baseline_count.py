@@ -1,0 +1,158 @@
+"""What a baseline says comes in some runs only, counted in reports: as often as it says? Pure.
+
+How often is said in words, such as `once in 30 runs`: a number of runs in which it was seen, and of
+those that were made then. Both counts are of few runs. So a failure is called more frequent than it
+was said to be only if, were it as frequent as ever, its failures would have fallen so unequally to
+the runs of then and of now in one of a hundred cases: Fisher's exact test, one-sided.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+from conformance.judging.verdicts import Verdict
+from conformance.reporting.baseline import Entry
+from conformance.reporting.report import Run
+
+BY_CHANCE: Final = 0.01
+"""A difference that comes by chance less often is one. A dozen entries are counted at once, by hand
+or once a night: with less of it one of a hundred of them is named for nothing."""
+
+WORDS: Final = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+NUMBERS: Final = {
+    **{word: number for number, word in enumerate(WORDS, start=1)},
+    "once": 1,
+    "twice": 2,
+    "eleven": 11,
+    "twelve": 12,
+    "a dozen": 12,
+}
+FREQUENCY: Final = re.compile(
+    r"(?:(once|twice) in|in ([\w,]+) of|([\w,]+) times in) (a dozen|[\w,]+)(?: \w+)? runs?\b"
+)
+
+
+class Judgement(StrEnum):
+    """What the count makes of what was said."""
+
+    FITS = "as often as said"
+    MORE = "more often than said"
+    LESS = "less often than said"
+    UNCOUNTED = "how often is not said as a number of runs"
+    UNSEEN = "no run judged it"
+
+
+class Frequency(msgspec.Struct, frozen=True):
+    """In so many runs of so many."""
+
+    failed: int
+    runs: int
+
+    def __str__(self) -> str:
+        return f"in {self.failed} of {self.runs} runs"
+
+
+class Counted(msgspec.Struct, frozen=True, kw_only=True):
+    """An entry of which it is said that it is seen in some runs only."""
+
+    clause: str
+    scenarios: tuple[str, ...]
+    said: str
+    seen: Frequency
+    judgement: Judgement
+
+    def __str__(self) -> str:
+        where = f"{self.clause} in {', '.join(self.scenarios)}"
+        if self.judgement is Judgement.UNSEEN:
+            return f"{where}: {self.judgement}; said: {self.said}"
+        return f"{where}: fails {self.seen}, {self.judgement}; said: {self.said}"
+
+
+def counted(entries: Iterable[Entry], runs: Sequence[Run]) -> Iterator[Counted]:
+    """Count what is seen in some runs only.
+
+    A run counts if one of the entry's scenarios judged the clause in it; it fails if one showed
+    the failure.
+
+    Args:
+        entries: of a baseline; those that are seen in every run say so, and are passed over.
+        runs: of its client.
+    """
+    for entry in entries:
+        if not entry.sometimes:
+            continue
+        failed = [shown for run in runs if (shown := _is_shown(entry, run)) is not None]
+        seen = Frequency(sum(failed), len(failed))
+        yield Counted(
+            clause=entry.clause,
+            scenarios=entry.scenarios,
+            said=entry.sometimes,
+            seen=seen,
+            judgement=_judged(said(entry.sometimes), seen),
+        )
+
+
+def _is_shown(entry: Entry, run: Run) -> bool | None:
+    """Whether a run shows the failure; None where it speaks of another, or does not judge it."""
+    if not entry.applies_to(run.client.version, run.client.variant):
+        return None
+    judged = [
+        scenario
+        for scenario in run.scenarios
+        if scenario.id in entry.scenarios
+        and scenario.clauses.get(entry.clause) in {Verdict.PASS, Verdict.FAIL, Verdict.SEEN}
+    ]
+    if not judged:
+        return None
+    return any(entry.knows(one.id, finding) for one in judged for finding in one.findings)
+
+
+def said(words: str) -> Frequency | None:
+    """How often something is said to be seen, where the words begin with that."""
+    found = FREQUENCY.match(words)
+    if not found:
+        return None
+    *failed, runs = (_number(one) for one in found.groups())
+    count = next((one for one in failed if one is not None), None)
+    if count is None or runs is None or count > runs:
+        return None
+    return Frequency(count, runs)
+
+
+def _number(word: str | None) -> int | None:
+    if word is None:
+        return None
+    digits = word.replace(",", "")
+    return int(digits) if digits.isdecimal() and len(digits) < LONGEST else NUMBERS.get(word)
+
+
+LONGEST: Final = 6
+"""Digits: nobody has made so many runs, and counting by such numbers takes its time."""
+
+
+def _judged(then: Frequency | None, now: Frequency) -> Judgement:
+    if not now.runs:
+        return Judgement.UNSEEN
+    if then is None:
+        return Judgement.UNCOUNTED
+    if by_chance(then, now) < BY_CHANCE:
+        return Judgement.MORE
+    if by_chance(now, then) < BY_CHANCE:
+        return Judgement.LESS
+    return Judgement.FITS
+
+
+def by_chance(less: Frequency, more: Frequency) -> float:
+    """How likely it is that so many of all failures, or more, fall to the second of two samples."""
+    runs, failed = less.runs + more.runs, less.failed + more.failed
+    ways = sum(
+        math.comb(more.runs, here) * math.comb(less.runs, failed - here)
+        for here in range(more.failed, min(failed, more.runs) + 1)
+    )
+    return ways / math.comb(runs, failed)
