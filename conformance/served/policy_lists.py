@@ -69,9 +69,9 @@ def pick_first() -> str:
     return entry(packed(PICK_FIRST))
 
 
-def least_request() -> str:
+def least_request(fields: str = "") -> str:
     """An entry of LeastRequest."""
-    return entry(packed(LEAST_REQUEST))
+    return entry(packed(LEAST_REQUEST, fields))
 
 
 def weighted_round_robin() -> str:

@@ -57,6 +57,11 @@ def with_a42_2021(rules: Rules) -> Rules:
     )
 
 
+def with_a48(rules: Rules) -> Rules:
+    """A Cluster may ask for least_request, by its old field or its new one."""
+    return replace(rules, supports=policy_list_rules.asked_by_a48)
+
+
 def with_a53(rules: Rules) -> Rules:
     """What is deleted stays, by a server feature."""
     return replace(rules, deletion_counts=data_rules.deletion_counts_unless_ignored)
@@ -172,12 +177,22 @@ AMENDMENTS: Final[Mapping[str, Callable[[Rules], Rules]]] = MappingProxyType(
 
 
 OTHERS: Final[Mapping[str, Callable[[Rules], Rules]]] = MappingProxyType(
-    {"A56-2022": with_a56_2022, "A61-2023": with_a61_2023, "A88-XDS": with_a88}
+    {
+        "A48": with_a48,
+        "A56-2022": with_a56_2022,
+        "A61-2023": with_a61_2023,
+        "A88-XDS": with_a88,
+    }
 )
-"""Amendments as they were first written, and one that takes A53 back; `modern` has none of them."""
+"""A policy that is left to a client, amendments as they were first written, and one that takes A53
+back; `modern` has none of them."""
 
 _WHOLE: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {"modern": tuple(AMENDMENTS), "data-errors": (*AMENDMENTS, "A88-XDS")}
+    {
+        "modern": tuple(AMENDMENTS),
+        "data-errors": (*AMENDMENTS, "A88-XDS"),
+        "least-request": (*AMENDMENTS, "A48"),
+    }
 )
 """Editions that go by a name of their own, with the amendments of the seed texts that they have."""
 

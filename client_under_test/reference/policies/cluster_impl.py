@@ -49,7 +49,9 @@ class ClusterPicker(msgspec.Struct, frozen=True):
             return result
         # It counts for the locality of the endpoint that was picked:
         # A42-LOAD-01, A42-LOAD-02, A42-LOAD-05, A42-LOAD-09, A42-LOAD-10.
-        account = msgspec.structs.replace(self.account, locality=result.locality)
+        account = msgspec.structs.replace(
+            self.account, locality=result.locality, subchannel=result.subchannel
+        )
         return Complete(result.subchannel, result.locality, result.connect, account)
 
 

@@ -28,6 +28,12 @@ class RoundRobinConfig(PolicyConfig, frozen=True, kw_only=True):
     """round_robin."""
 
 
+class LeastRequestConfig(PolicyConfig, frozen=True, kw_only=True):
+    """least_request_experimental (A48)."""
+
+    choice_count: int
+
+
 class RingHashConfig(PolicyConfig, frozen=True, kw_only=True):
     """ring_hash_experimental. `request_hash_header`: A76."""
 

@@ -205,6 +205,7 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     channel: int = 0
     policy: Place = ()
     max_requests: int = 0
+    subchannel: Subchannel | None = None
 
 
 class Complete(msgspec.Struct, frozen=True):

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from client_under_test.reference.policies.interface import Account, Drop
+from client_under_test.reference.policies.interface import Account, Drop, Subchannel
 from client_under_test.reference.policies.rules.gatekeeping import ClusterImplRules, Counts, LoadKey
 from client_under_test.reference.values import Locality, Status
 
@@ -44,6 +44,7 @@ class Ledger:
     def __init__(self, rules: ClusterImplRules) -> None:
         self._rules = rules
         self._in_flight: Counter[tuple[object, ...]] = Counter()
+        self._running: Counter[Subchannel | None] = Counter()
         self._loads: dict[LoadKey, Counts] = {}
         self._dropped: Counter[tuple[str, str]] = Counter()
         self._categories: Counter[tuple[str, str, str]] = Counter()
@@ -51,6 +52,10 @@ class Ledger:
     def in_flight(self, account: Account) -> int:
         """Count the requests that circuit breaking goes by."""
         return self._in_flight[self._rules.in_flight_key(account)]
+
+    def running(self, subchannel: Subchannel) -> int:
+        """Count the requests that have been sent on it and have not ended (A48)."""
+        return self._running[subchannel]
 
     def waits(self, account: Account) -> None:
         """A request was picked, and is to be picked again."""
@@ -61,10 +66,14 @@ class Ledger:
     def started(self, account: Account) -> None:
         """A request was sent; told once, however many picks it took."""
         self._in_flight[self._rules.in_flight_key(account)] += 1
+        self._running[account.subchannel] += 1
         self._count(account, self._rules.when_sent)
 
     def finished(self, account: Account, status: Status) -> None:
         """A request that was sent has ended."""
+        self._running[account.subchannel] -= 1
+        if not self._running[account.subchannel]:
+            del self._running[account.subchannel]
         self._in_flight[self._rules.in_flight_key(account)] -= self._rules.ends_flight(status)
         self._count(account, lambda counts: self._rules.when_ended(counts, status.code == "OK"))
 

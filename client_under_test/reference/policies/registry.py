@@ -19,6 +19,7 @@ from client_under_test.reference.policies.configs import (
     ClusterManagerConfig,
     ClusterResolverConfig,
     FailingConfig,
+    LeastRequestConfig,
     PickFirstConfig,
     PriorityConfig,
     RingHashConfig,
@@ -29,11 +30,13 @@ from client_under_test.reference.policies.configs import (
 )
 from client_under_test.reference.policies.family import PolicyMaker, Tools
 from client_under_test.reference.policies.interface import PolicyConfig
+from client_under_test.reference.policies.least_request import LeastRequest
 from client_under_test.reference.policies.ledger import Ledger
 from client_under_test.reference.policies.pick_first import PickFirst
 from client_under_test.reference.policies.priority import Priority
 from client_under_test.reference.policies.ring_hash import RingHash
 from client_under_test.reference.policies.round_robin import RoundRobin
+from client_under_test.reference.policies.rules.least_request import choice_count
 from client_under_test.reference.policies.rules.policy_rules import PolicyRules
 from client_under_test.reference.policies.rules.ring_config import (
     ring_size_is_valid,
@@ -56,6 +59,7 @@ class Reading(msgspec.Struct, frozen=True):
     request_hash_header: HeaderReader
     ring_defaults: tuple[int, int]
     registered: Registered
+    choice_count: Callable[[int | None], int | None]
 
 
 Parser = Callable[[Fields, str, Reading], PolicyConfig]
@@ -65,6 +69,7 @@ _MAKERS: Final[Mapping[type[PolicyConfig], PolicyMaker]] = {
     ClusterManagerConfig: ClusterManager,
     ClusterResolverConfig: ClusterResolver,
     FailingConfig: Failing,
+    LeastRequestConfig: LeastRequest,
     PickFirstConfig: PickFirst,
     PriorityConfig: Priority,
     RingHashConfig: RingHash,
@@ -117,6 +122,7 @@ def parse(
     request_hash_header: HeaderReader = text_header,
     ring_defaults: tuple[int, int] = (DEFAULT_MINIMUM, DEFAULT_MAXIMUM),
     registered: Registered = MappingProxyType({}),
+    choice_count: Callable[[int | None], int | None] = choice_count,
     field: str = "",
 ) -> PolicyConfig:
     """A24, A52: parse the first config of a policy that is known; each has one key, its name.
@@ -128,12 +134,20 @@ def parse(
         request_hash_header: reads that field of ring_hash; `PolicyRules` has the one of an edition.
         ring_defaults: the sizes that a ring_hash config has where it sets none.
         registered: what the application has added to gRPC's own policies.
+        choice_count: what least_request makes of that field, or of its lack; None is an error.
         field: where the list is, for errors.
 
     Raises:
         BadConfig: none is known, or the first that is known is not valid.
     """
-    reading = Reading(ring_size_is_valid, sizes_fit, request_hash_header, ring_defaults, registered)
+    reading = Reading(
+        ring_size_is_valid,
+        sizes_fit,
+        request_hash_header,
+        ring_defaults,
+        registered,
+        choice_count,
+    )
     return _parse(configs, field, reading)
 
 
@@ -178,6 +192,15 @@ def _round_robin(_fields: Fields, _field: str, _reading: Reading) -> PolicyConfi
     return RoundRobinConfig()
 
 
+def _least_request(fields: Fields, field: str, reading: Reading) -> PolicyConfig:
+    written = fields.get("choiceCount")
+    whole = None if written is None else _whole(written)
+    count = None if whole is None and written is not None else reading.choice_count(whole)
+    if count is None:
+        raise BadConfig(f"{field}.choiceCount", f"{written!r} is not a whole number of two or more")
+    return LeastRequestConfig(choice_count=count)
+
+
 def _wrr_locality(fields: Fields, field: str, reading: Reading) -> PolicyConfig:
     name = "childPolicy" if "childPolicy" in fields else "child_policy"
     children = fields.get(name)
@@ -203,20 +226,28 @@ def _ring_hash(fields: Fields, field: str, reading: Reading) -> PolicyConfig:
 
 
 def _ring_size(fields: Fields, name: str, default: int, field: str, reading: Reading) -> int:
-    """Read a 64-bit number, which JSON has as a string, or a Struct as a float."""
     value = fields.get(name, default)
-    try:
-        size = int(value)
-    except (TypeError, ValueError, OverflowError):
-        size = None
-    if size is None or isinstance(value, bool) or (isinstance(value, float) and size != value):
+    size = _whole(value)
+    if size is None:
         raise BadConfig(f"{field}.{name}", f"{value!r} is not a whole number")
     if not reading.ring_size_is_valid(size):
         raise BadConfig(f"{field}.{name}", f"{size} is not between 1 and 8388608")
     return size
 
 
+def _whole(value: Any) -> int | None:
+    """Read a 64-bit number, which JSON has as a string, or a Struct as a float."""
+    try:
+        size = int(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    if isinstance(value, bool) or (isinstance(value, float) and size != value):
+        return None
+    return size
+
+
 _PARSERS: Final[Mapping[str, Parser]] = {
+    "least_request_experimental": _least_request,
     "pick_first": _pick_first,
     "ring_hash_experimental": _ring_hash,
     "round_robin": _round_robin,

@@ -17,6 +17,7 @@ from client_under_test.reference.policies.interface import (
     PickArgs,
     Picker,
     PickResult,
+    PolicyConfig,
     QueuePicker,
     Report,
     RequestReresolution,
@@ -54,12 +55,14 @@ class RoundRobin:
     def __init__(self, tools: Tools, place: Place) -> None:
         self._tools = tools
         self._place = place
+        self._config: PolicyConfig | None = None
         self._members: dict[str, _Member] = {}
         self._note = ""
 
     def update(self, update: Update) -> Actions:
         """Take a list of endpoints; those that stay keep their connections."""
         self._note = update.note
+        self._config = update.config
         identity = self._tools.rules.endpoint_identity
         listed = {identity(endpoint): endpoint for endpoint in update.endpoints}
         actions: Actions = []
@@ -110,12 +113,14 @@ class RoundRobin:
             kept += self._read(member, member.policy.exit_idle())
         return kept
 
+    def _picker(self, ready: tuple[Picker, ...]) -> Picker:
+        return TurnPicker(ready, self._tools.rules.turns(len(ready), self._tools.random))
+
     def _report(self) -> UpdateState:
         reports = [member.report for member in self._members.values()]
         ready = tuple(one.picker for one in reports if one.state is State.READY)
         if ready:
-            turns = self._tools.rules.turns(len(ready), self._tools.random)
-            return UpdateState(State.READY, TurnPicker(ready, turns))
+            return UpdateState(State.READY, self._picker(ready))
         if any(one.state is not State.TRANSIENT_FAILURE for one in reports):
             return UpdateState(State.CONNECTING, QueuePicker())
         if reports:

@@ -152,7 +152,7 @@ def as_found(_message: Any, found: Sequence[tuple[str, str]]) -> Sequence[tuple[
     A37-VALID-29, A46-NACK-06, A47-CDS-04, A50-CDS-03, A50-CDS-04, A50-CDS-05, A50-CDS-06,
     A50-CDS-08, A50-CDS-09, A52-FIELD-03, A52-INPUT-01, A52-INPUT-03, A52-INPUT-04,
     A52-INPUT-05, A52-INPUT-07, A52-LIST-04, A52-LIST-07, A52-LIST-09, A52-LIST-11, A52-LIST-12,
-    A52-LIST-13, A75-LEAF-02.
+    A52-LIST-13, A75-LEAF-02, A48-LEAST-04.
     """
     return found
 

@@ -6,9 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from envoy.extensions.load_balancing_policies.least_request.v3 import least_request_pb2
 from envoy.extensions.load_balancing_policies.pick_first.v3 import pick_first_pb2
 from envoy.extensions.load_balancing_policies.ring_hash.v3 import ring_hash_pb2
 
+from client_under_test.reference.policies.rules.least_request import choice_count
+
+LEAST_REQUEST: Final = f"type.googleapis.com/{least_request_pb2.LeastRequest.DESCRIPTOR.full_name}"
 PICK_FIRST: Final = f"type.googleapis.com/{pick_first_pb2.PickFirst.DESCRIPTOR.full_name}"
 
 _DEEPEST: Final = 16
@@ -80,17 +84,25 @@ def turns_for_all(_config: Any) -> Any:
 
 
 def asked_by_a52(type_url: str) -> bool:
-    """A52: what can be converted is supported, but for PickFirst.
+    """A52: what can be converted is supported, but for PickFirst and LeastRequest.
 
     Clauses: A52-LIST-14.
     """
-    return type_url != PICK_FIRST
+    return type_url not in {PICK_FIRST, LEAST_REQUEST}
 
 
-def asked_by_a62(_type_url: str) -> bool:
+def asked_by_a62(type_url: str) -> bool:
     """A62: what can be converted is supported, PickFirst too.
 
     Clauses: A52-LIST-14.
+    """
+    return type_url != LEAST_REQUEST
+
+
+def asked_by_a48(_type_url: str) -> bool:
+    """A48 and A62: what can be converted is supported, and LEAST_REQUEST as lb_policy.
+
+    Clauses: A48-LEAST-01, A48-LEAST-02.
     """
     return True
 
@@ -117,5 +129,7 @@ class PolicyListRules(SupportedPolicyRules):
     list_is_too_deep: Callable[[int], bool] = list_is_too_deep
     """Of a list's level; that of the Cluster has 1."""
     extension_function_is_accepted: Callable[[int], bool] = extension_function_is_accepted
+    choice_count: Callable[[int | None], int | None] = choice_count
+    """Of what a LeastRequest says, if it does: None for an error."""
     round_robin_config: Callable[[Any], Any] = turns_for_all
     """Of a RoundRobin message: the policy in gRPC's JSON."""

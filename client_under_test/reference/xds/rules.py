@@ -30,6 +30,7 @@ from client_under_test.reference.xds.policy_list_rules import PolicyListRules
 _POLICIES: Final = {
     cluster_pb2.Cluster.ROUND_ROBIN: "ROUND_ROBIN",
     cluster_pb2.Cluster.RING_HASH: "RING_HASH",
+    cluster_pb2.Cluster.LEAST_REQUEST: "LEAST_REQUEST",
 }
 Watcher = TypeVar("Watcher")
 
@@ -66,8 +67,8 @@ def supported_policy(lb_policy: int) -> str | None:
     """Name the policy of an enum's value; None for one that a Cluster may not ask for.
 
     Clauses: A42-CDS-01, A42-CDS-02, A42-CDS-21 (our choice: MAGLEV is an error), A42-CDS-22,
-    A42-CDS-23, A42-CDS-26, A42-HASH-19, A52-FIELD-06, A52-FIELD-07 (our choice: we have no such
-    policy).
+    A42-CDS-23, A42-CDS-26, A42-HASH-19, A52-FIELD-06, A52-FIELD-07 (our choice: only
+    with A48), A48-LEAST-01.
     """
     return _POLICIES.get(lb_policy)
 

@@ -236,7 +236,8 @@ class Shares(msgspec.Struct, frozen=True, tag="shares"):
     A rotation with the same shares stays nearer to them than chance does, so it fits as well: see
     ``statistics.intervals``.
 
-    Clauses: A37-FAILOVER-09, A42-LOC-06, A52-WRR-01, A52-WRR-02, A52-WRR-07, A52-WRR-08.
+    Clauses: A37-FAILOVER-09, A42-LOC-06, A52-WRR-01, A52-WRR-02, A52-WRR-07, A52-WRR-08,
+    A48-LEAST-01, A48-LEAST-02, A48-LEAST-03, A48-LEAST-04.
     """
 
     shares: dict[str, tuple[int, int]]

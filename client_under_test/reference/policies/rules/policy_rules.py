@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from client_under_test.reference.policies.rules.failover import PriorityRules
 from client_under_test.reference.policies.rules.gatekeeping import ClusterImplRules
+from client_under_test.reference.policies.rules.least_request import LeastRequestRules
 from client_under_test.reference.policies.rules.localities import LocalityRules
 from client_under_test.reference.policies.rules.ring_picks import PickRules
 from client_under_test.reference.policies.rules.ring_states import RingStateRules
@@ -20,6 +21,7 @@ class PolicyRules(
     PickRules,
     RingStateRules,
     RoundRobinRules,
+    LeastRequestRules,
     PriorityRules,
     SwitchRules,
     ClusterImplRules,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from envoy.extensions.load_balancing_policies.least_request.v3 import least_request_pb2
 from envoy.extensions.load_balancing_policies.pick_first.v3 import pick_first_pb2
 from envoy.extensions.load_balancing_policies.ring_hash.v3 import ring_hash_pb2
 from envoy.extensions.load_balancing_policies.round_robin.v3 import round_robin_pb2
@@ -14,6 +15,7 @@ from google.protobuf.message import DecodeError
 from udpa.type.v1 import typed_struct_pb2 as udpa_pb2
 from xds.type.v3 import typed_struct_pb2 as xds_pb2
 
+from client_under_test.reference.xds.policy_list_rules import LEAST_REQUEST
 from client_under_test.reference.xds.resources.findings import Findings
 from client_under_test.reference.xds.resources.kinds import PREFIX
 from client_under_test.reference.xds.rules import XdsRules
@@ -41,6 +43,8 @@ def _old_fields(cluster: Any, rules: XdsRules, findings: Findings) -> list[Json]
             return _in_localities([{"round_robin": {}}])  # A42-LOC-06
         case "RING_HASH":
             return _old_ring_hash(cluster, rules, findings)
+        case "LEAST_REQUEST" if rules.supports(LEAST_REQUEST):
+            return _in_localities([_least_request(cluster.least_request_lb_config)])
         case _:
             findings.add(f"{cluster.lb_policy} is not supported", "lb_policy")
             return []
@@ -66,6 +70,14 @@ def _ring_hash(config: Any, rules: XdsRules, findings: Findings) -> Json:
     if not rules.sizes_fit(minimum, maximum):
         findings.add(f"{minimum} is more than maximum_ring_size {maximum}", "minimum_ring_size")
     return {"ring_hash_experimental": {"minRingSize": minimum, "maxRingSize": maximum}}
+
+
+def _least_request(config: Any) -> Json:
+    """A48: what may be said of choice_count is the policy's own business."""
+    said = config.HasField("choice_count")
+    return {
+        "least_request_experimental": {"choiceCount": config.choice_count.value} if said else {}
+    }
 
 
 # The new field.
@@ -139,6 +151,10 @@ class _Registry:
         """`envoy.extensions...PickFirst` (A62)."""
         return [{"pick_first": {"shuffleAddressList": message.shuffle_address_list}}]
 
+    def least_request(self, message: Any, _level: int) -> list[Json]:
+        """`envoy.extensions...LeastRequest` (A48)."""
+        return [_least_request(message)]
+
     def wrr_locality(self, message: Any, level: int) -> list[Json]:
         """`envoy.extensions...WrrLocality`: a policy for each locality, found in the same way."""
         with self._findings.at("endpoint_picking_policy"):
@@ -170,6 +186,7 @@ _CONVERTERS: Final[dict[str, tuple[Any, _Converter]]] = {
         (ring_hash_pb2.RingHash, _Registry.ring_hash),
         (round_robin_pb2.RoundRobin, _Registry.round_robin),
         (pick_first_pb2.PickFirst, _Registry.pick_first),
+        (least_request_pb2.LeastRequest, _Registry.least_request),
         (wrr_locality_pb2.WrrLocality, _Registry.wrr_locality),
         (xds_pb2.TypedStruct, _Registry.typed_struct),
         (udpa_pb2.TypedStruct, _Registry.typed_struct),

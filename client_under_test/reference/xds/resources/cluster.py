@@ -80,6 +80,7 @@ def _policy(
             request_hash_header=rules.request_hash_header,
             ring_defaults=rules.ring_defaults,
             registered=rules.registered_policies,
+            choice_count=rules.choice_count,
         )
     except registry.BadConfig as bad:
         instead = rules.when_registry_refuses(str(bad))

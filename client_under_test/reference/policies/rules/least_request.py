@@ -1,0 +1,37 @@
+"""Which endpoint least_request takes, and of how many, as rules (A48)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+FEWEST: Final = 2
+MOST: Final = 10
+
+
+def choice_count(written: int | None) -> int | None:
+    """A48: two endpoints are compared if nothing is said, and never more than ten; one is an error.
+
+    Clauses: A48-LEAST-03, A48-LEAST-04, A48-LEAST-05.
+    """
+    if written is None:
+        return FEWEST
+    return min(written, MOST) if written >= FEWEST else None
+
+
+def first_of_the_least(running: list[int], _random: random.Random) -> int:
+    """A48: of those that were drawn the first that no other has fewer requests than.
+
+    Clauses: A48-LEAST-01, A48-LEAST-02.
+    """
+    return running.index(min(running))
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeastRequestRules:
+    """What least_request goes by."""
+
+    least_loaded: Callable[[list[int], random.Random], int] = first_of_the_least
+    """Of how many requests each has that was drawn: the number of the one to take."""

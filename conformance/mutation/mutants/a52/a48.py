@@ -1,0 +1,75 @@
+"""Mutants of the clauses in a48.toml."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.policies.rules.least_request import choice_count
+from client_under_test.reference.xds.policy_list_rules import LEAST_REQUEST
+from client_under_test.reference.xds.rules import supported_policy
+from conformance.mutation.mutants.findings import refusing
+
+EDITION: Final = "least-request"
+MOST: Final = 10
+ENUM: Final = 1
+
+busier_ones = Mutant(
+    clause="A48-LEAST-01",
+    broken="of the endpoints that were drawn any is taken",
+    rules={"least_loaded": lambda running, random: random.randrange(len(running))},
+    edition=EDITION,
+)
+
+old_field_refused = Mutant(
+    clause="A48-LEAST-01",
+    broken="LEAST_REQUEST as lb_policy is an error, though A48 is stated",
+    xds={"supported_policy": lambda one: None if one == ENUM else supported_policy(one)},
+    edition=EDITION,
+)
+
+passed_over = Mutant(
+    clause="A48-LEAST-02",
+    broken="LeastRequest is passed over, though A48 is stated",
+    xds={"supports": lambda type_url: type_url != LEAST_REQUEST},
+    edition=EDITION,
+)
+
+always_two = Mutant(
+    clause="A48-LEAST-03",
+    broken="choice_count is not looked at",
+    xds={"choice_count": lambda written: choice_count(written) and choice_count(None)},
+    edition=EDITION,
+)
+
+two_for_too_many = Mutant(
+    clause="A48-LEAST-04",
+    broken="a choice_count above ten is taken for none",
+    xds={"choice_count": lambda written: choice_count(None if (written or 0) > MOST else written)},
+    edition=EDITION,
+)
+
+too_many_refused = Mutant(
+    clause="A48-LEAST-04",
+    broken="a choice_count above ten is refused",
+    xds={
+        "wrong_with_cluster": refusing(
+            lambda message: message.least_request_lb_config.choice_count.value > MOST
+        )
+    },
+    edition=EDITION,
+)
+
+one_is_enough = Mutant(
+    clause="A48-LEAST-05",
+    broken="a choice_count of one is taken",
+    xds={"choice_count": lambda written: 1 if written == 1 else choice_count(written)},
+    edition=EDITION,
+)
+
+unset_for_zero = Mutant(
+    clause="A48-LEAST-05",
+    broken="a choice_count of zero is taken for none",
+    xds={"choice_count": lambda written: choice_count(written or None)},
+    edition=EDITION,
+)
