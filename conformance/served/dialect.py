@@ -113,7 +113,8 @@ def _route_configuration(configuration: Any) -> None:
 def _cluster(cluster: Any) -> None:
     """HTTP/2, and balancing by what EDS says, as gRPC does it.
 
-    Weights of localities count only if asked for, and endpoints that are said to be unhealthy are
+    Weights of localities count only if asked for, which is refused beside load_balancing_policy,
+    as there the policies of that list say it; and endpoints that are said to be unhealthy are
     used after all (the panic) unless that is switched off. The LB policy of an aggregate cluster
     must be CLUSTER_PROVIDED, and its leaves keep theirs.
     """
@@ -128,7 +129,8 @@ def _cluster(cluster: Any) -> None:
     cluster.common_lb_config.healthy_panic_threshold.SetInParent()
     if cluster.HasField("eds_cluster_config"):
         cluster.eds_cluster_config.eds_config.resource_api_version = V3
-        cluster.common_lb_config.locality_weighted_lb_config.SetInParent()
+        if not cluster.HasField("load_balancing_policy"):
+            cluster.common_lb_config.locality_weighted_lb_config.SetInParent()
     if cluster.type == cluster_pb2.Cluster.LOGICAL_DNS:
         cluster.dns_lookup_family = cluster_pb2.Cluster.V4_ONLY
         cluster.load_assignment.cluster_name = cluster.load_assignment.cluster_name or cluster.name

@@ -18,6 +18,9 @@ from fake_control_plane import resources
 SERVED = plain(["127.0.0.1:1"])
 LISTENER = SERVED.resources()[0]
 EDS = resources.eds_cluster("c", policy=resources.ring_hash(7))
+LISTED = resources.eds_cluster(
+    "l", policy=resources.load_balancing_policy(resources.ring_hash_extension(7))
+)
 DNS = resources.logical_dns_cluster("d", "host.test", 80)
 ROUTES = resources.route_configuration("r", cluster="c")
 
@@ -67,6 +70,15 @@ ADDITIONS = [
             "common_lb_config": {**NO_PANIC, "locality_weighted_lb_config": {}},
         },
         id="a cluster by EDS",
+    ),
+    pytest.param(
+        LISTED,
+        {
+            **HTTP2,
+            "eds_cluster_config": {"eds_config": {"resource_api_version": "V3"}},
+            "common_lb_config": NO_PANIC,
+        },
+        id="a cluster by EDS with a list of policies",
     ),
     pytest.param(
         DNS,
