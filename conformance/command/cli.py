@@ -207,7 +207,14 @@ def judge(folder: Path) -> int:
     return int(exit_of(judged))
 
 
-for command in (reports.show, reports.site, reports.table, reports.diff, reports.baseline_group):
+for command in (
+    reports.show,
+    reports.site,
+    reports.summary,
+    reports.table,
+    reports.diff,
+    reports.baseline_group,
+):
     main.add_command(command)
 
 

@@ -60,6 +60,25 @@ def table(reports: tuple[Path, ...]) -> None:
 
 
 @click.command()
+@click.argument("reports", nargs=-1, required=True, type=Path, metavar="REPORT…")
+@click.option(
+    "--annotations", is_flag=True, help="Print them as commands that GitHub's runners show."
+)
+def summary(reports: tuple[Path, ...], *, annotations: bool) -> None:
+    """Print REPORTs in short, as Markdown: of each client the sum, and what no baseline knows."""
+    from conformance.reporting import summary as summaries  # noqa: PLC0415
+    from conformance.reporting.report import BadReport, read  # noqa: PLC0415
+
+    lines = summaries.annotation_lines if annotations else summaries.markdown_lines
+    try:
+        said = [*lines([read(path) for path in reports], catalogue())]
+    except BadReport as error:
+        raise Failure(str(error)) from None
+    for line in said:
+        echo(line)
+
+
+@click.command()
 @click.argument("old", type=Path)
 @click.argument("new", type=Path)
 @click.option("--exact", is_flag=True, help="Exit with 1 for any difference, not only a worse one.")

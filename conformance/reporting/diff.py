@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Literal
 import msgspec
 
 from conformance.judging.verdicts import BAD, ClauseResult
+from conformance.reporting.markdown import escaped
 from conformance.reporting.report import ClientId, Report, Run
 from conformance.reporting.told import Kind, Told, by_clause, by_scenario, kind_of
 
@@ -120,10 +120,10 @@ def markdown(found: Diff) -> Iterator[str]:
     for client in found.clients:
         yield ""
         if not (client.old and client.new and client.clauses):
-            yield from (f"- {_escaped(line)}" for line in lines(Diff(clients=(client,))))
+            yield from (f"- {escaped(line)}" for line in lines(Diff(clients=(client,))))
             continue
         counts = ", ".join(f"**{count} {kind}**" for kind, count in client.counts.items())
-        yield f"{_escaped(client.name)}: {counts}; {client.compared} clauses"
+        yield f"{escaped(client.name)}: {counts}; {client.compared} clauses"
         yield ""
         is_short = len(client.clauses) <= OPEN
         if not is_short:
@@ -133,18 +133,13 @@ def markdown(found: Diff) -> Iterator[str]:
         for one in _worst_first(client.clauses):
             cells = (one.kind, one.clause, one.old or "not there", one.new or "not there")
             scenarios = "<br>".join(f"`{name}`" for name in one.scenarios)
-            yield f"| {' | '.join(_escaped(str(cell)) for cell in cells)} | {scenarios} |"
+            yield f"| {' | '.join(escaped(str(cell)) for cell in cells)} | {scenarios} |"
         if not is_short:
             yield from ("", "</details>")
 
 
 OPEN = 20
 """So many lines of a comment are read; a longer table is folded."""
-
-
-def _escaped(words: str) -> str:
-    """Characters that Markdown, or a cell of its tables, would take for its own."""
-    return re.sub(r"([\\`*_|<>\[\]])", r"\\\1", words)
 
 
 def _worst_first(clauses: Iterable[ClauseDifference]) -> Sequence[ClauseDifference]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ import msgspec
 
 from conformance.judging.verdicts import PRECEDENCE, Verdict
 from conformance.reporting.bisecting import Bisection, Untold
+from conformance.reporting.markdown import escaped
 from conformance.reporting.report import ClientId, Run
 from conformance.reporting.told import Kind, Told, by_clause, kind_of
 
@@ -267,27 +267,22 @@ def lines(seen: History) -> Iterator[str]:
 def markdown(seen: History) -> Iterator[str]:
     """The same as Markdown."""
     changed = seen.changed
-    yield f"### xdspec: {_escaped(_head(seen))}"
-    yield from ("", *(f"- {_escaped(one)}" for one in _not_run(seen.versions)))
+    yield f"### xdspec: {escaped(_head(seen))}"
+    yield from ("", *(f"- {escaped(one)}" for one in _not_run(seen.versions)))
     if not changed:
         return
     yield ""
-    yield f"| clause | {' | '.join(_escaped(one.label) for one in seen.versions)} | changes |"
+    yield f"| clause | {' | '.join(escaped(one.label) for one in seen.versions)} | changes |"
     yield "|---" * (len(seen.versions) + 2) + "|"
     for name, row in changed.items():
         cells = " | ".join(_bold(cell) for cell in row.versions)
-        words = "<br>".join(_escaped(str(one)) for one in row.changes)
+        words = "<br>".join(escaped(str(one)) for one in row.changes)
         yield f"| {name} | {cells} | {words} |"
 
 
 def _bold(cell: Sequence[Times]) -> str:
-    text = _escaped(_short(cell))
+    text = escaped(_short(cell))
     return f"**{text}**" if text.startswith(Verdict.FAIL) else text
-
-
-def _escaped(words: str) -> str:
-    """Characters that Markdown, or a cell of its tables, would take for its own."""
-    return re.sub(r"([\\`*_|<>\[\]])", r"\\\1", " ".join(words.split()))
 
 
 def _head(seen: History) -> str:
@@ -332,7 +327,7 @@ def bisected_lines(found: Bisected, client: str) -> Iterator[str]:
 def bisected_markdown(found: Bisected, client: str) -> Iterator[str]:
     """The same as Markdown."""
     for line in bisected_lines(found, client):
-        yield f"{'  ' if line.startswith(' ') else ''}- {_escaped(line)}"
+        yield f"{'  ' if line.startswith(' ') else ''}- {escaped(line)}"
 
 
 def write_json(seen: History, path: Path) -> None:

@@ -336,6 +336,18 @@ def read(path: Path) -> Report:
     return report
 
 
+def demand_clauses(report: Report, catalogue: Catalogue) -> None:
+    """See that there is still every clause of a report, which may be an old one.
+
+    Raises:
+        BadReport: one is gone.
+    """
+    for run in report.runs:
+        for name in run.clauses:
+            if name not in catalogue:
+                raise BadReport(f"{run.client} was judged by {name}, which is no clause any more")
+
+
 def _contradiction(run: Run) -> str | None:
     """What of a run cannot be so beside the rest of it: somebody has changed the file."""
     scenarios = {one.id: one for one in run.scenarios}

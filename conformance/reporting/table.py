@@ -9,8 +9,9 @@ import msgspec
 
 from conformance.catalogue import Catalogue, Clause, edition_for
 from conformance.judging.verdicts import PRECEDENCE, ClauseResult, Verdict
+from conformance.reporting.markdown import escaped
 from conformance.reporting.provenance import Provenance
-from conformance.reporting.report import BadReport, NotRun, Report, Run, why_skipped
+from conformance.reporting.report import NotRun, Report, Run, demand_clauses, why_skipped
 
 HEAD = """\
 # Compliance
@@ -34,7 +35,7 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def name(self) -> str:
         """The client with its exact version."""
-        return _text(str(self.run.client))
+        return escaped(str(self.run.client))
 
     @property
     def command(self) -> str:
@@ -53,10 +54,8 @@ def table(reports: Sequence[Report], catalogue: Catalogue) -> str:
     columns = [
         Column(run=run, provenance=report.provenance) for report in reports for run in report.runs
     ]
-    for column in columns:
-        for name in column.run.clauses:
-            if name not in catalogue:
-                raise BadReport(f"{column.name} was judged by {name}, which is no clause any more")
+    for report in reports:
+        demand_clauses(report, catalogue)
     parts = [
         HEAD,
         "\n".join(_runs(columns)),
@@ -74,14 +73,6 @@ def _row(*cells: object) -> str:
     return "| " + " | ".join(str(cell) for cell in cells) + " |"
 
 
-def _text(words: str) -> str:
-    """Words as they are, in a cell or elsewhere."""
-    plain = " ".join(words.split())
-    for sign in ("\\", "|", "<", "*", "`", "["):
-        plain = plain.replace(sign, f"\\{sign}")
-    return plain
-
-
 def _runs(columns: Iterable[Column]) -> Iterator[str]:
     yield _row("client", "states", *(verdict.value for verdict in PRECEDENCE), "judged")
     yield "|---|---|" + "---:|" * len(PRECEDENCE) + "---|"
@@ -92,7 +83,7 @@ def _runs(columns: Iterable[Column]) -> Iterator[str]:
             column.name,
             ", ".join(column.run.follows),
             *(column.run.totals[verdict] for verdict in PRECEDENCE),
-            _text(f"{column.provenance.started[:10]} by {suite.version}{commit}"),
+            escaped(f"{column.provenance.started[:10]} by {suite.version}{commit}"),
         )
 
 
@@ -100,7 +91,7 @@ def _not_run(left_out: Sequence[NotRun]) -> Iterator[str]:
     if left_out:
         yield "\n".join(
             f"- {left.client}: {left.verdict.value} ({left.reason.value}): "
-            + _text(left.words.partition("\n")[0])
+            + escaped(left.words.partition("\n")[0])
             for left in left_out
         )
 
@@ -117,7 +108,7 @@ def _sections(columns: Sequence[Column], catalogue: Catalogue) -> Iterator[str]:
         lines.append("|---" * (3 + len(columns)) + "|")
         for clause in clauses:
             cells = (_cell(clause, column.run) for column in columns)
-            lines.append(_row(clause.id, _text(clause.title), clause.strength.value, *cells))
+            lines.append(_row(clause.id, escaped(clause.title), clause.strength.value, *cells))
         yield "\n".join(lines)
 
 
@@ -126,7 +117,7 @@ def _cell(clause: Clause, run: Run) -> str:
     if result is None:
         return NOTHING
     if result.verdict is Verdict.SEEN:
-        return _text(f"seen: {', '.join(result.seen)}")
+        return escaped(f"seen: {', '.join(result.seen)}")
     if result.verdict is Verdict.PASS and len(clause.editions) > 1:
         return f"pass ({edition_for(clause, run.follows)})"
     return _said(result)
@@ -158,13 +149,13 @@ def _deviations(column: Column, catalogue: Catalogue) -> Iterator[str]:
         if result.expected and not told:
             continue
         lines = [
-            f"**{name}**, {_text(clause.title)} [{clause.strength.value}]: {_bare(result)}",
+            f"**{name}**, {escaped(clause.title)} [{clause.strength.value}]: {_bare(result)}",
             "",
         ]
         if not result.expected:
             lines += _unexpected(column, name)
         for entry in told:
-            lines += [f"- seen: {_text(entry.seen)}", f"- why: {_text(entry.words)}"]
+            lines += [f"- seen: {escaped(entry.seen)}", f"- why: {escaped(entry.words)}"]
             lines.append(_again(entry.scenarios[0], column))
             lines += [f"- known: <{entry.issue}>"] if entry.issue else []
             same = ", ".join(dict.fromkeys(likewise.get(entry.words, ())))
@@ -180,7 +171,7 @@ def _unexpected(column: Column, clause: str) -> Iterator[str]:
         for one in scenario.findings
         if one.clause == clause and one.verdict is Verdict.FAIL and not one.expected
     ]
-    yield f"- seen: {_text('; '.join(dict.fromkeys(one.saw for _, one in new)))}"
+    yield f"- seen: {escaped('; '.join(dict.fromkeys(one.saw for _, one in new)))}"
     yield _again(new[0][0], column)
 
 
@@ -194,7 +185,7 @@ def _unjudged(column: Column, catalogue: Catalogue) -> Iterator[str]:
     for name, result in column.run.clauses.items():
         if result.verdict in {Verdict.SKIP, Verdict.ERROR}:
             words = why_skipped(catalogue[name], result)
-            reasons.setdefault(f"{_said(result)}: {_text(words)}", []).append(name)
+            reasons.setdefault(f"{_said(result)}: {escaped(words)}", []).append(name)
     if reasons:
         lines = [f"- {reason}: {', '.join(names)}" for reason, names in reasons.items()]
         yield f"### {column.name}\n\n" + "\n".join(lines)

@@ -14,7 +14,14 @@ from conformance.reporting.baseline import Entry
 from conformance.reporting.pictures.compared import Compared, compared
 from conformance.reporting.pictures.scenario import command
 from conformance.reporting.provenance import Provenance
-from conformance.reporting.report import BadReport, NotRun, Report, Run, Scenario, blocked
+from conformance.reporting.report import (
+    NotRun,
+    Report,
+    Run,
+    Scenario,
+    blocked,
+    demand_clauses,
+)
 
 
 class Column(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,10 +145,8 @@ def site(reports: Iterable[tuple[str, Report]], catalogue: Catalogue) -> Site:
     reports = tuple(reports)
     groups = _groups(reports)
     columns = [column for group in groups for column in group.columns]
-    for column in columns:
-        for name in column.run.clauses:
-            if name not in catalogue:
-                raise BadReport(f"{column.name} was judged by {name}, which is no clause any more")
+    for _, report in reports:
+        demand_clauses(report, catalogue)
     failures = (
         msgspec.structs.replace(one, since=_since(_told_until(column, group, one.clause)))
         for group in groups

@@ -15,8 +15,8 @@ from conformance.command.cli import main
 from conformance.judging.evidence import Judged
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting import report
-from conformance.reporting import table as tables
 from conformance.reporting.baseline import Entry
+from conformance.reporting.markdown import escaped
 from conformance.reporting.report import BadReport, ClientId, NotRun, Report, Run, build_run, read
 from conformance.reporting.table import table
 
@@ -155,7 +155,7 @@ def test_the_document_has_every_clause_that_is_decided_now(decided: dict[str, li
     clauses = {clause for several in decided.values() for clause in several}
     row = re.compile(r"^\| (A\d+-[A-Z]+-\d\d) \| (.*?) \| ([A-Z]+) \|", re.MULTILINE)
     assert set(row.findall(DOCUMENT.read_text())) == {
-        (clause.id, tables._text(clause.title), clause.strength.value)
+        (clause.id, escaped(clause.title), clause.strength.value)
         for clause in load()
         if clause.id in clauses
     }

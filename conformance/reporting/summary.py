@@ -1,0 +1,190 @@
+"""A report in short, for the pages of a CI: Markdown, and annotations of GitHub's runners. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+from rich.text import Text
+
+from conformance.catalogue import Catalogue, Strength
+from conformance.judging.verdicts import BAD, Reason, Verdict
+from conformance.reporting.console import SAYS
+from conformance.reporting.failure_texts import shared_causes
+from conformance.reporting.markdown import escaped
+from conformance.reporting.report import (
+    NEVER_RIGHT,
+    NotRun,
+    Report,
+    Run,
+    demand_clauses,
+    said_of,
+)
+
+LONGEST = 300
+"""Characters of what was seen that are told: the report has all."""
+
+ANNOTATIONS = 10
+"""GitHub shows so many errors of a step."""
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """What failed or erred as no baseline knows: of a clause, or of many by one cause."""
+
+    title: str
+    verdict: Verdict
+    reason: Reason | None
+    saw: str
+    wanted: str = ""
+    scenarios: tuple[str, ...]
+    """Those that show it."""
+    is_fatal: bool = True
+    """Whether the run fails for it without ``--strict``."""
+
+    @property
+    def words(self) -> str:
+        """The verdict, what was seen, and what was wanted."""
+        why = f" ({self.reason})" if self.reason else ""
+        wanted = f"; wanted: {_cut(self.wanted)}" if self.wanted else ""
+        return f"{self.verdict}{why}: {_cut(self.saw)}{wanted}"
+
+
+def _cut(words: str) -> str:
+    return words if len(words) <= LONGEST else f"{words[:LONGEST]}…"
+
+
+def rows(run: Run, catalogue: Catalogue) -> Iterator[Row]:
+    """What nobody knew, in the order of the console: first what ended several scenarios alike."""
+    shared = shared_causes(run)
+    for cause in shared:
+        ended = tuple(one.id for one in cause.scenarios)
+        yield Row(
+            title=f"{len(ended)} scenarios",
+            verdict=cause.verdict,
+            reason=cause.reason,
+            saw=cause.gist,
+            scenarios=ended,
+        )
+    told = {id(decision) for one in shared for _, decision in one.places}
+    for name, result in run.clauses.items():
+        news = [
+            (one, scenario.id)
+            for scenario in run.scenarios
+            for one in scenario.findings
+            if one.clause == name and one.verdict in BAD
+            if not one.expected and id(one) not in told
+        ]
+        if not news:
+            continue
+        first, _ = min(news, key=lambda place: place[0].rank)
+        clause = catalogue[name]
+        is_error = first.verdict is Verdict.ERROR
+        yield Row(
+            title=f"{name} {clause.title}",
+            verdict=first.verdict,
+            reason=first.reason,
+            saw=first.differs or first.saw,
+            wanted=first.wanted,
+            scenarios=tuple(dict.fromkeys(scenario for _, scenario in news)),
+            is_fatal=is_error or clause.strength is Strength.MUST or result.reason in NEVER_RIGHT,
+        )
+
+
+def markdown_lines(reports: Iterable[Report], catalogue: Catalogue) -> Iterator[str]:
+    """Lines of a page: the sum of each client, and what nobody knew of it.
+
+    Raises:
+        BadReport: a run knows a clause that the catalogue has not.
+    """
+    for report in reports:
+        demand_clauses(report, catalogue)
+        for run in report.runs:
+            yield from _of_run(run, catalogue, report.provenance.seed)
+        for left in report.not_run:
+            yield from (f"### {escaped(left.client)}: not run", "")
+            yield from (escaped(_why(left)), "")
+
+
+def _of_run(run: Run, catalogue: Catalogue, seed: int) -> Iterator[str]:
+    yield from (f"### {escaped(str(run.client))}: {_verdict(run)}", "")
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in run.totals.items() if count)
+    scenarios = f"{len(run.scenarios)} scenarios in {run.wall_seconds:.0f} s"
+    yield from (f"{counts or 'Nothing ran'}; {scenarios}, seed {seed}.", "")
+    news = list(rows(run, catalogue))
+    if news:
+        yield "| | what was seen | scenarios |"
+        yield "|---|---|---|"
+        for row in news:
+            title = f"**{escaped(row.title)}**" if row.is_fatal else escaped(row.title)
+            yield f"| {title} | {escaped(row.words)} | {_named(row.scenarios)} |"
+        first = shlex.quote(news[0].scenarios[0])
+        yield from ("", f"Repeat one of them by `--seed {seed} --scenario {first}`.", "")
+    for words in (*run.surprises, *run.endings, *run.troubles):
+        yield f"- {escaped(words)}"
+    if run.known:
+        yield from ("", f"<details><summary>Known failures: {len(run.known)}</summary>", "")
+        for entry in run.known:
+            yield f"- {entry.clause}: {escaped(entry.words)} {entry.issue or ''}".rstrip()
+        yield from ("", "</details>")
+    yield ""
+
+
+NAMED = 3
+"""Scenarios in a cell."""
+
+
+def _named(scenarios: Sequence[str]) -> str:
+    more = [f"and {len(scenarios) - NAMED} more"] if len(scenarios) > NAMED else []
+    return "<br>".join([*(f"`{name}`" for name in scenarios[:NAMED]), *more])
+
+
+def annotation_lines(reports: Iterable[Report], catalogue: Catalogue) -> Iterator[str]:
+    """Commands for GitHub's runners, which show them beside a change; of many the last says so.
+
+    Raises:
+        BadReport: a run knows a clause that the catalogue has not.
+    """
+    told = [one for report in reports for one in _told(report, catalogue)]
+    errors = [line for is_error, line in told if is_error]
+    if len(errors) > ANNOTATIONS:
+        left = len(errors) - ANNOTATIONS + 1
+        errors[ANNOTATIONS - 1 :] = [_command("error", "xdspec", f"{left} more: see the summary")]
+    yield from errors
+    yield from [line for is_error, line in told if not is_error][:ANNOTATIONS]
+
+
+def _told(report: Report, catalogue: Catalogue) -> Iterator[tuple[bool, str]]:
+    """Each with whether it is an error; else it is a warning."""
+    demand_clauses(report, catalogue)
+    for run in report.runs:
+        for row in rows(run, catalogue):
+            words = f"{row.words}\nin {', '.join(row.scenarios)}"
+            kind = "error" if row.is_fatal else "warning"
+            yield row.is_fatal, _command(kind, f"{run.client}: {row.title}", words)
+        for words in (*run.surprises, *run.troubles):
+            yield True, _command("error", str(run.client), words)
+        for words in run.endings:
+            yield False, _command("warning", str(run.client), words)
+    for left in report.not_run:
+        is_error = left.verdict is Verdict.ERROR
+        yield is_error, _command("error" if is_error else "warning", left.client, _why(left))
+
+
+def _verdict(run: Run) -> str:
+    return ", and ".join(Text.from_markup(SAYS[code]).plain for code in said_of(run))
+
+
+def _why(left: NotRun) -> str:
+    return f"{left.verdict} ({left.reason}): {left.words}"
+
+
+def _command(kind: str, title: str, words: str) -> str:
+    """In their syntax, in which some characters end a property, a name or a line."""
+    return f"::{kind} title={_quoted(title, more={':': '%3A', ',': '%2C'})}::{_quoted(words)}"
+
+
+def _quoted(words: str, more: dict[str, str] | None = None) -> str:
+    for sign, code in {"%": "%25", "\r": "%0D", "\n": "%0A", **(more or {})}.items():
+        words = words.replace(sign, code)
+    return words

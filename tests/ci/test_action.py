@@ -1,0 +1,134 @@
+"""What the CI of others is given, by the schemas of who reads it; and its step, run for real."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+ACTION = ROOT / "ci" / "action"
+EXAMPLES = ROOT / "ci" / "examples"
+LIAR = ROOT / "tests" / "adapters" / "liar"
+
+pytestmark = pytest.mark.skipif(not ACTION.exists(), reason="needs a checkout")
+
+ONE = "--scenario 'ring.size[[]by-weight]' --jobs 1"
+
+
+class Step(NamedTuple):
+    """What a step left."""
+
+    code: int
+    said: str
+    page: str
+    outputs: dict[str, str]
+
+
+def step(folder: Path, client: str, arguments: str, compare_with: str = "") -> Step:
+    page, outputs = folder / "page", folder / "outputs"
+    told = {
+        "RUNNER_TEMP": str(folder),
+        "GITHUB_STEP_SUMMARY": str(page),
+        "GITHUB_OUTPUT": str(outputs),
+        "INPUT_CLIENT": client,
+        "INPUT_ARGUMENTS": arguments,
+        "INPUT_COMPARE_WITH": compare_with,
+    }
+    for file in (page, outputs):
+        file.write_text("", "utf-8")
+    ran = subprocess.run(
+        [ACTION / "run"],
+        env={**os.environ, **told},
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    lines = outputs.read_text("utf-8").splitlines()
+    return Step(
+        code=ran.returncode,
+        said=ran.stdout + ran.stderr,
+        page=page.read_text("utf-8"),
+        outputs={name: value for name, _, value in (line.partition("=") for line in lines)},
+    )
+
+
+@pytest.mark.parametrize(
+    ("schema", "file"),
+    [
+        ("vendor.github-actions", ACTION / "action.yml"),
+        ("vendor.github-workflows", EXAMPLES / "github.yml"),
+        ("vendor.gitlab-ci", EXAMPLES / "gitlab-ci.yml"),
+    ],
+    ids=lambda one: one.name if isinstance(one, Path) else "",
+)
+def test_who_reads_it_takes_it(schema: str, file: Path) -> None:
+    words = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, str(file)]
+    ran = subprocess.run(words, capture_output=True, encoding="utf-8", check=False)
+    assert ran.returncode == 0, ran.stdout
+
+
+def test_the_step_is_told_every_input_that_it_reads() -> None:
+    action = yaml.safe_load((ACTION / "action.yml").read_text("utf-8"))
+    (run,) = [one for one in action["runs"]["steps"] if one.get("id") == "run"]
+    source = (ACTION / "run").read_text("utf-8")
+    assert all(f"${{{name}" in source or f"${name}" in source for name in run["env"])
+    used = {value.split("inputs.")[1].split()[0] for value in run["env"].values()}
+    assert used | {"artifact"} == set(action["inputs"])
+    assert all(f"{name}=" in source for name in action["outputs"])
+
+
+def test_the_example_gives_what_the_action_takes() -> None:
+    action = yaml.safe_load((ACTION / "action.yml").read_text("utf-8"))
+    workflow = yaml.safe_load((EXAMPLES / "github.yml").read_text("utf-8"))
+    used = workflow["jobs"]["xdspec"]["steps"][-1]
+    assert used["uses"].endswith(str(ACTION.relative_to(ROOT)))
+    assert set(used["with"]) <= set(action["inputs"])
+
+
+def test_a_step_of_a_client_that_conforms(tmp_path: Path) -> None:
+    two = step(tmp_path, "reference", "--scenario 'ring.size[[]*i*]' --jobs 2")
+    assert two.code == 0, two.said
+    assert "### reference 1.0.0: conforms" in two.page
+    assert "::error" not in two.said
+    assert two.outputs["code"] == "0"
+    before = Path(two.outputs["report"]).rename(tmp_path / "before.json")
+    one = step(tmp_path, "reference", ONE, compare_with=str(before))
+    assert one.outputs["code"] == "1", one.said
+    assert "### reference 1.0.0: conforms" in one.page
+    assert "### xdspec: is worse" in one.page
+    assert "| gone |" in one.page
+
+
+def test_a_step_of_a_client_that_does_not(tmp_path: Path) -> None:
+    left = step(tmp_path, str(LIAR), ONE)
+    assert left.code == 1, left.said
+    assert "### liar 0: does not conform" in left.page
+    assert "fail (lied)" in left.page
+    assert "::error title=liar 0%3A " in left.said
+    assert left.outputs["code"] == "1"
+    kept = Path(left.outputs["folder"])
+    assert {"report.json", "junit.xml", "evidence"} <= {one.name for one in kept.iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("client", "arguments", "words"),
+    [
+        ("nobody", ONE, "there is no client nobody"),
+        ("reference", "--scenario 'ring", "arguments: no shell would take"),
+        ("reference", "--scenario there.is_none", "there is no scenario there.is_none"),
+    ],
+)
+def test_a_step_of_which_the_input_is_bad(
+    tmp_path: Path, client: str, arguments: str, words: str
+) -> None:
+    left = step(tmp_path, client, arguments)
+    assert left.code == 4
+    assert words in left.said
+    assert "Traceback" not in left.said
+    assert left.page == ""

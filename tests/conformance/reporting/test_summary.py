@@ -1,0 +1,143 @@
+"""A report in short: what stands in it, and in which syntax."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+import pytest
+
+from conformance.catalogue import load
+from conformance.judging.evidence import Judged
+from conformance.judging.verdicts import Decision, Reason, Verdict
+from conformance.reporting.baseline import Entry
+from conformance.reporting.markdown import escaped
+from conformance.reporting.report import BadReport, ClientId, NotRun, Run, build_run
+from conformance.reporting.summary import ANNOTATIONS, LONGEST, annotation_lines, markdown_lines
+
+from .made import records, report
+
+DEVIATES = (Verdict.FAIL, Reason.DEVIATES)
+KNOWN = Entry(
+    clause="A42-RING-05",
+    reason=Reason.DEVIATES,
+    scenarios=("ring.some[0]",),
+    seen="Eight entries.",
+    words="min_ring_size | is not read",
+    issue="https://example.com/1",
+)
+UNTRUE = msgspec.structs.replace(KNOWN, clause="A42-RING-07", scenarios=("ring.some[3]",))
+MISSING = NotRun(client="two", verdict=Verdict.SKIP, reason=Reason.ENVIRONMENT, words="no tool")
+
+
+def decision(clause: str, verdict: Verdict, reason: Reason | None = None, **more: Any) -> Decision:
+    return Decision(clause=clause, verdict=verdict, reason=reason, **more)
+
+
+def run(*decisions: Decision, **more: Any) -> Run:
+    client = ClientId("one", "1.2.3", None)
+    judged = Judged(name="one", version="1.2.3", variant=None, follows=("A42", "A61"))
+    told = records(judged, decisions)
+    return build_run(told, load(), client=client, follows=judged.follows, wall_seconds=12, **more)
+
+
+RUN = run(
+    decision("A42-RING-05", *DEVIATES, saw="8 entries"),
+    decision("A42-RING-06", *DEVIATES, saw="17 | 3\n100 %", wanted="20"),
+    decision("A42-RING-08", Verdict.ERROR, Reason.TIMING, saw="a late machine"),
+    decision("A42-RING-07", Verdict.PASS),
+    entries=[KNOWN, UNTRUE],
+)
+
+
+def test_the_page_of_a_run() -> None:
+    six, eight = (f"{one} {load()[one].title}" for one in ("A42-RING-06", "A42-RING-08"))
+    assert [*markdown_lines([report(RUN, not_run=(MISSING,))], load())] == [
+        "### one 1.2.3: the suite itself was in trouble, and does not conform",
+        "",
+        "2 fail, 1 error, 1 pass; 4 scenarios in 12 s, seed 1.",
+        "",
+        "| | what was seen | scenarios |",
+        "|---|---|---|",
+        rf"| **{six}** | fail (deviates): 17 \| 3 100 %; wanted: 20 | `ring.some[1]` |",
+        f"| **{eight}** | error (timing): a late machine | `ring.some[2]` |",
+        "",
+        "Repeat one of them by `--seed 1 --scenario 'ring.some[1]'`.",
+        "",
+        f"- {escaped(RUN.surprises[0])}",
+        "",
+        "<details><summary>Known failures: 1</summary>",
+        "",
+        r"- A42-RING-05: min_ring_size \| is not read https://example.com/1",
+        "",
+        "</details>",
+        "",
+        "### two: not run",
+        "",
+        "skip (environment): no tool",
+        "",
+    ]
+
+
+def test_a_run_of_which_everything_is_well() -> None:
+    well = run(decision("A42-RING-07", Verdict.PASS))
+    assert [*markdown_lines([report(well)], load())] == [
+        "### one 1.2.3: conforms",
+        "",
+        "1 pass; 1 scenarios in 12 s, seed 1.",
+        "",
+        "",
+    ]
+    assert [*annotation_lines([report(well)], load())] == []
+
+
+def test_annotations_in_their_syntax() -> None:
+    first, second, untrue, left = annotation_lines([report(RUN, not_run=(MISSING,))], load())
+    assert first.startswith("::error title=one 1.2.3%3A A42-RING-06 ")
+    assert first.endswith("::fail (deviates): 17 | 3%0A100 %25; wanted: 20%0Ain ring.some[1]")
+    assert second.endswith("::error (timing): a late machine%0Ain ring.some[2]")
+    assert untrue.startswith("::error title=one 1.2.3::")
+    assert left == "::warning title=two::skip (environment): no tool"
+
+
+def test_a_failure_that_fails_no_run_is_a_warning() -> None:
+    should = next(one.id for one in load() if one.strength == "SHOULD" and not one.awaits)
+    (line,) = annotation_lines([report(run(decision(should, *DEVIATES, saw="x")))], load())
+    assert line.startswith(f"::warning title=one 1.2.3%3A {should} ")
+
+
+def test_what_ended_many_is_one_row() -> None:
+    crashes = [
+        decision(f"A42-RING-0{number}", Verdict.FAIL, Reason.CRASHED, saw="died by SIGSEGV")
+        for number in range(4, 9)
+    ]
+    page = "\n".join(markdown_lines([report(run(*crashes))], load()))
+    row = "| **5 scenarios** | fail (crashed): died by SIGSEGV | `ring.some[0]`<br>"
+    assert page.count("SIGSEGV") == 1
+    assert row in page
+    assert "<br>and 2 more |" in page
+    assert len([*annotation_lines([report(run(*crashes))], load())]) == 1
+
+
+def test_of_many_annotations_the_last_says_how_many_there_are() -> None:
+    must = [one.id for one in load() if one.strength == "MUST" and not one.awaits][:15]
+    failed = run(*(decision(one, *DEVIATES, saw=one, wanted="y") for one in must))
+    lines = [*annotation_lines([report(failed)], load())]
+    assert len(lines) == ANNOTATIONS
+    assert lines[-1] == "::error title=xdspec::6 more: see the summary"
+
+
+def test_what_is_long_is_cut() -> None:
+    page = "\n".join(
+        markdown_lines([report(run(decision("A42-RING-06", *DEVIATES, saw="x" * 5000)))], load())
+    )
+    (seen,) = re.findall("x{9,}…", page)
+    assert len(seen) == LONGEST + 1
+
+
+@pytest.mark.parametrize("lines", [markdown_lines, annotation_lines])
+def test_a_clause_that_is_gone(lines: Any) -> None:
+    gone = msgspec.structs.replace(RUN, clauses={"A42-RING-99": RUN.clauses["A42-RING-06"]})
+    with pytest.raises(BadReport, match="A42-RING-99, which is no clause any more"):
+        [*lines([report(gone)], load())]
