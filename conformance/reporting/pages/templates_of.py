@@ -9,6 +9,7 @@ from typing import Any, Final
 import jinja2
 from markupsafe import Markup
 
+from conformance.reporting.pages import marks
 from conformance.reporting.pictures import drawing
 from conformance.running.plain_text import plain
 
@@ -33,7 +34,9 @@ def environment() -> jinja2.Environment:
         scale_of=drawing.scale_of,
         drawn_lane=drawing.drawn_lane,
         arc_path=drawing.arc_path,
-        point=drawing.point,
+        marks=marks.marks,
+        in_words=marks.in_words,
+        around=marks.around,
         owners=OWNERS,
     )
     return made

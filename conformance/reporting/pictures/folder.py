@@ -27,8 +27,14 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     type_url: str
-    message: dict[str, Any] = {}
+    message: msgspec.Raw = msgspec.Raw(b"{}")
+    """Decoded where somebody reads it: of a tree of thousands each push has megabytes."""
     base64: str = ""
+
+    @property
+    def contents(self) -> Any:
+        """The message."""
+        return msgspec.json.decode(self.message)
 
 
 class ReportedCluster(msgspec.Struct, frozen=True, kw_only=True):

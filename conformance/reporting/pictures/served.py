@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import msgspec
-import yaml
 
 from conformance.reporting.pictures.folder import Event, Resource
 from conformance.reporting.pictures.timeline import KINDS
-
-DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-"""libyaml's is ten times as fast, where it is there."""
+from conformance.reporting.pictures.yaml_text import as_yaml
 
 LONGEST = 30_000
 """Letters of one push: a list of thousands of endpoints is cut, and says so."""
@@ -47,11 +43,12 @@ def pushes(events: Iterable[Event], began: float) -> tuple[Pushed, ...]:
     }
     sent: dict[tuple[str, str], Resource] = {}
     made = []
-    for event in events:
-        if event.event != "Response":
-            continue
+    responses = [one for one in events if one.event == "Response"]
+    for number, event in enumerate(responses, start=1):
         new = [one for one in event.resources if sent.get((one.type_url, one.name)) != one]
         sent.update({(one.type_url, one.name): one for one in event.resources})
+        if len(responses) - number >= MOST:
+            continue
         answer = answers.get((event.stream, event.kind, event.version))
         made.append(
             Pushed(
@@ -62,24 +59,33 @@ def pushes(events: Iterable[Event], began: float) -> tuple[Pushed, ...]:
                 answer=(answer.answer or "") if answer else "",
                 said=answer.error_detail if answer else "",
                 fault=event.fault,
-                yaml=as_yaml(new),
+                yaml=_as_yaml(new),
             )
         )
-    return tuple(made[-MOST:])
+    return tuple(made)
 
 
-def as_yaml(resources: Iterable[Resource]) -> str:
+def _as_yaml(resources: Sequence[Resource]) -> str:
     """Resources as a person would write them."""
-    plain = [
-        one.message or {"name": one.name, "type_url": one.type_url, "base64": one.base64}
-        for one in resources
-    ]
-    if not plain:
-        return ""
-    try:
-        text = yaml.dump_all(plain, Dumper=DUMPER, sort_keys=False, allow_unicode=True, width=100)
-    except (RecursionError, yaml.YAMLError) as error:
-        return f"# cannot be written as YAML: {type(error).__name__}"
-    if len(text) > LONGEST:
-        text = f"{text[:LONGEST]}\n# and {len(text) - LONGEST} more letters: see transcript.jsonl\n"
-    return str(text)
+    made: list[str] = []
+    left = LONGEST
+    for number, one in enumerate(resources):
+        try:
+            value = one.contents or {
+                "name": one.name,
+                "type_url": one.type_url,
+                "base64": one.base64,
+            }
+            text, is_whole = as_yaml(value, left)
+        except RecursionError:
+            return "# cannot be written as YAML: it is nested too deeply"
+        made.append(text)
+        left -= len(text)
+        if not is_whole or left <= 0:
+            more = len(resources) - number - 1
+            left_out = [] if is_whole else ["the rest of it"]
+            left_out += [f"{more} more resources"] if more else []
+            if left_out:
+                made.append(f"# and {' and '.join(left_out)}: see transcript.jsonl\n")
+            break
+    return "---\n".join(made)

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 import msgspec
 
-from conformance.reporting.pictures.folder import Accepted, Call, Deed, Event, Folder
+from conformance.reporting.pictures.folder import Accepted, Call, Deed, Event, Folder, Resource
 
 
 class Tone(StrEnum):
@@ -274,9 +274,13 @@ def _connection(one: Accepted, began: float) -> Mark:
 def clusters_of(events: Iterable[Event]) -> dict[str, list[str]]:
     """By address, the clusters that have had an endpoint there, as far as resources tell."""
     found: dict[str, list[str]] = {}
+    looked_at: dict[str, Resource] = {}
     for event in events:
         for resource in event.resources if event.kind == "endpoints" else ():
-            for address in _addresses(resource.message):
+            if looked_at.get(resource.name) == resource:
+                continue
+            looked_at[resource.name] = resource
+            for address in _addresses(resource.contents):
                 names = found.setdefault(address, [])
                 if resource.name not in names:
                     names.append(resource.name)

@@ -110,7 +110,7 @@ async def test_its_page_has_all_that_explains_it(page: Element) -> None:
         "each call where a ring of 15 entries maps its hash",
         "calls elsewhere than by the nearest known way",
         "RING_HASH, minimum 12, maximum unset",
-        "minimumRingSize: '12'",
+        'minimumRingSize: "12"',
         f"--scenario '{SCENARIO}'",
         "What happened",
     ):

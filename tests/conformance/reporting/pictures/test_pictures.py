@@ -213,7 +213,7 @@ EDS = {
     "clusterName": "c",
     "endpoints": [{"address": {"socketAddress": {"address": "127.0.0.1", "portValue": 34101}}}],
 }
-SENT = Resource(name="c", type_url="eds", message=EDS)
+SENT = Resource(name="c", type_url="eds", message=msgspec.Raw(json.dumps(EDS).encode()))
 WHOLE = Folder(
     record=record(
         Check(clause=CLAUSE, seen=calls(A), expected={"A42": OnlyAt((B,))}), lateness=0.2
@@ -402,7 +402,8 @@ def nasty() -> Folder:
             case _:
                 return value
 
-    return msgspec.convert(spoil(msgspec.to_builtins(WHOLE)), Folder)
+    spoiled = spoil(msgspec.json.decode(msgspec.json.encode(WHOLE)))
+    return msgspec.json.decode(msgspec.json.encode(spoiled), type=Folder)
 
 
 @pytest.mark.parametrize("folder", [WHOLE, nasty(), Folder(record=record())])
