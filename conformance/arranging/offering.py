@@ -21,6 +21,14 @@ async def offered(world: World, served: Served, odd: Odd | OddBytes) -> Answer:
     return await world.control.offer(Kind.CLUSTER, changed, told=f"{CLUSTER}, {odd}")
 
 
+async def offered_endpoints(world: World, served: Served, odd: Odd) -> Answer:
+    """The same of the endpoints of that cluster."""
+    world.bench.turn_to(odd.clause)
+    changed = odd.of(served.endpoints())
+    told = f"endpoints of {CLUSTER}, {odd}"
+    return await world.control.offer(Kind.ENDPOINTS, changed, told=told)
+
+
 async def placed(world: World, served: Served, *localities: Locality) -> Answer:
     """What the client says to other localities of the one cluster of `served`."""
     resource = served.placed(*localities).endpoints()

@@ -58,6 +58,7 @@ from conformance.oracles.statistics import (
     all_same_chance,
     draws_needed,
     draws_to_differ,
+    draws_to_meet_all,
     interval,
     intervals,
 )
@@ -104,6 +105,7 @@ __all__ = [
     "contributing",
     "draws_needed",
     "draws_to_differ",
+    "draws_to_meet_all",
     "entry_counts",
     "expected_changes",
     "fit",

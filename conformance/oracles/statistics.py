@@ -123,6 +123,16 @@ def draws_to_differ(shares: Iterable[Share], false_alarm: float = FALSE_ALARM) -
     )
 
 
+def draws_to_meet_all(shares: Iterable[Share], false_alarm: float = FALSE_ALARM) -> int:
+    """The least number of draws that miss any of these, for what each one's share is, so rarely."""
+    known = tuple(shares)
+    return next(
+        draws
+        for draws in itertools.count(1)
+        if math.fsum((1 - float(share)) ** draws for share in known) <= false_alarm
+    )
+
+
 def _terms(draws: int, share: Share) -> Iterator[float]:
     """Chances of 0, 1, … `draws` hits."""
     p = float(share)

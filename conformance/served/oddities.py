@@ -1,4 +1,4 @@
-"""Clusters that are a good one but for a change: one a row, in the words of protobuf's text format.
+"""Resources that are good but for a change: one a row, in the words of protobuf's text format.
 
 What the text format can say goes further than what builders say: numbers that no enum has, a
 Duration out of its range, an Any whose bytes are no message.
@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 import msgspec
-from envoy.config.cluster.v3 import cluster_pb2
 
 # Known by name where text says what an Any holds.
 from envoy.extensions.clusters.aggregate.v3 import cluster_pb2 as _aggregate_pb2  # noqa: F401
@@ -23,7 +22,7 @@ TYPE: Final = "type.googleapis.com"
 
 
 class Odd(msgspec.Struct, frozen=True):
-    """A change of a good Cluster, and the clause that says what becomes of it."""
+    """A change of a good resource, and the clause that says what becomes of it."""
 
     clause: str
     more: str = ""
@@ -40,10 +39,10 @@ class Odd(msgspec.Struct, frozen=True):
         words = " and ".join(filter(None, parts))
         return " ".join(f"but {place}{words}".split()) if words else "as it is"
 
-    def of(self, cluster: Any) -> Any:
-        """The Cluster, changed."""
-        changed = cluster_pb2.Cluster()
-        changed.CopyFrom(cluster)
+    def of(self, good: Any) -> Any:
+        """The resource, changed."""
+        changed = type(good)()
+        changed.CopyFrom(good)
         place: Any = changed
         for field in filter(None, self.within.split(".")):
             found = getattr(place, field)

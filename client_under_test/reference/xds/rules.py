@@ -100,10 +100,21 @@ def too_heavy(weights: Mapping[int, int]) -> tuple[int, ...]:
     return tuple(priority for priority, weight in weights.items() if weight >= 1 << 32)
 
 
+def endpoints_as_found(
+    _message: Any, found: Sequence[tuple[str, str]]
+) -> Sequence[tuple[str, str]]:
+    """Whatever is wrong with endpoints makes them bad ones.
+
+    Clauses: A27-VALID-01, A27-VALID-02, A27-VALID-03, A27-VALID-04, A27-VALID-05, A27-VALID-06,
+    A27-VALID-07, A27-VALID-08, A27-VALID-09.
+    """
+    return found
+
+
 def endpoint_is_used(health: int) -> bool:
     """A27: only endpoints whose health is good or unknown are used.
 
-    Clauses: A37-TROUBLE-23.
+    Clauses: A37-TROUBLE-23, A27-HEALTH-01, A27-PRIO-06.
     """
     return health in _USABLE
 
@@ -240,6 +251,10 @@ class XdsRules(
     locality_weight: Callable[[int | None], int | None] = locality_weight
     too_heavy: Callable[[Mapping[int, int]], tuple[int, ...]] = too_heavy
     endpoint_is_used: Callable[[int], bool] = endpoint_is_used
+    wrong_with_endpoints: Callable[[Any, Sequence[tuple[str, str]]], Sequence[tuple[str, str]]] = (
+        endpoints_as_found
+    )
+    """As `wrong_with_cluster`, of a ClusterLoadAssignment."""
     address_may_repeat: bool = False
     """A42-RING-20; A27 has endpoints that repeat an address rejected."""
     decoded: Callable[[Any, bytes], Any] = decoded

@@ -193,11 +193,12 @@ class Avoids(msgspec.Struct, frozen=True, tag="avoids"):
 class OnlyAt(msgspec.Struct, frozen=True, tag="only_at"):
     """Every call succeeds, at one of these endpoints.
 
-    Clauses: A27-DROP-04, A37-VALID-28, A37-VALID-29, A42-FAIL-01, A42-FAIL-02, A42-FAIL-08,
-    A42-FAIL-09, A42-FAIL-11, A42-FAIL-12, A42-PICK-06, A42-SUB-08, A42-SUB-10, A42-SUB-11,
-    A46-NACK-03, A56-TIMER-05, A61-SUB-01, A75-LEAF-02, A75-LEAF-03, A75-LEAF-05, A76-REQ-04,
-    A37-DNS-09, A37-DNS-10, A37-DNS-15, A37-DNS-17, A37-DNS-24, A37-DNS-25, A52-CUSTOM-09,
-    A52-CUSTOM-10, A52-CUSTOM-14, A52-WRR-04, A52-WRR-06.
+    Clauses: A27-PRIO-01, A27-PRIO-02, A27-PRIO-03, A27-PRIO-04, A27-PRIO-05, A27-PRIO-06,
+    A27-PRIO-07, A27-PRIO-08, A27-PRIO-09, A27-DROP-04, A37-VALID-28, A37-VALID-29, A42-FAIL-01,
+    A42-FAIL-02, A42-FAIL-08, A42-FAIL-09, A42-FAIL-11, A42-FAIL-12, A42-PICK-06, A42-SUB-08,
+    A42-SUB-10, A42-SUB-11, A46-NACK-03, A56-TIMER-05, A61-SUB-01, A75-LEAF-02, A75-LEAF-03,
+    A75-LEAF-05, A76-REQ-04, A37-DNS-09, A37-DNS-10, A37-DNS-15, A37-DNS-17, A37-DNS-24, A37-DNS-25,
+    A52-CUSTOM-09, A52-CUSTOM-10, A52-CUSTOM-14, A52-WRR-04, A52-WRR-06.
     """
 
     addresses: tuple[str, ...]
@@ -215,7 +216,7 @@ class OnlyAt(msgspec.Struct, frozen=True, tag="only_at"):
 class Reaches(msgspec.Struct, frozen=True, tag="reaches"):
     """Every call succeeds, and each of these endpoints gets one at least.
 
-    Clauses: A32-CB-09.
+    Clauses: A32-CB-09, A27-WEIGHT-02, A27-HEALTH-01.
     """
 
     addresses: tuple[str, ...]
@@ -236,8 +237,9 @@ class Shares(msgspec.Struct, frozen=True, tag="shares"):
     A rotation with the same shares stays nearer to them than chance does, so it fits as well: see
     ``statistics.intervals``.
 
-    Clauses: A37-FAILOVER-09, A42-LOC-06, A52-WRR-01, A52-WRR-02, A52-WRR-07, A52-WRR-08,
-    A48-LEAST-01, A48-LEAST-02, A48-LEAST-03, A48-LEAST-04.
+    Clauses: A27-WEIGHT-02, A27-WEIGHT-03, A27-WEIGHT-04, A27-WEIGHT-05, A27-HEALTH-01,
+    A37-FAILOVER-09, A42-LOC-06, A52-WRR-01, A52-WRR-02, A52-WRR-07, A52-WRR-08, A48-LEAST-01,
+    A48-LEAST-02, A48-LEAST-03, A48-LEAST-04.
     """
 
     shares: dict[str, tuple[int, int]]

@@ -14,6 +14,7 @@ from conformance.oracles import (
     all_same_chance,
     draws_needed,
     draws_to_differ,
+    draws_to_meet_all,
     interval,
     intervals,
     met_intervals,
@@ -104,6 +105,14 @@ def test_draws_that_are_all_the_same() -> None:
     assert all_same_chance(quarters, 10) > FALSE_ALARM >= all_same_chance(quarters, 11)
     with pytest.raises(ValueError, match="never differ"):
         draws_to_differ([1, 0])
+
+
+def test_draws_that_meet_all() -> None:
+    """Two halves are missed by draws that are all the same; a sure one needs a single draw."""
+    halves = [Fraction(1, 2)] * 2
+    assert draws_to_meet_all(halves) == draws_to_differ(halves)
+    assert draws_to_meet_all([1]) == 1
+    assert draws_to_meet_all([0.02] * 50) == 878
 
 
 @pytest.mark.parametrize(

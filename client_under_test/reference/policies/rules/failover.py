@@ -66,7 +66,7 @@ def choose_by_a56(children: Sequence[ChildView | None]) -> Choice:
 
     Clauses: A42-FAIL-01, A42-FAIL-02, A42-FAIL-03, A42-FAIL-05, A42-FAIL-10, A42-FAIL-11,
     A42-FAIL-12, A56-TIMER-03, A56-TIMER-04, A56-TIMER-05,
-    A75-LEAF-05, A37-CB-03, A37-DROP-03,
+    A27-PRIO-01, A27-PRIO-04, A75-LEAF-05, A37-CB-03, A37-DROP-03,
     A37-FAILOVER-05, A37-FAILOVER-06, A37-FAILOVER-07, A37-FAILOVER-08.
     """
     choice = first_good_or_pending(children)
@@ -93,7 +93,7 @@ def timer_begins(before: State, reported: State, settled: State) -> bool:
 def timer_ends(reported: State) -> bool:
     """Any state but CONNECTING ends the time.
 
-    Clauses: A42-FAIL-02, A42-FAIL-05, A42-FAIL-09, A37-TROUBLE-24,
+    Clauses: A27-PRIO-02, A42-FAIL-02, A42-FAIL-05, A42-FAIL-09, A37-TROUBLE-24,
     A37-FAILOVER-02.
     """
     return reported is not State.CONNECTING
@@ -107,7 +107,7 @@ def settled_state(before: State, reported: State) -> State:
 def in_use_or_not(_is_in_use: bool) -> bool:  # noqa: FBT001 - a state
     """A56: each priority whose policy has been made is told its update.
 
-    Clauses: A37-FAILOVER-14.
+    Clauses: A27-PRIO-05, A27-PRIO-07, A27-PRIO-09, A37-FAILOVER-14.
     """
     return True
 

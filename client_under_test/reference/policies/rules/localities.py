@@ -19,8 +19,8 @@ def each_by_itself(locality: Locality) -> str:
 def as_it_says(_target: str, weight: int) -> int:
     """A52: a locality weighs what its endpoints say of it now, the first of them.
 
-    Clauses: A52-WRR-01, A52-WRR-02, A52-WRR-04, A52-WRR-06, A52-WRR-08, and A52-WRR-07
-    (our choice: in each priority its own).
+    Clauses: A27-WEIGHT-02, A27-WEIGHT-03, A27-WEIGHT-04, A27-WEIGHT-05, A52-WRR-01, A52-WRR-02,
+    A52-WRR-04, A52-WRR-06, A52-WRR-08, A52-WRR-07 (our choice: in each priority its own).
     """
     return weight
 

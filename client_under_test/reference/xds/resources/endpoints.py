@@ -27,10 +27,12 @@ _DENOMINATORS: Final = {
 def read_endpoints(message: Any, rules: XdsRules) -> Found:
     """The values of a ClusterLoadAssignment message.
 
+    Clauses: A27-VALID-01, A27-VALID-07 (our choice: an error), A27-VALID-08 (our choice: an error).
+
     Raises:
         BadResource: it is not one that a gRPC client can use.
     """
-    findings = Findings()
+    findings = Findings(lambda found: rules.wrong_with_endpoints(message, found))
     places: dict[int, list[LocalityEndpoints]] = {}
     addresses: set[str] = set()
     for number, locality in enumerate(message.endpoints):
@@ -74,7 +76,7 @@ def _place(
         with findings.at(f"lb_endpoints[{number}]"):
             endpoint = _endpoint(each, addresses, rules, findings)
         total += endpoint.weight
-        if rules.endpoint_is_used(each.health_status):
+        if any(endpoint.addresses) and rules.endpoint_is_used(each.health_status):
             endpoints.append(endpoint)
     if total > _UINT32:
         findings.add("weights of the endpoints add up beyond 32 bits", "lb_endpoints")
@@ -88,11 +90,15 @@ def _written(message: Any) -> int | None:
 
 
 def _endpoint(message: Any, addresses: set[str], rules: XdsRules, findings: Findings) -> Endpoint:
+    """An entry of lb_endpoints; one without an endpoint is an error (our choice: A27-VALID-02)."""
     weight = rules.endpoint_weight(_written(message))
     if weight is None:
         findings.add("must be at least 1", "load_balancing_weight")
     found = []
     with findings.at("endpoint"):
+        if not message.HasField("endpoint"):
+            findings.add("is missing")
+            return Endpoint(addresses=("",))
         found.append(_address(message.endpoint, addresses, rules, findings))
         for number, additional in enumerate(message.endpoint.additional_addresses):
             with findings.at(f"additional_addresses[{number}]"):
@@ -105,7 +111,14 @@ def _endpoint(message: Any, addresses: set[str], rules: XdsRules, findings: Find
 
 
 def _address(message: Any, known: set[str], rules: XdsRules, findings: Findings) -> str:
-    """The `address` of an endpoint as "ip:port"; none may be there twice."""
+    """The `address` of an endpoint as "ip:port"; none may be there twice.
+
+    Clauses (our choice: errors): A27-VALID-03, A27-VALID-04, A27-VALID-05, A27-VALID-06,
+    A27-VALID-09.
+    """
+    if not message.HasField("address"):
+        findings.add("is missing", "address")
+        return ""
     socket_address = message.address.socket_address
     with findings.at("address.socket_address"):
         if not message.address.HasField("socket_address"):

@@ -2,7 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+from envoy.config.core.v3.health_check_pb2 import HealthStatus
+from msgspec.structs import replace
+
+from client_under_test.reference.clusters.aggregates import (
+    ClusterRules,
+    Found,
+    Leaves,
+    MakeTree,
+    PriorityNames,
+    a_policy_for_each_leaf,
+)
+from client_under_test.reference.clusters.discovery import Aggregate
 from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.policies.interface import Update
+from client_under_test.reference.policies.rules.failover import (
+    ChildView,
+    Choice,
+    Make,
+    Use,
+    choose_by_a56,
+)
+from client_under_test.reference.values import State
+from client_under_test.reference.xds.rules import endpoint_is_used
+from conformance.mutation.mutants.a52.wrr_locality import FirstWeights
+from conformance.mutation.mutants.findings import overlooking, refusing
 
 TOO_MUCH = 2**32
 
@@ -16,4 +43,279 @@ over_all_priorities = Mutant(
     clause="A27-WEIGHT-01",
     broken="weights of all priorities are added up",
     xds={"too_heavy": lambda weights: (0,) if sum(weights.values()) >= TOO_MUCH else ()},
+)
+
+# Localities by weight.
+
+MANY = 32
+
+
+class FirstOnes:
+    """The first so many localities that come weigh what they say, those after them nothing."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._known: set[str] = set()
+
+    def weight(self, target: str, weight: int) -> int:
+        """That."""
+        if len(self._known) < self._most:
+            self._known.add(target)
+        return weight if target in self._known else 0
+
+
+class ByPlace:
+    """A locality weighs what the one said that stood in its place of the first list of two."""
+
+    def __init__(self) -> None:
+        self._first: list[int] = []
+        self._places: dict[str, int] = {}
+
+    def weight(self, target: str, weight: int) -> int:
+        """That."""
+        place = self._places.setdefault(target, len(self._places) % 2)
+        if len(self._first) == place:
+            self._first.append(weight)
+        return self._first[place]
+
+
+class Latecomers:
+    """Whoever was not there first weighs 1."""
+
+    def __init__(self) -> None:
+        self._first = ""
+
+    def weight(self, target: str, weight: int) -> int:
+        """That."""
+        self._first = self._first or target
+        return weight if target == self._first else 1
+
+
+only_so_many = Mutant(
+    clause="A27-WEIGHT-02",
+    broken="no more than 32 localities are used",
+    rules={"target_weight": FirstOnes(MANY).weight},
+)
+
+weights_by_place = Mutant(
+    clause="A27-WEIGHT-03",
+    broken="weights go by the place in the list, as they were first",
+    rules={"target_weight": ByPlace().weight},
+)
+
+weight_of_before = Mutant(
+    clause="A27-WEIGHT-04",
+    broken="a locality that comes back weighs what it weighed before",
+    rules={"target_weight": FirstWeights().weight},
+)
+
+newcomers_weigh_one = Mutant(
+    clause="A27-WEIGHT-05",
+    broken="a locality that comes from elsewhere weighs 1",
+    rules={"target_weight": Latecomers().weight},
+)
+
+# Priorities.
+
+
+def lowest(children: Sequence[ChildView | None]) -> Choice:
+    """The last priority, whatever the others do."""
+    last = len(children) - 1
+    return Make(last) if children[last] is None else Use(last)
+
+
+def one_of_two(children: Sequence[ChildView | None]) -> Choice:
+    """The choice of the first two priorities."""
+    return choose_by_a56(children[:2])
+
+
+def empty_if_one_is(
+    aggregate: Aggregate | None, leaves: Leaves, names: PriorityNames, rules: ClusterRules
+) -> Update:
+    """The tree, where a priority with an empty locality has nothing in it."""
+    fewer = [
+        (
+            leaf,
+            replace(
+                found,
+                priorities=tuple(
+                    each if all(one.endpoints for one in each) else () for each in found.priorities
+                ),
+            ),
+        )
+        for leaf, found in leaves
+    ]
+    return a_policy_for_each_leaf(aggregate, fewer, names, rules)
+
+
+def never_fewer() -> MakeTree:
+    """The tree, where priorities that an update takes away stay."""
+    most: dict[str, Found] = {}
+
+    def tree(
+        aggregate: Aggregate | None, leaves: Leaves, names: PriorityNames, rules: ClusterRules
+    ) -> Update:
+        for leaf, found in leaves:
+            known = most.setdefault(leaf.name, found)
+            if len(found.priorities) >= len(known.priorities):
+                most[leaf.name] = found
+        kept = [(leaf, most[leaf.name]) for leaf, _ in leaves]
+        return a_policy_for_each_leaf(aggregate, kept, names, rules)
+
+    return tree
+
+
+class SpoiltByOne:
+    """From the first endpoint in bad health on none is used."""
+
+    def __init__(self) -> None:
+        self._is_spoilt = False
+
+    def is_used(self, health: int) -> bool:
+        """Whether this one is."""
+        self._is_spoilt = self._is_spoilt or not endpoint_is_used(health)
+        return not self._is_spoilt
+
+
+lowest_priority = Mutant(
+    clause="A27-PRIO-01",
+    broken="the last priority is used, not the first",
+    rules={"choose_priority": lowest},
+)
+
+empty_one_waited_for = Mutant(
+    clause="A27-PRIO-02",
+    broken="a priority without endpoints is waited for as if it were connecting",
+    rules={"timer_ends": lambda state: state in {State.READY, State.IDLE}},
+)
+
+spoilt_by_an_empty_locality = Mutant(
+    clause="A27-PRIO-03",
+    broken="a priority with an empty locality is empty",
+    rules={"tree": empty_if_one_is},
+)
+
+two_priorities_at_most = Mutant(
+    clause="A27-PRIO-04",
+    broken="priorities after the second are never used",
+    rules={"choose_priority": one_of_two},
+)
+
+no_update_after_failure = Mutant(
+    clause="A27-PRIO-05",
+    broken="a priority keeps the endpoints that it had first",
+    rules={"takes_updates": lambda _: False},
+)
+
+spoilt_by_an_ill_endpoint = Mutant(
+    clause="A27-PRIO-06",
+    broken="with one endpoint in bad health none is used any more",
+    xds={"endpoint_is_used": SpoiltByOne().is_used},
+)
+
+empty_for_good = Mutant(
+    clause="A27-PRIO-07",
+    broken="a priority that is not in use takes no update, so it stays empty",
+    rules={"takes_updates": lambda is_in_use: is_in_use},
+)
+
+kept_in_use = Mutant(
+    clause="A27-PRIO-08",
+    broken="priorities that leave the list stay in use",
+    rules={"tree": never_fewer()},
+)
+
+failed_one_stays_alone = Mutant(
+    clause="A27-PRIO-09",
+    broken="a failed priority is not told of the locality that joins it",
+    rules={"takes_updates": lambda is_in_use: is_in_use},
+)
+
+draining_is_used = Mutant(
+    clause="A27-HEALTH-01",
+    broken="all but UNHEALTHY endpoints are used",
+    xds={"endpoint_is_used": lambda health: health != HealthStatus.UNHEALTHY},
+)
+
+good_is_not_used = Mutant(
+    clause="A27-HEALTH-01",
+    broken="endpoints are used only if nothing is said of their health",
+    xds={"endpoint_is_used": lambda health: health == HealthStatus.UNKNOWN},
+)
+
+# What is refused.
+
+
+def has_a_locality_twice(message: Any) -> bool:
+    """Whether one name stands twice, in whatever priorities."""
+    names = [one.locality.region for one in message.endpoints]
+    return len({*names}) < len(names)
+
+
+twice_is_fine = Mutant(
+    clause="A27-VALID-01",
+    broken="a locality may stand twice in a priority",
+    xds={"wrong_with_endpoints": overlooking("locality", "twice")},
+)
+
+no_locality_in_two_priorities = Mutant(
+    clause="A27-VALID-01",
+    broken="a locality may not stand in two priorities",
+    xds={"wrong_with_endpoints": refusing(has_a_locality_twice)},
+)
+
+entry_without_endpoint = Mutant(
+    clause="A27-VALID-02",
+    broken="entries without an endpoint are passed over",
+    xds={"wrong_with_endpoints": overlooking(".endpoint")},
+    reports="accepted",
+)
+
+endpoint_without_address = Mutant(
+    clause="A27-VALID-03",
+    broken="endpoints without an address are passed over",
+    xds={"wrong_with_endpoints": overlooking(".endpoint.address")},
+    reports="accepted",
+)
+
+address_of_another_kind = Mutant(
+    clause="A27-VALID-04",
+    broken="addresses that are no socket_address are passed over",
+    xds={"wrong_with_endpoints": overlooking(".socket_address", "missing")},
+    reports="accepted",
+)
+
+no_port = Mutant(
+    clause="A27-VALID-05",
+    broken="an address may have no port",
+    xds={"wrong_with_endpoints": overlooking(".port_value", "0 is")},
+    reports="accepted",
+)
+
+names_are_taken = Mutant(
+    clause="A27-VALID-06",
+    broken="what is no IP address is passed over",
+    xds={"wrong_with_endpoints": overlooking(".socket_address.address")},
+    reports="accepted",
+)
+
+no_locality = Mutant(
+    clause="A27-VALID-07",
+    broken="the field locality may be missing",
+    xds={"wrong_with_endpoints": overlooking(".locality", "missing")},
+    reports="accepted",
+)
+
+any_sum_of_endpoints = Mutant(
+    clause="A27-VALID-08",
+    broken="weights of endpoints may add up to any number",
+    xds={"wrong_with_endpoints": overlooking(".lb_endpoints", "add up")},
+    reports="accepted",
+)
+
+any_port = Mutant(
+    clause="A27-VALID-09",
+    broken="any number is a port",
+    xds={"wrong_with_endpoints": overlooking(".port_value", "is no port")},
+    reports="accepted",
 )

@@ -1,0 +1,75 @@
+"""A27, ClusterLoadAssignment Proto: which lists of endpoints are refused.
+
+Of a locality that is listed twice the text says what follows. Of most of what must be set it says
+no more than that, and clients differ: that is reported.
+"""
+
+import pytest
+from msgspec.structs import replace
+
+from conformance.arranging.offering import offered_endpoints, placed
+from conformance.judging.claims import decides, row
+from conformance.judging.expectations import Answered, OnlyAt
+from conformance.served.oddities import Odd
+from conformance.served.policies import RoundRobin
+from conformance.served.serving import Served, plain
+from conformance.world import World
+
+ENTRY = "endpoints.lb_endpoints"
+ENDPOINT = f"{ENTRY}.endpoint"
+ADDRESS = f"{ENDPOINT}.address"
+SOCKET = f"{ADDRESS}.socket_address"
+
+OTHER = "endpoint { address { socket_address { address: '127.0.0.1' port_value: 1 } } }"
+SECOND = OTHER.replace("port_value: 1", "port_value: 2")
+WEIGHED = "load_balancing_weight { value: 1 }"
+AGAIN = f"endpoints {{ locality {{ region: 'locality' }} {WEIGHED} lb_endpoints {{ {OTHER} }} }}"
+HALF = f"load_balancing_weight {{ value: {2**31} }}"
+
+
+async def two(world: World) -> tuple[Served, Served]:
+    """A cluster of one endpoint, which serves, and the same with another one."""
+    here, there = [plain([one], policy=RoundRobin()) for one in await world.addresses(2)]
+    await world.serve(here)
+    await world.demand_served(world.sessions(5))
+    return here, there
+
+
+@decides("A27-VALID-01")
+async def test_locality_twice(world: World) -> None:
+    """In two priorities it is welcome."""
+    here, there = await two(world)
+    answer = await offered_endpoints(world, there, Odd("A27-VALID-01", AGAIN))
+    await world.judge("A27-VALID-01", answer, Answered(acked=False))
+    if not answer.acked:
+        calls = await world.call(world.sessions(5))
+        await world.judge("A27-VALID-01", calls, OnlyAt(here.addresses()))
+    first, second = (one.own().localities[0] for one in (here, there))
+    answer = await placed(world, here, first, replace(second, priority=1))
+    await world.judge("A27-VALID-01", answer, Answered(acked=True))
+
+
+@pytest.mark.parametrize(
+    ("clause", "more", "less", "within"),
+    [
+        row("no-endpoint", "A27-VALID-02", "", "endpoint", ENTRY),
+        row("no-address", "A27-VALID-03", "", "address", ENDPOINT),
+        row("no-socket-address", "A27-VALID-04", "pipe { path: '/dev/null' }", "", ADDRESS),
+        row("no-port", "A27-VALID-05", "", "port_value", SOCKET),
+        row("no-ip-address", "A27-VALID-06", "address: 'a.xdspec.test'", "address", SOCKET),
+        row("no-locality", "A27-VALID-07", "", "locality", "endpoints"),
+        row(
+            "endpoint-weights",
+            "A27-VALID-08",
+            f"lb_endpoints {{ {OTHER} {HALF} }} lb_endpoints {{ {SECOND} {HALF} }}",
+            "",
+            "endpoints",
+        ),
+        row("port-beyond", "A27-VALID-09", "port_value: 65536", "", SOCKET),
+    ],
+)
+async def test_left_open(world: World, clause: str, more: str, less: str, within: str) -> None:
+    _, there = await two(world)
+    answer = await offered_endpoints(world, there, Odd(clause, more, less, within))
+    ways = {"refused": Answered(acked=False), "accepted": Answered(acked=True)}
+    await world.judge(clause, answer, ways)

@@ -1,0 +1,43 @@
+"""A27, EDS LB Policy: which priority is in use, and who has which share in it, by ROUND_ROBIN."""
+
+import pytest
+
+from conformance.arranging.localities import judge_below, judge_lines
+from conformance.judging.claims import decides, row
+from conformance.world import World
+
+FIFTY = " ".join(f"a{number}" for number in range(50))
+
+
+@pytest.mark.parametrize(
+    ("clause", "lines"),
+    [
+        row("fifty-and-one", "A27-WEIGHT-02", (FIFTY, "a0")),
+        row("all-replaced", "A27-WEIGHT-03", ("a b:3", "c:3 d")),
+        row("gone-and-back", "A27-WEIGHT-04", ("a b", "a", "a b:3")),
+        row("joins-another-priority", "A27-WEIGHT-05", ("a | b:3", "a b:3", "a | b:3")),
+        row("health", "A27-HEALTH-01", ("a b+ c! d! e! f!",)),
+        row("failed-and-mended", "A27-PRIO-05", ("A | B", "A | B c")),
+        row("ill-one-by-one", "A27-PRIO-06", ("a b | c", "a! b | c", "a! b! | c", "a b | c")),
+        row("empty-meanwhile", "A27-PRIO-07", ("a | b", "a! | b", "a- | b", "a | b")),
+        row("removed", "A27-PRIO-08", ("a | b", "b")),
+        row("joins-a-failed-one", "A27-PRIO-09", ("A | b", "A b", "A b c")),
+    ],
+)
+async def test_lists(world: World, clause: str, lines: tuple[str, ...]) -> None:
+    await judge_lines(world, clause, lines)
+
+
+@pytest.mark.parametrize(
+    ("clause", "line"),
+    [
+        row("all-serve", "A27-PRIO-01", "a | b | c | d"),
+        row("empty-one", "A27-PRIO-02", "a- | b | c"),
+        row("empty-one-beside-another", "A27-PRIO-03", "a- b | c"),
+        row("two-failed", "A27-PRIO-04", "A | B | c | d"),
+    ],
+)
+@decides("A42-FAIL-03")
+async def test_priorities(world: World, clause: str, line: str) -> None:
+    made = await judge_lines(world, clause, (line,))
+    await judge_below(world, "A42-FAIL-03", made, line)
