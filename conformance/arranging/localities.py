@@ -97,6 +97,10 @@ class Lines:
         closing = iter(await world.endpoints(sum(map(str.isupper, names)), mode=Close()))
         return cls({name: next(serving if name.islower() else closing) for name in names})
 
+    def member(self, name: str) -> Member:
+        """The endpoint of the locality of this name."""
+        return self._members[name]
+
     def served(self, line: str) -> Served:
         """What EDS has."""
         ill = itertools.cycle(ILL)
@@ -133,7 +137,8 @@ class Lines:
     async def judge(self, world: World, clause: str, line: str) -> None:
         """Judge where requests go by this line; of several localities each has to have some first.
 
-        So many calls are made that a right client misses none of them but by a false alarm.
+        So many calls are made that a right client misses none of them but by a false alarm. More
+        tell unlike weights from equal ones.
         """
         shares = shares_of(line).values()
         draws = draws_to_meet_all([each / total for each, total in shares])
@@ -146,7 +151,8 @@ class Lines:
         seen = await world.until(each, some)
         await world.judge(clause, seen, each)
         if not seen.overdue:
-            many = world.sessions(max(TO_TELL_A_QUARTER, len(enough)))
+            alike = len({*shares}) == 1
+            many = enough if alike else world.sessions(max(TO_TELL_A_QUARTER, len(enough)))
             await world.judge(clause, await world.call(many), wanted)
 
 

@@ -236,6 +236,9 @@ class XdsClient:
                 case CancelTimer(kind, name):
                     self._timers.pop((kind, name)).cancel()
                 case Changed(kind, name):
+                    if kind is Kind.CLUSTER and not self._rules.stream_outlives_updates:
+                        self._lrs_stream.want(wanted=False)
+                        self._update_soon()
                     watches = self._watches.get((kind, name), ())
                     for watch in self._rules.told_of_news(watches):
                         self._loop.call_soon(watch.tell)

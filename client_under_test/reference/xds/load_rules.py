@@ -87,6 +87,8 @@ class LoadStreamRules:
     """A27-LRS-15: what was counted while there was no stream is told on the next."""
     stream_serves_all: bool = True
     """A27-LRS-17: clusters that come and go leave the stream as it is."""
+    stream_outlives_updates: bool = True
+    """A27-LRS-24: updates of Clusters leave the stream as it is."""
     waits_to_be_asked: bool = True
     """A27-LRS-22 (our choice): what the server of the stream before has asked is forgotten."""
     tells_endpoints: bool = False

@@ -29,6 +29,7 @@ from conformance.judging.expectations.connections import (
     AtMost,
     Different,
     InOrder,
+    KeepsConnection,
     Tried,
     Untouched,
 )
@@ -75,6 +76,7 @@ Expectation = (
     | MapsLike
     | Tried
     | InOrder
+    | KeepsConnection
     | Apart
     | AtMost
     | Different
@@ -145,6 +147,7 @@ __all__ = [
     "HandsOn",
     "InOrder",
     "InTreeOrder",
+    "KeepsConnection",
     "LooksUp",
     "LosesShare",
     "MapsLike",

@@ -64,6 +64,25 @@ class Tried(msgspec.Struct, frozen=True, tag="tried", kw_only=True):
         )
 
 
+class KeepsConnection(msgspec.Struct, frozen=True, tag="keeps_connection"):
+    """The one connection that an endpoint has seen is open still; or it is not.
+
+    Clauses: A56-CHILD-01.
+    """
+
+    address: str
+    kept: bool
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh attempts."""
+        at_it = [one for one in attempts_of(seen) if one.address == self.address]
+        is_open = any(one.ended_at is None for one in at_it)
+        holds = bool(at_it) and is_open == self.kept
+        told = {True: "open", False: "closed"}
+        wanted = f"the connection at {self.address} {told[self.kept]}"
+        return Finding(holds, wanted, told[is_open] if at_it else "no connection")
+
+
 class InOrder(msgspec.Struct, frozen=True, tag="in_order"):
     """The first attempts at these endpoints come in this order, and each of them sees one.
 

@@ -34,6 +34,7 @@ from conformance.judging.expectations.connections import (
     AtMost,
     Different,
     InOrder,
+    KeepsConnection,
     Tried,
     Untouched,
 )
@@ -105,7 +106,7 @@ def excusable(expectation: Expectation, seen: Seen, before: MapsLike | None = No
         case (
             Untouched() | Tried() | InOrder() | Apart() | AtMost() | Different() | Connects()
             | InTreeOrder() | AsksFor() | EndsIn() | NeverIn() | Takes() | OnlyListed()
-            | FailsForAReason() | TellsDrops() | DropsByShare()
+            | KeepsConnection() | FailsForAReason() | TellsDrops() | DropsByShare()
             | HandsOn() | NamesOnly() | BeginsLoadStreams() | TellsIssued()
         ):  # fmt: skip
             pass

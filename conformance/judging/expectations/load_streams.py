@@ -44,7 +44,7 @@ class BeginsWithNode(msgspec.Struct, frozen=True, tag="begins_with_node", kw_onl
 class BeginsLoadStreams(msgspec.Struct, frozen=True, tag="begins_load_streams"):
     """So many load streams were begun.
 
-    Clauses: A27-LRS-12, A27-LRS-17, A27-LRS-19.
+    Clauses: A27-LRS-12, A27-LRS-17, A27-LRS-19, A27-LRS-24.
     """
 
     count: int

@@ -36,6 +36,7 @@ from conformance.judging.expectations import (
     BeginsWithNode,
     EachHolds,
     NamesOnly,
+    OneEndpoint,
     Reaches,
     Takes,
     TellsIssued,
@@ -46,7 +47,7 @@ from conformance.judging.seen import LoadReports, Loads
 from conformance.oracles.load import due
 from conformance.served.bootstrap import NODE
 from conformance.served.policies import RoundRobin
-from conformance.served.routes import CLUSTER, TO
+from conformance.served.routes import CLUSTER, SESSION, TO
 from conformance.served.serving import Served
 from conformance.world import EMPTY, UnderWay, World, waits
 from fake_control_plane import LoadRequest
@@ -347,6 +348,22 @@ async def test_stream_that_ends(world: World, way: Way) -> None:
     }
     await world.judge("A27-LRS-22", begun, ways)
     await world.judge("A27-LRS-15", await reported(world, wanted), wanted)
+
+
+@decides("A27-LRS-24", seconds=2, waits=True)
+async def test_cluster_that_changes(world: World) -> None:
+    """By requests it is seen that an update is in use: a ring has a session at one endpoint."""
+    ring = apart(await world.endpoints(3))
+    turns, wanted = ring.balanced_by(RoundRobin()), balanced(ring)
+    session = [{SESSION: "same"}] * 24
+    every = Reaches(ring.addresses())
+    for served, expected in ((ring, OneEndpoint()), (turns, every), (ring, OneEndpoint())):
+        await world.serve(served)
+        some = partial(world.call, session, concurrency=1)
+        await world.rounds.demand(expected, some, why="the policy was served")
+        await reported(world, wanted)
+    await world.judge("A27-LRS-24", load_reports(world), BeginsLoadStreams(1))
+    await world.judge("A27-LRS-24", await reported(world, wanted), wanted)
 
 
 @decides("A27-LRS-19", needs=("channels",), seconds=1.5, waits=True)

@@ -4,6 +4,7 @@ import pytest
 
 from conformance.arranging.localities import judge_below, judge_lines
 from conformance.judging.claims import decides, row
+from conformance.judging.expectations import Tried
 from conformance.world import World
 
 FIFTY = " ".join(f"a{number}" for number in range(50))
@@ -41,3 +42,12 @@ async def test_lists(world: World, clause: str, lines: tuple[str, ...]) -> None:
 async def test_priorities(world: World, clause: str, line: str) -> None:
     made = await judge_lines(world, clause, (line,))
     await judge_below(world, "A42-FAIL-03", made, line)
+
+
+@decides("A37-FAILOVER-11")
+async def test_priorities_that_change_places(world: World) -> None:
+    """The one in use keeps its connection, though another one was what it is now."""
+    made = await judge_lines(world, "A37-FAILOVER-11", ("A | b", "b | A", "b c | A"))
+    used = made.member("b")
+    tried = Tried(most={used.address: 1})
+    await world.judge("A37-FAILOVER-11", world.attempts.seen(used), tried)

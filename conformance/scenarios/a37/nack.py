@@ -1,5 +1,6 @@
 """A46: what becomes of the good resources of a response that is refused."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -21,7 +22,7 @@ from conformance.served.oddities import Odd
 from conformance.served.routes import TO
 from conformance.served.serving import Served
 from conformance.world import World
-from fake_control_plane import Kind
+from fake_control_plane import Kind, RawResource
 
 NO_EDS_CONFIG = Odd("", less="eds_cluster_config")
 PLACES = {
@@ -95,13 +96,34 @@ async def test_before_anything_was_accepted(world: World) -> None:
     await world.judge("A46-NACK-01", await calls_to(world, "bad"), Outcome("UNAVAILABLE"))
 
 
+def with_a_gap(one: Any) -> Any:
+    """Endpoints that begin with the second priority."""
+    one.endpoints[0].priority = 1
+    return one
+
+
+def no_message(one: Any) -> RawResource:
+    """Bytes that are no endpoints, nor anything else."""
+    return RawResource(Kind.ENDPOINTS, one.cluster_name, b"\xff\xff")
+
+
+BEFORE, BEHIND = ("bad", "good"), ("good", "bad")
+
+
 @decides("A46-NACK-02")
 @pytest.mark.parametrize(
-    "names",
-    [pytest.param(("bad", "good"), id="behind"), pytest.param(("good", "bad"), id="before")],
+    ("names", "spoilt"),
+    [
+        pytest.param(BEFORE, with_a_gap, id="behind"),
+        pytest.param(BEHIND, with_a_gap, id="before"),
+        pytest.param(BEFORE, no_message, id="behind-no-message"),
+        pytest.param(BEHIND, no_message, id="before-no-message"),
+    ],
 )
-async def test_endpoints(world: World, names: tuple[str, ...]) -> None:
-    """The bad one begins with the second priority."""
+async def test_endpoints(
+    world: World, names: tuple[str, ...], spoilt: Callable[[Any], Any]
+) -> None:
+    """The good one stands behind a bad one, or before it."""
     members = await world.endpoints(4)
     before, after = (
         forest(names, [leaf(name, (one,)) for name, one in zip(names, several, strict=True)])
@@ -110,7 +132,7 @@ async def test_endpoints(world: World, names: tuple[str, ...]) -> None:
     await world.serve(before)
     await world.demand_served([{TO: name} for name in names])
     sent = {name: after.own(name).endpoints() for name in names}
-    sent["bad"].endpoints[0].priority = 1
+    sent["bad"] = spoilt(sent["bad"])
     answer = await world.control.offer(Kind.ENDPOINTS, *sent.values())
     await world.judge("A46-NACK-02", answer, Answered(acked=False))
     wanted = leads(after, "good")

@@ -1,6 +1,9 @@
 """A42, Aggregated Connectivity State, and A56: the priority policy and its failover timer."""
 
 from collections.abc import Sequence
+from functools import partial
+
+from msgspec.structs import replace
 
 from client_under_test import StateWatch
 from conformance import timing
@@ -9,10 +12,19 @@ from conformance.arranging.unasked import serve_unasked
 from conformance.arranging.walk import LARGE, Walk, walk
 from conformance.judging.claims import decides
 from conformance.judging.endings import ClientUnable
-from conformance.judging.expectations import EndsIn, OnlyAt, Outcome, Takes, Untouched, fits
-from conformance.judging.seen import Attempt, Calls, Elapsed
+from conformance.judging.expectations import (
+    EndsIn,
+    KeepsConnection,
+    NeverIn,
+    OnlyAt,
+    Outcome,
+    Takes,
+    Untouched,
+    fits,
+)
+from conformance.judging.seen import Attempt, Attempts, Calls, Elapsed
 from conformance.served.policies import RoundRobin
-from conformance.world import World
+from conformance.world import World, waits
 from test_servers import Close, Hold, Serve, Stall
 from test_servers import Endpoint as Member
 
@@ -250,3 +262,44 @@ async def test_all_priorities_failed(world: World) -> None:
         await one.set_mode(Serve())
     last = OnlyAt(tuple(one.address for one in second))
     await world.judge("A56-TIMER-05", await waiting.over(), last)
+
+
+@decides("A56-USE-01", needs=("watch",))
+async def test_state_during_failover(world: World) -> None:
+    """A held attempt keeps the second priority in CONNECTING, which it is from its making on."""
+    first, second = await endpoints(world, Close()), await endpoints(world, Hold())
+    await world.serve(ranked(first, second).balanced_by(RoundRobin()))
+    watched = await world.states.watch()
+    waiting = await world.start(world.sessions(5))
+    await world.attempts.demand_one(*second, why="the first priority has failed")
+    await world.attempts.quiet_from_now(*second, why="the attempt is held")
+    states = world.states.told(watched)
+    await world.judge("A56-USE-01", states, EndsIn(("CONNECTING",)))
+    await world.judge("A56-USE-01", states, NeverIn(("TRANSIENT_FAILURE", "READY")))
+    await second[0].set_mode(Serve())
+    await world.judge("A56-USE-01", await waiting.over(), OnlyAt((second[0].address,)))
+
+
+@decides("A56-CHILD-01")
+async def test_priority_that_leaves_the_config(world: World) -> None:
+    """What follows it has another locality, and so another name: nothing of it goes on."""
+    (gone,), (new,) = await endpoints(world, Serve()), await endpoints(world, Serve())
+    served = ranked([gone]).balanced_by(RoundRobin())
+    await world.serve(served)
+    await world.demand_served(world.sessions(5))
+    await world.serve(served.placed(replace(tier(0, [new]), name="other")))
+    some = partial(world.call, world.sessions(5))
+    await world.rounds.demand(OnlyAt((new.address,)), some, why="its locality took the place")
+    ways = {
+        "A56": KeepsConnection(gone.address, kept=True),
+        "A115": KeepsConnection(gone.address, kept=False),
+    }
+    await world.attempts.quiet_from_now(why="who does not keep the priority closes its connection")
+
+    async def look() -> Attempts:
+        await some()
+        return world.attempts.seen(gone)
+
+    own = world.bench.own("A56-CHILD-01", ways)
+    seen = await waits.until(look, partial(fits, own), within=timing.APPLY)
+    await world.judge("A56-CHILD-01", seen.seen, ways)

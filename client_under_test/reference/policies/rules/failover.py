@@ -66,7 +66,7 @@ def choose_by_a56(children: Sequence[ChildView | None]) -> Choice:
 
     Clauses: A42-FAIL-01, A42-FAIL-02, A42-FAIL-03, A42-FAIL-05, A42-FAIL-10, A42-FAIL-11,
     A42-FAIL-12, A56-TIMER-03, A56-TIMER-04, A56-TIMER-05,
-    A27-PRIO-01, A27-PRIO-04, A75-LEAF-05, A37-CB-03, A37-DROP-03,
+    A27-PRIO-01, A27-PRIO-04, A56-USE-01, A75-LEAF-05, A37-CB-03, A37-DROP-03,
     A37-FAILOVER-05, A37-FAILOVER-06, A37-FAILOVER-07, A37-FAILOVER-08.
     """
     choice = first_good_or_pending(children)
@@ -126,3 +126,4 @@ class PriorityRules:
     """How long a priority may be CONNECTING: A42-FAIL-04, A42-FAIL-09, A56-TIMER-01,
     A37-FAILOVER-03."""
     retention_seconds: float = RETENTION_SECONDS
+    """How long a priority is kept that is not needed: A56-CHILD-01."""

@@ -222,3 +222,9 @@ asked_once_for_all_streams = Mutant(
     xds={"waits_to_be_asked": False},
     reports="goes on",
 )
+
+stream_for_each_update = Mutant(
+    clause="A27-LRS-24",
+    broken="whenever a Cluster is updated the load stream is begun anew",
+    xds={"stream_outlives_updates": False},
+)

@@ -93,3 +93,24 @@ given_up_for_good = Mutant(
     broken="once all have failed, the first priority is used for good",
     rules={"choose_priority": the_first_for_good()},
 )
+
+
+def lowest_that_failed(children: Sequence[ChildView | None]) -> Choice:
+    """While a lower priority is tried the first one that has failed is in use."""
+    choice = choose_by_a56(children)
+    if isinstance(choice, Use) and choice.index > 0 and not choice.settled:
+        return Use(0)
+    return choice
+
+
+failure_told_meanwhile = Mutant(
+    clause="A56-USE-01",
+    broken="while a lower priority is tried the failure of the one above is told",
+    rules={"choose_priority": lowest_that_failed},
+)
+
+gone_at_once = Mutant(
+    clause="A56-CHILD-01",
+    broken="what leaves the config goes at once, though A115 is not stated",
+    rules={"retention_seconds": 0.0},
+)
