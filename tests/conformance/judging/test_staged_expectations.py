@@ -15,6 +15,7 @@ from conformance.judging.expectations import (
     Expectation,
     FailsForAReason,
     InOrder,
+    KeepsConnection,
     NeverIn,
     OnlyListed,
     Picks,
@@ -130,6 +131,7 @@ WALK = meets("TRANSIENT_FAILURE", "TRANSIENT_FAILURE", "CONNECTING")
 OLD, NEW = Picks(walk=WALK, edition="A42"), Picks(walk=WALK, edition="A61")
 READY = Picks(walk=meets("TRANSIENT_FAILURE", "READY", "READY"), edition="A61")
 CONNECTS = Connects(walk=meets("TRANSIENT_FAILURE", "IDLE", "IDLE"), edition="A61")
+CLOSED = Attempts((Attempt(A, 0, ended_at=1),))
 BALANCED, LOSSY = (Balances(places={A: HERE, B: THERE}, lossy=lossy) for lossy in (False, True))
 DROPPED = Balances(places={A: HERE}, drops={"c": ("half",)})
 BY_TWO = Balances(places={A: HERE}, drops={"c": ("half", "")})
@@ -150,6 +152,11 @@ ITS_FIRST, NOBODY = (
         (Tried(least={A: 1}, most={B: 1}), attempts((A, 0), (B, 1), (B, 2)), False),
         (Tried(), attempts(), True),
         (Tried(), attempts((A, 0)), False),
+        (KeepsConnection(A, kept=True), attempts((A, 0)), True),
+        (KeepsConnection(A, kept=False), attempts((A, 0)), False),
+        (KeepsConnection(A, kept=True), CLOSED, False),
+        (KeepsConnection(A, kept=False), CLOSED, True),
+        (KeepsConnection(A, kept=False), attempts((B, 0)), False),
         (InOrder((A, B)), attempts((A, 0), (C, 1), (A, 2), (B, 3)), True),
         (InOrder((A, B)), attempts((B, 0), (A, 1)), False),
         (InOrder((A, B)), attempts((A, 0)), False),
@@ -236,6 +243,7 @@ def test_it_holds_or_not(expected: Expectation, seen: Seen, *, holds: bool) -> N
     [
         Tried(),
         InOrder((A,)),
+        KeepsConnection(A, kept=True),
         CONNECTS,
         READY,
         ITS_FIRST,
