@@ -560,7 +560,7 @@ def overload(change: Change) -> Any:
             "weights of the localities of priority 0",
         ),
         (endpoints(place(made.endpoint("localhost:1"))), "'localhost' is no IP address"),
-        (member(lambda one: one.ClearField("endpoint")), "endpoint.address.socket_address"),
+        (member(lambda one: one.ClearField("endpoint")), "lb_endpoints[0].endpoint: is missing"),
         (
             member(lambda one: one.endpoint.address.pipe.SetInParent()),
             "lb_endpoints[0].endpoint.address.socket_address: is missing",
@@ -575,7 +575,7 @@ def overload(change: Change) -> Any:
         ),
         (
             member(lambda one: one.endpoint.additional_addresses.add()),
-            "additional_addresses[0].address.socket_address: is missing",
+            "additional_addresses[0].address: is missing",
         ),
         (overload(lambda one: one.ClearField("category")), "drop_overloads[0].category"),
         (overload(lambda one: one.ClearField("drop_percentage")), "drop_percentage: is missing"),
