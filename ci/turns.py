@@ -70,7 +70,7 @@ EVERY_DAY = (
 
 TURNS: tuple[Turn, ...] = (
     Turn(clients=("java",)),
-    Turn(clients=("reference+data-errors",), areas=("a42",)),
+    Turn(clients=("reference+data-errors", "reference+least-request"), areas=("a42",)),
     Turn(clients=("node",), areas=("a27", "a32", "a37", "a52")),
 )
 

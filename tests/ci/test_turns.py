@@ -100,11 +100,12 @@ def test_a_scenario_runs_against_all_with_the_mutants_of_its_clauses(turns: Any)
     today = turns.today([turns.Turn(clients=("java",), areas=("a42",))], change)
     clients, part, mutants = today.orders()
     assert clients.split() == [*turns.EVERY_DAY, "java"]
-    assert part == "reference+data-errors node --scenario=nack.*"
+    assert part == "reference+data-errors reference+least-request node --scenario=nack.*"
     assert mutants == "--area=a37/tree --area=a42"
     assert today.left_out() == (
-        "reference+data-errors (but for nack.*), node (but for nack.*), mutants of a27, "
-        "mutants of a32, mutants of a37 (but for a37/tree), mutants of a52"
+        "reference+data-errors (but for nack.*), reference+least-request (but for nack.*), "
+        "node (but for nack.*), mutants of a27, mutants of a32, "
+        "mutants of a37 (but for a37/tree), mutants of a52"
     )
 
 
@@ -112,7 +113,7 @@ def test_an_adapter_touches_its_client(turns: Any) -> None:
     change = turns.touched({"client_under_test/adapters/node/expected.toml": names()}, MUTANTS)
     today = turns.today([turns.Turn(clients=("java",))], change)
     assert today.clients == ("java", "node")
-    assert today.others == ("reference+data-errors",)
+    assert today.others == ("reference+data-errors", "reference+least-request")
 
 
 def test_a_client_of_every_day_is_not_run_twice(turns: Any) -> None:
@@ -201,7 +202,7 @@ def checkout(exported: Checkout) -> Checkout:
 ROW = "conformance/catalogue/a42/ring.toml"
 SCENARIO = "conformance/scenarios/a42/ring.py"
 OF_ROW = ["", "--area=a42/ring"]
-OF_SCENARIO = ["reference+data-errors node --scenario=ring.*", ""]
+OF_SCENARIO = ["reference+data-errors reference+least-request node --scenario=ring.*", ""]
 
 
 def test_without_history_everything_runs_unless_a_turn_is_forced(exported: Checkout) -> None:
