@@ -185,7 +185,8 @@ def _ended_by(trouble: Trouble, clause: Clause, follows: Collection[str]) -> Dec
     """What trouble says of a clause.
 
     A client that lives and tells the truth, but does not take the scenario to its end, fails only
-    what it states to follow, and only where the text leaves no choice.
+    what it states to follow, and only where the text leaves no choice. Nor does a late machine make
+    doubtful what the client does not state.
     """
     said = Decision(
         clause=clause.id,
@@ -195,13 +196,13 @@ def _ended_by(trouble: Trouble, clause: Clause, follows: Collection[str]) -> Dec
         excusable=trouble.excusable,
         cause=trouble.cause,
     )
-    if trouble.reason is not Reason.DEVIATES:
+    if trouble.reason not in {Reason.DEVIATES, Reason.TIMING}:
         return said
     edition = edition_for(clause, follows)
     if edition is None:
         skip = Verdict.SKIP
         return msgspec.structs.replace(said, verdict=skip, reason=Reason.EDITION, cause=None)
-    if leaves_a_choice(clause, edition):
+    if trouble.reason is Reason.DEVIATES and leaves_a_choice(clause, edition):
         choices = (f"{UNSEEN}: {trouble.what}",)
         return msgspec.structs.replace(said, verdict=Verdict.SEEN, reason=None, choices=choices)
     return said

@@ -148,12 +148,16 @@ def test_trouble_at_a_clause_that_is_not_claimed_is_about_all() -> None:
         ("A42-CDS-16", ("A42",), Reason.DEVIATES, (Verdict.SEEN, None)),
         ("A42-CDS-16", ("A42",), Reason.HUNG, (Verdict.FAIL, Reason.HUNG)),
         ("A42-CDS-16", (), Reason.DEVIATES, (Verdict.SKIP, Reason.EDITION)),
+        ("A42-RING-05", ("A42",), Reason.TIMING, (Verdict.ERROR, Reason.TIMING)),
+        ("A42-RING-05", (), Reason.TIMING, (Verdict.SKIP, Reason.EDITION)),
+        ("A42-CDS-16", ("A42",), Reason.TIMING, (Verdict.ERROR, Reason.TIMING)),
     ],
 )
 def test_who_refuses_what_a_scenario_builds_on_fails_what_it_states_only(
     clause: str, follows: tuple[str, ...], reason: Reason, verdict: tuple[Verdict, Reason | None]
 ) -> None:
-    ended = Trouble(verdict=Verdict.FAIL, reason=reason, what="it refused")
+    ends = Verdict.ERROR if reason is Reason.TIMING else Verdict.FAIL
+    ended = Trouble(verdict=ends, reason=reason, what="it refused")
     client = msgspec.structs.replace(CLIENT, follows=follows)
     one = msgspec.structs.replace(record(clause, ended_by=ended), client=client)
     (said,) = decisions_of(one, CATALOGUE)
