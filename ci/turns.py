@@ -6,7 +6,7 @@ All that runs on a day takes about 25 minutes on a quiet machine with two cores;
 as there are turns everything has run. What a change touched runs whatever the day:
 
 - the mutants of each clause that a touched row, scenario, mutant or rule of the reference client
-  names, with those beside them in their files;
+  names, where it is touched, with those beside them in their files;
 - touched scenarios, against all clients;
 - a client whose adapter it is.
 
@@ -25,11 +25,12 @@ left out is said on standard error.
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -147,7 +148,7 @@ def touched(files: Mapping[str, Ids], mutants: Mapping[str, Ids]) -> Touched:
     """Tell what a change is about.
 
     Args:
-        files: that it changed, by path, and the clauses that each names.
+        files: that it changed, by path, and the clauses that are named there.
         mutants: their files, such as ``a42/ring``, and the clauses that each names.
     """
     clients, ids, scenarios = set[str](), set[str](), set[str]()
@@ -191,6 +192,62 @@ def ids_in(path: Path) -> Ids:
     return frozenset(ID.findall(path.read_text("utf-8", "replace"))) if path.is_file() else Ids()
 
 
+def ids_touched(path: Path, commit: str) -> Ids:
+    """The clauses that are named where a file is not as it was in a commit.
+
+    That is in the same function, assignment or other statement of a module or class, and elsewhere
+    in the same paragraph, which a table of TOML is.
+    """
+    if not path.is_file():
+        return Ids()
+    text = path.read_text("utf-8", "replace")
+    told = git("diff", "--unified=0", "--no-renames", commit, "--", str(path))
+    hunks = [(int(first), int(count or 1)) for first, count in HUNK.findall(told)]
+    # Where lines were only taken away, those on either side stand for them.
+    places = [(first, first + (count - 1 if count else 1)) for first, count in hunks]
+    lines = text.splitlines()
+    return Ids(
+        clause
+        for begin, end in passages(path.suffix, text)
+        if not told or any(first <= end and begin <= last for first, last in places)
+        for clause in ID.findall("\n".join(lines[begin - 1 : end]))
+    )
+
+
+HUNK = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
+
+
+def passages(suffix: str, text: str) -> Iterator[tuple[int, int]]:
+    """The first and the last line, counted from 1, of what belongs together in a file."""
+    last = len(text.splitlines())
+    begins = [1, *(_statements(text) if suffix == ".py" else _paragraphs(text))]
+    for begin, following in zip(begins, [*begins[1:], last + 1], strict=True):
+        yield begin, following - 1
+
+
+def _paragraphs(text: str) -> Iterator[int]:
+    """The first line of each."""
+    before = ""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.strip() and not before.strip():
+            yield number
+        before = line
+
+
+def _statements(text: str) -> Iterator[int]:
+    """The first line of each of a module or class; a string goes with what it describes."""
+    try:
+        left: list[ast.stmt] = ast.parse(text).body
+    except SyntaxError:
+        return
+    while left:
+        one, *left = left
+        if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant)):
+            yield min([one.lineno, *(each.lineno for each in getattr(one, "decorator_list", []))])
+        if isinstance(one, ast.ClassDef):
+            left = [*one.body, *left]
+
+
 def git(*words: str) -> str:
     """What it says; nothing if it cannot, or is not there."""
     command = ["git", "-C", str(ROOT), *words]
@@ -229,7 +286,7 @@ def main() -> int:
             looked_at = f"{len(names)} files changed since {commit[:9]}"
             mutants = {f"{one.parent.name}/{one.stem}": one for one in MUTANTS.glob("*/[!_]*.py")}
             change = touched(
-                {name: ids_in(ROOT / name) for name in names},
+                {name: ids_touched(ROOT / name, commit) for name in names},
                 {name: ids_in(path) for name, path in mutants.items()},
             )
         if forced != ALL and (forced or commit):

@@ -265,6 +265,62 @@ def test_what_is_gone_is_not_asked_for(checkout: Checkout) -> None:
     assert checkout.turn() == ["", ""]
 
 
+RULES = "client_under_test/reference/policies/rules/some.py"
+OLD_RULES = """
+ALL = 1  # A42-RING-01
+
+
+class Rules:
+    \"\"\"A42-RING-02.\"\"\"
+
+    first: bool
+    \"\"\"A42-RING-03.\"\"\"
+
+    def one(self) -> int:
+        \"\"\"A42-RING-04.\"\"\"
+
+        return 1
+
+    def two(self) -> int:  # A42-RING-05
+        \"\"\"As it is told.\"\"\"
+        return 2
+"""
+TABLES = "conformance/catalogue/a42/some.toml"
+OLD_TABLES = """
+[A42-RING-06]
+title = "one"
+
+[A42-RING-07]
+title = "two"
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "was", "becomes", "clauses"),
+    [
+        (RULES, OLD_RULES, "ALL = 1", "ALL = 2", {"01"}),
+        (RULES, OLD_RULES, "first: bool", "first: int", {"03"}),
+        (RULES, OLD_RULES, "-03.", "-03, and more.", {"03"}),
+        (RULES, OLD_RULES, "        return 1", "        return 3", {"04"}),
+        (RULES, OLD_RULES, "        return 1\n", "", {"04"}),
+        (RULES, OLD_RULES, "return 2", "return 3", {"05"}),
+        (RULES, OLD_RULES, "class Rules", "class Others", {"02"}),
+        (RULES, OLD_RULES, "return 2", "return (", {"01", "02", "03", "04", "05"}),
+        (TABLES, OLD_TABLES, '"two"', '"three"', {"07"}),
+        (TABLES, OLD_TABLES, 'title = "one"\n', "", {"06"}),
+    ],
+)
+def test_what_is_named_where_a_file_changed(
+    checkout: Checkout, path: str, old: str, was: str, becomes: str, clauses: set[str]
+) -> None:
+    for number in range(1, 8):
+        checkout.write(f"conformance/mutation/mutants/a42/r0{number}.py", f"A42-RING-0{number}")
+    checkout.commit(path, old)
+    checkout.commit(path, old.replace(was, becomes))
+    areas = " ".join(f"--area=a42/r{clause}" for clause in sorted(clauses))
+    assert checkout.turn() == ["", areas]
+
+
 @pytest.mark.parametrize("variable", ["XDSPEC_CI_TURN", "XDSPEC_CI_SINCE"])
 def test_a_variable_that_cannot_be(checkout: Checkout, variable: str) -> None:
     asked = checkout.asks(**{variable: "nothing"})
