@@ -2,11 +2,23 @@
 
 So slow ones are spread, wherever they stand. But tests that share what is costly to make run on one
 worker, which makes it once; these begin first.
+
+And how Hypothesis goes about it: with the same examples in each run, and without a word on how long
+they took to make, as machines may be busy.
 """
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "xdspec",
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("xdspec")
 
 COSTLY = frozenset({"fakes", "findings", "kept", "lasts", "passing", "registrars"})
 """Fixtures that run commands, or many clients."""

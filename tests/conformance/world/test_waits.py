@@ -30,6 +30,10 @@ OBSERVATIONS = {
 
 UNSEEN = {
     "arranging/breaking.py: ended: over",
+    # Sums are judged by what arrived, however the calls ended.
+    "scenarios/a27/load_streams.py: test_long_calls: call",
+    "scenarios/a27/load_streams.py: test_long_calls: over",
+    "scenarios/a27/load_streams.py: test_what_has_gone: over",
     "scenarios/a37/absent.py: test_new_stream: over",  # how long they took is judged
     "scenarios/a37/data_errors.py: test_endpoints_never_sent: over",  # likewise
     "scenarios/a37/tree.py: test_too_deep_and_mended: call",
