@@ -19,6 +19,9 @@ ENVOY: Final = "envoy"
 """The edition of those who do as Envoy does; it is neither earlier nor later than the others."""
 
 
+PROPOSALS: Final = "https://github.com/grpc/proposal/blob"
+
+
 class Edition(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"
 ):
@@ -29,6 +32,7 @@ class Edition(
         brings: What a client that follows it has, in a few words.
         date: When it came to be worded so, in grpc/proposal. Envoy's has none.
         commit: The commit of that day.
+        page: The file of a whole text there.
         files: Where the rows of a whole text stand, from the folder of the catalogue on.
         first_wording_of: The text whose first wording it is. Rows leave that out where the text
             as it is now holds for it too.
@@ -43,6 +47,7 @@ class Edition(
     brings: Annotated[str, msgspec.Meta(min_length=1)]
     date: dt.date | None = None
     commit: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{40}$")] | None = None
+    page: Annotated[str, msgspec.Meta(pattern=r"^A\d+-[\w-]+\.md$")] | None = None
     files: tuple[str, ...] = ()
     first_wording_of: str | None = None
     part_of: str | None = None
@@ -98,6 +103,12 @@ class Editions:
         """Envoy's, which goes before all others, stands last in the list."""
         return tuple(reversed(self._by_id.values()))
 
+    def link(self, edition: str) -> str:
+        """Where an edition's wording of its text can be read; empty of one that is in no gRFC."""
+        one = self._by_id.get(edition)
+        page = self._by_id[one.text].page if one else None
+        return f"{PROPOSALS}/{one.commit}/{page}" if one and page else ""
+
     def of_text(self, text: str) -> frozenset[str]:
         """A text and what was added to it: by one of them its own rows are worded."""
         return frozenset({text, *(one.id for one in self if one.adds_to == text)})
@@ -152,6 +163,7 @@ def broken_rules(listed: Collection[Edition]) -> Iterator[tuple[str, str]]:
                 bool(one.areas) != bool(one.part_of)
             ),
             f"its rows stand in the files of {one.text}": bool(one.files) and one.id not in whole,
+            f"its page is that of {one.text}": bool(one.page) and one.id not in whole,
             "a file stands in the list once": len(set(files)) < len(files),
             "each has its date and its commit, but Envoy's": (
                 {one.date is None, one.commit is None} != {one.id == ENVOY}

@@ -9,7 +9,7 @@ import random
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any, NoReturn
@@ -106,17 +106,34 @@ def run(clients: tuple[str, ...], **options: Any) -> int:
 
     Without a name, against the newest grpcio.
     """
+    _check_shard(options)
     with forked() as worker:  # first, to load what this process loads now while it does
         return _run(clients, worker=worker, **options)
+
+
+def _check_shard(options: Mapping[str, Any]) -> None:
+    """See that what shards need is there, and nothing that is for them alone without one."""
+    if not options["shard"]:
+        if options["durations"]:
+            raise Failure("--durations says what shards are dealt out by: it needs --shard")
+        return
+    if options["seed"] is None:
+        raise Failure("the shards of a run draw the same numbers: --shard needs --seed")
+    if not options["json_path"]:
+        raise Failure("of a shard `xdspec merge` needs the report: --shard needs --json")
+    if options["hold"]:
+        raise Failure("--hold keeps the world of one scenario, of which there are no shards")
 
 
 def _run(clients: tuple[str, ...], **options: Any) -> int:
     from conformance.command.run_clients import run_clients  # noqa: PLC0415  # pytest is slow to load
     from conformance.command.session import Options  # noqa: PLC0415
+    from conformance.command.sharding import read_durations  # noqa: PLC0415
 
     known = catalogue()
     for clause in options["clauses"]:
         known_clause(known, clause)
+    options["durations"] = read_durations(options["durations"])
     seed = options.pop("seed")
     given = Options(seed=random.SystemRandom().getrandbits(32) if seed is None else seed, **options)
     two_files(given.json_path, given.junit_path, "--json and --junit")
@@ -210,9 +227,12 @@ def judge(folder: Path) -> int:
 for command in (
     reports.show,
     reports.site,
+    reports.bundle,
+    reports.replay,
     reports.summary,
     reports.table,
     reports.diff,
+    reports.merge,
     reports.baseline_group,
 ):
     main.add_command(command)

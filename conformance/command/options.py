@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from conformance.command.named import catalogue
+from conformance.running.shard import Shard, parsed
 
 OUT = Path("xdspec-out")
 
@@ -171,6 +172,15 @@ def clauses_of(_: click.Context, option: click.Parameter, grfc: str | None) -> t
     return clauses
 
 
+def shard(_: click.Context, option: click.Parameter, text: str | None) -> Shard | None:
+    """The shard that `2/4` names."""
+    found = None if text is None else parsed(text)
+    if text is not None and found is None:
+        message = f"{text!r} is no shard such as 2/4, the second of four"
+        raise click.BadParameter(message, param=option)
+    return found
+
+
 OUT_OPTION = click.option(
     "--out", type=Path, callback=folder, default=OUT, show_default=True, help="Folder for evidence."
 )
@@ -265,6 +275,19 @@ RUN = (
         help="Known failures of your own, laid over those of the client.",
     ),
     click.option("--strict", is_flag=True, help="Let SHOULD clauses fail the run, too."),
+    click.option(
+        "--shard",
+        callback=shard,
+        metavar="K/N",
+        help="Run the K-th of N shares of the scenarios, of about the same length. `xdspec merge` "
+        "makes one report of all N.",
+    ),
+    click.option(
+        "--durations",
+        type=Path,
+        metavar="REPORT",
+        help="Deal shares out by how long the scenarios took there.",
+    ),
     click.option(
         "--hold",
         is_flag=True,

@@ -9,7 +9,7 @@ import click
 
 from conformance.command.failures import Failure
 from conformance.command.named import catalogue
-from conformance.command.options import pairs, writable
+from conformance.command.options import pairs, two_files, writable
 from conformance.reporting.report import Exit
 from conformance.reporting.screen import Screen, echo
 
@@ -46,6 +46,60 @@ def site(folder: Path, reports: tuple[Path, ...]) -> None:
 
 
 @click.command()
+@click.argument("report", type=Path)
+@click.argument("scenario")
+@click.option(
+    "-o",
+    "--out",
+    type=Path,
+    metavar="FILE",
+    help="A folder, or a file that ends in .zip. [default: a folder here, named after both]",
+)
+@click.option("--client", help="Whose failure it is, where REPORT has several clients.")
+def bundle(report: Path, scenario: str, *, out: Path | None, client: str | None) -> None:
+    """Write the failure of SCENARIO in REPORT, which --json has written, as a bug report.
+
+    For a tracker where nobody knows this suite: a page in Markdown with the clause, what was
+    expected and what was seen, the bootstrap and the resources as protojson, a timeline, and a
+    script that plays it again.
+    """
+    from conformance.command.bundles import bundle as written  # noqa: PLC0415
+
+    place = written(report, scenario, catalogue(), client=client, out=out)
+    echo(f"{place}: README.md is the report, replay.py plays it again")
+
+
+@click.command()
+@click.argument("folder", type=Path, metavar="BUNDLE")
+@click.argument("client", required=False)
+@click.option("--out", type=Path, help="Folder for evidence. [default: BUNDLE/replayed]")
+@click.option(
+    "--env",
+    "environment",
+    multiple=True,
+    callback=pairs,
+    metavar="K=V",
+    help="Environment for the client.",
+)
+def replay(
+    folder: Path, client: str | None, *, out: Path | None, environment: dict[str, str]
+) -> int:
+    """Play the scenario of a BUNDLE again: against its client, or against CLIENT.
+
+    Exits with 0 if every failure of the bundle is shown again, with 1 if one is not.
+    """
+    from conformance.command.bundles import replay as replayed  # noqa: PLC0415
+
+    code = Exit.CONFORMS
+    for said in replayed(folder, client, catalogue(), Screen(), out=out, environment=environment):
+        if isinstance(said, Exit):
+            code = said
+        else:
+            echo(said)
+    return int(code)
+
+
+@click.command()
 @click.argument("reports", nargs=-1, required=True, type=Path, metavar="REPORT…")
 def table(reports: tuple[Path, ...]) -> None:
     """Print the table of clients and clauses, as Markdown, from REPORTs that --json has written."""
@@ -76,6 +130,23 @@ def summary(reports: tuple[Path, ...], *, annotations: bool) -> None:
         raise Failure(str(error)) from None
     for line in said:
         echo(line)
+
+
+@click.command()
+@click.argument("out", type=Path, metavar="OUT", callback=writable)
+@click.argument("reports", nargs=-1, required=True, type=Path, metavar="REPORT…")
+@click.option(
+    "--junit", "junit_path", type=Path, callback=writable, help="Write JUnit XML of it here, too."
+)
+def merge(out: Path, reports: tuple[Path, ...], *, junit_path: Path | None) -> int:
+    """Write into OUT the report of a run, from the REPORTs of all its shards (`run --shard`).
+
+    Exits as the whole run would have. Refuses shards of different runs, and to leave one out.
+    """
+    from conformance.command.merge import merge as merged  # noqa: PLC0415
+
+    two_files(out, junit_path, "OUT and --junit")
+    return int(merged(out, reports, catalogue(), Screen(), junit_path))
 
 
 @click.command()

@@ -27,12 +27,14 @@ from conformance.catalogue import Catalogue
 from conformance.command.failures import Failure, client_trouble
 from conformance.command.invocation import again
 from conformance.command.options import can_be_replaced
+from conformance.command.sharding import Share, durations_of, given, share
 from conformance.command.trouble import TROUBLE, forget, in_a_line
 from conformance.judging import causes, ring_keys
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting import console, junit, report
 from conformance.reporting.baseline import Entry
 from conformance.reporting.live import Live, patience
+from conformance.reporting.part import Given
 from conformance.reporting.provenance import provenance
 from conformance.reporting.report import ClientId, Exit, NotRun, Report, Run
 from conformance.reporting.screen import Screen
@@ -44,6 +46,7 @@ from conformance.running.run import Ran, run
 from conformance.running.scratch import scratch
 from conformance.running.selection import Selection
 from conformance.running.settings import Settings
+from conformance.running.shard import Shard
 from conformance.running.subjects import Subject, subject_for
 
 
@@ -73,6 +76,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     fast: bool
     worker: str | None
     """What is called in place of Python for a worker of xdist."""
+    shard: Shard | None = None
+    """Of a run that several machines share: what this one has of it."""
+    durations: Report | None = None
+    """How long scenarios took, beside what the suite has recorded."""
 
     def selection(self) -> Selection:
         """Which scenarios they select."""
@@ -196,6 +203,12 @@ class Session:
         def known(scenario: str, decision: Decision) -> bool:
             return any(one.knows(scenario, decision) for one in entries)
 
+        settings, own = self._settings(subject), None
+        if self._options.shard:
+            durations = durations_of(self._options.durations, client.client.name)
+            own = share(self._options.shard, settings, durations)
+        if own:
+            settings = msgspec.structs.replace(settings, selection=own.selection)
         cores = client.client.manifest.start.cores
         quiet = self._conclude is not None
         with Live(self._screen, client.name, known=known, quiet=quiet) as progress:
@@ -204,11 +217,11 @@ class Session:
                 with contextlib.suppress(Exception):
                     progress.__exit__()
                 self._begin_last_words()
-                self._judge(subject, ran, interrupted=True)
+                self._judge(subject, ran, own, interrupted=True)
                 self.end()
 
             ran = run(
-                self._settings(subject),
+                settings,
                 jobs=0 if self._options.hold else self._options.jobs or default_jobs(),
                 known=known,
                 at_once=None if self._options.jobs else room_for(cores),  # who says a number has it
@@ -216,8 +229,8 @@ class Session:
                 progress=progress,
                 interrupted=interrupted,
             )
-        self._judge(subject, ran)
-        if self._options.selection() == Selection() and not ran.troubles:
+        self._judge(subject, ran, own)
+        if settings.selection == Selection() and not ran.troubles:
             evidence_files.forget_others(
                 self._folder(client), [one.scenario for one in ran.records]
             )
@@ -255,9 +268,11 @@ class Session:
         """Of the command, whose runs may take until the next."""
         return datetime.fromisoformat(self._origin.started).date()
 
-    def _judge(self, subject: Subject, ran: Ran, *, interrupted: bool = False) -> None:
+    def _judge(
+        self, subject: Subject, ran: Ran, own: Share | None, *, interrupted: bool = False
+    ) -> None:
         options, client = self._options, subject.prepared
-        folder = self._folder(client)
+        folder, entries = self._folder(client), self._known(client)
         made = report.build_run(
             ran.records,
             self._catalogue,
@@ -265,9 +280,10 @@ class Session:
             follows=client.editions,
             wall_seconds=ran.wall_seconds,
             complete=ran.complete and not interrupted,
-            entries=self._known(client),
+            entries=entries,
             today=self._today,
             troubles=tuple(in_a_line(one, folder / TROUBLE) for one in ran.troubles),
+            part=own.part(ran.records, entries, self._given()) if own else None,
         )
         codes = report.said_of(made, strict=options.strict)
         if interrupted and codes[0] is not Exit.INTERRUPTED:
@@ -324,6 +340,16 @@ class Session:
             hold=self._options.hold,
             fast=self._options.fast,
             selection=self._options.selection(),
+        )
+
+    def _given(self) -> Given:
+        options = self._options
+        return given(
+            options.selection(),
+            fast=options.fast,
+            strict=options.strict,
+            environment=options.environment,
+            wrap=options.wrap,
         )
 
     def _folder(self, client: Prepared) -> Path:

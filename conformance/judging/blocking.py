@@ -76,6 +76,25 @@ def once_each(records: Sequence[Record], catalogue: Catalogue) -> tuple[Record, 
     return tuple(_with(record, blockers) for record in records)
 
 
+def left_open(records: Iterable[Record]) -> tuple[Record, ...]:
+    """The records of a part of a run, without failures that may be told of another part's clause.
+
+    Such a one is blocked by nobody knows what, until all records are there.
+    """
+    return tuple(
+        msgspec.structs.replace(
+            record,
+            decisions=tuple(
+                msgspec.structs.replace(blocked(one, ""), blocked_by=None)
+                if one.cause and one.verdict is Verdict.FAIL
+                else one
+                for one in record.decisions
+            ),
+        )
+        for record in records
+    )
+
+
 def _is_one(cause: Cause, ended: int, asked: int) -> bool:
     """Whether so many scenarios of those that asked anything ended by one cause.
 

@@ -75,6 +75,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     mutant: str = ""
     """Of a mutant of the reference client: its id."""
     seed: int
+    fast: bool = False
+    """Whether timers were shortened where the client has a knob for it."""
     seconds: float
     began: float = 0.0
     """When it began, by the suite's monotonic clock: that of all times in its evidence's files."""

@@ -54,7 +54,7 @@ def show(
         console.print(text, highlight=False, soft_wrap=True, markup=False)
     for text in advice(run):
         console.print(text, highlight=False, soft_wrap=True, markup=False)
-    for text in not_judged(run, catalogue):
+    for text in () if run.part else not_judged(run, catalogue):  # by the whole run alone
         console.print(f"  {text}", highlight=False, soft_wrap=True, markup=False)
     for text in (*run.surprises, *run.endings, *run.troubles):
         console.print(f"! {text}", highlight=False, soft_wrap=True, markup=False, style="magenta")
@@ -76,9 +76,11 @@ def _total(run: Run, codes: Sequence[Exit], begin: str) -> str:
     more = [f"{known} of the failures expected"] if known else []
     more += [f"{kept} of the skips blocked"] if kept else []
     counts += f" ({', '.join(more)})" if more else ""
+    begin += f"{run.part}: " if run.part else ""
+    says = SAYS | {Exit.CONFORMS: OF_A_PART} if run.part else SAYS
     return (
         f"{escape(begin)}{counts or 'nothing ran'}; {len(run.scenarios)} scenarios in "
-        f"{run.wall_seconds:.1f} s: {', and '.join(SAYS[code] for code in codes)}"
+        f"{run.wall_seconds:.1f} s: {', and '.join(says[code] for code in codes)}"
     )
 
 
@@ -113,6 +115,9 @@ SAYS = {
     Exit.NOTHING_RAN: "[yellow]nothing was judged[/]",
     Exit.ADAPTER_TROUBLE: "[magenta]the adapter is in trouble: see xdspec doctor[/]",
 }
+
+
+OF_A_PART = "nothing here speaks against it; xdspec merge judges the whole"
 
 
 def _line(clause: Clause, result: ClauseResult, known: str) -> str:

@@ -14,7 +14,7 @@ import msgspec
 
 from conformance.catalogue import Catalogue, Clause, Strength
 from conformance.judging import json_files
-from conformance.judging.blocking import once_each
+from conformance.judging.blocking import left_open, once_each
 from conformance.judging.evidence import Record
 from conformance.judging.ring_keys import RingKeys
 from conformance.judging.verdicts import (
@@ -29,7 +29,8 @@ from conformance.judging.verdicts import (
 )
 from conformance.reporting import baseline
 from conformance.reporting.baseline import Entry
-from conformance.reporting.provenance import Provenance
+from conformance.reporting.part import Part
+from conformance.reporting.provenance import Machine, Provenance
 
 SCHEMA_FILE = Path(__file__).with_name("report.schema.json")
 
@@ -109,6 +110,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """Baseline entries of failures that were seen, and that end soon or have ended."""
     troubles: tuple[str, ...] = ()
     """What ended the run itself, if something did."""
+    part: Part | None = None
+    """Of one shard of a run: what the whole is made of."""
 
 
 class NotRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,6 +125,15 @@ class NotRun(msgspec.Struct, frozen=True, kw_only=True):
     words: str
 
 
+class Source(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a shard ran, of a report that was merged."""
+
+    part: int
+    started: str
+    machine: Machine
+    wall_seconds: float
+
+
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """What ``--json`` writes."""
 
@@ -129,9 +141,11 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     provenance: Provenance
     runs: tuple[Run, ...]
     not_run: tuple[NotRun, ...] = ()
+    sources: tuple[Source, ...] = ()
+    """The shards of which it was merged; the provenance is that of the first that began."""
 
 
-def build_run(
+def build_run(  # noqa: PLR0913 - all but two by their names
     records: Iterable[Record],
     catalogue: Catalogue,
     *,
@@ -142,6 +156,7 @@ def build_run(
     entries: Iterable[Entry] = (),
     today: date = date.min,
     troubles: tuple[str, ...] = (),
+    part: Part | None = None,
 ) -> Run:
     """Put the records of a run together; what one cause has ended is told once.
 
@@ -155,13 +170,13 @@ def build_run(
         entries: the baseline; those for other versions and variants count for nothing.
         today: the day of the run, on which some of them may be over.
         troubles: what ended the run itself.
+        part: of one shard: then what the other shards may have seen, too, is left open.
     """
     meant = [one for one in entries if one.applies_to(client.version, client.variant)]
     known = tuple(one for one in meant if not one.is_over(today))
-    ordered = tuple(
-        baseline.marked(record, known)
-        for record in once_each(sorted(records, key=lambda one: one.scenario), catalogue)
-    )
+    by_name = sorted(records, key=lambda one: one.scenario)
+    told = left_open(by_name) if part else once_each(by_name, catalogue)
+    ordered = tuple(baseline.marked(record, known) for record in told)
     by_clause: dict[str, dict[str, list[Decision]]] = {}
     for record in ordered:
         for decision in record.decisions:
@@ -185,6 +200,7 @@ def build_run(
         surprises=tuple(baseline.surprises(ordered, known)) if complete else (),
         endings=tuple(baseline.endings(ordered, meant, today)),
         troubles=troubles,
+        part=part,
     )
 
 
@@ -240,7 +256,7 @@ def said_of(run: Run, *, strict: bool = False) -> tuple[Exit, ...]:
     if bad:
         return bad
     is_judged = any(result.verdict is not Verdict.SKIP for result in results)
-    return (Exit.CONFORMS if is_judged else Exit.NOTHING_RAN,)
+    return (Exit.CONFORMS if is_judged or run.part else Exit.NOTHING_RAN,)
 
 
 def why_skipped(clause: Clause, result: ClauseResult) -> str:
@@ -298,6 +314,14 @@ def first_of(codes: Iterable[Exit]) -> Exit:
     return next((code for code in FIRST if code in found), Exit.NOTHING_RAN)
 
 
+def code_of(report: Report, *, strict: bool) -> Exit:
+    """The exit code of a command that has made this report."""
+    codes = [exit_of(run, strict=strict) for run in report.runs]
+    if any(one.verdict is Verdict.ERROR for one in report.not_run):
+        codes.append(Exit.ADAPTER_TROUBLE)
+    return first_of(codes)
+
+
 def schema() -> dict[str, Any]:
     """The JSON Schema of a report."""
     made = msgspec.json.schema(Report)
@@ -314,23 +338,34 @@ def write_json(report: Report, path: Path) -> None:
     path.write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n")
 
 
+def read_any(path: Path) -> Report:
+    """Read what ``--json`` has written, of a shard or of a run that broke off, too.
+
+    Raises:
+        BadReport: it cannot be read, or is none of this suite.
+    """
+    try:
+        return json_files.read(path, Report)
+    except json_files.Unreadable as error:
+        raise BadReport(f"{path} cannot be read: {error}") from None
+    except json_files.Alien as error:
+        raise BadReport(f"{path} is no report of this suite: {error}") from None
+
+
 def read(path: Path) -> Report:
     """Read what ``--json`` has written.
 
     Raises:
         BadReport: it cannot be read, is none of this suite, or holds a part of a run at most.
     """
-    try:
-        report = json_files.read(path, Report)
-    except json_files.Unreadable as error:
-        raise BadReport(f"{path} cannot be read: {error}") from None
-    except json_files.Alien as error:
-        raise BadReport(f"{path} is no report of this suite: {error}") from None
+    report = read_any(path)
     if not (report.runs or report.not_run):
         raise BadReport(f"{path} has no run: the command that began it came to none")
     for run in report.runs:
         if not run.complete:
             raise BadReport(f"{path} has a run of {run.client} that did not come to its end")
+        if run.part:
+            raise BadReport(f"{path} is {run.part} of a run: `xdspec merge` makes one of all parts")
         if wrong := _contradiction(run):
             raise BadReport(f"{path} contradicts itself on {run.client}: {wrong}")
     return report

@@ -92,12 +92,23 @@ def collect(settings: Settings) -> dict[str, Claims]:
     Raises:
         RuntimeError: a scenario cannot be collected.
     """
-    return {
-        item.nodeid: msgspec.structs.replace(claims_of(item), seconds=0.0, waits=False)
-        if asks_nothing(item)
-        else claims_of(item)
-        for item in _selected(settings)
-    }
+    return {item.nodeid: _asked(item) for item in _selected(settings)}
+
+
+def collect_scenarios(settings: Settings) -> dict[str, Claims]:
+    """The same by the scenarios' ids, of a run of one client.
+
+    Raises:
+        RuntimeError: a scenario cannot be collected.
+    """
+    return {scenario_id(item): _asked(item) for item in _selected(settings)}
+
+
+def _asked(item: pytest.Item) -> Claims:
+    claims = claims_of(item)
+    if asks_nothing(item):
+        return msgspec.structs.replace(claims, seconds=0.0, waits=False)
+    return claims
 
 
 def scenarios_named(patterns: tuple[str, ...]) -> dict[str, Claims]:

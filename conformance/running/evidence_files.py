@@ -17,6 +17,7 @@ import msgspec
 
 from client_under_test.contract.exceptions import ConversationFailed
 from conformance.judging.evidence import FILE
+from conformance.served.bootstrap import VARIABLE
 from conformance.world import World
 from conformance.world.waits import PASSED
 from fake_control_plane import LoadRequest
@@ -24,6 +25,8 @@ from fake_control_plane import LoadRequest
 ALONE = "-alone"
 """The end of an evidence folder's name, of a scenario that ran again."""
 
+
+BOOTSTRAP = "bootstrap.json"
 
 LEFT = "left"
 """The folder in an evidence folder with what the client itself left in its own."""
@@ -35,6 +38,7 @@ def write_files(folder: Path, world: World, error: BaseException | None) -> tupl
     Returns:
         The files that the client itself left where it ran, such as a core file.
     """
+    (folder / BOOTSTRAP).write_text(world.environment[VARIABLE], "utf-8")
     world.plane.transcript.write(folder / "transcript.jsonl")
     world.fleet.ledger.write(folder / "rpcs.jsonl")
     _lines(folder / "calls.jsonl", _calls(world))

@@ -18,6 +18,9 @@ _Row = TypeVar("_Row", bound=msgspec.Struct)
 MOST = 200_000
 """Lines of a file that are looked at: a soak has some ten thousand calls."""
 
+LETTERS = 120
+"""Of a call's headers."""
+
 Moment = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
 """Of the suite's monotonic clock, in seconds."""
 
@@ -73,11 +76,18 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     channel: str
+    metadata: tuple[tuple[str, str], ...] = ()
     status: str
     details: str = ""
     endpoint: str | None = None
     started_at: Moment | None = None
     ended_at: Moment | None = None
+
+    @property
+    def headers(self) -> str:
+        """What it carried, which decides where it goes; in brackets, behind its id."""
+        told = "; ".join(f"{key}: {value}" for key, value in self.metadata)
+        return told and f" ({told if len(told) <= LETTERS else told[:LETTERS] + '…'})"
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):

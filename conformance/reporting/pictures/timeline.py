@@ -335,7 +335,7 @@ def _calls(calls: Iterable[Call], began: float) -> Iterator[Lane]:
                 until=NEVER if call.ended_at is None else call.ended_at - began,
                 shape=Shape.SPAN,
                 tone=tone,
-                what=f"{call.id} {call.status}{where}{why}",
+                what=f"{call.id}{call.headers} {call.status}{where}{why}",
             )
         )
     for channel, marks in lanes.items():

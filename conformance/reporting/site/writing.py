@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from conformance.catalogue import Catalogue
-from conformance.judging.evidence import FILE, BadEvidence
+from conformance.judging.evidence import BadEvidence
+from conformance.reporting.evidence_places import folder_of
 from conformance.reporting.pictures.scenario import recorded
 from conformance.reporting.report import Scenario
 from conformance.reporting.site import pages
@@ -95,12 +96,9 @@ def _pictures(failure: Failure, drawn: dict[tuple[str, str], Found], catalogue: 
 
 def _drawn(column: Column, scenario: Scenario, catalogue: Catalogue) -> Found:
     """The pictures of a scenario, if its folder is there and is of this run."""
-    written = Path(scenario.evidence or "")
-    beside = Path(column.report).parent
-    # A report is often fetched from a CI together with its evidence, but to another place.
-    places = (written, *(beside.joinpath(*written.parts[-count:]) for count in (3, 2, 1)))
+    written = scenario.evidence or ""
     try:
-        folder = next((one for one in places if (one / FILE).is_file()), None)
+        folder = folder_of(written, Path(column.report))
         if folder is None:
             return None, f"{written} is not there"
         found = recorded(folder, catalogue)

@@ -121,6 +121,7 @@ def record_of(item: pytest.Item, **more: Any) -> Record:
         client=subject.judged,
         mutant=subject.mutant,
         seed=item.config.stash[SETTINGS].seed,
+        fast=item.config.stash[SETTINGS].fast,
         seconds=round(time.monotonic() - item.stash[STARTED_AT], 3),
         **more,
     )

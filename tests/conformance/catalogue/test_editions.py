@@ -68,6 +68,15 @@ def test_envoys_ways_stand_last() -> None:
     assert all(one.date and one.commit for one in texts)
 
 
+def test_each_wording_can_be_read_where_it_is() -> None:
+    editions = load().editions
+    places = "https://github.com/grpc/proposal/blob"
+    for one in editions:
+        link = editions.link(one.id)
+        assert link.startswith(f"{places}/{one.commit}/{one.text}-") or one.id == ENVOY
+    assert editions.link(ENVOY) == editions.link("A1") == ""
+
+
 @pytest.mark.parametrize("document", WITHOUT_ROWS)
 def test_a_document_without_rows_can_have_some(document: str, tmp_path: Path) -> None:
     folder = tmp_path / "catalogue"
@@ -317,6 +326,7 @@ brings = 'another ring'
         ("part-of =", "adds-to =", "A42-KEY: `areas` tell what a part has, and nothing else"),
         ("areas =", "adds-to = 'A42'\nareas =", "A42-KEY: give one of first-wording-of, part-of"),
         ("areas =", "files = ['b']\nareas =", "A42-KEY: its rows stand in the files of A42."),
+        ("areas =", "page = 'A42-b.md'\nareas =", "A42-KEY: its page is that of A42."),
         ("files = []", "files = ['b', 'b']", "A42: a file stands in the list once."),
         ("date = 2021-06-09\n", "", "A42-2021: each has its date and its commit, but Envoy's."),
         ("commit = '1111", "commit = 'HEAD", "A42-2021: Expected `str` matching regex"),

@@ -476,7 +476,7 @@ def test_evidence_is_complete(passing: Any) -> None:
     names = {path.name for path in folder.iterdir()}
     rows = {"transcript.jsonl", "rpcs.jsonl", "calls.jsonl", "attempts.jsonl", "gates.jsonl"}
     may_be_empty = {"load.jsonl", "states.jsonl", "suite.jsonl"}
-    assert names == rows | may_be_empty | {"scenario.json", "stderr.log"}
+    assert names == rows | may_be_empty | {"scenario.json", "stderr.log", "bootstrap.json"}
     for name in rows:
         lines = (folder / name).read_text().splitlines()
         assert [json.loads(line) for line in lines], name

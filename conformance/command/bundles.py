@@ -1,0 +1,235 @@
+"""``xdspec bundle`` and ``xdspec replay``: a failure as a bug report, and seen again from it."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from client_under_test import built_in
+from conformance.catalogue import Catalogue
+from conformance.command.failures import Failure
+from conformance.command.run_clients import run_clients
+from conformance.command.session import Options
+from conformance.judging import evidence
+from conformance.judging.evidence import BadEvidence
+from conformance.judging.verdicts import Decision
+from conformance.reporting.bundle import replaying
+from conformance.reporting.bundle.case import Case
+from conformance.reporting.bundle.contents import files
+from conformance.reporting.bundle.replaying import Again, BadBundle
+from conformance.reporting.evidence_places import folder_of
+from conformance.reporting.pictures.folder import read_folder
+from conformance.reporting.report import BadReport, Exit, Report, Run, Scenario, read
+from conformance.reporting.screen import Screen
+from conformance.running.evidence_files import BOOTSTRAP, folder_name
+
+ZIP = ".zip"
+
+MOST_WORDS = 200_000
+"""Letters of a client's stderr, the last ones."""
+
+
+def bundle(
+    report: Path, scenario: str, catalogue: Catalogue, *, client: str | None, out: Path | None
+) -> Path:
+    """Write the bundle of a failure.
+
+    Args:
+        report: that ``--json`` has written.
+        scenario: which failed in it.
+        catalogue: the clauses.
+        client: whose run is meant, where there are several.
+        out: a folder, or a file that ends in .zip; None: a folder named after both, here.
+
+    Returns:
+        what was written.
+
+    Raises:
+        Failure: there is no such failure, its evidence is gone, or nothing can be written.
+    """
+    case = _case(report, scenario, catalogue, client)
+    target = out or Path(f"{case.client.name}-{case.client.version}-{folder_name(scenario)}")
+    if target.exists():
+        raise Failure(f"{target} is there already: name another by -o")
+    try:
+        _write(target, files(case, catalogue))
+    except OSError as error:
+        message = f"{target} cannot be written: {error.strerror}"
+        raise Failure(message, Exit.SUITE_TROUBLE) from None
+    return target
+
+
+def _case(path: Path, scenario: str, catalogue: Catalogue, client: str | None) -> Case:
+    try:
+        report = read(path)
+    except BadReport as error:
+        raise Failure(str(error)) from None
+    run, found = _found(report, path, scenario, client)
+    try:
+        folder = folder_of(found.evidence, path) if found.evidence else None
+        if folder is None:
+            where = found.evidence or "no folder, as the run could write none"
+            raise Failure(f"the evidence of {scenario} is gone: the report names {where}")
+        record = evidence.read(folder)
+        told = (record.scenario, record.client.name, record.client.version, record.seed)
+        meant = (scenario, run.client.name, run.client.version, report.provenance.seed)
+        if told != meant:
+            raise Failure(f"{folder} has the evidence of another run")
+        rows = read_folder(folder, record)
+        case = Case(
+            origin=report.provenance,
+            client=run.client,
+            is_built_in=run.client.name in built_in(),
+            folder=rows,
+            bootstrap=_text(folder / BOOTSTRAP),
+            stderr=_text(folder / "stderr.log")[-MOST_WORDS:],
+            entries=run.known,
+        )
+    except (BadEvidence, OSError, ValueError) as error:
+        raise Failure(str(error)) from None
+    if unknown := [one.clause for one in case.failures if one.clause not in catalogue]:
+        raise Failure(f"{folder} judges {unknown[0]}, which the catalogue does not know")
+    if not case.failures:
+        raise Failure(f"{run.client} fails nothing in {scenario}: there is nothing to report")
+    return case
+
+
+def _found(report: Report, path: Path, scenario: str, client: str | None) -> tuple[Run, Scenario]:
+    """The run that is meant, and the scenario of it."""
+    ran = [
+        (run, one)
+        for run in report.runs
+        if client
+        in {None, run.client.name, str(run.client), f"{run.client.name}@{run.client.version}"}
+        for one in run.scenarios
+        if one.id == scenario
+    ]
+    if not ran:
+        of_whom = f" of {client}" if client else ""
+        raise Failure(f"{path} has no scenario {scenario}{of_whom}: `xdspec list scenarios`")
+    failed = [pair for pair in ran if pair[1].verdict == "fail"]
+    if len(failed) > 1:
+        names = ", ".join(str(run.client) for run, _ in failed)
+        raise Failure(f"{scenario} fails for {names}: say which by --client")
+    return failed[0] if failed else ran[0]
+
+
+def _text(path: Path) -> str:
+    return path.read_text("utf-8", "backslashreplace") if path.is_file() else ""
+
+
+def _write(target: Path, contents: dict[str, bytes]) -> None:
+    if target.suffix == ZIP:
+        with zipfile.ZipFile(target, "x", zipfile.ZIP_DEFLATED) as file:
+            for name, content in contents.items():
+                file.writestr(f"{target.stem}/{name}", content)
+        return
+    for name, content in contents.items():
+        place = target / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content)
+
+
+def replay(
+    folder: Path,
+    client: str | None,
+    catalogue: Catalogue,
+    screen: Screen,
+    *,
+    out: Path | None,
+    environment: dict[str, str],
+) -> Iterator[str | Exit]:
+    """Run the scenario of a bundle again, and say what of its failures is shown.
+
+    Args:
+        folder: the bundle.
+        client: which client; None: that of the bundle.
+        catalogue: the clauses.
+        screen: where the run is told.
+        out: for the evidence; None: a folder in the bundle.
+        environment: for the client.
+
+    Yields:
+        lines, and at last the exit code.
+
+    Raises:
+        Failure: it is no bundle, or has a client that does not come with the suite, and none is
+            named.
+    """
+    try:
+        asked = replaying.read(folder)
+    except BadBundle as error:
+        raise Failure(str(error)) from None
+    if client is None and not asked.is_built_in:
+        raise Failure(
+            f"{asked.client} does not come with the suite: name the folder of its adapter"
+        )
+    place = (out or folder / "replayed").absolute()
+    place.mkdir(parents=True, exist_ok=True)
+    report = place / "report.json"
+    code = run_clients(
+        (client or asked.client,),
+        _options(asked, report, place / "evidence", environment),
+        catalogue,
+        screen,
+    )
+    if code is Exit.INTERRUPTED:
+        yield code
+        return
+    decisions = _decisions(report)
+    compared = [*replaying.compare(asked.failed, decisions)]
+    yield ""
+    for one in compared:
+        yield str(one)
+        saw = [said.saw for said in one.now if said.saw]
+        if one.again is Again.SAME and any(replaying.alike(one.failed.saw, said) for said in saw):
+            yield "    seen in the same words, but for addresses and numbers"
+        else:
+            yield from (
+                f"    then saw  {one.failed.saw}",
+                *(f"    now saw   {said}" for said in saw),
+            )
+    is_shown = all(one.again is Again.SAME for one in compared)
+    yield _said(len(compared), is_shown=is_shown)
+    is_trouble = code in {Exit.SUITE_TROUBLE, Exit.ADAPTER_TROUBLE}
+    yield Exit.CONFORMS if is_shown else code if is_trouble else Exit.DEVIATES
+
+
+def _said(count: int, *, is_shown: bool) -> str:
+    what = "the failure of the bundle is" if count == 1 else f"the {count} failures of it are"
+    return f"{what} {'' if is_shown else 'not '}shown again"
+
+
+def _decisions(report: Path) -> tuple[Decision, ...]:
+    """Of the scenario alone, as it was judged before others could block or share its cause."""
+    made = read(report)
+    scenarios = [one for run in made.runs for one in run.scenarios]
+    if not scenarios or scenarios[0].evidence is None:
+        return ()
+    return evidence.read(Path(scenarios[0].evidence)).decisions
+
+
+def _options(
+    asked: replaying.Bundle, report: Path, out: Path, environment: dict[str, str]
+) -> Options:
+    return Options(
+        every_client=False,
+        only=(),
+        scenario_patterns=(asked.scenario,),
+        clauses=(),
+        seed=asked.seed,
+        jobs=1,
+        environment=environment,
+        wrap=(),
+        json_path=report,
+        junit_path=None,
+        out=out,
+        keep_evidence=True,
+        no_baseline=True,
+        baseline=None,
+        strict=False,
+        hold=False,
+        fast=asked.fast,
+        worker=None,
+    )

@@ -1,0 +1,75 @@
+"""``xdspec merge``: the report of a run from those of its shards, told and judged as the run is."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from conformance.catalogue import Catalogue
+from conformance.command.failures import Failure
+from conformance.command.invocation import program
+from conformance.reporting import console, junit, merging
+from conformance.reporting.report import (
+    BadReport,
+    Exit,
+    Report,
+    code_of,
+    demand_clauses,
+    read_any,
+    said_of,
+    write_json,
+)
+
+
+def merge(
+    out: Path,
+    reports: Sequence[Path],
+    catalogue: Catalogue,
+    screen: Console,
+    junit_path: Path | None,
+) -> Exit:
+    """Write the report of the whole, and say what it says.
+
+    Args:
+        out: the file that is written.
+        reports: of the shards, in any order.
+        catalogue: the clauses.
+        screen: where it is told.
+        junit_path: of the same as JUnit XML, if that is wanted.
+
+    Raises:
+        Failure: these are not all shards of one run.
+    """
+    try:
+        named = [(str(path), read_any(path)) for path in reports]
+        for _, one in named:
+            demand_clauses(one, catalogue)
+        whole = merging.merged(named, catalogue)
+    except BadReport as error:
+        raise Failure(str(error)) from None
+    strict = merging.is_strict(named)
+    write_json(whole, out)
+    if junit_path:
+        junit.write(whole, junit_path)
+    _show(whole, catalogue, screen, merging.issues(named), strict=strict)
+    return code_of(whole, strict=strict)
+
+
+def _show(
+    whole: Report, catalogue: Catalogue, screen: Console, issues: Sequence[str], *, strict: bool
+) -> None:
+    several = len(whole.runs) > 1
+    seed = whole.provenance.seed
+    said = [(run, said_of(run, strict=strict)) for run in whole.runs]
+    for (run, codes), where in zip(said, issues, strict=True):
+        client = run.client.name + (f"@{run.client.version}")
+        client += f"+{run.client.variant}" if run.client.variant else ""
+        repeat = f"{program()} run {shlex.quote(client)} --seed {seed}"
+        console.show(screen, run, catalogue, codes, repeat=repeat, issues=where, brief=several)
+    for left in whole.not_run:
+        console.show_not_run(screen, left)
+    if several:
+        console.summarize(screen, said, whole.not_run)

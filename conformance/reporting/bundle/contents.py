@@ -1,0 +1,106 @@
+"""The files of a bundle: the evidence of one scenario, for who knows nothing of it. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from conformance.catalogue import Catalogue
+from conformance.reporting.bundle.case import Case
+from conformance.reporting.bundle.readme import readme
+from conformance.reporting.bundle.replaying import FILE, Bundle, Failed
+from conformance.reporting.bundle.told import lines
+from conformance.reporting.pictures.folder import Event, Folder
+from conformance.reporting.pictures.timeline import KINDS, timeline
+
+REPLAY: Final = '''\
+#!/usr/bin/env python3
+"""Plays the scenario of this folder again: python replay.py [CLIENT] [--env NAME=VALUE …].
+
+CLIENT is the client of the report, or another: a name as `xdspec list clients` has it, with
+@VERSION and +VARIANT, or the folder of an adapter. Ports are new each time. Exits with 0 if every
+failure is shown again, with 1 if one is not.
+"""
+
+import sys
+from pathlib import Path
+
+try:
+    from conformance.__main__ import main
+except ImportError:
+    sys.exit("The package xdspec is not installed in this Python: README.md says which version.")
+
+sys.argv = ["xdspec", "replay", str(Path(__file__).resolve().parent), *sys.argv[1:]]
+main()
+'''
+
+
+def files(case: Case, catalogue: Catalogue) -> dict[str, bytes]:
+    """What is in the bundle, by the names of its files."""
+    told = [*lines(timeline(case.folder))]
+    served = dict(_resources(case.folder))
+    made = {
+        "README.md": readme(case, catalogue, told, [*served]),
+        "timeline.txt": "\n".join(told) + "\n",
+        "replay.py": REPLAY,
+        FILE: _json(msgspec.to_builtins(_bundle(case))),
+    }
+    if case.bootstrap:
+        made["bootstrap.json"] = _json(json.loads(case.bootstrap))
+    if case.stderr:
+        made["stderr.log"] = case.stderr
+    return {name: text.encode("utf-8", "backslashreplace") for name, text in made.items()} | {
+        name: _json(value).encode() for name, value in served.items()
+    }
+
+
+def _bundle(case: Case) -> Bundle:
+    record = case.folder.record
+    return Bundle(
+        suite=case.suite,
+        scenario=record.scenario,
+        client=case.named if case.is_built_in else case.client.name,
+        is_built_in=case.is_built_in,
+        seed=record.seed,
+        fast=record.fast,
+        failed=tuple(
+            Failed(clause=one.clause, reason=one.reason, saw=one.saw) for one in case.failures
+        ),
+    )
+
+
+def _resources(folder: Folder) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each response that brought something new, as a file that the control plane alone can read."""
+    sent: dict[tuple[str, str], object] = {}
+    number = 0
+    for event in folder.events:
+        if event.event != "Response":
+            continue
+        new = [one for one in event.resources if sent.get((one.type_url, one.name)) != one]
+        sent.update({(one.type_url, one.name): one for one in event.resources})
+        if not new:
+            continue
+        number += 1
+        yield (
+            f"resources/{number:03}-{_kind(event)}-{event.version}.json",
+            {
+                "version_info": event.version,
+                "resources": [
+                    {"name": one.name, "type_url": one.type_url, "base64": one.base64}
+                    if one.base64
+                    else {"@type": one.type_url, **one.contents}
+                    for one in new
+                ],
+            },
+        )
+
+
+def _kind(event: Event) -> str:
+    return KINDS.get(event.kind or "", "unknown").lower()
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"

@@ -1,0 +1,171 @@
+"""The page of a bundle, in Markdown that can be pasted into a tracker. Pure."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+
+from conformance.catalogue import Catalogue
+from conformance.judging.verdicts import Decision
+from conformance.reporting.bundle.case import Case
+from conformance.reporting.bundle.told import COLUMN
+from conformance.reporting.markdown import escaped
+
+_CALL = re.compile(r"call-\d+")
+
+SHOWN = 40
+"""Lines of the timeline on the page: the file has all."""
+
+REASONS = {
+    "deviates": "the client does otherwise",
+    "edition": "the client does as another revision of the text has it than the one it claims",
+    "crashed": "the client died",
+    "exited": "the client ended of itself",
+    "hung": "the client did not go on",
+    "flooded": "the client wrote without end",
+    "lied": "what the client reported is not what the backends saw",
+    "stated": "the text leaves a choice, and the client makes another than it is known to make",
+}
+
+
+def readme(case: Case, catalogue: Catalogue, told: Sequence[str], served: Sequence[str]) -> str:
+    """The page.
+
+    Args:
+        case: what it is about.
+        catalogue: the clauses.
+        told: the lines of the timeline.
+        served: the files with the resources.
+    """
+    lines = [
+        *_head(case, catalogue),
+        *(line for one in case.failures for line in _failure(one, case, catalogue)),
+        *_served(case, served),
+        *_happened(told),
+        *_versions(case),
+        *_again(case),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _head(case: Case, catalogue: Catalogue) -> Iterator[str]:
+    titles = dict.fromkeys(catalogue[one.clause].title for one in case.failures)
+    yield f"# {case.client}: {escaped('; '.join(titles))}"
+    yield ""
+    yield (
+        "Seen from outside: the client was given a bootstrap with one xDS server on loopback, made "
+        "calls to real gRPC backends, and what reached them was compared with what the "
+        "specification asks for."
+    )
+
+
+def _failure(one: Decision, case: Case, catalogue: Catalogue) -> Iterator[str]:
+    clause = catalogue[one.clause]
+    edition = one.edition or clause.editions[0]
+    link = catalogue.editions.link(edition)
+    where = f"[gRFC {clause.document}]({link})" if link else f"gRFC {clause.document}"
+    yield from ("", f"## {escaped(clause.title)} ({one.clause})", "")
+    yield (
+        f"**The specification** ({where}, section “{clause.section}”, {clause.strength.value}; in "
+        f"the words of the suite): {escaped(clause.worded(edition))}"
+    )
+    if clause.basis:
+        yield f"The rule itself: {escaped(clause.basis)}"
+    why = REASONS.get(one.reason.value, one.reason.value) if one.reason else "it differs"
+    yield from ("", f"**Seen**: {why}.", "", *_fenced(one.saw))
+    if one.wanted:
+        by = f", computed by: {escaped(one.oracle)}" if one.oracle else ""
+        yield from ("", f"**Expected**{by}", "", *_fenced(one.wanted))
+    if one.differs:
+        yield from ("", "**The difference**", "", *_fenced(one.differs))
+    for entry in case.entries:
+        if entry.knows(case.folder.record.scenario, one):
+            yield from (
+                "",
+                f"**What is known of it**: {escaped(entry.seen)} {escaped(entry.words)}",
+            )
+            if entry.sometimes:
+                yield f"It does not come in every run: {escaped(entry.sometimes)}."
+            if entry.issue:
+                yield f"See also {entry.issue}"
+
+
+def _served(case: Case, served: Sequence[str]) -> Iterator[str]:
+    yield from ("", "## What was served", "")
+    yield from (
+        f"{number}. {escaped(one)}" for number, one in enumerate(case.folder.record.served, 1)
+    )
+    yield ""
+    yield (
+        "`resources/` has every discovery response that brought something new, in the order of "
+        "the numbers, as protojson (a resource whose bytes say more than JSON can is in base64)"
+        + (", and `bootstrap.json` what the client was started with." if case.bootstrap else ".")
+    )
+    if len(served) <= SHOWN:
+        yield from ("", *(f"- `{one}`" for one in served))
+
+
+def _happened(told: Sequence[str]) -> Iterator[str]:
+    yield from ("", "## What happened", "")
+    yield (
+        "In seconds since the scenario began. Each endpoint has a *gate*, a socket before its "
+        "backend that serves, closes or stalls connections and sees every attempt to connect."
+    )
+    some = [*_once_each(told)]
+    half = SHOWN // 2
+    if len(some) > SHOWN:
+        some = [*some[:half], "…", *some[-half:]]
+    yield from ("", *_fenced("\n".join(some)))
+    if len(some) < len(told):
+        yield from ("", f"`timeline.txt` has all {len(told)} lines.")
+
+
+def _once_each(lines: Sequence[str]) -> Iterator[str]:
+    """Of lines in a row that differ in times and calls only the first, and how many there are."""
+    for _, group in itertools.groupby(lines, lambda line: _CALL.sub("call", line[COLUMN:])):
+        first, *more = group
+        yield first
+        if more:
+            yield f"{'':{COLUMN}}and {len(more)} more like it"
+
+
+def _versions(case: Case) -> Iterator[str]:
+    machine = case.origin.machine
+    yield from ("", "## Versions", "")
+    yield f"- client: {case.client}"
+    yield f"- suite: {case.suite}, {case.origin.started}, seed {case.folder.record.seed}"
+    yield f"- {machine.system} {machine.release}, {machine.architecture}, {machine.cores} cores"
+    follows = ", ".join(case.folder.record.client.follows)
+    yield f"- revisions of the texts that the client is held to: {follows}"
+
+
+def _again(case: Case) -> Iterator[str]:
+    yield from ("", "## Seeing it again", "")
+    yield (
+        f"With {case.suite} installed (a Python package, which brings the control plane and the "
+        "backends):"
+    )
+    named = "" if case.is_built_in else " PATH/TO/ITS/ADAPTER"
+    yield from ("", *_fenced(f"python replay.py{named}", "sh"), "")
+    yield (
+        "It runs this one scenario against the client, with the same random numbers, and says "
+        "whether the same clauses fail for the same reason. Ports are those that are free then, so "
+        "rings, and header values that have to fall on a certain endpoint, are computed anew: it "
+        "plays the scenario, not the recorded bytes. Another version or a client with a mend is "
+        "named behind it: `python replay.py "
+        f"{case.client.name}@VERSION`, or the folder of an adapter."
+    )
+    if case.folder.record.fast:
+        yield "The client's timers were shortened where it has a knob for that (`--fast`)."
+    if case.client.told:
+        yield f"The client was told: `{case.client.told}`; hand that over by `--env`."
+    yield "What the client was given by `--env` is not recorded; give it again where it matters."
+
+
+def _fenced(text: str, kind: str = "text") -> Iterator[str]:
+    """Words as they are, whatever is in them."""
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    yield from (fence + kind, text, fence)

@@ -1,0 +1,82 @@
+"""What a report has of one shard of a run: all that its verdicts are made of, once all are there.
+
+What the scenarios of other shards decide, too, is open until then: whether a clause is blocked, and
+which one fails for what ended several scenarios.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from conformance.judging.evidence import Judged, Record, Trouble
+from conformance.judging.verdicts import Decision
+from conformance.reporting.baseline import Entry
+
+
+class Given(msgspec.Struct, frozen=True, kw_only=True):
+    """What the user said, as far as it decides what is run and how it is judged."""
+
+    only: tuple[str, ...] = ()
+    scenarios: tuple[str, ...] = ()
+    clauses: tuple[str, ...] = ()
+    fast: bool = False
+    strict: bool = False
+    environment: str = ""
+    """Stands for what the client was given by ``--env``, which may be secret."""
+    wrap: tuple[str, ...] = ()
+    variables: dict[str, str] = {}
+    """Of the environment of the suite: those that `conformance.timing` reads."""
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
+    """A scenario's record without what only weighing it again needs: that is in the evidence."""
+
+    scenario: str
+    clauses: tuple[str, ...]
+    seed: int
+    seconds: float
+    lateness: float
+    starved: float
+    trouble: Trouble | None
+    served: tuple[str, ...]
+    decisions: tuple[Decision, ...]
+    beside_others: tuple[Decision, ...]
+    evidence: str | None
+    left: tuple[str, ...]
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """One shard of a run."""
+
+    number: int
+    of: int
+    plan: str
+    """Stands for who has which scenarios."""
+    given: Given
+    entries: tuple[Entry, ...]
+    """The baseline, as far as it speaks of this client."""
+    client: Judged | None
+    """As all scenarios judged it; None if there is none."""
+    ended: tuple[Ended, ...]
+    """The scenarios."""
+
+    def __str__(self) -> str:
+        return f"part {self.number} of {self.of}"
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """Of each scenario, as far as a report is made of it."""
+        if self.client is None:
+            return ()
+        return tuple(Record(client=self.client, **_fields(one)) for one in self.ended)
+
+
+def ended_as(record: Record) -> Ended:
+    """What the report of a run takes from a record."""
+    return Ended(**{name: getattr(record, name) for name in Ended.__struct_fields__})
+
+
+def _fields(one: Ended) -> dict[str, Any]:
+    return {name: getattr(one, name) for name in Ended.__struct_fields__}

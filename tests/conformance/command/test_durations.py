@@ -1,0 +1,52 @@
+"""What shards are dealt out by: a report that is named for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from conformance.catalogue import load
+from conformance.command.failures import Failure
+from conformance.command.sharding import durations_of, given, read_durations
+from conformance.judging.evidence import Judged
+from conformance.judging.verdicts import Decision, Verdict
+from conformance.reporting.report import ClientId, Run, build_run
+from conformance.running.selection import Selection
+from tests.conformance.reporting import made
+
+
+def run(name: str, *seconds: float) -> Run:
+    client = Judged(name=name, version="1", variant=None, follows=("A42",))
+    decisions = [Decision(clause="A42-RING-05", verdict=Verdict.PASS)] * len(seconds)
+    records = [
+        msgspec.structs.replace(record, seconds=one)
+        for record, one in zip(made.records(client, decisions), seconds, strict=True)
+    ]
+    return build_run(
+        records, load(), client=ClientId(name, "1", None), follows=("A42",), wall_seconds=1
+    )
+
+
+def test_the_clients_own_runs_count_and_of_those_the_longest() -> None:
+    report = made.report(run("go", 1.0, 2.0), run("go", 3.0), run("java", 9.0))
+    assert durations_of(report, "go") == {"ring.some[0]": 3.0, "ring.some[1]": 2.0}
+    assert durations_of(report, "node") == {"ring.some[0]": 9.0, "ring.some[1]": 2.0}
+    assert durations_of(None, "go") == {}
+
+
+def test_a_report_that_is_none(tmp_path: Path) -> None:
+    with pytest.raises(Failure, match="cannot be read"):
+        read_durations(tmp_path / "none.json")
+    assert read_durations(None) is None
+
+
+def test_what_the_client_was_given_is_compared_and_not_told() -> None:
+    def told(**environment: str) -> str:
+        said = given(Selection(), fast=False, strict=False, environment=environment, wrap=())
+        return said.environment
+
+    assert told(TOKEN="of mine") == told(TOKEN="of mine") != told(TOKEN="of yours")
+    assert "mine" not in told(TOKEN="of mine")
+    assert told() == ""

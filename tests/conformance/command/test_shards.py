@@ -1,0 +1,65 @@
+"""A run in four shards, as four machines would make it, and their report beside the whole's."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from conformance.command.cli import main
+
+RELEASED = str(Path(__file__).parents[2] / "adapters" / "released@1.5.0")
+SIZES = ("--scenario", "ring.size*", "--seed", "7", "--jobs", "1")
+
+
+async def test_four_shards_are_the_whole_run(xdspec: Any, tmp_path: Path) -> None:
+    all_of_it = await xdspec.run("run", RELEASED, *SIZES)
+    whole = all_of_it.folder / "r.json"
+    paths, codes = [], []
+    for number in range(1, 5):
+        ended = await xdspec.run("run", RELEASED, *SIZES, "--shard", f"{number}/4")
+        paths.append(str(ended.folder / "r.json"))
+        codes.append(ended.code)
+        assert f"part {number} of 4" in ended.out, ended.said
+        assert len(ended.scenarios) < len(all_of_it.scenarios) / 2
+    assert 1 in codes
+    out = tmp_path / "merged.json"
+    ended = await xdspec.run("merge", str(out), *paths, "--junit", str(tmp_path / "junit.xml"))
+    assert ended.code == all_of_it.code == 1, ended.said
+    compared = await xdspec.run("diff", "--exact", str(whole), str(out))
+    assert compared.code == 0, compared.said
+    merged = json.loads(out.read_text("utf-8"))
+    (run,), (of_whole,) = merged["runs"], all_of_it.report["runs"]
+    assert run["totals"] == of_whole["totals"]
+    assert [one["id"] for one in run["scenarios"]] == [one["id"] for one in of_whole["scenarios"]]
+    assert run["part"] is None
+    assert [one["part"] for one in merged["sources"]] == [1, 2, 3, 4]
+    assert 'tests="8"' in (tmp_path / "junit.xml").read_text("utf-8")
+    ended = await xdspec.run("merge", str(out), *paths[1:])
+    assert ended.code == 4
+    assert ended.err == "xdspec: part 1 of 4 is missing\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--shard", "0/4", "--json", "x"), "'0/4' is no shard such as 2/4"),
+        (("--shard", "1/4", "--json", "x"), "the shards of a run draw the same numbers"),
+        (("--shard", "1/4", "--seed", "1"), "--shard needs --json"),
+        (("--durations", "x.json"), "--durations says what shards are dealt out by"),
+        (
+            ("--shard", "1/4", "--seed", "1", "--json", "x", "--hold", *SIZES[:2]),
+            "--hold keeps the world of one scenario",
+        ),
+    ],
+)
+def test_what_is_no_shard_is_bad_input(
+    words: tuple[str, ...], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ended = CliRunner().invoke(main, ["run", "reference", *words])
+    assert ended.exit_code == 4
+    assert told in ended.output
