@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
+from conformance import timing
 from conformance.arranging.offering import offered
 from conformance.judging.expectations import Answered, Evenly, Expectation, Reaches
 from conformance.judging.seen import Calls, Seen
@@ -12,7 +13,7 @@ from conformance.served.oddities import Odd
 from conformance.served.policies import Policy, RingHash, RoundRobin
 from conformance.served.routes import CLUSTER, SESSION
 from conformance.served.serving import Served, weighted
-from conformance.world import ENOUGH_TO_DIFFER, World
+from conformance.world import ENOUGH_TO_DIFFER, UnderWay, World
 from fake_control_plane import Kind
 
 BEFORE = RingHash(minimum=200)
@@ -23,6 +24,9 @@ ENDPOINTS, TURNS = 4, 5
 lot is for another clause to say (A42-CDS-02), so they may be few: each update costs as much."""
 
 SAME = ({SESSION: "same"},)
+
+MEANWHILE = 60
+"""Calls from before an update until well after its ACK: 0.3 s, of which the ACK takes a tenth."""
 
 
 class LivePolicy:
@@ -116,3 +120,18 @@ class LivePolicy:
     async def _judge(self, clause: str, seen: Seen, expected: Expectation) -> None:
         """Put a clause before the judge that every edition words to the same effect."""
         await self._world.judge(clause, seen, self._world.bench.alike(clause, expected))
+
+
+async def requests_meanwhile(world: World) -> UnderWay:
+    """Requests that are made while an update is taken."""
+    return await world.start(world.sessions(MEANWHILE), pace=timing.SOAK_PACE)
+
+
+async def in_use(world: World, served: Served, as_if: Policy) -> tuple[Calls, Expectation]:
+    """Calls once the policy is in use, or time is up, and what they are to be."""
+    wanted: Expectation = Reaches(served.addresses())
+    headers: Sequence[Mapping[str, str]] = SAME * ENOUGH_TO_DIFFER
+    if isinstance(as_if, RingHash):
+        wanted = served.balanced_by(as_if).mapping()
+        headers = world.sessions(ENOUGH_TO_DIFFER)
+    return await world.until(wanted, partial(world.call, headers, concurrency=1)), wanted

@@ -7,13 +7,13 @@ import pytest
 from msgspec.structs import replace
 
 from conformance.arranging.custom_policies import Config, CustomCluster, custom, hands_on
-from conformance.arranging.live_policies import LivePolicy
+from conformance.arranging.live_policies import LivePolicy, in_use, requests_meanwhile
 from conformance.arranging.offering import offered
 from conformance.judging.claims import decides, row
-from conformance.judging.expectations import Answered, OnlyAt
+from conformance.judging.expectations import Answered, OnlyAt, Outcome
 from conformance.served.endpoints import Endpoint
 from conformance.served.oddities import TYPE, Odd
-from conformance.served.policies import RingHash, RoundRobin
+from conformance.served.policies import Policy, RingHash, RoundRobin
 from conformance.served.policy_lists import (
     UDPA_STRUCT,
     XDS_STRUCT,
@@ -187,6 +187,28 @@ async def test_in_localities_and_at_the_top(world: World) -> None:
         await live.given(odd, config, live.by_locality)
     for config in ({"row": "one for all"}, {"endpoint": 1, "row": "and later"}):
         await live.given(Odd("A52-CUSTOM-12", policies(custom(config))), config)
+
+
+# A config of the registered policy, and what its place is taken by.
+TAKEN_IN_TURN: tuple[tuple[Config, str, Policy], ...] = (
+    ({"endpoint": 1, "row": "after turns"}, policies(ring_hash()), RingHash()),
+    ({"endpoint": 0, "row": "after a ring"}, policies(in_localities(round_robin())), RoundRobin()),
+    ({"endpoint": 1, "row": "after localities"}, "", RoundRobin()),
+)
+
+
+@decides("A52-CHANGE-01", "A52-CHANGE-02", needs=NEEDS, seconds=1.5)
+async def test_in_turn_with_others_under_load(world: World) -> None:
+    live = await CustomCluster.begin(world, 2, 2)
+    for config, said, as_if in TAKEN_IN_TURN:
+        meanwhile = await requests_meanwhile(world)
+        if await live.offer(Odd("A52-CHANGE-01", policies(custom(config)))):
+            await live.picks("A52-CHANGE-01", config, live.all_of_them)
+        await world.judge("A52-CHANGE-02", await meanwhile.over(), Outcome("OK"))
+        meanwhile = await requests_meanwhile(world)
+        if await live.offer(Odd("A52-CHANGE-01", said)):
+            await world.judge("A52-CHANGE-01", *await in_use(world, live.served, as_if))
+        await world.judge("A52-CHANGE-02", await meanwhile.over(), Outcome("OK"))
 
 
 AS_TURNS = typed_struct(f"{TYPE}/round_robin", {"a field": "of nobody"})

@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from conformance import timing
+from conformance.arranging.live_policies import in_use, requests_meanwhile
 from conformance.arranging.offering import offered
 from conformance.judging.claims import decides
 from conformance.judging.endings import ClientRefused
@@ -24,14 +24,11 @@ from conformance.served.oddities import Odd
 from conformance.served.policies import Policy, RingHash, RoundRobin
 from conformance.served.policy_lists import in_localities, policies, ring_hash, round_robin, unknown
 from conformance.served.routes import SESSION
-from conformance.served.serving import Served, aggregate, given_as, plain
+from conformance.served.serving import aggregate, given_as, plain
 from conformance.world import ENOUGH_TO_DIFFER, ROUNDS, TURNS, World
 from fake_control_plane import Kind
 
 GUARD = "GRPC_EXPERIMENTAL_XDS_CUSTOM_LB_CONFIG"
-MEANWHILE = 60
-"""Calls from before an update until well after its ACK: 0.3 s, of which the ACK takes a tenth."""
-
 LISTS = {RingHash: policies(ring_hash()), RoundRobin: policies(round_robin())}
 
 # What a Cluster has, and what it is balanced by.
@@ -44,23 +41,13 @@ CHANGES: dict[str, tuple[str, Policy]] = {
 }
 
 
-async def in_use(world: World, served: Served, as_if: Policy) -> tuple[Calls, Expectation]:
-    """Calls once the policy is in use, or time is up, and what they are to be."""
-    wanted: Expectation = Reaches(served.addresses())
-    headers = ({SESSION: "same"},) * ENOUGH_TO_DIFFER
-    if isinstance(as_if, RingHash):
-        wanted = served.balanced_by(as_if).mapping()
-        headers = world.sessions(ENOUGH_TO_DIFFER)
-    return await world.until(wanted, partial(world.call, headers, concurrency=1)), wanted
-
-
 @decides("A52-CHANGE-01", "A52-CHANGE-02", needs=("metadata",), seconds=1.5)
 async def test_under_load(world: World) -> None:
     served = plain(await world.addresses(4), policy=RoundRobin())
     await world.serve(served)
     await world.demand_served(world.sessions(ENOUGH_TO_DIFFER))
     for name, (said, as_if) in CHANGES.items():
-        meanwhile = await world.start(world.sessions(MEANWHILE), pace=timing.SOAK_PACE)
+        meanwhile = await requests_meanwhile(world)
         changed = Odd("A52-CHANGE-01", said).of(served.cluster())
         answer = await world.control.offer(Kind.CLUSTER, changed, told=name)
         await world.judge("A52-CHANGE-01", answer, Answered(acked=True))
