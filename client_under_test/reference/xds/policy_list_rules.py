@@ -107,6 +107,14 @@ def asked_by_a48(_type_url: str) -> bool:
     return True
 
 
+def chosen_by_weight(_lb_policy: str) -> bool:
+    """A48: below lb_policy LEAST_REQUEST a locality is chosen by its weight, as below ROUND_ROBIN.
+
+    Clauses: A48-LEAST-06.
+    """
+    return True
+
+
 @dataclass(frozen=True, kw_only=True)
 class SupportedPolicyRules:
     """Which types of policies are supported: those that can be converted, or fewer."""
@@ -131,5 +139,7 @@ class PolicyListRules(SupportedPolicyRules):
     extension_function_is_accepted: Callable[[int], bool] = extension_function_is_accepted
     choice_count: Callable[[int | None], int | None] = choice_count
     """Of what a LeastRequest says, if it does: None for an error."""
+    locality_is_chosen_by_weight: Callable[[str], bool] = chosen_by_weight
+    """Of an lb_policy that says how endpoints are picked in it."""
     round_robin_config: Callable[[Any], Any] = turns_for_all
     """Of a RoundRobin message: the policy in gRPC's JSON."""

@@ -37,8 +37,6 @@ def describe(world: World, record: Record) -> str:
 
 async def hold(world: World, record: Record) -> None:
     """Wait for a line on standard input, or for a signal."""
-    sys.stderr.write(plain(describe(world, record)))
-    sys.stderr.flush()
     loop = asyncio.get_running_loop()
     go_on = asyncio.Event()
     signals = (signal.SIGINT, signal.SIGTERM)
@@ -49,6 +47,9 @@ async def hold(world: World, record: Record) -> None:
     if source is not None:
         loop.add_reader(source, go_on.set)
     try:
+        # Whoever reads it may answer at once, and a signal that nobody waits for ends the command.
+        sys.stderr.write(plain(describe(world, record)))
+        sys.stderr.flush()
         await go_on.wait()
     finally:
         if source is not None:

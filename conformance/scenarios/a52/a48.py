@@ -10,10 +10,12 @@ from conformance.arranging.live_clusters import AFTERWARDS, UNCHANGED, LiveClust
 from conformance.judging.claims import decides, row
 from conformance.judging.expectations import Reaches, Shares
 from conformance.oracles.statistics import draws_needed
+from conformance.served.endpoints import Endpoint, Locality
 from conformance.served.oddities import Odd
+from conformance.served.policies import RoundRobin
 from conformance.served.policy_lists import in_localities, least_request, policies
 from conformance.served.routes import TO
-from conformance.served.serving import given_as
+from conformance.served.serving import given_as, one_cluster
 from conformance.world import World
 
 LARGEST = 2**32 - 1
@@ -64,6 +66,18 @@ async def test_one_with_an_open_stream(world: World, clause: str, said: str, dra
     all_draws = 2**drawn
     shares = {busy.address: (1, all_draws), idle.address: (all_draws - 1, all_draws)}
     await world.judge(clause, calls, Shares(shares))
+
+
+@decides("A48-LEAST-06")
+async def test_localities(world: World) -> None:
+    a, b = await world.addresses(2)
+    localities = (Locality((Endpoint(a),), name="a"), Locality((Endpoint(b),), name="b", weight=3))
+    served = one_cluster(localities, policy=RoundRobin())
+    await world.serve(given_as(served, Odd("A48-LEAST-06", OLD).of(served.cluster())))
+    some = partial(world.call, world.sessions(16))
+    await world.rounds.demand(Reaches((a, b)), some, why="they serve")
+    calls = await world.call(world.sessions(draws_needed(1 / 4, 1 / 2)))
+    await world.judge("A48-LEAST-06", calls, Shares({a: (1, 4), b: (3, 4)}))
 
 
 BELOW_TWO = tuple(

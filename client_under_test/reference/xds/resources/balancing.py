@@ -44,7 +44,9 @@ def _old_fields(cluster: Any, rules: XdsRules, findings: Findings) -> list[Json]
         case "RING_HASH":
             return _old_ring_hash(cluster, rules, findings)
         case "LEAST_REQUEST" if rules.supports(LEAST_REQUEST):
-            return _in_localities([_least_request(cluster.least_request_lb_config)])
+            policy = [_least_request(cluster.least_request_lb_config)]
+            weighted = rules.locality_is_chosen_by_weight("LEAST_REQUEST")
+            return _in_localities(policy) if weighted else policy
         case _:
             findings.add(f"{cluster.lb_policy} is not supported", "lb_policy")
             return []

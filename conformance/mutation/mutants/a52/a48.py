@@ -67,6 +67,13 @@ one_is_enough = Mutant(
     edition=EDITION,
 )
 
+localities_as_one = Mutant(
+    clause="A48-LEAST-06",
+    broken="below LEAST_REQUEST endpoints are drawn from all localities at once",
+    xds={"locality_is_chosen_by_weight": lambda lb_policy: lb_policy != "LEAST_REQUEST"},
+    edition=EDITION,
+)
+
 unset_for_zero = Mutant(
     clause="A48-LEAST-05",
     broken="a choice_count of zero is taken for none",
