@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 WORKERS_PER_CORE = 2
-"""More workers than cores, as a scenario mostly waits for what its client has to fail or to give up.
+"""More workers than cores, as a scenario mostly waits for what its client has to give up.
 On two cores, quiet: 75 s with three workers, 68 with four, 69 with five (python), and 81, 74 (go);
 the suite is late by 0.4 s at most with four, by 0.5 with five."""
 

@@ -28,6 +28,8 @@ from fake_control_plane import Kind
 from test_servers import Refuse, Stall
 
 LARGEST = 2**32 - 1
+THREE_QUARTERS = 3 * 2**30
+"""Of the largest weight, near enough; nothing is left of it in a number of thirty bits."""
 BELOW_WRR = Odd("", f"lb_policy: RING_HASH {policies(in_localities(round_robin()))}")
 """Who does not look at the list has a ring, where weights are those of endpoints, too."""
 
@@ -79,17 +81,25 @@ async def test_weights_that_change(world: World) -> None:
 
 @decides("A52-WRR-04")
 async def test_large_weights(world: World) -> None:
-    """A request at the light one is a chance of 2^-32 each.
+    """One beside the largest, and then three quarters beside one, of the same sum.
 
-    Who draws one of two has a round of so many at the heavy one by a chance of 2^-60, and there
-    are a thousand rounds at most until the update is applied.
+    A request at the light one is at first a chance of 2^-32 each. Who draws one of two has a round
+    of so many at the heavy one by a chance of 2^-60, and there are a thousand rounds at most until
+    the update is applied.
     """
-    a, b = await world.addresses(2)
+    a, b, new = await world.addresses(3)
     served = await begin(world, locality("a", 1, a), locality("b", 1, b))
     answer = await placed(world, served, locality("a", 1, a), locality("b", LARGEST - 1, b))
     await world.judge("A52-WRR-04", answer, Answered(acked=True))
     at_the_heavy_one, some = OnlyAt((b,)), partial(world.call, world.sessions(60))
     await world.judge("A52-WRR-04", await world.until(at_the_heavy_one, some), at_the_heavy_one)
+
+    rest = LARGEST - THREE_QUARTERS
+    await placed(world, served, locality("a", THREE_QUARTERS, a), locality("new", rest, new))
+    await world.rounds.demand(OnlyAt((a, new)), some, why="the heavy locality was replaced")
+    calls = await world.call(world.sessions(TO_TELL_A_QUARTER))
+    shares = Shares({a: (THREE_QUARTERS, LARGEST), new: (rest, LARGEST)})
+    await world.judge("A52-WRR-04", calls, shares)
 
 
 @decides("A52-WRR-05")

@@ -78,6 +78,12 @@ signed_weights = Mutant(
     rules={"target_weight": lambda _target, weight: 1 if weight > LARGEST_SIGNED else weight},
 )
 
+of_sixteen_bits = Mutant(
+    clause="A52-WRR-04",
+    broken="of a weight only the lower sixteen bits count",
+    rules={"target_weight": lambda _target, weight: weight % 2**16},
+)
+
 drawn_by_lot = Mutant(
     clause="A52-WRR-05",
     broken="an endpoint is drawn by lot",
