@@ -144,7 +144,9 @@ class Apart(msgspec.Struct, frozen=True, tag="apart", kw_only=True):
 
     backoff: Backoff
     gaps: int
-    """How many there are to be between attempts at one endpoint at least."""
+    """How many between attempts at one endpoint tell a client whose backoff does not grow."""
+    needed: int
+    """How many there are to be at one endpoint at least: whoever is too soon has all soon."""
     allowance: float
 
     def finding(self, seen: Seen) -> Finding:
@@ -172,7 +174,7 @@ class Apart(msgspec.Struct, frozen=True, tag="apart", kw_only=True):
             ),
             default=0.0,
         )
-        enough = max(map(len, apart.values()), default=0) >= self.gaps
+        enough = max(map(len, apart.values()), default=0) >= self.needed
         return Finding(
             enough and missing <= self.allowance,
             wanted,

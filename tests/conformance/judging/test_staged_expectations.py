@@ -49,8 +49,9 @@ def attempts(*rows: tuple[str, float]) -> Attempts:
     return Attempts(tuple(Attempt(address, at) for address, at in rows))
 
 
-def apart(gaps: int, *, compounds: bool = True) -> Apart:
-    return Apart(backoff=Backoff(compounds=compounds), gaps=gaps, allowance=0.1)
+def apart(gaps: int, *, compounds: bool = True, needed: int | None = None) -> Apart:
+    backoff = Backoff(compounds=compounds)
+    return Apart(backoff=backoff, gaps=gaps, needed=needed or gaps, allowance=0.1)
 
 
 def told(*states: str) -> States:
@@ -164,6 +165,9 @@ ITS_FIRST, NOBODY = (
         (apart(1), attempts((A, 0), (A, 1), (A, 1.6)), False),
         (apart(1), attempts((A, 0), (B, 1)), False),
         (apart(2), attempts((A, 0), (A, 1)), False),
+        (apart(2, needed=1), attempts((A, 0), (A, 1)), True),
+        (apart(2, needed=1), attempts((A, 0), (A, 1), (A, 1.7)), False),
+        (apart(2, needed=1), attempts((A, 0), (B, 1)), False),
         (apart(3), attempts((A, 0), (A, 0.8), (A, 1.85), (A, 3.2)), True),
         (apart(3), attempts((A, 0), (A, 1.2), (A, 2.4), (A, 3.6)), False),
         (apart(3, compounds=False), attempts((A, 0), (A, 0.8), (A, 1.85), (A, 3.2)), False),
