@@ -10,7 +10,7 @@ from typing import Any, Final
 from conformance import timing
 from conformance.arranging.forests import Shape, calls_to, prefixed
 from conformance.judging.endings import ClientUnable
-from conformance.judging.expectations import Expectation
+from conformance.judging.expectations import AtTheFirst, Expectation
 from conformance.judging.seen import Calls
 from conformance.served.serving import Served
 from conformance.served.subscriptions import subscriptions
@@ -71,15 +71,33 @@ async def judge_each(
         failed: endpoints that have failed.
         lasts: whether one round more is made after the first that fits.
     """
-    wanted = {root: at_the_first(served, root, failed) for root in roots or ROOTS}
+    ways = {root: by_health(world, clause, served, root, failed=failed) for root in roots or ROOTS}
+    wanted = {root: world.bench.own(clause, one) for root, one in ways.items()}
     for root, calls in (await each_of(world, wanted, lasts=lasts)).items():
-        await world.judge(clause, calls, wanted[root])
+        await world.judge(clause, calls, ways[root])
+
+
+def by_health(
+    world: World, clause: str, served: Served, root: str, *, failed: Collection[str] = ()
+) -> dict[str, AtTheFirst]:
+    """Calls to a tree by each wording: Envoy has degraded endpoints, too, where no other is left.
+
+    Args:
+        world: of the scenario.
+        clause: that is judged.
+        served: all that there is.
+        root: of the tree.
+        failed: endpoints that have failed.
+    """
+    first, last = (at_the_first(served, root, failed, degraded=one) for one in (False, True))
+    return world.bench.by_edition(clause, lambda edition: last if edition == "envoy" else first)
 
 
 def without_one(served: Served, root: str, failed: Collection[str] = ()) -> dict[str, Expectation]:
     """Calls to a tree of which a cluster is missing, by the editions that tell what follows."""
     whole = at_the_first(served, root, failed, as_a_whole=True)
-    return {"A37": whole, "A74-2024": whole, "A74": at_the_first(served, root, failed)}
+    rest = at_the_first(served, root, failed)
+    return {"A37": whole, "A74-2024": whole, "A74": rest, "envoy": rest}
 
 
 async def demand_asked(

@@ -20,6 +20,7 @@ from envoy.extensions.filters.network.http_connection_manager.v3 import (
 )
 from envoy.extensions.upstreams.http.v3 import http_protocol_options_pb2
 
+from fake_control_plane import Kind
 from fake_control_plane.resources import AGGREGATE_CLUSTER_TYPE, ROUTER_FILTER
 
 Translate = Callable[[Any], Any]
@@ -51,6 +52,11 @@ def asks_by_name(name: str | None) -> bool:
     first interval begins; asked by name it counts from the cluster's beginning.
     """
     return name == "envoy"
+
+
+def asks_for_all(name: str | None) -> frozenset[Kind]:
+    """The kinds of resources of which a client of this dialect names none, and is sent all."""
+    return frozenset({Kind.LISTENER, Kind.CLUSTER} if name == "envoy" else ())
 
 
 def envoy(resource: Any) -> Any:

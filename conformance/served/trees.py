@@ -41,22 +41,24 @@ def _known(one: Cluster) -> cluster_tree.Cluster:
             return cluster_tree.Leaf()
 
 
-def endpoints_by_priority(served: Served) -> dict[str, tuple[tuple[str, ...], ...]]:
+def endpoints_by_priority(
+    served: Served, used: frozenset[str] = USED
+) -> dict[str, tuple[tuple[str, ...], ...]]:
     """The addresses of each leaf's usable endpoints, by priority."""
     unsent = set(served.unsent)
     return {
-        one.name: _priorities(one)
+        one.name: _priorities(one, used)
         for one in served.clusters
         if not isinstance(one.discovery, Aggregate)
         and (Kind.ENDPOINTS, one.endpoints_name) not in unsent
     }
 
 
-def _priorities(one: Cluster) -> tuple[tuple[str, ...], ...]:
+def _priorities(one: Cluster, used: frozenset[str]) -> tuple[tuple[str, ...], ...]:
     found: dict[int, list[str]] = defaultdict(list)
     for place in one.localities:
         if place.weight:
-            usable = (each.address for each in place.endpoints if each.health in USED)
+            usable = (each.address for each in place.endpoints if each.health in used)
             found[place.priority] += usable
     return tuple(tuple(found[priority]) for priority in sorted(found))
 
@@ -69,16 +71,29 @@ def in_tree_order(served: Served, root: str) -> InTreeOrder:
 
 
 def at_the_first(
-    served: Served, root: str, failed: Iterable[str] = (), *, as_a_whole: bool = False
+    served: Served,
+    root: str,
+    failed: Iterable[str] = (),
+    *,
+    as_a_whole: bool = False,
+    degraded: bool = False,
 ) -> AtTheFirst:
     """Calls at the first priority below a root of which some endpoint has not failed.
 
-    `as_a_whole`: a tree fails of which any cluster is missing or refused.
+    Args:
+        served: all that there is.
+        root: of the tree.
+        failed: endpoints that have failed.
+        as_a_whole: a tree fails of which any cluster is missing or refused.
+        degraded: where there is no other endpoint, those that are said to be degraded are used.
     """
+    clusters, endpoints = known_clusters(served), endpoints_by_priority(served)
+    if degraded and not cluster_tree.first_usable(root, clusters, endpoints):
+        endpoints = endpoints_by_priority(served, USED | {"DEGRADED"})
     return AtTheFirst(
         root=root,
-        clusters=known_clusters(served),
-        endpoints=endpoints_by_priority(served),
+        clusters=clusters,
+        endpoints=endpoints,
         failed=tuple(failed),
         as_a_whole=as_a_whole,
     )

@@ -63,17 +63,27 @@ def amid(served: Served, trouble: Trouble, *names: str) -> Served:
 
 
 def refusable_endpoints(one: Cluster) -> Any:
-    """An EDS resource of it that every client refuses (A27): no locality has priority 0."""
+    """An EDS resource of it that every client refuses.
+
+    No locality has priority 0, which A27 refuses, and there are two categories of drops, of which
+    Envoy supports one.
+    """
     behind = (replace(place, priority=place.priority + 1) for place in one.localities)
-    return one.placed(*behind).endpoints()
+    message = one.placed(*behind).endpoints()
+    for category in ("one", "another"):
+        message.policy.drop_overloads.add(category=category).drop_percentage.SetInParent()
+    return message
 
 
 def refusable(one: Cluster) -> Any:
-    """A Cluster resource of its name that every client refuses (A27): its type is STATIC."""
+    """A Cluster resource of its name that every client refuses.
+
+    Its type is STATIC, which A27 refuses, and Envoy does beside an eds_cluster_config.
+    """
     message = one.resource()
     message.ClearField("cluster_type")
-    message.ClearField("eds_cluster_config")
     message.type = message.STATIC
+    message.eds_cluster_config.eds_config.ads.SetInParent()
     return message
 
 

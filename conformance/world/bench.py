@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from conformance.catalogue import ENVOY, Catalogue, edition_for
-from conformance.judging.endings import ClientRefused, RingUnknown
+from conformance.catalogue import ENVOY, Catalogue, edition_for, is_foreign
+from conformance.judging.endings import ClientRefused, ClientUnable, RingUnknown
 from conformance.judging.evidence import Judged
 from conformance.judging.expectations import Expectation, MapsLike
 from conformance.judging.seen import Seen
@@ -35,6 +35,19 @@ class Bench:
         Those that were judged keep their verdicts, and those to come are blocked by it.
         """
         self.at = clause
+
+    def has(self, clause: str) -> bool:
+        """Whether the client has what this clause is about; Envoy has not where it is gRPC's."""
+        return not is_foreign(self._catalogue[clause], self._client.follows)
+
+    def demand(self, clause: str) -> None:
+        """Go on only with a client that has what this clause is about.
+
+        Raises:
+            ClientUnable: it has not.
+        """
+        if not self.has(clause):
+            raise ClientUnable(self._catalogue[clause].grpc_only or "")
 
     def judge(
         self,

@@ -48,6 +48,7 @@ class Control:
     def __init__(self, plane: ControlPlane, spoken: str | None) -> None:
         self._plane = plane
         self._asks_by_name = dialect.asks_by_name(spoken)
+        self._asks_for_all = dialect.asks_for_all(spoken)
         self.history: list[str] = []
         """What was served, one after the other, in words."""
         self._served: Served | None = None
@@ -206,7 +207,7 @@ class Control:
         return self.asked(since=since)
 
     async def demand_asked(self, kind: Kind, count: int, *, within: float) -> None:
-        """Go on only when one request asks for so many resources of a kind.
+        """Go on only when one request asks for so many resources of a kind, or for all there are.
 
         Raises:
             ClientStuck: none did in time. It may live, and know nothing of what leads there.
@@ -221,9 +222,10 @@ class Control:
         await waits.watched(self._asking(kind, count, within=within))
 
     def _asking(self, kind: Kind, count: int, *, within: float) -> Coroutine[Any, Any, Event]:
+        enough = 0 if kind in self._asks_for_all else count
         return self._plane.transcript.wait(
             lambda event: (
-                isinstance(event, Request) and event.kind is kind and len(event.names) >= count
+                isinstance(event, Request) and event.kind is kind and len(event.names) >= enough
             ),
             deadline=within,
             what=f"request for {count} resources of {kind.name}",

@@ -56,9 +56,11 @@ async def test_clusters(world: World) -> None:
         clause = CLAUSES.get(root, "A37-TROUBLE-01")
         wanted = at_the_first(lacks, root) if root in CLAUSES else without_one(lacks, root)
         await world.judge(clause, await calls.over(), wanted)
-    await judge_time(world, Kind.CLUSTER, missing, waiting.values())
     await world.control.serve(planted.served, unheard=True)
     await judge_each(world, "A37-TROUBLE-10", planted.served, *ROOTS, "none", DIRECT)
+    world.bench.turn_to("A57-TIMER-01")
+    world.bench.demand("A37-TROUBLE-04")
+    await judge_time(world, Kind.CLUSTER, missing, waiting.values())
 
 
 @decides(
@@ -87,7 +89,7 @@ async def test_service_name(world: World) -> None:
     x = planted.served.own("x")
     renamed = x.known_as("never-sent")
     then = lacking(with_clusters(planted.served, renamed), Kind.ENDPOINTS, "never-sent")
-    await world.serve(then)
+    await world.serve(then, unheard=True)  # Envoy says nothing before it uses the new name
     await world.attempts.quiet_from_now(
         *planted.members["b"],
         why="the leaf before it may be missing",

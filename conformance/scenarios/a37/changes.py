@@ -45,6 +45,8 @@ async def arrange(world: World, *shapes: Shape, direct: tuple[str, ...] = ()) ->
         shapes: clusters of one name have the same endpoint wherever they are leaves.
         direct: leaves to which routes lead as well.
     """
+    if any(below in one for one in shapes for names in one.values() for below in names.split()):
+        world.bench.demand("A37-TREE-02")
     leaves: dict[str, Cluster] = {}
     for name in dict.fromkeys((ROOT, *(one for each in shapes for one in leaf_names(each)))):
         leaves[name] = leaf(name, await world.endpoints(1))
@@ -102,6 +104,7 @@ async def test_last_comes(world: World) -> None:
     then = with_clusters(first, *aggregates({"m": "a b z"}))
     await world.serve(then)
     await judge_use(world, "A37-TREE-25", then)
+    world.bench.demand("A37-TREE-07")
     wanted = asks_for(then, "CLUSTER")
     await world.judge("A37-TREE-25", await world.control.asked_until(wanted), wanted)
     last = at_the_first(then, ROOT, await planted.lose("a", "b"))
@@ -218,6 +221,7 @@ async def test_one_service_name_for_two(world: World) -> None:
     await world.judge("A37-TREE-34", await world.control.asked_until(wanted), wanted)
     await Streams(world).begin(ROOT, FEW)
     await world.judge("A37-TREE-34", await calls_to(world, ROOT), Outcome("UNAVAILABLE"))
+    world.bench.demand("A37-LOAD-07")
     first_alone = replace(served, clusters=(b,), routes=())
     by = replace(balanced(first_alone), drops={"b": ("",)})
     await world.judge("A37-TREE-34", await reported(world, by), by)

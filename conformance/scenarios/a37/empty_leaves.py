@@ -6,7 +6,7 @@ import pytest
 
 from conformance import timing
 from conformance.arranging.forests import calls_to, plant
-from conformance.arranging.positions import BESIDE, ROOTS, TREES, each, judge_each
+from conformance.arranging.positions import BESIDE, ROOTS, TREES, by_health, each, judge_each
 from conformance.arranging.trouble import told_and_waited
 from conformance.judging.claims import decides, row
 from conformance.judging.expectations import Takes
@@ -48,7 +48,7 @@ async def test_without_endpoints(world: World, clause: str, trouble: Trouble) ->
     known = world.now
     for root in ROOTS:
         calls = await calls_to(world, root, deadline=timing.AFTER_FAILOVER)
-        await world.judge(clause, calls, at_the_first(begun, root))
+        await world.judge(clause, calls, by_health(world, clause, begun, root))
     (behind,) = planted.members["first-b"]
     tried = await world.attempts.demand_one(behind, why="the leaf before it has no endpoints")
     took = world.clock.elapsed(

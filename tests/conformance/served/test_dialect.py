@@ -13,7 +13,7 @@ from google.protobuf import json_format
 from conformance.served import dialect
 from conformance.served.policies import RingHash
 from conformance.served.serving import one_cluster, plain
-from fake_control_plane import resources
+from fake_control_plane import Kind, resources
 
 SERVED = plain(["127.0.0.1:1"])
 LISTENER = SERVED.resources()[0]
@@ -191,3 +191,5 @@ def test_dialects_by_name() -> None:
     assert dialect.of(None)(EDS) is EDS
     assert dialect.asks_by_name("envoy")
     assert not dialect.asks_by_name(None)
+    assert dialect.asks_for_all("envoy") == {Kind.LISTENER, Kind.CLUSTER}
+    assert not dialect.asks_for_all(None)

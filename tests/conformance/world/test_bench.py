@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from conformance.catalogue import load
-from conformance.judging.endings import ClientRefused, RingUnknown
+from conformance.judging.endings import ClientRefused, ClientUnable, RingUnknown
 from conformance.judging.evidence import Judged
 from conformance.judging.expectations import MapsLike, OnlyAt, Outcome
 from conformance.judging.ring_keys import RingKeys
@@ -31,6 +31,13 @@ def test_one_expectation_is_that_of_the_first_wording() -> None:
     asked.judge(MUST, NOTHING, Outcome("OK"))
     (check,) = asked.checks
     assert check.expected == {"A42-2021": Outcome("OK")}
+
+
+def test_what_envoy_does_not_have_is_demanded_of_it_in_vain() -> None:
+    bench("A37").demand("A37-TREE-02")
+    bench("A42", "envoy").demand("A37-TREE-08")
+    with pytest.raises(ClientUnable, match="aggregates below aggregates"):
+        bench("A42", "envoy").demand("A37-TREE-02")
 
 
 def test_one_expectation_holds_for_envoys_words_too() -> None:

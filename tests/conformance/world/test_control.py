@@ -119,3 +119,13 @@ async def test_what_is_never_asked_for() -> None:
     async with ControlPlane.running() as plane:
         with pytest.raises(ClientStuck, match="request for 1 resources of CLUSTER"):
             await Control(plane, None).demand_asked(Kind.CLUSTER, 1, within=0.01)
+
+
+async def test_who_names_none_asks_for_all() -> None:
+    """Envoy does, for Clusters; a gRPC client that names none asks for nothing any more."""
+    async with ControlPlane.running() as plane:
+        plane.transcript.record(asked(1, 1.0))
+        await Control(plane, "envoy").demand_asked(Kind.CLUSTER, 3, within=0.01)
+        for spoken, kind in ((None, Kind.CLUSTER), ("envoy", Kind.ENDPOINTS)):
+            with pytest.raises(ClientStuck):
+                await Control(plane, spoken).demand_asked(kind, 3, within=0.01)
