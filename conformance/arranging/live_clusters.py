@@ -134,12 +134,12 @@ class LiveCluster:
             unchanged: the clauses by which what was accepted before stays in use.
         """
         answer = await self._offer(odd, BESIDE)
-        await self._judge(odd.clause, answer, Answered(acked=False))
+        await self._judge_answer(odd, answer, acked=False)
         if not answer.acked:
             if self._waits_for_the_other:  # who does not use it is not waited for again
                 calls = await self._until(self.leads(1, BESIDE), BESIDE)
                 self._waits_for_the_other = not calls.overdue
-                await self._judge(UNCHANGED, calls, self.leads(1, BESIDE))
+                await self._world.judge(UNCHANGED, calls, self._beside())
             calls = await calls_to(self._world, self.name)
             for clause in (UNCHANGED, *unchanged):
                 await self._judge(clause, calls, self.leads())
@@ -159,7 +159,7 @@ class LiveCluster:
     async def taken(self, odd: Odd) -> None:
         """Judge that an odd update is accepted and used."""
         answer = await self._offer(odd)
-        await self._judge(odd.clause, answer, Answered(acked=True))
+        await self._judge_answer(odd, answer, acked=True)
         if answer.acked:
             calls = await self._until(self.leads(1))
             await self._judge(odd.clause, calls, self.leads(1))
@@ -269,6 +269,24 @@ class LiveCluster:
     ) -> Calls:
         calls = partial(calls_to, self._world, of or self.name)
         return await self._world.until(expected, calls, within=within)
+
+    def _beside(self) -> dict[str, Expectation]:
+        """Calls to the other cluster, of which a good update came in a refused response.
+
+        By Envoy it is used if the bad one kept the rules of its API, and is not if it broke them.
+        """
+        then, before = self.leads(1, BESIDE), self.leads(0, BESIDE)
+        either = OnlyAt((*then.addresses, *before.addresses))
+        return self._world.bench.by_edition(
+            UNCHANGED, lambda edition: either if edition == "envoy" else then
+        )
+
+    async def _judge_answer(self, odd: Odd, answer: Answer, *, acked: bool) -> None:
+        """Whether it is taken or refused, as most editions have it, or otherwise by some."""
+        by = self._world.bench.by_edition(
+            odd.clause, lambda edition: Answered(acked=acked != (edition in odd.otherwise))
+        )
+        await self._world.judge(odd.clause, answer, by)
 
     async def _judge(self, clause: str, seen: Seen, expected: Expectation) -> None:
         """Put a clause before the judge that every edition words to the same effect."""

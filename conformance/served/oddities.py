@@ -31,6 +31,8 @@ class Odd(msgspec.Struct, frozen=True):
     """The field that is taken away before that."""
     within: str = ""
     """The message in which both are done: a path of fields, of what is repeated to the first."""
+    otherwise: tuple[str, ...] = ()
+    """Editions by which it is taken where others have it refused, or the other way round."""
 
     def __str__(self) -> str:
         """What a reader of a failure needs to know of it."""

@@ -83,6 +83,7 @@ async def test_before_anything_was_accepted(world: World) -> None:
     Neither is sent before both are asked for, which may be by a request each: the good one would
     come alone, in a response that nobody refuses.
     """
+    world.bench.demand("A37-TROUBLE-04")
     members = await world.endpoints(2)
     pair = zip(("bad", "good"), members, strict=True)
     whole = forest(("bad", "good"), [leaf(name, (one,)) for name, one in pair])
