@@ -8,7 +8,7 @@ from conformance import timing
 from conformance.arranging.forests import Planted, calls_to, in_use, plant
 from conformance.arranging.priorities import fail, serve_again
 from conformance.judging.claims import decides
-from conformance.judging.expectations import OnlyAt, Takes, Untouched
+from conformance.judging.expectations import Expectation, OnlyAt, Outcome, Takes, Untouched
 from conformance.judging.seen import Elapsed
 from conformance.served.routes import TO
 from conformance.served.trees import at_the_first
@@ -53,8 +53,14 @@ async def test_priority_by_priority(world: World) -> None:
 async def test_return(world: World) -> None:
     planted = await plant(world, {"m": "z b a"}, modes={"z": [Close()], "b": [Close()]})
     await world.serve(planted.served)
-    failed = [*planted.members["z"], *planted.members["b"]]
-    await judge_use(world, "A37-FAILOVER-02", planted, *failed)
+    ways: dict[str, Expectation] = {
+        "A37": at_the_first(planted.served, "m", planted.of("z", "b")),
+        "envoy": Outcome("UNAVAILABLE"),
+    }
+    wanted = world.bench.own("A37-FAILOVER-02", ways)
+    calls = await world.rounds.until_it_lasts(wanted, partial(calls_to, world, "m"))
+    await world.judge("A37-FAILOVER-02", calls, ways)
+    world.bench.demand("A37-FAILOVER-05")
     await serve_again(world, planted.members["z"])
     await judge_use(world, "A37-FAILOVER-05", planted, *planted.members["b"])
 

@@ -99,7 +99,7 @@ async def test_trees_in_use(world: World) -> None:
     heard = partial(calls_to, world, LATE, deadline=timing.HELD)
     await world.rounds.demand(FAILS, heard, why="the control plane is lost before its cluster came")
     await judge_as_before(world, before)
-    world.bench.demand("A37-FAILOVER-02")
+    world.bench.demand("A37-FAILOVER-05")
     failed = await planted.lose("used-b", "changed-b")
     await judge_as_before(world, before, *failed)
     await back(world, planted.served)

@@ -129,7 +129,7 @@ async def test_used_by_a_route_and_an_aggregate(world: World, name: str) -> None
     planted = await plant(world, {name: "m n"}, direct=("m", "n"))
     await world.serve(planted.served)
     await judge_use(world, "A37-TREE-14", planted.served, name, "m", "n")
-    world.bench.demand("A37-FAILOVER-02")
+    world.bench.demand("A37-FAILOVER-05")
     failed = await planted.lose("m")
     await judge_use(world, "A37-TREE-14", planted.served, name, "m", "n", failed=failed)
 
@@ -141,7 +141,7 @@ async def test_two_aggregates_of_the_same_leaves(world: World) -> None:
     failed: tuple[str, ...] = ()
     for lost in ((), ("n",), ("m",)):
         if lost:
-            world.bench.demand("A37-FAILOVER-02")
+            world.bench.demand("A37-FAILOVER-05")
         failed += await planted.lose(*lost)
         if not await judge_use(world, "A37-TREE-15", planted.served, "a", "z", failed=failed):
             break
