@@ -316,3 +316,7 @@ TOLD_LATENESS = 0.05
 
 HEARTBEAT = 0.02
 """Spacing of the beats that measure the suite's own lateness: well below any interval judged."""
+
+BURST = 0.5
+"""After which calls and connections that come one upon another are told to the person who watches:
+short for people, and long beside what lies between two of them."""

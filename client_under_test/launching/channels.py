@@ -82,6 +82,9 @@ class StateSeen(msgspec.Struct, frozen=True):
 class Batch:
     """Calls that were started together. Iterate for outcomes as they come."""
 
+    tells_times: Final = True
+    """Whether the times of outcomes are the client's own."""
+
     def __init__(self, dialogue: Dialogue, number: int, calls: Sequence[Call]) -> None:
         self._dialogue = dialogue
         self._number = number

@@ -31,6 +31,9 @@ from conformance.command.options import (
     OUT,
     OUT_OPTION,
     RUN,
+    SERVE,
+    TIME_SCALE,
+    WRAPPED_SCALE,
     two_files,
     with_options,
     writable,
@@ -144,6 +147,25 @@ def _run(clients: tuple[str, ...], **options: Any) -> int:
     if given.hold and len(given.scenario_patterns) != 1:
         raise Failure("--hold keeps the world of one scenario: name it with --scenario")
     return int(run_clients(clients or ("python",), given, known, Screen()))
+
+
+@main.command()
+@click.argument("scenario")
+@with_options(SERVE)
+def serve(scenario: str, **options: Any) -> int:
+    """Keep the world of SCENARIO up for a client that you start by hand, in a debugger say.
+
+    It tells bootstrap and target, and what happens. Where the scenario wants calls you are told
+    which: say `done`, or `make` to have the client of --with make them; `help` lists what can be
+    done to endpoints and the control plane. Deadlines of what your client does of itself are
+    ten times as long as in a run, unless XDSPEC_TIME_SCALE is set.
+    """
+    os.environ.setdefault(TIME_SCALE, WRAPPED_SCALE)
+    from conformance.command.serve import Options, serve  # noqa: PLC0415 - times are read after that
+
+    seed = options.pop("seed")
+    given = Options(seed=random.SystemRandom().getrandbits(32) if seed is None else seed, **options)
+    return int(serve(scenario, given, catalogue(), Screen()))
 
 
 @main.command()

@@ -295,6 +295,21 @@ RUN = (
     ),
 )
 
+SERVE = (
+    click.option(
+        "--with",
+        "client",
+        metavar="CLIENT",
+        default="reference",
+        show_default=True,
+        help="What makes those calls that you do not make, and whose manifest says what a client "
+        "driven by hand is judged by.",
+    ),
+    HOW[0],
+    HOW[2],
+    OUT_OPTION,
+)
+
 HISTORY = (
     click.option(
         "--bisect",

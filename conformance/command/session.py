@@ -23,6 +23,7 @@ from client_under_test.contract.exceptions import (
 )
 from client_under_test.launching.process import Patience
 from conformance import timing
+from conformance.by_hand import Desk
 from conformance.catalogue import Catalogue
 from conformance.command.failures import Failure, client_trouble
 from conformance.command.invocation import again
@@ -37,7 +38,7 @@ from conformance.reporting.live import Live, patience
 from conformance.reporting.part import Given
 from conformance.reporting.provenance import provenance
 from conformance.reporting.report import ClientId, Exit, NotRun, Report, Run
-from conformance.reporting.screen import Screen
+from conformance.reporting.screen import Screen, echo
 from conformance.running import evidence_files
 from conformance.running.calibration import calibrate
 from conformance.running.interruption import postponed
@@ -193,7 +194,13 @@ class Session:
             self._say(note)
         if self._several and not self._conclude:
             self._screen.print(f"\n{client.name}", style="bold", highlight=False, markup=False)
-        subject = self._calibrated(subject_for(client, environment=self._options.environment))
+        subject = calibrated(
+            subject_for(client, environment=self._options.environment),
+            self._catalogue,
+            self._screen,
+            seed=self._options.seed,
+            out=self._folder(client),
+        )
         with postponed():  # but for while scenarios run: then what is done is told
             self._run(client, subject)
 
@@ -211,7 +218,12 @@ class Session:
             settings = msgspec.structs.replace(settings, selection=own.selection)
         cores = client.client.manifest.start.cores
         quiet = self._conclude is not None
-        with Live(self._screen, client.name, known=known, quiet=quiet) as progress:
+        held = self._options.hold
+        with (
+            scratch() as folder,
+            Live(self._screen, client.name, known=known, quiet=quiet, bar=not held) as progress,
+        ):
+            desk = Desk(_on_the_side, adapter=client.name, folder=folder, is_for_steps=False)
 
             def interrupted(ran: Ran) -> None:
                 with contextlib.suppress(Exception):
@@ -222,40 +234,19 @@ class Session:
 
             ran = run(
                 settings,
-                jobs=0 if self._options.hold else self._options.jobs or default_jobs(),
+                jobs=0 if held else self._options.jobs or default_jobs(),
                 known=known,
                 at_once=None if self._options.jobs else room_for(cores),  # who says a number has it
                 worker=self._options.worker,
                 progress=progress,
                 interrupted=interrupted,
+                beside=[desk] if held else [],
             )
         self._judge(subject, ran, own)
         if settings.selection == Selection() and not ran.troubles:
             evidence_files.forget_others(
                 self._folder(client), [one.scenario for one in ran.records]
             )
-
-    def _calibrated(self, subject: Subject) -> Subject:
-        """The same client, with its ring keys found out if its manifest is silent on them."""
-        client = subject.prepared
-        if ring_keys.stated(client.client.manifest.ring_key_format_of(client.version)):
-            return subject
-        what = f"finding out how {client.name} names the entries of its rings"
-        with (
-            scratch() as folder,
-            patience(self._screen, what),
-        ):
-            keys = asyncio.run(
-                calibrate(
-                    subject,
-                    self._catalogue,
-                    seed=self._options.seed,
-                    scratch=folder,
-                    out=self._folder(client),
-                )
-            )
-        judged = msgspec.structs.replace(subject.judged, ring_keys=keys)
-        return msgspec.structs.replace(subject, judged=judged)
 
     def _known(self, client: Prepared) -> tuple[Entry, ...]:
         """The failures of a client that are expected, or were until a day that has passed."""
@@ -337,7 +328,6 @@ class Session:
             seed=self._options.seed,
             out=str(self._folder(subject.prepared)),
             keep_evidence=self._options.keep_evidence,
-            hold=self._options.hold,
             fast=self._options.fast,
             selection=self._options.selection(),
         )
@@ -376,6 +366,34 @@ class Session:
         if troubles and begins:
             raise Failure("; ".join(troubles))
         self._unwritten = "; ".join(troubles)
+
+
+def calibrated(
+    subject: Subject, catalogue: Catalogue, screen: Console, *, seed: int, out: Path
+) -> Subject:
+    """The same client, with its ring keys found out if its manifest is silent on them.
+
+    Args:
+        subject: the client.
+        catalogue: the clauses.
+        screen: where it is told what is waited for.
+        seed: of the run.
+        out: the folder of its evidence.
+    """
+    client = subject.prepared
+    if ring_keys.stated(client.client.manifest.ring_key_format_of(client.version)):
+        return subject
+    what = f"finding out how {client.name} names the entries of its rings"
+    with scratch() as folder, patience(screen, what):
+        keys = asyncio.run(calibrate(subject, catalogue, seed=seed, scratch=folder, out=out))
+    judged = msgspec.structs.replace(subject.judged, ring_keys=keys)
+    return msgspec.structs.replace(subject, judged=judged)
+
+
+def _on_the_side(words: str, style: str = "") -> None:
+    """Tell the person who holds a world, where no report is."""
+    del style
+    echo(words, err=True)
 
 
 async def _start_and_end(

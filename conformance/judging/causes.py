@@ -23,6 +23,7 @@ from conformance.judging.endings import (
     ClientUnable,
     HostsUnseen,
     RingUnknown,
+    ScenarioLeft,
     SuiteStuck,
 )
 from conformance.judging.evidence import Trouble
@@ -48,6 +49,7 @@ KNOWN: tuple[tuple[type[BaseException], Verdict, Reason], ...] = (
     (HostsUnseen, Verdict.SKIP, Reason.ENVIRONMENT),
     (PortForbidden, Verdict.SKIP, Reason.ENVIRONMENT),
     (NoSuchAddress, Verdict.SKIP, Reason.ENVIRONMENT),
+    (ScenarioLeft, Verdict.SKIP, Reason.ENVIRONMENT),
     (ClientUnable, Verdict.SKIP, Reason.CAPABILITY),
 )
 """The first that fits holds."""

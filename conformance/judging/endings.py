@@ -55,3 +55,7 @@ class HostsUnseen(Exception):
 
 class ClientNeverCame(Exception):
     """The client made calls, and never came to the control plane."""
+
+
+class ScenarioLeft(Exception):
+    """The person in whose hands the scenario was has left it."""

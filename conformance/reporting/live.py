@@ -28,9 +28,13 @@ class Live(Progress):
         title: str,
         *,
         quiet: bool = False,
+        bar: bool = True,
         known: Known = nobody_knows,
     ) -> None:
-        """Progress of a run with this title; failures that are `known` are expected."""
+        """Progress of a run with this title; failures that are `known` are expected.
+
+        Without a bar where somebody else talks to the terminal meanwhile.
+        """
         self._console = console
         self._quiet = quiet
         self._known = known
@@ -43,7 +47,7 @@ class Live(Progress):
             TimeElapsedColumn(),
             console=console,
             transient=True,
-            disable=not console.is_terminal,
+            disable=not (bar and console.is_terminal),
         )
         self._task = self._bar.add_task(escape(title), total=None)
         self._done = 0

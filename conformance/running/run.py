@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -44,6 +44,7 @@ def run(
     known: Known = nobody_knows,
     progress: Progress,
     interrupted: Callable[[Ran], None],
+    beside: Sequence[object] = (),
 ) -> Ran:
     """Run what the settings select.
 
@@ -58,6 +59,7 @@ def run(
         progress: is told of it.
         interrupted: is given what there is so far when the command is told to end, and all that it
             has started has ended.
+        beside: more plugins of pytest, in this process: such as a desk.
     """
     try:
         found = collect(settings)
@@ -90,7 +92,7 @@ def run(
         path = folder / "settings.json"
         msgspec.structs.replace(chosen, scratch=str(folder), command=os.getpid()).write(path)
         with isolated():
-            code = pytest.main(arguments(path, processes, worker), plugins=[collector])
+            code = pytest.main(arguments(path, processes, worker), plugins=[collector, *beside])
         if code in {pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR}:
             collector.troubles.append(f"pytest ended with {pytest.ExitCode(code).name}")
 

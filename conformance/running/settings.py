@@ -30,7 +30,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The process id of the command; its workers die with it."""
     keep_evidence: bool = False
     """Whether scenarios that pass leave their folder too."""
-    hold: bool = False
     fast: bool = False
     """Whether clients' timers are shortened where they have a knob for it."""
     selection: Selection = Selection()

@@ -20,7 +20,7 @@ from conformance.world.channels import Channels
 from conformance.world.clock import Clock
 from conformance.world.control import Control
 from conformance.world.members import Members
-from conformance.world.under_way import Caller, UnderWay
+from conformance.world.under_way import Caller, Hands, UnderWay
 from test_servers import Fleet, Rpc
 
 UNARY = "/grpc.testing.TestService/UnaryCall"
@@ -42,12 +42,23 @@ class CallMaker:
         fleet: its ledger has what the backends received.
         members: the endpoints.
         clock: the scenario's.
+        hands: who is asked by whom calls are made; None: the adapter makes them.
     """
 
     def __init__(
-        self, channels: Channels, control: Control, fleet: Fleet, members: Members, clock: Clock
+        self,
+        channels: Channels,
+        control: Control,
+        fleet: Fleet,
+        members: Members,
+        clock: Clock,
+        hands: Hands | None = None,
     ) -> None:
         self.clock = clock
+        self.recognized: dict[str, int] = {}
+        """By call, the number of its row among those of the backends, of calls that may carry no
+        id: those that a person has made."""
+        self._hands = hands
         self._made: dict[str, Call] = {}
         self._channels = channels
         self._control = control
@@ -95,7 +106,12 @@ class CallMaker:
         if deadline is None:
             deadline = timing.CALL if self.tells_calls_apart else timing.COLD_CALL
         started = await self._start(
-            headers, path=path, channel=channel, concurrency=concurrency, deadline=deadline
+            headers,
+            path=path,
+            channel=channel,
+            concurrency=concurrency,
+            deadline=deadline,
+            beside=False,
         )
         return await started.over()
 
@@ -150,6 +166,7 @@ class CallMaker:
             deadline=deadline,
             wait_for_ready=wait_for_ready,
             kept_open=kept_open,
+            beside=True,
         )
 
     async def _start(
@@ -163,6 +180,7 @@ class CallMaker:
         deadline: float | None,
         wait_for_ready: bool = False,
         kept_open: bool = False,
+        beside: bool,
     ) -> UnderWay:
         used = channel or await self._channels.default()
         first = self._planned
@@ -183,9 +201,11 @@ class CallMaker:
             if not settlement.can_be_plain(planned, {UNARY, EMPTY}):
                 raise ClientUnable("the client makes plain calls with metadata of text only")
         mark = len(self._ledger)
-        caller: Caller = used
-        batch = await caller.start_calls(planned, concurrency=concurrency, pace=pace)
         name = self._channels.name(used)
+        caller: Caller = used
+        if self._hands is not None:
+            caller = self._hands.caller(used, name, beside=beside)
+        batch = await caller.start_calls(planned, concurrency=concurrency, pace=pace)
         started = UnderWay(self, caller, name, planned, batch, mark, concurrency=concurrency)
         self._under_way.append(started)
         return started
@@ -196,6 +216,8 @@ class CallMaker:
         Raises:
             LookupError: no backend has received it.
         """
+        if call in self.recognized:
+            return self.recognized[call]
         rows = enumerate(self._ledger.rpcs)
         found = next((number for number, row in rows if call in settlement.ids(row)), None)
         if found is None:
@@ -232,8 +254,12 @@ class CallMaker:
 
     async def _arrived(self, claimed: AbstractSet[str], since: int) -> dict[str, str]:
         """By call: the endpoint whose backend has a row of it, once all of these have one."""
-        arrived: dict[str, str] = {}
-        missing = set(claimed)
+        arrived = {
+            call: self._members.address(self._ledger.rpcs[row].endpoint)
+            for call, row in self.recognized.items()
+            if call in claimed
+        }
+        missing = set(claimed) - arrived.keys()
 
         def take(row: Rpc) -> bool:
             for call in settlement.ids(row):
@@ -241,7 +267,7 @@ class CallMaker:
                 missing.discard(call)
             return not missing
 
-        if claimed:
+        if missing:
             await waits.watched(self._ledger.wait(take, since=since, deadline=timing.LEDGER))
         for row in self._ledger.rpcs[since:]:
             take(row)

@@ -15,6 +15,7 @@ from conformance.served.serving import LISTENER
 from conformance.world import waits
 from conformance.world.clock import Clock
 from conformance.world.launched import Launched
+from conformance.world.under_way import Hands
 
 
 class Channels:
@@ -22,10 +23,13 @@ class Channels:
 
     Args:
         launched: the first process, which has said hello.
+        hands: who is told of them besides, and asked for what only an adapter can do.
     """
 
-    def __init__(self, launched: Launched) -> None:
+    def __init__(self, launched: Launched, hands: Hands | None = None) -> None:
         self._launched = launched
+        self._hands = hands
+        self._given: dict[ClientProcess, Mapping[str, str | None]] = {}
         self._others: list[ClientProcess] = []
         self._default: Channel | None = None
         self._names: dict[Channel, str] = {}
@@ -68,6 +72,8 @@ class Channels:
         opened = await process.open_channel(target, deadline=timing.ADAPTER_REPLY)
         self._names[opened] = f"channel-{len(self._names) + 1}"
         self._processes[opened] = process
+        if self._hands is not None:
+            self._hands.opened(self._names[opened], target, self._given.get(process, {}))
         return opened
 
     async def open_elsewhere(
@@ -106,6 +112,8 @@ class Channels:
         first = self._launched.process
         beside = first.stderr_path
         number = len(self._others) + 2
+        if self._hands is not None and (hosts is not None or name_server is not None):
+            await self._hands.leave_to_adapter("a process that knows host names of its own")
         within: Sequence[str] = ()
         if hosts is not None or name_server is not None:
             folder = beside.with_suffix(f".{number}.names")
@@ -120,6 +128,7 @@ class Channels:
             fork_servers=self._launched.fork_servers if environment else None,
         )
         self._others.append(elsewhere)
+        self._given[elsewhere] = environment
         await elsewhere.greet(deadline=timing.HELLO)
         return elsewhere
 
@@ -141,9 +150,10 @@ class Channels:
 class ChannelStates:
     """The states that channels tell; scenarios that use it need the capability `watch`."""
 
-    def __init__(self, channels: Channels, clock: Clock) -> None:
+    def __init__(self, channels: Channels, clock: Clock, hands: Hands | None = None) -> None:
         self._channels = channels
         self._clock = clock
+        self._hands = hands
         self.watched: list[tuple[str, StateWatch]] = []
         """Each watch that was begun, with what its channel is called in evidence."""
 
@@ -154,6 +164,8 @@ class ChannelStates:
             ConversationFailed: the client died, hung or babbled.
         """
         used = channel or await self._channels.default()
+        if self._hands is not None:
+            await self._hands.leave_to_adapter(f"the states of {self._channels.name(used)}")
         watched = await used.watch(deadline=timing.ADAPTER_REPLY)
         self.watched.append((self._channels.name(used), watched))
         return watched

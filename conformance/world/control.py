@@ -56,6 +56,11 @@ class Control:
         """What was served before the present, which the client may not have left yet."""
         self._first: Push | None = None
 
+    @property
+    def served(self) -> Served | None:
+        """What is served now; None: nothing yet."""
+        return self._served
+
     async def serve(self, served: Served, *, told: str = "", unheard: bool = False) -> None:
         """Serve this from now on; a client that is connected must ACK what changes.
 

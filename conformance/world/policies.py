@@ -13,6 +13,7 @@ from conformance import timing
 from conformance.judging.expectations import Expectation, fits
 from conformance.judging.seen import PolicyUpdate, PolicyUpdates
 from conformance.world import waits
+from conformance.world.under_way import Hands
 
 TEST_POLICY: Final = "xdspec.TestPolicy"
 
@@ -22,14 +23,18 @@ class Policies:
 
     Args:
         process: of the client, in which no channel has been opened.
+        hands: who is asked whether that process is to do it.
     """
 
-    def __init__(self, process: ClientProcess) -> None:
+    def __init__(self, process: ClientProcess, hands: Hands | None = None) -> None:
         self._process = process
+        self._hands = hands
         self._registered: RegisteredPolicy | None = None
 
     async def register(self) -> None:
         """Have the policy in the registry."""
+        if self._hands is not None:
+            await self._hands.leave_to_adapter(f"the policy {TEST_POLICY} in its registry")
         self._registered = await self._process.register_policy(
             TEST_POLICY, deadline=timing.ADAPTER_REPLY
         )

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Coroutine, Sequence
+from collections.abc import AsyncIterator, Collection, Coroutine, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from client_under_test import Call as PlannedCall
-from client_under_test import OpenedStream, Outcome
+from client_under_test import Channel, OpenedStream, Outcome
 from client_under_test.contract.exceptions import ClientHung
 from conformance import timing
 from conformance.judging.contradictions import Told
-from conformance.judging.endings import ClientStuck
+from conformance.judging.endings import ClientStuck, ClientUnable
 from conformance.judging.seen import Call, Calls
 from conformance.world import settlement, waits
 from conformance.world.clock import Clock
@@ -20,6 +20,10 @@ _T = TypeVar("_T")
 
 class Started(Protocol):
     """Calls that somebody makes: those of an adapter's batch, or of a person who was asked to."""
+
+    @property
+    def tells_times(self) -> bool:
+        """Whether the times of outcomes are the client's own."""
 
     @property
     def outcomes(self) -> Sequence[Outcome]:
@@ -68,6 +72,29 @@ class Caller(Protocol):
         pace: float | None = None,
     ) -> Started:
         """Begin these calls: all at once, so many at once, or one each so many seconds."""
+
+
+class Hands(Protocol):
+    """By whose hands a client does what the scenario asks: a person's, or those of its adapter."""
+
+    def caller(self, channel: Channel, name: str, *, beside: bool) -> Caller:
+        """Who makes the next calls on a channel, in the place of its adapter.
+
+        Args:
+            channel: of the adapter.
+            name: what it is called in evidence.
+            beside: whether the scenario does something else while they are under way.
+        """
+
+    async def leave_to_adapter(self, what: str) -> None:
+        """Ask whether the adapter may do what a person's own client cannot be asked for.
+
+        Raises:
+            ClientUnable: it may not.
+        """
+
+    def opened(self, channel: str, target: str, environment: Mapping[str, str | None]) -> None:
+        """Take note of what a channel needs: its target, and what its process is given besides."""
 
 
 class Settles(Protocol):
@@ -208,13 +235,19 @@ class UnderWay:
 
     @property
     def spans(self) -> dict[str, tuple[float, float]]:
-        """When each that has ended began, and when it ended; seconds since the scenario began."""
+        """When each that has ended began, and when it ended; seconds since the scenario began.
+
+        Raises:
+            ClientUnable: who makes them does not tell.
+        """
+        if not self._batch.tells_times:
+            raise ClientUnable("nobody knows to the moment when calls made by hand began and ended")
         at = self._calls.clock.at
         return {one.id: (at(one.started_at), at(one.ended_at)) for one in self._batch.outcomes}
 
     def told(self) -> tuple[Told, ...]:
         """How those ended, as the client says, that nobody has given up."""
-        if self._caller.is_closed:
+        if self._caller.is_closed or not self._batch.tells_times:
             return ()
         deadlines = {one.id: one.deadline for one in self._planned}
         return tuple(

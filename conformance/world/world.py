@@ -27,6 +27,7 @@ from conformance.world.names import Names
 from conformance.world.policies import Policies
 from conformance.world.preconditions import Preconditions
 from conformance.world.rounds import Rounds
+from conformance.world.under_way import Hands
 from conformance.world.values import ROUNDS, TURNS, HeaderValues
 from test_servers import Endpoint, Fleet
 
@@ -46,6 +47,7 @@ class World:
         failover: the client's failover timer.
         resolutions: how it resolves names again.
         soak: seconds that a soak takes.
+        hands: by whose hands the client does what it is asked for, if not by its adapter's alone.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class World:
         failover: timing.Failover = timing.FAILOVER,
         resolutions: timing.Resolutions = timing.RESOLUTIONS,
         soak: float = timing.SOAK,
+        hands: Hands | None = None,
     ) -> None:
         self.plane = launched.plane
         self.process = launched.process
@@ -73,12 +76,12 @@ class World:
         self.bench = Bench(catalogue, client)
         self.members = Members(fleet)
         self.values = HeaderValues(rng, client.ring_keys)
-        self.channels = Channels(launched)
-        self.states = ChannelStates(self.channels, self.clock)
+        self.channels = Channels(launched, hands)
+        self.states = ChannelStates(self.channels, self.clock, hands)
         self.control = Control(launched.plane, self.channels.manifest.dialect)
-        self.calls = CallMaker(self.channels, self.control, fleet, self.members, self.clock)
+        self.calls = CallMaker(self.channels, self.control, fleet, self.members, self.clock, hands)
         self.names = Names(self.channels, self.clock, self.bench.notes)
-        self.policies = Policies(launched.process)
+        self.policies = Policies(launched.process, hands)
         self.attempts = AttemptWatch(
             fleet, self.members, self.calls, self.control, self.clock, self.bench.notes
         )

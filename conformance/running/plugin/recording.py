@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from client_under_test.contract.exceptions import ClientHung, ClockWrong, ConversationFailed
+from conformance.by_hand import Desk
 from conformance.judging import causes, evidence
 from conformance.judging.claims import (
     claims_of,
@@ -21,7 +22,6 @@ from conformance.judging.endings import ClientLied, ClientNeverCame, ClientUnabl
 from conformance.judging.evidence import Record, Trouble
 from conformance.judging.verdicts import BAD, Reason, Verdict
 from conformance.running.evidence_files import ALONE, folder_name, write_exception, write_files
-from conformance.running.plugin.hold import hold
 from conformance.running.plugin.items import (
     CATALOGUE,
     RECORD,
@@ -40,8 +40,9 @@ PROPERTY = "xdspec"
 """The name under which a report carries the scenario's record, as JSON."""
 
 
-async def finish(item: pytest.Item, made: World, settings: Settings) -> None:
+async def finish(item: pytest.Item, made: World, settings: Settings, desk: Desk | None) -> None:
     """Decide, and leave the evidence, while everything is still there to be asked."""
+    is_by_hand = desk is not None and desk.hands is not None
     error = made.process.failure or item.stash.get(TROUBLE, None)
     trouble, waited = None, 0.0
     if made.process.failure is None:
@@ -77,15 +78,16 @@ async def finish(item: pytest.Item, made: World, settings: Settings) -> None:
     is_void = isinstance(error, ClientLied | ClockWrong | ClientNeverCame)
     checks = () if is_void else tuple(made.bench.checks)
     record = record_of(item, checks=checks, trouble=trouble, **told)
-    if any(one.is_against for one in record.decisions):
+    if any(one.is_against for one in record.decisions) and not is_by_hand:
         waited = waited or round(starved(made.process.pid), 3)
         try:
             await made.preconditions.gates_that_work()
         except ClientUnable as unable:
             record = record_of(item, trouble=causes.of(unable), **told)
     record = msgspec.structs.replace(record, starved=waited)
-    if settings.hold:
-        await hold(made, record)
+    if desk is not None:
+        record = desk.signed(record)
+        await desk.over(record)
     item.stash[RECORD] = with_evidence(
         record, settings, lambda folder: write_files(folder, made, error)
     )

@@ -9,6 +9,7 @@ import os
 import random
 import shutil
 from collections.abc import AsyncIterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import msgspec
@@ -18,16 +19,18 @@ import pytest_asyncio
 from client_under_test.launching.prefork import ForkServers
 from conformance import timing
 from conformance.judging.claims import Bootstrap, claims_of, scenario_id
+from conformance.judging.evidence import Record
 from conformance.running.plugin.items import (
     CATALOGUE,
     NEXT,
     SETTINGS,
     asks_nothing,
+    desk_of,
     is_hurried,
     resolves_soon,
     subject_of,
 )
-from conformance.running.plugin.recording import finish
+from conformance.running.plugin.recording import finish, record_of
 from conformance.running.settings import FAILOVER_KNOB
 from conformance.running.subjects import RESOLUTIONS_KNOB, Subject
 from conformance.world import Launched, World, launch
@@ -133,12 +136,16 @@ async def world(
     """The world of one scenario."""
     item = request.node
     settings = request.config.stash[SETTINGS]
-    if asks_nothing(item):
+    desk = desk_of(request.config)
+    hands = desk.hands if desk else None
+    if asks_nothing(item) and hands is None:
         pytest.skip("nothing that it decides is asked of this client")
     able = subject.prepared.client.manifest.capabilities
     if missing := [need for need in claims_of(item).needs if need not in able]:
         pytest.skip(f"the adapter cannot do this: {', '.join(missing)}")
     wanted = Wanted.by(item)
+    if wanted.missing() and hands is not None:
+        wanted = msgspec.structs.replace(wanted, knobs={})
     if wanted.missing():
         pytest.skip(f"the client has no knob for this: {wanted.missing()}")
     following = item.stash[NEXT]
@@ -154,11 +161,17 @@ async def world(
         failover=timing.FAST_FAILOVER if is_hurried(item) else timing.FAILOVER,
         resolutions=timing.SOON_AGAIN if resolves_soon(item) else timing.RESOLUTIONS,
         soak=timing.FAST_SOAK if settings.fast else timing.SOAK,
+        hands=hands,
     )
+
+    def so_far() -> Record:
+        return record_of(item, checks=tuple(made.bench.checks))
+
     try:
-        with made.clock.lateness:
-            yield made
-        await finish(item, made, settings)
+        async with desk.at(made, so_far) if desk else nullcontext():
+            with made.clock.lateness:
+                yield made
+            await finish(item, made, settings, desk)
     finally:
         await made.close()
         for process in made.channels.processes:

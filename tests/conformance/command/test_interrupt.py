@@ -338,8 +338,10 @@ async def test_hold(
         told = {row[1]: row[2] for row in rows if row}
         assert told["target"] == "xds:///xdspec.test"
         address = json.loads(told["bootstrap"])["xds_servers"][0]["server_uri"]
-        ports = {int(one.rpartition(":")[2]) for one in [address, *told["endpoints"].split(", ")]}
-        assert len(ports) == 1 + endpoints
+        members = [text.split()[0] for head, text in told.items() if head.isdecimal()]
+        control, *_ = told["control"].split(",")
+        ports = {int(one.rpartition(":")[2]) for one in [address, control, *members]}
+        assert len(ports) == 2 + endpoints
         assert ports <= running.ports()
         pids = running.processes()
         assert int(told["suite pid"]) in pids

@@ -1,0 +1,156 @@
+"""What a scenario asks for, in words for a person. Pure."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from client_under_test import CALL_ID_KEY
+from client_under_test import Call as PlannedCall
+
+_SHOWN: Final = 3
+"""Different values of a key that are told, and not only counted."""
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that the scenario wants to be done."""
+
+    what: str
+    """In a sentence that has no end."""
+    details: tuple[tuple[str, str], ...] = ()
+    """What there is to know of it, each with a heading."""
+    until: str
+    """What is so when it is done."""
+    wants_status: bool = False
+    """Whether a status is wanted of those calls that no backend has answered."""
+    is_for_adapter: bool = False
+    """Whether only an adapter can do it."""
+
+    def keys(self, adapter: str) -> str:
+        """What may be answered."""
+        if self.is_for_adapter:
+            return f"`make`: {adapter} does it, of its own client · `done`: leave it open"
+        if self.wants_status:
+            return "`done STATUS`, such as `done UNAVAILABLE` · `done unknown`: leave it open"
+        return f"`done`: you have done it · `make`: {adapter} does it · `help`"
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where calls are made."""
+
+    channel: str
+    target: str
+    environment: Mapping[str, str | None] = {}
+    """What the process of the channel is given besides; None: what is taken from it."""
+    is_known: bool = False
+    """Whether calls were asked for there before."""
+
+    def words(self) -> str:
+        """The channel, and what its process has that others have not."""
+        beside = [
+            f"without {name}" if value is None else f"with {name}={value}"
+            for name, value in self.environment.items()
+        ]
+        more = f", in a process of its own, {' and '.join(beside)}" if beside else ""
+        return f"{self.channel} to {self.target}{more}"
+
+
+def calls(
+    planned: Sequence[PlannedCall],
+    place: Place,
+    *,
+    concurrency: int | None,
+    pace: float | None,
+    file: str,
+    beside: bool,
+) -> Asked:
+    """That calls are to be made.
+
+    Args:
+        planned: which.
+        place: where.
+        concurrency: so many at once.
+        pace: or one each so many seconds.
+        file: where all of them are.
+        beside: whether the scenario goes on as soon as they are under way.
+    """
+    first, *more = planned
+    streams = "open stream" if first.kept_open else "call"
+    what = f"{len(planned)} {streams}{'s' if more else ''} on {place.words()}"
+    details = (
+        [] if place.is_known else [("channel", "a new one: keep it and its process to the end")]
+    )
+    details += [("path", _path(first, planned)), *metadata(planned)]
+    details += [("deadline", _deadlines(planned))]
+    if any(one.wait_for_ready for one in planned):
+        details.append(("wait_for_ready", "true"))
+    if more:
+        details.append(("how", _how(concurrency, pace)))
+    details.append(("all of them", file))
+    over = "it is open, or has ended" if first.kept_open else "it has ended"
+    until = (
+        f"{over}" if not more else over.replace("it is", "each is").replace("it has", "each has")
+    )
+    if beside and not first.kept_open:
+        until = "they are under way: what the scenario does next comes while they wait"
+    return Asked(what=what, details=tuple(details), until=until)
+
+
+def metadata(planned: Sequence[PlannedCall]) -> list[tuple[str, str]]:
+    """A row for each key: its value, or how many different ones there are."""
+    rows = []
+    for key in dict.fromkeys(key for one in planned for key, _ in one.metadata):
+        values = [", ".join(_text(v) for name, v in one.metadata if name == key) for one in planned]
+        different = list(dict.fromkeys(values))
+        shown = ", ".join(different[:_SHOWN])
+        if len(different) > _SHOWN:
+            shown += f", … ({len(different)} different values)"
+        elif len(different) < len(planned) and len(different) > 1:
+            shown += " (several with each)"
+        rows.append(("metadata", f"{key}: {shown}"))
+    return rows
+
+
+def as_rows(planned: Sequence[PlannedCall]) -> bytes:
+    """The calls as a file of JSON: what a program of the person reads to make them."""
+    rows = [
+        {
+            "path": one.path,
+            "metadata": [
+                [key, _text(value)] for key, value in (*one.metadata, (CALL_ID_KEY, one.id))
+            ],
+            "deadline": one.deadline,
+            "wait_for_ready": one.wait_for_ready,
+            "kept_open": one.kept_open,
+        }
+        for one in planned
+    ]
+    return b"[\n" + b",\n".join(map(msgspec.json.encode, rows)) + b"\n]\n"
+
+
+def _path(first: PlannedCall, planned: Sequence[PlannedCall]) -> str:
+    others = len({one.path for one in planned}) - 1
+    kind = "send no message, and leave it open" if first.kept_open else "an empty request"
+    return f"{first.path}, {kind}" + (f" ({others} more paths in the file)" if others else "")
+
+
+def _deadlines(planned: Sequence[PlannedCall]) -> str:
+    return ", ".join(
+        "none" if one is None else f"{one:g} s"
+        for one in dict.fromkeys(call.deadline for call in planned)
+    )
+
+
+def _how(concurrency: int | None, pace: float | None) -> str:
+    if pace is not None:
+        return f"one each {pace:g} s"
+    if concurrency == 1:
+        return "one after another"
+    return "all at once" if concurrency is None else f"up to {concurrency} at once"
+
+
+def _text(value: str | bytes) -> str:
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else value

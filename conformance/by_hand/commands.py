@@ -1,0 +1,235 @@
+"""What a person may say, as lines. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, get_args
+
+import msgspec
+
+from client_under_test.contract.messages import StatusName
+from fake_control_plane import Kind, Service
+
+UNKNOWN: Final = "unknown"
+"""In the place of a status that nobody saw."""
+
+KINDS: Final[Mapping[str, Kind]] = {
+    "lds": Kind.LISTENER,
+    "rds": Kind.ROUTE,
+    "cds": Kind.CLUSTER,
+    "eds": Kind.ENDPOINTS,
+}
+
+MODES: Final = ("serve", "stall", "close", "refuse")
+DEEDS: Final = ("kill", "goaway")
+
+
+class BadCommand(Exception):
+    """What was said is nothing that can be done; the message is a sentence."""
+
+
+class Done(msgspec.Struct, frozen=True):
+    """The person has done what was asked for."""
+
+    status: str = ""
+    """With this status those calls have ended that no backend has answered."""
+
+
+class Make(msgspec.Struct, frozen=True):
+    """The adapter is to do it."""
+
+    always: bool = False
+    """And whatever else is asked for."""
+
+
+class ToEndpoints(msgspec.Struct, frozen=True):
+    """Do something to endpoints."""
+
+    what: str
+    """One of MODES or DEEDS."""
+    which: tuple[str, ...]
+    """Their numbers or addresses."""
+
+
+class Push(msgspec.Struct, frozen=True):
+    """Serve what is in a file, in the place of what has the same names, or beside it."""
+
+    file: str
+
+
+class Break(msgspec.Struct, frozen=True):
+    """End the streams of a service."""
+
+    service: Service = Service.ADS
+
+
+class HoldBack(msgspec.Struct, frozen=True):
+    """Let responses of these types, or of all, wait from now on."""
+
+    kinds: tuple[Kind, ...]
+
+
+class Release(msgspec.Struct, frozen=True):
+    """Send responses of these types, or of all, again."""
+
+    kinds: tuple[Kind, ...]
+
+
+class Reach(msgspec.Struct, frozen=True):
+    """Have the control plane be out of reach, or back."""
+
+    up: bool
+
+
+class Show(msgspec.Struct, frozen=True):
+    """Tell the world, or what is asked for."""
+
+    what: str
+
+
+class Wait(msgspec.Struct, frozen=True):
+    """Take no further line before something is asked for, or the scenario is over."""
+
+
+class Quit(msgspec.Struct, frozen=True):
+    """End it."""
+
+
+class Nothing(msgspec.Struct, frozen=True):
+    """An empty line, or a comment."""
+
+
+Deed = ToEndpoints | Push | Break | HoldBack | Release | Reach
+"""What is done to a world."""
+
+Command = Deed | Done | Make | Wait | Show | Quit | Nothing
+
+HELP: Final = """\
+done [STATUS]    (d)  you have done what is asked for; STATUS, such as UNAVAILABLE, is how those
+                      calls ended that no backend has answered, or `unknown`
+make             (m)  let the adapter do it; `make all`: and whatever comes
+kill N…          (k)  drop the live connections of endpoints, by number or address
+stall N…         (s)  connections to come are accepted and get no answer
+close N…              they are closed at once
+refuse N…             nobody listens there
+serve N…              they are served again
+goaway N…             tell live connections that no more requests fit (GOAWAY)
+push FILE        (p)  serve the resources of a file, protojson or YAML
+break [lrs]      (b)  end the ADS streams, or those of load reports
+stop, resume          the control plane is out of reach, and back
+hold [TYPE…]          let responses wait: lds, rds, cds, eds, or all
+release [TYPE…]       send them again
+world            (w)  target, bootstrap, control service, endpoints
+ask              (a)  what is asked for, once more
+wait                  take no further line before something is asked for: for a script
+help             (?)  this
+quit             (q)  end it"""
+
+
+def parse(line: str) -> Command:
+    """What a line says.
+
+    Raises:
+        BadCommand: nothing that can be done.
+    """
+    try:
+        words = shlex.split(line, comments=True)
+    except ValueError as why:
+        raise BadCommand(f"{line.strip()!r} cannot be read: {why}.") from None
+    if not words:
+        return Nothing()
+    name, *more = words
+    name = _SHORT.get(name.lower(), name.lower())
+    if name not in _READ:
+        raise BadCommand(f"There is no command {name!r}: `help` lists them.")
+    return _READ[name](name, more)
+
+
+def _nothing_more(name: str, more: Sequence[str]) -> None:
+    if more:
+        raise BadCommand(f"`{name}` stands alone: what is {' '.join(more)!r}?")
+
+
+def _done(_name: str, more: Sequence[str]) -> Command:
+    status, *rest = more or [""]
+    _nothing_more(f"done {status}".strip(), rest)
+    known = {*get_args(StatusName), UNKNOWN}
+    given = status if status == UNKNOWN else status.upper()
+    if status and given not in known:
+        raise BadCommand(f"{status!r} is no status of gRPC such as UNAVAILABLE, and not `unknown`.")
+    return Done(given)
+
+
+def _make(_name: str, more: Sequence[str]) -> Command:
+    if more and [*more] != ["all"]:
+        raise BadCommand("`make` stands alone, or before `all`.")
+    return Make(always=bool(more))
+
+
+def _endpoints(name: str, more: Sequence[str]) -> Command:
+    if not more:
+        raise BadCommand(f"`{name}` which endpoint? By its number or address, as `world` has them.")
+    return ToEndpoints(name, tuple(more))
+
+
+def _push(_name: str, more: Sequence[str]) -> Command:
+    if len(more) != 1:
+        raise BadCommand("`push` takes one file of resources, protojson or YAML.")
+    return Push(more[0])
+
+
+def _break(_name: str, more: Sequence[str]) -> Command:
+    services = {service.value: service for service in Service}
+    service, *rest = more or [Service.ADS.value]
+    if rest or service.lower() not in services:
+        raise BadCommand("`break` ends the streams of `ads`, or of `lrs`.")
+    return Break(services[service.lower()])
+
+
+def _kinds(name: str, more: Sequence[str]) -> tuple[Kind, ...]:
+    known = {**KINDS, **{kind.value: kind for kind in Kind}}
+    for one in more:
+        if one.lower() not in known:
+            raise BadCommand(f"`{name}` is for responses of {', '.join(KINDS)}, and not of {one}.")
+    return tuple(known[one.lower()] for one in more)
+
+
+def _alone(command: Command) -> Callable[[str, Sequence[str]], Command]:
+    def read(name: str, more: Sequence[str]) -> Command:
+        _nothing_more(name, more)
+        return command
+
+    return read
+
+
+_SHORT: Final = {
+    "d": "done",
+    "m": "make",
+    "k": "kill",
+    "s": "stall",
+    "p": "push",
+    "b": "break",
+    "w": "world",
+    "a": "ask",
+    "?": "help",
+    "h": "help",
+    "q": "quit",
+    "exit": "quit",
+}
+_READ: Final[Mapping[str, Callable[[str, Sequence[str]], Command]]] = {
+    "done": _done,
+    "make": _make,
+    **dict.fromkeys((*MODES, *DEEDS), _endpoints),
+    "push": _push,
+    "break": _break,
+    "hold": lambda name, more: HoldBack(_kinds(name, more)),
+    "release": lambda name, more: Release(_kinds(name, more)),
+    "stop": _alone(Reach(up=False)),
+    "resume": _alone(Reach(up=True)),
+    "world": _alone(Show("world")),
+    "ask": _alone(Show("ask")),
+    "help": _alone(Show("help")),
+    "wait": _alone(Wait()),
+    "quit": _alone(Quit()),
+}

@@ -1,0 +1,12 @@
+"""Where words for the person go."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Say(Protocol):
+    """Says a line, or several; `style` is a name such as "bold" that a terminal may follow."""
+
+    def __call__(self, words: str, style: str = "") -> None:
+        """Say it."""

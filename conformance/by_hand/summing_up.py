@@ -1,0 +1,65 @@
+"""What was decided in the hands of a person, by whose calls, and what was not. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from conformance.judging.evidence import Record
+from conformance.judging.verdicts import Verdict
+
+BY_HAND: Final = "by hand"
+_UNDECIDED: Final = {Verdict.SKIP, Verdict.ERROR}
+_STYLES: Final = {Verdict.FAIL: "red", Verdict.PASS: "green"}
+
+
+class Step(msgspec.Struct, frozen=True):
+    """Something that the scenario asked for, and who did it."""
+
+    what: str
+    by: str
+
+
+def is_of_two(steps: Iterable[Step]) -> bool:
+    """Whether calls are of two clients, the person's and the adapter: no verdict is of either."""
+    return len({one.by for one in steps}) > 1
+
+
+def signed(record: Record, steps: Iterable[Step], adapter: str) -> Record:
+    """The record, by the name of whoever did what was asked for."""
+    who = {one.by for one in steps}
+    if who <= {adapter}:
+        return record
+    name = BY_HAND if who == {BY_HAND} else f"{BY_HAND} and {adapter}"
+    client = msgspec.structs.replace(
+        record.client, name=name, version=f"(as {adapter})", variant=None
+    )
+    return msgspec.structs.replace(record, client=client)
+
+
+def summary(record: Record, steps: Sequence[Step], adapter: str) -> list[tuple[str, str]]:
+    """Lines, each with the style that a terminal may give it."""
+    lines = [("", ""), (f"{record.scenario}: what was decided", "bold")]
+    lines += [
+        (f"  step {number}, {step.by}: {step.what}", "") for number, step in enumerate(steps, 1)
+    ]
+    if not steps:
+        lines.append(("  no call was made", ""))
+    two = is_of_two(steps)
+    if two:
+        words = (
+            f"What was seen is of two clients, yours and {adapter}: nothing is decided of either."
+        )
+        lines.append((f"  {words}", "yellow"))
+    elif steps and steps[0].by == BY_HAND:
+        words = "Where calls went is read from the backends; how those ended that none has answered"
+        lines.append((f"  {words} is what you said. Judged by what {adapter} states.", ""))
+    for one in record.decisions:
+        is_open = two or one.verdict in _UNDECIDED
+        word, style = ("open", "") if is_open else (one.verdict.value, _STYLES.get(one.verdict, ""))
+        lines.append((f"  {word:<5} {one.clause}: {one.saw}", style))
+        if one.wanted and one.verdict is Verdict.FAIL and not is_open:
+            lines.append((f"        wanted: {one.wanted}", ""))
+    return lines

@@ -1,0 +1,104 @@
+"""A world in words: where everything is, and which endpoint is what."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from conformance.served.bootstrap import VARIABLE
+from conformance.served.serving import LISTENER, Served
+from conformance.world import World
+from test_servers import Endpoint
+
+FILE_VARIABLE: Final = "GRPC_XDS_BOOTSTRAP"
+"""The variable of the environment that names a file with a bootstrap configuration."""
+
+TARGET: Final = f"xds:///{LISTENER}"
+
+_MOST: Final = 40
+"""Endpoints that a table has."""
+
+_HEADS: Final = ("", "address", "mode", "live", "cluster", "locality", "priority", "weight")
+
+
+def places(world: World, *, control: str, bootstrap: Path, adapter: str) -> list[str]:
+    """Where the parts of a world are, and how a client finds them."""
+    process = world.process
+    beside = {name: text for name, text in world.environment.items() if name != VARIABLE}
+    told = [
+        ("target", TARGET),
+        ("bootstrap", world.environment[VARIABLE]),
+        ("a file", f"{FILE_VARIABLE}={bootstrap}"),
+        (
+            "variables",
+            " ".join(f"{k}={v}" for k, v in {**process.prepared.environment, **beside}.items()),
+        ),
+        ("xds", world.plane.address),
+        ("control", f"{control}, as fake_control_plane/control.proto has it"),
+        ("adapter", f"{adapter}"),
+        ("client pid", f"{process.pid}"),
+        ("suite pid", f"{os.getpid()}"),
+    ]
+    return [f"  {head:<11} {text}" for head, text in told if text]
+
+
+def endpoints(world: World) -> list[str]:
+    """A table of the endpoints: number, address, mode, and where EDS has each."""
+    members = list(world.members)
+    if not members:
+        return ["  no endpoints yet"]
+    where = _places(world.control.served)
+    rows = [_HEADS]
+    for number, one in enumerate(members[:_MOST], start=1):
+        mode = str(one.mode.__struct_config__.tag)
+        live = sum(attempt.closed_at is None for attempt in one.attempts)
+        placed = where[one.address] or [("not served", "", "", "")]
+        rows += [(f"{number}", one.address, mode, f"{live}", *place) for place in placed]
+    lines = _aligned(rows)
+    if len(members) > _MOST:
+        lines.append(f"  … and {len(members) - _MOST} more")
+    return lines
+
+
+def numbered(world: World, named: Iterable[str]) -> list[tuple[int, Endpoint]]:
+    """The endpoints of these numbers or addresses, each with its number.
+
+    Raises:
+        LookupError: there is none; the message is a sentence.
+    """
+    members = list(world.members)
+    known = {f"{number}": number for number in range(1, len(members) + 1)}
+    known |= {one.address: number for number, one in enumerate(members, start=1)}
+    found = []
+    for name in named:
+        if name not in known:
+            there = f"there are 1 to {len(members)}" if members else "there are none yet"
+            raise LookupError(f"There is no endpoint {name}: {there}, as `world` has them.")
+        found.append((known[name], members[known[name] - 1]))
+    return found
+
+
+def _places(served: Served | None) -> dict[str, list[tuple[str, str, str, str]]]:
+    """By address, each place that it has: cluster, locality, priority and weight."""
+    found: dict[str, list[tuple[str, str, str, str]]] = defaultdict(list)
+    for cluster in served.clusters if served else ():
+        for locality in cluster.localities:
+            for endpoint in locality.endpoints:
+                weight = "" if endpoint.weight is None else f"{endpoint.weight}"
+                more = "" if locality.weight is None else f" (weight {locality.weight})"
+                name = f"{locality.name}{more}"
+                for address in (endpoint.address, *endpoint.further):
+                    found[address].append((cluster.name, name, f"{locality.priority}", weight))
+    return found
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  "
+        + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]

@@ -1,0 +1,136 @@
+"""``xdspec serve``: the world of one scenario, in the hands of a person."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+
+from client_under_test import prepare
+from conformance.by_hand import Desk
+from conformance.by_hand.summing_up import is_of_two
+from conformance.catalogue import Catalogue
+from conformance.command.failures import Failure, client_trouble, demand_machine
+from conformance.command.named import found_client
+from conformance.command.session import calibrated
+from conformance.judging.verdicts import Verdict
+from conformance.reporting import baseline
+from conformance.reporting.live import patience
+from conformance.reporting.report import Exit
+from conformance.reporting.screen import Screen
+from conformance.running.collecting import scenarios, scenarios_named
+from conformance.running.progress import Progress
+from conformance.running.run import Ran, run
+from conformance.running.scratch import scratch
+from conformance.running.selection import Selection, is_named
+from conformance.running.settings import Settings
+from conformance.running.subjects import subject_for
+
+FOLDER = "by-hand"
+"""In the folder of evidence: that of scenarios that were in the hands of a person."""
+
+_SHOWN = 12
+"""Scenarios that are named where one is wanted."""
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of the command line."""
+
+    client: str
+    seed: int
+    environment: dict[str, str]
+    out: Path
+
+
+def serve(pattern: str, options: Options, catalogue: Catalogue, screen: Console) -> Exit:
+    """Have a person at the world of the one scenario of this name, until he leaves it."""
+    scenario, clauses = the_one(pattern)
+    with client_trouble():
+        client = found_client(options.client)
+        if "metadata" not in client.manifest.capabilities:
+            raise Failure(
+                f"{client} cannot make the calls that a scenario asks for one by one: name another "
+                "client with --with"
+            )
+        with patience(screen, f"making what {client} needs"):
+            prepared = prepare(client, options.environment)
+    demand_machine(jobs=1)
+    out = options.out.absolute() / FOLDER
+    subject = calibrated(
+        subject_for(prepared, environment=options.environment),
+        catalogue,
+        screen,
+        seed=options.seed,
+        out=out,
+    )
+    settings = Settings(
+        subjects=(subject,),
+        seed=options.seed,
+        out=str(out),
+        keep_evidence=True,
+        selection=Selection(scenarios=(scenario,)),
+    )
+
+    def say(words: str, style: str = "") -> None:
+        screen.print(words, style=style, markup=False, highlight=False, soft_wrap=True)
+
+    say(f"{scenario}, seed {options.seed}", "bold")
+    for clause in clauses:
+        say(f"  {clause:<14} {catalogue[clause].title}")
+    with scratch() as folder:
+        desk = Desk(say, adapter=prepared.name, folder=folder, is_for_steps=True)
+
+        def interrupted(_: Ran) -> None:
+            nonlocal screen
+            screen = Screen()  # the signal may have come amid a sentence on the other one
+            for words, style in desk.so_far():
+                say(words, style)
+            say("interrupted")
+
+        ran = run(
+            settings,
+            jobs=0,
+            progress=Progress(),
+            interrupted=interrupted,
+            beside=[desk],
+        )
+    return _told(ran, desk, screen)
+
+
+def the_one(pattern: str) -> tuple[str, tuple[str, ...]]:
+    """The scenario of this name, and the clauses that it decides.
+
+    Raises:
+        Failure: there is none, or more than one.
+    """
+    found = scenarios_named((pattern,))
+    there = [name for name in found if is_named(name, pattern)]
+    if not there:
+        raise Failure(baseline.no_scenario(pattern, scenarios()))
+    if len(there) > 1:
+        listed = ", ".join(sorted(there)[:_SHOWN])
+        more = f" and {len(there) - _SHOWN} more" if len(there) > _SHOWN else ""
+        raise Failure(f"{pattern} fits {len(there)} scenarios: name one of {listed}{more}")
+    return there[0], found[there[0]].clauses
+
+
+def _told(ran: Ran, desk: Desk, screen: Console) -> Exit:
+    """What is said when it is over, and the exit code."""
+    for trouble in ran.troubles:
+        screen.print(f"! {trouble}", markup=False, highlight=False, style="magenta")
+    if not ran.records:
+        return Exit.SUITE_TROUBLE
+    (record,) = ran.records
+    if record.evidence:
+        screen.print(f"files: {record.evidence}", markup=False, highlight=False, soft_wrap=True)
+    verdicts = {one.verdict for one in record.decisions}
+    if not desk.has_had_a_world:
+        words = record.trouble.what if record.trouble else "the world did not come up"
+        screen.print(words, markup=False, highlight=False, soft_wrap=True)
+        return Exit.ADAPTER_TROUBLE
+    if ran.troubles:
+        return Exit.SUITE_TROUBLE
+    if Verdict.FAIL in verdicts and not is_of_two(desk.steps):
+        return Exit.DEVIATES
+    return Exit.CONFORMS
