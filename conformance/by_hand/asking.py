@@ -89,7 +89,7 @@ def calls(
         details.append(("wait_for_ready", "true"))
     if more:
         details.append(("how", _how(concurrency, pace)))
-    details.append(("all of them", file))
+    details.append(("file", file))
     over = "it is open, or has ended" if first.kept_open else "it has ended"
     until = (
         f"{over}" if not more else over.replace("it is", "each is").replace("it has", "each has")

@@ -5,13 +5,21 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from envoy.config.endpoint.v3.endpoint_components_pb2 import LocalityLbEndpoints
+from envoy.config.endpoint.v3.endpoint_pb2 import ClusterLoadAssignment
+from google.protobuf.message import DecodeError
+
 from conformance.served.bootstrap import VARIABLE
-from conformance.served.serving import LISTENER, Served
+from conformance.served.clusters import LogicalDns
+from conformance.served.serving import LISTENER
 from conformance.world import World
+from fake_control_plane import Kind
 from test_servers import Endpoint
+from test_servers.gate import host_port
 
 FILE_VARIABLE: Final = "GRPC_XDS_BOOTSTRAP"
 """The variable of the environment that names a file with a bootstrap configuration."""
@@ -20,6 +28,8 @@ TARGET: Final = f"xds:///{LISTENER}"
 
 _MOST: Final = 40
 """Endpoints that a table has."""
+
+_Place = tuple[str, str, str, str]
 
 _HEADS: Final = ("", "address", "mode", "live", "cluster", "locality", "priority", "weight")
 
@@ -50,7 +60,7 @@ def endpoints(world: World) -> list[str]:
     members = list(world.members)
     if not members:
         return ["  no endpoints yet"]
-    where = _places(world.control.served)
+    where = _places(world)
     rows = [_HEADS]
     for number, one in enumerate(members[:_MOST], start=1):
         mode = str(one.mode.__struct_config__.tag)
@@ -81,18 +91,38 @@ def numbered(world: World, named: Iterable[str]) -> list[tuple[int, Endpoint]]:
     return found
 
 
-def _places(served: Served | None) -> dict[str, list[tuple[str, str, str, str]]]:
-    """By address, each place that it has: cluster, locality, priority and weight."""
-    found: dict[str, list[tuple[str, str, str, str]]] = defaultdict(list)
+def _places(world: World) -> dict[str, list[_Place]]:
+    """By address, each place that EDS has for it now, or that a name is to resolve to."""
+    found: dict[str, list[_Place]] = defaultdict(list)
+    for name, packed in world.plane.snapshots.seen_by(None).of(Kind.ENDPOINTS).items():
+        with suppress(DecodeError):  # a scenario may serve bytes that are no endpoints
+            for place in ClusterLoadAssignment.FromString(packed.packed.body).endpoints:
+                _add(found, name, place)
+    served = world.control.served
     for cluster in served.clusters if served else ():
-        for locality in cluster.localities:
-            for endpoint in locality.endpoints:
-                weight = "" if endpoint.weight is None else f"{endpoint.weight}"
-                more = "" if locality.weight is None else f" (weight {locality.weight})"
-                name = f"{locality.name}{more}"
-                for address in (endpoint.address, *endpoint.further):
-                    found[address].append((cluster.name, name, f"{locality.priority}", weight))
+        if isinstance(cluster.discovery, LogicalDns):
+            for address in cluster.discovery.resolved or (cluster.discovery.target,):
+                found[address].append((cluster.name, "", "", ""))
     return found
+
+
+def _add(found: dict[str, list[_Place]], name: str, place: LocalityLbEndpoints) -> None:
+    """Put a locality's endpoints where they belong: by cluster, locality, priority and weight."""
+    locality = "/".join(
+        part
+        for part in (place.locality.region, place.locality.zone, place.locality.sub_zone)
+        if part
+    )
+    if place.HasField("load_balancing_weight"):
+        locality += f" (weight {place.load_balancing_weight.value})"
+    for one in place.lb_endpoints:
+        has_weight = one.HasField("load_balancing_weight")
+        weight = f"{one.load_balancing_weight.value}" if has_weight else ""
+        further = (more.address for more in one.endpoint.additional_addresses)
+        for address in (one.endpoint.address, *further):
+            where = address.socket_address
+            key = host_port(where.address, where.port_value)
+            found[key].append((name, locality.strip(), f"{place.priority}", weight))
 
 
 def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:

@@ -113,7 +113,7 @@ async def test_a_client_started_by_hand(started: Started) -> None:
         person = Person(running)
         bootstrap = await person.found(r"GRPC_XDS_BOOTSTRAP=(\S+)")
         async with client(bootstrap) as make:
-            calls = calls_of(file := await person.found(r"all of them (\S+)"))
+            calls = calls_of(file := await person.found(r"file       (\S+)"))
             assert await make(file) == {"OK": len(calls)}
             await person.until("All of them have come")
             person.say("done")
@@ -134,7 +134,7 @@ async def test_the_calls_file_and_the_words_agree(started: Started) -> None:
         person = Person(running)
         count = int(await person.found(r"step 1: (\d+) calls on channel-1 to xds:///xdspec.test"))
         shown = await person.found(r"session: (\S+),")
-        calls = calls_of(await person.found(r"all of them (\S+)"))
+        calls = calls_of(await person.found(r"file       (\S+)"))
         assert len(calls) == count
         assert shown in dict(calls[0]["metadata"]).values()
         assert (await person.quit()).code == 0
@@ -155,7 +155,7 @@ async def test_nothing_is_decided_of_two_clients(started: Started) -> None:
         person = Person(running)
         bootstrap = await person.found(r"GRPC_XDS_BOOTSTRAP=(\S+)")
         async with client(bootstrap) as make:
-            await make(await person.found(r"all of them (\S+)"))
+            await make(await person.found(r"file       (\S+)"))
             person.say("done", "make")
             await person.until(UP)
         ended = await person.quit()
@@ -191,7 +191,7 @@ async def test_a_failure_by_hand(started: Started) -> None:
     async with started("serve", "ring.search") as running:
         person = Person(running)
         bootstrap = await person.found(r"GRPC_XDS_BOOTSTRAP=(\S+)")
-        calls = calls_of(await person.found(r"all of them (\S+)"))
+        calls = calls_of(await person.found(r"file       (\S+)"))
         some = running.folder / "some.json"
         some.write_text(json.dumps(calls[1:]))
         async with client(bootstrap) as make:
@@ -261,7 +261,7 @@ async def test_what_the_client_refuses_ends_the_scenario(started: Started, tmp_p
     async with started("serve", "ring.search") as running:
         person = Person(running)
         bootstrap = await person.found(r"GRPC_XDS_BOOTSTRAP=(\S+)")
-        file = await person.found(r"all of them (\S+)")
+        file = await person.found(r"file       (\S+)")
         person.say("hold cds")
         await person.until("Held back")
         async with client(bootstrap) as make:
