@@ -70,6 +70,7 @@ class Desk:
         self._world: World | None = None
         self._decide: Callable[[], Record] | None = None
         self._control = ""
+        self._knobs: Mapping[str, int] = {}
         self._lines: Lines | None = None
         self._places: dict[str, Place] = {}
         self._turn = asyncio.Lock()
@@ -95,6 +96,10 @@ class Desk:
     def has_had_a_world(self) -> bool:
         """Whether one came up."""
         return self._world is not None
+
+    def wants(self, knobs: Mapping[str, int]) -> None:
+        """Take note of what the scenario would have a client's knobs be."""
+        self._knobs = knobs
 
     @asynccontextmanager
     async def at(self, world: World, decide: Callable[[], Record]) -> AsyncIterator[None]:
@@ -303,7 +308,9 @@ class Desk:
         world, file = self._there, self._folder / "bootstrap.json"
         file.write_text(world.environment[VARIABLE], "utf-8")
         control, adapter = self._control, self._adapter
-        for line in telling.places(world, control=control, bootstrap=file, adapter=adapter):
+        for line in telling.places(
+            world, control=control, bootstrap=file, adapter=adapter, knobs=self._knobs
+        ):
             self._say(line)
 
     def _tell_endpoints(self, *, anew: bool = False) -> None:

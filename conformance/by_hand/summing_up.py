@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from conformance.judging.evidence import Record
-from conformance.judging.verdicts import Verdict
+from conformance.judging.verdicts import Decision, Verdict
 
 BY_HAND: Final = "by hand"
 _UNDECIDED: Final = {Verdict.SKIP, Verdict.ERROR}
@@ -56,10 +56,14 @@ def summary(record: Record, steps: Sequence[Step], adapter: str) -> list[tuple[s
     elif steps and steps[0].by == BY_HAND:
         words = "Where calls went is read from the backends; how those ended that none has answered"
         lines.append((f"  {words} is what you said. Judged by what {adapter} states.", ""))
+    looks: dict[tuple[str, Verdict], list[Decision]] = {}
     for one in record.decisions:
-        is_open = two or one.verdict in _UNDECIDED
-        word, style = ("open", "") if is_open else (one.verdict.value, _STYLES.get(one.verdict, ""))
-        lines.append((f"  {word:<5} {one.clause}: {one.saw}", style))
-        if one.wanted and one.verdict is Verdict.FAIL and not is_open:
-            lines.append((f"        wanted: {one.wanted}", ""))
+        looks.setdefault((one.clause, one.verdict), []).append(one)
+    for (clause, verdict), (first, *more) in looks.items():
+        is_open = two or verdict in _UNDECIDED
+        word, style = ("open", "") if is_open else (verdict.value, _STYLES.get(verdict, ""))
+        also = f" (and {len(more)} more times so)" if more else ""
+        lines.append((f"  {word:<5} {clause}: {first.saw}{also}", style))
+        if first.wanted and verdict is Verdict.FAIL and not is_open:
+            lines.append((f"        wanted: {first.wanted}", ""))
     return lines

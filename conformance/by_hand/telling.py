@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -34,8 +34,10 @@ _Place = tuple[str, str, str, str]
 _HEADS: Final = ("", "address", "mode", "live", "cluster", "locality", "priority", "weight")
 
 
-def places(world: World, *, control: str, bootstrap: Path, adapter: str) -> list[str]:
-    """Where the parts of a world are, and how a client finds them."""
+def places(
+    world: World, *, control: str, bootstrap: Path, adapter: str, knobs: Mapping[str, int]
+) -> list[str]:
+    """Where the parts of a world are, how a client finds them, and how it is to be set."""
     process = world.process
     beside = {name: text for name, text in world.environment.items() if name != VARIABLE}
     told = [
@@ -46,6 +48,7 @@ def places(world: World, *, control: str, bootstrap: Path, adapter: str) -> list
             "variables",
             " ".join(f"{k}={v}" for k, v in {**process.prepared.environment, **beside}.items()),
         ),
+        ("knobs", " ".join(f"{name}={value}" for name, value in knobs.items())),
         ("xds", world.plane.address),
         ("control", f"{control}, as fake_control_plane/control.proto has it"),
         ("adapter", f"{adapter}"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NoReturn
 
 import msgspec
 from rich.console import Console
@@ -14,7 +15,8 @@ from conformance.catalogue import Catalogue
 from conformance.command.failures import Failure, client_trouble, demand_machine
 from conformance.command.named import found_client
 from conformance.command.session import calibrated
-from conformance.judging.verdicts import Verdict
+from conformance.judging.evidence import Trouble
+from conformance.judging.verdicts import Reason, Verdict
 from conformance.reporting import baseline
 from conformance.reporting.live import patience
 from conformance.reporting.report import Exit
@@ -122,15 +124,21 @@ def _told(ran: Ran, desk: Desk, screen: Console) -> Exit:
     if not ran.records:
         return Exit.SUITE_TROUBLE
     (record,) = ran.records
-    if record.evidence:
+    if record.evidence and desk.has_had_a_world:
         screen.print(f"files: {record.evidence}", markup=False, highlight=False, soft_wrap=True)
     verdicts = {one.verdict for one in record.decisions}
-    if not desk.has_had_a_world:
-        words = record.trouble.what if record.trouble else "the world did not come up"
-        screen.print(words, markup=False, highlight=False, soft_wrap=True)
-        return Exit.ADAPTER_TROUBLE
+    if not desk.has_had_a_world and record.trouble is not None:
+        _without_world(record.trouble)
     if ran.troubles:
         return Exit.SUITE_TROUBLE
     if Verdict.FAIL in verdicts and not is_of_two(desk.steps):
         return Exit.DEVIATES
     return Exit.CONFORMS
+
+
+def _without_world(trouble: Trouble) -> NoReturn:
+    """Say why no world came up."""
+    if trouble.verdict is Verdict.SKIP:
+        raise Failure(f"{trouble.what}: name another client with --with")
+    is_adapters = trouble.reason is not Reason.SUITE
+    raise Failure(trouble.what, Exit.ADAPTER_TROUBLE if is_adapters else Exit.SUITE_TROUBLE)

@@ -144,8 +144,10 @@ async def world(
     if missing := [need for need in claims_of(item).needs if need not in able]:
         pytest.skip(f"the adapter cannot do this: {', '.join(missing)}")
     wanted = Wanted.by(item)
-    if wanted.missing() and hands is not None:
-        wanted = msgspec.structs.replace(wanted, knobs={})
+    if hands is not None and desk is not None:
+        desk.wants(wanted.knobs)
+        if wanted.missing():
+            wanted = msgspec.structs.replace(wanted, knobs={})
     if wanted.missing():
         pytest.skip(f"the client has no knob for this: {wanted.missing()}")
     following = item.stash[NEXT]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from conformance.by_hand.summing_up import BY_HAND, Step, signed, summary
@@ -40,6 +41,15 @@ def test_what_counts(steps: list[Step], words: list[str]) -> None:
     lines = [text.split() for text, _ in summary(record(), steps, "reference")]
     assert [line[0] for line in lines if len(line) > 1 and line[1].startswith("A42-")] == words
     assert any("wanted:" in line for line in lines) == ("fail" in words)
+
+
+def test_a_clause_that_is_looked_at_twice() -> None:
+    twice = msgspec.structs.replace(record(), decisions=(DECIDED[0], DECIDED[2], DECIDED[0]))
+    told = [text for text, _ in summary(twice, [HAND], "reference") if "A42-" in text]
+    assert told == [
+        "  pass  A42-RING-13: so (and 1 more times so)",
+        "  open  A42-RING-15: left",
+    ]
 
 
 def test_who_made_the_calls_is_told() -> None:
