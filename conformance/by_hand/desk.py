@@ -125,7 +125,7 @@ class Desk:
             async with self._meanwhile(live.follow(), self._hear()):
                 yield
 
-    async def over(self, record: Record) -> None:
+    async def keep_up(self, record: Record) -> None:
         """Tell what was decided, and keep the world up until the person has had enough of it.
 
         A signal that tells a command to end ends this alone.

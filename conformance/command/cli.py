@@ -110,8 +110,15 @@ def run(clients: tuple[str, ...], **options: Any) -> int:
     Without a name, against the newest grpcio.
     """
     _check_shard(options)
+    if options["hold"]:
+        _hush_servers()
     with forked() as worker:  # first, to load what this process loads now while it does
         return _run(clients, worker=worker, **options)
+
+
+def _hush_servers() -> None:
+    """Keep what gRPC's own servers log from a person's screen; clients inherit nothing of it."""
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 
 def _check_shard(options: Mapping[str, Any]) -> None:
@@ -161,6 +168,7 @@ def serve(scenario: str, **options: Any) -> int:
     ten times as long as in a run, unless XDSPEC_TIME_SCALE is set.
     """
     os.environ.setdefault(TIME_SCALE, WRAPPED_SCALE)
+    _hush_servers()
     from conformance.command.serve import Options, serve  # noqa: PLC0415 - times are read after that
 
     seed = options.pop("seed")

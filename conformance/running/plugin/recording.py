@@ -87,7 +87,7 @@ async def finish(item: pytest.Item, made: World, settings: Settings, desk: Desk 
     record = msgspec.structs.replace(record, starved=waited)
     if desk is not None:
         record = desk.signed(record)
-        await desk.over(record)
+        await desk.keep_up(record)
     item.stash[RECORD] = with_evidence(
         record, settings, lambda folder: write_files(folder, made, error)
     )
