@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime
 from pathlib import Path
 
@@ -220,10 +220,9 @@ class Session:
         quiet = self._conclude is not None
         held = self._options.hold
         with (
-            scratch() as folder,
+            _desk(client.name) if held else contextlib.nullcontext() as desk,
             Live(self._screen, client.name, known=known, quiet=quiet, bar=not held) as progress,
         ):
-            desk = Desk(_on_the_side, adapter=client.name, folder=folder, is_for_steps=False)
 
             def interrupted(ran: Ran) -> None:
                 with contextlib.suppress(Exception):
@@ -240,7 +239,7 @@ class Session:
                 worker=self._options.worker,
                 progress=progress,
                 interrupted=interrupted,
-                beside=[desk] if held else [],
+                beside=[desk] if desk else [],
             )
         self._judge(subject, ran, own)
         if settings.selection == Selection() and not ran.troubles:
@@ -388,6 +387,13 @@ def calibrated(
         keys = asyncio.run(calibrate(subject, catalogue, seed=seed, scratch=folder, out=out))
     judged = msgspec.structs.replace(subject.judged, ring_keys=keys)
     return msgspec.structs.replace(subject, judged=judged)
+
+
+@contextlib.contextmanager
+def _desk(client: str) -> Iterator[Desk]:
+    """Where a person has the worlds of a client at their end."""
+    with scratch() as folder:
+        yield Desk(_on_the_side, adapter=client, folder=folder, is_for_steps=False)
 
 
 def _on_the_side(words: str, style: str = "") -> None:

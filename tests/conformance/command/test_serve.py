@@ -129,6 +129,31 @@ async def test_a_client_started_by_hand(started: Started) -> None:
         assert not any("xdspec-call" in row for row in rpcs)
 
 
+@pytest.mark.parametrize(
+    ("scenario", "clause", "steps"),
+    [
+        # Of which some are begun, and something else is looked at while they are under way.
+        ("picker.next_along_the_ring", "A42-PICK-08", 4),
+        # Of which some are dropped: no backend hears of them, and the person says what he saw.
+        ("leaf_drops.every_priority", "A37-DROP-04", 2),
+    ],
+)
+async def test_each_step_by_hand(started: Started, scenario: str, clause: str, steps: int) -> None:
+    async with started("serve", scenario) as running:
+        person = Person(running)
+        bootstrap = await person.found(r"GRPC_XDS_BOOTSTRAP=(\S+)")
+        async with client(bootstrap) as make:
+            while UP not in (line := await person.until("")):
+                if file := re.fullmatch(r"  file       (\S+)", line):
+                    ended = await make(file[1])
+                    failed = [status for status in ended if status != "OK"]
+                    person.say(" ".join(["done", *failed]))
+        ended = await person.quit()
+        assert ended.code == 0
+        assert decided(ended.out) == {clause: "pass"}
+        assert len(re.findall(r"^  step \d+, by hand: ", ended.out, re.MULTILINE)) >= steps
+
+
 async def test_the_calls_file_and_the_words_agree(started: Started) -> None:
     async with started("serve", "ring.search") as running:
         person = Person(running)
