@@ -9,6 +9,11 @@ they took to make, as machines may be busy.
 
 from __future__ import annotations
 
+import runpy
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -20,7 +25,7 @@ settings.register_profile(
 )
 settings.load_profile("xdspec")
 
-COSTLY = frozenset({"fakes", "findings", "kept", "lasts", "passing", "registrars"})
+COSTLY = frozenset({"documentation", "fakes", "findings", "kept", "lasts", "passing", "registrars"})
 """Fixtures that run commands, or many clients."""
 
 
@@ -31,3 +36,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for name in COSTLY.intersection(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.xdist_group(name))
     items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A `Browser`. It is loaded by its path: from a wheel these tests are no package."""
+    chromium = runpy.run_path(str(Path(__file__).with_name("chromium.py")))
+    if chromium["CHROMIUM"] is None:
+        pytest.skip("there is no Chromium: see ci/browser")
+    made = chromium["Browser"](tmp_path_factory.mktemp("profile"))
+    yield made
+    made.close()
