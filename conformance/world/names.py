@@ -65,8 +65,8 @@ class Names:
             raise HostsUnseen(
                 f"the client does not ask the name server that its process was given: by a channel "
                 f"without xDS, to {_TARGET}, nobody was asked there. Start it so that it "
-                "reads the /etc/resolv.conf of its adapter, in no chroot or container of its own; "
-                "`xdspec doctor` looks at that as well"
+                "reads the /etc/resolv.conf of its adapter: a chroot or container of its own has "
+                "to be given that file; `xdspec doctor` looks at that as well"
             )
         self._first = len(server.queries)
         await self._channels.open_default(process)

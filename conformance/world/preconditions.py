@@ -208,6 +208,6 @@ class Preconditions:
             raise HostsUnseen(
                 f"the client does not see the table of host names that its process was given: by a "
                 f"channel without xDS, to dns:///{name}, nobody is connected to either. Start it "
-                "so that it reads the /etc/hosts of its adapter, in no chroot or container of its "
-                "own; `xdspec doctor` looks at it alone (host-names)"
+                "so that it reads the /etc/hosts of its adapter: a chroot or container of its own "
+                "has to be given that file; `xdspec doctor` looks at it alone (host-names)"
             )

@@ -46,7 +46,7 @@ async def _host_names(adapter: ExaminedAdapter) -> None:
         raise Lacking(
             f"what became of a call to {_NAME}, which is there: {became}. Scenarios that need such "
             "names will be skipped. Start the client so that it reads the /etc/hosts of its "
-            "adapter, in no chroot or container of its own"
+            "adapter: a chroot or container of its own has to be given that file"
         )
 
 
@@ -83,8 +83,8 @@ async def _name_server(adapter: ExaminedAdapter) -> None:
         raise Lacking(
             f"a call to {_UNKNOWN} ended without a question to the name server of its process: "
             f"{became}. Scenarios of names will be skipped. Start the client so that it reads the "
-            "/etc/resolv.conf and /etc/nsswitch.conf of its adapter, in no chroot or container of "
-            "its own"
+            "/etc/resolv.conf and /etc/nsswitch.conf of its adapter: a chroot or container of its "
+            "own has to be given these files"
         )
 
 

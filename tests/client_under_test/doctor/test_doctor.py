@@ -63,7 +63,7 @@ def test_who_sees_no_host_names_is_told_and_not_wrong(
     assert wrong(findings["secluded"]) == {}
     (found,) = (one for one in findings["secluded"] if one.check == check)
     assert (found.verdict, found.missing) == ("skipped", ())
-    assert re.search(rf"no chroot or container|{NOT_HERE}", found.seen)
+    assert re.search(rf"a chroot or container of its own has to be given|{NOT_HERE}", found.seen)
     assert found.seen in "\n".join(LINES["secluded"])
     assert LINES["secluded"][-1] == "secluded: healthy"
 

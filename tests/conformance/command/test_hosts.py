@@ -29,7 +29,7 @@ async def test_who_sees_no_names_is_not_asked_for_what_stands_behind_them(xdspec
     found = ended.clauses["A61-DNS-01"]
     assert (found["verdict"], found["reason"]) == ("skip", "environment"), ended.said
     assert "to dns:///several.xdspec.test:" in ended.out
-    assert "no chroot or container of its own; `xdspec doctor`" in ended.out
+    assert "container of its own has to be given that file; `xdspec doctor`" in ended.out
 
 
 async def test_who_sees_them_and_uses_no_address_has_failed(xdspec: Any) -> None:
