@@ -31,7 +31,10 @@ CLIENTS = "client_under_test/adapters/*/README.md"
 
 NAVIGATION: Mapping[str, tuple[str, ...]] = {
     "Start": ("index", "getting-started"),
-    "Guides": ("adapter-guide", "container", "scenario-guide", "in-ci", "control-service"),
+    "Guides": (
+        *("adapter-guide", "container", "by-hand", "scenario-guide"),
+        *("in-ci", "control-service"),
+    ),
     "What is judged": (
         *("verdicts", "editions", "clauses", "oracles", "not-seen"),
         "compliance",
