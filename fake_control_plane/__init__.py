@@ -30,6 +30,7 @@ from fake_control_plane.faults import Nonce
 from fake_control_plane.kinds import Kind
 from fake_control_plane.load_reporting import LoadReporting
 from fake_control_plane.loads import (
+    UTILIZATIONS,
     ClusterLoad,
     Drops,
     EndpointLoad,
@@ -46,6 +47,7 @@ from fake_control_plane.stream import Answer
 from fake_control_plane.transcript import Push, Transcript
 
 __all__ = [
+    "UTILIZATIONS",
     "Answer",
     "BadFault",
     "BadResource",

@@ -383,7 +383,7 @@ class ClusterLoad(_message.Message):
     def __init__(self, cluster: _Optional[str] = ..., service: _Optional[str] = ..., interval: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., localities: _Optional[_Iterable[_Union[LocalityLoad, _Mapping]]] = ..., dropped: _Optional[int] = ..., dropped_by_category: _Optional[_Mapping[str, int]] = ...) -> None: ...
 
 class LocalityLoad(_message.Message):
-    __slots__ = ("locality", "successful", "errors", "issued", "in_progress", "priority", "metrics", "endpoints")
+    __slots__ = ("locality", "successful", "errors", "issued", "in_progress", "priority", "metrics", "endpoints", "utilizations")
     LOCALITY_FIELD_NUMBER: _ClassVar[int]
     SUCCESSFUL_FIELD_NUMBER: _ClassVar[int]
     ERRORS_FIELD_NUMBER: _ClassVar[int]
@@ -392,6 +392,7 @@ class LocalityLoad(_message.Message):
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
     METRICS_FIELD_NUMBER: _ClassVar[int]
     ENDPOINTS_FIELD_NUMBER: _ClassVar[int]
+    UTILIZATIONS_FIELD_NUMBER: _ClassVar[int]
     locality: Locality
     successful: int
     errors: int
@@ -400,7 +401,8 @@ class LocalityLoad(_message.Message):
     priority: int
     metrics: _containers.RepeatedCompositeFieldContainer[MetricLoad]
     endpoints: _containers.RepeatedCompositeFieldContainer[EndpointLoad]
-    def __init__(self, locality: _Optional[_Union[Locality, _Mapping]] = ..., successful: _Optional[int] = ..., errors: _Optional[int] = ..., issued: _Optional[int] = ..., in_progress: _Optional[int] = ..., priority: _Optional[int] = ..., metrics: _Optional[_Iterable[_Union[MetricLoad, _Mapping]]] = ..., endpoints: _Optional[_Iterable[_Union[EndpointLoad, _Mapping]]] = ...) -> None: ...
+    utilizations: _containers.RepeatedCompositeFieldContainer[MetricLoad]
+    def __init__(self, locality: _Optional[_Union[Locality, _Mapping]] = ..., successful: _Optional[int] = ..., errors: _Optional[int] = ..., issued: _Optional[int] = ..., in_progress: _Optional[int] = ..., priority: _Optional[int] = ..., metrics: _Optional[_Iterable[_Union[MetricLoad, _Mapping]]] = ..., endpoints: _Optional[_Iterable[_Union[EndpointLoad, _Mapping]]] = ..., utilizations: _Optional[_Iterable[_Union[MetricLoad, _Mapping]]] = ...) -> None: ...
 
 class EndpointLoad(_message.Message):
     __slots__ = ("address", "successful", "errors", "issued", "in_progress", "metrics")

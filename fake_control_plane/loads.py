@@ -17,6 +17,10 @@ LONGEST_DURATION: Final = 315_576_000_000.0
 """Seconds: the bounds of a `Duration` message, some ten thousand years each way."""
 
 
+UTILIZATIONS: Final = ("cpu_utilization", "mem_utilization", "application_utilization")
+"""Fields of `UpstreamLocalityStats` for one metric each."""
+
+
 class Locality(msgspec.Struct, frozen=True, order=True):
     """A locality's name."""
 
@@ -56,6 +60,8 @@ class LocalityLoad(msgspec.Struct, frozen=True, kw_only=True):
     issued: int = 0
     in_progress: int = 0
     metrics: tuple[MetricLoad, ...] = ()
+    utilizations: tuple[MetricLoad, ...] = ()
+    """Metrics that the message has fields of their own for, by the names of those that are set."""
     endpoints: tuple[EndpointLoad, ...] = ()
 
 
@@ -226,6 +232,11 @@ def _locality_load(stats: Any) -> LocalityLoad:
         issued=stats.total_issued_requests,
         in_progress=stats.total_requests_in_progress,
         metrics=_metrics(stats.load_metric_stats),
+        utilizations=tuple(
+            MetricLoad(name, one.num_requests_finished_with_metric, one.total_metric_value)
+            for name in UTILIZATIONS
+            if stats.HasField(name) and (one := getattr(stats, name))
+        ),
         endpoints=tuple(
             EndpointLoad(
                 address=_address(one.address.socket_address),

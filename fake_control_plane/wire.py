@@ -224,6 +224,7 @@ def _locality_load(load: LocalityLoad) -> pb.LocalityLoad:
         in_progress=load.in_progress,
         priority=load.priority,
         metrics=_metrics(load.metrics),
+        utilizations=_metrics(load.utilizations),
         endpoints=(_endpoint_load(one) for one in load.endpoints),
     )
 

@@ -14,6 +14,7 @@ from grpc_health.v1.health import SERVICE_NAME as HEALTH
 from grpc_health.v1.health import aio as health_aio
 
 from test_servers import behavior, testing_pb2
+from test_servers.backend_metrics import BackendMetrics
 from test_servers.ledger import Ledger
 
 __all__ = ["BACKEND_HOST", "SERVICE", "Backend", "Host"]
@@ -47,8 +48,8 @@ class Host:
     def __init__(self, endpoint: str, address: str) -> None:
         self.endpoint = endpoint
         self.names = (("hostname", address), ("server-id", endpoint))
-        self.metrics: tuple[str, bytes] | None = None
-        """The trailer in which the backend tells of its load, if it does."""
+        self.metrics: BackendMetrics | None = None
+        """What the backend tells of its load in a trailer, if it does."""
         self._response = testing_pb2.SimpleResponse(server_id=endpoint, hostname=address)
         self._plain_response = self._response.SerializeToString()
         self._health = health_aio.HealthServicer()
@@ -227,11 +228,12 @@ class Backend:
             if wishes:
                 self._kept_open[row] = asyncio.get_running_loop().create_future()
             # A handler cannot tell a cancelled RPC, an expired one and a lost connection apart.
-            status = "CANCELLED"
+            status, metrics = "CANCELLED", None
             try:
                 await context.send_initial_metadata(host.names)
-                if host.metrics is not None:
-                    context.set_trailing_metadata((host.metrics,))
+                metrics = host.metrics
+                if metrics is not None:
+                    context.set_trailing_metadata((metrics.trailer(),))
                 if wishes and await self._behave(wishes, row, context) and streams:
                     status = "OK"
                     return None
@@ -244,7 +246,7 @@ class Backend:
                 return response
             finally:
                 self._kept_open.pop(row, None)
-                ledger.ended(row, status)
+                ledger.ended(row, status, None if status == "CANCELLED" else metrics)
 
         return handler
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 import msgspec
 from xds.data.orca.v3.orca_load_report_pb2 import OrcaLoadReport
 
@@ -12,8 +9,6 @@ __all__ = ["KEY", "BackendMetrics"]
 
 KEY = "endpoint-load-metrics-bin"
 """The trailer's name."""
-
-_NONE: Mapping[str, float] = MappingProxyType({})
 
 
 class BackendMetrics(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,9 +30,9 @@ class BackendMetrics(msgspec.Struct, frozen=True, kw_only=True):
     mem_utilization: float = 0.0
     rps_fractional: float = 0.0
     eps: float = 0.0
-    request_cost: Mapping[str, float] = _NONE
-    utilization: Mapping[str, float] = _NONE
-    named_metrics: Mapping[str, float] = _NONE
+    request_cost: dict[str, float] = {}
+    utilization: dict[str, float] = {}
+    named_metrics: dict[str, float] = {}
 
     def trailer(self) -> tuple[str, bytes]:
         """The trailing metadata that says so."""

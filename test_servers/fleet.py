@@ -70,7 +70,7 @@ class Endpoint:
 
     def set_metrics(self, metrics: BackendMetrics | None) -> None:
         """Changes what the backend says of its load at the end of each RPC from now on."""
-        self._behind.metrics = metrics.trailer() if metrics else None
+        self._behind.metrics = metrics
 
     def go_away(self) -> None:
         """Sends GOAWAY over all live connections, as a server that ends in good order does.

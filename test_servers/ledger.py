@@ -7,6 +7,7 @@ from typing import Literal
 
 import msgspec
 
+from test_servers.backend_metrics import BackendMetrics
 from test_servers.journal import Journal
 from test_servers.modes import Mode
 
@@ -24,6 +25,7 @@ class Rpc(msgspec.Struct, frozen=True, kw_only=True):
         ended_at: When it was over, None while it is not.
         status: Name of the status that the backend ended it with. CANCELLED says that the client
             gave up, its deadline passed or the connection was lost. None while it is not over.
+        metrics: What the backend told of its load at the end, None if nothing.
         endpoint: Id of the endpoint.
         connection: Id of the connection that it came through, as in `Attempt`; 0 if through none
             of the gate's.
@@ -36,6 +38,7 @@ class Rpc(msgspec.Struct, frozen=True, kw_only=True):
     at: float
     ended_at: float | None = None
     status: str | None = None
+    metrics: BackendMetrics | None = None
     endpoint: str
     connection: int
     path: str
@@ -178,11 +181,11 @@ class Ledger:
         )
         return index
 
-    def ended(self, index: int, status: str) -> None:
-        """Records the end of an RPC."""
-        row = self._rpcs[index]
+    def ended(self, index: int, status: str, metrics: BackendMetrics | None = None) -> None:
+        """Records the end of an RPC, and what its backend told of its load."""
+        row, now = self._rpcs[index], time.monotonic()
         self._rpcs.amend(
-            index, msgspec.structs.replace(row, ended_at=time.monotonic(), status=status)
+            index, msgspec.structs.replace(row, ended_at=now, status=status, metrics=metrics)
         )
 
     def accepted(self, endpoint: str, peer: str, mode: Mode, at: float) -> int:

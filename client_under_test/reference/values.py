@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 
 import msgspec
 
@@ -29,6 +30,16 @@ class Status(msgspec.Struct, frozen=True):
     def unavailable(cls, details: str) -> Status:
         """Make the status that most failures of balancing have."""
         return cls("UNAVAILABLE", details)
+
+
+class BackendMetrics(msgspec.Struct, frozen=True, kw_only=True):
+    """What a backend says of its load at the end of a call (A51), as far as it may be reported."""
+
+    cpu_utilization: float = 0.0
+    mem_utilization: float = 0.0
+    application_utilization: float = 0.0
+    named: Mapping[str, float]
+    """Its named_metrics."""
 
 
 class Locality(msgspec.Struct, frozen=True, order=True):

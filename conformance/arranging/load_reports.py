@@ -73,7 +73,7 @@ async def reported(world: World, *expectations: Balances | OfSums) -> Loads:
     def fits_one(_: object) -> bool:
         return any(fits(one, loads(world, one)) for one in expectations)
 
-    await waits.watched(world.plane.reported(fits_one, deadline=_until_the_next(world)))
+    await waits.watched(world.plane.reported(fits_one, deadline=until_the_next(world)))
     return loads(world, expectations[0])
 
 
@@ -83,13 +83,14 @@ async def next_report(world: World) -> None:
     Raises:
         ClientStuck: none came in time.
     """
-    known, within = len(world.plane.loads.rows), _until_the_next(world)
+    known, within = len(world.plane.loads.rows), until_the_next(world)
     more = world.plane.reported(lambda said: len(said.rows) > known, deadline=within)
     if not await waits.came(more):
         raise ClientStuck(f"no load was reported for {within:g} s, though requests were made")
 
 
-def _until_the_next(world: World) -> float:
+def until_the_next(world: World) -> float:
+    """Seconds within which another report comes, if there is anything to tell."""
     asked_for = world.plane.script.loads.asked_for
     return timing.REPORTED + (asked_for.interval if asked_for else 0.0)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from conformance.oracles.backend_metrics import Metric, Sum, Told
 from conformance.oracles.course import Fault, Listing, Request
 from conformance.oracles.load import Dropped, Load, Place, Received
 
@@ -168,6 +169,20 @@ class LoadReports(msgspec.Struct, frozen=True, tag="load_reports"):
     """How many load streams were begun."""
 
 
+class ReportedMetrics(msgspec.Struct, frozen=True):
+    """What all reports together say of the metrics of one place."""
+
+    place: Place
+    sums: tuple[tuple[Metric, Sum], ...]
+
+
+class Metrics(msgspec.Struct, frozen=True, tag="metrics"):
+    """What the backends told of themselves, and what was reported of it."""
+
+    told: tuple[Told, ...]
+    reported: tuple[ReportedMetrics, ...]
+
+
 class Course(msgspec.Struct, frozen=True, tag="course", kw_only=True):
     """Requests, and what was done to endpoints and lists meanwhile; seconds since the beginning."""
 
@@ -238,6 +253,7 @@ Seen = (
     | Elapsed
     | Loads
     | LoadReports
+    | Metrics
     | Course
     | Subscriptions
     | Lookups

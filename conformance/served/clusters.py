@@ -102,12 +102,15 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
     policy: Policy = RingHash()
     is_reported: bool = False
     """Whether the cluster names a load reporting server: this control plane."""
+    metrics: tuple[str, ...] = ()
+    """What of its backends' own is to be reported with its load (A85)."""
     thresholds: tuple[Threshold, ...] = ()
 
     def words(self, routed: str = "") -> str:
         """What a reader of a failure needs to know of it, with the words for the routes to it."""
         balanced = f"{'LOGICAL_DNS, ' * isinstance(self.discovery, LogicalDns)}{self.policy}"
-        parts = (balanced, routed, str(self.discovery), *map(str, self.thresholds))
+        wants = f"metrics {listed(self.metrics)}" if self.metrics else ""
+        parts = (balanced, routed, str(self.discovery), *map(str, self.thresholds), wants)
         return "; ".join(part for part in parts if part)
 
     @property
@@ -161,6 +164,7 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
                 message = resources.aggregate_cluster(self.name, *names, policy=policy)
                 if self.is_reported:
                     message.lrs_server.self.SetInParent()
+        message.lrs_report_endpoint_metrics.extend(self.metrics)
         for one in self.thresholds:
             added = message.circuit_breakers.thresholds.add(priority=one.priority)
             others = dict.fromkeys(_OTHER_LIMITS, one.others)

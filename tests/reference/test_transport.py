@@ -18,7 +18,7 @@ from client_under_test.reference.transport.http2 import Connection, Header
 from client_under_test.reference.transport.rpc import Rpc
 from client_under_test.reference.transport.status import OK, of_trailers
 from client_under_test.reference.transport.subchannels import LiveSubchannel
-from client_under_test.reference.values import Metadata, State, Status
+from client_under_test.reference.values import BackendMetrics, Metadata, State, Status
 
 from .rig import DEADLINE, FAST, until
 
@@ -150,6 +150,7 @@ class Answer:
     def __init__(self) -> None:
         self.headers: Sequence[Header] = ()
         self.messages: list[bytes] = []
+        self.metrics: BackendMetrics | None = None
         self.status: asyncio.Future[Status] = asyncio.get_running_loop().create_future()
 
     def opened(self, headers: Sequence[Header]) -> None:
@@ -158,7 +159,8 @@ class Answer:
     def message(self, data: bytes) -> None:
         self.messages.append(data)
 
-    def finished(self, status: Status) -> None:
+    def finished(self, status: Status, metrics: BackendMetrics | None = None) -> None:
+        self.metrics = metrics
         self.status.set_result(status)
 
     async def over(self) -> Status:

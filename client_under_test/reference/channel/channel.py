@@ -28,7 +28,7 @@ from client_under_test.reference.resolving.resolver import Resolver, Sink
 from client_under_test.reference.resolving.selector import NotNow, Selection, Selector
 from client_under_test.reference.transport.http2 import Header
 from client_under_test.reference.transport.rpc import Rpc
-from client_under_test.reference.values import Metadata, State, Status
+from client_under_test.reference.values import BackendMetrics, Metadata, State, Status
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,14 +149,14 @@ class Call:
                 self._rpc.cancel()
             self._finish(status)
 
-    def _finish(self, status: Status) -> None:
+    def _finish(self, status: Status, metrics: BackendMetrics | None = None) -> None:
         if self._is_over:
             return
         self._is_over = True
         if self._timer is not None:
             self._timer.cancel()
         if self._account is not None:
-            self._channel.ledger.finished(self._account, status)
+            self._channel.ledger.finished(self._account, status, metrics)
         if self._cluster is not None:
             self._channel.release(self._cluster)
         self._channel.forget(self)
@@ -171,9 +171,9 @@ class Call:
     def message(self, data: bytes) -> None:
         """The adapter has no use for messages."""
 
-    def finished(self, status: Status) -> None:
+    def finished(self, status: Status, metrics: BackendMetrics | None = None) -> None:
         """The server, or the loss of the connection, has ended it."""
-        self._finish(status)
+        self._finish(status, metrics)
 
 
 class Channel:

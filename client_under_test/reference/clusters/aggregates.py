@@ -290,6 +290,7 @@ def cluster_impl(
         cluster=leaf.name,
         service_name=leaf.service_name,
         reported=leaf.reported,
+        metrics=leaf.metrics,
         max_requests=leaf.max_requests,
         drops=found.drops,
         child=child,

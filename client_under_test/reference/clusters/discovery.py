@@ -21,7 +21,8 @@ DEPTH_LIMIT: Final = 16  # A37, CDS LB Policy Support for Aggregate and Logical 
 class Leaf(msgspec.Struct, frozen=True, kw_only=True):
     """A cluster with endpoints of its own: EDS, or LOGICAL_DNS if it has a `dns_name` "host:port".
 
-    `service_name` is empty if the Cluster has none; `reported` says whether it has an lrs_server.
+    `service_name` is empty if the Cluster has none; `reported` says whether it has an lrs_server,
+    and `metrics` what of its backends' own it wants reported (A85).
     """
 
     name: str
@@ -29,6 +30,7 @@ class Leaf(msgspec.Struct, frozen=True, kw_only=True):
     service_name: str = ""
     dns_name: str = ""
     reported: bool = False
+    metrics: tuple[str, ...] = ()
     max_requests: int = MAX_REQUESTS
 
     @property

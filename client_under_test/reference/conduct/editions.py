@@ -16,6 +16,7 @@ from typing import Final
 from client_under_test.reference import hash_policy
 from client_under_test.reference.clusters import aggregates, discovery, weights
 from client_under_test.reference.policies.rules import (
+    backend_metrics,
     failover,
     ring,
     ring_config,
@@ -133,6 +134,16 @@ def with_a74(rules: Rules) -> Rules:
     )
 
 
+def with_a64(rules: Rules) -> Rules:
+    """All named metrics of backends are in the load report."""
+    return replace(rules, told_metrics=backend_metrics.all_named)
+
+
+def with_a85(rules: Rules) -> Rules:
+    """Of the metrics of backends those are in the load report that the Cluster lists."""
+    return replace(rules, told_metrics=backend_metrics.those_listed)
+
+
 def with_a75(rules: Rules) -> Rules:
     """Each leaf of an aggregate has its own policy, below a priority policy over the leaves."""
     return replace(
@@ -168,9 +179,11 @@ AMENDMENTS: Final[Mapping[str, Callable[[Rules], Rules]]] = MappingProxyType(
         "A61": with_a61,
         "A61-DNS": with_a61_dns,
         "A62": with_a62,
+        "A64": with_a64,
         "A74": with_a74,
         "A75": with_a75,
         "A76": with_a76,
+        "A85": with_a85,
         "A113": with_a113,
     }
 )
@@ -190,6 +203,7 @@ back; `modern` has none of them."""
 _WHOLE: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "modern": tuple(AMENDMENTS),
+        "2023": ("A53", "A56-2022", "A61-2023", "A62", "A64", "A74", "A75"),
         "data-errors": (*AMENDMENTS, "A88-XDS"),
         "least-request": (*AMENDMENTS, "A48"),
     }

@@ -103,6 +103,7 @@ class ClusterImpl:
             cluster=config.cluster,
             service_name=config.service_name,
             reported=config.reported,
+            metrics=config.metrics,
             channel=self._tools.channel,
             policy=self._place,
             max_requests=config.max_requests,

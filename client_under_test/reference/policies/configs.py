@@ -76,11 +76,15 @@ class PriorityConfig(PolicyConfig, frozen=True, kw_only=True):
 
 
 class ClusterImplConfig(PolicyConfig, frozen=True, kw_only=True):
-    """xds_cluster_impl_experimental (A37). `reported`: the cluster has an lrs_server."""
+    """xds_cluster_impl_experimental (A37). `reported`: the cluster has an lrs_server.
+
+    `metrics`: A85, what of its backends' own metrics is reported with it.
+    """
 
     cluster: str
     service_name: str = ""
     reported: bool = False
+    metrics: tuple[str, ...] = ()
     max_requests: int = MAX_REQUESTS
     drops: tuple[DropCategory, ...] = ()
     child: PolicyConfig

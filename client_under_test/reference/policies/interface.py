@@ -194,8 +194,8 @@ class PickArgs(msgspec.Struct, frozen=True, kw_only=True):
 class Account(msgspec.Struct, frozen=True, kw_only=True):
     """What a call counts for: a cluster and service name (circuit breaking), a locality (load).
 
-    `channel` and `policy` tell which of the cluster's policies in the process has picked, and
-    `max_requests` which limit it had.
+    `channel` and `policy` tell which of the cluster's policies in the process has picked,
+    `max_requests` which limit it had, and `metrics` what it wants reported of backends' own (A85).
     """
 
     cluster: str
@@ -205,6 +205,7 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     channel: int = 0
     policy: Place = ()
     max_requests: int = 0
+    metrics: tuple[str, ...] = ()
     subchannel: Subchannel | None = None
 
 

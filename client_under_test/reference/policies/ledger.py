@@ -6,13 +6,15 @@ One ledger is shared by all channels of a process. Load is taken out of it for e
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import msgspec
 
 from client_under_test.reference.policies.interface import Account, Drop, Subchannel
-from client_under_test.reference.policies.rules.gatekeeping import ClusterImplRules, Counts, LoadKey
-from client_under_test.reference.values import Locality, Status
+from client_under_test.reference.policies.rules.backend_metrics import Metric, MetricSums
+from client_under_test.reference.policies.rules.gatekeeping import Counts, LoadKey
+from client_under_test.reference.policies.rules.policy_rules import PolicyRules
+from client_under_test.reference.values import BackendMetrics, Locality, Status
 
 
 class LocalityLoad(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,6 +25,7 @@ class LocalityLoad(msgspec.Struct, frozen=True, kw_only=True):
     succeeded: int
     errors: int
     in_progress: int
+    metrics: MetricSums = {}
 
 
 class ClusterLoad(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,7 +44,7 @@ class ClusterLoad(msgspec.Struct, frozen=True, kw_only=True):
 class Ledger:
     """Told of every call that has an `Account`, and of every drop."""
 
-    def __init__(self, rules: ClusterImplRules) -> None:
+    def __init__(self, rules: PolicyRules) -> None:
         self._rules = rules
         self._in_flight: Counter[tuple[object, ...]] = Counter()
         self._running: Counter[Subchannel | None] = Counter()
@@ -69,13 +72,24 @@ class Ledger:
         self._running[account.subchannel] += 1
         self._count(account, self._rules.when_sent)
 
-    def finished(self, account: Account, status: Status) -> None:
-        """A request that was sent has ended."""
+    def finished(
+        self, account: Account, status: Status, metrics: BackendMetrics | None = None
+    ) -> None:
+        """A request that was sent has ended, and its backend may have told of its load."""
         self._running[account.subchannel] -= 1
         if not self._running[account.subchannel]:
             del self._running[account.subchannel]
         self._in_flight[self._rules.in_flight_key(account)] -= self._rules.ends_flight(status)
-        self._count(account, lambda counts: self._rules.when_ended(counts, status.code == "OK"))
+        ok = status.code == "OK"
+        self._count(account, lambda counts: self._rules.when_ended(counts, ok))
+        if metrics is not None and self._rules.metrics_count(ok):
+            told = self._rules.told_metrics(metrics, self._rules.metrics_listed(account))
+            self._count(account, lambda counts: self._with_metrics(counts, told))
+
+    def _with_metrics(self, counts: Counts, told: Mapping[Metric, float]) -> Counts:
+        return msgspec.structs.replace(
+            counts, metrics=self._rules.add_metrics(counts.metrics, told)
+        )
 
     def _count(self, account: Account, change: Callable[[Counts], Counts]) -> None:
         key = self._rules.counted_for(account)
@@ -109,6 +123,7 @@ class Ledger:
                 succeeded=counts.succeeded,
                 errors=counts.errors,
                 in_progress=counts.in_progress,
+                metrics=counts.metrics,
             )
             localities.setdefault((key.cluster, key.service_name), []).append(load)
         taken = tuple(
@@ -126,7 +141,9 @@ class Ledger:
             for (cluster, service_name), loads in localities.items()
         )
         for key, counts in self._loads.items():
-            self._loads[key] = self._rules.once_reported(counts)
+            left = self._rules.metrics_once_reported(counts.metrics)
+            counted = self._rules.once_reported(counts)
+            self._loads[key] = msgspec.structs.replace(counted, metrics=left)
         self._dropped.clear()
         self._categories.clear()
         return taken

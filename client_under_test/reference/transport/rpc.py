@@ -8,9 +8,10 @@ from typing import Final, Protocol
 
 from hpack import NeverIndexedHeaderTuple
 
+from client_under_test.reference.transport import backend_metrics
 from client_under_test.reference.transport import status as statuses
 from client_under_test.reference.transport.http2 import Connection, Header, Stream
-from client_under_test.reference.values import Metadata, Status
+from client_under_test.reference.values import BackendMetrics, Metadata, Status
 
 USER_AGENT: Final = b"xdspec-reference/1"
 
@@ -32,8 +33,8 @@ class RpcListener(Protocol):
     def message(self, data: bytes) -> None:
         """A whole response message."""
 
-    def finished(self, status: Status) -> None:
-        """The RPC is over."""
+    def finished(self, status: Status, metrics: BackendMetrics | None = None) -> None:
+        """The RPC is over, and this is what its backend told of its load."""
 
 
 class Rpc:
@@ -118,7 +119,8 @@ class Rpc:
 
     def ended(self) -> None:
         """Finish with the status of the trailers."""
-        self._listener.finished(statuses.of_trailers(self._last_headers))
+        metrics = backend_metrics.of_trailers(self._last_headers)
+        self._listener.finished(statuses.of_trailers(self._last_headers), metrics)
 
     def broken(self, error_code: int | None) -> None:
         """Finish without trailers."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from client_under_test.reference.policies.ledger import ClusterLoad, LocalityLoad
+from client_under_test.reference.policies.rules.backend_metrics import Metric, MetricSum
 from client_under_test.reference.values import Locality
 from client_under_test.reference.xds.load_rules import LoadStreamRules
 
@@ -28,6 +29,7 @@ class _Gathered:
     succeeded: Counter[Locality] = field(default_factory=Counter)
     errors: Counter[Locality] = field(default_factory=Counter)
     in_progress: dict[Locality, int] = field(default_factory=dict)
+    metrics: dict[Locality, dict[Metric, MetricSum]] = field(default_factory=dict)
     dropped: int = 0
     categories: Counter[str] = field(default_factory=Counter)
 
@@ -39,6 +41,9 @@ class _Gathered:
             self.succeeded[one.locality] += one.succeeded
             self.errors[one.locality] += one.errors
             self.in_progress[one.locality] = one.in_progress
+            sums = self.metrics.setdefault(one.locality, {})
+            for metric, more in one.metrics.items():
+                sums[metric] = sums.get(metric, MetricSum()) + more
 
     def load(
         self, cluster: str, service_name: str, is_told: Callable[[LocalityLoad], bool]
@@ -50,6 +55,7 @@ class _Gathered:
                 succeeded=self.succeeded[locality],
                 errors=self.errors[locality],
                 in_progress=self.in_progress[locality],
+                metrics=self.metrics[locality],
             )
             for locality in sorted(self.in_progress)
         )

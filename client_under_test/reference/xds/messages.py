@@ -95,6 +95,13 @@ def load_request(reports: Sequence[ClusterReport], *, endpoints: bool = False) -
             locality.locality.region = one.locality.region
             locality.locality.zone = one.locality.zone
             locality.locality.sub_zone = one.locality.sub_zone
+            for metric, told in sorted(one.metrics.items()):
+                if metric.is_field:
+                    stats_of = getattr(locality, metric.name)
+                else:
+                    stats_of = locality.load_metric_stats.add(metric_name=metric.name)
+                stats_of.num_requests_finished_with_metric = told.requests
+                stats_of.total_metric_value = told.value
             if endpoints:
                 locality.upstream_endpoint_stats.add(total_issued_requests=one.issued)
     return bytes(message.SerializeToString())

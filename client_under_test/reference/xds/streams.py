@@ -10,7 +10,7 @@ from client_under_test.reference.transport.clock import Clock, Timer
 from client_under_test.reference.transport.http2 import Connection, Header
 from client_under_test.reference.transport.rpc import Rpc
 from client_under_test.reference.transport.subchannels import BackoffDelay
-from client_under_test.reference.values import Status
+from client_under_test.reference.values import BackendMetrics, Status
 
 
 class StreamUser(Protocol):
@@ -102,7 +102,7 @@ class KeptStream:
         self._failures = 0
         self._user.message(data)
 
-    def finished(self, status: Status) -> None:
+    def finished(self, status: Status, _metrics: BackendMetrics | None = None) -> None:
         """Wait for the rest of the backoff, and open the next one."""
         if self._rpc is None:
             return

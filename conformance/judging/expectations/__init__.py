@@ -7,6 +7,7 @@ when it is weighed, so that an evidence folder is judged by the oracle of today.
 from __future__ import annotations
 
 from conformance.judging.expectations.answers import Answered, NamesEach, NamesWhatHolds, SaysWhy
+from conformance.judging.expectations.backend_metrics import TellsMetrics
 from conformance.judging.expectations.breaking import Admits, LosesShare
 from conformance.judging.expectations.calls import (
     Avoids,
@@ -108,6 +109,7 @@ Expectation = (
     | EachHolds
     | TellsNoEndpoints
     | TellsIssued
+    | TellsMetrics
 )
 
 
@@ -171,6 +173,7 @@ __all__ = [
     "Takes",
     "TellsDrops",
     "TellsIssued",
+    "TellsMetrics",
     "TellsNoEndpoints",
     "Tried",
     "Untouched",

@@ -12,6 +12,7 @@ from itertools import product
 from typing import TYPE_CHECKING, assert_never
 
 from conformance.judging.expectations.answers import Answered, NamesEach, NamesWhatHolds, SaysWhy
+from conformance.judging.expectations.backend_metrics import TellsMetrics
 from conformance.judging.expectations.breaking import Admits, LosesShare
 from conformance.judging.expectations.calls import (
     Avoids,
@@ -113,7 +114,7 @@ def excusable(expectation: Expectation, seen: Seen, before: MapsLike | None = No
         case Admits():
             # An update, or the end of a stream, may be late to be known; no count is.
             is_so = _is_overdue(seen) or any(call.status == WAITING for call in _calls(seen))
-        case Balances():
+        case Balances() | TellsMetrics():
             is_so = not expectation.is_exceeded(seen)
         case _:
             assert_never(expectation)

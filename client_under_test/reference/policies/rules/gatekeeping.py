@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from client_under_test.reference.policies.interface import Account, PickArgs
+from client_under_test.reference.policies.rules.backend_metrics import MetricSums
 from client_under_test.reference.values import Locality, Status
 
 MAX_REQUESTS: Final = 1024  # A37, XdsClusterImplLoadBalancingPolicyConfig
@@ -38,6 +39,8 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     succeeded: int = 0
     errors: int = 0
     in_progress: int = 0
+    metrics: MetricSums = {}
+    """What backends have told of themselves (A64)."""
 
 
 def falls_to(drops: Sequence[DropCategory], random: random.Random) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from client_under_test.reference.policies.rules.backend_metrics import BackendMetricRules
 from client_under_test.reference.policies.rules.failover import PriorityRules
 from client_under_test.reference.policies.rules.gatekeeping import ClusterImplRules
 from client_under_test.reference.policies.rules.least_request import LeastRequestRules
@@ -25,6 +26,7 @@ class PolicyRules(
     PriorityRules,
     SwitchRules,
     ClusterImplRules,
+    BackendMetricRules,
     LocalityRules,
     PickFirstRules,
     SharingRules,

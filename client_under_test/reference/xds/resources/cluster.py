@@ -49,6 +49,8 @@ def read_cluster(message: Any, rules: XdsRules) -> Leaf | Aggregate:
             _check_outlier_detection(message.outlier_detection, rules, findings)
     findings.check()
     read = Aggregate if "clusters" in found else Leaf
+    if read is Leaf:
+        found["metrics"] = tuple(message.lrs_report_endpoint_metrics)
     return read(
         name=message.name,
         policy=policy or RoundRobinConfig(),

@@ -1,0 +1,78 @@
+"""The expectation of backends' own metrics in reports of load."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from conformance.judging.expectations.weighing import Finding, WrongKind
+from conformance.judging.seen import Metrics, ReportedMetrics, Seen
+from conformance.oracles.backend_metrics import Metric, Sum, Sums, metrics_due
+from conformance.oracles.load import Place
+
+
+class TellsMetrics(msgspec.Struct, frozen=True, tag="tells_metrics", kw_only=True):
+    """All reports together tell just these metrics, place by place, with their sums.
+
+    What is due is computed by ``backend_metrics.metrics_due``.
+
+    Clauses: A64-METRIC-01, A64-METRIC-02, A64-METRIC-03, A64-METRIC-04, A85-LIST-01, A85-LIST-02,
+    A85-LIST-03, A85-LIST-04, A85-LIST-05, A85-LIST-06.
+    """
+
+    places: dict[str, Place]
+    """Where each address belongs; what is told of other places is not looked at."""
+    listed: tuple[str, ...] | None = None
+    """What the cluster wants reported; None: it is not asked, as by A64."""
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh metrics."""
+        if not isinstance(seen, Metrics):
+            raise WrongKind(f"metrics of backends are expected here, not {type(seen).__name__}")
+        wanted = metrics_due(seen.told, self.places, self.listed)
+        saw = {one.place: dict(one.sums) for one in self._looked_at(seen) if one.sums}
+        return Finding(
+            saw == wanted,
+            f"reports of exactly {_listed(wanted)}",
+            _listed(saw),
+            "backend_metrics.metrics_due",
+            differs=_differing(wanted, saw),
+        )
+
+    def is_exceeded(self, seen: Seen) -> bool:
+        """Whether something was reported that is not due, or more: no report takes it back.
+
+        Raises:
+            WrongKind: these are no metrics.
+        """
+        if not isinstance(seen, Metrics):
+            raise WrongKind(f"metrics of backends are expected here, not {type(seen).__name__}")
+        wanted, nothing = metrics_due(seen.told, self.places, self.listed), Sum(0, 0.0)
+        return any(
+            each.requests > wanted.get(one.place, {}).get(metric, nothing).requests
+            for one in self._looked_at(seen)
+            for metric, each in one.sums
+        )
+
+    def _looked_at(self, seen: Metrics) -> list[ReportedMetrics]:
+        places = {*self.places.values()}
+        return [one for one in seen.reported if one.place in places]
+
+
+def _listed(by_place: Mapping[Place, Sums]) -> str:
+    told = (f"{place}: {_sums(by_place[place])}" for place in sorted(by_place))
+    return "; ".join(told) or "no metrics"
+
+
+def _sums(sums: Mapping[Metric, Sum]) -> str:
+    return ", ".join(f"{metric} {sums[metric]}" for metric in sorted(sums)) or "none"
+
+
+def _differing(wanted: Mapping[Place, Sums], saw: Mapping[Place, Sums]) -> str:
+    """The places of which something else was told than is due; one that is alike is none."""
+    places = [one for one in sorted({*wanted, *saw}) if wanted.get(one) != saw.get(one)]
+    return "\n".join(
+        f"{place}: {_sums(wanted.get(place, {}))} wanted, {_sums(saw.get(place, {}))} seen"
+        for place in places
+    )

@@ -1,0 +1,87 @@
+"""Mutants of the clauses in a85.toml."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from client_under_test.reference.conduct.mutants import Mutant, for_good
+from client_under_test.reference.policies.interface import Account
+from client_under_test.reference.policies.rules.backend_metrics import (
+    Metric,
+    all_named,
+    the_newest,
+    those_listed,
+)
+from client_under_test.reference.values import BackendMetrics
+
+ALL_NAMED = "named_metrics.*"
+
+
+def as_when_it_came() -> Callable[[Account], Sequence[str]]:
+    """An endpoint goes on by the list that there was when it had its first request."""
+    known: dict[object, Sequence[str]] = {}
+    return lambda account: known.setdefault(account.subchannel, account.metrics)
+
+
+def as_named_ones(metrics: BackendMetrics, listed: Sequence[str]) -> Mapping[Metric, float]:
+    """What has a field of its own is told by name all the same."""
+    return {
+        replace(metric, is_field=False): value
+        for metric, value in those_listed(metrics, listed).items()
+    }
+
+
+all_names_told = Mutant(
+    clause="A85-LIST-01",
+    broken="all named metrics are told if one is listed",
+    rules={"told_metrics": lambda metrics, _: those_listed(metrics, (ALL_NAMED,))},
+)
+
+fields_not_used = Mutant(
+    clause="A85-LIST-02",
+    broken="utilizations are told by name, and not in the fields that there are for them",
+    rules={"told_metrics": as_named_ones},
+)
+
+application_left_out = Mutant(
+    clause="A85-LIST-02",
+    broken="application_utilization is not told",
+    rules={
+        "told_metrics": lambda metrics, listed: those_listed(
+            replace(metrics, application_utilization=0.0), listed
+        )
+    },
+)
+
+bare_names_known = Mutant(
+    clause="A85-LIST-03",
+    broken="an entry without a dot stands for all named metrics",
+    rules={
+        "told_metrics": lambda metrics, listed: those_listed(
+            metrics, (*listed, ALL_NAMED) if "named_metrics" in listed else listed
+        )
+    },
+)
+
+all_without_a_list = Mutant(
+    clause="A85-LIST-04",
+    broken="all named metrics are told while the Cluster lists nothing, as before A85",
+    rules={
+        "told_metrics": lambda metrics, listed: (
+            those_listed(metrics, listed) if listed else all_named(metrics, listed)
+        )
+    },
+)
+
+list_read_once = Mutant(
+    clause="A85-LIST-05",
+    broken="what the Cluster listed first holds for good",
+    rules={"metrics_listed": for_good(the_newest)},
+)
+
+endpoints_keep_their_list = Mutant(
+    clause="A85-LIST-06",
+    broken="endpoints that are there go by the list with which they came",
+    rules={"metrics_listed": as_when_it_came()},
+    reports="at endpoints that are new",
+)

@@ -1,0 +1,97 @@
+"""A64 and A85: what backends tell of themselves (ORCA, in trailers), in the reports of load."""
+
+from functools import partial
+
+import pytest
+
+from conformance.arranging.backend_metrics import (
+    ANOTHER,
+    NAMED,
+    OTHER,
+    begin,
+    listing,
+    mark,
+    metrics,
+    told_of,
+    with_another,
+)
+from conformance.arranging.load_reports import BEHAVIOR, balanced, reported
+from conformance.judging.claims import decides, row
+from conformance.judging.expectations import Reaches, TellsMetrics
+from conformance.oracles.backend_metrics import ALL_NAMED
+from conformance.served.serving import Served
+from conformance.world import World
+from fake_control_plane import UTILIZATIONS
+
+QUEUE, HITS = "named_metrics.queue", "named_metrics.hits"
+
+UNKNOWN = ("xdspec_nobody_has_this", "named_metrics", "queue", "request_cost.queue")
+"""Nothing that ORCA has a field for, or that names what is in one."""
+
+
+def told(served: Served, *at: str) -> dict[str, TellsMetrics]:
+    """All named metrics: by A64 unasked, by A85 as the cluster lists them."""
+    return {"A64": told_of(served, None, at=at), "A85": told_of(served, (ALL_NAMED,), at=at)}
+
+
+@decides(
+    "A64-METRIC-01",
+    "A64-METRIC-02",
+    "A64-METRIC-03",
+    "A64-METRIC-04",
+    seconds=3.5,
+    waits=True,
+)
+async def test_named_metrics(world: World) -> None:
+    served = await begin(world, ALL_NAMED)
+    by = told(served, NAMED)
+    named = world.bench.own("A64-METRIC-01", by)
+    seen = await metrics(world, served, named)
+    await world.judge("A64-METRIC-01", seen, by)
+    await world.judge("A64-METRIC-02", seen, told(served, OTHER))
+    await world.demand_served(world.sessions(20))
+    await world.judge("A64-METRIC-03", await metrics(world, served, named), named)
+    before = mark(world)
+    await world.call([{BEHAVIOR: "error-code-13"}] * 20)
+    seen = await metrics(world, served, named, since=before)
+    await world.judge("A64-METRIC-04", seen, named)
+
+
+@decides(seconds=1.5, waits=True)
+@pytest.mark.parametrize(
+    ("clause", "listed", "at"),
+    [
+        row("a-name", "A85-LIST-01", (QUEUE,), NAMED),
+        row("fields", "A85-LIST-02", UTILIZATIONS, OTHER),
+        row("nobodys", "A85-LIST-03", (*UNKNOWN, QUEUE), NAMED),
+        row("nothing", "A85-LIST-04", (), NAMED),
+    ],
+)
+async def test_listed_metrics(world: World, clause: str, listed: tuple[str, ...], at: str) -> None:
+    served = await begin(world, *listed)
+    wanted = told_of(served, listed, at=(at,))
+    await world.judge(clause, await metrics(world, served, wanted), wanted)
+
+
+@decides("A85-LIST-05", "A85-LIST-06", seconds=3.5, waits=True)
+async def test_list_that_changes(world: World) -> None:
+    """A new endpoint tells that the update has come: it is in use only after the Cluster is."""
+    served = await begin(world, QUEUE)
+    await metrics(world, served, told_of(served, (QUEUE,)))
+    after = listing(await with_another(world, served), HITS)
+    await world.serve(after)
+    there = Reaches(after.addresses()[-1:])
+    some = partial(world.call, world.sessions(10))
+    await world.rounds.demand(there, some, why="it is listed")
+    await reported(world, balanced(after))
+    before = mark(world)
+    await world.demand_served(world.sessions(40))
+    new = told_of(after, (HITS,), at=(ANOTHER,))
+    seen = await metrics(world, after, new, since=before)
+    await world.judge("A85-LIST-05", seen, new)
+    ways = {
+        "all requests": told_of(after, (HITS,), at=(NAMED,)),
+        "at endpoints that are new": told_of(after, (QUEUE,), at=(NAMED,)),
+        "no list is read": told_of(after, None, at=(NAMED,)),
+    }
+    await world.judge("A85-LIST-06", seen, ways)
