@@ -55,6 +55,7 @@ class Script:
         self._held: set[Kind] = set()
         self._withheld: set[tuple[Kind, str]] = set()
         self._unasked: set[Kind] = set()
+        self._wrapped: set[Kind] = set()
         self._order: tuple[Kind, ...] = MAKE_BEFORE_BREAK
         self._delays: dict[Kind, float] = {}
         self._refusals: dict[Service, Ending] = {}
@@ -77,6 +78,11 @@ class Script:
     def unasked(self) -> frozenset[Kind]:
         """The types whose responses bring what nobody has asked for as well."""
         return frozenset(self._unasked)
+
+    @property
+    def wrapped(self) -> frozenset[Kind]:
+        """The types whose resources go out as `Resource` messages."""
+        return frozenset(self._wrapped)
 
     @property
     def order_of_types(self) -> tuple[Kind, ...]:
@@ -122,6 +128,13 @@ class Script:
         Of no type when none is named: what was asked for is all again.
         """
         self._unasked = set(kinds)
+
+    def wrap(self, *kinds: Kind) -> None:
+        """Send resources of these types as `Resource` messages, each in one of its own name.
+
+        Of no type when none is named: all go out as they are again.
+        """
+        self._wrapped = set(kinds)
 
     def order(self, *kinds: Kind) -> None:
         """Send the types of one push in this order; those left out follow in the usual order."""

@@ -30,7 +30,7 @@ from fake_control_plane.kinds import Kind
 from fake_control_plane.load_reporting import LoadReporting
 from fake_control_plane.loads import Loads, Locality, cluster_load
 from fake_control_plane.script import Ending, Script
-from fake_control_plane.snapshot import Snapshot, Snapshots
+from fake_control_plane.snapshot import Packed, Snapshot, Snapshots
 from fake_control_plane.stream import AdsStream, Outgoing
 from fake_control_plane.transcript import Transcript
 
@@ -213,16 +213,23 @@ class AdsSession(Session[Outgoing]):
         if outgoing is not None:
             self._outbox.put_nowait(outgoing)
 
+    def _sent(self, packed: Packed, item: Outgoing) -> any_pb2.Any:
+        """A resource as it goes out: as it is, or in a message of its name and version."""
+        plain = any_pb2.Any(type_url=packed.type_url, value=packed.body)
+        if Kind.of_type_url(item.type_url) not in self._plane.script.wrapped:
+            return plain
+        named = discovery_pb2.Resource(name=packed.name, version=item.version, resource=plain)
+        wrapped = any_pb2.Any()
+        wrapped.Pack(named)
+        return wrapped
+
     def compose(self, item: Outgoing) -> tuple[Any, Response]:
         """A discovery response and its event."""
         message = discovery_pb2.DiscoveryResponse(
             version_info=item.version,
             type_url=item.type_url,
             nonce=item.nonce,
-            resources=[
-                any_pb2.Any(type_url=packed.type_url, value=packed.body)
-                for packed in item.resources
-            ],
+            resources=[self._sent(packed, item) for packed in item.resources],
         )
         event = Response(
             **self._now(),

@@ -10,10 +10,25 @@ import grpc
 from conformance import timing
 from conformance.arranging.load_reports import locality_name
 from conformance.judging.endings import ClientStuck
-from conformance.judging.seen import LoadReport, LoadReports, ReportedLoad, ReportOfACluster
+from conformance.judging.seen import (
+    Attempt,
+    Attempts,
+    LoadReport,
+    LoadReports,
+    ReportedLoad,
+    ReportOfACluster,
+)
 from conformance.oracles.load import Load, Place
 from conformance.world import World, waits
-from fake_control_plane import ClusterLoad, Event, LoadRequest, Service, StreamOpened
+from fake_control_plane import (
+    ClusterLoad,
+    Event,
+    LoadRequest,
+    Service,
+    Side,
+    StreamClosed,
+    StreamOpened,
+)
 
 
 def ask(world: World, *clusters: str, interval: float = 1.0) -> None:
@@ -36,6 +51,7 @@ def load_reports(
     return LoadReports(
         tuple(_report(one, of) for one in said),
         streams=sum(1 for one in events if _begins_a_load_stream(one)),
+        ended=sum(1 for one in events if _is_ended_by_the_client(one)),
     )
 
 
@@ -114,6 +130,59 @@ def ending(world: World, code: grpc.StatusCode) -> Callable[[], Awaitable[None]]
 
 def _begins_a_load_stream(event: Event) -> bool:
     return isinstance(event, StreamOpened) and event.service is Service.LRS
+
+
+def _is_ended_by_the_client(event: Event) -> bool:
+    if not isinstance(event, StreamClosed):
+        return False
+    return event.service is Service.LRS and event.by is Side.CLIENT
+
+
+async def no_stream(world: World, *, since: int) -> None:
+    """Go on when the client has ended all load streams, or has had its time for that."""
+    left: set[int] = set()
+
+    def none_left(event: Event) -> bool:
+        if _begins_a_load_stream(event):
+            left.add(event.stream)
+        elif _is_ended_by_the_client(event):
+            left.discard(event.stream)
+        return not left
+
+    for event in world.plane.transcript.events[:since]:
+        none_left(event)
+    waiting = world.plane.transcript.wait(none_left, deadline=timing.EVENT, since=since)
+    await waits.watched(waiting)
+
+
+async def attempts_at_streams(world: World, count: int, *, since: int) -> Attempts:
+    """So many load streams that were begun from then on, as attempts; fewer if time is over."""
+    begun: list[Event] = []
+
+    def enough(event: Event) -> bool:
+        begun.extend((event,) if _begins_a_load_stream(event) else ())
+        return len(begun) == count
+
+    waiting = world.plane.transcript.wait(enough, deadline=timing.AFTER_OUTAGE, since=since)
+    await waits.watched(waiting)
+    return Attempts(
+        tuple(Attempt("load streams", world.clock.at(one.at)) for one in begun),
+        lateness=world.clock.late,
+    )
+
+
+async def reports_until(world: World, count: int, *, since: int) -> LoadReports:
+    """So many reports from then on, whatever they tell; fewer if their time is over."""
+    told: list[LoadRequest] = []
+
+    def enough(event: Event) -> bool:
+        told.extend((event,) if isinstance(event, LoadRequest) else ())
+        return len(told) == count
+
+    asked = world.plane.script.loads.asked_for
+    within = timing.REPORTED + count * (asked.interval if asked else 0.0)
+    await waits.watched(world.plane.transcript.wait(enough, deadline=within, since=since))
+    return load_reports(world, only=tuple(told))
 
 
 def newest_report(world: World) -> LoadReports:

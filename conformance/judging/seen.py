@@ -167,6 +167,8 @@ class LoadReports(msgspec.Struct, frozen=True, tag="load_reports"):
     reports: tuple[LoadReport, ...]
     streams: int
     """How many load streams were begun."""
+    ended: int = 0
+    """How many of them the client has ended."""
 
 
 class ReportedMetrics(msgspec.Struct, frozen=True):

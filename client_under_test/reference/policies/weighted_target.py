@@ -22,6 +22,7 @@ from client_under_test.reference.policies.interface import (
     PickArgs,
     Picker,
     PickResult,
+    QueuePicker,
     Report,
     Update,
     UpdateState,
@@ -103,13 +104,20 @@ class WeightedTarget:
         def heard(update: UpdateState) -> None:
             self._reports[name] = Report.of(update)
 
-        return take_reports(actions, heard)
+        told = take_reports(actions, heard)
+        child = self._children.get(name)
+        if child is not None and not self._tools.rules.leaves_alone(self._reports[name].state):
+            told += take_reports(child.exit_idle(), heard)
+        return told
 
     def _report(self) -> UpdateState:
-        for state in (State.READY, State.CONNECTING, State.IDLE, State.TRANSIENT_FAILURE):
+        states = {one.state for one in self._reports.values()}
+        if states:
+            state = self._tools.rules.state_of_targets(states)
             names = [name for name, one in self._reports.items() if one.state is state]
-            if names:
-                return UpdateState(state, self._picker(names))
+            if state is State.IDLE and not self._tools.rules.idle_ones_are_asked:
+                return UpdateState(state, QueuePicker())
+            return UpdateState(state, self._picker(names))
         note = f" ({self._note})" if self._note else ""
         status = Status.unavailable(f"no localities{note}")
         return UpdateState(State.TRANSIENT_FAILURE, FailPicker(status))

@@ -119,11 +119,11 @@ class XdsClient:
                 clock=clock,
                 backoff_delay=backoff_delay,
                 rng=rng,
-                begins_again=again,
+                **conduct,
             )
-            for path, user, again in (
-                (_ADS, _AdsUser(self), lambda _: True),
-                (_LRS, _LrsUser(self), rules.begins_again),
+            for path, user, conduct in (
+                (_ADS, _AdsUser(self), {}),
+                (_LRS, _LrsUser(self), _of_load_streams(rules)),
             )
         )
 
@@ -290,8 +290,18 @@ class XdsClient:
     def _report(self) -> None:
         due = self._lrs.report(self._loop.time())
         endpoints = self._endpoints_asked_for and self._rules.tells_endpoints
-        self._lrs_stream.send(messages.load_request(due, endpoints=endpoints))
+        if due or self._rules.nothing_is_told:
+            self._lrs_stream.send(messages.load_request(due, endpoints=endpoints))
         self._report_later()
+
+
+def _of_load_streams(rules: XdsRules) -> dict[str, Any]:
+    """What is another matter with them than with ADS."""
+    return {
+        "begins_again": rules.begins_again,
+        "failures_that_count": rules.failures_that_count,
+        "answer_ends_backoff": rules.answer_ends_backoff,
+    }
 
 
 class _AdsUser:

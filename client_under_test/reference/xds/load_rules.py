@@ -35,7 +35,7 @@ def as_asked(interval: float) -> float:
 def since_the_last(since: float, _asked: float, _since_the_first: float) -> float:
     """A report tells for how long its load was gathered.
 
-    Clauses: A27-LRS-08.
+    Clauses: A27-LRS-08, A27-LRS-25.
     """
     return since
 
@@ -51,7 +51,7 @@ def does_something(load: LocalityLoad) -> bool:
 def somebody_reports(reporters: int) -> bool:
     """A27: there is a load stream while clusters with lrs_server are in use.
 
-    Clauses: A27-LRS-12, A27-LRS-13.
+    Clauses: A27-LRS-12, A27-LRS-13, A27-LRS-29 (our choice: it ends with the last of them).
     """
     return reporters > 0
 
@@ -62,6 +62,14 @@ def whatever_the_end(_code: str) -> bool:
     Clauses: A27-LRS-14.
     """
     return True
+
+
+def as_many(failures: int) -> int:
+    """The time to the next stream grows with the number of those that had no answer.
+
+    Clauses: A27-LRS-26 (our choice: as A57 has it of ADS).
+    """
+    return failures
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +91,12 @@ class LoadStreamRules:
     """Of the number of clusters that are to be reported."""
     begins_again: Callable[[str], bool] = whatever_the_end
     """Of the name of the status with which a load stream has ended."""
+    failures_that_count: Callable[[int], int] = as_many
+    """Of how many streams in a row had no answer."""
+    answer_ends_backoff: bool = True
+    """A27-LRS-27 (our choice): a stream with an answer on it is followed as if none had failed."""
+    nothing_is_told: bool = True
+    """A27-LRS-28 (our choice): a report is sent though it has nothing to tell."""
     load_outlives_a_stream: bool = True
     """A27-LRS-15: what was counted while there was no stream is told on the next."""
     stream_serves_all: bool = True

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 
 from envoy.config.cluster.v3 import cluster_pb2
 from envoy.config.core.v3 import health_check_pb2
+from envoy.service.discovery.v3 import discovery_pb2
 
 from client_under_test.reference.hash_policy import HashPolicy, read_hash_policy
 from client_under_test.reference.policies.configs import DEFAULT_MAXIMUM, DEFAULT_MINIMUM
@@ -34,6 +35,7 @@ _POLICIES: Final = {
 }
 Watcher = TypeVar("Watcher")
 
+_WRAPPER: Final = f"type.googleapis.com/{discovery_pb2.Resource.DESCRIPTOR.full_name}"
 _MILLION: Final = 1_000_000
 _USABLE: Final = {health_check_pb2.HealthStatus.UNKNOWN, health_check_pb2.HealthStatus.HEALTHY}
 
@@ -128,6 +130,14 @@ def decoded(message: Any, body: bytes) -> Any:
     Clauses: A52-INPUT-02, A52-INPUT-06.
     """
     return message.FromString(body)
+
+
+def is_wrapper(type_url: str) -> bool:
+    """A resource may come in a message that has its name, as the features of the node say.
+
+    Clauses: A27-ADS-01.
+    """
+    return type_url == _WRAPPER
 
 
 def version_of_nack(accepted: str, _rejected: str) -> str:
@@ -259,6 +269,8 @@ class XdsRules(
     """A42-RING-20; A27 has endpoints that repeat an address rejected."""
     decoded: Callable[[Any, bytes], Any] = decoded
     """Of the class of a resource, and its bytes."""
+    is_wrapper: Callable[[str], bool] = is_wrapper
+    """Of the type of what stands in the place of a resource."""
     version_of_nack: Callable[[str, str], str] = version_of_nack
     reason_of_nack: Callable[[Sequence[str]], str] = reason_of_nack
     drop_may_lack: Callable[[str], bool] = drop_may_lack

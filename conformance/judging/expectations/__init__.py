@@ -42,7 +42,9 @@ from conformance.judging.expectations.load_streams import (
     BeginsLoadStreams,
     BeginsWithNode,
     EachHolds,
+    LeavesLoadStreams,
     NamesOnly,
+    SendsReports,
     TellsIssued,
     TellsNoEndpoints,
 )
@@ -110,6 +112,8 @@ Expectation = (
     | TellsNoEndpoints
     | TellsIssued
     | TellsMetrics
+    | LeavesLoadStreams
+    | SendsReports
 )
 
 
@@ -150,6 +154,7 @@ __all__ = [
     "InOrder",
     "InTreeOrder",
     "KeepsConnection",
+    "LeavesLoadStreams",
     "LooksUp",
     "LosesShare",
     "MapsLike",
@@ -167,6 +172,7 @@ __all__ = [
     "Picks",
     "Reaches",
     "SaysWhy",
+    "SendsReports",
     "SeveralEndpoints",
     "Shares",
     "Spread",

@@ -139,7 +139,7 @@ class Apart(msgspec.Struct, frozen=True, tag="apart", kw_only=True):
     none with the suite's own lateness in the allowance's place. The seconds are computed by
     ``backoff.least``.
 
-    Clauses: A42-PRO-08.
+    Clauses: A42-PRO-08, A27-LRS-26.
     """
 
     backoff: Backoff

@@ -47,7 +47,9 @@ from conformance.judging.expectations.load_streams import (
     BeginsLoadStreams,
     BeginsWithNode,
     EachHolds,
+    LeavesLoadStreams,
     NamesOnly,
+    SendsReports,
     TellsIssued,
     TellsNoEndpoints,
 )
@@ -109,6 +111,7 @@ def excusable(expectation: Expectation, seen: Seen, before: MapsLike | None = No
             | InTreeOrder() | AsksFor() | EndsIn() | NeverIn() | Takes() | OnlyListed()
             | KeepsConnection() | FailsForAReason() | TellsDrops() | DropsByShare()
             | HandsOn() | NamesOnly() | BeginsLoadStreams() | TellsIssued()
+            | LeavesLoadStreams() | SendsReports()
         ):  # fmt: skip
             pass
         case Admits():

@@ -22,7 +22,7 @@ class Balances(msgspec.Struct, frozen=True, tag="balances", kw_only=True):
     Clauses: A42-LOAD-01, A42-LOAD-02, A42-LOAD-03, A42-LOAD-04, A42-LOAD-05, A42-LOAD-06,
     A42-LOAD-07, A42-LOAD-08, A42-LOAD-11, A37-LOAD-01, A37-LOAD-02, A37-LOAD-03, A37-LOAD-04,
     A37-LOAD-05, A37-LOAD-08, A37-DNS-03, A27-LRS-03, A27-LRS-04, A27-LRS-10, A27-LRS-11,
-    A27-LRS-15, A27-LRS-21.
+    A27-LRS-15, A27-LRS-21, A62-LOAD-01.
     """
 
     places: dict[str, Place]

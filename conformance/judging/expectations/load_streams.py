@@ -55,6 +55,50 @@ class BeginsLoadStreams(msgspec.Struct, frozen=True, tag="begins_load_streams"):
         return Finding(begun == self.count, f"{self.count} load streams", f"{begun} load streams")
 
 
+class LeavesLoadStreams(msgspec.Struct, frozen=True, tag="leaves_load_streams"):
+    """Of the load streams that were begun the client has left so many as they are.
+
+    Clauses: A27-LRS-29.
+    """
+
+    count: int
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh the numbers of streams that were begun and ended."""
+        reports = _load_reports(seen)
+        saw = f"{reports.streams} were begun, {reports.ended} ended by the client"
+        return Finding(
+            reports.streams - reports.ended == self.count,
+            f"{self.count} load streams that were begun and not ended by the client",
+            saw,
+        )
+
+
+class SendsReports(msgspec.Struct, frozen=True, tag="sends_reports", kw_only=True):
+    """So many reports come, all of which name just these clusters, if that counts.
+
+    Clauses: A27-LRS-28.
+    """
+
+    least: int = 0
+    most: int | None = None
+    clusters: tuple[str, ...] | None = None
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh the number of reports, and what each names."""
+        named = [{of.cluster for of in one.clusters} for one in _reports(seen)]
+        many = f"{self.least} or more" if self.most is None else f"at most {self.most}"
+        of = "" if self.clusters is None else f", each of {_listed(self.clusters)}"
+        told = "; ".join(dict.fromkeys(map(_listed, named))) or "nothing"
+        return Finding(
+            self.least <= len(named)
+            and (self.most is None or len(named) <= self.most)
+            and (self.clusters is None or all(one == {*self.clusters} for one in named)),
+            f"{many} reports{of}",
+            f"{len(named)} reports, of {told}",
+        )
+
+
 class NamesOnly(msgspec.Struct, frozen=True, tag="names_only"):
     """The reports name these clusters, each at least once, and no others.
 

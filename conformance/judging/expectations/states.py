@@ -15,7 +15,8 @@ from conformance.judging.seen import Seen, States
 class EndsIn(msgspec.Struct, frozen=True, tag="ends_in"):
     """The last state that the channel reported is one of these; none reported is doubtful.
 
-    Clauses: A42-SUB-04, A42-SUB-05, A42-SUB-06, A42-SUB-12, A37-TROUBLE-33, A56-USE-01.
+    Clauses: A42-SUB-04, A42-SUB-05, A42-SUB-06, A42-SUB-12, A37-TROUBLE-33, A56-USE-01,
+    A28-TARGET-01, A62-TARGET-01.
     """
 
     states: tuple[str, ...]

@@ -11,7 +11,6 @@ from conformance import timing
 from conformance.arranging.breaking import KEPT_OPEN, limited, routed
 from conformance.arranging.load_reports import (
     apart,
-    arrived,
     balanced,
     loads,
     reported,
@@ -28,6 +27,7 @@ from conformance.arranging.load_streams import (
     next_reports,
     stream_accepted,
 )
+from conformance.arranging.open_calls import end, kept_open
 from conformance.judging.claims import decides
 from conformance.judging.endings import ClientStuck
 from conformance.judging.expectations import (
@@ -49,7 +49,7 @@ from conformance.served.bootstrap import NODE
 from conformance.served.policies import RoundRobin
 from conformance.served.routes import CLUSTER, SESSION, TO
 from conformance.served.serving import Served
-from conformance.world import EMPTY, UnderWay, World, waits
+from conformance.world import EMPTY, World, waits
 from fake_control_plane import LoadRequest
 
 FEATURE = "envoy.lrs.supports_send_all_clusters"
@@ -190,22 +190,6 @@ async def judge_times(world: World, told: Sequence[LoadRequest]) -> None:
     said = replace(took, until=f"the {BETWEEN} after it, as they tell", seconds=covered)
     took_about = Takes(least=took.seconds - lag, most=took.seconds + lag, allowance=timing.BELIEVED)
     await world.judge("A27-LRS-08", said, took_about)
-
-
-async def kept_open(world: World, number: int, *, to: str = "") -> UnderWay:
-    """So many more calls that the backends have received, and do not answer."""
-    waiting = sum(1 for row in world.fleet.ledger.rpcs if row.ended_at is None)
-    headers = [{**one, **KEPT_OPEN, TO: to} for one in world.sessions(number)]
-    started = await world.start(headers, deadline=None)
-    await arrived(world, waiting + number, why="a request was made for each")
-    return started
-
-
-async def end(world: World) -> None:
-    """Have the backends end all calls that are open."""
-    for row, one in enumerate(world.fleet.ledger.rpcs):
-        if one.ended_at is None:
-            world.fleet.end(row, grpc.StatusCode.INTERNAL)
 
 
 @decides("A27-LRS-09", "A27-LRS-17", "A27-LRS-21", seconds=4, waits=True)

@@ -1,6 +1,7 @@
 """A42, Move Load Reporting into xds_cluster_impl Policy: what is reported of requests."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import pytest
 
@@ -21,8 +22,10 @@ from conformance.judging.endings import SuiteStuck
 from conformance.judging.expectations import OnlyAt, Reaches
 from conformance.judging.seen import Calls
 from conformance.served.clusters import Drop
+from conformance.served.oddities import Odd
 from conformance.served.policies import RingHash, RoundRobin
-from conformance.served.serving import Served, by_dns
+from conformance.served.policy_lists import pick_first, policies, round_robin
+from conformance.served.serving import Served, by_dns, given_as
 from conformance.world import EMPTY, World
 from test_servers import Close, Hold, Serve
 from test_servers import Endpoint as Member
@@ -181,6 +184,18 @@ async def test_dropped(world: World) -> None:
     await world.serve(served)
     await world.call(world.sessions(200))
     await judge(world, "A42-LOAD-11", served)
+
+
+@decides("A62-LOAD-01", seconds=1.5, waits=True)
+async def test_pick_first(world: World) -> None:
+    """Who does not know it takes turns, by which the second locality gets all as well."""
+    first, second = await endpoints(world, Close(), Serve())
+    served = apart([first, second], ("one", "two")).balanced_by(RoundRobin())
+    by_pick_first = Odd("A62-LOAD-01", policies(pick_first(), round_robin()))
+    await world.serve(given_as(served, by_pick_first.of(served.cluster())))
+    there, some = OnlyAt((second.address,)), partial(world.call, world.sessions(10))
+    await world.rounds.demand(there, some, why="the other one is closed")
+    await judge(world, "A62-LOAD-01", served)
 
 
 @decides("A42-LOAD-07", seconds=1.5, waits=True)

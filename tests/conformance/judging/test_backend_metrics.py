@@ -59,7 +59,7 @@ ALL = TellsMetrics(places={"1:1": HERE, "2:2": HERE})
         (reports((X, Sum(1, 8.0)), at=THERE), False, False),
     ],
 )
-def test_all_of_it_and_no_more(seen: Metrics, holds: bool, exceeded: bool) -> None:
+def test_all_of_it_and_no_more(seen: Metrics, *, holds: bool, exceeded: bool) -> None:
     assert ALL.finding(seen).holds is holds
     assert ALL.is_exceeded(seen) is exceeded
 

@@ -101,7 +101,7 @@ def counted_for(account: Account) -> LoadKey | None:
     None for a cluster without lrs_server.
 
     Clauses: A37-LOAD-01, A37-LOAD-02, A37-LOAD-03, A37-LOAD-08, A42-LOAD-01, A42-LOAD-02,
-    A42-LOAD-03, A42-LOAD-05, A42-LOAD-07, A42-LOAD-08, A27-LRS-21, A27-LRS-23.
+    A42-LOAD-03, A42-LOAD-05, A42-LOAD-07, A42-LOAD-08, A27-LRS-21, A27-LRS-23, A62-LOAD-01.
     """
     if not account.reported:
         return None

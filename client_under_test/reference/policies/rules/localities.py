@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from client_under_test.reference.values import Locality
+from client_under_test.reference.values import Locality, State
 
 
 def each_by_itself(locality: Locality) -> str:
@@ -25,6 +25,23 @@ def as_it_says(_target: str, weight: int) -> int:
     return weight
 
 
+def all_together(states: Collection[State]) -> State:
+    """A28: READY if any target is, else CONNECTING, else IDLE, else TRANSIENT_FAILURE.
+
+    Clauses: A28-TARGET-01.
+    """
+    order = (State.READY, State.CONNECTING, State.IDLE, State.TRANSIENT_FAILURE)
+    return next(state for state in order if state in states)
+
+
+def whatever_it_is(_state: State) -> bool:
+    """A28, A62: a target that has become IDLE is not told to connect: that is for requests to do.
+
+    Clauses: A62-TARGET-01 (our choice).
+    """
+    return True
+
+
 @dataclass(frozen=True, kw_only=True)
 class LocalityRules:
     """What wrr_locality goes by."""
@@ -33,3 +50,9 @@ class LocalityRules:
     """The name of the target; those of one name share a policy."""
     target_weight: Callable[[str, int], int] = as_it_says
     """Of the target, and of the weight that comes with its first endpoint."""
+    state_of_targets: Callable[[Collection[State]], State] = all_together
+    """Of the states of all targets, of which there is one at least."""
+    idle_ones_are_asked: bool = True
+    """A62-TARGET-02: whether a request goes to IDLE targets, if there are no better ones."""
+    leaves_alone: Callable[[State], bool] = whatever_it_is
+    """Of the state that a target reports: whether it is not told to connect."""

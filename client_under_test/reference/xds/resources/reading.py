@@ -16,13 +16,11 @@ from google.protobuf.message import DecodeError
 from client_under_test.reference.xds.resources.cluster import read_cluster
 from client_under_test.reference.xds.resources.endpoints import read_endpoints
 from client_under_test.reference.xds.resources.findings import BadResource
-from client_under_test.reference.xds.resources.kinds import PREFIX, Kind
+from client_under_test.reference.xds.resources.kinds import Kind
 from client_under_test.reference.xds.resources.listener import read_listener
 from client_under_test.reference.xds.resources.route import read_route_configuration
 from client_under_test.reference.xds.resources.values import Resource
 from client_under_test.reference.xds.rules import XdsRules
-
-_WRAPPER: Final = PREFIX + discovery_pb2.Resource.DESCRIPTOR.full_name
 
 _MESSAGES: Final[dict[Kind, Any]] = {
     Kind.LISTENER: listener_pb2.Listener,
@@ -74,7 +72,7 @@ def read_resources(kind: Kind, packed: Sequence[Any], rules: XdsRules) -> list[G
 
 def _read(kind: Kind, packed: Any, place: str, rules: XdsRules) -> Good | Bad:
     name: str | None = None
-    if packed.type_url == _WRAPPER:
+    if rules.is_wrapper(packed.type_url):
         try:
             wrapper = discovery_pb2.Resource.FromString(packed.value)
         except DecodeError:

@@ -228,3 +228,51 @@ stream_for_each_update = Mutant(
     broken="whenever a Cluster is updated the load stream is begun anew",
     xds={"stream_outlives_updates": False},
 )
+
+# After a pause.
+
+last_interval_alone = Mutant(
+    clause="A27-LRS-25",
+    broken="a report tells the time of one interval, however long it gathered",
+    xds={"told_time": lambda since, asked, _: min(since, asked)},
+)
+
+always_as_after_the_first = Mutant(
+    clause="A27-LRS-26",
+    broken="a load stream is tried again each second, however many have failed",
+    xds={"failures_that_count": lambda _: 1},
+    reports="none of the known",
+)
+
+answers_do_not_count = Mutant(
+    clause="A27-LRS-27",
+    broken="a load stream with an answer on it is followed as one that has failed",
+    xds={"answer_ends_backoff": False},
+    reports="longer",
+)
+
+nothing_is_not_told = Mutant(
+    clause="A27-LRS-28",
+    broken="no report is sent that has nothing to tell",
+    xds={"nothing_is_told": False},
+    reports="none, or one",
+)
+
+
+def once_for_good() -> Callable[[int], bool]:
+    """A load stream that is begun stays."""
+    known: list[bool] = []
+
+    def is_reported(reporters: int) -> bool:
+        known.extend([True] * somebody_reports(reporters))
+        return bool(known)
+
+    return is_reported
+
+
+stream_for_good = Mutant(
+    clause="A27-LRS-29",
+    broken="the load stream stays when the last cluster has gone that is reported",
+    xds={"load_is_reported": once_for_good()},
+    reports="stays",
+)

@@ -1,0 +1,35 @@
+"""Mutants of the clauses in a62.toml."""
+
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.policies.interface import Account
+from client_under_test.reference.policies.rules.gatekeeping import LoadKey, counted_for
+from client_under_test.reference.values import Locality, State
+
+
+def first_locality_by_name() -> Callable[[Account], LoadKey | None]:
+    """All of a cluster counts for one locality."""
+    return lambda account: counted_for(replace(account, locality=Locality("one")))
+
+
+idle_ones_connect = Mutant(
+    clause="A62-TARGET-01",
+    broken="a locality that has become IDLE is told to connect at once",
+    rules={"leaves_alone": lambda state: state is not State.IDLE},
+    reports="connects",
+)
+
+idle_ones_wait = Mutant(
+    clause="A62-TARGET-02",
+    broken="requests wait while no locality is READY, and have none of them connect",
+    rules={"idle_ones_are_asked": False},
+)
+
+first_locality_counts = Mutant(
+    clause="A62-LOAD-01",
+    broken="what pick_first does counts for its first locality",
+    rules={"counted_for": first_locality_by_name()},
+)

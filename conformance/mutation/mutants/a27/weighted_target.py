@@ -1,0 +1,17 @@
+"""Mutants of the clauses in weighted_target.toml."""
+
+from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.policies.rules.localities import all_together
+from client_under_test.reference.values import State
+
+failure_comes_first = Mutant(
+    clause="A28-TARGET-01",
+    broken="where a target has failed and none is READY requests fail, though others connect",
+    rules={
+        "state_of_targets": lambda states: (
+            State.TRANSIENT_FAILURE
+            if State.READY not in states and State.TRANSIENT_FAILURE in states
+            else all_together(states)
+        )
+    },
+)

@@ -1,0 +1,144 @@
+"""LRS, to which A27 points: reports after a pause, or of nothing, and streams that are refused."""
+
+import grpc
+from msgspec.structs import replace
+
+from conformance import timing
+from conformance.arranging.load_reports import apart, balanced, reported, two_clusters
+from conformance.arranging.load_streams import (
+    accept_streams,
+    ask,
+    attempts_at_streams,
+    ending,
+    load_reports,
+    lose_stream,
+    next_reports,
+    no_stream,
+    reports_until,
+    stream_accepted,
+)
+from conformance.arranging.open_calls import end, kept_open
+from conformance.judging.claims import decides
+from conformance.judging.endings import ClientStuck
+from conformance.judging.expectations import (
+    Apart,
+    LeavesLoadStreams,
+    OnlyAt,
+    SendsReports,
+    Takes,
+)
+from conformance.served.routes import CLUSTER
+from conformance.served.serving import Served
+from conformance.world import EMPTY, World
+from fake_control_plane import LoadRequest
+
+MEANWHILE, LATER = 20, 5
+"""Requests while a cluster is not asked for, and fewer from then on, which a report tells apart."""
+
+REFUSED = 4
+"""Attempts at a load stream that fail."""
+
+SEVERAL = 3
+"""Reports that would come while there is nothing to tell."""
+
+
+@decides("A27-LRS-25", seconds=5, waits=True)
+async def test_left_out_meanwhile(world: World) -> None:
+    """By a call that stays open the cluster is in each report in which it may be."""
+    served = await two_clusters(world, is_other_reported=True)
+    await world.serve(served)
+    await world.demand_served(world.sessions(10), path=EMPTY)
+    stays = await kept_open(world, 1)
+    await reported(world, balanced(served))
+    ask(world, "other")
+    for count in (MEANWHILE, 0):
+        mark = world.control.mark
+        await world.demand_served(world.sessions(5), path=EMPTY)
+        await next_reports(world, 1, since=mark, of="other")
+        await world.demand_served(world.sessions(count)) if count else None
+    before, mark, asked_at = newest_of(world, CLUSTER), world.control.mark, world.now
+    ask(world)
+    await world.demand_served(world.sessions(LATER))
+    told = await next_reports(world, 1, since=mark, of=CLUSTER)
+    if not told or before is None:
+        raise ClientStuck("the cluster was not reported, though requests to it were made")
+    (load,) = (one for one in told[0].clusters if one.cluster == CLUSTER)
+    issued = sum(one.issued or one.successful for one in load.localities)
+    since = world.clock.at(before.at) if issued >= MEANWHILE else asked_at
+    took = world.clock.elapsed("what it tells", since, "the report", world.clock.at(told[0].at))
+    lag = timing.REPORT_JITTER
+    about = Takes(least=took.seconds - lag, most=took.seconds + lag, allowance=timing.BELIEVED)
+    said = replace(took, until="the report, as it says", seconds=load.interval)
+    await world.judge("A27-LRS-25", said, about)
+    await end(world)
+    await stays.over()
+
+
+def newest_of(world: World, cluster: str) -> LoadRequest | None:
+    """The last report until now that names this cluster."""
+    for event in reversed(world.plane.transcript.events):
+        if isinstance(event, LoadRequest) and cluster in {one.cluster for one in event.clusters}:
+            return event
+    return None
+
+
+@decides("A27-LRS-26", "A27-LRS-27", seconds=14, waits=True)
+async def test_refused_again_and_again(world: World) -> None:
+    served = apart(await world.endpoints(2))
+    await world.serve(served)
+    await world.demand_served(world.sessions(20))
+    await reported(world, balanced(served))
+    mark = world.control.mark
+    await lose_stream(world, ending(world, grpc.StatusCode.UNAVAILABLE))
+    tried = await attempts_at_streams(world, REFUSED, since=mark)
+    backoff = world.client.backoff
+    apart_by = Apart(
+        backoff=backoff, gaps=REFUSED - 1, needed=REFUSED - 1, allowance=timing.SEEN_LATE
+    )
+    await world.judge("A27-LRS-26", tried, {"longer and longer": apart_by})
+    mark = world.control.mark
+    accept_streams(world)
+    await stream_accepted(world, since=mark)
+    await world.demand_served(world.sessions(20))
+    await reported(world, balanced(served))
+    mark, ended_at = world.control.mark, world.now
+    await lose_stream(world, ending(world, grpc.StatusCode.UNAVAILABLE))
+    again = (await attempts_at_streams(world, 1, since=mark)).attempts[0].at
+    took = world.clock.elapsed("the end of the stream", ended_at, "the next one", again)
+    first = backoff.initial * (1 + backoff.jitter) + timing.BELIEVED
+    ways = {
+        "as after a first failure, or at once": Takes(most=first, allowance=timing.BELIEVED),
+        "longer": Takes(least=first, most=timing.AFTER_OUTAGE, allowance=timing.BELIEVED),
+    }
+    await world.judge("A27-LRS-27", took, ways)
+
+
+@decides("A27-LRS-28", seconds=5, waits=True)
+async def test_nothing_to_tell(world: World) -> None:
+    served = apart(await world.endpoints(2))
+    await world.serve(served)
+    await world.demand_served(world.sessions(20))
+    await reported(world, balanced(served))
+    seen = await reports_until(world, SEVERAL, since=world.control.mark)
+    ways = {
+        "reports of no cluster": SendsReports(least=SEVERAL, clusters=()),
+        "reports of zeros": SendsReports(least=SEVERAL, clusters=(CLUSTER,)),
+        "none, or one": SendsReports(most=1),
+    }
+    await world.judge("A27-LRS-28", seen, ways)
+
+
+@decides("A27-LRS-29", seconds=3, waits=True)
+async def test_last_cluster_that_goes(world: World) -> None:
+    both = await two_clusters(world)
+    await world.serve(both)
+    await world.demand_served(world.sessions(20))
+    await reported(world, balanced(both))
+    mark = world.control.mark
+    other, route = both.own("other"), replace(both.routes[-1], cluster="other")
+    await world.serve(Served(clusters=(other,), routes=(route,)))
+    there = OnlyAt(other.addresses())
+    await world.rounds.demand(there, lambda: world.call(world.sessions(5)), why="routes lead there")
+    await no_stream(world, since=mark)
+    ways = {"ends": LeavesLoadStreams(0), "stays": LeavesLoadStreams(1)}
+    await world.judge("A27-LRS-29", load_reports(world), ways)

@@ -1,0 +1,59 @@
+"""A28, Weighted target LB policy: the states of localities together."""
+
+from functools import partial
+
+from conformance import timing
+from conformance.arranging.localities import Lines
+from conformance.judging.claims import decides
+from conformance.judging.expectations import EndsIn, OnlyAt, Outcome, Reaches
+from conformance.served.endpoints import Endpoint, Locality
+from conformance.served.oddities import Odd
+from conformance.served.policy_lists import in_localities, pick_first, policies, round_robin
+from conformance.served.serving import given_as, one_cluster
+from conformance.world import World
+from test_servers import Hold, Serve
+
+WAITS = Outcome("DEADLINE_EXCEEDED")
+
+RESTING = Odd("A62-TARGET-01", policies(in_localities(pick_first(), round_robin())))
+"""A pick_first for each locality, which is IDLE when its connection is lost (A62)."""
+
+
+LOST = "both connections were lost, and nobody asks for one"
+
+
+@decides("A28-TARGET-01", needs=("watch",), seconds=1.5)
+async def test_one_failed_and_one_connecting(world: World) -> None:
+    made = await Lines.begin(world, "A b")
+    held = made.member("b")
+    await held.set_mode(Hold())
+    await world.serve(made.served("A b"))
+    watched = await world.states.watch()
+    waiting = await world.start(world.sessions(5))
+    await world.attempts.demand_count(held, why="its locality is listed")
+    await world.attempts.demand_count(made.member("A"), 2, why="it closes what it accepts")
+    calls = await world.call(world.sessions(5), deadline=timing.HELD)
+    await world.judge("A28-TARGET-01", calls, WAITS)
+    await world.judge("A28-TARGET-01", world.states.told(watched), EndsIn(("CONNECTING",)))
+    await held.set_mode(Serve())
+    await world.judge("A28-TARGET-01", await waiting.over(), OnlyAt((held.address,)))
+
+
+@decides("A62-TARGET-01", "A62-TARGET-02", needs=("watch",), seconds=1)
+async def test_localities_that_rest(world: World) -> None:
+    members = await world.endpoints(2)
+    names = zip(members, "ab", strict=True)
+    served = one_cluster([Locality((Endpoint(one.address),), name) for one, name in names])
+    await world.serve(given_as(served, RESTING.of(served.cluster())))
+    watched = await world.states.watch()
+    both, some = Reaches(served.addresses()), partial(world.call, world.sessions(20))
+    await world.rounds.demand(both, some, why="they serve")
+    told = len(watched.states)
+    for one in members:
+        await one.kill()
+    await world.attempts.quiet_from_now(*members, count=len(members), why=LOST)
+    states = await world.states.until(watched, "IDLE", "CONNECTING", "READY", since=told)
+    ways = {"IDLE": EndsIn(("IDLE",)), "connects": EndsIn(("CONNECTING", "READY"))}
+    await world.judge("A62-TARGET-01", states, ways)
+    there = OnlyAt(served.addresses())
+    await world.judge("A62-TARGET-02", await world.rounds.until_it_lasts(there, some), there)

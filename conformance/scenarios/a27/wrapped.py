@@ -1,0 +1,34 @@
+"""ADS: resources that come as Resource messages, each in one of its own name."""
+
+from functools import partial
+
+from conformance.judging.claims import decides
+from conformance.judging.endings import ClientUnable
+from conformance.judging.expectations import OnlyAt
+from conformance.served.policies import RoundRobin
+from conformance.served.serving import plain
+from conformance.world import World
+from fake_control_plane import Kind, Request
+
+FEATURE = "xds.config.resource-in-sotw"
+
+
+@decides("A27-ADS-01")
+async def test_in_an_update(world: World) -> None:
+    """With another name of the cluster, so that a new route, Cluster and endpoints come."""
+    here, there = await world.addresses(2)
+    await world.serve(plain([here], policy=RoundRobin()))
+    await world.demand_served(world.sessions(5))
+    if FEATURE not in features(world):
+        raise ClientUnable(f"the features of its node do not have {FEATURE}")
+    world.plane.script.wrap(*Kind)
+    await world.serve(plain([there], name="another", policy=RoundRobin()))
+    at_the_other, some = OnlyAt((there,)), partial(world.call, world.sessions(5))
+    await world.judge("A27-ADS-01", await world.until(at_the_other, some), at_the_other)
+
+
+def features(world: World) -> set[str]:
+    """What the client's requests say that it can do."""
+    asked = (one for one in world.plane.transcript.events if isinstance(one, Request))
+    told = (one.identity for one in asked if one.identity is not None)
+    return {feature for one in told for feature in one.client_features}
