@@ -206,6 +206,23 @@ async def test_what_nobody_asked_for_is_sent_if_it_is_told_to(
     assert names_of(await client.receive()) == ["b"]
 
 
+async def test_resources_go_out_in_messages_of_their_names_if_they_are_told_to(
+    plane: ControlPlane, clients: Any, names_of: Names
+) -> None:
+    plane.script.wrap(CDS)
+    await plane.set(eds_cluster("a"), endpoints("a"))
+    client = await clients.ads(plane.address)
+    await client.request(CDS, ["a"])
+    (wrapped,) = (await client.receive()).resources
+    resource = discovery_pb2.Resource()
+    assert wrapped.Unpack(resource)
+    assert (resource.name, resource.version) == ("a", "1")
+    assert resource.resource.type_url == CDS.type_url
+    plane.script.wrap()
+    await plane.set(eds_cluster("a"))
+    assert names_of(await client.receive()) == ["a"]
+
+
 async def test_a_delayed_response_comes_when_it_is_due(plane: ControlPlane, clients: Any) -> None:
     plane.script.delay(CDS, 0.05)
     await plane.set(eds_cluster("a"))

@@ -156,7 +156,7 @@ class PriorityNames:
 def shares_a_locality(before: frozenset[Locality], now: frozenset[Locality]) -> bool:
     """A37: names of priorities are preserved across updates, with the localities below them.
 
-    Clauses: A37-FAILOVER-11.
+    Clauses: A37-FAILOVER-11, A27-PRIO-11 (our choice: the first name that shares a locality).
     """
     return bool(before & now) or before == now
 

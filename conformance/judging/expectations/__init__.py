@@ -50,7 +50,7 @@ from conformance.judging.expectations.load_streams import (
 )
 from conformance.judging.expectations.looking_up import LooksUp, NeverLooksUp
 from conformance.judging.expectations.mapping import MapsLike
-from conformance.judging.expectations.picking import Blames, Connects, Picks
+from conformance.judging.expectations.picking import Blames, BlamesOnly, Connects, Picks
 from conformance.judging.expectations.states import EndsIn, NeverIn
 from conformance.judging.expectations.subscribing import AsksFor, AsksOnce, GoesOnAsking
 from conformance.judging.expectations.trees import AtTheFirst, InTreeOrder
@@ -87,6 +87,7 @@ Expectation = (
     | Picks
     | Connects
     | Blames
+    | BlamesOnly
     | EndsIn
     | NeverIn
     | Balances
@@ -137,6 +138,7 @@ __all__ = [
     "BeginsLoadStreams",
     "BeginsWithNode",
     "Blames",
+    "BlamesOnly",
     "Connects",
     "Different",
     "DropsByShare",

@@ -55,7 +55,7 @@ from conformance.judging.expectations.load_streams import (
 )
 from conformance.judging.expectations.looking_up import LooksUp, NeverLooksUp
 from conformance.judging.expectations.mapping import MapsLike
-from conformance.judging.expectations.picking import Blames, Connects, Picks
+from conformance.judging.expectations.picking import Blames, BlamesOnly, Connects, Picks
 from conformance.judging.expectations.states import EndsIn, NeverIn
 from conformance.judging.expectations.subscribing import AsksFor, AsksOnce, GoesOnAsking
 from conformance.judging.expectations.trees import AtTheFirst, InTreeOrder
@@ -99,6 +99,7 @@ def excusable(expectation: Expectation, seen: Seen, before: MapsLike | None = No
             | OnlyAt()
             | Picks()
             | Blames()
+            | BlamesOnly()
             | Outcome()
             | Outcomes()
             | AtTheFirst()

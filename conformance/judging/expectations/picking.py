@@ -75,6 +75,32 @@ class Connects(msgspec.Struct, frozen=True, tag="connects", kw_only=True):
         )
 
 
+class BlamesOnly(msgspec.Struct, frozen=True, tag="blames_only", kw_only=True):
+    """Every call fails, and its details name one of these endpoints, and none of the others.
+
+    Clauses: A56-TIMER-05.
+    """
+
+    these: tuple[str, ...]
+    others: tuple[str, ...]
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh calls."""
+        calls = calls_of(seen)
+        holds = bool(calls) and all(
+            call.status != "OK"
+            and any(one in call.details for one in self.these)
+            and not any(one in call.details for one in self.others)
+            for call in calls
+        )
+        told = dict.fromkeys(f"{call.status}: {call.details or 'no details'}" for call in calls)
+        return Finding(
+            holds,
+            f"details that name {' or '.join(self.these)}, and not {' or '.join(self.others)}",
+            "; ".join(told) or "no call",
+        )
+
+
 class Blames(msgspec.Struct, frozen=True, tag="blames", kw_only=True):
     """Every call fails, and its details name its first endpoint, perhaps beside others; or none.
 

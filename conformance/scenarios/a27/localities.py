@@ -1,11 +1,17 @@
 """A27, EDS LB Policy: which priority is in use, and who has which share in it, by ROUND_ROBIN."""
 
+from functools import partial
+
 import pytest
 
-from conformance.arranging.localities import judge_below, judge_lines
+from conformance import timing
+from conformance.arranging.localities import Lines, judge_below, judge_lines
 from conformance.judging.claims import decides, row
-from conformance.judging.expectations import Tried
+from conformance.judging.expectations import OnlyAt, Tried
 from conformance.world import World
+
+MEANWHILE, AFTERWARDS = 200, 40
+"""Requests of SOAK_PACE, for a second, and those after them."""
 
 FIFTY = " ".join(f"a{number}" for number in range(50))
 
@@ -51,3 +57,22 @@ async def test_priorities_that_change_places(world: World) -> None:
     used = made.member("b")
     tried = Tried(most={used.address: 1})
     await world.judge("A37-FAILOVER-11", world.attempts.seen(used), tried)
+
+
+@decides("A27-PRIO-10", "A27-PRIO-11", seconds=1.5)
+async def test_locality_in_use_that_joins_a_failed_one(world: World) -> None:
+    """Requests are made all the time, for a while after the list has been accepted, too."""
+    made = await Lines.begin(world, "A | b")
+    used, some = made.member("b"), partial(world.call, world.sessions(5))
+    at_it = OnlyAt((used.address,))
+    await world.serve(made.served("A | b"))
+    await world.rounds.demand(at_it, some, why="the priority above has failed")
+    running = await world.start(world.sessions(MEANWHILE), pace=timing.SOAK_PACE)
+    await world.serve(made.served("A b"))
+    await world.judge("A27-PRIO-10", await running.over(), at_it)
+    await world.judge("A27-PRIO-10", await world.call(world.sessions(AFTERWARDS)), at_it)
+    ways = {
+        "kept": Tried(most={used.address: 1}),
+        "made anew": Tried(least={used.address: 2}),
+    }
+    await world.judge("A27-PRIO-11", world.attempts.seen(used), ways)

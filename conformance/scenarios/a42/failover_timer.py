@@ -13,6 +13,7 @@ from conformance.arranging.walk import LARGE, Walk, walk
 from conformance.judging.claims import decides
 from conformance.judging.endings import ClientUnable
 from conformance.judging.expectations import (
+    BlamesOnly,
     EndsIn,
     KeepsConnection,
     NeverIn,
@@ -25,7 +26,7 @@ from conformance.judging.expectations import (
 from conformance.judging.seen import Attempt, Attempts, Calls, Elapsed
 from conformance.served.policies import RoundRobin
 from conformance.world import World, waits
-from test_servers import Close, Hold, Serve, Stall
+from test_servers import Close, Hold, Refuse, Serve, Stall
 from test_servers import Endpoint as Member
 
 AFTER_THE_TIMER = Takes(
@@ -262,6 +263,19 @@ async def test_all_priorities_failed(world: World) -> None:
         await one.set_mode(Serve())
     last = OnlyAt(tuple(one.address for one in second))
     await world.judge("A56-TIMER-05", await waiting.over(), last)
+
+
+@decides("A56-TIMER-05")
+async def test_what_is_told_when_all_have_failed(world: World) -> None:
+    """A port at which nobody listens is what most clients name when they fail."""
+    (first,), (last,) = [await endpoints(world, Refuse()) for _ in range(2)]
+    await world.serve(ranked([first], [last], policy=RoundRobin()))
+    failed = Outcome(status="UNAVAILABLE")
+    calls = await world.until(failed, lambda: world.call(world.sessions(5)))
+    if not any(one.address in call.details for one in (first, last) for call in calls):
+        raise ClientUnable("the details of its errors name no endpoint: whose they are is not told")
+    wanted = BlamesOnly(these=(last.address,), others=(first.address,))
+    await world.judge("A56-TIMER-05", calls, wanted)
 
 
 @decides("A56-USE-01", needs=("watch",))

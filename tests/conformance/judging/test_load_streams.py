@@ -9,7 +9,9 @@ from conformance.judging.expectations import (
     BeginsWithNode,
     EachHolds,
     Expectation,
+    LeavesLoadStreams,
     NamesOnly,
+    SendsReports,
     TellsIssued,
     TellsNoEndpoints,
     WrongKind,
@@ -42,8 +44,8 @@ def report(*loads: tuple[Place, int], of: str = "a", endpoints: int = 0) -> Load
     )
 
 
-def said(*reports: LoadReport, streams: int = 1) -> LoadReports:
-    return LoadReports(reports, streams=streams)
+def said(*reports: LoadReport, streams: int = 1, ended: int = 0) -> LoadReports:
+    return LoadReports(reports, streams=streams, ended=ended)
 
 
 @pytest.mark.parametrize(
@@ -61,6 +63,15 @@ def said(*reports: LoadReport, streams: int = 1) -> LoadReports:
         (said(), BeginsWithNode(node="me"), False),
         (said(streams=2), BeginsLoadStreams(2), True),
         (said(streams=2), BeginsLoadStreams(1), False),
+        (said(streams=2, ended=2), LeavesLoadStreams(0), True),
+        (said(streams=2, ended=1), LeavesLoadStreams(0), False),
+        (said(streams=2, ended=1), LeavesLoadStreams(1), True),
+        (said(first(), first()), SendsReports(least=2, clusters=()), True),
+        (said(first()), SendsReports(least=2, clusters=()), False),
+        (said(first(), report()), SendsReports(least=2, clusters=()), False),
+        (said(report(), report()), SendsReports(least=2, clusters=("a",)), True),
+        (said(report()), SendsReports(most=1), True),
+        (said(report(), first()), SendsReports(most=1), False),
         (said(report(), report(of="b")), NamesOnly(("a", "b")), True),
         (said(report(), report(of="b")), NamesOnly(("a",)), False),
         (said(first()), NamesOnly(("a",)), False),

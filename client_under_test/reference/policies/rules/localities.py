@@ -28,7 +28,7 @@ def as_it_says(_target: str, weight: int) -> int:
 def all_together(states: Collection[State]) -> State:
     """A28: READY if any target is, else CONNECTING, else IDLE, else TRANSIENT_FAILURE.
 
-    Clauses: A28-TARGET-01.
+    Clauses: A28-TARGET-01, A27-PRIO-10.
     """
     order = (State.READY, State.CONNECTING, State.IDLE, State.TRANSIENT_FAILURE)
     return next(state for state in order if state in states)

@@ -28,6 +28,7 @@ from client_under_test.reference.policies.rules.failover import (
 )
 from client_under_test.reference.values import State
 from client_under_test.reference.xds.rules import endpoint_is_used
+from conformance.mutation.mutants.a27.weighted_target import failure_comes_first
 from conformance.mutation.mutants.a52.wrr_locality import FirstWeights
 from conformance.mutation.mutants.findings import overlooking, refusing
 
@@ -229,6 +230,19 @@ failed_one_stays_alone = Mutant(
     clause="A27-PRIO-09",
     broken="a failed priority is not told of the locality that joins it",
     rules={"takes_updates": lambda is_in_use: is_in_use},
+)
+
+failed_one_beside_it_counts = Mutant(
+    clause="A27-PRIO-10",
+    broken="requests fail while one locality has failed and none is READY, though others connect",
+    rules=failure_comes_first.rules,
+)
+
+name_of_the_last_locality = Mutant(
+    clause="A27-PRIO-11",
+    broken="a priority goes on with what its last locality had before",
+    rules={"goes_on": lambda before, now: bool(now) and max(now) in before},
+    reports="kept",
 )
 
 draining_is_used = Mutant(
