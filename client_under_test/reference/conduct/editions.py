@@ -141,7 +141,7 @@ def with_a64(rules: Rules) -> Rules:
 
 def with_a85(rules: Rules) -> Rules:
     """Of the metrics of backends those are in the load report that the Cluster lists."""
-    return replace(rules, told_metrics=backend_metrics.those_listed)
+    return replace(rules, metrics_by_list=backend_metrics.those_listed)
 
 
 def with_a75(rules: Rules) -> Rules:

@@ -83,7 +83,8 @@ class Ledger:
         ok = status.code == "OK"
         self._count(account, lambda counts: self._rules.when_ended(counts, ok))
         if metrics is not None and self._rules.metrics_count(ok):
-            told = self._rules.told_metrics(metrics, self._rules.metrics_listed(account))
+            choose = self._rules.metrics_by_list or self._rules.told_metrics
+            told = choose(metrics, self._rules.metrics_listed(account))
             self._count(account, lambda counts: self._with_metrics(counts, told))
 
     def _with_metrics(self, counts: Counts, told: Mapping[Metric, float]) -> Counts:

@@ -111,6 +111,8 @@ class BackendMetricRules:
 
     told_metrics: Callable[[BackendMetrics, Sequence[str]], Mapping[Metric, float]] = none_told
     """Of what came with a request, and what the Cluster lists."""
+    metrics_by_list: Callable[[BackendMetrics, Sequence[str]], Mapping[Metric, float]] | None = None
+    """A85: what takes the place of that, if it is there."""
     metrics_listed: Callable[[Account], Sequence[str]] = the_newest
     metrics_count: Callable[[bool], bool] = whatever_the_status
     add_metrics: Callable[[MetricSums, Mapping[Metric, float]], MetricSums] = added

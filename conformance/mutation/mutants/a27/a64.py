@@ -25,13 +25,13 @@ def newest_of_each(sums: MetricSums, told: Mapping[Metric, float]) -> MetricSums
 nothing_told = Mutant(
     clause="A64-METRIC-01",
     broken="nothing that backends say of themselves is in the report",
-    rules={"told_metrics": none_told},
+    rules={"metrics_by_list": none_told},
 )
 
 bare_names_told = Mutant(
     clause="A64-METRIC-01",
     broken="named metrics are told by their bare names, as before A85",
-    rules={"told_metrics": all_named},
+    rules={"metrics_by_list": all_named},
 )
 
 names_behind_a_prefix = Mutant(
@@ -51,7 +51,7 @@ processors_told = Mutant(
     clause="A64-METRIC-02",
     broken="cpu_utilization is told among the named metrics, whatever the Cluster lists",
     rules={
-        "told_metrics": lambda metrics, listed: {
+        "metrics_by_list": lambda metrics, listed: {
             **those_listed(metrics, listed),
             **({Metric("cpu_utilization"): cpu} if (cpu := metrics.cpu_utilization) else {}),
         }

@@ -34,20 +34,20 @@ def as_named_ones(metrics: BackendMetrics, listed: Sequence[str]) -> Mapping[Met
 all_names_told = Mutant(
     clause="A85-LIST-01",
     broken="all named metrics are told if one is listed",
-    rules={"told_metrics": lambda metrics, _: those_listed(metrics, (ALL_NAMED,))},
+    rules={"metrics_by_list": lambda metrics, _: those_listed(metrics, (ALL_NAMED,))},
 )
 
 fields_not_used = Mutant(
     clause="A85-LIST-02",
     broken="utilizations are told by name, and not in the fields that there are for them",
-    rules={"told_metrics": as_named_ones},
+    rules={"metrics_by_list": as_named_ones},
 )
 
 application_left_out = Mutant(
     clause="A85-LIST-02",
     broken="application_utilization is not told",
     rules={
-        "told_metrics": lambda metrics, listed: those_listed(
+        "metrics_by_list": lambda metrics, listed: those_listed(
             replace(metrics, application_utilization=0.0), listed
         )
     },
@@ -57,7 +57,7 @@ bare_names_known = Mutant(
     clause="A85-LIST-03",
     broken="an entry without a dot stands for all named metrics",
     rules={
-        "told_metrics": lambda metrics, listed: those_listed(
+        "metrics_by_list": lambda metrics, listed: those_listed(
             metrics, (*listed, ALL_NAMED) if "named_metrics" in listed else listed
         )
     },
@@ -67,7 +67,7 @@ all_without_a_list = Mutant(
     clause="A85-LIST-04",
     broken="all named metrics are told while the Cluster lists nothing, as before A85",
     rules={
-        "told_metrics": lambda metrics, listed: (
+        "metrics_by_list": lambda metrics, listed: (
             those_listed(metrics, listed) if listed else all_named(metrics, listed)
         )
     },
