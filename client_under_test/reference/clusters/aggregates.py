@@ -48,7 +48,8 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 def nothing_found(note: str) -> Found:
     """A37: without data, and none before, a leaf counts as one priority without endpoints.
 
-    Clauses: A37-TROUBLE-20, A37-TROUBLE-25, A37-DNS-07, A37-DNS-08.
+    Clauses: A37-TROUBLE-20, A37-TROUBLE-25, A37-DNS-07, A37-DNS-08, A37-DNS-26, A37-DNS-27,
+    A37-DNS-28.
     """
     return Found(note=note)
 

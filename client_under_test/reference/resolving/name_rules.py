@@ -20,7 +20,7 @@ def services(leaf: Leaf) -> tuple[str, ...]:
 def error_counts(had_result: bool) -> bool:  # noqa: FBT001 - that is all that it goes by
     """A37: an error counts only if there was no result before.
 
-    Clauses: A37-DNS-09.
+    Clauses: A37-DNS-09, A37-DNS-29 (our choice: that a name does not exist is an error).
     """
     return not had_result
 

@@ -15,6 +15,7 @@ from conformance.judging.expectations.calls import (
     Everywhere,
     Fails,
     FewAlike,
+    Mentions,
     MovesOnly,
     OneEndpoint,
     OnlyAt,
@@ -99,6 +100,7 @@ Expectation = (
     | AsksOnce
     | GoesOnAsking
     | Fails
+    | Mentions
     | Admits
     | TellsDrops
     | LosesShare
@@ -160,6 +162,7 @@ __all__ = [
     "LooksUp",
     "LosesShare",
     "MapsLike",
+    "Mentions",
     "MovesOnly",
     "NamesEach",
     "NamesOnly",

@@ -31,7 +31,7 @@ class Outcome(msgspec.Struct, frozen=True, tag="outcome"):
     A42-CDS-32, A42-HDR-17, A52-CHANGE-02, A42-PICK-24, A42-PRO-09, A56-TIMER-03, A37-TREE-18,
     A37-TREE-21, A37-TREE-31, A37-TREE-34, A37-TROUBLE-15, A37-TROUBLE-34, A56-TIMER-04,
     A57-STREAM-01, A57-STREAM-02, A74-CONFIG-01, A76-REQ-07, A37-DNS-08, A37-DNS-12,
-    A28-TARGET-01.
+    A28-TARGET-01, A37-DNS-27.
     """
 
     status: str
@@ -57,6 +57,26 @@ class Fails(msgspec.Struct, frozen=True, tag="fails"):
         failed = bool(calls) and not statuses & {"OK", "DEADLINE_EXCEEDED"}
         nowhere = all(call.endpoint is None for call in calls)
         return Finding(failed and nowhere, "every call fails, without a wait", tally(calls))
+
+
+class Mentions(msgspec.Struct, frozen=True, tag="mentions"):
+    """Every call fails, and the details of each have this text in them; or those of none.
+
+    Clauses: A37-DNS-28.
+    """
+
+    text: str
+    is_told: bool = True
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh calls."""
+        calls = calls_of(seen)
+        failed = bool(calls) and all(call.status != "OK" for call in calls)
+        telling = [self.text in call.details for call in calls]
+        holds = failed and all(one is self.is_told for one in telling)
+        whether = "with" if self.is_told else "without"
+        told = dict.fromkeys(f"{one.status}: {one.details or 'no details'}" for one in calls)
+        return Finding(holds, f"every call fails, {whether} {self.text}", "; ".join(told))
 
 
 class Outcomes(msgspec.Struct, frozen=True, tag="outcomes"):
@@ -199,9 +219,8 @@ class OnlyAt(msgspec.Struct, frozen=True, tag="only_at"):
     A42-FAIL-02, A42-FAIL-08, A42-FAIL-09, A42-FAIL-11, A42-FAIL-12, A42-PICK-06, A42-SUB-08,
     A42-SUB-10, A42-SUB-11, A46-NACK-03, A56-TIMER-05, A61-SUB-01, A75-LEAF-02, A75-LEAF-03,
     A75-LEAF-05, A76-REQ-04, A37-DNS-09, A37-DNS-10, A37-DNS-15, A37-DNS-17, A37-DNS-24, A37-DNS-25,
-    A52-CUSTOM-09, A52-CUSTOM-10, A52-CUSTOM-14, A52-WRR-04, A52-WRR-06,
-    A28-TARGET-01, A62-TARGET-02, A27-ADS-01,
-    A27-PRIO-10.
+    A52-CUSTOM-09, A52-CUSTOM-10, A52-CUSTOM-14, A52-WRR-04, A52-WRR-06, A28-TARGET-01,
+    A62-TARGET-02, A27-ADS-01, A27-PRIO-10, A37-DNS-29.
     """
 
     addresses: tuple[str, ...]

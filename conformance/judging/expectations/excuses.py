@@ -20,6 +20,7 @@ from conformance.judging.expectations.calls import (
     Everywhere,
     Fails,
     FewAlike,
+    Mentions,
     MovesOnly,
     OneEndpoint,
     OnlyAt,
@@ -104,6 +105,7 @@ def excusable(expectation: Expectation, seen: Seen, before: MapsLike | None = No
             | Outcomes()
             | AtTheFirst()
             | Fails()
+            | Mentions()
         ):
             # It takes time until an endpoint is READY; a rotation begins anew when another is.
             is_so = _ends_of_time(seen)

@@ -19,6 +19,7 @@ from conformance.judging.expectations import (
     Avoids,
     Expectation,
     LooksUp,
+    Mentions,
     NeverLooksUp,
     OneEndpoint,
     OnlyAt,
@@ -95,7 +96,7 @@ TROUBLES: Final = {
         for name, (trouble, later) in TROUBLES.items()
     ],
 )
-@decides("A37-DNS-07", "A37-DNS-08", seconds=27, resolutions=True)
+@decides("A37-DNS-07", "A37-DNS-08", "A37-DNS-28", seconds=27, resolutions=True)
 async def test_unresolved(world: World, trouble: Answer, later: str) -> None:
     """The leaf x in each place of a tree, and a cluster of a route. In the end it can be resolved.
 
@@ -118,6 +119,9 @@ async def test_unresolved(world: World, trouble: Answer, later: str) -> None:
             others = at_the_first(planted.served, root, failed)
             await world.judge("A37-DNS-07", seen, others)
     alone = found[-1]
+    told = Mentions(host(ALONE)), Mentions(host(ALONE), is_told=False)
+    ways = dict(zip(("name told", "name not told"), told, strict=True))
+    await world.judge("A37-DNS-28", alone, ways)
     beyond = world.names.mark
     for name, answer in names.items():
         world.names.set(name, answer)

@@ -1,17 +1,21 @@
 """A37, Priority Policy Reresolution Handling: when names of LOGICAL_DNS are resolved again."""
 
+from collections.abc import Mapping
 from functools import partial
+from typing import Final
 
 from conformance import timing
 from conformance.arranging.forests import calls_to, forest, in_use, leaf, plant
 from conformance.arranging.host_names import by_name, host, known, named
 from conformance.arranging.priorities import fail
+from conformance.arranging.trouble import FAILS
 from conformance.judging.claims import decides
 from conformance.judging.endings import ClientUnable
-from conformance.judging.expectations import LooksUp, OnlyAt, fits
+from conformance.judging.expectations import Expectation, LooksUp, OnlyAt, fits
+from conformance.judging.seen import Calls
 from conformance.served.trees import at_the_first
 from conformance.world import World
-from test_servers import Close, Found, ServerFailure
+from test_servers import Answer, Close, Found, NoSuchName, Refuse, ServerFailure
 
 
 @decides("A37-DNS-11", seconds=34, resolutions=True)
@@ -29,23 +33,28 @@ async def test_failing_eds(world: World) -> None:
     await world.judge("A37-DNS-11", await calls(), behind)
 
 
-@decides("A37-DNS-09", "A37-DNS-10", "A74-CONFIG-07", seconds=40, resolutions=True)
-async def test_lost_connection(world: World) -> None:
-    """First a is lost, and its name has moved; then b, for whose name the server fails by then.
+# What the name server says at last of the name of a leaf.
+LATER: Final[Mapping[str, Answer]] = {"b": ServerFailure(), "d": NoSuchName()}
 
-    The endpoint of b serves all the while. Either has the client ask for all names.
+
+@decides("A37-DNS-09", "A37-DNS-10", "A37-DNS-29", "A74-CONFIG-07", seconds=40, resolutions=True)
+async def test_lost_connection(world: World) -> None:
+    """First a is lost, and its name has moved; then b and d, of whose names none is found by then.
+
+    The endpoints of these serve all the while. Either has the client ask for all names.
     """
-    planted = named(await plant(world, direct=("b", "c")), "b", "c")
+    planted = named(await plant(world, direct=("b", "c", "d")), "b", "c", "d")
     before, after = await world.members.of_one_port("127.0.0.2", "127.0.0.3")
-    names = {**known(planted, "b", "c"), host("a"): Found((before.host,))}
+    names = {**known(planted, "b", "c", "d"), host("a"): Found((before.host,))}
     await world.names.begin(names)
     a = leaf("a", discovery=by_name("a", before))
-    roots = ("a", "b", "c")
+    roots = ("a", "b", "c", "d")
     await in_use(world, forest(roots, (*planted.served.clusters, a)), *roots)
     await world.names.quiet(why="the least time has to pass", seconds=world.resolutions.apart)
     beyond = world.names.mark
     world.names.set(host("a"), Found((after.host,)))
-    world.names.set(host("b"), ServerFailure())
+    for name, answer in LATER.items():
+        world.names.set(host(name), answer)
     await fail(before)
     moved = OnlyAt((after.address,))
     calls = await world.until(moved, partial(calls_to, world, "a"), within=timing.ATTEMPT)
@@ -54,12 +63,38 @@ async def test_lost_connection(world: World) -> None:
     seen = await world.names.asked_until(again, beyond=beyond, within=timing.EVENT)
     if not fits(again, seen):  # the last that one was resolved by may be a cache, which none sees
         await world.names.quiet(why="the least time has to pass", seconds=world.resolutions.apart)
-    (b,) = planted.members["b"]
-    await b.kill()
+    for name in LATER:
+        await planted.members[name][0].kill()
     seen = await world.names.asked_until(again, beyond=beyond, within=timing.EVENT)
     await world.judge("A74-CONFIG-07", seen, again)
-    if not await world.names.asked_again(host("b"), beyond=beyond, within=timing.ATTEMPT):
+    kept, answered = OnlyAt(planted.of("b")), OnlyAt(planted.of("d"))
+    await world.judge("A37-DNS-09", await asked_again(world, "b", kept, beyond=beyond), kept)
+    calls = await asked_again(world, "d", answered, beyond=beyond)
+    await world.judge("A37-DNS-29", calls, {"served": answered, "not served": FAILS})
+
+
+async def asked_again(world: World, name: str, kept: Expectation, *, beyond: int) -> Calls:
+    """Calls to a leaf after its name was asked for again, once they fit and go on so."""
+    if not await world.names.asked_again(host(name), beyond=beyond, within=timing.ATTEMPT):
         raise ClientUnable("it asks for no name again, so no answer to that can fail")
-    kept = OnlyAt((b.address,))
-    calls = await world.rounds.until_it_lasts(kept, partial(calls_to, world, "b"))
-    await world.judge("A37-DNS-09", calls, kept)
+    return await world.rounds.until_it_lasts(kept, partial(calls_to, world, name))
+
+
+@decides("A37-DNS-10", seconds=45, resolutions=True)
+async def test_refused_connection(world: World) -> None:
+    """Nobody has ever listened at the first address; then the name moves.
+
+    A client may ask again at once, when the least time has passed, or by the next attempt then.
+    """
+    before, after = await world.members.of_one_port("127.0.0.2", "127.0.0.3")
+    await before.set_mode(Refuse())
+    await world.names.begin({host("a"): Found((before.host,))})
+    await world.serve(forest(("a",), (leaf("a", discovery=by_name("a", before)),)))
+    calls = partial(calls_to, world, "a")
+    await world.rounds.demand(FAILS, calls, why="nobody listens at the address of its name")
+    beyond = world.names.mark
+    world.names.set(host("a"), Found((after.host,)))
+    within = world.resolutions.apart + world.resolutions.retried
+    await world.names.asked_again(host("a"), beyond=beyond, within=within)
+    moved = OnlyAt((after.address,))
+    await world.judge("A37-DNS-10", await world.until(moved, calls, within=timing.ATTEMPT), moved)

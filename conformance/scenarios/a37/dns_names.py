@@ -1,4 +1,4 @@
-"""A37, Logical DNS: names that are none, and some of which that is not sure."""
+"""A37, Logical DNS: updates to names that are none, or may be none, or that nobody can resolve."""
 
 from collections.abc import Collection
 from functools import partial
@@ -8,7 +8,9 @@ from msgspec.structs import replace
 
 from conformance import timing
 from conformance.arranging.forests import calls_to, in_use, plant
+from conformance.arranging.host_names import by_name, host, known, named
 from conformance.arranging.live_clusters import AFTERWARDS
+from conformance.arranging.trouble import FAILS
 from conformance.judging.claims import decides, row
 from conformance.judging.expectations import Answered, Expectation, Fails, OnlyAt
 from conformance.served.clusters import Cluster, LogicalDns
@@ -16,7 +18,7 @@ from conformance.served.serving import Served
 from conformance.served.trees import at_the_first, with_clusters
 from conformance.world import World
 from fake_control_plane import Kind
-from test_servers import Found
+from test_servers import Answer, Found, NoSuchName, ServerFailure, Silence
 
 ALONE = "alone"
 
@@ -63,6 +65,48 @@ async def test_name(world: World, clause: str, name: str, at: str) -> None:
     await world.serve(good)
     await judge_use(world, AFTERWARDS, good, ALONE)
     await judge_use(world, AFTERWARDS, good, "m", failed=await planted.lose("x"))
+
+
+NEW = host("new")
+
+
+@decides("A37-DNS-26", "A37-DNS-27", AFTERWARDS, seconds=6, waits=True)
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        pytest.param(ServerFailure(), id="failing"),
+        pytest.param(NoSuchName(), id="gone"),
+        pytest.param(Silence(), id="silent"),
+    ],
+)
+async def test_new_name(world: World, trouble: Answer) -> None:
+    """An update gives it to the first leaf of a tree and the cluster of a route; then the old one.
+
+    The old names are known all the while, and the endpoints there serve.
+    """
+    planted = named(await plant(world, {"m": "x c"}, direct=(ALONE,)), "x", ALONE)
+    before = planted.served
+    await world.names.begin({**known(planted, "x", ALONE), NEW: trouble})
+    await in_use(world, before, "m", ALONE)
+    beyond = world.names.mark
+    moved = (
+        replace(before.own(one), discovery=by_name("new", *planted.members[one]))
+        for one in ("x", ALONE)
+    )
+    await world.serve(with_clusters(before, *moved))
+    await world.names.asked_again(NEW, beyond=beyond, within=timing.ATTEMPT)
+    others = at_the_first(before, "m", planted.of("x"))
+    calls = partial(calls_to, world, "m")
+    seen = await world.until(others, calls, within=timing.ATTEMPT)
+    await world.judge("A37-DNS-26", seen, others)
+    ways: dict[str, Expectation] = {"A37": at_the_first(before, ALONE), "A74": FAILS}
+    calls = partial(calls_to, world, ALONE)
+    seen = await world.until(world.bench.own("A37-DNS-27", ways), calls, within=timing.ATTEMPT)
+    await world.judge("A37-DNS-27", seen, ways)
+    world.bench.turn_to(AFTERWARDS)
+    await world.serve(before)
+    for root in ("m", ALONE):
+        await judge_use(world, AFTERWARDS, before, root)
 
 
 def led(served: Served, to: LogicalDns) -> list[Cluster]:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from client_under_test.reference.clusters.aggregates import (
     an_endpoint_for_each_address,
     cluster_impl,
+    nothing_found,
     own_policy,
 )
 from client_under_test.reference.clusters.discovery import Cluster, Leaf
@@ -349,5 +350,31 @@ udp_alone = Mutant(
     clause="A37-DNS-25",
     broken="a name server is not asked over TCP",
     rules={"look_up": never_over_tcp},
+    reports="not served",
+)
+
+waits_for_a_new_name = Mutant(
+    clause="A37-DNS-26",
+    broken="a tree goes by the old name of a leaf until the new one can be resolved",
+    rules={"nothing_found": lambda _: None},
+)
+
+waits_for_a_new_name_alone = Mutant(
+    clause="A37-DNS-27",
+    broken="a cluster goes by its old name until the new one can be resolved",
+    rules={"nothing_found": lambda _: None},
+)
+
+says_nothing_of_the_name = Mutant(
+    clause="A37-DNS-28",
+    broken="why there are no endpoints is not told",
+    rules={"nothing_found": lambda _: nothing_found("")},
+    reports="name not told",
+)
+
+lost_when_gone = Mutant(
+    clause="A37-DNS-29",
+    broken="the addresses of a name are forgotten when it does not exist any more",
+    rules={"error_counts": lambda _: True},
     reports="not served",
 )
