@@ -18,7 +18,9 @@ from envoy.extensions.filters.http.router.v3 import router_pb2
 from envoy.extensions.filters.network.http_connection_manager.v3 import (
     http_connection_manager_pb2,
 )
+from envoy.extensions.network.dns_resolver.cares.v3 import cares_dns_resolver_pb2
 from envoy.extensions.upstreams.http.v3 import http_protocol_options_pb2
+from google.protobuf import wrappers_pb2
 
 from fake_control_plane import Kind
 from fake_control_plane.resources import AGGREGATE_CLUSTER_TYPE, ROUTER_FILTER
@@ -31,6 +33,14 @@ MOST_STREAMS: Final = 2**31 - 1
 
 MANAGER: Final = "envoy.filters.network.http_connection_manager"
 PROTOCOL_OPTIONS: Final = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
+RESOLVER: Final = "envoy.network.dns_resolver.cares"
+ONE_TRY_OF_A_SECOND: Final = cares_dns_resolver_pb2.CaresDnsResolverConfig(
+    query_timeout_seconds=wrappers_pb2.UInt64Value(value=1),
+    query_tries=wrappers_pb2.UInt32Value(value=1),
+)
+"""What others read in resolv.conf. A silent server is else asked for more than a minute, and no
+listener is there before the names of the first clusters have been given up."""
+
 LOOPBACK: Final = "127.0.0.1"
 V3: Final = config_source_pb2.V3
 
@@ -139,6 +149,8 @@ def _cluster(cluster: Any) -> None:
             cluster.common_lb_config.locality_weighted_lb_config.SetInParent()
     if cluster.type == cluster_pb2.Cluster.LOGICAL_DNS:
         cluster.dns_lookup_family = cluster_pb2.Cluster.V4_ONLY
+        cluster.typed_dns_resolver_config.name = RESOLVER
+        cluster.typed_dns_resolver_config.typed_config.Pack(ONE_TRY_OF_A_SECOND)
         cluster.load_assignment.cluster_name = cluster.load_assignment.cluster_name or cluster.name
 
 

@@ -16,7 +16,7 @@ OF_ADDRESSES = frozenset({"A", "AAAA"})
 class LooksUp(msgspec.Struct, frozen=True, tag="looks_up"):
     """The addresses of these names are asked for, and of no others.
 
-    Clauses: A37-DNS-01, A37-DNS-11, A74-CONFIG-07.
+    Clauses: A37-DNS-01, A37-DNS-02, A37-DNS-11, A74-CONFIG-07.
     """
 
     names: tuple[str, ...]

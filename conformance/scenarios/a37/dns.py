@@ -48,15 +48,15 @@ NO_TIME: Final = (
 )
 
 MORE_NAMES: Final = Odd(
-    "A37-DNS-01",
+    "A37-DNS-02",
     f"eds_cluster_config {{ eds_config {{ ads {{}} }} service_name: '{DECOY}' }} "
     f"load_assignment {{ cluster_name: '{DECOY}' }}",
 )
 
 
-@decides("A37-DNS-01", "A37-DNS-02", "A37-DNS-05", "A37-DNS-06", seconds=1)
+@decides("A37-DNS-01", "A37-DNS-05", "A37-DNS-06", seconds=1)
 async def test_name_and_port(world: World) -> None:
-    """Every other name that the Cluster has, or DNS, leads to another endpoint, or to a timeout."""
+    """The name of the Cluster, or what else DNS has, leads to another endpoint, or to a timeout."""
     right, wrong = await world.members.of_one_port("127.0.0.2", "127.0.0.3")
     asked = host("right")
     names: Mapping[str, Answer] = {
@@ -67,7 +67,7 @@ async def test_name_and_port(world: World) -> None:
     }
     await world.names.begin(names)
     served = forest((DECOY,), (leaf(DECOY, discovery=by_name("right", right)),))
-    await world.serve(given_as(served, MORE_NAMES.of(served.cluster())))
+    await world.serve(served)
     calls = await calls_to(world, DECOY, 10, deadline=timing.COLD_CALL)
     for clause in ("A37-DNS-01", "A37-DNS-05", "A37-DNS-06"):
         await world.judge(clause, calls, OnlyAt((right.address,)))
@@ -77,6 +77,18 @@ async def test_name_and_port(world: World) -> None:
     await world.judge("A37-DNS-01", seen, LooksUp((asked,)))
     await world.judge("A37-DNS-05", seen, NeverLooksUp("TXT"))
     await world.judge("A37-DNS-06", seen, NeverLooksUp("SRV"))
+
+
+@decides("A37-DNS-02", seconds=1)
+async def test_service_name(world: World) -> None:
+    """It and the name of the load_assignment lead to another endpoint."""
+    right, wrong = await world.members.of_one_port("127.0.0.2", "127.0.0.3")
+    await world.names.begin({host("m"): Found((right.host,)), DECOY: Found((wrong.host,))})
+    served = forest(("m",), (leaf("m", discovery=by_name("m", right)),))
+    await world.serve(given_as(served, MORE_NAMES.of(served.cluster())))
+    calls = await calls_to(world, "m", 10, deadline=timing.COLD_CALL)
+    await world.judge("A37-DNS-02", calls, OnlyAt((right.address,)))
+    await world.judge("A37-DNS-02", world.names.asked(), LooksUp((host("m"),)))
     wanted = asks_for(served, "ENDPOINTS", ever=True)
     await world.judge("A37-DNS-02", await world.control.asked_until(wanted), wanted)
 

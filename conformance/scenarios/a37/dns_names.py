@@ -99,7 +99,11 @@ async def test_new_name(world: World, trouble: Answer) -> None:
     calls = partial(calls_to, world, "m")
     seen = await world.until(others, calls, within=timing.ATTEMPT)
     await world.judge("A37-DNS-26", seen, others)
-    ways: dict[str, Expectation] = {"A37": at_the_first(before, ALONE), "A74": FAILS}
+    ways: dict[str, Expectation] = {
+        "A37": at_the_first(before, ALONE),
+        "A74": FAILS,
+        "envoy": FAILS,
+    }
     calls = partial(calls_to, world, ALONE)
     seen = await world.until(world.bench.own("A37-DNS-27", ways), calls, within=timing.ATTEMPT)
     await world.judge("A37-DNS-27", seen, ways)

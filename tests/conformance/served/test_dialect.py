@@ -59,6 +59,15 @@ HTTP2 = {
         }
     }
 }
+ONE_TRY = {
+    "name": dialect.RESOLVER,
+    "typed_config": {
+        "@type": "type.googleapis.com/"
+        "envoy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig",
+        "query_timeout_seconds": "1",
+        "query_tries": 1,
+    },
+}
 NO_PANIC: dict[str, Any] = {"healthy_panic_threshold": {}}
 
 ADDITIONS = [
@@ -82,7 +91,12 @@ ADDITIONS = [
     ),
     pytest.param(
         DNS,
-        {**HTTP2, "common_lb_config": NO_PANIC, "dns_lookup_family": "V4_ONLY"},
+        {
+            **HTTP2,
+            "common_lb_config": NO_PANIC,
+            "dns_lookup_family": "V4_ONLY",
+            "typed_dns_resolver_config": ONE_TRY,
+        },
         id="a cluster by DNS",
     ),
     pytest.param(
