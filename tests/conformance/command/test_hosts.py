@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,23 @@ async def test_who_may_make_no_namespace_is_told_what_would_allow_it(
     found = ended.clauses["A37-DNS-01"]
     assert (found["verdict"], found["reason"]) == ("skip", "environment"), ended.said
     assert "Allow it to make mount namespaces: as root" in ended.out
+
+
+NO_MOUNTS = ("setpriv", "--bounding-set=-sys_admin", "--inh-caps=-all")
+"""What a container leaves its root without, unless somebody asks for it."""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a capability up for others")
+@pytest.mark.skipif(shutil.which(NO_MOUNTS[0]) is None, reason="setpriv of util-linux is missing")
+async def test_nothing_about_names_fails_where_root_may_not_mount(started: Any) -> None:
+    """Of the scenarios of LOGICAL_DNS those without names pass, and the others have their hint."""
+    async with started("run", "reference", "--scenario", "dns*", by=NO_MOUNTS) as running:
+        ended = await running.ended()
+    assert ended.code == 0, ended.said
+    skipped = [one for one in ended.clauses.values() if one["verdict"] != "pass"]
+    assert {(one["verdict"], one["reason"]) for one in skipped} == {("skip", "environment")}
+    assert all("Allow it to make mount namespaces" in one["seen"][0] for one in skipped)
+    assert ended.clauses["A37-DNS-13"]["verdict"] == "pass"
 
 
 async def test_who_asks_elsewhere_is_not_failed(xdspec: Any) -> None:
