@@ -74,9 +74,9 @@ def least_request(fields: str = "") -> str:
     return entry(packed(LEAST_REQUEST, fields))
 
 
-def weighted_round_robin() -> str:
+def weighted_round_robin(fields: str = "") -> str:
     """An entry of ClientSideWeightedRoundRobin."""
-    return entry(packed(WEIGHTED))
+    return entry(packed(WEIGHTED, fields))
 
 
 def in_localities(*entries: str, given: bool = True) -> str:

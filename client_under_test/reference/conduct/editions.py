@@ -63,6 +63,11 @@ def with_a48(rules: Rules) -> Rules:
     return replace(rules, supports=policy_list_rules.asked_by_a48)
 
 
+def with_a58_cds(rules: Rules) -> Rules:
+    """A Cluster may ask for weighted_round_robin; no loads of backends are read."""
+    return replace(rules, supports=policy_list_rules.asked_by_a58)
+
+
 def with_a53(rules: Rules) -> Rules:
     """What is deleted stays, by a server feature."""
     return replace(rules, deletion_counts=data_rules.deletion_counts_unless_ignored)
@@ -193,11 +198,12 @@ OTHERS: Final[Mapping[str, Callable[[Rules], Rules]]] = MappingProxyType(
     {
         "A48": with_a48,
         "A56-2022": with_a56_2022,
+        "A58-CDS": with_a58_cds,
         "A61-2023": with_a61_2023,
         "A88-XDS": with_a88,
     }
 )
-"""A policy that is left to a client, amendments as they were first written, and one that takes A53
+"""Policies that are left to a client, amendments as they were first written, and one that takes A53
 back; `modern` has none of them."""
 
 _WHOLE: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
@@ -206,6 +212,7 @@ _WHOLE: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "2023": ("A53", "A56-2022", "A61-2023", "A62", "A64", "A74", "A75"),
         "data-errors": (*AMENDMENTS, "A88-XDS"),
         "least-request": (*AMENDMENTS, "A48"),
+        "weighted-round-robin": (*AMENDMENTS, "A58-CDS"),
     }
 )
 """Editions that go by a name of their own, with the amendments of the seed texts that they have."""

@@ -28,6 +28,10 @@ class RoundRobinConfig(PolicyConfig, frozen=True, kw_only=True):
     """round_robin."""
 
 
+class WeightedRoundRobinConfig(PolicyConfig, frozen=True, kw_only=True):
+    """weighted_round_robin (A58), whose backends report no load: as round_robin."""
+
+
 class LeastRequestConfig(PolicyConfig, frozen=True, kw_only=True):
     """least_request_experimental (A48)."""
 

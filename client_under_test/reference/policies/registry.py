@@ -25,6 +25,7 @@ from client_under_test.reference.policies.configs import (
     RingHashConfig,
     RoundRobinConfig,
     WaitingConfig,
+    WeightedRoundRobinConfig,
     WeightedTargetConfig,
     WrrLocalityConfig,
 )
@@ -75,6 +76,7 @@ _MAKERS: Final[Mapping[type[PolicyConfig], PolicyMaker]] = {
     RingHashConfig: RingHash,
     RoundRobinConfig: RoundRobin,
     WaitingConfig: Waiting,
+    WeightedRoundRobinConfig: RoundRobin,
     WeightedTargetConfig: WeightedTarget,
     WrrLocalityConfig: WrrLocality,
 }
@@ -192,6 +194,10 @@ def _round_robin(_fields: Fields, _field: str, _reading: Reading) -> PolicyConfi
     return RoundRobinConfig()
 
 
+def _weighted_round_robin(_fields: Fields, _field: str, _reading: Reading) -> PolicyConfig:
+    return WeightedRoundRobinConfig()
+
+
 def _least_request(fields: Fields, field: str, reading: Reading) -> PolicyConfig:
     written = fields.get("choiceCount")
     whole = None if written is None else _whole(written)
@@ -251,5 +257,6 @@ _PARSERS: Final[Mapping[str, Parser]] = {
     "pick_first": _pick_first,
     "ring_hash_experimental": _ring_hash,
     "round_robin": _round_robin,
+    "weighted_round_robin": _weighted_round_robin,
     "xds_wrr_locality_experimental": _wrr_locality,
 }

@@ -6,6 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from envoy.extensions.load_balancing_policies.client_side_weighted_round_robin.v3 import (
+    client_side_weighted_round_robin_pb2,
+)
 from envoy.extensions.load_balancing_policies.least_request.v3 import least_request_pb2
 from envoy.extensions.load_balancing_policies.pick_first.v3 import pick_first_pb2
 from envoy.extensions.load_balancing_policies.ring_hash.v3 import ring_hash_pb2
@@ -13,9 +16,15 @@ from envoy.extensions.load_balancing_policies.ring_hash.v3 import ring_hash_pb2
 from client_under_test.reference.policies.rules.least_request import choice_count
 
 LEAST_REQUEST: Final = f"type.googleapis.com/{least_request_pb2.LeastRequest.DESCRIPTOR.full_name}"
+WEIGHTED: Final[str] = (
+    "type.googleapis.com/"
+    + client_side_weighted_round_robin_pb2.ClientSideWeightedRoundRobin.DESCRIPTOR.full_name
+)
 PICK_FIRST: Final = f"type.googleapis.com/{pick_first_pb2.PickFirst.DESCRIPTOR.full_name}"
 
 _DEEPEST: Final = 16
+_LONGEST: Final = 315_576_000_000
+_NANOS: Final = 1_000_000_000
 
 
 def prefers_extension(cluster: Any) -> bool:
@@ -84,11 +93,11 @@ def turns_for_all(_config: Any) -> Any:
 
 
 def asked_by_a52(type_url: str) -> bool:
-    """A52: what can be converted is supported, but for PickFirst and LeastRequest.
+    """A52: what can be converted is supported, but for what later texts have added.
 
     Clauses: A52-LIST-14.
     """
-    return type_url not in {PICK_FIRST, LEAST_REQUEST}
+    return type_url not in {PICK_FIRST, LEAST_REQUEST, WEIGHTED}
 
 
 def asked_by_a62(type_url: str) -> bool:
@@ -96,15 +105,47 @@ def asked_by_a62(type_url: str) -> bool:
 
     Clauses: A52-LIST-14.
     """
-    return type_url != LEAST_REQUEST
+    return type_url not in {LEAST_REQUEST, WEIGHTED}
 
 
-def asked_by_a48(_type_url: str) -> bool:
-    """A48 and A62: what can be converted is supported, and LEAST_REQUEST as lb_policy.
+def asked_by_a48(type_url: str) -> bool:
+    """A48 and A62: LeastRequest is supported, too, and LEAST_REQUEST as lb_policy.
 
     Clauses: A48-LEAST-01, A48-LEAST-02.
     """
-    return True
+    return type_url != WEIGHTED
+
+
+def asked_by_a58(type_url: str) -> bool:
+    """A58 and A62: ClientSideWeightedRoundRobin is supported, too.
+
+    Clauses: A58-WRR-05.
+    """
+    return type_url != LEAST_REQUEST
+
+
+def penalty_is_accepted(penalty: float) -> bool:
+    """A58: error_utilization_penalty is not below zero.
+
+    Clauses: A58-WRR-01.
+    """
+    return penalty >= 0
+
+
+def time_is_accepted(field: str, nanoseconds: int) -> bool:
+    """A58: any length will do for weight_update_period, as what is too short counts as 100 ms.
+
+    Clauses: A58-WRR-02, A58-WRR-03 (our choice: the others are not below zero).
+    """
+    return nanoseconds >= 0 or field == "weight_update_period"
+
+
+def is_duration(seconds: int, nanoseconds: int) -> bool:
+    """Tell whether these are the parts of a Duration: neither too long nor of two signs.
+
+    Clauses: A58-WRR-04 (our choice).
+    """
+    return abs(seconds) <= _LONGEST and abs(nanoseconds) < _NANOS and seconds * nanoseconds >= 0
 
 
 def chosen_by_weight(_lb_policy: str) -> bool:
@@ -139,6 +180,11 @@ class PolicyListRules(SupportedPolicyRules):
     extension_function_is_accepted: Callable[[int], bool] = extension_function_is_accepted
     choice_count: Callable[[int | None], int | None] = choice_count
     """Of what a LeastRequest says, if it does: None for an error."""
+    penalty_is_accepted: Callable[[float], bool] = penalty_is_accepted
+    time_is_accepted: Callable[[str, int], bool] = time_is_accepted
+    """Of the name of a time of weighted_round_robin, and its nanoseconds."""
+    is_duration: Callable[[int, int], bool] = is_duration
+    """Of the seconds and nanoseconds of such a time."""
     locality_is_chosen_by_weight: Callable[[str], bool] = chosen_by_weight
     """Of an lb_policy that says how endpoints are picked in it."""
     round_robin_config: Callable[[Any], Any] = turns_for_all

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from envoy.extensions.load_balancing_policies.client_side_weighted_round_robin.v3 import (
+    client_side_weighted_round_robin_pb2,
+)
 from envoy.extensions.load_balancing_policies.least_request.v3 import least_request_pb2
 from envoy.extensions.load_balancing_policies.pick_first.v3 import pick_first_pb2
 from envoy.extensions.load_balancing_policies.ring_hash.v3 import ring_hash_pb2
@@ -21,6 +24,14 @@ from client_under_test.reference.xds.resources.kinds import PREFIX
 from client_under_test.reference.xds.rules import XdsRules
 
 Json = dict[str, Any]
+
+_TIMES: Final = (
+    "blackout_period",
+    "oob_reporting_period",
+    "weight_expiration_period",
+    "weight_update_period",
+)
+_NANOS: Final = 1_000_000_000
 
 
 def balancing(cluster: Any, rules: XdsRules, findings: Findings) -> list[Json]:
@@ -157,6 +168,22 @@ class _Registry:
         """`envoy.extensions...LeastRequest` (A48)."""
         return [_least_request(message)]
 
+    def weighted_round_robin(self, message: Any, _level: int) -> list[Json]:
+        """`envoy.extensions...ClientSideWeightedRoundRobin` (A58)."""
+        for field in _TIMES:
+            with self._findings.at(field):
+                self._look_at_time(field, getattr(message, field))
+        penalty = message.error_utilization_penalty.value
+        if not self._rules.penalty_is_accepted(penalty):
+            self._findings.add(f"{penalty} is below zero", "error_utilization_penalty")
+        return [{"weighted_round_robin": {}}]
+
+    def _look_at_time(self, field: str, time: Any) -> None:
+        if not self._rules.is_duration(time.seconds, time.nanos):
+            self._findings.add("is no Duration")
+        elif not self._rules.time_is_accepted(field, time.seconds * _NANOS + time.nanos):
+            self._findings.add("is below zero")
+
     def wrr_locality(self, message: Any, level: int) -> list[Json]:
         """`envoy.extensions...WrrLocality`: a policy for each locality, found in the same way."""
         with self._findings.at("endpoint_picking_policy"):
@@ -189,6 +216,10 @@ _CONVERTERS: Final[dict[str, tuple[Any, _Converter]]] = {
         (round_robin_pb2.RoundRobin, _Registry.round_robin),
         (pick_first_pb2.PickFirst, _Registry.pick_first),
         (least_request_pb2.LeastRequest, _Registry.least_request),
+        (
+            client_side_weighted_round_robin_pb2.ClientSideWeightedRoundRobin,
+            _Registry.weighted_round_robin,
+        ),
         (wrr_locality_pb2.WrrLocality, _Registry.wrr_locality),
         (xds_pb2.TypedStruct, _Registry.typed_struct),
         (udpa_pb2.TypedStruct, _Registry.typed_struct),

@@ -1,0 +1,80 @@
+"""A58: which fields of a ClientSideWeightedRoundRobin have a Cluster refused, and which do not."""
+
+import pytest
+
+from conformance.arranging.live_clusters import AFTERWARDS, UNCHANGED, LiveCluster
+from conformance.arranging.live_policies import LivePolicy
+from conformance.judging.claims import decides, row
+from conformance.served.oddities import Odd
+from conformance.served.policies import RoundRobin
+from conformance.served.policy_lists import (
+    in_localities,
+    policies,
+    ring_hash,
+    weighted_round_robin,
+)
+from conformance.world import World
+
+BAD_RING = ring_hash(function="hash_function: MURMUR_HASH_2")
+"""Who reaches it refuses the Cluster."""
+
+TIMES = (
+    "blackout_period",
+    "oob_reporting_period",
+    "weight_expiration_period",
+    "weight_update_period",
+)
+A_SECOND = " ".join(f"{time} {{ seconds: 1 }}" for time in TIMES)
+LONGEST = 315_576_000_000
+"""Seconds of a Duration (google/protobuf/duration.proto)."""
+
+
+def penalty(value: str) -> str:
+    """An entry with this error_utilization_penalty."""
+    return weighted_round_robin(f"error_utilization_penalty {{ value: {value} }}")
+
+
+# Nothing stands behind them: who does not know the policy refuses such a list as well.
+BELOW_ZERO = tuple(Odd("A58-WRR-01", policies(penalty(one))) for one in ("-1", "-0.001"))
+
+
+@decides("A58-WRR-01", AFTERWARDS, UNCHANGED)
+async def test_penalty_below_zero(world: World) -> None:
+    live = await LiveCluster.begin(world, "EDS")
+    await live.refused_all(BELOW_ZERO)
+
+
+@decides("A58-WRR-01", AFTERWARDS, UNCHANGED)
+async def test_penalty_below_zero_below_wrr_locality(world: World) -> None:
+    live = await LiveCluster.begin(world, "EDS")
+    await live.refused_all([Odd("A58-WRR-01", policies(in_localities(penalty("-1"))))])
+
+
+@decides("A58-WRR-02", AFTERWARDS)
+async def test_short_periods(world: World) -> None:
+    live = await LiveCluster.begin(world, "EDS")
+    for period in ("", "nanos: 1000000"):
+        entry = weighted_round_robin(f"weight_update_period {{ {period} }}")
+        await live.taken(Odd("A58-WRR-02", policies(entry)))
+
+
+@decides(AFTERWARDS)
+@pytest.mark.parametrize(
+    ("clause", "fields"),
+    [
+        *(row(f"negative-{one}", "A58-WRR-03", f"{one} {{ seconds: -1 }}") for one in TIMES),
+        row("too-long", "A58-WRR-04", f"blackout_period {{ seconds: {LONGEST + 1} }}"),
+        row("two-signs", "A58-WRR-04", "blackout_period { seconds: 1 nanos: -1 }"),
+    ],
+)
+async def test_left_open(world: World, clause: str, fields: str) -> None:
+    live = await LiveCluster.begin(world, "EDS")
+    await live.left_open(Odd(clause, policies(weighted_round_robin(fields))), used=True)
+
+
+@decides("A58-WRR-05", seconds=0.5)
+async def test_below_wrr_locality(world: World) -> None:
+    live = await LivePolicy.begin(world)
+    weighted = weighted_round_robin(f"enable_oob_load_report {{ value: false }} {A_SECOND}")
+    entries = in_localities(weighted, BAD_RING)
+    await live.taken(Odd("A58-WRR-05", policies(entries)), RoundRobin())
