@@ -285,7 +285,7 @@ def cluster_impl(
 
     Clauses: A32-CB-16, A32-CB-17, A32-CB-18, A32-CB-22, A37-CB-01, A37-CB-02,
     A37-CB-07, A37-DNS-14, A37-DNS-17, A27-DROP-09, A37-DROP-01, A37-DROP-02, A37-DROP-05,
-    A37-LOAD-01, A37-LOAD-04, A37-LOAD-05.
+    A37-LOAD-01, A37-LOAD-04, A37-LOAD-05, A52-CUSTOM-15.
     """
     return ClusterImplConfig(
         cluster=leaf.name,

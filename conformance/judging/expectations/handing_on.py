@@ -19,7 +19,8 @@ class HandsOn(msgspec.Struct, frozen=True, tag="hands_on"):
     """Each group of endpoints has an instance of its own, which has this config.
 
     Clauses: A52-CUSTOM-01, A52-CUSTOM-02, A52-CUSTOM-03, A52-CUSTOM-04, A52-CUSTOM-05,
-    A52-CUSTOM-06, A52-CUSTOM-07, A52-CUSTOM-10, A52-CUSTOM-11, A52-CUSTOM-12.
+    A52-CUSTOM-06, A52-CUSTOM-07, A52-CUSTOM-10, A52-CUSTOM-11, A52-CUSTOM-12,
+    A52-CUSTOM-15.
     """
 
     config: str

@@ -1,6 +1,7 @@
 """A52, xDS LB Policy Registry: policies by their names in the client's registry."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from msgspec.structs import replace
 from conformance.arranging.custom_policies import Config, CustomCluster, custom, hands_on
 from conformance.arranging.live_policies import LivePolicy, in_use, requests_meanwhile
 from conformance.arranging.offering import offered
+from conformance.arranging.priorities import fail, tier
 from conformance.judging.claims import decides, row
 from conformance.judging.expectations import Answered, OnlyAt, Outcome
 from conformance.served.endpoints import Endpoint
@@ -187,6 +189,25 @@ async def test_in_localities_and_at_the_top(world: World) -> None:
         await live.given(odd, config, live.by_locality)
     for config in ({"row": "one for all"}, {"endpoint": 1, "row": "and later"}):
         await live.given(Odd("A52-CUSTOM-12", policies(custom(config))), config)
+
+
+@decides("A52-CUSTOM-15", needs=NEEDS)
+async def test_in_each_priority(world: World) -> None:
+    """When the first one fails, the second has a policy as well; then the config changes."""
+    clause = "A52-CUSTOM-15"
+    live = await CustomCluster.begin(world, 2)
+    first, second = await world.endpoints(2), await world.endpoints(3)
+    await live.place(tier(0, first), tier(1, second))
+    config = {"endpoint": 1, "row": "in use"}
+    await live.given(Odd(clause, policies(custom(config))), config, live.by_locality[:1])
+    await fail(*first)
+    below = OnlyAt(tuple(one.address for one in second))
+    calls = partial(world.call, world.sessions(len(second)))
+    await world.rounds.demand(below, calls, why="the priority above has failed")
+    await live.picks(clause, config, live.by_locality)
+    config = {"endpoint": 2, "row": "and later"}
+    await live.given(Odd(clause, policies(custom(config))), config, live.by_locality)
+    await live.picks(clause, config, live.by_locality)
 
 
 # A config of the registered policy, and what its place is taken by.

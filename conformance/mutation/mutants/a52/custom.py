@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from client_under_test.reference.clusters.aggregates import Found, cluster_impl
+from client_under_test.reference.clusters.discovery import Aggregate, Leaf
 from client_under_test.reference.conduct.mutants import Mutant, for_good
-from client_under_test.reference.policies.configs import RoundRobinConfig
+from client_under_test.reference.policies.configs import (
+    ClusterImplConfig,
+    PriorityChild,
+    PriorityConfig,
+    RoundRobinConfig,
+)
+from client_under_test.reference.policies.interface import PolicyConfig
 from client_under_test.reference.policies.registry import is_known
 from client_under_test.reference.xds.custom_rules import after_the_last_slash, as_it_is
 
@@ -27,6 +35,19 @@ def without(value: Any, dropped: Any) -> Any:
     if not isinstance(value, dict):
         return value
     return {key: each for key, each in value.items() if not dropped(key, each)}
+
+
+def in_turn_but_for_the_first(
+    aggregate: Aggregate | None, leaf: Leaf, found: Found, child: PolicyConfig
+) -> ClusterImplConfig:
+    """The policy of a Cluster is that of its first priority alone."""
+    assert isinstance(child, PriorityConfig), "each leaf has priorities"
+    children = {
+        name: one if name == child.priorities[0] else PriorityChild(RoundRobinConfig())
+        for name, one in child.children.items()
+    }
+    below = PriorityConfig(children=children, priorities=child.priorities)
+    return cluster_impl(aggregate, leaf, found, below)
 
 
 numbers_as_text = Mutant(
@@ -207,4 +228,10 @@ bad_ring_taken = Mutant(
     xds={
         "when_registry_refuses": lambda words: RoundRobinConfig() if "ring_hash" in words else None
     },
+)
+
+first_priority_alone = Mutant(
+    clause="A52-CUSTOM-15",
+    broken="the policy of the list is used in the first priority only",
+    rules={"cluster_impl": in_turn_but_for_the_first},
 )
