@@ -29,7 +29,13 @@ ENVIRONMENT = Path(os.environ.get("XDSPEC_VENV") or ROOT / ".venv")
 PYTHON = ENVIRONMENT / "bin" / "python"
 STAMP = ENVIRONMENT / "xdspec.stamp"
 LOCK = ROOT / "requirements.lock"
-PACKAGES = ("conformance", "fake_control_plane", "test_servers", "client_under_test")
+PACKAGES = (
+    "conformance",
+    "fake_control_plane",
+    "test_servers",
+    "client_under_test",
+    "pytest_xdspec",
+)
 
 GUARD = ROOT / "client_under_test" / "guarding" / "guard.py"
 MAKE = "--make-environment"

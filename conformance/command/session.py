@@ -21,8 +21,6 @@ from client_under_test.contract.exceptions import (
     MissingToolchain,
     NoWheel,
 )
-from client_under_test.launching.process import Patience
-from conformance import timing
 from conformance.by_hand import Desk
 from conformance.catalogue import Catalogue
 from conformance.command.failures import Failure, client_trouble
@@ -30,7 +28,7 @@ from conformance.command.invocation import again
 from conformance.command.options import can_be_replaced
 from conformance.command.sharding import Share, durations_of, given, share
 from conformance.command.trouble import TROUBLE, forget, in_a_line
-from conformance.judging import causes, ring_keys
+from conformance.judging import causes
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting import console, junit, report
 from conformance.reporting.baseline import Entry
@@ -40,7 +38,12 @@ from conformance.reporting.provenance import provenance
 from conformance.reporting.report import ClientId, Exit, NotRun, Report, Run
 from conformance.reporting.screen import Screen, echo
 from conformance.running import evidence_files
-from conformance.running.calibration import calibrate
+from conformance.running.calibration import (
+    calibrate,
+    has_stated_keys,
+    start_and_end,
+    with_keys,
+)
 from conformance.running.interruption import postponed
 from conformance.running.jobs import default_jobs, room_for
 from conformance.running.run import Ran, run
@@ -158,9 +161,7 @@ class Session:
             stderr.touch()
             try:
                 with patience(self._screen, f"waiting for the hello of {client.name}"):
-                    asyncio.run(
-                        _start_and_end(client, self._options.environment, stderr, self._say)
-                    )
+                    asyncio.run(start_and_end(client, self._options.environment, stderr, self._say))
                 with contextlib.suppress(OSError):  # of an earlier run
                     (kept / stderr.name).unlink(missing_ok=True)
                 shutil.rmtree(kept / evidence_files.LEFT, ignore_errors=True)
@@ -380,13 +381,12 @@ def calibrated(
         out: the folder of its evidence.
     """
     client = subject.prepared
-    if ring_keys.stated(client.client.manifest.ring_key_format_of(client.version)):
+    if has_stated_keys(subject):
         return subject
     what = f"finding out how {client.name} names the entries of its rings"
     with scratch() as folder, patience(screen, what):
         keys = asyncio.run(calibrate(subject, catalogue, seed=seed, scratch=folder, out=out))
-    judged = msgspec.structs.replace(subject.judged, ring_keys=keys)
-    return msgspec.structs.replace(subject, judged=judged)
+    return with_keys(subject, keys)
 
 
 @contextlib.contextmanager
@@ -400,16 +400,3 @@ def _on_the_side(words: str, style: str = "") -> None:
     """Tell the person who holds a world, where no report is."""
     del style
     echo(words, err=True)
-
-
-async def _start_and_end(
-    client: Prepared, environment: dict[str, str], stderr: Path, say: Callable[[str], None]
-) -> None:
-    process = await ClientProcess.start(
-        client,
-        stderr_path=stderr,
-        environment=environment,
-        deadline=timing.HELLO,
-        patience=Patience(every=timing.STILL_WAITING, say=say),
-    )
-    await process.close(deadline=timing.EXIT)

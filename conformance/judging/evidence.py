@@ -100,6 +100,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     """The folder's path."""
     left: tuple[str, ...] = ()
     """Files there that the client itself left where it ran, such as a core file."""
+    repeat: str = ""
+    """The command that runs it again, where it is none of the suite's own."""
     lost: str = ""
     """Why there is no such folder, or only a part of it, where there should be one."""
 
@@ -243,7 +245,7 @@ def judge(folder: Path, catalogue: Catalogue) -> tuple[Record, tuple[Decision, .
     if unknown:
         raise BadEvidence(f"{folder} judges {unknown[0]}, which the catalogue does not know")
     if not record.clauses:
-        raise BadEvidence(f"{folder} decides no clause")
+        raise BadEvidence(f"{folder} decides no clause: `xdspec show` draws it all the same")
     try:
         return record, decisions_of(record, catalogue)
     except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:

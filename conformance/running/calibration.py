@@ -1,16 +1,21 @@
-"""What is found out once a run, before its first scenario: how the client names ring entries.
+"""What is found out once a run, before its first scenario: that the client says hello at all.
 
-Of a client whose manifest does not say. It happens in a world of its own, as what is served and
-connected here must count in no scenario.
+And how it names ring entries, if its manifest does not say. That happens in a world of its own, as
+what is served and connected here must count in no scenario.
 """
 
 from __future__ import annotations
 
 import random
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
+from client_under_test import ClientProcess, Prepared
+from client_under_test.launching.process import Patience
 from conformance import timing
 from conformance.catalogue import Catalogue
 from conformance.judging import causes, ring_keys
@@ -27,6 +32,42 @@ FOLDER: Final = "calibration"
 
 SIZE: Final = RingHash(minimum=1024, maximum=1024)
 """So many entries that whoever misses one of them meets another endpoint three times in four."""
+
+
+async def start_and_end(
+    client: Prepared, environment: dict[str, str], stderr: Path, say: Callable[[str], None]
+) -> None:
+    """Start a client once, for its hello.
+
+    Args:
+        client: which.
+        environment: what its process is given besides the manifest's own.
+        stderr: where its last words go.
+        say: is told that it takes its time.
+
+    Raises:
+        ConversationFailed: it says none, or another than its manifest has.
+    """
+    process = await ClientProcess.start(
+        client,
+        stderr_path=stderr,
+        environment=environment,
+        deadline=timing.HELLO,
+        patience=Patience(every=timing.STILL_WAITING, say=say),
+    )
+    await process.close(deadline=timing.EXIT)
+
+
+def has_stated_keys(subject: Subject) -> bool:
+    """Whether the manifest says how the client names ring entries, or that nobody knows."""
+    manifest = subject.prepared.client.manifest
+    return ring_keys.stated(manifest.ring_key_format_of(subject.prepared.version)) is not None
+
+
+def with_keys(subject: Subject, keys: RingKeys) -> Subject:
+    """The same client, whose ring keys have been found to be these."""
+    judged = msgspec.structs.replace(subject.judged, ring_keys=keys)
+    return msgspec.structs.replace(subject, judged=judged)
 
 
 async def calibrate(

@@ -45,12 +45,21 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     def write(self, path: Path) -> None:
         """Write them for another process."""
-        path.write_bytes(msgspec.json.encode(self, enc_hook=_path_as_text))
+        path.write_bytes(self.encoded())
 
     @classmethod
     def read(cls, path: Path) -> Settings:
         """Read what another process has written."""
-        return msgspec.json.decode(path.read_bytes(), type=cls, dec_hook=_text_as_path)
+        return cls.decoded(path.read_bytes())
+
+    def encoded(self) -> bytes:
+        """As another process is given them, as JSON."""
+        return msgspec.json.encode(self, enc_hook=_path_as_text)
+
+    @classmethod
+    def decoded(cls, given: bytes) -> Settings:
+        """What another process has encoded."""
+        return msgspec.json.decode(given, type=cls, dec_hook=_text_as_path)
 
 
 def _path_as_text(value: object) -> object:

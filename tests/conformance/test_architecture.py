@@ -11,7 +11,13 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/architecture.md"
-PACKAGES = ("fake_control_plane", "test_servers", "client_under_test", "conformance")
+PACKAGES = (
+    "fake_control_plane",
+    "test_servers",
+    "client_under_test",
+    "conformance",
+    "pytest_xdspec",
+)
 WAY = ("manifest", "world", "seen", "oracle", "expectation", "verdict", "report")
 """Of the data, from what a client states to what is said of it."""
 

@@ -68,6 +68,8 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...]
     served: tuple[str, ...]
     left: tuple[str, ...]
+    own_repeat: str = ""
+    """Of a scenario that is none of the suite's: the command that runs it again."""
 
     @property
     def name(self) -> str:
@@ -79,6 +81,8 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     def repeat(self) -> str:
         """The command that runs it again."""
         client = self.client
+        if self.own_repeat:
+            return self.own_repeat
         if self.mutant:
             return shlex.join(("xdspec", "mutants", "--mutant", self.mutant))
         return command(client.name, client.version, client.variant, self.seed, self.scenario)
@@ -101,6 +105,8 @@ def scene(path: Path, catalogue: Catalogue) -> Scene:
     Raises:
         BadEvidence: it is none, its files are broken, or the catalogue does not know its clauses.
     """
+    if not evidence.read(path).clauses:  # somebody's own, who asserts by himself
+        return recorded(path, catalogue)
     record, decisions = evidence.judge(path, catalogue)
     return _drawable(path, record, decisions or record.decisions, catalogue)
 
@@ -163,6 +169,7 @@ def scene_of(folder: Folder, decisions: tuple[Decision, ...], catalogue: Catalog
         notes=record.notes,
         served=record.served,
         left=record.left,
+        own_repeat=record.repeat,
     )
 
 

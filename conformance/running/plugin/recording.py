@@ -11,14 +11,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from client_under_test.contract.exceptions import ClientHung, ClockWrong, ConversationFailed
 from conformance.by_hand import Desk
 from conformance.judging import causes, evidence
 from conformance.judging.claims import (
     claims_of,
     scenario_id,
 )
-from conformance.judging.endings import ClientLied, ClientNeverCame, ClientUnable
+from conformance.judging.endings import ClientUnable
 from conformance.judging.evidence import Record, Trouble
 from conformance.judging.verdicts import BAD, Reason, Verdict
 from conformance.running.evidence_files import ALONE, folder_name, write_exception, write_files
@@ -32,6 +31,7 @@ from conformance.running.plugin.items import (
     unasked,
     untimed,
 )
+from conformance.running.plugin.last_look import last_look
 from conformance.running.settings import Settings
 from conformance.world import World
 from conformance.world.starvation import starved
@@ -43,41 +43,11 @@ PROPERTY = "xdspec"
 async def finish(item: pytest.Item, made: World, settings: Settings, desk: Desk | None) -> None:
     """Decide, and leave the evidence, while everything is still there to be asked."""
     is_by_hand = desk is not None and desk.hands is not None
-    error = made.process.failure or item.stash.get(TROUBLE, None)
-    trouble, waited = None, 0.0
-    if made.process.failure is None:
-        try:
-            made.preconditions.a_stream()
-            if not isinstance(error, ClientHung):
-                await made.preconditions.a_steady_clock()
-            await made.preconditions.one_story()
-        except (ClientNeverCame, ClientLied, ConversationFailed) as worse:
-            error = worse
-    if error is not None:
-        waited = round(starved(made.process.pid), 3)
-        trouble = causes.of(
-            error,
-            lateness=made.clock.lateness.worst,
-            starved=waited,
-            seconds=made.now,
-            nothing_seen=not (made.bench.checks or made.calls.made or made.calls.unsettled()),
-        )
-        if not isinstance(error, ClientLied | ClockWrong | ClientNeverCame):
-            trouble = msgspec.structs.replace(trouble, at=made.bench.at)
-    if made.fleet.troubles:
-        what = "; ".join(made.fleet.troubles)
-        trouble = Trouble(verdict=Verdict.ERROR, reason=Reason.SUITE, what=what)
-    told: dict[str, Any] = {
-        "began": round(made.clock.began, 6),
-        "notes": tuple(made.bench.notes),
-        "served": tuple(made.control.history),
-        "lateness": round(made.clock.lateness.worst, 3),
-    }
-    # Of a word that is known to be false nothing is made: neither for the client nor against it.
-    # Nor is anything said of one that has never heard what is served.
-    is_void = isinstance(error, ClientLied | ClockWrong | ClientNeverCame)
-    checks = () if is_void else tuple(made.bench.checks)
-    record = record_of(item, checks=checks, trouble=trouble, **told)
+    look = await last_look(made, item.stash.get(TROUBLE, None))
+    error, waited = look.error, look.starved
+    told = told_of(made)
+    checks = () if look.is_void else tuple(made.bench.checks)
+    record = record_of(item, checks=checks, trouble=look.trouble, **told)
     if any(one.is_against for one in record.decisions) and not is_by_hand:
         waited = waited or round(starved(made.process.pid), 3)
         try:
@@ -91,6 +61,16 @@ async def finish(item: pytest.Item, made: World, settings: Settings, desk: Desk 
     item.stash[RECORD] = with_evidence(
         record, settings, lambda folder: write_files(folder, made, error)
     )
+
+
+def told_of(made: World) -> dict[str, Any]:
+    """What a record tells of a world, whatever was judged in it."""
+    return {
+        "began": round(made.clock.began, 6),
+        "notes": tuple(made.bench.notes),
+        "served": tuple(made.control.history),
+        "lateness": round(made.clock.lateness.worst, 3),
+    }
 
 
 def without_world(item: pytest.Item) -> Record:
@@ -144,17 +124,38 @@ def with_evidence(
         leave: writes what else the scenario has to show, and tells what the client left itself.
     """
     went_wrong = any(one.verdict in BAD for one in record.decisions)
-    place = Path(settings.out) / record.mutant
+    return kept(
+        record,
+        Path(settings.out) / record.mutant,
+        leave if went_wrong or settings.keep_evidence else None,
+        alone=bool(settings.selection.exactly),
+    )
+
+
+def kept(
+    record: Record,
+    place: Path,
+    leave: Callable[[Path], tuple[str, ...]] | None,
+    *,
+    alone: bool = False,
+) -> Record:
+    """The same, in any case or in none.
+
+    Args:
+        record: as above.
+        place: the folder of the folders of evidence.
+        leave: as above; None: nothing is left.
+        alone: whether it is the second try, beside which the first one's folder may stand still.
+    """
     name = folder_name(record.scenario)
-    folder, alone = place / name, place / f"{name}{ALONE}"
-    if settings.selection.exactly:  # what this run's first try left may stand still
-        folder = alone
+    folders = place / name, place / f"{name}{ALONE}"
+    folder = folders[1] if alone else folders[0]
     named = msgspec.structs.replace(record, evidence=str(folder))
     try:
-        for old in {folder, alone}:
+        for old in {folder, folders[1]}:
             if (old / evidence.FILE).exists():
                 shutil.rmtree(old)
-        if not (went_wrong or settings.keep_evidence):
+        if leave is None:
             return record
         evidence.write(folder, named)
         if left := leave(folder):

@@ -1,0 +1,70 @@
+"""What is to be said of a world as a whole at its end, while everything is there to be asked."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from client_under_test.contract.exceptions import ClientHung, ClockWrong, ConversationFailed
+from conformance.judging import causes
+from conformance.judging.endings import ClientLied, ClientNeverCame
+from conformance.judging.evidence import Trouble
+from conformance.judging.verdicts import Reason, Verdict
+from conformance.world import World
+from conformance.world.starvation import starved
+
+
+class LastLook(NamedTuple):
+    """What was found."""
+
+    error: BaseException | None
+    """What ended the scenario early, or would have: of several the one that says most."""
+    trouble: Trouble | None
+    """What that says of all that the scenario decides."""
+    starved: float
+    """For how many seconds the client waited for a processor, if there was an error."""
+
+    @property
+    def is_void(self) -> bool:
+        """Whether nothing that was seen says anything of the client.
+
+        Of a word that is known to be false nothing is made: neither for the client nor against it.
+        Nor is anything said of one that has never heard what is served.
+        """
+        return isinstance(self.error, ClientLied | ClockWrong | ClientNeverCame)
+
+
+async def last_look(made: World, error: BaseException | None) -> LastLook:
+    """Ask the client, the backends and the control plane whether their stories are one.
+
+    Args:
+        made: the world, in which everything still runs.
+        error: what ended its scenario early, if anything did.
+    """
+    error = made.process.failure or error
+    trouble, waited = None, 0.0
+    if made.process.failure is None:
+        try:
+            made.preconditions.a_stream()
+            if not isinstance(error, ClientHung):
+                await made.preconditions.a_steady_clock()
+            await made.preconditions.one_story()
+        except (ClientNeverCame, ClientLied, ConversationFailed) as worse:
+            error = worse
+    if error is not None:
+        waited = round(starved(made.process.pid), 3)
+        trouble = causes.of(
+            error,
+            lateness=made.clock.lateness.worst,
+            starved=waited,
+            seconds=made.now,
+            nothing_seen=not (made.bench.checks or made.calls.made or made.calls.unsettled()),
+        )
+    if made.fleet.troubles:
+        what = "; ".join(made.fleet.troubles)
+        trouble = Trouble(verdict=Verdict.ERROR, reason=Reason.SUITE, what=what)
+    look = LastLook(error, trouble, waited)
+    if trouble is not None and not made.fleet.troubles and not look.is_void:
+        return look._replace(trouble=msgspec.structs.replace(trouble, at=made.bench.at))
+    return look

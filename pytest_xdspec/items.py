@@ -1,0 +1,92 @@
+"""What hooks and fixtures leave for each other; which tests have a world, and what they want."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Any, Final, NamedTuple
+
+import pytest
+
+from conformance.judging.claims import AS_ALWAYS, Bootstrap
+from conformance.running.plugin.worlds import Wanted
+from conformance.running.settings import Settings
+from conformance.running.subjects import Subject
+from pytest_xdspec.options import Wish
+from pytest_xdspec.own_world import World
+
+SUBJECT: Final = "xdspec_subject"
+"""The fixture on which that of a world rests: a test that has it has a world."""
+
+MARK: Final = "xdspec"
+
+
+class Held(NamedTuple):
+    """A world while its test runs."""
+
+    world: World
+    loop: asyncio.AbstractEventLoop
+
+
+WISH: pytest.StashKey[Wish] = pytest.StashKey()
+SETTINGS: pytest.StashKey[Settings] = pytest.StashKey()
+HELD: pytest.StashKey[Held] = pytest.StashKey()
+NEXT: pytest.StashKey[pytest.Item | None] = pytest.StashKey()
+STARTED_AT: pytest.StashKey[float] = pytest.StashKey()
+TOLD: pytest.StashKey[str] = pytest.StashKey()
+"""What stands below the failure of a test."""
+
+NO_CLIENT: Final = (
+    "a test wants a world, and no client is named: add --xdspec-client CLIENT, such as "
+    "--xdspec-client python, or `xdspec_clients` to pytest's configuration file"
+)
+
+
+def has_world(item: pytest.Item | None) -> bool:
+    """Whether a test asks for a world, itself or by another fixture."""
+    return SUBJECT in getattr(item, "fixturenames", ())
+
+
+def name_of(item: pytest.Item) -> str:
+    """``tests.test_tenants.test_one[go]``: a test as evidence and seeds name it."""
+    return re.sub(r"(\.py)?::|/", ".", item.nodeid)
+
+
+def subject_of(item: pytest.Item) -> Subject | None:
+    """The client that a test is for; None if no client is named."""
+    settings = item.config.stash.get(SETTINGS, None)
+    parameters: dict[str, Any] = item.callspec.params if hasattr(item, "callspec") else {}
+    number = parameters.get(SUBJECT)
+    return settings.subjects[number] if settings and isinstance(number, int) else None
+
+
+class Claimed(NamedTuple):
+    """What a test says of itself by ``@pytest.mark.xdspec(…)``."""
+
+    needs: tuple[str, ...] = ()
+    knobs: dict[str, int] = {}  # noqa: RUF012 - nobody changes it
+    bootstrap: Bootstrap = AS_ALWAYS
+
+
+def claimed_by(item: pytest.Item) -> Claimed:
+    """The same; what is nearer to a test says it in place of what is farther.
+
+    Raises:
+        TypeError: the mark has arguments that nobody knows.
+    """
+    given: dict[str, Any] = {}
+    for mark in item.iter_markers(MARK):
+        given = {**mark.kwargs, **given}
+        if mark.args or not given.keys() <= {*Claimed._fields}:
+            raise TypeError(
+                f"{item.nodeid}: the mark `{MARK}` takes {', '.join(Claimed._fields)} by name"
+            )
+    return Claimed(**{**given, "needs": tuple(given.get("needs", ()))})
+
+
+def wanted_by(item: pytest.Item | None) -> Wanted | None:
+    """What a test wants its world to be launched with; None if it has none."""
+    if item is None or not has_world(item) or (subject := subject_of(item)) is None:
+        return None
+    claimed = claimed_by(item)
+    return Wanted(subject, claimed.knobs, claimed.bootstrap)
