@@ -260,6 +260,7 @@ for command in (
     reports.bundle,
     reports.replay,
     reports.summary,
+    reports.badge,
     reports.table,
     reports.diff,
     reports.merge,

@@ -12,6 +12,8 @@ from typing import Any
 
 import click
 
+from conformance.catalogue import Catalogue
+from conformance.command.failures import Failure
 from conformance.command.named import catalogue
 from conformance.running.shard import Shard, parsed
 
@@ -160,16 +162,27 @@ def folder(_: click.Context, option: click.Parameter, path: Path) -> Path:
     return path
 
 
-def clauses_of(_: click.Context, option: click.Parameter, grfc: str | None) -> tuple[str, ...]:
-    """The clauses of a gRFC, and those that amend it."""
-    if grfc is None:
-        return ()
-    known = catalogue()
+def demanded_clauses(grfc: str, known: Catalogue) -> tuple[str, ...]:
+    """The clauses of a gRFC, and those that amend it.
+
+    Raises:
+        Failure: there is none.
+    """
     clauses = tuple(clause.id for clause in known.only(grfc))
     if not clauses:
         there = ", ".join(dict.fromkeys(clause.document.lower() for clause in known))
-        raise click.BadParameter(f"no clause is of {grfc}: there are {there}", param=option)
+        raise Failure(f"no clause is of {grfc}: there are {there}")
     return clauses
+
+
+def clauses_of(_: click.Context, option: click.Parameter, grfc: str | None) -> tuple[str, ...]:
+    """The same, of an option's value."""
+    if grfc is None:
+        return ()
+    try:
+        return demanded_clauses(grfc, catalogue())
+    except Failure as failure:
+        raise click.BadParameter(failure.message, param=option) from None
 
 
 def shard(_: click.Context, option: click.Parameter, text: str | None) -> Shard | None:

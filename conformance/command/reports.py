@@ -133,6 +133,39 @@ def summary(reports: tuple[Path, ...], *, annotations: bool) -> None:
 
 
 @click.command()
+@click.argument("reports", nargs=-1, required=True, type=Path, metavar="REPORT…")
+@click.option("--client", help="Whose badge it is, where the reports have several clients.")
+@click.option("--only", metavar="GRFC", help="How many clauses of a gRFC pass, such as a42.")
+@click.option("--label", metavar="TEXT", help="What stands on the left. [default: the client]")
+@click.option("--svg", type=Path, callback=writable, help="Write the picture here.")
+@click.option(
+    "--json",
+    "json_path",
+    type=Path,
+    callback=writable,
+    help="Write it here as badge services read it (an endpoint of shields.io).",
+)
+def badge(
+    reports: tuple[Path, ...],
+    *,
+    client: str | None,
+    only: str | None,
+    label: str | None,
+    svg: Path | None,
+    json_path: Path | None,
+) -> None:
+    """Make a badge for a client of REPORTs that --json has written: does it conform?
+
+    Of several reports, such as one for each gRFC, all count. Without a file its words are printed.
+    """
+    from conformance.command import badges  # noqa: PLC0415
+
+    two_files(svg, json_path, "--svg and --json")
+    wish = badges.Wish(client=client, only=only, label=label)
+    echo(badges.write(reports, wish, catalogue(), svg=svg, json_path=json_path))
+
+
+@click.command()
 @click.argument("out", type=Path, metavar="OUT", callback=writable)
 @click.argument("reports", nargs=-1, required=True, type=Path, metavar="REPORT…")
 @click.option(

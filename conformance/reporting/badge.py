@@ -1,0 +1,204 @@
+"""A client's verdict as a badge: a small picture, and the JSON by which badge services draw one.
+
+Pure. The JSON is that of an endpoint of shields.io, version 1 of its schema.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from conformance.judging.verdicts import Reason, Verdict
+from conformance.reporting.pages.templates_of import render
+from conformance.reporting.report import (
+    ClientId,
+    Exit,
+    NotRun,
+    Report,
+    Run,
+    is_fatal,
+    said_of,
+)
+
+# White letters on each of them have a contrast of 4.5 at least, which WCAG 2.2 (1.4.3) asks for.
+GREEN: Final = "#1a7f37"
+OLIVE: Final = "#5f6f00"
+RED: Final = "#cf222e"
+GREY: Final = "#57606a"
+OF_LABELS: Final = "#24292f"
+
+TROUBLE: Final = {Exit.INTERRUPTED, Exit.SUITE_TROUBLE, Exit.ADAPTER_TROUBLE}
+
+
+class Badge(msgspec.Struct, frozen=True, rename="camel"):
+    """As the endpoint's schema has it."""
+
+    label: str
+    """The left half."""
+    message: str
+    """The right half."""
+    color: str
+    """Of the right half: one of the above."""
+    schema_version: int = 1
+
+
+class NoBadge(Exception):
+    """The reports do not say of whom it is to be; the text says why."""
+
+
+class Found(NamedTuple):
+    """What reports say of one client."""
+
+    client: str
+    runs: tuple[Run, ...]
+    """None: it could not be run."""
+
+
+def found(reports: Iterable[Report], client: str | None) -> Found:
+    """The runs of a client; of several reports, as of one for each document, all count.
+
+    Args:
+        reports: that ``--json`` has written.
+        client: its name, NAME@VERSION or as reports have it; None: there is only one.
+
+    Raises:
+        NoBadge: it has none, or what is named has several clients or versions.
+    """
+    reports = tuple(reports)
+    by_name: dict[str, list[Run]] = {}
+    for run in (run for report in reports for run in report.runs):
+        if client in {None, *_names(run.client)}:
+            by_name.setdefault(str(run.client), []).append(run)
+    left = [one for report in reports for one in report.not_run if _is_of(one, client)]
+    for one in left:
+        by_name.setdefault(one.client, [])
+    if not by_name:
+        there = [str(run.client) for report in reports for run in report.runs]
+        there += [one.client for report in reports for one in report.not_run]
+        raise NoBadge(f"no run is of {client}: there is {', '.join(dict.fromkeys(there))}")
+    if len(by_name) > 1:
+        raise NoBadge(
+            f"a badge is of one client, and there are {', '.join(by_name)}: say which by --client"
+        )
+    ((name, runs),) = by_name.items()
+    return Found(name, tuple(runs))
+
+
+def _names(client: ClientId) -> set[str]:
+    return {client.name, str(client), f"{client.name}@{client.version}"}
+
+
+def _is_of(left: NotRun, client: str | None) -> bool:
+    return client in {None, left.client, left.client.partition("@")[0].partition("+")[0]}
+
+
+def badge(told: Found, *, label: str | None = None) -> Badge:
+    """Of a client as a whole: whether it conforms, as its runs ended.
+
+    Args:
+        told: what reports say of it.
+        label: the left half; None: "xDS" and the client.
+    """
+    message, colour = _verdict(told.runs)
+    return Badge(label or f"xDS {told.client}", message, colour)
+
+
+def badge_of_document(
+    told: Found, document: str, clauses: Collection[str], *, label: str | None = None
+) -> Badge:
+    """Of one document: how many of the clauses that were judged pass.
+
+    What nobody is failed for, or is not asked of the client, is not counted; what is blocked by a
+    failure, or could not be judged for trouble, is, and does not pass.
+
+    Args:
+        told: what reports say of the client.
+        document: such as a42.
+        clauses: those of the document.
+        label: the left half; None: the document and the client.
+    """
+    name = label or f"{document.upper()} {told.client}"
+    judged = [
+        results
+        for clause in clauses
+        if (results := [run.clauses[clause] for run in told.runs if clause in run.clauses])
+        and any(_counts(one.verdict, one.reason) for one in results)
+    ]
+    passed = [
+        all(one.verdict in {Verdict.PASS, Verdict.SEEN} for one in results) for results in judged
+    ]
+    if not judged:
+        return Badge(name, "nothing judged", GREY)
+    is_new = any(
+        one.verdict is Verdict.FAIL and not one.expected for results in judged for one in results
+    )
+    colour = GREEN if all(passed) else RED if is_new else OLIVE
+    return Badge(name, f"passes {sum(passed)} of {len(passed)} clauses", colour)
+
+
+def _counts(verdict: Verdict, reason: Reason | None) -> bool:
+    return verdict in {Verdict.PASS, Verdict.FAIL, Verdict.ERROR} or reason is Reason.BLOCKED
+
+
+def _verdict(runs: Sequence[Run]) -> tuple[str, str]:
+    if not runs:
+        return "not run", GREY
+    results = [(name, one) for run in runs for name, one in run.clauses.items()]
+    new = {name for name, one in results if is_fatal(one, strict=False)}
+    known = {name for name, one in results if one.verdict is Verdict.FAIL and one.expected}
+    codes = {code for run in runs for code in said_of(run)}
+    conforms = f"conforms, {counted(len(known), 'known failure')}" if known else "conforms"
+    applies = (
+        (bool(new), counted(len(new), "new failure"), RED),
+        (bool(codes & TROUBLE), "trouble: not judged", GREY),
+        (Exit.DEVIATES in codes, "does not conform", RED),
+        (codes == {Exit.NOTHING_RAN}, "nothing judged", GREY),
+        (True, conforms, OLIVE if known else GREEN),
+    )
+    return next((message, colour) for does, message, colour in applies if does)
+
+
+def counted(count: int, what: str) -> str:
+    """``1 new failure``, ``2 new failures``."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+# The picture.
+
+PADDING: Final = 6
+HEIGHT: Final = 20
+
+# Letters of 11 px in Verdana or what stands in for it; the picture has them fit, whatever it is.
+WIDTHS: Final[Mapping[str, float]] = {
+    **dict.fromkeys("fijlrtI.,:;'|!()[] ", 4.3),
+    **dict.fromkeys("mwMW@%", 10.2),
+    **dict.fromkeys("ABCDEFGHJKLNOPQRSTUVXYZ_&", 8.0),
+}
+OTHERS: Final = 6.9
+
+
+def width_of(text: str) -> int:
+    """About how wide a text is, in pixels; letters of other scripts are as wide as high."""
+    return math.ceil(sum(WIDTHS.get(one, OTHERS if one.isascii() else 11.0) for one in text))
+
+
+def svg(made: Badge) -> str:
+    """The picture, as SVG: text that can be read aloud, and nothing that it would have to load."""
+    left, right = width_of(made.label), width_of(made.message)
+    return render(
+        "badge.svg",
+        badge=made,
+        of_labels=OF_LABELS,
+        height=HEIGHT,
+        padding=PADDING,
+        left=left,
+        right=right,
+    )
+
+
+def endpoint(made: Badge) -> bytes:
+    """The JSON."""
+    return msgspec.json.format(msgspec.json.encode(made), indent=2) + b"\n"

@@ -1,0 +1,297 @@
+"""Badges: what they say of which runs, as XML that can be read aloud, and as a service reads it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import msgspec
+import pytest
+from click.testing import CliRunner, Result
+
+from conformance.catalogue import load
+from conformance.command.cli import main
+from conformance.judging.evidence import Judged
+from conformance.judging.verdicts import Decision, Reason, Verdict, blocked
+from conformance.reporting import badge as badges
+from conformance.reporting.badge import (
+    GREEN,
+    GREY,
+    OF_LABELS,
+    OLIVE,
+    RED,
+    Badge,
+    NoBadge,
+    badge,
+    badge_of_document,
+    endpoint,
+    found,
+    svg,
+    width_of,
+)
+from conformance.reporting.baseline import Entry
+from conformance.reporting.report import ClientId, NotRun, Run, build_run, write_json
+
+from .made import records, report
+
+SVG = "{http://www.w3.org/2000/svg}"
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+
+KNOWN = Entry(
+    clause="A42-RING-05",
+    reason=Reason.DEVIATES,
+    scenarios=("ring.some[0]",),
+    seen="Eight entries.",
+    words="min_ring_size is not read",
+)
+MISSING = NotRun(client="two@1.0", verdict=Verdict.SKIP, reason=Reason.ENVIRONMENT, words="no tool")
+
+
+def decision(clause: str, verdict: Verdict, reason: Reason | None = None, **more: Any) -> Decision:
+    return Decision(clause=clause, verdict=verdict, reason=reason, saw="something", **more)
+
+
+def run(*decisions: Decision, name: str = "one", version: str = "1.2.3", **more: Any) -> Run:
+    client = ClientId(name, version, None)
+    judged = Judged(name=name, version=version, variant=None, follows=("A42", "A61"))
+    told = records(judged, decisions)
+    return build_run(told, load(), client=client, follows=judged.follows, wall_seconds=12, **more)
+
+
+FAILS = decision("A42-RING-05", Verdict.FAIL, Reason.DEVIATES)
+PASSES = decision("A42-RING-07", Verdict.PASS)
+SHOULD = decision("A42-RING-04", Verdict.FAIL, Reason.DEVIATES)
+SEEN = decision("A42-RING-03", Verdict.SEEN)
+FOREIGN = decision("A76-KEY-01", Verdict.SKIP, Reason.EDITION)
+DIED = decision("A42-RING-06", Verdict.FAIL, Reason.CRASHED)
+LATE = decision("A42-RING-08", Verdict.ERROR, Reason.TIMING)
+BLOCKED = blocked(decision("A42-RING-09", Verdict.FAIL), "A42-RING-05")
+
+
+@pytest.mark.parametrize(
+    ("runs", "message", "colour"),
+    [
+        ([run(PASSES)], "conforms", GREEN),
+        ([run(PASSES, SEEN, FOREIGN)], "conforms", GREEN),
+        ([run(SHOULD, PASSES)], "conforms", GREEN),
+        ([run(FAILS, PASSES, entries=[KNOWN])], "conforms, 1 known failure", OLIVE),
+        ([run(FAILS, PASSES)], "1 new failure", RED),
+        ([run(FAILS, DIED, PASSES)], "2 new failures", RED),
+        ([run(FAILS, LATE)], "1 new failure", RED),
+        ([run(FAILS, PASSES), run(FAILS, DIED)], "2 new failures", RED),
+        ([run(PASSES), run(FAILS)], "1 new failure", RED),
+        ([run(PASSES, LATE)], "trouble: not judged", GREY),
+        ([run(PASSES, troubles=("a worker died",))], "trouble: not judged", GREY),
+        # What the baseline expects, and did not come.
+        ([run(decision("A42-RING-05", Verdict.PASS), entries=[KNOWN])], "does not conform", RED),
+        ([run(FOREIGN)], "nothing judged", GREY),
+        ([run(FOREIGN), run(PASSES)], "conforms", GREEN),
+    ],
+)
+def test_of_a_client_as_a_whole(runs: list[Run], message: str, colour: str) -> None:
+    made = badge(found([report(one) for one in runs], None))
+    assert made == Badge("xDS one 1.2.3", message, colour)
+
+
+@pytest.mark.parametrize(
+    ("decisions", "entries", "message", "colour"),
+    [
+        ([PASSES, SEEN, FOREIGN], [], "passes 1 of 1 clauses", GREEN),
+        ([FAILS, PASSES], [], "passes 1 of 2 clauses", RED),
+        ([FAILS, PASSES], [KNOWN], "passes 1 of 2 clauses", OLIVE),
+        ([PASSES, LATE], [], "passes 1 of 2 clauses", OLIVE),
+        ([FAILS, PASSES, BLOCKED], [KNOWN], "passes 1 of 3 clauses", OLIVE),
+        ([decision("A27-DROP-01", Verdict.PASS)], [], "nothing judged", GREY),
+        ([SEEN], [], "nothing judged", GREY),
+    ],
+)
+def test_of_a_document(
+    decisions: list[Decision], entries: list[Entry], message: str, colour: str
+) -> None:
+    told = found([report(run(*decisions, entries=entries))], None)
+    clauses = [clause.id for clause in load().only("a42")]
+    made = badge_of_document(told, "a42", clauses)
+    assert made == Badge("A42 one 1.2.3", message, colour)
+
+
+def test_a_clause_of_several_reports_passes_if_it_does_in_each() -> None:
+    told = found([report(run(PASSES)), report(run(decision(PASSES.clause, *FAILS_SO)))], None)
+    made = badge_of_document(told, "a42", [PASSES.clause])
+    assert made.message == "passes 0 of 1 clauses"
+
+
+FAILS_SO = (Verdict.FAIL, Reason.DEVIATES)
+
+
+# Of whom it is.
+
+
+def test_whose_badge_it_is() -> None:
+    several = [
+        report(run(PASSES), run(FAILS, name="two", version="1.0"), not_run=()),
+        report(
+            run(PASSES, version="1.3.0"), not_run=(msgspec.structs.replace(MISSING, client="c"),)
+        ),
+    ]
+    assert found(several, "two").client == "two 1.0"
+    assert found(several, "one@1.3.0").client == found(several, "one 1.3.0").client
+    assert badge(found(several, "c")) == Badge("xDS c", "not run", GREY)
+    assert badge(found(several, "two"), label="us").label == "us"
+    with pytest.raises(
+        NoBadge, match=r"one client, and there are one 1\.2\.3, one 1\.3\.0: say which"
+    ):
+        found(several, "one")
+    with pytest.raises(NoBadge, match=r"there are one 1\.2\.3, two 1\.0"):
+        found(several[:1], None)
+    with pytest.raises(NoBadge, match="no run is of three: there is one 1"):
+        found(several, "three")
+
+
+# The picture.
+
+
+def luminance(colour: str) -> float:
+    """As WCAG 2.2 defines it."""
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("colour", [GREEN, OLIVE, RED, GREY, OF_LABELS])
+def test_white_letters_can_be_read(colour: str) -> None:
+    assert 1.05 / (luminance(colour) + 0.05) >= 4.5
+
+
+@pytest.mark.parametrize(
+    "label", ["xDS one 1.2.3", """<&>"' ]]>""", "ü 漢字", "a\x00\x1b[1m\ud800", "x" * 500, " "]
+)
+def test_the_picture_is_xml_that_says_the_same_aloud(label: str) -> None:
+    made = Badge(label, "2 new failures", RED)
+    text = svg(made)
+    root = ET.fromstring(text.encode())  # noqa: S314 - ours
+    assert root.tag == f"{SVG}svg"
+    assert root.get("role") == "img"
+    title = root.find(f"{SVG}title")
+    assert title is not None
+    assert title.text == root.get("aria-label")
+    assert str(title.text).endswith(": 2 new failures")
+    left, right = root.iter(f"{SVG}text")
+    assert f"{left.text}: {right.text}" == title.text
+    assert not set("".join(root.itertext())) & {chr(one) for one in range(32)} - {"\n"}
+    assert "href" not in text
+    assert "url(" not in text.replace("url(#round)", "")
+    # The halves stand side by side, and each has room for its words.
+    first, second = root.findall(f"{SVG}g/{SVG}rect")
+    widths = [float(one.get("width", 0)) for one in (first, second)]
+    assert float(second.get("x", 0)) == widths[0]
+    assert sum(widths) == float(root.get("width", 0))
+    assert [float(one.get("textLength", 0)) + 12 for one in (left, right)] == widths
+    assert widths[1] == width_of("2 new failures") + 12
+    assert (first.get("fill"), second.get("fill")) == (OF_LABELS, RED)
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: see ci/browser")
+def test_a_browser_draws_it(tmp_path: Path) -> None:
+    assert CHROMIUM is not None
+    (tmp_path / "badge.svg").write_text(svg(Badge("xDS one 1.2.3", "conforms", GREEN)), "utf-8")
+    page = tmp_path / "page.html"
+    page.write_text(
+        "<canvas></canvas><pre></pre><script>"
+        "const image = new Image();"
+        "image.onload = () => {"
+        "  const drawn = document.querySelector('canvas').getContext('2d');"
+        "  drawn.drawImage(image, 0, 0);"
+        "  document.querySelector('pre').textContent ="
+        "    `wide ${image.width}, high ${image.height}`;"
+        "};"
+        "image.src = 'badge.svg';"
+        "</script>",
+        "utf-8",
+    )
+    words = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        f"--user-data-dir={tmp_path / 'profile'}",
+    ]
+    words += ["--virtual-time-budget=5000", "--dump-dom", page.as_uri()]
+    ran = subprocess.run(
+        [CHROMIUM, *words], capture_output=True, encoding="utf-8", check=True, timeout=120
+    )
+    wide = width_of("xDS one 1.2.3") + width_of("conforms") + 24
+    assert f"<pre>wide {wide}, high 20</pre>" in ran.stdout
+
+
+def test_the_words_are_what_a_service_reads() -> None:
+    assert json.loads(endpoint(Badge("xDS one", "conforms", GREEN))) == {
+        "schemaVersion": 1,
+        "label": "xDS one",
+        "message": "conforms",
+        "color": GREEN,
+    }
+
+
+# The command.
+
+
+def command(*words: object) -> Result:
+    return CliRunner().invoke(main, ["badge", *map(str, words)])
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Path:
+    path = tmp_path / "report.json"
+    write_json(report(run(FAILS, PASSES), run(PASSES, name="two")), path)
+    return path
+
+
+def test_the_command(written: Path, tmp_path: Path) -> None:
+    picture, words = tmp_path / "a42.svg", tmp_path / "a42.json"
+    said = command(
+        *(written, "--client", "one", "--only", "a42", "--svg", picture, "--json", words)
+    )
+    assert said.exit_code == 0, said.output
+    assert said.output == "A42 one 1.2.3: passes 1 of 2 clauses\n"
+    title = ET.parse(picture).getroot().find(f"{SVG}title")  # noqa: S314 - ours
+    assert title is not None
+    assert title.text == said.output.strip()
+    assert json.loads(words.read_text("utf-8"))["message"] == "passes 1 of 2 clauses"
+    assert command(written, "--client", "two").output == "xDS two 1.2.3: conforms\n"
+    assert command(written, "--client", "two", "--label", "ours").output == "ours: conforms\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "say which by --client"),
+        (("--client", "nobody"), "no run is of nobody"),
+        (("--client", "one", "--only", "a1"), "no clause is of a1: there are a27"),
+        (("--client", "one", "--svg", "/nowhere/x.svg"), "the folder of /nowhere/x.svg"),
+        (("--client", "one", "--svg", "x", "--json", "x"), "name one file"),
+    ],
+)
+def test_bad_input(written: Path, words: tuple[str, ...], said: str) -> None:
+    ended = command(written, *words)
+    assert ended.exit_code == 4
+    assert said in ended.output
+
+
+def test_a_report_that_is_none(tmp_path: Path) -> None:
+    (tmp_path / "none.json").write_text("{}")
+    ended = command(tmp_path / "none.json")
+    assert ended.exit_code == 4
+    assert "is no report of this suite" in ended.output
+
+
+def test_all_colours_are_tried() -> None:
+    assert {one for one in vars(badges).values() if str(one).startswith("#")} == {
+        GREEN,
+        OLIVE,
+        RED,
+        GREY,
+        OF_LABELS,
+    }
