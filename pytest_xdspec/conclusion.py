@@ -42,7 +42,11 @@ class Concluded(NamedTuple):
 
 
 async def conclude(
-    item: pytest.Item, made: World, subject: Subject, settings: Settings, error: Exception | None
+    item: pytest.Item,
+    made: World,
+    subject: Subject,
+    settings: Settings,
+    error: BaseException | None,
 ) -> Concluded:
     """Look at the world for the last time, and keep the evidence if something is wrong.
 
@@ -111,7 +115,7 @@ def _repeat(item: pytest.Item, subject: Subject, settings: Settings) -> str:
     return shlex.join([*words, f"--xdspec-seed={settings.seed}", item.nodeid])
 
 
-def _where(item: pytest.Item, error: Exception | None) -> list[str]:
+def _where(item: pytest.Item, error: BaseException | None) -> list[str]:
     """The last line of the test itself that was gone through."""
     if error is None:
         return []

@@ -151,13 +151,13 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     """Look at a test's world before it goes: what client and backends say may contradict a pass."""
-    error: Exception | None = None
+    error: BaseException | None = None
     result = None
     try:
         result = yield
-    except pytest.skip.Exception:
+    except (pytest.skip.Exception, pytest.exit.Exception):
         raise
-    except Exception as caught:  # noqa: BLE001 - it goes on below
+    except (Exception, pytest.fail.Exception) as caught:  # noqa: BLE001 - it goes on below
         error = caught
     held, subject = item.stash.get(HELD, None), subject_of(item)
     if held is not None and subject is not None:

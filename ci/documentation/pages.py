@@ -33,7 +33,7 @@ NAVIGATION: Mapping[str, tuple[str, ...]] = {
     "Start": ("index", "getting-started"),
     "Guides": (
         *("adapter-guide", "container", "by-hand", "scenario-guide"),
-        *("in-ci", "control-service"),
+        *("own-scenarios", "in-ci", "control-service"),
     ),
     "What is judged": (
         *("verdicts", "editions", "clauses", "oracles", "not-seen"),

@@ -12,6 +12,7 @@ import click
 import pytest
 
 import fake_control_plane.__main__ as control_plane
+import pytest_xdspec.options
 from conformance.catalogue import load
 from conformance.command.cli import main
 from conformance.reporting.report import Exit
@@ -106,7 +107,10 @@ def every_option() -> set[str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(control_plane, "_Parser", Noted)
         control_plane._parse([])
-    return found | {name for one in parsers[0]._actions for name in one.option_strings}
+    found |= {name for one in parsers[0]._actions for name in one.option_strings}
+    of_pytest = pytest.Parser(_ispytest=True)
+    pytest_xdspec.options.add(of_pytest)
+    return found | {name for one in of_pytest.getgroup("xdspec").options for name in one.names()}
 
 
 def called(text: str) -> Iterator[tuple[str, list[str]]]:

@@ -124,13 +124,13 @@ def test_a_client_that_dies_or_lies_fails_in_words(project: Path, client: str, w
 
 
 def test_the_page_shows_a_test_that_is_run() -> None:
-    page = (EXAMPLE / "README.md").read_text("utf-8")
+    page = EXAMPLE.with_suffix(".md").read_text("utf-8")
     shown = page.split("```python\n")[1].partition("```")[0]
     assert shown in (EXAMPLE / "tests" / "test_tenants.py").read_text("utf-8")
 
 
 def test_the_page_names_what_there_is() -> None:
-    page = (EXAMPLE / "README.md").read_text("utf-8")
+    page = EXAMPLE.with_suffix(".md").read_text("utf-8")
     table = " ".join(line for line in page.splitlines() if line.startswith("| "))
     named = {*re.findall(r"`([A-Z]\w+)`", table)} | {*re.findall(r"`(\w+)`, ", table)}
     assert len(named) > 12
@@ -187,6 +187,9 @@ OWN = """
         await world.serve(served)
         await world.demand_served(world.sessions(1))
 
+    async def test_words_of_my_own(world):
+        pytest.fail("this is not what we want")
+
     def test_without_a_world():
         pass
 """
@@ -194,7 +197,7 @@ OWN = """
 
 def test_what_else_one_may_do(project: Path) -> None:
     folder = with_tests(project, re.sub(r"^    ", "", OWN, flags=re.MULTILINE))
-    ended = run(folder, "-rA", "-W", "error", "--xdspec-client=reference", "--xdspec-keep-evidence")
+    ended = run(folder, "-rA", "-W", "error", "--xdspec-client=reference")
     assert ended.code == 1, ended.said
     told = re.findall(r"^(PASSED|FAILED|XFAIL) tests/test_own.py::(\S+)", ended.said, re.MULTILINE)
     outcomes = {name.partition("[")[0]: how for how, name in told}
@@ -206,6 +209,7 @@ def test_what_else_one_may_do(project: Path) -> None:
         "test_a_mark_of_the_other_plugin": "PASSED",
         "test_a_known_failure": "XFAIL",
         "test_a_refused_resource": "FAILED",
+        "test_words_of_my_own": "FAILED",
         "test_without_a_world": "PASSED",
     }
     assert "the adapter cannot do this: levitation" in ended.said
@@ -213,8 +217,14 @@ def test_what_else_one_may_do(project: Path) -> None:
     assert "A42-HDR-02, XXH64 with seed 0: " in ended.said
     assert re.search(r"  expected  .*127\.0\.0\.1:1\b", ended.said)
     assert "at test_own.py:49: await world.demand_served(world.sessions(1))" in ended.said
+    assert "Failed: this is not what we want" in ended.said
     names = {one.name for one in ended.evidence}
-    assert "tests.test_own.test_a_fixture_of_my_own[reference]" in names
+    assert "tests.test_own.test_words_of_my_own[reference]" in names
+    assert "tests.test_own.test_a_fixture_of_my_own[reference]" not in names
+    kept = run(folder, "-k", "fixture_of", "--xdspec-client=reference", "--xdspec-keep-evidence")
+    assert "tests.test_own.test_a_fixture_of_my_own[reference]" in {
+        one.name for one in kept.evidence
+    }
     judged = next(one for one in names if "clause_that_is_broken" in one)
     again = subprocess.run(
         [sys.executable, "-m", "conformance", "judge", f"xdspec-out/reference/{judged}"],
