@@ -151,9 +151,14 @@ class LiveCluster:
 
         Raises:
             ClientStuck: none was, so that nobody saw what a refusal leaves in use.
+            ClientUnable: all are about what the client has not.
         """
-        if not any([await self.refused(one, *unchanged) for one in odds]):
-            self._world.bench.turn_to(odds[-1].clause)
+        bench = self._world.bench
+        own = [one for one in odds if bench.has(one.clause)]
+        if not own:
+            bench.demand(odds[0].clause)
+        if not any([await self.refused(one, *unchanged) for one in own]):
+            bench.turn_to(own[-1].clause)
             raise ClientStuck("the client refused no odd Cluster at all")
 
     async def taken(self, odd: Odd) -> None:

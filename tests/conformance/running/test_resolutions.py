@@ -28,8 +28,10 @@ def test_who_resolves_soon(knob: str) -> None:
 async def test_nobody_waits_for_what_is_shipped(xdspec: Any) -> None:
     """The name server's world is in a process of its own: it has the scenario's knobs, too."""
     ended = await xdspec.run("run", "reference", "--scenario", "dns_again.*")
-    for one in ended.scenarios.values():
-        if one["verdict"] == "skip":
-            pytest.skip("this machine allows no host names of its own")
-        assert one["verdict"] == "pass"
-        assert timing.SOON_AGAIN.apart < one["seconds"] < timing.RESOLUTIONS.apart
+    seen = tuple(ended.scenarios.values())
+    if any(one["verdict"] == "skip" for one in seen):
+        pytest.skip("this machine allows no host names of its own")
+    assert {one["verdict"] for one in seen} == {"pass"}
+    # One may find that the least time has passed already; not all do.
+    longest = max(one["seconds"] for one in seen)
+    assert timing.SOON_AGAIN.apart < longest < timing.RESOLUTIONS.apart
