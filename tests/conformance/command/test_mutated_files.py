@@ -31,7 +31,7 @@ FORESEEN = {0, 1, 4, 5, 6}
 """Exit codes: 3 would be trouble of the suite, and so what nobody foresaw."""
 
 WEIGHED_ANEW = "These are not the verdicts of the run"
-"""Of evidence in which other things were seen: it may come to no verdict of a clause, which is 3."""
+"""Of evidence in which other things were seen: it may have no verdict of a clause, which is 3."""
 
 
 def at_a_loss(seed: int, *words: str) -> Iterator[str]:
