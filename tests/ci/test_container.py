@@ -127,6 +127,25 @@ def test_a_toolchain_that_is_missing_ends_the_build(tmp_path: Path, lacks: str, 
     assert ("ci/container: of go is    missing   it: get it" in ran.stderr) == bool(code)
 
 
+@pytest.mark.parametrize(("said", "code"), [(0, 0), (1, 0), (5, 0), (6, 6), (3, 3)])
+def test_the_build_ends_where_a_client_is_not_made(tmp_path: Path, said: int, code: int) -> None:
+    """What it does is no matter; the command stands in."""
+    (tmp_path / "ci" / "container").mkdir(parents=True)
+    script = tmp_path / "ci" / "container" / "clients"
+    script.write_bytes((CONTAINER / "clients").read_bytes())
+    script.chmod(0o755)
+    (tmp_path / "cache").mkdir()
+    command = tmp_path / "xdspec"
+    command.write_text(f"#!/bin/sh\nexit {said}\n")
+    command.chmod(0o755)
+    ran = subprocess.run(
+        [script, "one"],
+        env={**os.environ, "XDSPEC_CACHE": str(tmp_path / "cache")},
+        check=False,
+    )
+    assert ran.returncode == code
+
+
 # The manifests.
 
 
