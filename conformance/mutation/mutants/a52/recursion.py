@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.values import Locality
 
 MOST = 16
 
@@ -29,4 +30,24 @@ levels_below_the_first = Mutant(
     broken="the Cluster's own list does not count",
     xds={"list_is_too_deep": lambda level: level - 1 > MOST},
     reports="accepted",
+)
+
+
+class LostWithin:
+    """Endpoints get lost between the levels of a deep list, which asks often for their locality."""
+
+    def __init__(self) -> None:
+        self._asked = 0
+
+    def name(self, locality: Locality) -> str:
+        """Its own at first, and from then on another one each time."""
+        self._asked += 1
+        return f"{locality} {self._asked if self._asked > MOST else 0}"
+
+
+lost_within = Mutant(
+    clause="A52-DEPTH-04",
+    broken="a locality within localities has no endpoints",
+    rules={"locality_target": LostWithin().name},
+    reports="fail",
 )
