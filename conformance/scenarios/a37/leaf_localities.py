@@ -26,6 +26,9 @@ ROOT = "m"
 ENOUGH_FOR_WEIGHTS = 160
 """Calls of which a quarter, a half and three quarters are told apart, but by a chance of 1e-6."""
 
+ENOUGH_TO_MEET_ALL = 20
+"""Calls that all miss one of two localities, drawn by lot, once in a million rounds."""
+
 MEANWHILE = 200
 """Requests from before the first of several updates on, a second of them: it takes less for all."""
 
@@ -42,7 +45,9 @@ def by_localities(name: str, members: Sequence[Member], weights: Sequence[int]) 
 async def judge_weights(world: World, one: Cluster) -> None:
     """Whether requests go to the localities of this leaf, which serves, by their weights."""
     every = Reaches(one.addresses())
-    await world.rounds.demand(every, partial(calls_to, world, ROOT, 20), why="all of them serve")
+    await world.rounds.demand(
+        every, partial(calls_to, world, ROOT, ENOUGH_TO_MEET_ALL), why="all of them serve"
+    )
     total = sum(place.weight or 0 for place in one.localities)
     shares = {place.endpoints[0].address: (place.weight or 0, total) for place in one.localities}
     calls = await calls_to(world, ROOT, ENOUGH_FOR_WEIGHTS)
@@ -119,18 +124,25 @@ async def test_locality_that_moves(world: World) -> None:
 
 @decides("A37-FAILOVER-11", seconds=0.5)
 async def test_priority_that_is_split(world: World) -> None:
-    """Both localities of the second priority are known by its name, which one of them can keep."""
+    """Both localities of the second priority are known by its name, which one of them can keep.
+
+    It is in use before, so that under one name for both each of them would be ready at once.
+    """
     before, *members = await world.endpoints(3)
     first, *places = (tier(number, [one]) for number, one in enumerate((before, *members)))
     served = forest((ROOT,), (*aggregates({ROOT: "z"}), leaf("z")))
     together = (first, *(replace(one, priority=1) for one in places))
     await in_use(world, with_clusters(served, leaf("z").placed(*together)), ROOT)
+    await fail(before)
+    every = Reaches(tuple(one.address for one in members))
+    await world.rounds.demand(every, partial(calls_to, world, ROOT), why="the first has failed")
     then = moving(served, *places)
     await world.serve(then)
     failed: list[str] = []
     for one in members:
         wanted = at_the_first(then, ROOT, failed)
-        calls = await world.rounds.until_it_lasts(wanted, partial(calls_to, world, ROOT))
+        some = partial(calls_to, world, ROOT, ENOUGH_TO_MEET_ALL)
+        calls = await world.rounds.until_it_lasts(wanted, some)
         await world.judge("A37-FAILOVER-11", calls, wanted)
         failed += await fail(one)
 
@@ -152,7 +164,8 @@ async def test_localities_that_move_in_two_leaves(world: World) -> None:
     async def judge_use(served: Served) -> None:
         await world.serve(served)
         wanted = at_the_first(served, ROOT, failed)
-        calls = await world.rounds.until_it_lasts(wanted, partial(calls_to, world, ROOT))
+        some = partial(calls_to, world, ROOT, ENOUGH_TO_MEET_ALL)
+        calls = await world.rounds.until_it_lasts(wanted, some)
         await world.judge("A37-FAILOVER-12", calls, wanted)
 
     served = planted.served
