@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import tempfile
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -11,6 +10,7 @@ import pytest
 
 from client_under_test import Client, built_in, find
 from client_under_test.contract.exceptions import ClientTrouble
+from conformance.running.given import Unusable, demand_folder, pairs
 from conformance.running.manifest_check import check
 from conformance.running.settings import Settings
 
@@ -123,21 +123,15 @@ def _environment(config: pytest.Config) -> dict[str, str]:
     Raises:
         pytest.UsageError: something is no NAME=VALUE.
     """
-    found = {}
-    for text in config.getoption("--xdspec-env"):
-        name, equals, value = text.partition("=")
-        if not (equals and name):
-            raise pytest.UsageError(f"--xdspec-env: {text!r} is not of the form NAME=VALUE")
-        found[name] = value
-    return found
+    try:
+        return pairs(config.getoption("--xdspec-env"))
+    except Unusable as error:
+        raise pytest.UsageError(f"--xdspec-env: {error}") from None
 
 
 def _usable(out: Path) -> Path:
     try:
-        there = next(place for place in (out, *out.parents) if place.exists())
-        tempfile.TemporaryDirectory(dir=there).cleanup()
-        str(out).encode()
-    except (OSError, UnicodeEncodeError) as error:
-        why = getattr(error, "strerror", None) or "its name is not UTF-8"
-        raise pytest.UsageError(f"--xdspec-out: nothing can be kept in {out}: {why}") from None
+        demand_folder(out)
+    except Unusable as error:
+        raise pytest.UsageError(f"--xdspec-out: nothing can be kept in {out}: {error}") from None
     return out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -16,7 +17,7 @@ from conformance.judging import causes
 from conformance.reporting.live import patience
 from conformance.reporting.screen import Screen
 from conformance.running import machine
-from conformance.running.calibration import calibrate, has_stated_keys, start_and_end, with_keys
+from conformance.running.calibration import calibrated, start_and_end
 from conformance.running.settings import Settings
 from conformance.running.subjects import Subject, subject_for
 from pytest_xdspec.options import Wish
@@ -65,16 +66,11 @@ def _ready(client: Client, environment: dict[str, str], settings: Settings) -> S
         stderr = folder / "hello.stderr"
         with patience(screen, f"waiting for the hello of {made.name}"):
             asyncio.run(start_and_end(made, environment, stderr, say))
-        if has_stated_keys(subject):
-            return subject
-        with patience(screen, f"finding out how {made.name} names the entries of its rings"):
-            keys = asyncio.run(
-                calibrate(
-                    subject,
-                    load(),
-                    seed=settings.seed,
-                    scratch=folder,
-                    out=place_of(settings.out, subject),
-                )
-            )
-    return with_keys(subject, keys)
+        return calibrated(
+            subject,
+            load(),
+            seed=settings.seed,
+            scratch=folder,
+            out=place_of(settings.out, subject),
+            meanwhile=partial(patience, screen),
+        )

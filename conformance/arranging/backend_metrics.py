@@ -131,7 +131,7 @@ def _told_since(world: World, since: Mark) -> Metrics:
             place = Place(of.cluster, of.service, locality_name(one.locality))
             there = sums.setdefault(place, {})
             for metric, added in _sums(one):
-                there[metric] = there[metric] + added if metric in there else added
+                there[metric] = there.get(metric, Sum()) + added
     return Metrics(
         tuple(
             Told(address=address, requests=count, own=dict(own), named=dict(named))

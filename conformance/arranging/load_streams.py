@@ -68,12 +68,27 @@ async def next_reports(
     world: World, count: int, *, since: int, of: str | None = None
 ) -> tuple[LoadRequest, ...]:
     """So many reports that name a cluster, or any, from then on; fewer if their time is over."""
+    return await _reports(
+        world,
+        count,
+        since=since,
+        counts=lambda report: any(of in {None, one.cluster} for one in report.clusters),
+    )
+
+
+async def reports_until(world: World, count: int, *, since: int) -> LoadReports:
+    """So many reports from then on, whatever they tell; fewer if their time is over."""
+    told = await _reports(world, count, since=since, counts=lambda _: True)
+    return load_reports(world, only=told)
+
+
+async def _reports(
+    world: World, count: int, *, since: int, counts: Callable[[LoadRequest], bool]
+) -> tuple[LoadRequest, ...]:
     told: list[LoadRequest] = []
 
     def enough(event: Event) -> bool:
-        if isinstance(event, LoadRequest) and any(
-            of in {None, one.cluster} for one in event.clusters
-        ):
+        if isinstance(event, LoadRequest) and counts(event):
             told.append(event)
         return len(told) == count
 
@@ -160,7 +175,8 @@ async def attempts_at_streams(world: World, count: int, *, since: int) -> Attemp
     begun: list[Event] = []
 
     def enough(event: Event) -> bool:
-        begun.extend((event,) if _begins_a_load_stream(event) else ())
+        if _begins_a_load_stream(event):
+            begun.append(event)
         return len(begun) == count
 
     waiting = world.plane.transcript.wait(enough, deadline=timing.AFTER_OUTAGE, since=since)
@@ -169,20 +185,6 @@ async def attempts_at_streams(world: World, count: int, *, since: int) -> Attemp
         tuple(Attempt("load streams", world.clock.at(one.at)) for one in begun),
         lateness=world.clock.late,
     )
-
-
-async def reports_until(world: World, count: int, *, since: int) -> LoadReports:
-    """So many reports from then on, whatever they tell; fewer if their time is over."""
-    told: list[LoadRequest] = []
-
-    def enough(event: Event) -> bool:
-        told.extend((event,) if isinstance(event, LoadRequest) else ())
-        return len(told) == count
-
-    asked = world.plane.script.loads.asked_for
-    within = timing.REPORTED + count * (asked.interval if asked else 0.0)
-    await waits.watched(world.plane.transcript.wait(enough, deadline=within, since=since))
-    return load_reports(world, only=tuple(told))
 
 
 def newest_report(world: World) -> LoadReports:

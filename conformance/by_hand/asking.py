@@ -90,10 +90,8 @@ def calls(
     if more:
         details.append(("how", _how(concurrency, pace)))
     details.append(("file", file))
-    over = "it is open, or has ended" if first.kept_open else "it has ended"
-    until = (
-        f"{over}" if not more else over.replace("it is", "each is").replace("it has", "each has")
-    )
+    each = "each" if more else "it"
+    until = f"{each} is open, or has ended" if first.kept_open else f"{each} has ended"
     if beside and not first.kept_open:
         until = "they are under way: what the scenario does next comes while they wait"
     return Asked(what=what, details=tuple(details), until=until)

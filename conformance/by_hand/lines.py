@@ -23,6 +23,7 @@ class Lines:
 
     def __init__(self) -> None:
         self._number = _standard_input()
+        self._is_file = self._number is not None and stat.S_ISREG(os.fstat(self._number).st_mode)
         self.is_terminal: Final = self._number is not None and os.isatty(self._number)
         self._news = asyncio.Event()
         self._rest = b""
@@ -35,7 +36,7 @@ class Lines:
         if number is None:
             await asyncio.Event().wait()
             return
-        watched = not stat.S_ISREG(os.fstat(number).st_mode)
+        watched = not self._is_file
         loop = asyncio.get_running_loop()
         if watched:
             loop.add_reader(number, self._read, number)
@@ -63,7 +64,7 @@ class Lines:
         if not data or len(self._rest) > _LONGEST:
             lines += [self._rest] if self._rest else []
             self._over = True
-            if not stat.S_ISREG(os.fstat(number).st_mode):
+            if not self._is_file:
                 asyncio.get_running_loop().remove_reader(number)
         self._lines += [line.decode("utf-8", "backslashreplace") for line in lines]
         self._news.set()

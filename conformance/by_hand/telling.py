@@ -51,7 +51,7 @@ def places(
         ("knobs", " ".join(f"{name}={value}" for name, value in knobs.items())),
         ("xds", world.plane.address),
         ("control", f"{control}, as fake_control_plane/control.proto has it"),
-        ("adapter", f"{adapter}"),
+        ("adapter", adapter),
         ("client pid", f"{process.pid}"),
         ("suite pid", f"{os.getpid()}"),
     ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,8 @@ import click
 from conformance.catalogue import Catalogue
 from conformance.command.failures import Failure
 from conformance.command.named import catalogue
+from conformance.running.given import Unusable, demand_folder
+from conformance.running.given import pairs as given_pairs
 from conformance.running.shard import Shard, parsed
 
 OUT = Path("xdspec-out")
@@ -27,26 +28,12 @@ WRAPPED_SCALE = "10"
 all that is waited for is done in a tenth of its deadline."""
 
 
-def is_utf_8(name: str | Path) -> bool:
-    """Whether a report can have it in its words: names of files may be any bytes."""
-    try:
-        str(name).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def pairs(_: click.Context, option: click.Parameter, given: Sequence[str]) -> dict[str, str]:
     """``K=V`` arguments as a mapping."""
-    found = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not is_utf_8(text):
-            raise click.BadParameter(f"{text!r} is not UTF-8", param=option)
-        if not equals or not name:
-            raise click.BadParameter(f"{text!r} is not of the form NAME=VALUE", param=option)
-        found[name] = value
-    return found
+    try:
+        return given_pairs(given)
+    except Unusable as error:
+        raise click.BadParameter(str(error), param=option) from None
 
 
 def tool(_: click.Context, option: click.Parameter, words: str | None) -> tuple[str, ...]:
@@ -129,36 +116,12 @@ def two_files(one: Path | None, other: Path | None, options: str) -> None:
         raise click.UsageError(f"{options} name one file: each report needs its own")
 
 
-def is_there(path: Path) -> bool:
-    """Whether there is something of this name; Path.exists says no to a name that cannot be, too.
-
-    Raises:
-        OSError: nobody can tell, or there can be none: the name is too long, say.
-    """
-    try:
-        path.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    return True
-
-
 def folder(_: click.Context, option: click.Parameter, path: Path) -> Path:
     """A folder that is there, or can be made."""
     try:
-        above = (path.absolute(), *path.absolute().parents)
-        there = next(place for place in above if is_there(place))
-    except OSError as error:
-        message = f"{path} cannot be made: {error.strerror}"
-        raise click.BadParameter(message, param=option) from None
-    if not there.is_dir():
-        raise click.BadParameter(f"{there} is no folder", param=option)
-    if not is_utf_8(above[0]):
-        raise click.BadParameter(f"the name of {path} is not UTF-8", param=option)
-    try:
-        tempfile.TemporaryDirectory(dir=there).cleanup()
-    except OSError:
-        message = f"nothing can be written in {there}"
-        raise click.BadParameter(message, param=option) from None
+        demand_folder(path)
+    except Unusable as error:
+        raise click.BadParameter(str(error), param=option) from None
     return path
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -14,13 +15,13 @@ from conformance.by_hand.summing_up import is_of_two
 from conformance.catalogue import Catalogue
 from conformance.command.failures import Failure, client_trouble, demand_machine
 from conformance.command.named import found_client
-from conformance.command.session import calibrated
 from conformance.judging.evidence import Trouble
 from conformance.judging.verdicts import Reason, Verdict
 from conformance.reporting import baseline
 from conformance.reporting.live import patience
 from conformance.reporting.report import Exit
 from conformance.reporting.screen import Screen
+from conformance.running.calibration import calibrated
 from conformance.running.collecting import scenarios, scenarios_named
 from conformance.running.progress import Progress
 from conformance.running.run import Ran, run
@@ -59,13 +60,15 @@ def serve(pattern: str, options: Options, catalogue: Catalogue, screen: Console)
             prepared = prepare(client, options.environment)
     demand_machine(jobs=1)
     out = options.out.absolute() / FOLDER
-    subject = calibrated(
-        subject_for(prepared, environment=options.environment),
-        catalogue,
-        screen,
-        seed=options.seed,
-        out=out,
-    )
+    with scratch() as folder:
+        subject = calibrated(
+            subject_for(prepared, environment=options.environment),
+            catalogue,
+            seed=options.seed,
+            scratch=folder,
+            out=out,
+            meanwhile=partial(patience, screen),
+        )
     settings = Settings(
         subjects=(subject,),
         seed=options.seed,

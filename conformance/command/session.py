@@ -8,6 +8,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -38,12 +39,7 @@ from conformance.reporting.provenance import provenance
 from conformance.reporting.report import ClientId, Exit, NotRun, Report, Run
 from conformance.reporting.screen import Screen, echo
 from conformance.running import evidence_files
-from conformance.running.calibration import (
-    calibrate,
-    has_stated_keys,
-    start_and_end,
-    with_keys,
-)
+from conformance.running.calibration import calibrated, start_and_end
 from conformance.running.interruption import postponed
 from conformance.running.jobs import default_jobs, room_for
 from conformance.running.run import Ran, run
@@ -195,13 +191,15 @@ class Session:
             self._say(note)
         if self._several and not self._conclude:
             self._screen.print(f"\n{client.name}", style="bold", highlight=False, markup=False)
-        subject = calibrated(
-            subject_for(client, environment=self._options.environment),
-            self._catalogue,
-            self._screen,
-            seed=self._options.seed,
-            out=self._folder(client),
-        )
+        with scratch() as folder:
+            subject = calibrated(
+                subject_for(client, environment=self._options.environment),
+                self._catalogue,
+                seed=self._options.seed,
+                scratch=folder,
+                out=self._folder(client),
+                meanwhile=partial(patience, self._screen),
+            )
         with postponed():  # but for while scenarios run: then what is done is told
             self._run(client, subject)
 
@@ -366,27 +364,6 @@ class Session:
         if troubles and begins:
             raise Failure("; ".join(troubles))
         self._unwritten = "; ".join(troubles)
-
-
-def calibrated(
-    subject: Subject, catalogue: Catalogue, screen: Console, *, seed: int, out: Path
-) -> Subject:
-    """The same client, with its ring keys found out if its manifest is silent on them.
-
-    Args:
-        subject: the client.
-        catalogue: the clauses.
-        screen: where it is told what is waited for.
-        seed: of the run.
-        out: the folder of its evidence.
-    """
-    client = subject.prepared
-    if has_stated_keys(subject):
-        return subject
-    what = f"finding out how {client.name} names the entries of its rings"
-    with scratch() as folder, patience(screen, what):
-        keys = asyncio.run(calibrate(subject, catalogue, seed=seed, scratch=folder, out=out))
-    return with_keys(subject, keys)
 
 
 @contextlib.contextmanager

@@ -34,8 +34,8 @@ class Metric(Struct, frozen=True, order=True):
 class Sum(Struct, frozen=True):
     """Of the requests that told a metric: how many there were, and what it adds up to."""
 
-    requests: int
-    value: float
+    requests: int = 0
+    value: float = 0.0
 
     def __str__(self) -> str:
         return f"{self.value:g} of {self.requests}"
@@ -74,9 +74,8 @@ def metrics_due(
         if place is None:
             continue
         for metric, value in _reported(one, listed).items():
-            added = Sum(one.requests, one.requests * value)
             of = sums.setdefault(place, {})
-            of[metric] = of[metric] + added if metric in of else added
+            of[metric] = of.get(metric, Sum()) + Sum(one.requests, one.requests * value)
     return sums
 
 

@@ -6,9 +6,11 @@ what is served and connected here must count in no scenario.
 
 from __future__ import annotations
 
+import asyncio
 import random
 import shutil
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final
 
@@ -58,14 +60,30 @@ async def start_and_end(
     await process.close(deadline=timing.EXIT)
 
 
-def has_stated_keys(subject: Subject) -> bool:
-    """Whether the manifest says how the client names ring entries, or that nobody knows."""
-    manifest = subject.prepared.client.manifest
-    return ring_keys.stated(manifest.ring_key_format_of(subject.prepared.version)) is not None
+def calibrated(
+    subject: Subject,
+    catalogue: Catalogue,
+    *,
+    seed: int,
+    scratch: Path,
+    out: Path,
+    meanwhile: Callable[[str], AbstractContextManager[None]],
+) -> Subject:
+    """The same client, with its ring keys found out if its manifest is silent on them; blocks.
 
-
-def with_keys(subject: Subject, keys: RingKeys) -> Subject:
-    """The same client, whose ring keys have been found to be these."""
+    Args:
+        subject: the client.
+        catalogue: the clauses.
+        seed: of the run.
+        scratch: a folder for what is gone when the run is over.
+        out: the folder of its evidence.
+        meanwhile: tells, while that lasts, what is waited for.
+    """
+    client = subject.prepared
+    if ring_keys.stated(client.client.manifest.ring_key_format_of(client.version)):
+        return subject
+    with meanwhile(f"finding out how {client.name} names the entries of its rings"):
+        keys = asyncio.run(calibrate(subject, catalogue, seed=seed, scratch=scratch, out=out))
     judged = msgspec.structs.replace(subject.judged, ring_keys=keys)
     return msgspec.structs.replace(subject, judged=judged)
 

@@ -28,10 +28,9 @@ class TellsMetrics(msgspec.Struct, frozen=True, tag="tells_metrics", kw_only=Tru
 
     def finding(self, seen: Seen) -> Finding:
         """Weigh metrics."""
-        if not isinstance(seen, Metrics):
-            raise WrongKind(f"metrics of backends are expected here, not {type(seen).__name__}")
-        wanted = metrics_due(seen.told, self.places, self.listed)
-        saw = {one.place: dict(one.sums) for one in self._looked_at(seen) if one.sums}
+        metrics = _metrics_of(seen)
+        wanted = metrics_due(metrics.told, self.places, self.listed)
+        saw = {one.place: dict(one.sums) for one in self._looked_at(metrics) if one.sums}
         return Finding(
             saw == wanted,
             f"reports of exactly {_listed(wanted)}",
@@ -46,18 +45,23 @@ class TellsMetrics(msgspec.Struct, frozen=True, tag="tells_metrics", kw_only=Tru
         Raises:
             WrongKind: these are no metrics.
         """
-        if not isinstance(seen, Metrics):
-            raise WrongKind(f"metrics of backends are expected here, not {type(seen).__name__}")
-        wanted, nothing = metrics_due(seen.told, self.places, self.listed), Sum(0, 0.0)
+        metrics = _metrics_of(seen)
+        wanted = metrics_due(metrics.told, self.places, self.listed)
         return any(
-            each.requests > wanted.get(one.place, {}).get(metric, nothing).requests
-            for one in self._looked_at(seen)
+            each.requests > wanted.get(one.place, {}).get(metric, Sum()).requests
+            for one in self._looked_at(metrics)
             for metric, each in one.sums
         )
 
     def _looked_at(self, seen: Metrics) -> list[ReportedMetrics]:
         places = {*self.places.values()}
         return [one for one in seen.reported if one.place in places]
+
+
+def _metrics_of(seen: Seen) -> Metrics:
+    if not isinstance(seen, Metrics):
+        raise WrongKind(f"metrics of backends are expected here, not {type(seen).__name__}")
+    return seen
 
 
 def _listed(by_place: Mapping[Place, Sums]) -> str:

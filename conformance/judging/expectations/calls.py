@@ -11,7 +11,9 @@ import msgspec
 from conformance.judging.expectations.weighing import (
     Finding,
     WrongKind,
+    all_failed,
     calls_of,
+    details_told,
     headers_of,
     tally,
     trouble_of,
@@ -71,12 +73,10 @@ class Mentions(msgspec.Struct, frozen=True, tag="mentions"):
     def finding(self, seen: Seen) -> Finding:
         """Weigh calls."""
         calls = calls_of(seen)
-        failed = bool(calls) and all(call.status != "OK" for call in calls)
-        telling = [self.text in call.details for call in calls]
-        holds = failed and all(one is self.is_told for one in telling)
+        holds = all((self.text in call.details) is self.is_told for call in calls)
         whether = "with" if self.is_told else "without"
-        told = dict.fromkeys(f"{one.status}: {one.details or 'no details'}" for one in calls)
-        return Finding(holds, f"every call fails, {whether} {self.text}", "; ".join(told))
+        wanted = f"every call fails, {whether} {self.text}"
+        return Finding(all_failed(calls) and holds, wanted, details_told(calls))
 
 
 class Outcomes(msgspec.Struct, frozen=True, tag="outcomes"):

@@ -8,7 +8,13 @@ from typing import Literal
 import msgspec
 
 from conformance.judging.expectations.connections import attempts_of, attempts_told
-from conformance.judging.expectations.weighing import Finding, calls_of, tally
+from conformance.judging.expectations.weighing import (
+    Finding,
+    all_failed,
+    calls_of,
+    details_told,
+    tally,
+)
 from conformance.judging.seen import Seen
 from conformance.oracles.picker import PickerEdition, State, pick
 
@@ -87,17 +93,15 @@ class BlamesOnly(msgspec.Struct, frozen=True, tag="blames_only", kw_only=True):
     def finding(self, seen: Seen) -> Finding:
         """Weigh calls."""
         calls = calls_of(seen)
-        holds = bool(calls) and all(
-            call.status != "OK"
-            and any(one in call.details for one in self.these)
+        holds = all(
+            any(one in call.details for one in self.these)
             and not any(one in call.details for one in self.others)
             for call in calls
         )
-        told = dict.fromkeys(f"{call.status}: {call.details or 'no details'}" for call in calls)
         return Finding(
-            holds,
+            all_failed(calls) and holds,
             f"details that name {' or '.join(self.these)}, and not {' or '.join(self.others)}",
-            "; ".join(told) or "no call",
+            details_told(calls),
         )
 
 
@@ -120,10 +124,9 @@ class Blames(msgspec.Struct, frozen=True, tag="blames", kw_only=True):
             and all(first in names for first, names in zip(self.firsts, named, strict=True)),
             "no endpoint": not any(named),
         }
-        failed = bool(calls) and all(call.status != "OK" for call in calls)
         told = "; ".join(f"{call.status}: {call.details or 'no details'}" for call in calls)
         return Finding(
-            failed and blamed[self.whom],
+            all_failed(calls) and blamed[self.whom],
             f"details that name {self.whom}, where {', '.join(self.firsts)} come first",
             told or "no call",
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import msgspec
 
@@ -58,6 +58,17 @@ def tally(calls: Iterable[Call]) -> str:
     """How many calls each endpoint got, or ended with each status."""
     counts = Counter(call.endpoint or call.status for call in calls)
     return ", ".join(f"{where}: {count}" for where, count in sorted(counts.items()))
+
+
+def all_failed(calls: Collection[Call]) -> bool:
+    """Whether there are calls, and none of them was answered."""
+    return bool(calls) and all(call.status != "OK" for call in calls)
+
+
+def details_told(calls: Iterable[Call]) -> str:
+    """The different ways in which calls ended, each with what the client says of it."""
+    told = dict.fromkeys(f"{call.status}: {call.details or 'no details'}" for call in calls)
+    return "; ".join(told) or "no call"
 
 
 def headers_of(call: Call) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -13,6 +13,10 @@ from conformance.judging.evidence import Trouble
 from conformance.judging.verdicts import Reason, Verdict
 from conformance.world import World
 from conformance.world.starvation import starved
+
+VOID: Final = ClientLied | ClockWrong | ClientNeverCame
+"""Of a word that is known to be false nothing is made: neither for the client nor against it. Nor
+is anything said of one that has never heard what is served."""
 
 
 class LastLook(NamedTuple):
@@ -27,12 +31,8 @@ class LastLook(NamedTuple):
 
     @property
     def is_void(self) -> bool:
-        """Whether nothing that was seen says anything of the client.
-
-        Of a word that is known to be false nothing is made: neither for the client nor against it.
-        Nor is anything said of one that has never heard what is served.
-        """
-        return isinstance(self.error, ClientLied | ClockWrong | ClientNeverCame)
+        """Whether nothing that was seen says anything of the client."""
+        return isinstance(self.error, VOID)
 
 
 async def last_look(made: World, error: BaseException | None) -> LastLook:
@@ -61,10 +61,9 @@ async def last_look(made: World, error: BaseException | None) -> LastLook:
             seconds=made.now,
             nothing_seen=not (made.bench.checks or made.calls.made or made.calls.unsettled()),
         )
+        if not isinstance(error, VOID):
+            trouble = msgspec.structs.replace(trouble, at=made.bench.at)
     if made.fleet.troubles:
         what = "; ".join(made.fleet.troubles)
         trouble = Trouble(verdict=Verdict.ERROR, reason=Reason.SUITE, what=what)
-    look = LastLook(error, trouble, waited)
-    if trouble is not None and not made.fleet.troubles and not look.is_void:
-        return look._replace(trouble=msgspec.structs.replace(trouble, at=made.bench.at))
-    return look
+    return LastLook(error, trouble, waited)

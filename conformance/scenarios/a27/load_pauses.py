@@ -76,10 +76,8 @@ async def test_left_out_meanwhile(world: World) -> None:
 
 def newest_of(world: World, cluster: str) -> LoadRequest | None:
     """The last report until now that names this cluster."""
-    for event in reversed(world.plane.transcript.events):
-        if isinstance(event, LoadRequest) and cluster in {one.cluster for one in event.clusters}:
-            return event
-    return None
+    told = (one for one in reversed(world.plane.transcript.events) if isinstance(one, LoadRequest))
+    return next((one for one in told if cluster in {of.cluster for of in one.clusters}), None)
 
 
 @decides("A27-LRS-26", "A27-LRS-27", seconds=14, waits=True)

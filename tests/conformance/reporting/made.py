@@ -9,9 +9,13 @@ import msgspec
 
 from conformance.catalogue import load
 from conformance.judging.evidence import Judged, Record
-from conformance.judging.verdicts import Decision
+from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting.provenance import Suite, provenance
-from conformance.reporting.report import NotRun, Report, Run
+from conformance.reporting.report import ClientId, NotRun, Report, Run, build_run
+
+
+def decision(clause: str, verdict: Verdict, reason: Reason | None = None, **more: Any) -> Decision:
+    return Decision(clause=clause, verdict=verdict, reason=reason, **more)
 
 
 def records(client: Judged, decisions: Iterable[Decision], **more: Any) -> list[Record]:
@@ -28,6 +32,22 @@ def records(client: Judged, decisions: Iterable[Decision], **more: Any) -> list[
         )
         for number, one in enumerate(decisions)
     ]
+
+
+def run(
+    *decisions: Decision,
+    name: str = "one",
+    version: str = "1.2.3",
+    variant: str | None = None,
+    **more: Any,
+) -> Run:
+    """Of a client that states A42 and A61."""
+    client = ClientId(name, version, variant)
+    judged = Judged(name=name, version=version, variant=variant, follows=("A42", "A61"))
+    told = records(judged, decisions)
+    return build_run(
+        told, load(), client=client, follows=judged.follows, **{"wall_seconds": 12, **more}
+    )
 
 
 def report(*runs: Run, not_run: tuple[NotRun, ...] = ()) -> Report:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 import msgspec
@@ -15,7 +13,6 @@ from click.testing import CliRunner, Result
 
 from conformance.catalogue import load
 from conformance.command.cli import main
-from conformance.judging.evidence import Judged
 from conformance.judging.verdicts import Decision, Reason, Verdict, blocked
 from conformance.reporting import badge as badges
 from conformance.reporting.badge import (
@@ -34,12 +31,15 @@ from conformance.reporting.badge import (
     width_of,
 )
 from conformance.reporting.baseline import Entry
-from conformance.reporting.report import ClientId, NotRun, Run, build_run, write_json
+from conformance.reporting.report import NotRun, Run, write_json
 
-from .made import records, report
+from . import made
+from .made import report, run
+
+if TYPE_CHECKING:
+    from tests.chromium import Browser
 
 SVG = "{http://www.w3.org/2000/svg}"
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 
 KNOWN = Entry(
     clause="A42-RING-05",
@@ -51,15 +51,8 @@ KNOWN = Entry(
 MISSING = NotRun(client="two@1.0", verdict=Verdict.SKIP, reason=Reason.ENVIRONMENT, words="no tool")
 
 
-def decision(clause: str, verdict: Verdict, reason: Reason | None = None, **more: Any) -> Decision:
-    return Decision(clause=clause, verdict=verdict, reason=reason, saw="something", **more)
-
-
-def run(*decisions: Decision, name: str = "one", version: str = "1.2.3", **more: Any) -> Run:
-    client = ClientId(name, version, None)
-    judged = Judged(name=name, version=version, variant=None, follows=("A42", "A61"))
-    told = records(judged, decisions)
-    return build_run(told, load(), client=client, follows=judged.follows, wall_seconds=12, **more)
+def decision(clause: str, verdict: Verdict, reason: Reason | None = None) -> Decision:
+    return made.decision(clause, verdict, reason, saw="something")
 
 
 FAILS = decision("A42-RING-05", Verdict.FAIL, Reason.DEVIATES)
@@ -194,36 +187,26 @@ def test_the_picture_is_xml_that_says_the_same_aloud(label: str) -> None:
     assert (first.get("fill"), second.get("fill")) == (OF_LABELS, RED)
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: see ci/browser")
-def test_a_browser_draws_it(tmp_path: Path) -> None:
-    assert CHROMIUM is not None
+DRAWN = """
+new Promise((done) => {
+  const image = new Image();
+  image.onload = () => {
+    document.querySelector('canvas').getContext('2d').drawImage(image, 0, 0);
+    done([image.width, image.height]);
+  };
+  image.src = 'badge.svg';
+})
+"""
+"""How wide and high it is."""
+
+
+def test_a_browser_draws_it(browser: Browser, tmp_path: Path) -> None:
     (tmp_path / "badge.svg").write_text(svg(Badge("xDS one 1.2.3", "conforms", GREEN)), "utf-8")
     page = tmp_path / "page.html"
-    page.write_text(
-        "<canvas></canvas><pre></pre><script>"
-        "const image = new Image();"
-        "image.onload = () => {"
-        "  const drawn = document.querySelector('canvas').getContext('2d');"
-        "  drawn.drawImage(image, 0, 0);"
-        "  document.querySelector('pre').textContent ="
-        "    `wide ${image.width}, high ${image.height}`;"
-        "};"
-        "image.src = 'badge.svg';"
-        "</script>",
-        "utf-8",
-    )
-    words = [
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        f"--user-data-dir={tmp_path / 'profile'}",
-    ]
-    words += ["--virtual-time-budget=5000", "--dump-dom", page.as_uri()]
-    ran = subprocess.run(
-        [CHROMIUM, *words], capture_output=True, encoding="utf-8", check=True, timeout=120
-    )
+    page.write_text("<canvas></canvas>", "utf-8")
+    browser.open(page)
     wide = width_of("xDS one 1.2.3") + width_of("conforms") + 24
-    assert f"<pre>wide {wide}, high 20</pre>" in ran.stdout
+    assert browser.of(DRAWN) == [wide, 20]
 
 
 def test_the_words_are_what_a_service_reads() -> None:

@@ -9,14 +9,13 @@ import msgspec
 import pytest
 
 from conformance.catalogue import load
-from conformance.judging.evidence import Judged
-from conformance.judging.verdicts import Decision, Reason, Verdict
+from conformance.judging.verdicts import Reason, Verdict
 from conformance.reporting.baseline import Entry
 from conformance.reporting.markdown import escaped
-from conformance.reporting.report import BadReport, ClientId, NotRun, Run, build_run
+from conformance.reporting.report import BadReport, NotRun
 from conformance.reporting.summary import ANNOTATIONS, LONGEST, annotation_lines, markdown_lines
 
-from .made import records, report
+from .made import decision, report, run
 
 DEVIATES = (Verdict.FAIL, Reason.DEVIATES)
 KNOWN = Entry(
@@ -29,17 +28,6 @@ KNOWN = Entry(
 )
 UNTRUE = msgspec.structs.replace(KNOWN, clause="A42-RING-07", scenarios=("ring.some[3]",))
 MISSING = NotRun(client="two", verdict=Verdict.SKIP, reason=Reason.ENVIRONMENT, words="no tool")
-
-
-def decision(clause: str, verdict: Verdict, reason: Reason | None = None, **more: Any) -> Decision:
-    return Decision(clause=clause, verdict=verdict, reason=reason, **more)
-
-
-def run(*decisions: Decision, **more: Any) -> Run:
-    client = ClientId("one", "1.2.3", None)
-    judged = Judged(name="one", version="1.2.3", variant=None, follows=("A42", "A61"))
-    told = records(judged, decisions)
-    return build_run(told, load(), client=client, follows=judged.follows, wall_seconds=12, **more)
 
 
 RUN = run(

@@ -12,16 +12,16 @@ from click.testing import CliRunner
 
 from conformance.catalogue import load
 from conformance.command.cli import main
-from conformance.judging.evidence import Judged
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting import report
 from conformance.reporting.baseline import Entry
 from conformance.reporting.markdown import escaped
-from conformance.reporting.report import BadReport, ClientId, NotRun, Report, Run, build_run, read
+from conformance.reporting.report import BadReport, NotRun, Report, Run, read
 from conformance.reporting.table import table
 
-from .made import records
+from .made import decision
 from .made import report as made
+from .made import run as made_run
 
 ROOT = Path(__file__).parents[3]
 DOCUMENT = ROOT / "docs" / "compliance.md"
@@ -41,15 +41,8 @@ ALSO = [
 ]
 
 
-def decision(clause: str, verdict: Verdict, reason: Reason | None = None, **more: Any) -> Decision:
-    return Decision(clause=clause, verdict=verdict, reason=reason, **more)
-
-
-def run(name: str, *decisions: Decision, variant: str | None = None, **more: Any) -> Run:
-    client = ClientId(name, "1.2.3", variant)
-    judged = Judged(name=name, version="1.2.3", variant=variant, follows=("A42", "A61"))
-    told = records(judged, decisions)
-    return build_run(told, load(), client=client, follows=judged.follows, wall_seconds=1, **more)
+def run(name: str, *decisions: Decision, **more: Any) -> Run:
+    return made_run(*decisions, name=name, wall_seconds=1, **more)
 
 
 FIRST = made(
