@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from client_under_test.manifests.clients import BUILT_IN
 from conformance.catalogue import load
 from conformance.judging import causes, evidence
 from conformance.judging.endings import ClientUnable
 from conformance.judging.evidence import Record, Trouble
 from conformance.judging.verdicts import Verdict
 from conformance.running.evidence_files import write_files
+from conformance.running.given import withheld
 from conformance.running.plugin.last_look import last_look
 from conformance.running.plugin.recording import kept, told_of
 from conformance.running.settings import Settings
@@ -106,12 +106,9 @@ def _record(
 
 def _repeat(item: pytest.Item, subject: Subject, settings: Settings) -> str:
     """The command that runs this test alone again, in the same folder."""
-    client = subject.prepared.client
-    name = str(client)
-    if client.folder.parent != BUILT_IN:
-        name = name.replace(client.name, str(client.folder), 1)
-    words = ["pytest", "-p", "pytest_xdspec", f"--xdspec-client={name}"]
-    words += [f"--xdspec-env={key}={value}" for key, value in subject.environment.items()]
+    words = ["pytest", "-p", "pytest_xdspec", f"--xdspec-client={subject.prepared.argument}"]
+    given = withheld(subject.environment)
+    words += [f"--xdspec-env={key}={value}" for key, value in given.items()]
     return shlex.join([*words, f"--xdspec-seed={settings.seed}", item.nodeid])
 
 

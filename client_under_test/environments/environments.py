@@ -52,9 +52,18 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def name(self) -> str:
         """The client's name with its exact version and variant: it stands for the same again."""
+        return str(self._exact)
+
+    @property
+    def argument(self) -> str:
+        """What finds the same again."""
+        return self._exact.argument
+
+    @property
+    def _exact(self) -> Client:
         if self.client.manifest.python is None:
-            return str(self.client)
-        return str(msgspec.structs.replace(self.client, version=self.version))
+            return self.client
+        return msgspec.structs.replace(self.client, version=self.version)
 
 
 def cache() -> Path:

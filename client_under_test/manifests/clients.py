@@ -37,6 +37,13 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
         variant = f"+{self.variant}" if self.variant else ""
         return f"{self.name}{version}{variant}"
 
+    @property
+    def argument(self) -> str:
+        """What `find` finds it by: as it is named, or by its folder if it is not built in."""
+        if self.folder.parent == BUILT_IN:
+            return str(self)
+        return str(msgspec.structs.replace(self, name=str(self.folder)))
+
 
 def built_in() -> tuple[str, ...]:
     """Names of the clients that come with the suite."""

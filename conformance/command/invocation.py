@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from client_under_test import Prepared
-from client_under_test.manifests.clients import BUILT_IN
 from conformance.running.settings import LEAST
 
 
@@ -26,12 +25,9 @@ def again(client: Prepared, *, seed: int, fast: bool, environment: Mapping[str, 
         client: of the run.
         seed: of the run.
         fast: whether its timers were shortened.
-        environment: what the client was given by ``--env``.
+        environment: what the client was given by ``--env``; `withheld` where others read it.
     """
-    name = client.name
-    if client.client.folder.parent != BUILT_IN:
-        name = name.replace(client.client.name, str(client.client.folder), 1)
-    words = [program(), "run", name, "--seed", str(seed)]
+    words = [program(), "run", client.argument, "--seed", str(seed)]
     words += ["--fast"] if fast else []
     for key, value in environment.items():
         words += ["--env", f"{key}={value}"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,7 +9,6 @@ from rich.console import Console
 
 from conformance.catalogue import Catalogue
 from conformance.command.failures import Failure
-from conformance.command.invocation import program
 from conformance.reporting import console, junit, merging
 from conformance.reporting.report import (
     BadReport,
@@ -62,13 +60,9 @@ def _show(
     whole: Report, catalogue: Catalogue, screen: Console, issues: Sequence[str], *, strict: bool
 ) -> None:
     several = len(whole.runs) > 1
-    seed = whole.provenance.seed
     said = [(run, said_of(run, strict=strict)) for run in whole.runs]
     for (run, codes), where in zip(said, issues, strict=True):
-        client = run.client.name + (f"@{run.client.version}")
-        client += f"+{run.client.variant}" if run.client.variant else ""
-        repeat = f"{program()} run {shlex.quote(client)} --seed {seed}"
-        console.show(screen, run, catalogue, codes, repeat=repeat, issues=where, brief=several)
+        console.show(screen, run, catalogue, codes, repeat=run.repeat, issues=where, brief=several)
     for left in whole.not_run:
         console.show_not_run(screen, left)
     if several:

@@ -40,6 +40,7 @@ from conformance.reporting.report import ClientId, Exit, NotRun, Report, Run
 from conformance.reporting.screen import Screen, echo
 from conformance.running import evidence_files
 from conformance.running.calibration import calibrated, start_and_end
+from conformance.running.given import withheld
 from conformance.running.interruption import postponed
 from conformance.running.jobs import default_jobs, room_for
 from conformance.running.run import Ran, run
@@ -272,6 +273,7 @@ class Session:
             entries=entries,
             today=self._today,
             troubles=tuple(in_a_line(one, folder / TROUBLE) for one in ran.troubles),
+            repeat=self._again(client, withheld(options.environment)),
             part=own.part(ran.records, entries, self._given()) if own else None,
         )
         codes = report.said_of(made, strict=options.strict)
@@ -287,9 +289,7 @@ class Session:
             made,
             self._catalogue,
             codes,
-            repeat=again(
-                client, seed=options.seed, fast=options.fast, environment=options.environment
-            ),
+            repeat=self._again(client, options.environment),
             issues=client.client.manifest.issues,
             brief=self._several,
         )
@@ -327,7 +327,13 @@ class Session:
             out=str(self._folder(subject.prepared)),
             keep_evidence=self._options.keep_evidence,
             fast=self._options.fast,
+            repeat=self._again(subject.prepared, withheld(self._options.environment)),
             selection=self._options.selection(),
+        )
+
+    def _again(self, client: Prepared, environment: Mapping[str, str]) -> str:
+        return again(
+            client, seed=self._options.seed, fast=self._options.fast, environment=environment
         )
 
     def _given(self) -> Given:

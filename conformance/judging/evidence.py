@@ -101,7 +101,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     left: tuple[str, ...] = ()
     """Files there that the client itself left where it ran, such as a core file."""
     repeat: str = ""
-    """The command that runs it again, where it is none of the suite's own."""
+    """The command that runs it again, without the values that ``--env`` gave; empty if unknown."""
     lost: str = ""
     """Why there is no such folder, or only a part of it, where there should be one."""
 

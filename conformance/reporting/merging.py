@@ -65,6 +65,7 @@ def merged(named: Sequence[Named], catalogue: Catalogue) -> Report:
             entries=next(iter(parts.values())).entries,
             today=today,
             troubles=tuple(words for one in several.values() for words in one.troubles),
+            repeat=run.repeat,
         )
         runs.append(made)
     return Report(

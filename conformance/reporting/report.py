@@ -112,6 +112,9 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """What ended the run itself, if something did."""
     part: Part | None = None
     """Of one shard of a run: what the whole is made of."""
+    repeat: str = ""
+    """The beginning of the command that runs one scenario again, without the values that ``--env``
+    gave; empty in reports of before there was such a word."""
 
 
 class NotRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -157,6 +160,7 @@ def build_run(  # noqa: PLR0913 - all but two by their names
     today: date = date.min,
     troubles: tuple[str, ...] = (),
     part: Part | None = None,
+    repeat: str = "",
 ) -> Run:
     """Put the records of a run together; what one cause has ended is told once.
 
@@ -171,6 +175,7 @@ def build_run(  # noqa: PLR0913 - all but two by their names
         today: the day of the run, on which some of them may be over.
         troubles: what ended the run itself.
         part: of one shard: then what the other shards may have seen, too, is left open.
+        repeat: the beginning of the command that runs one scenario again.
     """
     meant = [one for one in entries if one.applies_to(client.version, client.variant)]
     known = tuple(one for one in meant if not one.is_over(today))
@@ -201,6 +206,7 @@ def build_run(  # noqa: PLR0913 - all but two by their names
         endings=tuple(baseline.endings(ordered, meant, today)),
         troubles=troubles,
         part=part,
+        repeat=repeat,
     )
 
 

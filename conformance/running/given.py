@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 
@@ -35,6 +35,11 @@ def pairs(given: Iterable[str]) -> dict[str, str]:
             raise Unusable(f"{text!r} is not of the form NAME=VALUE")
         found[name] = value
     return found
+
+
+def withheld(environment: Mapping[str, str]) -> dict[str, str]:
+    """The names of what a client is given; its values may be secret, and reports are published."""
+    return dict.fromkeys(environment, "…")
 
 
 def demand_folder(path: Path) -> None:

@@ -68,8 +68,8 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...]
     served: tuple[str, ...]
     left: tuple[str, ...]
-    own_repeat: str = ""
-    """Of a scenario that is none of the suite's: the command that runs it again."""
+    told_repeat: str = ""
+    """The command that runs it again, as the record has it."""
 
     @property
     def name(self) -> str:
@@ -80,19 +80,22 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def repeat(self) -> str:
         """The command that runs it again."""
-        client = self.client
-        if self.own_repeat:
-            return self.own_repeat
+        if self.told_repeat:
+            return self.told_repeat
         if self.mutant:
             return shlex.join(("xdspec", "mutants", "--mutant", self.mutant))
-        return command(client.name, client.version, client.variant, self.seed, self.scenario)
+        client = self.client
+        begun = command(client.name, client.version, client.variant, self.seed)
+        return f"{begun} --scenario {shlex.quote(self.scenario)}"
 
 
-def command(name: str, version: str, variant: str | None, seed: int, scenario: str) -> str:
-    """The command that runs one scenario of a client again."""
+def command(name: str, version: str, variant: str | None, seed: int) -> str:
+    """The beginning of the command that runs one scenario of a client again.
+
+    For what was recorded before this was written down: a folder and options are not in it.
+    """
     named = f"{name}@{version}" + (f"+{variant}" if variant else "")
-    words = ("xdspec", "run", named, "--seed", f"{seed}", "--scenario", scenario)
-    return shlex.join(words)
+    return shlex.join(("xdspec", "run", named, "--seed", f"{seed}"))
 
 
 RANKS = (Verdict.FAIL, Verdict.ERROR, Verdict.SEEN, Verdict.PASS, Verdict.SKIP)
@@ -169,7 +172,7 @@ def scene_of(folder: Folder, decisions: tuple[Decision, ...], catalogue: Catalog
         notes=record.notes,
         served=record.served,
         left=record.left,
-        own_repeat=record.repeat,
+        told_repeat=record.repeat,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
@@ -50,7 +51,8 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
     def repeat(self, scenario: str) -> str:
         """The command that runs a scenario again."""
         one = self.run.client
-        return command(one.name, one.version, one.variant, self.provenance.seed, scenario)
+        begun = self.run.repeat or command(one.name, one.version, one.variant, self.provenance.seed)
+        return f"{begun} --scenario {shlex.quote(scenario)}"
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import time
 from collections.abc import Callable
@@ -94,16 +95,17 @@ def without_world(item: pytest.Item) -> Record:
 
 def record_of(item: pytest.Item, **more: Any) -> Record:
     """The record of what was seen, with its verdicts; `more` is what was seen."""
-    subject = subject_of(item)
+    subject, settings, scenario = subject_of(item), item.config.stash[SETTINGS], scenario_id(item)
     record = Record(
-        scenario=scenario_id(item),
+        scenario=scenario,
         clauses=claims_of(item).clauses,
         untimed=untimed(item),
         unasked=unasked(item),
         client=subject.judged,
         mutant=subject.mutant,
-        seed=item.config.stash[SETTINGS].seed,
-        fast=item.config.stash[SETTINGS].fast,
+        seed=settings.seed,
+        fast=settings.fast,
+        repeat=settings.repeat and f"{settings.repeat} --scenario {shlex.quote(scenario)}",
         seconds=round(time.monotonic() - item.stash[STARTED_AT], 3),
         **more,
     )

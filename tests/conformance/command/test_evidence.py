@@ -31,6 +31,12 @@ def everything_in(folder: Path) -> set[Path]:
     return set(folder.rglob("*"))
 
 
+def recorded(scenario: dict[str, Any]) -> dict[str, Any]:
+    """The record in the evidence of a scenario of a report."""
+    found: dict[str, Any] = json.loads((Path(scenario["evidence"]) / "scenario.json").read_text())
+    return found
+
+
 async def test_all_that_happened_is_on_one_clock(xdspec: Any) -> None:
     patterns = ("load_report.names", "aggregated_state.one_ready")
     words = [word for one in patterns for word in ("--scenario", one)]
@@ -39,7 +45,7 @@ async def test_all_that_happened_is_on_one_clock(xdspec: Any) -> None:
     told: set[str] = set()
     for one in ended.scenarios.values():
         folder = Path(one["evidence"])
-        began = json.loads((folder / "scenario.json").read_text())["began"]
+        began = recorded(one)["began"]
         over = began + one["seconds"]
         rpcs = {
             value: row
@@ -103,8 +109,26 @@ async def test_a_core_file_is_kept_and_named(xdspec: Any) -> None:
     assert name.startswith("left/core")
     assert (Path(scenario["evidence"]) / name).read_bytes()[:4] == b"\x7fELF"
     assert f"left    by the client there: {name}" in ended.out
-    assert "--wrap" in next(line for line in ended.out.splitlines() if "repeat" in line)
+    (told,) = {
+        line.split("repeat", 1)[1].strip() for line in ended.out.splitlines() if "repeat" in line
+    }
+    assert "--wrap" in told
+    assert recorded(scenario)["repeat"] == told
     assert not [path for path in everything_in(ended.folder) if path.name.endswith(".files")]
+
+
+async def test_reports_tell_how_to_repeat_and_keep_what_env_gave_to_themselves(xdspec: Any) -> None:
+    """A site or a bundle is given away; the terminal is the user's own."""
+    given = ("--env", "TOKEN=not for you", "--fast")
+    ended = await xdspec.run("run", str(ADAPTERS / "crasher"), "--scenario", "ring.search", *given)
+    assert "--fast --env 'TOKEN=not for you' --scenario ring.search" in ended.out
+    (run,) = ended.report["runs"]
+    assert f"xdspec run {ADAPTERS / 'crasher'} --seed " in run["repeat"]
+    assert run["repeat"].endswith(" --fast --env 'TOKEN=…'")
+    record = recorded(ended.scenarios["ring.search"])
+    assert record["repeat"] == f"{run['repeat']} --scenario ring.search"
+    for file in filter(Path.is_file, everything_in(ended.folder)):
+        assert b"not for you" not in file.read_bytes(), file
 
 
 def test_deadlines_grow_behind_a_tool(monkeypatch: pytest.MonkeyPatch) -> None:

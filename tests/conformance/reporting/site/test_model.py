@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from client_under_test.manifests.version_ranges import by_version
 from conformance.judging.verdicts import Reason, Verdict
@@ -70,6 +71,10 @@ def test_a_failure_has_all_that_somebody_needs_to_act() -> None:
     (place,) = new.places
     assert (new.clause.id, new.result.expected, place.expected) == ("A42-RING-05", False, False)
     assert place.repeat == "xdspec run go@1.10.0 --seed 1 --scenario 'ring.some[0]'"
+    began = "xdspec run /src/mine --seed 1 --fast"
+    last = SITE.columns[-1]
+    told = replace(last, run=replace(last.run, repeat=began))
+    assert told.repeat("ring.some[0]") == f"{began} --scenario 'ring.some[0]'"
     ((said, words),) = place.decisions
     assert said.saw == "".join(piece.text for piece in words.saw)
     assert [piece.text for piece in words.saw if piece.differs] == ["3", "1"]
