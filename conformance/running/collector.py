@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import msgspec
 import pytest
@@ -11,7 +11,7 @@ from xdist.remote import Producer
 from conformance.judging.evidence import Record
 from conformance.running.plugin.recording import PROPERTY
 from conformance.running.progress import Known, Progress, nobody_knows
-from conformance.running.scheduling import Overlapping
+from conformance.running.scheduling import Overlapping, Waiting
 from conformance.running.second_try import ident, is_doubtful, with_what_stands
 from conformance.running.selection import Ident
 
@@ -22,11 +22,11 @@ class Collector:
     def __init__(
         self,
         progress: Progress,
-        piles: Sequence[tuple[str, ...]],
+        waiting: Waiting,
         known: Known = nobody_knows,
     ) -> None:
         self.progress = progress
-        self.piles = piles
+        self.waiting = waiting
         self.known = known
         self.records: list[Record] = []
         self.troubles: list[str] = []
@@ -34,14 +34,14 @@ class Collector:
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Producer) -> Overlapping:
         """Have scenarios that wait overlap with the others."""
-        return Overlapping(config, log, self.piles)
+        return Overlapping(config, log, self.waiting)
 
     def take_doubtful(self) -> dict[Ident, Record]:
         """Give away the records of scenarios that an idle machine may judge otherwise."""
         doubtful = (one for one in self.records if is_doubtful(one, self.known))
         taken = {ident(one): one for one in doubtful}
         self.records = [one for one in self.records if ident(one) not in taken]
-        self.piles = ()
+        self.waiting = Waiting()
         return taken
 
     def tell_of(self, earlier: Mapping[Ident, Record]) -> None:

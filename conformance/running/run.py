@@ -17,7 +17,7 @@ from conformance.running.collecting import arguments, collect, isolated
 from conformance.running.collector import Collector
 from conformance.running.interruption import last_words
 from conformance.running.progress import Known, Progress, nobody_knows
-from conformance.running.scheduling import MOST_WAITING, piles_of
+from conformance.running.scheduling import MOST_WAITING, waiting_of
 from conformance.running.scratch import scratch
 from conformance.running.second_try import ident
 from conformance.running.selection import Selection
@@ -66,18 +66,18 @@ def run(
     except RuntimeError as error:
         return Ran(records=(), troubles=(str(error),), wall_seconds=0.0, complete=False)
     progress.planned(len(found))
-    waiting = {
+    waits = {
         name: one.seconds * _shortened(one, settings)
         for name, one in found.items()
         if one.waits and jobs > 1
     }
-    working, most = min(jobs, len(found) - len(waiting)), MOST_WAITING
+    working, most = min(jobs, len(found) - len(waits)), MOST_WAITING
     if at_once is not None:
         working = min(working, max(1, at_once // 2))
         most = min(most, at_once - working)
-    work = sum(one.seconds for name, one in found.items() if name not in waiting)
-    piles = piles_of(waiting, meanwhile=work / max(working, 1), most=most)
-    collector = Collector(progress, piles, known)
+    work = sum(one.seconds for name, one in found.items() if name not in waits)
+    waiting = waiting_of(waits, meanwhile=work / max(working, 1), most=most)
+    collector = Collector(progress, waiting, known)
     started = time.monotonic()
 
     def so_far() -> Ran:
@@ -97,7 +97,7 @@ def run(
             collector.troubles.append(f"pytest ended with {pytest.ExitCode(code).name}")
 
     with last_words(lambda: interrupted(so_far())), scratch() as folder:
-        through(settings, working + len(piles), folder)
+        through(settings, working + waiting.workers, folder)
         if jobs > 1 and (doubtful := collector.take_doubtful()):
             progress.planned(len(found) + len(doubtful))
             selection = Selection(exactly=tuple(doubtful))

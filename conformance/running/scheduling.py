@@ -1,17 +1,18 @@
 """Which worker runs what: scenarios that wait for a timer run beside those that work.
 
-A scenario that waits ten seconds for a timer of the client costs next to no processor time. So all
-of them are dealt out at the start to workers of their own, and the other workers take the rest one
-by one, the longest first. A scenario's process never does both at once, so what a time is judged by
-is delayed by no work of its own.
+A scenario that waits ten seconds for a timer of the client costs next to no processor time. So
+workers of their own take them, and the other workers take the rest, each the longest first. How
+long one takes is another thing for each client: so it is dealt out one by one, and workers that are
+through with what works help with what waits. A scenario's process never does both at once, so what
+a time is judged by is delayed by no work of its own.
 """
 
 from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterable, Mapping
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, NamedTuple
 
 import pytest
 from xdist.remote import Producer
@@ -22,20 +23,39 @@ MOST_WAITING: Final = 8
 """Workers for scenarios that wait. Each costs half a second of processor time, its client's too."""
 
 
-def piles_of(
-    waiting: Mapping[str, float], *, meanwhile: float, most: int = MOST_WAITING
-) -> tuple[tuple[str, ...], ...]:
-    """Deal scenarios that wait out to as few workers as are through with them in time.
+class Waiting(NamedTuple):
+    """What waits, by node id and the longest first; so many workers are to have nothing else."""
+
+    names: tuple[str, ...] = ()
+    workers: int = 0
+
+
+def waiting_of(
+    seconds: Mapping[str, float], *, meanwhile: float, most: int = MOST_WAITING
+) -> Waiting:
+    """As few workers for scenarios that wait as are through with them in time.
 
     Args:
-        waiting: how many seconds each takes.
+        seconds: how long each takes.
         meanwhile: for how many seconds the others work.
         most: workers. Without any, all are left to the others.
     """
-    if not waiting or not most:
-        return ()
-    time = max(meanwhile, *waiting.values())
-    return dealt(waiting, min(most, math.ceil(sum(waiting.values()) / time)))
+    if not seconds or not most:
+        return Waiting()
+    time = max(meanwhile, *seconds.values())
+    names = tuple(sorted(seconds, key=lambda one: (-seconds[one], one)))
+    return Waiting(names, min(most, math.ceil(sum(seconds.values()) / time)))
+
+
+def openings(waiting: Waiting) -> tuple[tuple[str, ...], ...]:
+    """What each of those workers begins with, and next: who has the longest, the shortest of these.
+
+    A worker begins only when it knows what comes after; what comes then is dealt out as it goes.
+    """
+    first, then = waiting.names[: waiting.workers], waiting.names[waiting.workers :]
+    second = then[: len(first)][::-1]
+    alone = len(first) - len(second)
+    return (*((one,) for one in first[:alone]), *zip(first[alone:], second, strict=True))
 
 
 def dealt(seconds: Mapping[str, float], workers: int) -> tuple[tuple[str, ...], ...]:
@@ -52,24 +72,25 @@ def dealt(seconds: Mapping[str, float], workers: int) -> tuple[tuple[str, ...], 
 class Overlapping(LoadScheduling):  # type: ignore[misc]  # xdist has no types
     """Hands out what is collected: xdist asks for it by ``pytest_xdist_make_scheduler``.
 
-    A worker begins when it has collected, whether the others have or not. The first ones get what
-    waits: so nobody else is handed any of it.
+    A worker begins when it has collected, whether the others have or not. The first ones are those
+    that have only what waits.
 
     Args:
         config: of the command.
         log: xdist's.
-        piles: of scenarios that wait, by node id: one for each worker that is to have nothing else.
+        waiting: the scenarios that wait.
     """
 
     collection: list[str] | None
 
-    def __init__(
-        self, config: pytest.Config, log: Producer | None, piles: Iterable[tuple[str, ...]]
-    ) -> None:
+    def __init__(self, config: pytest.Config, log: Producer | None, waiting: Waiting) -> None:
         super().__init__(config, log)
-        self._names = tuple(piles)
-        self._piles: list[list[int]] = []
+        self._waiting = waiting
+        self._openings = list(openings(waiting))
+        self._number: dict[str, int] = {}
+        self._waits: tuple[int, ...] = ()
         self._begun: set[WorkerController] = set()
+        self._only_wait: set[WorkerController] = set()
 
     @property
     def collection_is_completed(self) -> bool:
@@ -77,27 +98,31 @@ class Overlapping(LoadScheduling):  # type: ignore[misc]  # xdist has no types
         return bool(self.node2collection)
 
     def schedule(self) -> None:
-        """Give those that have collected since their share."""
+        """Give those that have collected since something to begin with."""
         if self.collection is None:
             self.collection = next(iter(self.node2collection.values()))
+            self._number = {name: number for number, name in enumerate(self.collection)}
+            self._waits = tuple(self._number[name] for name in self._waiting.names)
             self.pending[:] = range(len(self.collection))
-            index = {name: number for number, name in enumerate(self.collection)}
-            self._piles = [[index[name] for name in pile] for pile in self._names]
         for node in [one for one in self.node2collection if one not in self._begun]:
             self._begun.add(node)
-            if self._piles:
-                self._send(node, self._piles.pop(0))
-                node.shutdown()  # it ends when it is through with its pile
-            else:
-                self.check_schedule(node)
+            if self._openings:
+                self._only_wait.add(node)
+                self._send(node, [self._number[name] for name in self._openings.pop(0)])
+            self.check_schedule(node)
 
     def check_schedule(self, node: WorkerController, duration: float = 0) -> None:  # noqa: ARG002
         """Keep a worker in one scenario and the knowledge of the next, for which it warms up."""
         if node.shutting_down or node not in self._begun:
             return
-        self._send(node, self.pending[: max(2 - len(self.node2pending[node]), 0)])
-        if not self.pending:
-            node.shutdown()
+        kept = {self._number[name] for opening in self._openings for name in opening}
+        pending, waits = set(self.pending) - kept, set(self._waits)
+        works = [] if node in self._only_wait else [one for one in self.pending if one not in waits]
+        left = works + [one for one in self._waits if one in pending]
+        wanted = max(2 - len(self.node2pending[node]), 0)
+        self._send(node, left[:wanted])
+        if not left[wanted:]:
+            node.shutdown()  # it ends when it is through with what it has
 
     def _send(self, node: WorkerController, numbers: list[int]) -> None:
         if numbers:

@@ -80,7 +80,7 @@ def newest_of(world: World, cluster: str) -> LoadRequest | None:
     return next((one for one in told if cluster in {of.cluster for of in one.clusters}), None)
 
 
-@decides("A27-LRS-26", "A27-LRS-27", seconds=14, waits=True)
+@decides("A27-LRS-26", "A27-LRS-27", seconds=19, waits=True)
 async def test_refused_again_and_again(world: World) -> None:
     served = apart(await world.endpoints(2))
     await world.serve(served)
@@ -111,7 +111,7 @@ async def test_refused_again_and_again(world: World) -> None:
     await world.judge("A27-LRS-27", took, ways)
 
 
-@decides("A27-LRS-28", seconds=5, waits=True)
+@decides("A27-LRS-28", seconds=8, waits=True)
 async def test_nothing_to_tell(world: World) -> None:
     served = apart(await world.endpoints(2))
     await world.serve(served)
@@ -126,7 +126,7 @@ async def test_nothing_to_tell(world: World) -> None:
     await world.judge("A27-LRS-28", seen, ways)
 
 
-@decides("A27-LRS-29", seconds=3, waits=True)
+@decides("A27-LRS-29", seconds=6, waits=True)
 async def test_last_cluster_that_goes(world: World) -> None:
     both = await two_clusters(world)
     await world.serve(both)

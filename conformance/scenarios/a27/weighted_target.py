@@ -39,7 +39,8 @@ async def test_one_failed_and_one_connecting(world: World) -> None:
     await world.judge("A28-TARGET-01", await waiting.over(), OnlyAt((held.address,)))
 
 
-@decides("A62-TARGET-01", "A62-TARGET-02", needs=("watch",), seconds=1)
+# Where requests of localities that rest have nobody connect, they wait until their time is over.
+@decides("A62-TARGET-01", "A62-TARGET-02", needs=("watch",), seconds=20, waits=True)
 async def test_localities_that_rest(world: World) -> None:
     members = await world.endpoints(2)
     names = zip(members, "ab", strict=True)

@@ -100,7 +100,7 @@ async def test_service_name(world: World) -> None:
     await world.judge("A37-TROUBLE-28", calls, wanted)
 
 
-@decides("A74-CONFIG-03", seconds=16, absence=True)
+@decides("A74-CONFIG-03", seconds=33, absence=True)
 async def test_routes(world: World) -> None:
     """The route to b leads to an aggregate then, of which a leaf is never sent."""
     planted = await plant(world, {"m": "x c"}, direct=("b",))

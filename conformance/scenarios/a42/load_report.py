@@ -89,7 +89,7 @@ async def test_failed_and_queued(world: World) -> None:
     await judge(world, "A42-LOAD-04", served)
 
 
-@decides("A42-LOAD-04", seconds=14, waits=True)
+@decides("A42-LOAD-04", seconds=20, waits=True)
 async def test_locality_that_goes_and_returns(world: World) -> None:
     """What it had not reported when it went is reported once, if it is back before it is due.
 

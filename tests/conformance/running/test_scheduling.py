@@ -13,7 +13,14 @@ from conformance.judging.evidence import Judged, Record
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.running.collector import Collector
 from conformance.running.progress import Progress
-from conformance.running.scheduling import MOST_WAITING, Overlapping, dealt, piles_of
+from conformance.running.scheduling import (
+    MOST_WAITING,
+    Overlapping,
+    Waiting,
+    dealt,
+    openings,
+    waiting_of,
+)
 
 
 def test_the_longest_first_to_the_worker_with_the_least_to_do() -> None:
@@ -37,9 +44,25 @@ def test_as_few_workers_wait_as_are_through_in_time(
     waiting: list[float], meanwhile: float, workers: int
 ) -> None:
     named = {str(number): seconds for number, seconds in enumerate(waiting)}
-    assert len(piles_of(named, meanwhile=meanwhile)) == workers
-    assert len(piles_of(named, meanwhile=meanwhile, most=1)) == min(workers, 1)
-    assert piles_of(named, meanwhile=meanwhile, most=0) == ()
+    assert waiting_of(named, meanwhile=meanwhile).workers == workers
+    assert waiting_of(named, meanwhile=meanwhile, most=1).workers == min(workers, 1)
+    assert waiting_of(named, meanwhile=meanwhile, most=0) == Waiting()
+
+
+@pytest.mark.parametrize(
+    ("workers", "begun"),
+    [
+        (1, (("a", "b"),)),
+        (2, (("a", "d"), ("b", "c"))),
+        (3, (("a",), ("b", "e"), ("c", "d"))),
+        (4, (("a",), ("b",), ("c",), ("d", "e"))),
+        (5, (("a",), ("b",), ("c",), ("d",), ("e",))),
+    ],
+)
+def test_who_begins_with_the_longest_has_the_shortest_behind_it(
+    workers: int, begun: tuple[tuple[str, ...], ...]
+) -> None:
+    assert openings(Waiting(tuple("abcde"), workers)) == begun
 
 
 class Node:
@@ -66,12 +89,16 @@ def workers() -> list[Any]:
     return [Node(number) for number in range(4)]
 
 
-def overlapping(*piles: tuple[str, ...]) -> Overlapping:
+WAITING = Waiting(("wait-2", "wait-1", "wait-3"), 2)
+"""wait-3 is the shortest."""
+
+
+def overlapping(waiting: Waiting = WAITING) -> Overlapping:
     options = {"maxschedchunk": 1, "tx": ["popen"] * 4, "numprocesses": 4}
     config: Any = SimpleNamespace(
         getoption=options.get, getvalue=options.get, option=SimpleNamespace(**options)
     )
-    return Overlapping(config, None, piles)
+    return Overlapping(config, None, waiting)
 
 
 def arrive(scheduling: Overlapping, worker: Any) -> None:
@@ -83,7 +110,7 @@ def arrive(scheduling: Overlapping, worker: Any) -> None:
 
 @pytest.fixture
 def scheduling(workers: list[Any]) -> Overlapping:
-    made = overlapping(("wait-1", "wait-3"), ("wait-2",))
+    made = overlapping()
     for worker in workers:
         made.add_node(worker)
     for worker in workers:
@@ -91,14 +118,36 @@ def scheduling(workers: list[Any]) -> Overlapping:
     return made
 
 
-def test_workers_that_wait_get_their_pile_and_nothing_else(
+def test_workers_that_wait_get_that_and_nothing_else(
     scheduling: Overlapping, workers: list[Any]
 ) -> None:
-    assert [worker.sent for worker in workers] == [[0, 2], [1], [3, 4], [5, 6]]
+    assert [worker.sent for worker in workers] == [[1], [0, 2], [3, 4], [5, 6]]
     assert workers[0].shutting_down
     assert workers[1].shutting_down
-    scheduling.mark_test_complete(workers[0], 0)
-    assert workers[0].sent == [0, 2]
+    scheduling.mark_test_complete(workers[1], 0)
+    assert workers[1].sent == [0, 2]
+
+
+def test_what_waits_is_dealt_out_one_by_one_and_at_last_to_those_that_work() -> None:
+    names = ("wait-1", "wait-2", "wait-3", "work-1", "work-2")
+    scheduling = overlapping(Waiting(names, 1))
+    workers: list[Any] = [Node(0), Node(1)]
+    waits, works = workers
+    for one in workers:
+        scheduling.add_node(one)
+    for one in workers:
+        arrive(scheduling, one)
+    assert [one.sent for one in workers] == [[0, 1], [5, 6]]
+    scheduling.mark_test_complete(waits, 0)
+    scheduling.mark_test_complete(works, 5)
+    assert [one.sent for one in workers] == [[0, 1, 2], [5, 6, 3]]
+    assert not waits.shutting_down
+    scheduling.mark_test_complete(works, 6)
+    assert works.sent == [5, 6, 3, 4]
+    assert works.shutting_down
+    scheduling.mark_test_complete(waits, 1)
+    assert waits.sent == [0, 1, 2]
+    assert waits.shutting_down
 
 
 def test_everything_runs_once(scheduling: Overlapping, workers: list[Any]) -> None:
@@ -114,7 +163,7 @@ def test_what_a_dead_worker_leaves_is_taken_by_one_that_works(
     scheduling: Overlapping, workers: list[Any]
 ) -> None:
     """The scenario in which it died is told of; the one that it had not begun runs elsewhere."""
-    assert scheduling.remove_node(workers[0]) == "wait-1"
+    assert scheduling.remove_node(workers[1]) == "wait-1"
     fresh: Any = Node(4)
     scheduling.add_node(fresh)
     arrive(scheduling, fresh)
@@ -123,7 +172,7 @@ def test_what_a_dead_worker_leaves_is_taken_by_one_that_works(
 
 def test_workers_begin_as_they_come() -> None:
     """What waits goes to the first, the rest to those that come then; nobody waits for the last."""
-    scheduling = overlapping(("wait-1", "wait-3"), ("wait-2",))
+    scheduling = overlapping()
     workers: list[Any] = [Node(number) for number in range(4)]
     for one in workers:
         scheduling.add_node(one)
@@ -132,7 +181,7 @@ def test_workers_begin_as_they_come() -> None:
     for one in (workers[3], workers[1], workers[2]):
         arrive(scheduling, one)
         sent.append(one.sent[:])
-    assert sent == [[0, 2], [1], [3, 4]]
+    assert sent == [[1], [0, 2], [3, 4]]
     scheduling.mark_test_complete(workers[2], 3)
     assert workers[2].sent == [3, 4, 5]
     assert not workers[0].sent
@@ -161,7 +210,9 @@ def test_a_doubtful_time_is_taken_again_alone_and_both_are_kept() -> None:
     failed = (Verdict.FAIL, Reason.DEVIATES)
     slowed = record("timer.slowed", *failed, starved=timing.STARVED + 1)
     known = record("timer.known", *failed, "A56-TIMER-02", starved=timing.STARVED + 1)
-    collector = Collector(Progress(), (("a pile",),), lambda name, _: name == "timer.known")
+    collector = Collector(
+        Progress(), Waiting(("a name",), 1), lambda name, _: name == "timer.known"
+    )
     collector.records = [doubtful, settled, lost, slowed, known]
     taken = collector.take_doubtful()
     assert taken == {
@@ -170,7 +221,7 @@ def test_a_doubtful_time_is_taken_again_alone_and_both_are_kept() -> None:
         ("", "timer.slowed"): slowed,
     }
     assert collector.records == [settled, known]
-    assert collector.piles == ()
+    assert collector.waiting == Waiting()
     collector.records.append(record("timer.doubtful", Verdict.PASS))
     collector.tell_of(taken)
     again = record("timer.doubtful", Verdict.PASS, beside_others=doubtful.decisions)
@@ -183,7 +234,7 @@ def test_of_a_mutant_only_what_was_doubtful_runs_again() -> None:
     killed = record(
         "timer.one", Verdict.FAIL, Reason.DEVIATES, mutant="another.mutant", starved=starved
     )
-    collector = Collector(Progress(), ())
+    collector = Collector(Progress(), Waiting())
     collector.records = [doubtful, killed]
     taken = collector.take_doubtful()
     assert taken == {("some.mutant", "timer.one"): doubtful}
