@@ -8,7 +8,7 @@ from typing import Literal
 
 from conformance import timing
 from conformance.arranging.forests import calls_to, route_to
-from conformance.judging.endings import ClientStuck
+from conformance.judging.endings import ClientStuck, ClientUnable
 from conformance.judging.expectations import Answered, Expectation, OnlyAt, Outcome
 from conformance.judging.seen import Answer, Calls, Seen
 from conformance.served.clusters import Aggregate, Cluster, Discovery, Eds, LogicalDns
@@ -150,16 +150,16 @@ class LiveCluster:
         """Judge that each of these is refused, one after the other.
 
         Raises:
-            ClientStuck: none was, so that nobody saw what a refusal leaves in use.
-            ClientUnable: all are about what the client has not.
+            ClientUnable: none was, so that nobody saw what a refusal leaves in use, which is judged
+                where one is: what took these has its verdicts, if it is held to them at all. Or all
+                are about what the client has not.
         """
         bench = self._world.bench
         own = [one for one in odds if bench.has(one.clause)]
         if not own:
             bench.demand(odds[0].clause)
         if not any([await self.refused(one, *unchanged) for one in own]):
-            bench.turn_to(own[-1].clause)
-            raise ClientStuck("the client refused no odd Cluster at all")
+            raise ClientUnable("the client refused no odd Cluster at all")
 
     async def taken(self, odd: Odd) -> None:
         """Judge that an odd update is accepted and used."""

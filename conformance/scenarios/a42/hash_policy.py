@@ -59,10 +59,13 @@ async def test_policies_of_the_route(world: World) -> None:
 
 @decides("A42-HASH-21")
 async def test_weighted_clusters(world: World) -> None:
-    """Whichever cluster is drawn for a request; that one of two is never drawn is below 1e-11."""
+    """Whichever cluster is drawn for a request; that one of two is never drawn is below 1e-11.
+
+    The weights add up to 100, the default of total_weight: so they had to, as long as that counted.
+    """
     here = plain(await world.addresses(4))
     other = plain(await world.addresses(4), name="other", path=EMPTY)
-    both = Route(BY_SESSION, weighted_clusters={one.own().name: 1 for one in (here, other)})
+    both = Route(BY_SESSION, weighted_clusters={one.own().name: 50 for one in (here, other)})
     await world.serve(beside(replace(here, routes=(both,)), other))
     calls = await world.call(world.values.sessions_to_map())
     await world.judge("A42-HASH-21", calls, OnlyAt((*here.addresses(), *other.addresses())))

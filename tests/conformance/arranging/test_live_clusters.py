@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, cast, get_args
 
 import pytest
 
 from conformance.arranging.live_clusters import BESIDE, STEPS, Form, LiveCluster
+from conformance.judging.endings import ClientUnable
+from conformance.served.oddities import Odd
 from conformance.served.subscriptions import subscriptions
 from conformance.served.trees import at_the_first
 from fake_control_plane import Kind
@@ -49,3 +52,21 @@ def test_updates_of_clusters_change_no_endpoints(form: Form) -> None:
     changed = {kind for kind, name in first if first[kind, name] != second[kind, name]}
     assert changed == {Kind.CLUSTER}
     assert {what for what in subscriptions(one.served(1)) if what not in first} == set()
+
+
+async def test_who_refuses_nothing_is_not_judged_by_what_a_refusal_leaves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each odd Cluster has its own verdict; a client may not be held to any of them."""
+    seen: list[Odd] = []
+
+    async def taken(_: LiveCluster, odd: Odd, *_unchanged: str) -> bool:
+        seen.append(odd)
+        return False
+
+    monkeypatch.setattr(LiveCluster, "refused", taken)
+    odds = [Odd("A29-CDS-01"), Odd("A29-CDS-02")]
+    world: Any = SimpleNamespace(bench=SimpleNamespace(has=lambda _: True))
+    with pytest.raises(ClientUnable, match="refused no odd Cluster"):
+        await LiveCluster(world, "EDS", ADDRESSES).refused_all(odds)
+    assert seen == odds
