@@ -196,7 +196,7 @@ class Facts:
 
     def command_line(self) -> str:
         """The help of every command."""
-        return "".join(_helps(main, click.Context(main, info_name="xdspec")))
+        return "".join(_helps(main, click.Context(main, info_name="xdspec", **main.context_settings)))
 
     def messages(self) -> str:
         """The fields of every message of the contract."""
