@@ -196,7 +196,8 @@ class Facts:
 
     def command_line(self) -> str:
         """The help of every command."""
-        return "".join(_helps(main, click.Context(main, info_name="xdspec", **main.context_settings)))
+        context = click.Context(main, info_name="xdspec", **main.context_settings)
+        return "".join(_helps(main, context))
 
     def messages(self) -> str:
         """The fields of every message of the contract."""
