@@ -17,6 +17,7 @@ from conformance.reporting.report import (
     code_of,
     demand_clauses,
     read_any,
+    repeat_of,
     said_of,
     write_json,
 )
@@ -62,7 +63,8 @@ def _show(
     several = len(whole.runs) > 1
     said = [(run, said_of(run, strict=strict)) for run in whole.runs]
     for (run, codes), where in zip(said, issues, strict=True):
-        console.show(screen, run, catalogue, codes, repeat=run.repeat, issues=where, brief=several)
+        repeat = repeat_of(run, whole.provenance.seed)
+        console.show(screen, run, catalogue, codes, repeat=repeat, issues=where, brief=several)
     for left in whole.not_run:
         console.show_not_run(screen, left)
     if several:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import date
@@ -115,6 +116,21 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     repeat: str = ""
     """The beginning of the command that runs one scenario again, without the values that ``--env``
     gave; empty in reports of before there was such a word."""
+
+
+def command(name: str, version: str, variant: str | None, seed: int) -> str:
+    """The beginning of the command that runs one scenario of a client again.
+
+    For what was recorded before this was written down: a folder and options are not in it.
+    """
+    named = f"{name}@{version}" + (f"+{variant}" if variant else "")
+    return shlex.join(("xdspec", "run", named, "--seed", f"{seed}"))
+
+
+def repeat_of(run: Run, seed: int) -> str:
+    """The beginning of the command that runs one scenario of a run again."""
+    one = run.client
+    return run.repeat or command(one.name, one.version, one.variant, seed)
 
 
 class NotRun(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,6 +19,7 @@ from conformance.reporting.pictures.ring import RingPicture, ring_picture
 from conformance.reporting.pictures.served import Pushed, pushes
 from conformance.reporting.pictures.shares import SharesPicture, shares_picture
 from conformance.reporting.pictures.timeline import Timeline, timeline
+from conformance.reporting.report import command
 
 
 class Drawn(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,15 +88,6 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
         client = self.client
         begun = command(client.name, client.version, client.variant, self.seed)
         return f"{begun} --scenario {shlex.quote(self.scenario)}"
-
-
-def command(name: str, version: str, variant: str | None, seed: int) -> str:
-    """The beginning of the command that runs one scenario of a client again.
-
-    For what was recorded before this was written down: a folder and options are not in it.
-    """
-    named = f"{name}@{version}" + (f"+{variant}" if variant else "")
-    return shlex.join(("xdspec", "run", named, "--seed", f"{seed}"))
 
 
 RANKS = (Verdict.FAIL, Verdict.ERROR, Verdict.SEEN, Verdict.PASS, Verdict.SKIP)

@@ -13,7 +13,6 @@ from conformance.catalogue import Catalogue, Clause, edition_for
 from conformance.judging.verdicts import BAD, ClauseResult, Decision
 from conformance.reporting.baseline import Entry
 from conformance.reporting.pictures.compared import Compared, compared
-from conformance.reporting.pictures.scenario import command
 from conformance.reporting.provenance import Provenance
 from conformance.reporting.report import (
     NotRun,
@@ -22,6 +21,7 @@ from conformance.reporting.report import (
     Scenario,
     blocked,
     demand_clauses,
+    repeat_of,
 )
 
 
@@ -50,8 +50,7 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
 
     def repeat(self, scenario: str) -> str:
         """The command that runs a scenario again."""
-        one = self.run.client
-        begun = self.run.repeat or command(one.name, one.version, one.variant, self.provenance.seed)
+        begun = repeat_of(self.run, self.provenance.seed)
         return f"{begun} --scenario {shlex.quote(scenario)}"
 
 
