@@ -93,6 +93,10 @@ ABSENCE_EARLY = 1.0
 request is seen when it has been written, sent and read, on a loaded machine. No timer that anybody
 has in mind instead is so close: the next shorter one is of 10 s."""
 
+LEFT_WAITING = ABSENCE / 3
+"""For how long a client that connects as it starts may have waited when its scenario begins: one
+that was launched ahead of a scenario of ABSENCE does without all resources by then."""
+
 BEYOND_ABSENCE = ABSENCE + 1.5
 """For how long nothing happens to what was there, had its time not been begun again."""
 

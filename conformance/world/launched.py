@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -27,6 +28,14 @@ class Launched(msgspec.Struct, frozen=True):
     """Of the client."""
     fork_servers: ForkServers | None = None
     """Where more such processes may be forked from."""
+
+    def has_waited(self) -> float:
+        """For how many seconds it has been connected to a control plane that serves nothing.
+
+        Most connect for a channel only, so 0 of them.
+        """
+        events = self.plane.transcript.events
+        return time.monotonic() - events[0].at if events else 0.0
 
     async def close(self) -> None:
         """End both, unused."""

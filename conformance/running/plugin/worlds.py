@@ -93,12 +93,10 @@ class Worlds:
             ConversationFailed: the adapter did not come up.
         """
         warm, self._warm = self._warm, None
-        if warm is not None and warm[0] == wanted:
-            taken = warm[1]
-        else:
-            if warm is not None:
-                await warm[1].close()
-            taken = await self._launch(wanted)
+        if warm and (warm[0] != wanted or warm[1].has_waited() > timing.LEFT_WAITING):
+            await warm[1].close()
+            warm = None
+        taken = warm[1] if warm else await self._launch(wanted)
         if following is not None and not following.missing():
             self._warm = (following, await self._launch(following))
         try:
