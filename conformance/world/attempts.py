@@ -234,4 +234,6 @@ class AttemptWatch:
             known = len(ledger.attempts)
             return self.seen(*endpoints, since=since)
 
-        return await waits.until(look, partial(fits, expectation), within=within)
+        return await waits.until(
+            look, partial(fits, expectation), within=within, what="attempts as are wanted"
+        )

@@ -40,7 +40,10 @@ class Rounds:
         bound = [self._ring_keys.bind(one) for one in ways]
         deadline = timing.APPLY if within is None else within
         waited = await waits.until(
-            calls, lambda seen: any(fits(one, seen) for one in bound), within=deadline
+            calls,
+            lambda seen: any(fits(one, seen) for one in bound),
+            within=deadline,
+            what="a round of calls as is wanted (the last one is judged)",
         )
         return Calls(waited.seen.calls, overdue=not waited.fits)
 

@@ -61,9 +61,20 @@ async def watched(waiting: Awaitable[object]) -> None:
 
 
 async def until(
-    look: Callable[[], Awaitable[T]], fits: Callable[[T], bool], *, within: float
+    look: Callable[[], Awaitable[T]],
+    fits: Callable[[T], bool],
+    *,
+    within: float,
+    what: str = "what fits",
 ) -> Waited[T]:
-    """Look again and again until it fits; the last look begins when so many seconds have passed."""
+    """Look again and again until it fits; the last look begins when so many seconds have passed.
+
+    Args:
+        look: takes a look.
+        fits: whether what it saw is what is awaited.
+        within: those seconds.
+        what: is awaited, for who reads that it did not come.
+    """
     since = time.monotonic()
     deadline = since + within
     while True:
@@ -72,5 +83,5 @@ async def until(
         if fits(seen):
             return Waited(seen, fits=True)
         if began > deadline:
-            PASSED.append(Passed(since, time.monotonic(), f"what fits, within {within:g} s"))
+            PASSED.append(Passed(since, time.monotonic(), f"{what}, within {within:g} s"))
             return Waited(seen, fits=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -121,7 +121,7 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
             return Finding(holds=True, wanted=wanted, saw=saw, oracle=oracle)
         if self.by_arcs:
             return self._by_census(observed, endpoints, wanted)
-        saw = self._nearest(calls, observed, candidates)
+        saw = habit(observed) + self._nearest(calls, observed, candidates)
         return Finding(holds=False, wanted=wanted, saw=saw, oracle=oracle)
 
     def fits(self, seen: Seen) -> bool:
@@ -216,6 +216,31 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
             f"{taken.changes} changes among {taken.values} hashes in order; {shares}",
             "census.ring_interval, census.met_intervals",
         )
+
+
+def habit(observed: Sequence[tuple[int, str]]) -> str:
+    """By what calls went that no ring explains, where that is plain, for the beginning of a line.
+
+    Args:
+        observed: request hash and endpoint of each call, in their order.
+    """
+    met: dict[int, list[str]] = {}
+    for value, where in observed:
+        met.setdefault(value, []).append(where)
+    places = [where for _, where in observed]
+    turn = list(dict.fromkeys(places))
+    if len(turn) == 1 and len(met) >= FEWEST_FOR_CENSUS:
+        return f"all calls at {turn[0]}, whatever their hash: "
+    stretches = [{*places[i : i + len(turn)]} for i in range(len(places) - len(turn) + 1)]
+    in_turn = sum(len(each) == len(turn) for each in stretches) > 0.95 * len(stretches)
+    # Chance deals 20 calls and more to two in turn once in 10^5; what is told so has failed anyway.
+    if in_turn and len(met) == len(places) and len(stretches) >= FEWEST_FOR_CENSUS:
+        return f"calls in turn, whatever their hash ({', '.join(turn)}, and again): "
+    several = {value: {*wheres} for value, wheres in met.items() if len({*wheres}) > 1}
+    if several:
+        value, wheres = next(iter(several.items()))
+        return f"one hash, {value:#018x}, at {' and at '.join(sorted(wheres))}: "
+    return ""
 
 
 def _rewritten(call: Call, policies: Iterable[HashPolicy]) -> str:

@@ -464,6 +464,26 @@ def test_one_hash_at_two_endpoints_is_no_ring_at_all() -> None:
     assert "one hash met two" in finding.saw.lower()
 
 
+@pytest.mark.parametrize(
+    ("places", "words"),
+    [
+        pytest.param(
+            (A, B, C) * 10, f"calls in turn, whatever their hash ({A}, {B}, {C}", id="turn"
+        ),
+        pytest.param((A, B, C) * 6, "", id="too few"),
+        pytest.param((A, B, B) * 10, "", id="no turns"),
+        pytest.param((A,) * 29 + (B,), "", id="hardly any elsewhere"),
+        pytest.param((A,) * 30, f"all calls at {A}, whatever their hash", id="one"),
+    ],
+)
+def test_calls_by_another_rule_than_the_hash_are_told_as_such(
+    places: tuple[str, ...], words: str
+) -> None:
+    saw = FOUR.mapping().finding(at(*places)).saw
+    assert "elsewhere than by the nearest" in saw
+    assert saw.startswith(words) if words else saw.split()[1] == "of"
+
+
 SLASHED = Client(key=lambda address, number: f"/{address}_{number}")
 
 
