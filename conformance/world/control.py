@@ -30,6 +30,7 @@ from fake_control_plane import (
     Push,
     RawResource,
     Request,
+    Response,
     Service,
     StreamClosed,
 )
@@ -169,11 +170,16 @@ class Control:
 
         Raises:
             ClientSilent: none came in time.
+            ClientStuck: there was nothing to answer, as it asks for nothing of what was pushed.
         """
         try:
             request = await self._plane.transcript.answered(push, kind, deadline=deadline)
         except DeadlinePassed as passed:
-            raise ClientSilent(str(passed)) from None
+            if self._was_sent(push, kind):
+                raise ClientSilent(str(passed)) from None
+            raise ClientStuck(
+                f"the client asks for nothing of what it is to have: {passed}"
+            ) from None
         asked = (one for one in self._plane.transcript.events if isinstance(one, Request))
         before = itertools.takewhile(lambda one: one is not request, asked)
         accepted = [one.answered_version for one in before if one.kind is kind and one.is_ack]
@@ -184,6 +190,13 @@ class Control:
             error_detail=request.error_detail or "",
             told=request.version,
             accepted=accepted[-1] if accepted else "",
+        )
+
+    def _was_sent(self, push: Push, kind: Kind) -> bool:
+        """Whether a response of this type has brought what was pushed to anybody."""
+        return any(
+            isinstance(one, Response) and one.kind is kind and one.version == push.versions[kind]
+            for one in self._plane.transcript.events[push.since :]
         )
 
     @property

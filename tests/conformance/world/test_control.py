@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from conformance.judging.endings import ClientStuck
+from conformance.judging.endings import ClientSilent, ClientStuck
 from conformance.served.policies import RoundRobin
 from conformance.served.serving import Served, aggregate, beside, by_dns, one_cluster, plain
 from conformance.world.control import Control
-from fake_control_plane import ControlPlane, Kind, Push, Request
+from fake_control_plane import ControlPlane, Kind, Push, Request, Response
 from fake_control_plane.snapshot import pack
 
 A, B = "127.0.0.1:1", "127.0.0.1:2"
@@ -119,6 +119,32 @@ async def test_what_is_never_asked_for() -> None:
     async with ControlPlane.running() as plane:
         with pytest.raises(ClientStuck, match="request for 1 resources of CLUSTER"):
             await Control(plane, None).demand_asked(Kind.CLUSTER, 1, within=0.01)
+
+
+async def test_who_asks_for_nothing_of_a_push_has_nothing_to_answer() -> None:
+    """Who was sent it and says nothing hangs, whatever it states to follow."""
+    async with ControlPlane.running() as plane:
+        control = Control(plane, None)
+        push = await plane.set(*plain([A]).resources())
+        plane.transcript.record(sent("0", Kind.CLUSTER))
+        with pytest.raises(ClientStuck, match="asks for nothing of what it is to have"):
+            await control.answer(push, Kind.CLUSTER, deadline=0.01)
+        plane.transcript.record(sent(push.versions[Kind.CLUSTER], Kind.CLUSTER))
+        with pytest.raises(ClientSilent, match="No ACK or NACK of cluster"):
+            await control.answer(push, Kind.CLUSTER, deadline=0.01)
+
+
+def sent(version: str, kind: Kind) -> Response:
+    return Response(
+        at=1.0,
+        stream=1,
+        node="",
+        kind=kind,
+        type_url=kind.type_url,
+        version=version,
+        nonce="1.1",
+        resources=(),
+    )
 
 
 async def test_who_names_none_asks_for_all() -> None:
