@@ -33,6 +33,7 @@ from fake_control_plane import (
     Response,
     Service,
     StreamClosed,
+    StreamOpened,
 )
 
 _T = TypeVar("_T")
@@ -175,11 +176,10 @@ class Control:
         try:
             request = await self._plane.transcript.answered(push, kind, deadline=deadline)
         except DeadlinePassed as passed:
-            if self._was_sent(push, kind):
-                raise ClientSilent(str(passed)) from None
-            raise ClientStuck(
-                f"the client asks for nothing of what it is to have: {passed}"
-            ) from None
+            if self._stays_away_from(push, kind):
+                what = f"the client asks for nothing of what it is to have: {passed}"
+                raise ClientStuck(what) from None
+            raise ClientSilent(str(passed)) from None
         asked = (one for one in self._plane.transcript.events if isinstance(one, Request))
         before = itertools.takewhile(lambda one: one is not request, asked)
         accepted = [one.answered_version for one in before if one.kind is kind and one.is_ack]
@@ -192,12 +192,25 @@ class Control:
             accepted=accepted[-1] if accepted else "",
         )
 
-    def _was_sent(self, push: Push, kind: Kind) -> bool:
-        """Whether a response of this type has brought what was pushed to anybody."""
-        return any(
-            isinstance(one, Response) and one.kind is kind and one.version == push.versions[kind]
-            for one in self._plane.transcript.events[push.since :]
+    def _stays_away_from(self, push: Push, kind: Kind) -> bool:
+        """Whether a stream that was there before stays, and brought nothing of what was pushed.
+
+        Who has ended its stream is another matter: it may have died of what came before.
+        """
+        events = self._plane.transcript.events
+        before, since = events[: push.since], events[push.since :]
+        opened = {
+            one.stream
+            for one in before
+            if isinstance(one, StreamOpened) and one.service is Service.ADS
+        }
+        ended = {one.stream for one in events if isinstance(one, StreamClosed)}
+        version = push.versions[kind]
+        came = any(
+            isinstance(one, Response) and (one.kind, one.version) == (kind, version)
+            for one in since
         )
+        return bool(opened - ended) and not came
 
     @property
     def mark(self) -> int:

@@ -13,7 +13,18 @@ from conformance.judging.endings import ClientSilent, ClientStuck
 from conformance.served.policies import RoundRobin
 from conformance.served.serving import Served, aggregate, beside, by_dns, one_cluster, plain
 from conformance.world.control import Control
-from fake_control_plane import ControlPlane, Kind, Push, Request, Response
+from fake_control_plane import (
+    ControlPlane,
+    Event,
+    Kind,
+    Push,
+    Request,
+    Response,
+    Service,
+    Side,
+    StreamClosed,
+    StreamOpened,
+)
 from fake_control_plane.snapshot import pack
 
 A, B = "127.0.0.1:1", "127.0.0.1:2"
@@ -121,30 +132,47 @@ async def test_what_is_never_asked_for() -> None:
             await Control(plane, None).demand_asked(Kind.CLUSTER, 1, within=0.01)
 
 
-async def test_who_asks_for_nothing_of_a_push_has_nothing_to_answer() -> None:
-    """Who was sent it and says nothing hangs, whatever it states to follow."""
-    async with ControlPlane.running() as plane:
-        control = Control(plane, None)
-        push = await plane.set(*plain([A]).resources())
-        plane.transcript.record(sent("0", Kind.CLUSTER))
-        with pytest.raises(ClientStuck, match="asks for nothing of what it is to have"):
-            await control.answer(push, Kind.CLUSTER, deadline=0.01)
-        plane.transcript.record(sent(push.versions[Kind.CLUSTER], Kind.CLUSTER))
-        with pytest.raises(ClientSilent, match="No ACK or NACK of cluster"):
-            await control.answer(push, Kind.CLUSTER, deadline=0.01)
-
-
-def sent(version: str, kind: Kind) -> Response:
+def sent(version: str) -> Response:
     return Response(
         at=1.0,
         stream=1,
         node="",
-        kind=kind,
-        type_url=kind.type_url,
+        kind=Kind.CLUSTER,
+        type_url=Kind.CLUSTER.type_url,
         version=version,
         nonce="1.1",
         resources=(),
     )
+
+
+OPENED = StreamOpened(at=1.0, stream=1, node="", service=Service.ADS, peer="ipv4:127.0.0.1:1")
+CLOSED = StreamClosed(at=1.0, stream=1, node="", service=Service.ADS, by=Side.CLIENT)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "ending"),
+    [
+        pytest.param(
+            [OPENED], [], ClientStuck, id="a stream stays and has asked for nothing of it"
+        ),
+        pytest.param([OPENED], [sent("1")], ClientSilent, id="it was sent"),
+        pytest.param([OPENED], [CLOSED], ClientSilent, id="the stream has ended"),
+        pytest.param([OPENED, CLOSED], [], ClientSilent, id="there was no stream any more"),
+    ],
+)
+async def test_who_does_not_answer(
+    before: list[Event], after: list[Event], ending: type[Exception]
+) -> None:
+    """Who was sent it hangs, whatever it states to follow; not so who has no use for it."""
+    async with ControlPlane.running() as plane:
+        for one in before:
+            plane.transcript.record(one)
+        push = await plane.set(*plain([A]).resources())
+        assert push.versions[Kind.CLUSTER] == "1"
+        for one in after:
+            plane.transcript.record(one)
+        with pytest.raises(ending, match="No ACK or NACK of cluster"):
+            await Control(plane, None).answer(push, Kind.CLUSTER, deadline=0.01)
 
 
 async def test_who_names_none_asks_for_all() -> None:
