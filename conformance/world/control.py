@@ -76,6 +76,7 @@ class Control:
         Raises:
             ClientRefused: it NACKed one of the resources.
             ClientSilent: it answered nothing in time.
+            ClientStuck: it asks for nothing of it.
         """
         self._before = before = self._served
         self._served = served
@@ -106,6 +107,7 @@ class Control:
 
         Raises:
             ClientSilent: it answered nothing in time.
+            ClientStuck: it asks for nothing of it.
         """
         self._before = self._served
         push = await self._plane.set(*offered)
@@ -119,6 +121,7 @@ class Control:
 
         Raises:
             ClientSilent: it did neither in time.
+            ClientStuck: it asks for nothing of it.
         """
         kind, mark = offered.kind, self.mark
         heard = asyncio.create_task(self.offer(kind, offered, told=told))
@@ -151,6 +154,7 @@ class Control:
 
         Raises:
             ClientSilent: it answered nothing in time.
+            ClientStuck: it asks for nothing of it.
         """
         self._before = self._served
         self.history.append(f"{kind.name} without {', '.join(names)}")

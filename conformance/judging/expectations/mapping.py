@@ -121,7 +121,8 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
             return Finding(holds=True, wanted=wanted, saw=saw, oracle=oracle)
         if self.by_arcs:
             return self._by_census(observed, endpoints, wanted)
-        saw = habit(observed) + self._nearest(calls, observed, candidates)
+        told = (_habit(observed), self._nearest(calls, observed, candidates))
+        saw = ": ".join(filter(None, told))
         return Finding(holds=False, wanted=wanted, saw=saw, oracle=oracle)
 
     def fits(self, seen: Seen) -> bool:
@@ -193,11 +194,8 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
         """
         alarm = statistics.FALSE_ALARM / 2
         hashes = [value for value, _ in observed]
-        met_by: dict[int, str] = {}
-        for value, where in observed:
-            if met_by.setdefault(value, where) != where:
-                saw = f"one hash met two endpoints: {value:#018x} {met_by[value]} and {where}"
-                return Finding(holds=False, wanted=wanted, saw=saw)
+        if saw := _met_twice(observed):
+            return Finding(holds=False, wanted=wanted, saw=saw)
         taken = census(observed)
         if taken.values < FEWEST_FOR_CENSUS or self.failed:
             saw = f"by arcs alone nothing can be told of {taken.values} different hashes"
@@ -218,29 +216,33 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
         )
 
 
-def habit(observed: Sequence[tuple[int, str]]) -> str:
-    """By what calls went that no ring explains, where that is plain, for the beginning of a line.
+def _met_twice(observed: Iterable[tuple[int, str]]) -> str:
+    """Which hash met two endpoints, as on no ring; empty if none did."""
+    met_by: dict[int, str] = {}
+    for value, where in observed:
+        if met_by.setdefault(value, where) != where:
+            return f"one hash met two endpoints: {value:#018x} {met_by[value]} and {where}"
+    return ""
+
+
+def _habit(observed: Sequence[tuple[int, str]]) -> str:
+    """By what calls went that no ring explains, where that is plain; else empty.
 
     Args:
         observed: request hash and endpoint of each call, in their order.
     """
-    met: dict[int, list[str]] = {}
-    for value, where in observed:
-        met.setdefault(value, []).append(where)
+    hashes = {value for value, _ in observed}
     places = [where for _, where in observed]
     turn = list(dict.fromkeys(places))
-    if len(turn) == 1 and len(met) >= FEWEST_FOR_CENSUS:
-        return f"all calls at {turn[0]}, whatever their hash: "
+    if len(turn) == 1 and len(hashes) >= FEWEST_FOR_CENSUS:
+        return f"all calls at {turn[0]}, whatever their hash"
     stretches = [{*places[i : i + len(turn)]} for i in range(len(places) - len(turn) + 1)]
-    in_turn = sum(len(each) == len(turn) for each in stretches) > 0.95 * len(stretches)
+    complete = sum(len(each) == len(turn) for each in stretches)
     # Chance deals 20 calls and more to two in turn once in 10^5; what is told so has failed anyway.
-    if in_turn and len(met) == len(places) and len(stretches) >= FEWEST_FOR_CENSUS:
-        return f"calls in turn, whatever their hash ({', '.join(turn)}, and again): "
-    several = {value: {*wheres} for value, wheres in met.items() if len({*wheres}) > 1}
-    if several:
-        value, wheres = next(iter(several.items()))
-        return f"one hash, {value:#018x}, at {' and at '.join(sorted(wheres))}: "
-    return ""
+    in_turn = len(stretches) >= FEWEST_FOR_CENSUS and complete > 0.95 * len(stretches)
+    if in_turn and len(hashes) == len(places):
+        return f"calls in turn, whatever their hash ({', '.join(turn)}, and again)"
+    return _met_twice(observed)
 
 
 def _rewritten(call: Call, policies: Iterable[HashPolicy]) -> str:

@@ -484,6 +484,15 @@ def test_calls_by_another_rule_than_the_hash_are_told_as_such(
     assert saw.startswith(words) if words else saw.split()[1] == "of"
 
 
+def test_one_hash_at_two_endpoints_is_told_of_a_known_format_too() -> None:
+    """In turn, but by hashes that come again: it may be another rule."""
+    one, other = at(A, B)
+    twice = msgspec.structs.replace(other, metadata=one.metadata)
+    saw = FOUR.mapping().finding(Calls((one, twice))).saw
+    assert saw.startswith("one hash met two endpoints: ")
+    assert "elsewhere than by the nearest" in saw
+
+
 SLASHED = Client(key=lambda address, number: f"/{address}_{number}")
 
 
