@@ -14,6 +14,8 @@ from conformance.reporting.bundle.readme import readme
 from conformance.reporting.bundle.replaying import FILE, Bundle, Failed
 from conformance.reporting.bundle.told import lines
 from conformance.reporting.pictures.folder import Event, Folder
+from conformance.reporting.pictures.phases import phases
+from conformance.reporting.pictures.scenario import checked
 from conformance.reporting.pictures.timeline import KINDS, timeline
 
 REPLAY: Final = '''\
@@ -40,11 +42,12 @@ main()
 
 def files(case: Case, catalogue: Catalogue) -> dict[str, bytes]:
     """What is in the bundle, by the names of its files."""
-    told = [*lines(timeline(case.folder))]
+    record = case.folder.record
+    told = phases(case.folder, checked(record.decisions, record.checks))
     served = dict(_resources(case.folder))
     made = {
         "README.md": readme(case, catalogue, told, [*served]),
-        "timeline.txt": "\n".join(told) + "\n",
+        "timeline.txt": "\n".join(lines(timeline(case.folder))) + "\n",
         "replay.py": REPLAY,
         FILE: _json(msgspec.to_builtins(_bundle(case))),
     }

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
-import re
 from collections.abc import Iterator, Sequence
 
 from conformance.catalogue import Catalogue
 from conformance.judging.verdicts import Decision
 from conformance.reporting.bundle.case import Case
-from conformance.reporting.bundle.told import COLUMN
 from conformance.reporting.markdown import escaped
-
-_CALL = re.compile(r"call-\d+")
+from conformance.reporting.pictures.phases import Phase, in_words
 
 SHOWN = 40
-"""Lines of the timeline on the page: the file has all."""
+"""Files with resources that are named on the page."""
 
 REASONS = {
     "deviates": "the client does otherwise",
@@ -29,13 +25,13 @@ REASONS = {
 }
 
 
-def readme(case: Case, catalogue: Catalogue, told: Sequence[str], served: Sequence[str]) -> str:
+def readme(case: Case, catalogue: Catalogue, told: Sequence[Phase], served: Sequence[str]) -> str:
     """The page.
 
     Args:
         case: what it is about.
         catalogue: the clauses.
-        told: the lines of the timeline.
+        told: what happened, phase by phase.
         served: the files with the resources.
     """
     lines = [
@@ -106,28 +102,15 @@ def _served(case: Case, served: Sequence[str]) -> Iterator[str]:
         yield from ("", *(f"- `{one}`" for one in served))
 
 
-def _happened(told: Sequence[str]) -> Iterator[str]:
+def _happened(told: Sequence[Phase]) -> Iterator[str]:
     yield from ("", "## What happened", "")
     yield (
         "In seconds since the scenario began. Each endpoint has a *gate*, a socket before its "
-        "backend that serves, closes or stalls connections and sees every attempt to connect."
+        "backend that serves, closes or stalls connections and sees every attempt to connect. "
+        "Calls are told where they ended."
     )
-    some = [*_once_each(told)]
-    half = SHOWN // 2
-    if len(some) > SHOWN:
-        some = [*some[:half], "…", *some[-half:]]
-    yield from ("", *_fenced("\n".join(some)))
-    if len(some) < len(told):
-        yield from ("", f"`timeline.txt` has all {len(told)} lines.")
-
-
-def _once_each(lines: Sequence[str]) -> Iterator[str]:
-    """Of lines in a row that differ in times and calls only the first, and how many there are."""
-    for _, group in itertools.groupby(lines, lambda line: _CALL.sub("call", line[COLUMN:])):
-        first, *more = group
-        yield first
-        if more:
-            yield f"{'':{COLUMN}}and {len(more)} more like it"
+    yield from ("", *_fenced("\n".join(words for words, _ in in_words(told))))
+    yield from ("", "`timeline.txt` has all of it, call by call.")
 
 
 def _versions(case: Case) -> Iterator[str]:

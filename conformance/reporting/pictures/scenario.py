@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -15,6 +16,7 @@ from conformance.judging.verdicts import Check, Decision, Verdict, expectation_o
 from conformance.reporting.pictures.compared import Compared, compared
 from conformance.reporting.pictures.folder import Folder, read_folder
 from conformance.reporting.pictures.loads import LoadPicture, load_picture
+from conformance.reporting.pictures.phases import Phase, phases
 from conformance.reporting.pictures.ring import RingPicture, ring_picture
 from conformance.reporting.pictures.served import Pushed, pushes
 from conformance.reporting.pictures.shares import SharesPicture, shares_picture
@@ -64,6 +66,7 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     trouble: str
     shown: tuple[Shown, ...]
     """Its decisions, failures first."""
+    phases: tuple[Phase, ...]
     timeline: Timeline
     pushed: tuple[Pushed, ...]
     notes: tuple[str, ...]
@@ -132,12 +135,9 @@ def _drawable(
 def scene_of(folder: Folder, decisions: tuple[Decision, ...], catalogue: Catalogue) -> Scene:
     """The same, of files that were read."""
     record = folder.record
-    left = list(record.checks)
+    judged = tuple(checked(decisions, record.checks))
     shown = []
-    for decision in decisions:
-        check = next((one for one in left if _is_of(one, decision)), None)
-        if check is not None:
-            left.remove(check)
+    for decision, check in judged:
         clause = catalogue[decision.clause]
         shown.append(
             Shown(
@@ -159,6 +159,7 @@ def scene_of(folder: Folder, decisions: tuple[Decision, ...], catalogue: Catalog
         starved=record.starved,
         trouble=record.trouble.what if record.trouble else "",
         shown=tuple(sorted(shown, key=lambda one: RANKS.index(one.decision.verdict))),
+        phases=phases(folder, judged),
         timeline=timeline(folder),
         pushed=pushes(folder.events, record.began),
         notes=record.notes,
@@ -166,6 +167,18 @@ def scene_of(folder: Folder, decisions: tuple[Decision, ...], catalogue: Catalog
         left=record.left,
         told_repeat=record.repeat,
     )
+
+
+def checked(
+    decisions: Iterable[Decision], checks: Iterable[Check]
+) -> Iterator[tuple[Decision, Check | None]]:
+    """Decisions, each with the check that it is on; None if it is on none."""
+    left = list(checks)
+    for decision in decisions:
+        check = next((one for one in left if _is_of(one, decision)), None)
+        if check is not None:
+            left.remove(check)
+        yield decision, check
 
 
 def _is_of(check: Check, decision: Decision) -> bool:

@@ -8,6 +8,7 @@ from conformance.judging.verdicts import BAD
 from conformance.reporting.colours import COLOURS
 from conformance.reporting.pictures.drawing import Scale, scale_of
 from conformance.reporting.pictures.loads import LoadPicture
+from conformance.reporting.pictures.phases import in_words
 from conformance.reporting.pictures.ring import RingPicture
 from conformance.reporting.pictures.scenario import Scene, Shown
 from conformance.reporting.pictures.shares import SharesPicture
@@ -39,6 +40,9 @@ def lines(scene: Scene, width: int) -> Iterator[Line]:
         yield f"ended early: {scene.trouble}", "red"
     for one in scene.shown:
         yield from _decision(one, width)
+    yield "", ""
+    for words, is_bad in in_words(scene.phases):
+        yield words, "red" if is_bad else ""
     yield "", ""
     yield from timeline_lines(scene.timeline, width)
     yield "", ""

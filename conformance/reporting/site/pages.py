@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from typing import Any
 
 import msgspec
 from markupsafe import Markup
@@ -20,6 +21,7 @@ class Pictures(msgspec.Struct, frozen=True, kw_only=True):
     """A scenario, with what all of its failures show alike."""
 
     scene: Scene
+    briefly: Markup
     whole: Markup
 
     def drawn(self, clause: str) -> tuple[Shown, ...]:
@@ -33,8 +35,12 @@ class Pictures(msgspec.Struct, frozen=True, kw_only=True):
 
 def pictures(scene: Scene) -> Pictures:
     """Draw what does not depend on the clause, once."""
-    macros = environment().get_template("pictures.html").module
-    return Pictures(scene=scene, whole=Markup(macros.whole(scene)))  # type: ignore[attr-defined]  # noqa: S704
+    macros: Any = environment().get_template("pictures.html").module
+    return Pictures(
+        scene=scene,
+        briefly=Markup(macros.briefly(scene, 3)),  # noqa: S704 - of a template, which escapes
+        whole=Markup(macros.whole(scene)),  # noqa: S704
+    )
 
 
 def style() -> str:

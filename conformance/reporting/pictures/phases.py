@@ -1,0 +1,341 @@
+"""What happened, told briefly: what the suite did, and what came of it until it did more. Pure.
+
+A timeline has a mark for each of thousands of calls. Here they are counted, so that a reader sees
+which endpoints were in use, which were lost, and what was judged when.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Final
+
+import msgspec
+
+from conformance.judging.seen import Calls, Contrast, Seen
+from conformance.judging.verdicts import BAD, Check, Decision, Verdict
+from conformance.reporting.pictures.folder import (
+    Attempt,
+    Call,
+    Deed,
+    Event,
+    Folder,
+    Resource,
+    State,
+)
+from conformance.reporting.pictures.timeline import KINDS, clusters_of, few, moments
+
+MOST: Final = 24
+"""Phases that are told: of more, those in which something fails, and the first and the last."""
+
+MOST_LINES: Final = 12
+"""Sentences on what was done in a phase, or on what came of it: of more, the first and the last."""
+
+MOST_STATES: Final = 8
+"""States of a channel in one phase: of more, the last."""
+
+
+class Verdicts(msgspec.Struct, frozen=True):
+    """How one clause was decided on calls of a phase."""
+
+    clause: str
+    verdict: Verdict
+    calls: int
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether it failed."""
+        return self.verdict in BAD
+
+
+class Phase(msgspec.Struct, frozen=True, kw_only=True):
+    """From something that the suite did until it did something else."""
+
+    at: float
+    """Seconds since the scenario began."""
+    deeds: tuple[str, ...]
+    """What the suite did, in sentences."""
+    outcome: tuple[str, ...]
+    """What the client did then."""
+    judged: tuple[Verdicts, ...]
+    left_out: int = 0
+    """How many phases before it are not told."""
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether something that is judged by it failed."""
+        return any(one.is_bad for one in self.judged)
+
+
+def in_words(several: Iterable[Phase]) -> Iterator[tuple[str, bool]]:
+    """Phases as lines of text, each with whether it tells of a failure."""
+    for one in several:
+        if one.left_out:
+            yield f"{'':11}… {one.left_out} more …", False
+        judged = [
+            f"{each.verdict.value.upper()}  {each.clause}, {_times(each.calls, 'call')}"
+            for each in one.judged
+        ]
+        at = f"{one.at:9.3f}"
+        for who, said in (("suite", one.deeds), ("client", one.outcome), ("judged", judged)):
+            for number, words in enumerate(said):
+                begun = f"{at:9}  {'' if number else who:6}  "
+                is_bad = who == "judged" and one.judged[number].is_bad
+                yield begun + words.replace("\n", f"\n{'':{len(begun)}}"), is_bad
+                at = ""
+
+
+def _times(count: int, what: str) -> str:
+    return f"{count} {what}{'s' if count > 1 else ''}"
+
+
+_Done = Event | Deed
+_Came = Event | Attempt | State | Call
+
+
+class _Span(msgspec.Struct, kw_only=True):
+    """A phase as it is gathered."""
+
+    at: float
+    done: list[_Done]
+    came: list[_Came]
+
+
+def phases(
+    folder: Folder, judged: Iterable[tuple[Decision, Check | None]], most: int = MOST
+) -> tuple[Phase, ...]:
+    """The phases of a scenario, oldest first.
+
+    A call is of the phase in which it ended: what the suite did last may be why.
+
+    Args:
+        folder: its files.
+        judged: its decisions, each with the check that it is on, if it is on one.
+        most: as many are told.
+    """
+    places = _Places(folder)
+    verdicts = _verdicts(judged)
+    began = folder.record.began or min(moments(folder), default=0.0)
+    sent: dict[tuple[str, str], Resource] = {}
+    told = [
+        Phase(
+            at=max(0.0, span.at - began),
+            deeds=_cut(_deeds(span.done, places, sent)),
+            outcome=_cut(_outcome(span.came, places)),
+            judged=tuple(_judged(span.came, verdicts)),
+        )
+        for span in _spans(folder)
+    ]
+    return _kept([one for one in told if one.deeds or one.outcome], most)
+
+
+def _spans(folder: Folder) -> list[_Span]:
+    """What was done and what came, cut where the suite does something after something came."""
+    rows: list[tuple[float, bool, _Done | _Came]] = [
+        *((one.at, _is_the_suites(one), one) for one in folder.events if _is_told(one)),
+        *((one.at, True, one) for one in folder.deeds),
+        *((row.attempt.accepted_at, False, row) for row in folder.attempts),
+        *((one.at, False, one) for one in folder.states),
+        *((_end(one), False, one) for one in folder.calls if one.started_at is not None),
+    ]
+    rows.sort(key=lambda row: row[0])
+    spans: list[_Span] = []
+    for at, is_the_suites, one in rows:
+        if not spans or (is_the_suites and any(_counts(each) for each in spans[-1].came)):
+            spans.append(_Span(at=at, done=[], came=[]))
+        if is_the_suites:
+            spans[-1].done.append(one)  # type: ignore[arg-type]
+        else:
+            spans[-1].came.append(one)  # type: ignore[arg-type]
+    return spans
+
+
+def _is_told(event: Event) -> bool:
+    return event.event in {"Response", "StreamClosed"} or event.answer == "nack"
+
+
+def _is_the_suites(event: Event) -> bool:
+    return event.event == "Response" or (event.event == "StreamClosed" and event.by != "client")
+
+
+def _counts(one: _Came) -> bool:
+    """Whether something came of what was done: states and the ends of streams go on by the way."""
+    return isinstance(one, Attempt | Call) or (isinstance(one, Event) and one.answer == "nack")
+
+
+def _end(call: Call) -> float:
+    """When it was over; never, if it was not."""
+    return float("inf") if call.ended_at is None else call.ended_at
+
+
+def _cut(lines: Iterable[str]) -> tuple[str, ...]:
+    """Sentences, the middle left out if there are many."""
+    told = [*lines]
+    if len(told) <= MOST_LINES:
+        return tuple(told)
+    half = MOST_LINES // 2
+    return (*told[:half], f"… {len(told) - 2 * half} more …", *told[-half:])
+
+
+# What is judged.
+
+
+def _calls_in(seen: Seen | None) -> tuple[str, ...]:
+    """The calls that a check is about."""
+    match seen:
+        case Calls():
+            return tuple(one.id for one in seen)
+        case Contrast(before=before, after=after):
+            return (*(one.id for one in before), *(one.id for one in after))
+        case _:
+            return ()
+
+
+def _verdicts(
+    judged: Iterable[tuple[Decision, Check | None]],
+) -> dict[str, list[tuple[str, Verdict]]]:
+    """By call: what was decided on it."""
+    found: dict[str, list[tuple[str, Verdict]]] = {}
+    for decision, check in judged:
+        for call in _calls_in(check.seen if check else None):
+            found.setdefault(call, []).append((decision.clause, decision.verdict))
+    return found
+
+
+def _judged(
+    came: Iterable[_Came], verdicts: Mapping[str, Iterable[tuple[str, Verdict]]]
+) -> Iterator[Verdicts]:
+    """What was decided on the calls of a phase, failures first."""
+    counts = Counter(
+        each for one in came if isinstance(one, Call) for each in verdicts.get(one.id, ())
+    )
+    every = [Verdicts(clause, verdict, calls) for (clause, verdict), calls in counts.items()]
+    yield from sorted(every, key=lambda one: not one.is_bad)
+
+
+# What the suite did.
+
+
+class _Places:
+    """What addresses are called: by the clusters that have had them."""
+
+    def __init__(self, folder: Folder) -> None:
+        self._clusters = clusters_of(folder.events)
+        self._members = Counter(", ".join(names) for names in self._clusters.values())
+
+    def of(self, address: str) -> str:
+        """The clusters of an address; empty if no resource tells."""
+        return ", ".join(self._clusters.get(address, ()))
+
+    def told(self, addresses: Iterable[str]) -> str:
+        """Several addresses, cluster by cluster."""
+        by_cluster: dict[str, list[str]] = {}
+        for one in dict.fromkeys(addresses):
+            by_cluster.setdefault(self.of(one), []).append(one)
+        return " and ".join(self._group(name, ones) for name, ones in by_cluster.items())
+
+    def _group(self, name: str, addresses: Collection[str]) -> str:
+        if not name:
+            return few(addresses)
+        if 1 < len(addresses) == self._members[name]:
+            return f"all {len(addresses)} of {name}"
+        return f"{few(addresses)} of {name}"
+
+
+def _deeds(
+    done: Iterable[_Done], places: _Places, sent: dict[tuple[str, str], Resource]
+) -> Iterator[str]:
+    """What the suite did, in the order in which it began with each."""
+    deeds: dict[str, list[str]] = {}
+    for one in done:
+        if isinstance(one, Event):
+            if words := _sent(one, sent):
+                deeds.setdefault(words, [])
+        else:
+            what = f"{one.mode.mode} at" if one.mode else f"{one.what}: the connections at"
+            deeds.setdefault(what, []).append(one.endpoint)
+    for words, addresses in deeds.items():
+        yield f"{words} {places.told(addresses)}" if addresses else words
+
+
+def _sent(event: Event, sent: dict[tuple[str, str], Resource]) -> str:
+    """What a response brings that was not sent before, or that a stream was ended."""
+    if event.event == "StreamClosed":
+        return f"stream {event.stream} ended" + (f" with {event.code}" if event.code else "")
+    new = [one for one in event.resources if sent.get((one.type_url, one.name)) != one]
+    sent.update({(one.type_url, one.name): one for one in event.resources})
+    kind = KINDS.get(event.kind or "", event.type_url or "unknown type")
+    fault = f" ({event.fault})" if event.fault else ""
+    if not event.resources:
+        return f"{kind} version {event.version}: nothing{fault}"
+    if not new and not fault:
+        return ""
+    return f"{kind} version {event.version}: {few(one.name for one in new) or 'as before'}{fault}"
+
+
+# What came of it.
+
+
+def _outcome(came: Collection[_Came], places: _Places) -> Iterator[str]:
+    """What the client did, kind by kind."""
+    for one in came:
+        if isinstance(one, Event) and one.answer == "nack":
+            kind = KINDS.get(one.kind or "", one.type_url)
+            yield f"refused {kind} version {one.answered_version}"
+        elif isinstance(one, Event):
+            yield f"ended stream {one.stream}"
+    yield from _attempts([one for one in came if isinstance(one, Attempt)], places)
+    yield from _calls([one for one in came if isinstance(one, Call)], places)
+    states: dict[str, list[str]] = {}
+    for one in came:
+        if isinstance(one, State):
+            states.setdefault(one.channel, []).append(one.state)
+    for channel, several in states.items():
+        begun = "… " if len(several) > MOST_STATES else ""
+        yield f"{channel} says {begun}{', '.join(several[-MOST_STATES:])}"
+
+
+def _attempts(attempts: Iterable[Attempt], places: _Places) -> Iterator[str]:
+    """Where it has connected, and where in vain."""
+    by_mode: dict[str, Counter[str]] = {}
+    for one in attempts:
+        by_mode.setdefault(one.attempt.mode.mode, Counter())[one.endpoint] += 1
+    for mode, counts in by_mode.items():
+        total = counts.total()
+        often = f", {total} times" if total > len(counts) else ""
+        if mode == "SERVE":
+            yield f"connected to {places.told(counts)}{often}"
+        else:
+            yield f"tried {places.told(counts)}{often}, met by {mode}"
+
+
+def _calls(calls: Iterable[Call], places: _Places) -> Iterator[str]:
+    """How calls ended, and where."""
+    by_end: dict[tuple[str, str], list[Call]] = {}
+    for one in calls:
+        where = places.of(one.endpoint) or "endpoints of no cluster" if one.endpoint else ""
+        by_end.setdefault((one.status, where), []).append(one)
+    for (status, where), several in by_end.items():
+        counts = Counter(one.endpoint for one in several if one.endpoint)
+        each = few(f"{endpoint} {count}" for endpoint, count in counts.most_common())
+        told = f"{_times(len(several), 'call')} {status}"
+        if where:
+            yield f"{told} at {where} ({each})"
+        else:
+            details = Counter(one.details for one in several if one.details).most_common(1)
+            yield told + (f": {details[0][0]}" if details else "")
+
+
+def _kept(told: list[Phase], most: int) -> tuple[Phase, ...]:
+    """The first, the last, and those with a failure among the rest."""
+    if len(told) <= most:
+        return tuple(told)
+    ends = {*range(most // 4), *range(len(told) - most // 4, len(told))}
+    bad = [number for number, one in enumerate(told) if one.is_bad and number not in ends]
+    before = [number - 1 for number in bad if number - 1 not in ends]
+    kept = sorted(ends | {*[*bad, *before][: most - len(ends)]})
+    made, last = [], -1
+    for number in kept:
+        made.append(msgspec.structs.replace(told[number], left_out=number - last - 1))
+        last = number
+    return tuple(made)

@@ -1,0 +1,219 @@
+"""A scenario told briefly: what the suite did, what came of it, and what was judged by that."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+import pytest
+
+from conformance.judging.evidence import Judged, Record
+from conformance.judging.expectations import OnlyAt
+from conformance.judging.seen import Call as SeenCall
+from conformance.judging.seen import Calls, Contrast, Seen, States
+from conformance.judging.verdicts import Check, Decision, Verdict
+from conformance.reporting.pictures.folder import (
+    Accepted,
+    Attempt,
+    Call,
+    Deed,
+    Event,
+    Folder,
+    Mode,
+    Resource,
+    State,
+)
+from conformance.reporting.pictures.phases import MOST_LINES, Phase, in_words, phases
+
+CLAUSE = "A37-FAILOVER-10"
+Z1, Z2, B = "127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"
+SERVE, CLOSE = Mode("SERVE"), Mode("CLOSE")
+RECORD = Record(
+    scenario="leaf_localities.hash_leaf_by_leaf",
+    client=Judged(name="go", version="1", variant=None, follows=()),
+    checks=(),
+    seed=1,
+    seconds=3.0,
+    began=100.0,
+    clauses=(CLAUSE,),
+)
+
+
+def leaf(name: str, *addresses: str) -> Resource:
+    parts = [one.split(":") for one in addresses]
+    endpoints = [{"address": host, "portValue": int(port)} for host, port in parts]
+    message = json.dumps({"clusterName": name, "endpoints": endpoints})
+    return Resource(name=name, type_url="eds", message=msgspec.Raw(message.encode()))
+
+
+def response(at: float, version: str, *resources: Resource, fault: str = "") -> Event:
+    return Event(
+        event="Response",
+        at=at,
+        kind="endpoints",
+        version=version,
+        resources=resources,
+        fault=fault,
+    )
+
+
+def call(
+    number: int, at: float, endpoint: str | None, status: str = "OK", details: str = ""
+) -> Call:
+    return Call(
+        id=f"call-{number}",
+        channel="channel-1",
+        status=status,
+        details=details,
+        endpoint=endpoint,
+        started_at=at - 0.05,
+        ended_at=at if status != "WAITING" else None,
+    )
+
+
+def attempt(at: float, endpoint: str, mode: Mode) -> Attempt:
+    return Attempt(
+        endpoint=endpoint, attempt=Accepted(endpoint="endpoint-0", mode=mode, accepted_at=at)
+    )
+
+
+def calls_of(*numbers: int) -> Calls:
+    return Calls(
+        tuple(
+            SeenCall(
+                id=f"call-{number}", channel="channel-1", path="/s/m", metadata=(), status="OK"
+            )
+            for number in numbers
+        )
+    )
+
+
+def decided(verdict: Verdict, seen: Seen | None) -> tuple[Decision, Check | None]:
+    decision = Decision(clause=CLAUSE, verdict=verdict)
+    check = None
+    if seen is not None:
+        check = Check(clause=CLAUSE, seen=seen, expected={"A37": OnlyAt((B,))})
+    return decision, check
+
+
+FOLDER = Folder(
+    record=RECORD,
+    events=(
+        response(100.2, "1", leaf("z", Z1, Z2), leaf("b", B)),
+        response(100.3, "2", leaf("z", Z1, Z2)),
+        response(102.0, "3", leaf("z", Z2), fault="odd"),
+        Event(event="Request", at=102.1, kind="endpoints", answer="nack", answered_version="3"),
+        Event(event="StreamClosed", at=102.2, stream=1, by="client"),
+        Event(event="StreamClosed", at=102.3, stream=2, by="script", code="UNAVAILABLE"),
+    ),
+    deeds=(
+        Deed(at=99.9, endpoint=Z1, mode=SERVE),
+        Deed(at=99.9, endpoint=Z2, mode=SERVE),
+        Deed(at=101.0, endpoint=Z1, mode=CLOSE),
+        Deed(at=101.0, endpoint=Z1, what="kill"),
+        Deed(at=101.0, endpoint=Z2, mode=CLOSE),
+        Deed(at=101.0, endpoint=Z2, what="kill"),
+    ),
+    attempts=(
+        attempt(100.4, Z1, SERVE),
+        attempt(101.1, Z1, CLOSE),
+        attempt(101.2, Z1, CLOSE),
+        attempt(101.3, B, SERVE),
+    ),
+    states=(State(at=100.4, channel="channel-1", state="READY"),),
+    calls=(
+        call(0, 100.5, Z1),
+        call(1, 100.6, Z2),
+        call(2, 100.7, Z1),
+        call(3, 101.05, None, "UNAVAILABLE", "reset"),
+        call(4, 101.5, B),
+        call(5, 101.6, "127.0.0.1:9"),
+        call(6, 101.6, None, "WAITING"),
+        Call(id="call-7", channel="channel-1", status="OK"),
+    ),
+)
+
+
+def test_a_scenario_in_three_rows() -> None:
+    told = phases(
+        FOLDER,
+        [
+            decided(Verdict.PASS, calls_of(0, 1)),
+            decided(Verdict.FAIL, Contrast(before=calls_of(2), after=calls_of(4, 5))),
+            decided(Verdict.PASS, States(())),
+            decided(Verdict.SKIP, None),
+        ],
+    )
+    assert [(round(one.at, 1), one.deeds, one.outcome) for one in told] == [
+        (
+            0.0,
+            ("SERVE at all 2 of z", "EDS version 1: z, b"),
+            (
+                f"connected to {Z1} of z",
+                f"3 calls OK at z ({Z1} 2, {Z2} 1)",
+                "channel-1 says READY",
+            ),
+        ),
+        (
+            1.0,
+            ("CLOSE at all 2 of z", "kill: the connections at all 2 of z"),
+            (
+                f"tried {Z1} of z, 2 times, met by CLOSE",
+                f"connected to {B} of b",
+                "1 call UNAVAILABLE: reset",
+                f"1 call OK at b ({B} 1)",
+                "1 call OK at endpoints of no cluster (127.0.0.1:9 1)",
+            ),
+        ),
+        (2.0, ("EDS version 3: z (odd)",), ("refused EDS version 3", "ended stream 1")),
+        (2.3, ("stream 2 ended with UNAVAILABLE",), ("1 call WAITING",)),
+    ]
+    judged = [[(one.verdict, one.calls) for one in phase.judged] for phase in told]
+    assert judged == [
+        [(Verdict.FAIL, 1), (Verdict.PASS, 2)],
+        [(Verdict.FAIL, 2)],
+        [],
+        [],
+    ]
+    assert [one.is_bad for one in told] == [True, True, False, False]
+
+
+def test_in_words() -> None:
+    lines = [*in_words(phases(FOLDER, [decided(Verdict.FAIL, calls_of(4))]))]
+    assert lines[:3] == [
+        ("    0.000  suite   SERVE at all 2 of z", False),
+        ("                   EDS version 1: z, b", False),
+        (f"           client  connected to {Z1} of z", False),
+    ]
+    assert [words for words, is_bad in lines if is_bad] == [
+        f"           judged  FAIL  {CLAUSE}, 1 call"
+    ]
+
+
+@pytest.mark.parametrize(
+    "folder", [Folder(record=RECORD), Folder(record=RECORD, states=FOLDER.states)]
+)
+def test_little_is_told_of_little(folder: Folder) -> None:
+    assert len(phases(folder, [])) == len(folder.states)
+
+
+def test_of_many_phases_the_failing_ones_are_told_and_how_many_are_not() -> None:
+    count = 40
+    folder = Folder(
+        record=RECORD,
+        deeds=tuple(Deed(at=101.0 + n, endpoint=Z1, what="kill") for n in range(count)),
+        calls=tuple(call(n, 101.5 + n, Z1) for n in range(count)),
+    )
+    told = phases(folder, [decided(Verdict.FAIL, calls_of(20))], 8)
+    assert [round(one.at) - 1 for one in told] == [0, 1, 19, 20, 38, 39]
+    assert [one.left_out for one in told] == [0, 0, 17, 0, 17, 0]
+    assert sum(one.left_out for one in told) + len(told) == count
+    assert ("           … 17 more …", False) in [*in_words(told)]
+
+
+def test_of_many_sentences_the_middle_is_left_out() -> None:
+    pushes = (response(100.0 + n, str(n), leaf(f"c{n}", B)) for n in range(100))
+    (told,) = phases(Folder(record=RECORD, events=tuple(pushes)), [])
+    assert isinstance(told, Phase)
+    assert len(told.deeds) == MOST_LINES + 1
+    assert told.deeds[MOST_LINES // 2] == f"… {100 - MOST_LINES} more …"
