@@ -41,6 +41,17 @@ class Verdicts(msgspec.Struct, frozen=True):
     clause: str
     verdict: Verdict
     calls: int
+    of: int
+    """All calls of the phase."""
+    overdue: bool
+    """Whether they are the last of rounds that were made until time was up."""
+
+    def __str__(self) -> str:
+        """How many calls, in words."""
+        among = (
+            f"{self.calls} of {self.of} calls" if self.of > self.calls else _calls_of(self.calls)
+        )
+        return f"{among}, the last round when time was up" if self.overdue else among
 
     @property
     def is_bad(self) -> bool:
@@ -72,10 +83,7 @@ def in_words(several: Iterable[Phase]) -> Iterator[tuple[str, bool]]:
     for one in several:
         if one.left_out:
             yield f"{'':11}… {one.left_out} more …", False
-        judged = [
-            f"{each.verdict.value.upper()}  {each.clause}, {_times(each.calls, 'call')}"
-            for each in one.judged
-        ]
+        judged = [f"{each.verdict.value.upper()}  {each.clause}, {each}" for each in one.judged]
         at = f"{one.at:9.3f}"
         for who, said in (("suite", one.deeds), ("client", one.outcome), ("judged", judged)):
             for number, words in enumerate(said):
@@ -85,8 +93,8 @@ def in_words(several: Iterable[Phase]) -> Iterator[tuple[str, bool]]:
                 at = ""
 
 
-def _times(count: int, what: str) -> str:
-    return f"{count} {what}{'s' if count > 1 else ''}"
+def _calls_of(count: int) -> str:
+    return f"{count} call{'s' if count > 1 else ''}"
 
 
 _Done = Event | Deed
@@ -191,25 +199,29 @@ def _calls_in(seen: Seen | None) -> tuple[str, ...]:
             return ()
 
 
-def _verdicts(
-    judged: Iterable[tuple[Decision, Check | None]],
-) -> dict[str, list[tuple[str, Verdict]]]:
+_Said = tuple[str, Verdict, bool]
+"""A clause, how it was decided, and whether its calls are overdue."""
+
+
+def _verdicts(judged: Iterable[tuple[Decision, Check | None]]) -> dict[str, list[_Said]]:
     """By call: what was decided on it."""
-    found: dict[str, list[tuple[str, Verdict]]] = {}
+    found: dict[str, list[_Said]] = {}
     for decision, check in judged:
-        for call in _calls_in(check.seen if check else None):
-            found.setdefault(call, []).append((decision.clause, decision.verdict))
+        seen = check.seen if check else None
+        overdue = isinstance(seen, Calls) and seen.overdue
+        for call in _calls_in(seen):
+            found.setdefault(call, []).append((decision.clause, decision.verdict, overdue))
     return found
 
 
-def _judged(
-    came: Iterable[_Came], verdicts: Mapping[str, Iterable[tuple[str, Verdict]]]
-) -> Iterator[Verdicts]:
+def _judged(came: Iterable[_Came], verdicts: Mapping[str, Iterable[_Said]]) -> Iterator[Verdicts]:
     """What was decided on the calls of a phase, failures first."""
-    counts = Counter(
-        each for one in came if isinstance(one, Call) for each in verdicts.get(one.id, ())
-    )
-    every = [Verdicts(clause, verdict, calls) for (clause, verdict), calls in counts.items()]
+    calls = [one for one in came if isinstance(one, Call)]
+    counts = Counter(each for one in calls for each in verdicts.get(one.id, ()))
+    every = [
+        Verdicts(clause, verdict, count, len(calls), overdue)
+        for (clause, verdict, overdue), count in counts.items()
+    ]
     yield from sorted(every, key=lambda one: not one.is_bad)
 
 
@@ -242,35 +254,52 @@ class _Places:
         return f"{few(addresses)} of {name}"
 
 
+GATES: Final = {
+    "SERVE": "serving",
+    "CLOSE": "closing each connection that is made",
+    "REFUSE": "refusing connections",
+    "STALL": "taking connections and saying nothing",
+    "HOLD": "holding up each connection that is made",
+    "kill": "cutting all connections",
+    "go away": "GOAWAY on all connections",
+}
+"""What gates do and what is done to them, in words."""
+
+
 def _deeds(
     done: Iterable[_Done], places: _Places, sent: dict[tuple[str, str], Resource]
 ) -> Iterator[str]:
     """What the suite did, in the order in which it began with each."""
-    deeds: dict[str, list[str]] = {}
+    at: dict[str, list[str]] = {}
+    pushed: dict[str, dict[str, None]] = {}
     for one in done:
-        if isinstance(one, Event):
-            if words := _sent(one, sent):
-                deeds.setdefault(words, [])
+        if isinstance(one, Deed):
+            what = one.mode.mode if one.mode else one.what
+            at.setdefault(GATES.get(what, what), []).append(one.endpoint)
+        elif one.event == "Response":
+            words, names = _sent(one, sent)
+            if words:
+                pushed.setdefault(words, {}).update(dict.fromkeys(names))
         else:
-            what = f"{one.mode.mode} at" if one.mode else f"{one.what}: the connections at"
-            deeds.setdefault(what, []).append(one.endpoint)
-    for words, addresses in deeds.items():
-        yield f"{words} {places.told(addresses)}" if addresses else words
+            code = f" with {one.code}" if one.code else ""
+            pushed.setdefault(f"ends stream {one.stream}{code}", {})
+    for words, addresses in at.items():
+        yield f"{places.told(addresses)}: {words}"
+    for words, several in pushed.items():
+        yield f"{words}: {few(several)}" if several else words
 
 
-def _sent(event: Event, sent: dict[tuple[str, str], Resource]) -> str:
-    """What a response brings that was not sent before, or that a stream was ended."""
-    if event.event == "StreamClosed":
-        return f"stream {event.stream} ended" + (f" with {event.code}" if event.code else "")
+def _sent(event: Event, sent: dict[tuple[str, str], Resource]) -> tuple[str, tuple[str, ...]]:
+    """What a response is, with what it brings that was not sent before; no words if it is none."""
     new = [one for one in event.resources if sent.get((one.type_url, one.name)) != one]
     sent.update({(one.type_url, one.name): one for one in event.resources})
     kind = KINDS.get(event.kind or "", event.type_url or "unknown type")
-    fault = f" ({event.fault})" if event.fault else ""
+    words = f"sends {kind} version {event.version}" + (f" ({event.fault})" if event.fault else "")
     if not event.resources:
-        return f"{kind} version {event.version}: nothing{fault}"
-    if not new and not fault:
-        return ""
-    return f"{kind} version {event.version}: {few(one.name for one in new) or 'as before'}{fault}"
+        return f"{words}, without any", ()
+    if not new and not event.fault:
+        return "", ()
+    return words, tuple(one.name for one in new or event.resources)
 
 
 # What came of it.
@@ -302,11 +331,11 @@ def _attempts(attempts: Iterable[Attempt], places: _Places) -> Iterator[str]:
         by_mode.setdefault(one.attempt.mode.mode, Counter())[one.endpoint] += 1
     for mode, counts in by_mode.items():
         total = counts.total()
-        often = f", {total} times" if total > len(counts) else ""
+        often = f", {total} attempts in all" if total > len(counts) else ""
         if mode == "SERVE":
             yield f"connected to {places.told(counts)}{often}"
         else:
-            yield f"tried {places.told(counts)}{often}, met by {mode}"
+            yield f"tried {places.told(counts)}{often}, in vain ({GATES.get(mode, mode)})"
 
 
 def _calls(calls: Iterable[Call], places: _Places) -> Iterator[str]:
@@ -318,7 +347,7 @@ def _calls(calls: Iterable[Call], places: _Places) -> Iterator[str]:
     for (status, where), several in by_end.items():
         counts = Counter(one.endpoint for one in several if one.endpoint)
         each = few(f"{endpoint} {count}" for endpoint, count in counts.most_common())
-        told = f"{_times(len(several), 'call')} {status}"
+        told = f"{_calls_of(len(several))} {status}"
         if where:
             yield f"{told} at {where} ({each})"
         else:

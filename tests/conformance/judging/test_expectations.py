@@ -323,7 +323,7 @@ def test_a_wrong_ring_is_refused(served: Served, client: Client) -> None:
     mapping = served.mapping()
     finding = mapping.finding(client.calls(served))
     assert not finding.holds
-    assert "elsewhere than by the nearest known way" in finding.saw
+    assert "elsewhere than on the ring that fits best" in finding.saw
     assert finding.oracle.startswith("ring.build")
     # A client whose key format is known is not excused by its arcs.
     bound = KNOWN.bind(mapping)
@@ -480,7 +480,7 @@ def test_calls_by_another_rule_than_the_hash_are_told_as_such(
     places: tuple[str, ...], words: str
 ) -> None:
     saw = FOUR.mapping().finding(at(*places)).saw
-    assert "elsewhere than by the nearest" in saw
+    assert "elsewhere than on the ring that fits best" in saw
     assert saw.startswith(words) if words else saw.split()[1] == "of"
 
 
@@ -490,7 +490,7 @@ def test_one_hash_at_two_endpoints_is_told_of_a_known_format_too() -> None:
     twice = msgspec.structs.replace(other, metadata=one.metadata)
     saw = FOUR.mapping().finding(Calls((one, twice))).saw
     assert saw.startswith("one hash met two endpoints: ")
-    assert "elsewhere than by the nearest" in saw
+    assert "elsewhere than on the ring that fits best" in saw
 
 
 SLASHED = Client(key=lambda address, number: f"/{address}_{number}")

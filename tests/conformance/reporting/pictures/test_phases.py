@@ -23,11 +23,12 @@ from conformance.reporting.pictures.folder import (
     Resource,
     State,
 )
-from conformance.reporting.pictures.phases import MOST_LINES, Phase, in_words, phases
+from conformance.reporting.pictures.phases import GATES, MOST_LINES, Phase, in_words, phases
 
 CLAUSE = "A37-FAILOVER-10"
 Z1, Z2, B = "127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"
 SERVE, CLOSE = Mode("SERVE"), Mode("CLOSE")
+CLOSING = GATES["CLOSE"]
 RECORD = Record(
     scenario="leaf_localities.hash_leaf_by_leaf",
     client=Judged(name="go", version="1", variant=None, follows=()),
@@ -147,7 +148,7 @@ def test_a_scenario_in_three_rows() -> None:
     assert [(round(one.at, 1), one.deeds, one.outcome) for one in told] == [
         (
             0.0,
-            ("SERVE at all 2 of z", "EDS version 1: z, b"),
+            ("all 2 of z: serving", "sends EDS version 1: z, b"),
             (
                 f"connected to {Z1} of z",
                 f"3 calls OK at z ({Z1} 2, {Z2} 1)",
@@ -156,17 +157,20 @@ def test_a_scenario_in_three_rows() -> None:
         ),
         (
             1.0,
-            ("CLOSE at all 2 of z", "kill: the connections at all 2 of z"),
             (
-                f"tried {Z1} of z, 2 times, met by CLOSE",
+                f"all 2 of z: {CLOSING}",
+                "all 2 of z: cutting all connections",
+            ),
+            (
+                f"tried {Z1} of z, 2 attempts in all, in vain ({CLOSING})",
                 f"connected to {B} of b",
                 "1 call UNAVAILABLE: reset",
                 f"1 call OK at b ({B} 1)",
                 "1 call OK at endpoints of no cluster (127.0.0.1:9 1)",
             ),
         ),
-        (2.0, ("EDS version 3: z (odd)",), ("refused EDS version 3", "ended stream 1")),
-        (2.3, ("stream 2 ended with UNAVAILABLE",), ("1 call WAITING",)),
+        (2.0, ("sends EDS version 3 (odd): z",), ("refused EDS version 3", "ended stream 1")),
+        (2.3, ("ends stream 2 with UNAVAILABLE",), ("1 call WAITING",)),
     ]
     judged = [[(one.verdict, one.calls) for one in phase.judged] for phase in told]
     assert judged == [
@@ -181,12 +185,12 @@ def test_a_scenario_in_three_rows() -> None:
 def test_in_words() -> None:
     lines = [*in_words(phases(FOLDER, [decided(Verdict.FAIL, calls_of(4))]))]
     assert lines[:3] == [
-        ("    0.000  suite   SERVE at all 2 of z", False),
-        ("                   EDS version 1: z, b", False),
+        ("    0.000  suite   all 2 of z: serving", False),
+        ("                   sends EDS version 1: z, b", False),
         (f"           client  connected to {Z1} of z", False),
     ]
     assert [words for words, is_bad in lines if is_bad] == [
-        f"           judged  FAIL  {CLAUSE}, 1 call"
+        f"           judged  FAIL  {CLAUSE}, 1 of 3 calls"
     ]
 
 
@@ -217,3 +221,18 @@ def test_of_many_sentences_the_middle_is_left_out() -> None:
     assert isinstance(told, Phase)
     assert len(told.deeds) == MOST_LINES + 1
     assert told.deeds[MOST_LINES // 2] == f"… {100 - MOST_LINES} more …"
+
+
+def test_what_was_asked_until_time_was_up_is_told_with_all_that_was_asked() -> None:
+    late = msgspec.structs.replace(calls_of(1, 2), overdue=True)
+    told = phases(FOLDER, [decided(Verdict.FAIL, late)])
+    assert [str(one) for one in told[0].judged] == ["2 of 3 calls, the last round when time was up"]
+
+
+def test_resources_of_one_version_are_told_together() -> None:
+    pushes = (
+        response(100.1, "1", leaf("z", Z1)),
+        response(100.2, "1", leaf("z", Z1), leaf("b", B)),
+    )
+    (told,) = phases(Folder(record=RECORD, events=pushes), [])
+    assert told.deeds == ("sends EDS version 1: z, b",)

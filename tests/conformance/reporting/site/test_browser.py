@@ -22,7 +22,8 @@ pytestmark = pytest.mark.xdist_group("browser")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("site") / "made"
     drawn = left_behind(made.with_name("drawn"))
-    more = ("c.json", report(go("1.10.0", FAILED, evidence=str(drawn))))
+    said = ("it said more than a phone shows in one line, " * 4,)
+    more = ("c.json", report(go("1.10.0", FAILED, evidence=str(drawn), troubles=said)))
     write(site([*reports(), more], CATALOGUE), made, CATALOGUE)
     return made
 
@@ -105,6 +106,26 @@ def test_a_phone_scrolls_tables_and_no_page(
     assert browser.of("document.documentElement.scrollWidth") <= 390
     back = browser.of("getComputedStyle(document.body).backgroundColor")
     assert back == ("rgb(255, 255, 255)" if theme == "light" else "rgb(15, 19, 24)")
+
+
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        ("index.html", ".aside"),
+        ("failure/go-1.10.0-2-A42-RING-05.html", ".phases dt, .phases dd"),
+        ("failure/go-1.10.0-2-A42-RING-05.html", ".pair .said"),
+    ],
+)
+def test_sentences_are_read_on_a_phone_without_moving_them(
+    browser: Browser, folder: Path, page: str, words: str
+) -> None:
+    browser.open(folder / page, width=390)
+    several = browser.of(
+        f"[...document.querySelectorAll('{words}')]"
+        ".map(one => one.getBoundingClientRect()).map(one => [one.left, one.right])"
+    )
+    assert several
+    assert all(0 <= left < right <= 390 for left, right in several)
 
 
 @pytest.mark.parametrize("page", PAGES)
