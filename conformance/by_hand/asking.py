@@ -91,7 +91,9 @@ def calls(
         details.append(("how", _how(concurrency, pace)))
     details.append(("file", file))
     each = "each" if more else "it"
-    until = f"{each} is open, or has ended" if first.kept_open else f"{each} has ended"
+    until = f"{each} has ended"
+    if first.kept_open:
+        until = f"{each} is open, or has ended; then say how: `done UNAVAILABLE`"
     if beside and not first.kept_open:
         until = "they are under way: what the scenario does next comes while they wait"
     return Asked(what=what, details=tuple(details), until=until)

@@ -204,7 +204,14 @@ class Desk:
             planned, place, concurrency=concurrency, pace=pace, file=str(file), beside=beside
         )
         self._places[place.channel] = msgspec.structs.replace(place, is_known=True)
-        made = HandMade(self, world, planned, len(world.fleet.ledger), began=time.monotonic())
+        made = HandMade(
+            self,
+            world,
+            planned,
+            step=len(self.steps) + 1,
+            since=len(world.fleet.ledger),
+            began=time.monotonic(),
+        )
         self._under_way = made
         async with self._meanwhile(self._tell_complete(made)):
             reply = await world.control.unless_refused(self._choose(asked))
@@ -212,6 +219,8 @@ class Desk:
             return None
         if not beside:
             made.are_over(reply.status)
+        elif all(one.kept_open for one in planned):
+            made.are_open(reply.status)
         if strays := made.strays:
             self._say(f"{strays} more requests came than were asked for: they count for nothing.")
         return made

@@ -15,7 +15,7 @@ from client_under_test import Call as PlannedCall
 from client_under_test import OpenedStream, Outcome
 from client_under_test.contract.messages import StatusName
 from conformance import timing
-from conformance.by_hand.asking import Asked
+from conformance.by_hand.asking import Asked, metadata
 from conformance.by_hand.commands import UNKNOWN
 from conformance.by_hand.recognizing import recognize
 from conformance.judging.endings import ClientUnable
@@ -40,6 +40,7 @@ class HandMade:
         asks: asks him.
         world: whose backends receive them.
         planned: what was asked for.
+        step: as which he is asked for them.
         since: so many rows were in the ledger before.
         began: when he was asked, by the suite's monotonic clock.
     """
@@ -51,19 +52,26 @@ class HandMade:
         asks: Asks,
         world: World,
         planned: Sequence[PlannedCall],
-        since: int,
         *,
+        step: int,
+        since: int,
         began: float,
     ) -> None:
         self._asks = asks
         self._world = world
         self._planned = tuple(planned)
+        self._step = step
         self._since = since
         self._began = began
         self._outcomes: dict[str, Outcome] = {}
         self._given_up: set[str] = set()
         self._strays = 0
         self._told: str | None = None
+        self._unopened: str = ""
+
+    def are_open(self, status: str) -> None:
+        """Take note that he says they are; with this status those have ended that are not."""
+        self._unopened = status
 
     def are_over(self, status: str) -> None:
         """Take note that he says they are; this is how those ended that nobody has answered."""
@@ -118,9 +126,30 @@ class HandMade:
             await waits.watched(come)
 
     async def begun(self, *, deadline: float) -> Sequence[OpenedStream]:
-        """The kept-open streams that are open, when each is or the deadline has passed."""
-        await self.complete(deadline=min(deadline, timing.LEDGER))
+        """The kept-open streams that are open, once it is known of each that is not how it ended.
+
+        Raises:
+            ClientUnable: he does not know how some ended.
+        """
+        if not self._unopened:
+            await self.complete(deadline=min(deadline, timing.LEDGER))
+        while missing := self._neither():
+            if not self._unopened:
+                self._unopened = await self._asks.ask(self._how_ended(missing))
+            elif self._unopened == UNKNOWN:
+                raise self._nobody_knows(missing)
+            else:
+                self._take(missing, self._unopened)
         return self.opened_streams
+
+    def _neither(self) -> list[str]:
+        """Those that no backend has and of which nobody has said that they ended."""
+        self.look()
+        return [
+            one.id
+            for one in self._planned
+            if self._row(one.id) is None and one.id not in self._outcomes
+        ]
 
     async def __aiter__(self) -> AsyncIterator[Outcome]:
         """Outcomes, once he says that all are over."""
@@ -136,10 +165,7 @@ class HandMade:
         del deadline
         while missing := await self._missing():
             if self._told == UNKNOWN:
-                raise ClientUnable(
-                    f"nobody knows how {len(missing)} of {len(self._planned)} calls ended that "
-                    "were made by hand and that no backend has answered"
-                )
+                raise self._nobody_knows(missing)
             if self._told:
                 self._take(missing, self._told)
                 break
@@ -169,17 +195,18 @@ class HandMade:
         """Have him cancel those that have not ended."""
         del deadline
         self.look()
-        left = [one.id for one in self._planned if one.id not in self._outcomes]
+        left = [one for one in self._planned if one.id not in self._outcomes]
         self._given_up.update(one.id for one in self._planned)
         if left:
             await self._asks.ask(
                 Asked(
-                    what=f"{len(left)} of the calls under way to be cancelled, "
-                    "by the client and not by its end",
+                    what=f"that {self._count(len(left))} be cancelled, by the client and not by "
+                    "its end",
+                    details=(*metadata(left),),
                     until="they are",
                 )
             )
-            self._take(left, GIVEN_UP)
+            self._take([one.id for one in left], GIVEN_UP)
 
     def look(self) -> None:
         """See which of them the backends have received by now, and how those ended."""
@@ -225,18 +252,33 @@ class HandMade:
 
     def _question(self, missing: Sequence[str]) -> Asked:
         """What to ask of those whose end nobody knows."""
-        count = f"{len(missing)} of {len(self._planned)} calls"
         if self._told is None:
             return Asked(
-                what=f"that {count} which you have begun come to their end",
+                what=f"that {self._count(len(missing))} come to an end, which you have begun",
                 until="they have; it goes on by itself when backends have answered all of them",
                 wants_status=True,
             )
+        return self._how_ended(missing)
+
+    def _how_ended(self, missing: Sequence[str]) -> Asked:
         return Asked(
-            what=f"how {count} ended that no backend has answered",
+            what=f"how {self._count(len(missing))} ended that no backend has answered",
             until="you have named their status; or make them, and say `done` again",
             wants_status=True,
         )
+
+    def _nobody_knows(self, missing: Sequence[str]) -> ClientUnable:
+        return ClientUnable(
+            f"nobody knows how {self._count(len(missing))} ended that were made by hand and that "
+            "no backend has answered"
+        )
+
+    def _count(self, some: int) -> str:
+        """So many of them, as he knows them."""
+        every = len(self._planned)
+        if some < every:
+            return f"{some} of the {every} calls of step {self._step}"
+        return f"the {f'{every} calls' if every > 1 else 'call'} of step {self._step}"
 
     def _take(self, names: Sequence[str], status: str) -> None:
         rows = {name: self._row(name) for name in names}

@@ -154,6 +154,31 @@ async def test_each_step_by_hand(started: Started, scenario: str, clause: str, s
         assert len(re.findall(r"^  step \d+, by hand: ", ended.out, re.MULTILINE)) >= steps
 
 
+@pytest.mark.parametrize("when", ["at once", "when asked"])
+async def test_streams_that_are_opened_and_cancelled_by_hand(started: Started, when: str) -> None:
+    """The person says how those ended that no backend has, at once or when he is asked."""
+    status = ""
+    async with started("serve", "circuit_breaking.after_the_end") as running:
+        person = Person(running)
+        bootstrap = await person.found(r"GRPC_XDS_BOOTSTRAP=(\S+)")
+        async with client(bootstrap) as make:
+            while UP not in (line := await person.until("")):
+                if file := re.fullmatch(r"  file       (\S+)", line):
+                    (status,) = {*await make(file[1])} - {"OK", "OPEN"} or {""}
+                    person.say(f"done {status}" if when == "at once" else "done")
+                if re.search(r"that the call of step \d+ be cancelled", line):
+                    which = await person.found(r"  metadata   session: (\S+)")
+                    assert await make(f"cancel session {which}") == {"CANCELLED": 1}
+                    person.say("done")
+                if re.search(r"how the .* of step \d+ ended that no backend", line):
+                    person.say(f"done {status or 'DEADLINE_EXCEEDED'}")
+        ended = await person.quit()
+        assert ended.code == 0
+        assert decided(ended.out) == dict.fromkeys(
+            ("A32-CB-10", "A32-CB-11", "A32-CB-12", "A32-CB-15"), "pass"
+        )
+
+
 async def test_the_calls_file_and_the_words_agree(started: Started) -> None:
     async with started("serve", "ring.search") as running:
         person = Person(running)
@@ -192,7 +217,7 @@ async def test_nothing_is_decided_of_two_clients(started: Started) -> None:
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        ("done unknown", "nobody knows how 60 of 60 calls ended"),
+        ("done unknown", "nobody knows how the 60 calls of step 1 ended"),
         ("done UNAVAILABLE", "never opened a stream to the control plane"),
         ("quit", "left before it had decided"),
     ],
@@ -203,7 +228,7 @@ async def test_what_nobody_has_done_is_open(started: Started, said: str, words: 
         await person.until("`make`")
         if said != "quit":
             person.say("done")
-            await person.until("how 60 of 60 calls ended that no backend has answered")
+            await person.until("how the 60 calls of step 1 ended that no backend has answered")
         person.say(said)
         ended = await person.quit()
         assert ended.code == 0
