@@ -270,12 +270,15 @@ def _deeds(
     done: Iterable[_Done], places: _Places, sent: dict[tuple[str, str], Resource]
 ) -> Iterator[str]:
     """What the suite did, in the order in which it began with each."""
+    modes: dict[str, str] = {}
     at: dict[str, list[str]] = {}
     pushed: dict[str, dict[str, None]] = {}
     for one in done:
         if isinstance(one, Deed):
-            what = one.mode.mode if one.mode else one.what
-            at.setdefault(GATES.get(what, what), []).append(one.endpoint)
+            if one.mode:  # of several the last: nothing has come of those before
+                modes[one.endpoint] = one.mode.mode
+            else:
+                at.setdefault(one.what, []).append(one.endpoint)
         elif one.event == "Response":
             words, names = _sent(one, sent)
             if words:
@@ -283,8 +286,11 @@ def _deeds(
         else:
             code = f" with {one.code}" if one.code else ""
             pushed.setdefault(f"ends stream {one.stream}{code}", {})
-    for words, addresses in at.items():
-        yield f"{places.told(addresses)}: {words}"
+    in_mode: dict[str, list[str]] = {}
+    for endpoint, mode in modes.items():
+        in_mode.setdefault(mode, []).append(endpoint)
+    for what, addresses in (*in_mode.items(), *at.items()):
+        yield f"{places.told(addresses)}: {GATES.get(what, what)}"
     for words, several in pushed.items():
         yield f"{words}: {few(several)}" if several else words
 

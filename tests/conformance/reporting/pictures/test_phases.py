@@ -236,3 +236,9 @@ def test_resources_of_one_version_are_told_together() -> None:
     )
     (told,) = phases(Folder(record=RECORD, events=pushes), [])
     assert told.deeds == ("sends EDS version 1: z, b",)
+
+
+def test_of_several_modes_with_nothing_between_them_the_last_is_told() -> None:
+    deeds = (*FOLDER.deeds[:2], Deed(at=99.95, endpoint=Z1, mode=CLOSE))
+    (told,) = phases(Folder(record=RECORD, deeds=deeds), [])
+    assert told.deeds == (f"{Z1}: {CLOSING}", f"{Z2}: {GATES['SERVE']}")
