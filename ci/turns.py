@@ -70,7 +70,7 @@ EVERY_DAY = (
 """Clients. The real ones without a version stand for the one that their manifest pins."""
 
 TURNS: tuple[Turn, ...] = (
-    Turn(clients=("java",)),
+    Turn(clients=("java", "reference+weighted-round-robin")),
     Turn(clients=("reference+data-errors", "reference+least-request"), areas=("a42",)),
     Turn(clients=("node",), areas=("a27", "a32", "a37", "a52")),
 )

@@ -97,9 +97,10 @@ def test_a_scenario_runs_against_all_with_the_mutants_of_its_clauses(turns: Any)
     change = turns.touched({path: names("A37-TREE-01", "A42-PICK-15")}, MUTANTS)
     assert change.scenarios == names("nack.*")
     assert change.areas == names("a37/tree", "a42/picker")
-    today = turns.today([turns.Turn(clients=("java",), areas=("a42",))], change)
+    whole = turns.TURNS[0].clients
+    today = turns.today([turns.Turn(clients=whole, areas=("a42",))], change)
     clients, part, mutants = today.orders()
-    assert clients.split() == [*turns.EVERY_DAY, "java"]
+    assert clients.split() == [*turns.EVERY_DAY, *whole]
     assert part == "reference+data-errors reference+least-request node --scenario=nack.*"
     assert mutants == "--area=a37/tree --area=a42"
     assert today.left_out() == (
@@ -111,8 +112,8 @@ def test_a_scenario_runs_against_all_with_the_mutants_of_its_clauses(turns: Any)
 
 def test_an_adapter_touches_its_client(turns: Any) -> None:
     change = turns.touched({"client_under_test/adapters/node/expected.toml": names()}, MUTANTS)
-    today = turns.today([turns.Turn(clients=("java",))], change)
-    assert today.clients == ("java", "node")
+    today = turns.today(turns.TURNS[:1], change)
+    assert today.clients == (*turns.TURNS[0].clients, "node")
     assert today.others == ("reference+data-errors", "reference+least-request")
 
 
