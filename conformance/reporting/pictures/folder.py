@@ -69,6 +69,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     by: str = ""
     code: str = ""
     clusters: tuple[ReportedCluster | str, ...] = ()
+    interval: float = 0.0
+    """Of load reports that are asked for; in seconds."""
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):

@@ -20,6 +20,7 @@ from conformance.reporting.pictures.folder import (
     Deed,
     Event,
     Folder,
+    ReportedCluster,
     Resource,
     State,
 )
@@ -105,8 +106,10 @@ class _Span(msgspec.Struct, kw_only=True):
     """A phase as it is gathered."""
 
     at: float
-    done: list[_Done]
-    came: list[_Came]
+    done: list[_Done] = []
+    came: list[_Came] = []
+    is_answered: bool = False
+    """Whether something came of it, so that what the suite does next begins another phase."""
 
 
 def phases(
@@ -149,25 +152,29 @@ def _spans(folder: Folder) -> list[_Span]:
     rows.sort(key=lambda row: row[0])
     spans: list[_Span] = []
     for at, is_the_suites, one in rows:
-        if not spans or (is_the_suites and any(_counts(each) for each in spans[-1].came)):
-            spans.append(_Span(at=at, done=[], came=[]))
+        if not spans or (is_the_suites and spans[-1].is_answered):
+            spans.append(_Span(at=at))
         if is_the_suites:
             spans[-1].done.append(one)  # type: ignore[arg-type]
         else:
             spans[-1].came.append(one)  # type: ignore[arg-type]
+            spans[-1].is_answered |= _counts(one)  # type: ignore[arg-type]
     return spans
 
 
 def _is_told(event: Event) -> bool:
-    return event.event in {"Response", "StreamClosed"} or event.answer == "nack"
+    others = {"Response", "StreamClosed", "LoadRequest", "LoadResponse"}
+    return event.event in others or event.answer == "nack"
 
 
 def _is_the_suites(event: Event) -> bool:
-    return event.event == "Response" or (event.event == "StreamClosed" and event.by != "client")
+    if event.event == "StreamClosed":
+        return event.by != "client"
+    return event.event in {"Response", "LoadResponse"}
 
 
 def _counts(one: _Came) -> bool:
-    """Whether something came of what was done: states and the ends of streams go on by the way."""
+    """States, load reports and the ends of streams go on by the way."""
     return isinstance(one, Attempt | Call) or (isinstance(one, Event) and one.answer == "nack")
 
 
@@ -228,6 +235,9 @@ def _judged(came: Iterable[_Came], verdicts: Mapping[str, Iterable[_Said]]) -> I
 # What the suite did.
 
 
+ALL: Final = {2: "both"}
+
+
 class _Places:
     """What addresses are called: by the clusters that have had them."""
 
@@ -250,7 +260,7 @@ class _Places:
         if not name:
             return few(addresses)
         if 1 < len(addresses) == self._members[name]:
-            return f"all {len(addresses)} of {name}"
+            return f"{ALL.get(len(addresses), f'all {len(addresses)}')} of {name}"
         return f"{few(addresses)} of {name}"
 
 
@@ -283,6 +293,9 @@ def _deeds(
             words, names = _sent(one, sent)
             if words:
                 pushed.setdefault(words, {}).update(dict.fromkeys(names))
+        elif one.event == "LoadResponse":
+            asked = few(map(_cluster_of, one.clusters)) or "all clusters"
+            pushed.setdefault(f"asks for load reports of {asked}, every {one.interval:g} s", {})
         else:
             code = f" with {one.code}" if one.code else ""
             pushed.setdefault(f"ends stream {one.stream}{code}", {})
@@ -317,10 +330,11 @@ def _outcome(came: Collection[_Came], places: _Places) -> Iterator[str]:
         if isinstance(one, Event) and one.answer == "nack":
             kind = KINDS.get(one.kind or "", one.type_url)
             yield f"refused {kind} version {one.answered_version}"
-        elif isinstance(one, Event):
+        elif isinstance(one, Event) and one.event == "StreamClosed":
             yield f"ended stream {one.stream}"
     yield from _attempts([one for one in came if isinstance(one, Attempt)], places)
     yield from _calls([one for one in came if isinstance(one, Call)], places)
+    yield from _reports([one for one in came if isinstance(one, Event)])
     states: dict[str, list[str]] = {}
     for one in came:
         if isinstance(one, State):
@@ -359,6 +373,19 @@ def _calls(calls: Iterable[Call], places: _Places) -> Iterator[str]:
         else:
             details = Counter(one.details for one in several if one.details).most_common(1)
             yield told + (f": {details[0][0]}" if details else "")
+
+
+def _reports(events: Iterable[Event]) -> Iterator[str]:
+    """How often it has reported the load of each cluster."""
+    reports = [one for one in events if one.event == "LoadRequest"]
+    counts = Counter(name for one in reports for name in {*map(_cluster_of, one.clusters)})
+    if reports:
+        told = few(f"{name} {count}" for name, count in counts.most_common()) or "of no cluster"
+        yield f"load reports: {len(reports)} ({told})"
+
+
+def _cluster_of(one: ReportedCluster | str) -> str:
+    return one if isinstance(one, str) else one.cluster
 
 
 def _kept(told: list[Phase], most: int) -> tuple[Phase, ...]:

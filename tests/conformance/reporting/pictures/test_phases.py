@@ -20,6 +20,7 @@ from conformance.reporting.pictures.folder import (
     Event,
     Folder,
     Mode,
+    ReportedCluster,
     Resource,
     State,
 )
@@ -148,7 +149,7 @@ def test_a_scenario_in_three_rows() -> None:
     assert [(round(one.at, 1), one.deeds, one.outcome) for one in told] == [
         (
             0.0,
-            ("all 2 of z: serving", "sends EDS version 1: z, b"),
+            ("both of z: serving", "sends EDS version 1: z, b"),
             (
                 f"connected to {Z1} of z",
                 f"3 calls OK at z ({Z1} 2, {Z2} 1)",
@@ -158,8 +159,8 @@ def test_a_scenario_in_three_rows() -> None:
         (
             1.0,
             (
-                f"all 2 of z: {CLOSING}",
-                "all 2 of z: cutting all connections",
+                f"both of z: {CLOSING}",
+                "both of z: cutting all connections",
             ),
             (
                 f"tried {Z1} of z, 2 attempts in all, in vain ({CLOSING})",
@@ -185,7 +186,7 @@ def test_a_scenario_in_three_rows() -> None:
 def test_in_words() -> None:
     lines = [*in_words(phases(FOLDER, [decided(Verdict.FAIL, calls_of(4))]))]
     assert lines[:3] == [
-        ("    0.000  suite   all 2 of z: serving", False),
+        ("    0.000  suite   both of z: serving", False),
         ("                   sends EDS version 1: z, b", False),
         (f"           client  connected to {Z1} of z", False),
     ]
@@ -242,3 +243,24 @@ def test_of_several_modes_with_nothing_between_them_the_last_is_told() -> None:
     deeds = (*FOLDER.deeds[:2], Deed(at=99.95, endpoint=Z1, mode=CLOSE))
     (told,) = phases(Folder(record=RECORD, deeds=deeds), [])
     assert told.deeds == (f"{Z1}: {CLOSING}", f"{Z2}: {GATES['SERVE']}")
+
+
+def test_load_reports_are_counted_by_cluster() -> None:
+    one = ReportedCluster(cluster="z")
+    events = (
+        Event(event="LoadRequest", at=100.1, stream=2),
+        Event(event="LoadResponse", at=100.2, stream=2, interval=0.5),
+        Event(event="LoadRequest", at=100.8, stream=2, clusters=(one, one)),
+        Event(event="LoadResponse", at=101.2, stream=2, interval=2, clusters=("z", "b")),
+        Event(event="LoadRequest", at=103.2, stream=2, clusters=(one,)),
+    )
+    made = Folder(record=RECORD, events=events, calls=(call(0, 101.0, Z1),))
+    assert [(one.deeds, one.outcome) for one in phases(made, [])] == [
+        (
+            ("asks for load reports of all clusters, every 0.5 s",),
+            (f"1 call OK at endpoints of no cluster ({Z1} 1)", "load reports: 2 (z 1)"),
+        ),
+        (("asks for load reports of z, b, every 2 s",), ("load reports: 1 (z 1)",)),
+    ]
+    nothing = Folder(record=RECORD, events=events[:1])
+    assert [one.outcome for one in phases(nothing, [])] == [("load reports: 1 (of no cluster)",)]
