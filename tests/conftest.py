@@ -25,7 +25,9 @@ settings.register_profile(
 )
 settings.load_profile("xdspec")
 
-COSTLY = frozenset({"documentation", "fakes", "findings", "kept", "lasts", "passing", "registrars"})
+COSTLY = frozenset(
+    {"documentation", "fakes", "findings", "kept", "lasts", "passing", "registrars", "versions"}
+)
 """Fixtures that run commands, or many clients."""
 
 

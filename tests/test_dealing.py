@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -42,3 +44,30 @@ def test_who_asks_for_one_stays_with_the_others_and_begins_first(dealing: Any) -
     items = [Item("xdspec"), Item("fakes", "xdspec"), Item("kept"), Item("fakes")]
     dealing.pytest_collection_modifyitems(items)
     assert [one.groups for one in items] == [["fakes"], ["kept"], ["fakes"], []]
+
+
+GROUPED = """
+import pytest
+
+@pytest.mark.xdist_group("costly")
+@pytest.mark.parametrize("number", range(4))
+def test_it(number, worker_id):
+    print(f"worker {worker_id}")
+"""
+
+
+def test_what_deals_them_out_keeps_a_group_together(tmp_path: Path) -> None:
+    """A release of pytest after which it silently did not is kept out in pyproject.toml."""
+    for name in "ab":
+        (tmp_path / f"test_{name}.py").write_text(GROUPED)
+    ended = subprocess.run(
+        [*(sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadgroup", "-rP"), tmp_path],
+        check=False,
+        capture_output=True,
+        encoding="utf-8",
+        cwd=tmp_path,
+    )
+    assert ended.returncode == 0, ended.stdout
+    workers = re.findall(r"^worker (\w+)$", ended.stdout, re.MULTILINE)
+    assert len(workers) == 8
+    assert len({*workers}) == 1
