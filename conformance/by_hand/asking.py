@@ -26,6 +26,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """What is so when it is done."""
     wants_status: bool = False
     """Whether a status is wanted of those calls that no backend has answered."""
+    is_step: bool = True
+    """Whether it is one by itself, or belongs to one before."""
     is_for_adapter: bool = False
     """Whether only an adapter can do it."""
 

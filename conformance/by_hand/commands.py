@@ -14,6 +14,9 @@ from fake_control_plane import Kind, Service
 UNKNOWN: Final = "unknown"
 """In the place of a status that nobody saw."""
 
+WAITING: Final = "waiting"
+"""In the place of a status of what has not ended, and is not open."""
+
 KINDS: Final[Mapping[str, Kind]] = {
     "lds": Kind.LISTENER,
     "rds": Kind.ROUTE,
@@ -107,7 +110,7 @@ Command = Deed | Done | Make | Wait | Show | Quit | Nothing
 
 HELP: Final = """\
 done [STATUS]    (d)  you have done what is asked for; STATUS, such as UNAVAILABLE, is how those
-                      calls ended that no backend has answered, or `unknown`
+                      calls ended that no backend has answered, or `unknown`, or `waiting`
 make             (m)  let the adapter do it; `make all`: and whatever comes
 kill N…          (k)  drop the live connections of endpoints, by number or address
 stall N…         (s)  connections to come are accepted and get no answer
@@ -154,10 +157,13 @@ def _nothing_more(name: str, more: Sequence[str]) -> None:
 def _done(_name: str, more: Sequence[str]) -> Command:
     status, *rest = more or [""]
     _nothing_more(f"done {status}".strip(), rest)
-    known = {*get_args(StatusName), UNKNOWN}
-    given = status if status == UNKNOWN else status.upper()
-    if status and given not in known:
-        raise BadCommand(f"{status!r} is no status of gRPC such as UNAVAILABLE, and not `unknown`.")
+    others = {UNKNOWN, WAITING}
+    given = status if status in others else status.upper()
+    if status and given not in {*get_args(StatusName), *others}:
+        raise BadCommand(
+            f"{status!r} is no status of gRPC such as UNAVAILABLE, and neither `unknown` nor "
+            "`waiting`."
+        )
     return Done(given)
 
 

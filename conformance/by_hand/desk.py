@@ -50,6 +50,8 @@ class _Reply(msgspec.Struct, frozen=True):
 
     by_hand: bool
     status: str = ""
+    step: int = 0
+    """As which it was asked for; 0: as none."""
 
 
 class Desk:
@@ -208,7 +210,6 @@ class Desk:
             self,
             world,
             planned,
-            step=len(self.steps) + 1,
             since=len(world.fleet.ledger),
             began=time.monotonic(),
         )
@@ -217,6 +218,7 @@ class Desk:
             reply = await world.control.unless_refused(self._choose(asked))
         if not reply.by_hand:
             return None
+        made.step = reply.step
         if not beside:
             made.are_over(reply.status)
         elif all(one.kept_open for one in planned):
@@ -233,7 +235,7 @@ class Desk:
         else:
             reply = await self._ask(asked)
         self.steps.append(Step(asked.what, BY_HAND if reply.by_hand else self._adapter))
-        return reply
+        return msgspec.structs.replace(reply, step=len(self.steps))
 
     async def _ask(self, asked: Asked) -> _Reply:
         async with self._turn:
@@ -339,7 +341,8 @@ class Desk:
 
     def _tell_ask(self, asked: Asked) -> None:
         self._tell_endpoints()
-        self._say(f"step {len(self.steps) + 1}: {asked.what}", "bold")
+        head = f"step {len(self.steps) + 1}" if asked.is_step else "besides"
+        self._say(f"{head}: {asked.what}", "bold")
         for head, text in asked.details:
             self._say(f"  {head:<10} {text}")
         self._say(f"  done when  {asked.until}")

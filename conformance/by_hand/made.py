@@ -16,7 +16,7 @@ from client_under_test import OpenedStream, Outcome
 from client_under_test.contract.messages import StatusName
 from conformance import timing
 from conformance.by_hand.asking import Asked, metadata
-from conformance.by_hand.commands import UNKNOWN
+from conformance.by_hand.commands import UNKNOWN, WAITING
 from conformance.by_hand.recognizing import recognize
 from conformance.judging.endings import ClientUnable
 from conformance.world import World, waits
@@ -40,7 +40,6 @@ class HandMade:
         asks: asks him.
         world: whose backends receive them.
         planned: what was asked for.
-        step: as which he is asked for them.
         since: so many rows were in the ledger before.
         began: when he was asked, by the suite's monotonic clock.
     """
@@ -53,25 +52,26 @@ class HandMade:
         world: World,
         planned: Sequence[PlannedCall],
         *,
-        step: int,
         since: int,
         began: float,
     ) -> None:
         self._asks = asks
         self._world = world
         self._planned = tuple(planned)
-        self._step = step
+        self.step = 0
+        """As which he was asked for them."""
         self._since = since
         self._began = began
         self._outcomes: dict[str, Outcome] = {}
         self._given_up: set[str] = set()
         self._strays = 0
         self._told: str | None = None
-        self._unopened: str = ""
+        self._says = ""
+        self._assumed: set[str] = set()
 
     def are_open(self, status: str) -> None:
         """Take note that he says they are; with this status those have ended that are not."""
-        self._unopened = status
+        self._says = status
 
     def are_over(self, status: str) -> None:
         """Take note that he says they are; this is how those ended that nobody has answered."""
@@ -131,16 +131,23 @@ class HandMade:
         Raises:
             ClientUnable: he does not know how some ended.
         """
-        if not self._unopened:
-            await self.complete(deadline=min(deadline, timing.LEDGER))
-        while missing := self._neither():
-            if not self._unopened:
-                self._unopened = await self._asks.ask(self._how_ended(missing))
-            elif self._unopened == UNKNOWN:
+        while missing := await self._unopened(deadline):
+            if self._says == UNKNOWN:
                 raise self._nobody_knows(missing)
+            if self._says == WAITING:
+                break
+            if self._says:
+                self._take(missing, self._says)
+                self._assumed.update(missing)
             else:
-                self._take(missing, self._unopened)
+                self._says = await self._asks.ask(self._how_ended(missing))
         return self.opened_streams
+
+    async def _unopened(self, deadline: float) -> list[str]:
+        """Those that are not open; unless he says how they ended, they have time to come."""
+        if not self._says:
+            await self.complete(deadline=min(deadline, timing.LEDGER))
+        return self._neither()
 
     def _neither(self) -> list[str]:
         """Those that no backend has and of which nobody has said that they ended."""
@@ -164,7 +171,7 @@ class HandMade:
         """
         del deadline
         while missing := await self._missing():
-            if self._told == UNKNOWN:
+            if self._told in {UNKNOWN, WAITING}:
                 raise self._nobody_knows(missing)
             if self._told:
                 self._take(missing, self._told)
@@ -204,6 +211,7 @@ class HandMade:
                     "its end",
                     details=(*metadata(left),),
                     until="they are",
+                    is_step=False,
                 )
             )
             self._take([one.id for one in left], GIVEN_UP)
@@ -222,6 +230,9 @@ class HandMade:
             self._strays = len(strays)
         for one in self._planned:
             row = self._row(one.id)
+            if row is not None and one.id in self._assumed:  # it has come after his word
+                self._assumed.remove(one.id)
+                del self._outcomes[one.id]
             if row is None or row.status in {None, GIVEN_UP} or one.id in self._outcomes:
                 continue
             self._outcomes[one.id] = Outcome(
@@ -257,14 +268,17 @@ class HandMade:
                 what=f"that {self._count(len(missing))} come to an end, which you have begun",
                 until="they have; it goes on by itself when backends have answered all of them",
                 wants_status=True,
+                is_step=False,
             )
         return self._how_ended(missing)
 
     def _how_ended(self, missing: Sequence[str]) -> Asked:
         return Asked(
             what=f"how {self._count(len(missing))} ended that no backend has answered",
-            until="you have named their status; or make them, and say `done` again",
+            until="you have named their status, or `waiting` of streams that have none; or make "
+            "them, and say `done` again",
             wants_status=True,
+            is_step=False,
         )
 
     def _nobody_knows(self, missing: Sequence[str]) -> ClientUnable:
@@ -277,8 +291,8 @@ class HandMade:
         """So many of them, as he knows them."""
         every = len(self._planned)
         if some < every:
-            return f"{some} of the {every} calls of step {self._step}"
-        return f"the {f'{every} calls' if every > 1 else 'call'} of step {self._step}"
+            return f"{some} of the {every} calls of step {self.step}"
+        return f"the {f'{every} calls' if every > 1 else 'call'} of step {self.step}"
 
     def _take(self, names: Sequence[str], status: str) -> None:
         rows = {name: self._row(name) for name in names}

@@ -26,7 +26,9 @@ few, and where two ways agree all of them are looked at in vain, for half a seco
 def first_told_apart(
     arrangements: Iterable[Served], choices: Callable[[Served], Mapping[str, MapsLike]]
 ) -> tuple[Served, tuple[dict[str, str], ...]]:
-    """The first on whose ring the choices can be told, and headers of calls that tell them.
+    """One on whose ring the choices can be told, and headers of calls that tell them.
+
+    It is the first of those for which the fewest values have to be looked at, by STEPS.
 
     Several of these calls tell each way of building the ring from those of another choice.
 

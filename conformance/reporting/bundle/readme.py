@@ -110,7 +110,7 @@ def _happened(told: Sequence[Phase]) -> Iterator[str]:
         "Calls are told where they ended."
     )
     yield from ("", *_fenced("\n".join(words for words, _ in in_words(told))))
-    yield from ("", "`timeline.txt` has all of it, call by call.")
+    yield from ("", "`timeline.txt` has more of it, call by call.")
 
 
 def _versions(case: Case) -> Iterator[str]:

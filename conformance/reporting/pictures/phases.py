@@ -32,23 +32,28 @@ MOST: Final = 24
 MOST_LINES: Final = 12
 """Sentences on what was done in a phase, or on what came of it: of more, the first and the last."""
 
+LETTERS: Final = 300
+"""Of the details of calls that failed."""
+
 MOST_STATES: Final = 8
 """States of a channel in one phase: of more, the last."""
 
 
 class Verdicts(msgspec.Struct, frozen=True):
-    """How one clause was decided on calls of a phase."""
+    """How one clause was decided on calls of a phase, or on something else than calls."""
 
     clause: str
     verdict: Verdict
-    calls: int
-    of: int
+    calls: int = 0
+    of: int = 0
     """All calls of the phase."""
-    overdue: bool
+    overdue: bool = False
     """Whether they are the last of rounds that were made until time was up."""
 
     def __str__(self) -> str:
-        """How many calls, in words."""
+        """By what, in words."""
+        if not self.calls:
+            return "not by calls alone"
         among = (
             f"{self.calls} of {self.of} calls" if self.of > self.calls else _calls_of(self.calls)
         )
@@ -63,13 +68,13 @@ class Verdicts(msgspec.Struct, frozen=True):
 class Phase(msgspec.Struct, frozen=True, kw_only=True):
     """From something that the suite did until it did something else."""
 
-    at: float
-    """Seconds since the scenario began."""
-    deeds: tuple[str, ...]
+    at: float | None
+    """Seconds since the scenario began; None: in the whole of it."""
+    deeds: tuple[str, ...] = ()
     """What the suite did, in sentences."""
-    outcome: tuple[str, ...]
+    outcome: tuple[str, ...] = ()
     """What the client did then."""
-    judged: tuple[Verdicts, ...]
+    judged: tuple[Verdicts, ...] = ()
     left_out: int = 0
     """How many phases before it are not told."""
 
@@ -85,10 +90,10 @@ def in_words(several: Iterable[Phase]) -> Iterator[tuple[str, bool]]:
         if one.left_out:
             yield f"{'':11}… {one.left_out} more …", False
         judged = [f"{each.verdict.value.upper()}  {each.clause}, {each}" for each in one.judged]
-        at = f"{one.at:9.3f}"
+        at = "in all" if one.at is None else f"{one.at:9.3f}"
         for who, said in (("suite", one.deeds), ("client", one.outcome), ("judged", judged)):
             for number, words in enumerate(said):
-                begun = f"{at:9}  {'' if number else who:6}  "
+                begun = f"{at:>9}  {'' if number else who:6}  "
                 is_bad = who == "judged" and one.judged[number].is_bad
                 yield begun + words.replace("\n", f"\n{'':{len(begun)}}"), is_bad
                 at = ""
@@ -117,7 +122,8 @@ def phases(
 ) -> tuple[Phase, ...]:
     """The phases of a scenario, oldest first.
 
-    A call is of the phase in which it ended: what the suite did last may be why.
+    A call is of the phase in which it ended, as what the suite did last may be why; one that has
+    not ended, of that in which it began. What failed by something else than calls comes last.
 
     Args:
         folder: its files.
@@ -125,9 +131,10 @@ def phases(
         most: as many are told.
     """
     places = _Places(folder)
+    judged = tuple(judged)
     verdicts = _verdicts(judged)
     began = folder.record.began or min(moments(folder), default=0.0)
-    sent: dict[tuple[str, str], Resource] = {}
+    sent: _Sent = {}
     told = [
         Phase(
             at=max(0.0, span.at - began),
@@ -137,7 +144,14 @@ def phases(
         )
         for span in _spans(folder)
     ]
-    return _kept([one for one in told if one.deeds or one.outcome], most)
+    kept = _kept([one for one in told if one.deeds or one.outcome], most)
+    named = {each.clause for one in kept for each in one.judged if each.is_bad}
+    beside = dict.fromkeys(
+        Verdicts(one.clause, one.verdict)
+        for one, _ in judged
+        if one.verdict in BAD and one.clause not in named
+    )
+    return (*kept, Phase(at=None, judged=tuple(beside))) if beside else kept
 
 
 def _spans(folder: Folder) -> list[_Span]:
@@ -147,7 +161,11 @@ def _spans(folder: Folder) -> list[_Span]:
         *((one.at, True, one) for one in folder.deeds),
         *((row.attempt.accepted_at, False, row) for row in folder.attempts),
         *((one.at, False, one) for one in folder.states),
-        *((_end(one), False, one) for one in folder.calls if one.started_at is not None),
+        *(
+            (one.started_at if one.ended_at is None else one.ended_at, False, one)
+            for one in folder.calls
+            if one.started_at is not None
+        ),
     ]
     rows.sort(key=lambda row: row[0])
     spans: list[_Span] = []
@@ -178,11 +196,6 @@ def _counts(one: _Came) -> bool:
     return isinstance(one, Attempt | Call) or (isinstance(one, Event) and one.answer == "nack")
 
 
-def _end(call: Call) -> float:
-    """When it was over; never, if it was not."""
-    return float("inf") if call.ended_at is None else call.ended_at
-
-
 def _cut(lines: Iterable[str]) -> tuple[str, ...]:
     """Sentences, the middle left out if there are many."""
     told = [*lines]
@@ -210,14 +223,14 @@ _Said = tuple[str, Verdict, bool]
 """A clause, how it was decided, and whether its calls are overdue."""
 
 
-def _verdicts(judged: Iterable[tuple[Decision, Check | None]]) -> dict[str, list[_Said]]:
+def _verdicts(judged: Iterable[tuple[Decision, Check | None]]) -> dict[str, dict[_Said, None]]:
     """By call: what was decided on it."""
-    found: dict[str, list[_Said]] = {}
+    found: dict[str, dict[_Said, None]] = {}
     for decision, check in judged:
         seen = check.seen if check else None
         overdue = isinstance(seen, Calls) and seen.overdue
         for call in _calls_in(seen):
-            found.setdefault(call, []).append((decision.clause, decision.verdict, overdue))
+            found.setdefault(call, {})[decision.clause, decision.verdict, overdue] = None
     return found
 
 
@@ -242,12 +255,13 @@ class _Places:
     """What addresses are called: by the clusters that have had them."""
 
     def __init__(self, folder: Folder) -> None:
-        self._clusters = clusters_of(folder.events)
-        self._members = Counter(", ".join(names) for names in self._clusters.values())
+        several = clusters_of(folder.events)
+        self._clusters = {address: few(names) for address, names in several.items()}
+        self._members = Counter(self._clusters.values())
 
     def of(self, address: str) -> str:
-        """The clusters of an address; empty if no resource tells."""
-        return ", ".join(self._clusters.get(address, ()))
+        """The clusters of an address; empty if no EDS resource tells."""
+        return self._clusters.get(address, "")
 
     def told(self, addresses: Iterable[str]) -> str:
         """Several addresses, cluster by cluster."""
@@ -276,49 +290,59 @@ GATES: Final = {
 """What gates do and what is done to them, in words."""
 
 
-def _deeds(
-    done: Iterable[_Done], places: _Places, sent: dict[tuple[str, str], Resource]
-) -> Iterator[str]:
+def _deeds(done: Iterable[_Done], places: _Places, sent: _Sent) -> Iterator[str]:
     """What the suite did, in the order in which it began with each."""
+    told: dict[str, dict[str, None]] = {}
+    at: dict[str, dict[str, None]] = {}  # of these the values are endpoints
     modes: dict[str, str] = {}
-    at: dict[str, list[str]] = {}
-    pushed: dict[str, dict[str, None]] = {}
     for one in done:
         if isinstance(one, Deed):
+            what = one.mode.mode if one.mode else one.what
+            words = GATES.get(what, what)
             if one.mode:  # of several the last: nothing has come of those before
-                modes[one.endpoint] = one.mode.mode
-            else:
-                at.setdefault(one.what, []).append(one.endpoint)
-        elif one.event == "Response":
-            words, names = _sent(one, sent)
-            if words:
-                pushed.setdefault(words, {}).update(dict.fromkeys(names))
-        elif one.event == "LoadResponse":
-            asked = few(map(_cluster_of, one.clusters)) or "all clusters"
-            pushed.setdefault(f"asks for load reports of {asked}, every {one.interval:g} s", {})
+                at.get(modes.get(one.endpoint, ""), {}).pop(one.endpoint, None)
+                modes[one.endpoint] = words
+            at.setdefault(words, told.setdefault(words, {}))[one.endpoint] = None
         else:
-            code = f" with {one.code}" if one.code else ""
-            pushed.setdefault(f"ends stream {one.stream}{code}", {})
-    in_mode: dict[str, list[str]] = {}
-    for endpoint, mode in modes.items():
-        in_mode.setdefault(mode, []).append(endpoint)
-    for what, addresses in (*in_mode.items(), *at.items()):
-        yield f"{places.told(addresses)}: {GATES.get(what, what)}"
-    for words, several in pushed.items():
-        yield f"{words}: {few(several)}" if several else words
+            words, names = _pushed(one, sent) if one.event == "Response" else (_asked(one), ())
+            if words:
+                told.setdefault(words, {}).update(dict.fromkeys(names))
+    for words, names in told.items():
+        if words not in at:
+            yield f"{words}: {few(names)}" if names else words
+        elif names:
+            yield f"{places.told(names)}: {words}"
 
 
-def _sent(event: Event, sent: dict[tuple[str, str], Resource]) -> tuple[str, tuple[str, ...]]:
+def _asked(event: Event) -> str:
+    """What else the control plane did: it asked for load reports, or ended a stream."""
+    if event.event == "StreamClosed":
+        return f"ends stream {event.stream}" + (f" with {event.code}" if event.code else "")
+    of = few(map(_cluster_of, event.clusters)) or "all clusters"
+    return f"asks for load reports of {of}, every {event.interval:g} s"
+
+
+_Sent = dict[str, dict[str, Resource]]
+"""What was sent last, by type and name."""
+
+
+def _pushed(event: Event, sent: _Sent) -> tuple[str, Iterable[str]]:
     """What a response is, with what it brings that was not sent before; no words if it is none."""
-    new = [one for one in event.resources if sent.get((one.type_url, one.name)) != one]
-    sent.update({(one.type_url, one.name): one for one in event.resources})
-    kind = KINDS.get(event.kind or "", event.type_url or "unknown type")
-    words = f"sends {kind} version {event.version}" + (f" ({event.fault})" if event.fault else "")
-    if not event.resources:
-        return f"{words}, without any", ()
-    if not new and not event.fault:
+    before = sent.setdefault(event.type_url or event.kind or "", {})
+    new = [one.name for one in event.resources if before.get(one.name) != one]
+    words = f"sends {KINDS.get(event.kind or '', event.type_url or 'unknown type')}"
+    words += f" version {event.version}" + (f" ({event.fault})" if event.fault else "")
+    if event.kind in {"listener", "cluster"}:  # of which all that there are are sent
+        gone = before.keys() - {one.name for one in event.resources}
+        words += f" without {few(sorted(gone))}" if gone else ""
+        for name in gone:
+            del before[name]
+    else:
+        gone = set()
+    before.update({one.name: one for one in event.resources})
+    if not (new or gone or event.fault) and event.resources:
         return "", ()
-    return words, tuple(one.name for one in new or event.resources)
+    return words if event.resources or gone else f"{words}, without any", new
 
 
 # What came of it.
@@ -355,14 +379,18 @@ def _attempts(attempts: Iterable[Attempt], places: _Places) -> Iterator[str]:
         if mode == "SERVE":
             yield f"connected to {places.told(counts)}{often}"
         else:
-            yield f"tried {places.told(counts)}{often}, in vain ({GATES.get(mode, mode)})"
+            in_vain = "" if mode == "HOLD" else ", in vain"  # a held one is let go later
+            yield f"tried {places.told(counts)}{often}{in_vain} ({GATES.get(mode, mode)})"
+
+
+UNNAMED: Final = "what no EDS resource names"
 
 
 def _calls(calls: Iterable[Call], places: _Places) -> Iterator[str]:
     """How calls ended, and where."""
     by_end: dict[tuple[str, str], list[Call]] = {}
     for one in calls:
-        where = places.of(one.endpoint) or "endpoints of no cluster" if one.endpoint else ""
+        where = places.of(one.endpoint) or UNNAMED if one.endpoint else ""
         by_end.setdefault((one.status, where), []).append(one)
     for (status, where), several in by_end.items():
         counts = Counter(one.endpoint for one in several if one.endpoint)
@@ -372,7 +400,7 @@ def _calls(calls: Iterable[Call], places: _Places) -> Iterator[str]:
             yield f"{told} at {where} ({each})"
         else:
             details = Counter(one.details for one in several if one.details).most_common(1)
-            yield told + (f": {details[0][0]}" if details else "")
+            yield told + (f": {details[0][0][:LETTERS]}" if details else "")
 
 
 def _reports(events: Iterable[Event]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 
 import msgspec
@@ -20,6 +21,9 @@ SLOTS = 720
 
 LARGEST = 65_536
 """Entries of a ring that is drawn; of a larger one it is said that it is too large."""
+
+TOLD = 40
+"""So many calls are told one by one, and so many that went elsewhere of those behind them."""
 
 WAYS = 32
 """Ways of building a ring that are tried; of a client whose keys are known there are fewer."""
@@ -84,6 +88,12 @@ class RingPicture(msgspec.Struct, frozen=True, kw_only=True):
     def wrong(self) -> tuple[Fallen, ...]:
         """The calls that went elsewhere."""
         return tuple(one for one in self.calls if not one.is_right)
+
+    @property
+    def told(self) -> tuple[Fallen, ...]:
+        """The first calls, and of the others some that went elsewhere."""
+        others = (one for one in self.calls[TOLD:] if not one.is_right)
+        return (*self.calls[:TOLD], *itertools.islice(others, TOLD))
 
 
 def ring_picture(expected: MapsLike, seen: Seen) -> RingPicture | str | None:

@@ -157,7 +157,7 @@ async def test_each_step_by_hand(started: Started, scenario: str, clause: str, s
 @pytest.mark.parametrize("when", ["at once", "when asked"])
 async def test_streams_that_are_opened_and_cancelled_by_hand(started: Started, when: str) -> None:
     """The person says how those ended that no backend has, at once or when he is asked."""
-    status = ""
+    status, refused, asked = "", 0, 0
     async with started("serve", "circuit_breaking.after_the_end") as running:
         person = Person(running)
         bootstrap = await person.found(r"GRPC_XDS_BOOTSTRAP=(\S+)")
@@ -165,18 +165,37 @@ async def test_streams_that_are_opened_and_cancelled_by_hand(started: Started, w
             while UP not in (line := await person.until("")):
                 if file := re.fullmatch(r"  file       (\S+)", line):
                     (status,) = {*await make(file[1])} - {"OK", "OPEN"} or {""}
+                    refused += bool(status)
                     person.say(f"done {status}" if when == "at once" else "done")
-                if re.search(r"that the call of step \d+ be cancelled", line):
+                if re.match(r"besides: that the call of step \d+ be cancelled", line):
                     which = await person.found(r"  metadata   session: (\S+)")
                     assert await make(f"cancel session {which}") == {"CANCELLED": 1}
                     person.say("done")
-                if re.search(r"how the .* of step \d+ ended that no backend", line):
+                if re.match(r"besides: how the .* of step \d+ ended that no backend", line):
+                    asked += 1
                     person.say(f"done {status or 'DEADLINE_EXCEEDED'}")
         ended = await person.quit()
         assert ended.code == 0
         assert decided(ended.out) == dict.fromkeys(
             ("A32-CB-10", "A32-CB-11", "A32-CB-12", "A32-CB-15"), "pass"
         )
+        assert asked == (1 if when == "at once" else 1 + refused)
+
+
+async def test_a_stream_that_waits_is_told_as_one(started: Started) -> None:
+    """The person's client has it wait, instead of having it fail by the limit."""
+    async with started("serve", "circuit_breaking.channels") as running:
+        person = Person(running)
+        bootstrap = await person.found(r"GRPC_XDS_BOOTSTRAP=(\S+)")
+        async with client(bootstrap) as make:
+            while UP not in (line := await person.until("")):
+                if file := re.fullmatch(r"  file       (\S+)", line):
+                    failed = {*await make(file[1])} - {"OK", "OPEN"}
+                    person.say("done waiting" if failed else "done")
+        ended = await person.quit()
+        assert ended.code == 1
+        assert decided(ended.out) == {"A32-CB-21": "fail"}
+        assert "WAITING: 1" in ended.out
 
 
 async def test_the_calls_file_and_the_words_agree(started: Started) -> None:

@@ -42,7 +42,7 @@ from conformance.oracles.telling import SEVERAL
 from conformance.served.endpoints import Endpoint, Locality
 from conformance.served.policies import RingHash
 from conformance.served.serving import Served, one_cluster, plain, weighted
-from conformance.served.telling import first_told_apart
+from conformance.served.telling import STEPS, TO_CHOOSE_FROM, first_told_apart
 
 A, B, C, D = (f"127.0.0.1:{port}" for port in (34101, 34102, 34103, 34104))
 PLACES = (A, B, C, D)
@@ -408,6 +408,7 @@ def orders(served: Served) -> dict[str, MapsLike]:
 def test_choices_are_told_by_calls_on_the_first_ring_where_they_can_be() -> None:
     served, headers = first_told_apart([EVEN, ODD], orders)
     assert served == ODD
+    assert {one["session"] for one in headers} <= {*TO_CHOOSE_FROM[: STEPS[0]]}
     for listed in orders(ODD)["list"].picks():
         for sorted_ in orders(ODD)["keys"].picks():
             hashes = [xxh64(one["session"]) for one in headers]

@@ -146,7 +146,7 @@ def test_a_scenario_in_three_rows() -> None:
             decided(Verdict.SKIP, None),
         ],
     )
-    assert [(round(one.at, 1), one.deeds, one.outcome) for one in told] == [
+    assert [(round(one.at or 0, 1), one.deeds, one.outcome) for one in told] == [
         (
             0.0,
             ("both of z: serving", "sends EDS version 1: z, b"),
@@ -167,20 +167,65 @@ def test_a_scenario_in_three_rows() -> None:
                 f"connected to {B} of b",
                 "1 call UNAVAILABLE: reset",
                 f"1 call OK at b ({B} 1)",
-                "1 call OK at endpoints of no cluster (127.0.0.1:9 1)",
+                "1 call WAITING",
+                "1 call OK at what no EDS resource names (127.0.0.1:9 1)",
             ),
         ),
         (2.0, ("sends EDS version 3 (odd): z",), ("refused EDS version 3", "ended stream 1")),
-        (2.3, ("ends stream 2 with UNAVAILABLE",), ("1 call WAITING",)),
+        (2.3, ("ends stream 2 with UNAVAILABLE",), ()),
     ]
-    judged = [[(one.verdict, one.calls) for one in phase.judged] for phase in told]
+    judged = [[(one.verdict, one.calls, one.of) for one in phase.judged] for phase in told]
     assert judged == [
-        [(Verdict.FAIL, 1), (Verdict.PASS, 2)],
-        [(Verdict.FAIL, 2)],
+        [(Verdict.FAIL, 1, 3), (Verdict.PASS, 2, 3)],
+        [(Verdict.FAIL, 2, 4)],
         [],
         [],
     ]
     assert [one.is_bad for one in told] == [True, True, False, False]
+
+
+def test_what_failed_by_something_else_than_calls_comes_last() -> None:
+    on_calls = decided(Verdict.FAIL, calls_of(4))
+    assert len(phases(FOLDER, [on_calls, decided(Verdict.FAIL, States(()))])) == 4
+    *_, last = phases(FOLDER, [decided(Verdict.ERROR, None), decided(Verdict.PASS, calls_of(4))])
+    assert (last.at, last.is_bad, [*map(str, last.judged)]) == (None, True, ["not by calls alone"])
+    assert [*in_words([last])] == [
+        (f"   in all  judged  ERROR  {CLAUSE}, not by calls alone", True)
+    ]
+
+
+def test_a_call_on_which_a_clause_is_decided_twice_is_counted_once() -> None:
+    twice = [decided(Verdict.FAIL, calls_of(4)), decided(Verdict.FAIL, calls_of(4))]
+    assert [one.calls for one in phases(FOLDER, twice)[1].judged] == [1]
+
+
+def test_what_a_response_leaves_out_is_told_where_that_says_something() -> None:
+    def pushed(at: float, version: str, *names: str, kind: str = "cluster") -> Event:
+        resources = tuple(Resource(name=one, type_url="x") for one in names)
+        return Event(event="Response", at=at, kind=kind, version=version, resources=resources)
+
+    events = (
+        pushed(100.1, "1", "a", "b"),
+        pushed(100.2, "2", "a"),
+        pushed(100.3, "3", "a", "b"),
+        pushed(100.4, "4", "a", "b"),
+        pushed(100.5, "5"),
+        pushed(100.6, "6", "a", "b", kind="route"),
+        pushed(100.7, "7", "a", kind="route"),
+    )
+    (told,) = phases(Folder(record=RECORD, events=events), [])
+    assert told.deeds == (
+        "sends CDS version 1: a, b",
+        "sends CDS version 2 without b",
+        "sends CDS version 3: b",
+        "sends CDS version 5 without a, b",
+        "sends RDS version 6: a, b",
+    )
+
+
+def test_who_is_held_up_has_not_tried_in_vain() -> None:
+    made = Folder(record=RECORD, attempts=(attempt(100.5, Z1, Mode("HOLD")),))
+    assert phases(made, [])[0].outcome == (f"tried {Z1} ({GATES['HOLD']})",)
 
 
 def test_in_words() -> None:
@@ -191,7 +236,7 @@ def test_in_words() -> None:
         (f"           client  connected to {Z1} of z", False),
     ]
     assert [words for words, is_bad in lines if is_bad] == [
-        f"           judged  FAIL  {CLAUSE}, 1 of 3 calls"
+        f"           judged  FAIL  {CLAUSE}, 1 of 4 calls"
     ]
 
 
@@ -210,7 +255,7 @@ def test_of_many_phases_the_failing_ones_are_told_and_how_many_are_not() -> None
         calls=tuple(call(n, 101.5 + n, Z1) for n in range(count)),
     )
     told = phases(folder, [decided(Verdict.FAIL, calls_of(20))], 8)
-    assert [round(one.at) - 1 for one in told] == [0, 1, 19, 20, 38, 39]
+    assert [round(one.at or 0) - 1 for one in told] == [0, 1, 19, 20, 38, 39]
     assert [one.left_out for one in told] == [0, 0, 17, 0, 17, 0]
     assert sum(one.left_out for one in told) + len(told) == count
     assert ("           … 17 more …", False) in [*in_words(told)]
@@ -242,7 +287,7 @@ def test_resources_of_one_version_are_told_together() -> None:
 def test_of_several_modes_with_nothing_between_them_the_last_is_told() -> None:
     deeds = (*FOLDER.deeds[:2], Deed(at=99.95, endpoint=Z1, mode=CLOSE))
     (told,) = phases(Folder(record=RECORD, deeds=deeds), [])
-    assert told.deeds == (f"{Z1}: {CLOSING}", f"{Z2}: {GATES['SERVE']}")
+    assert told.deeds == (f"{Z2}: {GATES['SERVE']}", f"{Z1}: {CLOSING}")
 
 
 def test_load_reports_are_counted_by_cluster() -> None:
@@ -258,7 +303,7 @@ def test_load_reports_are_counted_by_cluster() -> None:
     assert [(one.deeds, one.outcome) for one in phases(made, [])] == [
         (
             ("asks for load reports of all clusters, every 0.5 s",),
-            (f"1 call OK at endpoints of no cluster ({Z1} 1)", "load reports: 2 (z 1)"),
+            (f"1 call OK at what no EDS resource names ({Z1} 1)", "load reports: 2 (z 1)"),
         ),
         (("asks for load reports of z, b, every 2 s",), ("load reports: 1 (z 1)",)),
     ]

@@ -117,6 +117,13 @@ def test_calls_that_went_elsewhere_are_told() -> None:
     assert found.strangers == ("127.0.0.1:1",)
 
 
+def test_a_call_that_went_elsewhere_is_told_however_late_it_came() -> None:
+    good = [one.endpoint for one in right(150)]
+    found = ring_picture(RING, calls(*good[:-1], B if good[-1] == A else A))
+    assert isinstance(found, RingPicture)
+    assert [one.call for one in found.told] == [*(f"call-{n}" for n in range(40)), "call-149"]
+
+
 @pytest.mark.parametrize(
     ("expected", "seen", "words"),
     [
