@@ -172,7 +172,7 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
                 best = (
                     right,
                     (
-                        f"{len(wrong)} of {len(observed)} calls elsewhere than on the ring that "
+                        f"{len(wrong)} of {len(observed)} calls elsewhere than by the ring that "
                         f"fits best ({_named(candidate)}): {call.id} ({headers_of(call)}"
                         f"{_rewritten(call, self.policies)}, hash "
                         f"{observed[wrong[0]][0]:#018x}) reached {call.endpoint} instead of {pick}"

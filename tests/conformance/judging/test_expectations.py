@@ -14,6 +14,8 @@ import pytest
 import xxhash
 from msgspec.structs import replace
 
+from client_under_test.manifests.clients import BUILT_IN
+from conformance.catalogue import load
 from conformance.judging.expectations import (
     Answered,
     Avoids,
@@ -39,6 +41,7 @@ from conformance.judging.verdicts import Check
 from conformance.oracles.request_hash import ChannelIdPolicy, xxh64
 from conformance.oracles.ring.values import NoSuchValueError
 from conformance.oracles.telling import SEVERAL
+from conformance.reporting import baseline
 from conformance.served.endpoints import Endpoint, Locality
 from conformance.served.policies import RingHash
 from conformance.served.serving import Served, one_cluster, plain, weighted
@@ -302,6 +305,18 @@ def test_a_right_client_maps_as_the_default_ring_does() -> None:
     assert UNSET.mapping().finding(RIGHT.calls(UNSET, 100)).holds
 
 
+WORDS = "calls elsewhere than by"
+"""By which baselines know such a failure, those of users, too."""
+
+
+def test_the_built_in_baselines_know_it_by_these_words() -> None:
+    files = (one / "expected.toml" for one in BUILT_IN.iterdir())
+    known = {
+        entry.shows for file in files if file.exists() for entry in baseline.read(file, load())
+    }
+    assert {one for one in known if "elsewhere" in one} == {WORDS}
+
+
 @pytest.mark.parametrize(
     ("served", "client"),
     [
@@ -323,7 +338,8 @@ def test_a_wrong_ring_is_refused(served: Served, client: Client) -> None:
     mapping = served.mapping()
     finding = mapping.finding(client.calls(served))
     assert not finding.holds
-    assert "elsewhere than on the ring that fits best" in finding.saw
+    assert "elsewhere than by the ring that fits best" in finding.saw
+    assert WORDS in finding.saw
     assert finding.oracle.startswith("ring.build")
     # A client whose key format is known is not excused by its arcs.
     bound = KNOWN.bind(mapping)
@@ -481,7 +497,7 @@ def test_calls_by_another_rule_than_the_hash_are_told_as_such(
     places: tuple[str, ...], words: str
 ) -> None:
     saw = FOUR.mapping().finding(at(*places)).saw
-    assert "elsewhere than on the ring that fits best" in saw
+    assert "elsewhere than by the ring that fits best" in saw
     assert saw.startswith(words) if words else saw.split()[1] == "of"
 
 
@@ -491,7 +507,7 @@ def test_one_hash_at_two_endpoints_is_told_of_a_known_format_too() -> None:
     twice = msgspec.structs.replace(other, metadata=one.metadata)
     saw = FOUR.mapping().finding(Calls((one, twice))).saw
     assert saw.startswith("one hash met two endpoints: ")
-    assert "elsewhere than on the ring that fits best" in saw
+    assert "elsewhere than by the ring that fits best" in saw
 
 
 SLASHED = Client(key=lambda address, number: f"/{address}_{number}")

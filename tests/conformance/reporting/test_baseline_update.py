@@ -141,7 +141,7 @@ def test_what_is_new_is_told_with_what_another_run_will_show() -> None:
     assert entry.shows == "a ring of none, at"
     assert entry.seen == "RING_HASH: a ring of none, at 127.0.0.1:4711"
     assert (entry.words, entry.versions, entry.scenarios) == ("has no ring", "", ("ring.one",))
-    nearest = "elsewhere than on the ring that fits best"
+    nearest = "elsewhere than by the ring that fits best"
     saw = f"9 calls {nearest} (keys {{address}}_{{i}}, search clamp, weights raw): call-0"
     other = {"ring.one": (KNOWN, FAILS, saw)}
     (entry,) = baseline.parsed(update("", [run(other)], SAID).text.encode(), load(), FILE)
