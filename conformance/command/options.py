@@ -17,6 +17,7 @@ from conformance.command.named import catalogue
 from conformance.running.given import Unusable, demand_folder
 from conformance.running.given import pairs as given_pairs
 from conformance.running.shard import Shard, parsed
+from conformance.running.whole_files import check_writable
 
 OUT = Path("xdspec-out")
 
@@ -69,36 +70,6 @@ def writable(_: click.Context, option: click.Parameter, path: Path | None) -> Pa
         message = f"{path} cannot be written: {error.strerror}"
         raise click.BadParameter(message, param=option) from None
     return path
-
-
-def check_writable(path: Path) -> None:
-    """See that a file can be written; it is as it was then, and not there if it was not.
-
-    Raises:
-        OSError: it cannot.
-    """
-    if path.exists():
-        if path.is_file():
-            path.open("ab").close()
-        return
-    path.open("xb").close()
-    path.unlink()
-
-
-def can_be_replaced(path: Path) -> bool:
-    """Whether what is written to a file is replaced by what is written next.
-
-    A pipe has all of it, and so has a terminal, but no other device.
-    """
-    if not path.exists() or path.is_file():
-        return True
-    if not path.is_char_device():
-        return False
-    opened = os.open(path, os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK)
-    try:
-        return not os.isatty(opened)
-    finally:
-        os.close(opened)
 
 
 def two_files(one: Path | None, other: Path | None, options: str) -> None:

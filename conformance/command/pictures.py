@@ -16,6 +16,7 @@ from conformance.reporting.report import BadReport, Exit, read
 from conformance.reporting.screen import Screen
 from conformance.reporting.site import model as sites
 from conformance.reporting.site import writing
+from conformance.running import whole_files
 
 
 def show(
@@ -74,13 +75,13 @@ def site(folder: Path, reports: Collection[Path], catalogue: Catalogue) -> Itera
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file.
+    """Write a file, as a whole.
 
     Raises:
         Failure: it cannot be written.
     """
     try:
-        path.write_bytes(content)
+        whole_files.write(path, content)
     except OSError as error:
         message = f"{path} cannot be written: {error.strerror}"
         raise Failure(message, Exit.SUITE_TROUBLE) from None

@@ -21,6 +21,7 @@ from conformance.judging.evidence import Record
 from conformance.mutation.fates import Declared, Matrix, declared, fully_tried, matrix
 from conformance.reporting.live import Live
 from conformance.reporting.report import Exit
+from conformance.running import whole_files
 from conformance.running.collecting import scenarios
 from conformance.running.jobs import default_jobs
 from conformance.running.run import Ran, run
@@ -88,9 +89,8 @@ def run_mutants(options: Options, catalogue: Catalogue, screen: Console) -> Exit
     made = _matrix(chosen, ran, there, catalogue)
     _show(screen, made, chosen, ran, [in_a_line(one, out / TROUBLE) for one in ran.troubles])
     if options.json_path:
-        options.json_path.write_bytes(
-            msgspec.json.format(msgspec.json.encode(made), indent=1) + b"\n"
-        )
+        content = msgspec.json.format(msgspec.json.encode(made), indent=1) + b"\n"
+        whole_files.write(options.json_path, content)
     if ran.troubles:
         return Exit.SUITE_TROUBLE
     survived = any(one.verdict == "survived" for one in made.mutants)

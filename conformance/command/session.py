@@ -26,7 +26,6 @@ from conformance.by_hand import Desk
 from conformance.catalogue import Catalogue
 from conformance.command.failures import Failure, client_trouble
 from conformance.command.invocation import again
-from conformance.command.options import can_be_replaced
 from conformance.command.sharding import Share, durations_of, given, share
 from conformance.command.trouble import TROUBLE, forget, in_a_line
 from conformance.judging import causes
@@ -49,6 +48,7 @@ from conformance.running.selection import Selection
 from conformance.running.settings import Settings
 from conformance.running.shard import Shard
 from conformance.running.subjects import Subject, subject_for
+from conformance.running.whole_files import can_be_replaced
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):

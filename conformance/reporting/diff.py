@@ -13,6 +13,7 @@ from conformance.judging.verdicts import BAD, ClauseResult
 from conformance.reporting.markdown import escaped
 from conformance.reporting.report import ClientId, Report, Run
 from conformance.reporting.told import Kind, Told, by_clause, by_scenario, kind_of
+from conformance.running import whole_files
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,7 +150,7 @@ def _worst_first(clauses: Iterable[ClauseDifference]) -> Sequence[ClauseDifferen
 
 def write_json(found: Diff, path: Path) -> None:
     """Write the differences for programs."""
-    path.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
+    whole_files.write(path, msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
 
 
 def _pairs(old: Sequence[Run], new: Sequence[Run]) -> Iterator[tuple[Run | None, Run | None]]:

@@ -14,6 +14,7 @@ from conformance.reporting.bisecting import Bisection, Untold
 from conformance.reporting.markdown import escaped
 from conformance.reporting.report import ClientId, Run
 from conformance.reporting.told import Kind, Told, by_clause, kind_of
+from conformance.running import whole_files
 
 NOT_THERE: Final = "-"
 """Stands where no run of a version has a clause."""
@@ -332,4 +333,4 @@ def bisected_markdown(found: Bisected, client: str) -> Iterator[str]:
 
 def write_json(seen: History, path: Path) -> None:
     """Write it for programs."""
-    path.write_bytes(msgspec.json.format(msgspec.json.encode(seen), indent=1) + b"\n")
+    whole_files.write(path, msgspec.json.format(msgspec.json.encode(seen), indent=1) + b"\n")

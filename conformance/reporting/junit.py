@@ -8,6 +8,7 @@ from xml.etree.ElementTree import Element, ElementTree, SubElement, indent, tost
 
 from conformance.judging.verdicts import BAD, Verdict
 from conformance.reporting.report import NotRun, Report, Run, Scenario
+from conformance.running import whole_files
 
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 has no way to write, such as those that colour a terminal."""
@@ -112,4 +113,6 @@ def _outcome(scenario: Scenario, run: Run) -> Element | None:
 
 def write(report: Report, path: Path) -> None:
     """Write it."""
-    path.write_bytes(tostring(tree(report).getroot(), encoding="utf-8", xml_declaration=True))
+    whole_files.write(
+        path, tostring(tree(report).getroot(), encoding="utf-8", xml_declaration=True)
+    )

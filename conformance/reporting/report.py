@@ -32,6 +32,7 @@ from conformance.reporting import baseline
 from conformance.reporting.baseline import Entry
 from conformance.reporting.part import Part
 from conformance.reporting.provenance import Machine, Provenance
+from conformance.running import whole_files
 
 SCHEMA_FILE = Path(__file__).with_name("report.schema.json")
 
@@ -357,7 +358,7 @@ def schema() -> dict[str, Any]:
 
 def write_json(report: Report, path: Path) -> None:
     """Write the report for programs."""
-    path.write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n")
+    whole_files.write(path, msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n")
 
 
 def read_any(path: Path) -> Report:
