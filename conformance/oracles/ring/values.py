@@ -9,6 +9,7 @@ import itertools
 import random
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from conformance.oracles.request_hash import xxh64
 from conformance.oracles.ring.building import assembled, counted
@@ -75,7 +76,7 @@ def values_telling_sizes(
 
     Such an entry changes the owner of one arc, and a value tells if its hash lies there. None can
     where the owner is the same endpoint all the same; nor does any of these where the arc is
-    narrow.
+    narrow: then one more tells, which all that have still more of them have, too.
 
     Args:
         localities: of the priority whose ring it is.
@@ -90,17 +91,24 @@ def values_telling_sizes(
     right = assembled(entries, "wrap", numbered_together=together)
     by_hash = _by_hash(values)
     telling: dict[str, None] = {}
-    for other in _rings_beside(entries, numbered_together=together):
-        positions = sorted({*right.positions, *other.positions})
-        for end in sorted({*right.positions} ^ {*other.positions}):
-            index = bisect_left(positions, end)
-            start = positions[index - 1] if index else -1
-            first = bisect_left(by_hash, (start + 1, ""))
-            found = by_hash[first : first + 1]
-            if found and found[0][0] <= end and right.pick(end) != other.pick(end):
-                telling[found[0][1]] = None
-                break
+    for rings in _rings_beside(entries, numbered_together=together):
+        told = (_telling(right, other, by_hash) for other in rings)
+        if value := next(filter(None, told), None):
+            telling[value] = None
     return tuple(telling)
+
+
+def _telling(right: Ring, other: Ring, by_hash: list[tuple[int, str]]) -> str | None:
+    """A value that goes elsewhere by the other ring, in an arc that only one of them has."""
+    positions = sorted({*right.positions, *other.positions})
+    for end in sorted({*right.positions} ^ {*other.positions}):
+        index = bisect_left(positions, end)
+        start = positions[index - 1] if index else -1
+        first = bisect_left(by_hash, (start + 1, ""))
+        found = by_hash[first : first + 1]
+        if found and found[0][0] <= end and right.pick(end) != other.pick(end):
+            return found[0][1]
+    return None
 
 
 @functools.lru_cache(maxsize=1)
@@ -109,15 +117,30 @@ def _by_hash(values: tuple[str, ...]) -> list[tuple[int, str]]:
     return sorted((xxh64(value), value) for value in values)
 
 
+FURTHER: Final = 8
+"""By so many entries more, or fewer, rings are looked at before one is given up."""
+
+
 def _rings_beside(
     entries: tuple[tuple[str, str, int], ...], *, numbered_together: bool
-) -> Iterator[Ring]:
-    """The rings of these endpoints where one of them has an entry more, or fewer."""
-    for index, (address, name, count) in enumerate(entries):
-        for other in (count - 1, count + 1):
-            beside = (*entries[:index], (address, name, max(other, 0)), *entries[index + 1 :])
-            if any(count for _, _, count in beside):
-                yield assembled.__wrapped__(beside, "wrap", numbered_together=numbered_together)
+) -> Iterator[Iterator[Ring]]:
+    """The rings of these endpoints where one of them has an entry more, then two more, and so on.
+
+    And those where it has fewer. Who has many more has these as well, so what tells the second of
+    them tells most of what is larger, also where the first has an owner that it had without it.
+    """
+
+    def beside(index: int, change: int) -> Ring | None:
+        address, name, count = entries[index]
+        changed = (*entries[:index], (address, name, max(count + change, 0)), *entries[index + 1 :])
+        if count + change < 0 or not any(count for _, _, count in changed):
+            return None
+        return assembled.__wrapped__(changed, "wrap", numbered_together=numbered_together)
+
+    for index in range(len(entries)):
+        for sign in (-1, 1):
+            rings = (beside(index, sign * further) for further in range(1, FURTHER + 1))
+            yield (one for one in rings if one is not None)
 
 
 def _preferring(ring: Ring, order: Sequence[str]) -> frozenset[int]:

@@ -566,6 +566,17 @@ def test_the_next_sizes_are_told(key_format: KeyFormat, size: int) -> None:
         assert any(right.pick(each) != other.pick(each) for each in telling) == can_be_told
 
 
+@pytest.mark.parametrize("more", [27, 64])
+def test_rings_that_are_larger_by_far_are_told_too(more: int) -> None:
+    """Of endpoints whose next entries change nothing, as each lies before one of their own."""
+    values = tuple(f"value-{number}" for number in range(20_000))
+    ports = (35183, 35199, 44085, 35753)
+    places = [locality("one", 1, **{f"127.0.0.1:{port}": 1 for port in ports})]
+    telling = values_telling_sizes(places, RingConfig(1024), values)
+    right, larger = (build_for(places, RingConfig(1024 + n), Candidate()) for n in (0, 4 * more))
+    assert sum(right.pick(xxh64(one)) != larger.pick(xxh64(one)) for one in telling) >= 3
+
+
 def test_nothing_tells_the_size_of_a_ring_of_one_endpoint() -> None:
     assert values_telling_sizes([locality("one", 1, a=1)], RingConfig(1), ("x", "y")) == ()
 
