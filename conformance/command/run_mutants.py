@@ -89,8 +89,7 @@ def run_mutants(options: Options, catalogue: Catalogue, screen: Console) -> Exit
     made = _matrix(chosen, ran, there, catalogue)
     _show(screen, made, chosen, ran, [in_a_line(one, out / TROUBLE) for one in ran.troubles])
     if options.json_path:
-        content = msgspec.json.format(msgspec.json.encode(made), indent=1) + b"\n"
-        whole_files.write(options.json_path, content)
+        whole_files.write_json(options.json_path, made)
     if ran.troubles:
         return Exit.SUITE_TROUBLE
     survived = any(one.verdict == "survived" for one in made.mutants)

@@ -150,7 +150,7 @@ def _worst_first(clauses: Iterable[ClauseDifference]) -> Sequence[ClauseDifferen
 
 def write_json(found: Diff, path: Path) -> None:
     """Write the differences for programs."""
-    whole_files.write(path, msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
+    whole_files.write_json(path, found)
 
 
 def _pairs(old: Sequence[Run], new: Sequence[Run]) -> Iterator[tuple[Run | None, Run | None]]:

@@ -333,4 +333,4 @@ def bisected_markdown(found: Bisected, client: str) -> Iterator[str]:
 
 def write_json(seen: History, path: Path) -> None:
     """Write it for programs."""
-    whole_files.write(path, msgspec.json.format(msgspec.json.encode(seen), indent=1) + b"\n")
+    whole_files.write_json(path, seen)

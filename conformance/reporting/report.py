@@ -358,7 +358,7 @@ def schema() -> dict[str, Any]:
 
 def write_json(report: Report, path: Path) -> None:
     """Write the report for programs."""
-    whole_files.write(path, msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n")
+    whole_files.write_json(path, report)
 
 
 def read_any(path: Path) -> Report:

@@ -6,6 +6,8 @@ import os
 from contextlib import nullcontext
 from pathlib import Path
 
+import msgspec
+
 from conformance.running.interruption import postponed
 
 
@@ -19,6 +21,11 @@ def write(path: Path, content: bytes) -> None:
     """
     with postponed() if can_be_replaced(path) else nullcontext(), path.open("wb") as file:
         file.write(content)
+
+
+def write_json(path: Path, value: object) -> None:
+    """The same, of a value, as JSON that a person can read."""
+    write(path, msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n")
 
 
 def check_writable(path: Path) -> None:

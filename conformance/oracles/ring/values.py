@@ -132,7 +132,7 @@ def _rings_beside(
 
     def beside(index: int, change: int) -> Ring | None:
         address, name, count = entries[index]
-        changed = (*entries[:index], (address, name, max(count + change, 0)), *entries[index + 1 :])
+        changed = (*entries[:index], (address, name, count + change), *entries[index + 1 :])
         if count + change < 0 or not any(count for _, _, count in changed):
             return None
         return assembled.__wrapped__(changed, "wrap", numbered_together=numbered_together)

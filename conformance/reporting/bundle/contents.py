@@ -16,6 +16,7 @@ from conformance.reporting.bundle.told import lines
 from conformance.reporting.pictures.folder import Event, Folder
 from conformance.reporting.pictures.phases import phases
 from conformance.reporting.pictures.scenario import checked
+from conformance.reporting.pictures.served import Sent
 from conformance.reporting.pictures.timeline import KINDS, timeline
 
 REPLAY: Final = '''\
@@ -77,13 +78,12 @@ def _bundle(case: Case) -> Bundle:
 
 def _resources(folder: Folder) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each response that brought something new, as a file that the control plane alone can read."""
-    sent: dict[tuple[str, str], object] = {}
+    sent = Sent()
     number = 0
     for event in folder.events:
         if event.event != "Response":
             continue
-        new = [one for one in event.resources if sent.get((one.type_url, one.name)) != one]
-        sent.update({(one.type_url, one.name): one for one in event.resources})
+        new = sent.new_in(event)
         if not new:
             continue
         number += 1

@@ -21,10 +21,10 @@ from conformance.reporting.pictures.folder import (
     Event,
     Folder,
     ReportedCluster,
-    Resource,
     State,
 )
-from conformance.reporting.pictures.timeline import KINDS, clusters_of, few, moments
+from conformance.reporting.pictures.served import Sent, type_of
+from conformance.reporting.pictures.timeline import beginning, clusters_of, few
 
 MOST: Final = 24
 """Phases that are told: of more, those in which something fails, and the first and the last."""
@@ -133,8 +133,8 @@ def phases(
     places = _Places(folder)
     judged = tuple(judged)
     verdicts = _verdicts(judged)
-    began = folder.record.began or min(moments(folder), default=0.0)
-    sent: _Sent = {}
+    began = beginning(folder)
+    sent = Sent()
     told = [
         Phase(
             at=max(0.0, span.at - began),
@@ -290,7 +290,7 @@ GATES: Final = {
 """What gates do and what is done to them, in words."""
 
 
-def _deeds(done: Iterable[_Done], places: _Places, sent: _Sent) -> Iterator[str]:
+def _deeds(done: Iterable[_Done], places: _Places, sent: Sent) -> Iterator[str]:
     """What the suite did, in the order in which it began with each."""
     told: dict[str, dict[str, None]] = {}
     at: dict[str, dict[str, None]] = {}  # of these the values are endpoints
@@ -322,24 +322,14 @@ def _asked(event: Event) -> str:
     return f"asks for load reports of {of}, every {event.interval:g} s"
 
 
-_Sent = dict[str, dict[str, Resource]]
-"""What was sent last, by type and name."""
-
-
-def _pushed(event: Event, sent: _Sent) -> tuple[str, Iterable[str]]:
+def _pushed(event: Event, sent: Sent) -> tuple[str, Iterable[str]]:
     """What a response is, with what it brings that was not sent before; no words if it is none."""
-    before = sent.setdefault(event.type_url or event.kind or "", {})
-    new = [one.name for one in event.resources if before.get(one.name) != one]
-    words = f"sends {KINDS.get(event.kind or '', event.type_url or 'unknown type')}"
-    words += f" version {event.version}" + (f" ({event.fault})" if event.fault else "")
-    if event.kind in {"listener", "cluster"}:  # of which all that there are are sent
-        gone = before.keys() - {one.name for one in event.resources}
-        words += f" without {few(sorted(gone))}" if gone else ""
-        for name in gone:
-            del before[name]
-    else:
-        gone = set()
-    before.update({one.name: one for one in event.resources})
+    # Of these kinds each response has all that there are.
+    gone = sent.gone_with(event) if event.kind in {"listener", "cluster"} else ()
+    new = [one.name for one in sent.new_in(event)]
+    words = f"sends {type_of(event)} version {event.version}"
+    words += f" ({event.fault})" if event.fault else ""
+    words += f" without {few(gone)}" if gone else ""
     if not (new or gone or event.fault) and event.resources:
         return "", ()
     return words if event.resources or gone else f"{words}, without any", new
@@ -352,8 +342,7 @@ def _outcome(came: Collection[_Came], places: _Places) -> Iterator[str]:
     """What the client did, kind by kind."""
     for one in came:
         if isinstance(one, Event) and one.answer == "nack":
-            kind = KINDS.get(one.kind or "", one.type_url)
-            yield f"refused {kind} version {one.answered_version}"
+            yield f"refused {type_of(one)} version {one.answered_version}"
         elif isinstance(one, Event) and one.event == "StreamClosed":
             yield f"ended stream {one.stream}"
     yield from _attempts([one for one in came if isinstance(one, Attempt)], places)

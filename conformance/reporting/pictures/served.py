@@ -17,6 +17,36 @@ MOST = 60
 """Pushes of a scenario, the last ones."""
 
 
+def type_of(event: Event) -> str:
+    """What a response or a request is about, such as CDS."""
+    return KINDS.get(event.kind or "", event.type_url or "unknown type")
+
+
+class Sent:
+    """What was sent so far, which tells of each response what is new in it."""
+
+    def __init__(self) -> None:
+        self._last: dict[tuple[str, str], Resource] = {}
+        self._there: dict[str, frozenset[tuple[str, str]]] = {}
+
+    def new_in(self, event: Event) -> tuple[Resource, ...]:
+        """The resources of a response that are not as they were sent before."""
+        new = tuple(
+            one for one in event.resources if self._last.get((one.type_url, one.name)) != one
+        )
+        self._last.update({(one.type_url, one.name): one for one in event.resources})
+        return new
+
+    def gone_with(self, event: Event) -> tuple[str, ...]:
+        """The names that the response of its kind before had; they are new when they come again."""
+        there = frozenset((one.type_url, one.name) for one in event.resources)
+        gone = sorted(self._there.get(event.kind or "", frozenset()) - there)
+        self._there[event.kind or ""] = there
+        for key in gone:
+            self._last.pop(key, None)
+        return tuple(name for _, name in gone)
+
+
 class Pushed(msgspec.Struct, frozen=True, kw_only=True):
     """A response of the control plane."""
 
@@ -41,19 +71,18 @@ def pushes(events: Iterable[Event], began: float) -> tuple[Pushed, ...]:
         for one in reversed(events)
         if one.event == "Request" and one.answer
     }
-    sent: dict[tuple[str, str], Resource] = {}
+    sent = Sent()
     made = []
     responses = [one for one in events if one.event == "Response"]
     for number, event in enumerate(responses, start=1):
-        new = [one for one in event.resources if sent.get((one.type_url, one.name)) != one]
-        sent.update({(one.type_url, one.name): one for one in event.resources})
+        new = sent.new_in(event)
         if len(responses) - number >= MOST:
             continue
         answer = answers.get((event.stream, event.kind, event.version))
         made.append(
             Pushed(
                 at=event.at - began,
-                kind=KINDS.get(event.kind or "", event.type_url or "unknown type"),
+                kind=type_of(event),
                 version=event.version,
                 names=tuple(one.name for one in event.resources),
                 answer=(answer.answer or "") if answer else "",

@@ -107,7 +107,7 @@ STATE_TONES = {"READY": Tone.GOOD, "TRANSIENT_FAILURE": Tone.BAD, "CONNECTING": 
 
 def timeline(folder: Folder) -> Timeline:
     """The timeline of a scenario."""
-    began = folder.record.began or min(moments(folder), default=0.0)
+    began = beginning(folder)
     lanes = [*_plane(folder.events, began)]
     endpoints, left_out = _endpoints(folder, began)
     lanes += [*endpoints, *_calls(folder.calls, began), *_states(folder, began)]
@@ -127,8 +127,12 @@ LONGEST = 1e6
 """Seconds of a scenario: what says more is broken."""
 
 
-def moments(folder: Folder) -> Iterator[float]:
-    """When things happened, of a record that does not tell when its scenario began."""
+def beginning(folder: Folder) -> float:
+    """When the scenario began; of a record that does not tell, when the first thing happened."""
+    return folder.record.began or min(_moments(folder), default=0.0)
+
+
+def _moments(folder: Folder) -> Iterator[float]:
     yield from (event.at for event in folder.events)
     yield from (call.started_at for call in folder.calls if call.started_at is not None)
 

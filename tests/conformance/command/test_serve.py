@@ -96,6 +96,16 @@ async def client(bootstrap: str) -> AsyncIterator[Callable[[str], Any]]:
         await process.wait()
 
 
+async def through(
+    person: Person, make: Callable[[str], Any], answer: Callable[[set[str]], str]
+) -> AsyncIterator[str]:
+    """Each line until the world is up; what a file of calls is answered with is said before."""
+    while UP not in (line := await person.until("")):
+        if file := re.fullmatch(r"  file       (\S+)", line):
+            person.say(answer({*await make(file[1])} - {"OK", "OPEN"}))
+        yield line
+
+
 def calls_of(file: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = json.loads(Path(file).read_text())
     return found
@@ -143,11 +153,8 @@ async def test_each_step_by_hand(started: Started, scenario: str, clause: str, s
         person = Person(running)
         bootstrap = await person.found(r"GRPC_XDS_BOOTSTRAP=(\S+)")
         async with client(bootstrap) as make:
-            while UP not in (line := await person.until("")):
-                if file := re.fullmatch(r"  file       (\S+)", line):
-                    ended = await make(file[1])
-                    failed = [status for status in ended if status != "OK"]
-                    person.say(" ".join(["done", *failed]))
+            async for _ in through(person, make, lambda failed: " ".join(["done", *failed])):
+                pass
         ended = await person.quit()
         assert ended.code == 0
         assert decided(ended.out) == {clause: "pass"}
@@ -157,29 +164,31 @@ async def test_each_step_by_hand(started: Started, scenario: str, clause: str, s
 @pytest.mark.parametrize("when", ["at once", "when asked"])
 async def test_streams_that_are_opened_and_cancelled_by_hand(started: Started, when: str) -> None:
     """The person says how those ended that no backend has, at once or when he is asked."""
-    status, refused, asked = "", 0, 0
+    statuses, asked = list[str](), 0
+
+    def answer(failed: set[str]) -> str:
+        (status,) = failed or {""}
+        statuses.append(status)
+        return f"done {status}" if when == "at once" else "done"
+
     async with started("serve", "circuit_breaking.after_the_end") as running:
         person = Person(running)
         bootstrap = await person.found(r"GRPC_XDS_BOOTSTRAP=(\S+)")
         async with client(bootstrap) as make:
-            while UP not in (line := await person.until("")):
-                if file := re.fullmatch(r"  file       (\S+)", line):
-                    (status,) = {*await make(file[1])} - {"OK", "OPEN"} or {""}
-                    refused += bool(status)
-                    person.say(f"done {status}" if when == "at once" else "done")
+            async for line in through(person, make, answer):
                 if re.match(r"besides: that the call of step \d+ be cancelled", line):
                     which = await person.found(r"  metadata   session: (\S+)")
                     assert await make(f"cancel session {which}") == {"CANCELLED": 1}
                     person.say("done")
                 if re.match(r"besides: how the .* of step \d+ ended that no backend", line):
                     asked += 1
-                    person.say(f"done {status or 'DEADLINE_EXCEEDED'}")
+                    person.say(f"done {statuses[-1] or 'DEADLINE_EXCEEDED'}")
         ended = await person.quit()
         assert ended.code == 0
         assert decided(ended.out) == dict.fromkeys(
             ("A32-CB-10", "A32-CB-11", "A32-CB-12", "A32-CB-15"), "pass"
         )
-        assert asked == (1 if when == "at once" else 1 + refused)
+        assert asked == (1 if when == "at once" else 1 + sum(map(bool, statuses)))
 
 
 async def test_a_stream_that_waits_is_told_as_one(started: Started) -> None:
@@ -188,10 +197,8 @@ async def test_a_stream_that_waits_is_told_as_one(started: Started) -> None:
         person = Person(running)
         bootstrap = await person.found(r"GRPC_XDS_BOOTSTRAP=(\S+)")
         async with client(bootstrap) as make:
-            while UP not in (line := await person.until("")):
-                if file := re.fullmatch(r"  file       (\S+)", line):
-                    failed = {*await make(file[1])} - {"OK", "OPEN"}
-                    person.say("done waiting" if failed else "done")
+            async for _ in through(person, make, lambda bad: "done waiting" if bad else "done"):
+                pass
         ended = await person.quit()
         assert ended.code == 1
         assert decided(ended.out) == {"A32-CB-21": "fail"}
