@@ -42,6 +42,9 @@ MAKE = "--make-environment"
 
 BAD_INPUT = 4
 
+# The newest Python for which every package of the lock is ready-made: google-re2 has nothing newer.
+READY_MADE = (3, 14)
+
 
 def fingerprint() -> str:
     """What the environment depends on, as one string."""
@@ -154,9 +157,26 @@ def main() -> None:
     os.execv(PYTHON, [str(PYTHON), "-m", "conformance", *sys.argv[1:]])  # noqa: S606
 
 
+def told(trouble: OSError | subprocess.CalledProcessError) -> str:
+    """One sentence of what went wrong, and what to do about it where that is known."""
+    words = str(trouble)
+    if isinstance(trouble, subprocess.CalledProcessError):
+        said = (trouble.output or b"").decode("utf-8", "replace").split("\n")
+        words = ": ".join([words.rstrip("."), *[line for line in said if line.strip()][-1:]])
+        if "ensurepip" in trouble.cmd:
+            return f"{words}; install what this Python's venv module needs (Debian: python3-venv)"
+    if sys.version_info[:2] > READY_MADE:
+        newest = ".".join(map(str, READY_MADE))
+        return (
+            f"{words}; some packages have to be compiled for a Python newer than {newest}:"
+            f" install one from 3.11 to {newest}, or name it in XDSPEC_PYTHON"
+        )
+    return words
+
+
 if __name__ == "__main__":
     try:
         main()
     except (OSError, subprocess.CalledProcessError) as trouble:
-        print(f"xdspec: could not make {ENVIRONMENT}: {trouble}", file=sys.stderr)
+        print(f"xdspec: could not make {ENVIRONMENT}: {told(trouble)}", file=sys.stderr)
         sys.exit(BAD_INPUT)

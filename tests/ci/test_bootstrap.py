@@ -8,6 +8,7 @@ import os
 import select
 import shutil
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from client_under_test.launching.pidfd import pidfd_open
 
 ROOT = Path(__file__).parents[2]
 BOOTSTRAP = ROOT / "ci" / "bootstrap.py"
+LAUNCHER = ROOT / "xdspec"
 DEADLINE = 60.0
 
 # The wheel has no such file.
@@ -33,6 +35,19 @@ import signal, subprocess, sys
 child = subprocess.Popen([sys.executable, "-I", "-c", "import signal; signal.pause()"])
 print(child.pid, flush=True)
 signal.pause()
+"""
+
+# As venv has pip installed.
+FAILS = """
+code = "import sys; sys.exit('No module named ensurepip')"
+command = [sys.executable, "-I", "-c", code, "ensurepip"]
+subprocess.check_output(command, stderr=subprocess.STDOUT)
+"""
+
+# A Python of another version: what it is asked about that, the real one answers in its place.
+PYTHON = """#!/bin/sh
+[ "$2" = -S ] || { echo "$0"; exit; }
+exec "%s" -I -S -c "import sys; sys.version_info = %r; $4"
 """
 
 
@@ -132,3 +147,48 @@ async def test_where_nothing_can_be_written_what_is_there_is_used(
     process = await started(program)
     assert await line_of(process.stdout) == "-m conformance list clients"
     await process.communicate(b"\n")
+
+
+@pytest.mark.parametrize(
+    ("there", "named", "taken"),
+    [
+        pytest.param({"python3": (3, 13)}, "", "python3", id="new-enough"),
+        pytest.param({"python3": (3, 9), "python3.12": (3, 12)}, "", "python3.12", id="too-old"),
+        # Not every package is ready-made for it.
+        pytest.param({"python3": (3, 15), "python3.11": (3, 11)}, "", "python3.11", id="too-new"),
+        pytest.param({"python3": (3, 15)}, "", "python3", id="only-a-newer-one"),
+        pytest.param({"python3": (3, 13), "new": (3, 15)}, "new", "new", id="named"),
+        pytest.param({"python3": (3, 10)}, "", "", id="none"),
+    ],
+)
+def test_which_python_is_taken(
+    tmp_path: Path, there: dict[str, tuple[int, int]], named: str, taken: str
+) -> None:
+    for name, version in there.items():
+        python = tmp_path / name
+        python.write_text(PYTHON % (sys.executable, (*version, 0, "final", 0)))
+        python.chmod(0o755)
+    (tmp_path / "dirname").symlink_to(shutil.which("dirname") or "")
+    done = subprocess.run(
+        ["/bin/sh", LAUNCHER, "--version"],
+        env={"PATH": str(tmp_path), "XDSPEC_PYTHON": named, "XDSPEC_VENV": str(tmp_path / "none")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert Path(done.stdout.strip()).name == taken
+    assert done.returncode == (0 if taken else 4)
+
+
+def test_an_environment_that_cannot_be_made_says_why_and_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a Debian that has Python, and not what its venv module needs."""
+    monkeypatch.setenv("XDSPEC_VENV", str(tmp_path / "environment"))
+    program = checkout(tmp_path / "checkout", FAILS)
+    done = subprocess.run([sys.executable, "-I", program], capture_output=True, check=False)
+    assert done.returncode == 4
+    assert done.stderr.decode().endswith(
+        "returned non-zero exit status 1: No module named ensurepip;"
+        " install what this Python's venv module needs (Debian: python3-venv)\n"
+    )
