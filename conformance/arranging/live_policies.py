@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Self
 
 from conformance import timing
 from conformance.arranging.offering import offered
@@ -24,6 +25,9 @@ ENDPOINTS, TURNS = 4, 5
 lot is for another clause to say (A42-CDS-02), so they may be few: each update costs as much."""
 
 SAME = ({SESSION: "same"},)
+
+TWICE = 2
+"""So often each hash is met on a ring: else turns pass for one whose entries nobody can name."""
 
 MEANWHILE = 60
 """Calls from before an update until well after its ACK: 0.3 s, of which the ACK takes a tenth."""
@@ -98,7 +102,7 @@ class LivePolicy:
             calls = partial(call, SAME * len(changed.addresses()) * TURNS, concurrency=1)
             return await self._world.rounds.until_it_lasts(Reaches(changed.addresses()), calls)
         values = self._world.values
-        headers = values.telling(changed) if exactly else values.sessions(ENOUGH_TO_DIFFER)
+        headers = values.telling(changed) if exactly else TWICE * values.sessions(ENOUGH_TO_DIFFER)
         return await self._world.until(changed.mapping(), partial(call, headers))
 
     async def _go_to(self, policy: Policy) -> None:
@@ -113,7 +117,7 @@ class LivePolicy:
             calls = partial(call, SAME * len(changed.addresses()), concurrency=1)
             await self._world.rounds.demand(Reaches(changed.addresses()), calls, why=why)
         else:
-            calls = partial(call, self._world.sessions(ENOUGH_TO_DIFFER))
+            calls = partial(call, TWICE * self._world.sessions(ENOUGH_TO_DIFFER))
             await self._world.rounds.demand(changed.mapping(), calls, why=why)
         self._in_use = policy
 
@@ -122,9 +126,29 @@ class LivePolicy:
         await self._world.judge(clause, seen, self._world.bench.alike(clause, expected))
 
 
-async def requests_meanwhile(world: World) -> UnderWay:
-    """Requests that are made while an update is taken."""
-    return await world.start(world.sessions(MEANWHILE), pace=timing.SOAK_PACE)
+class Meanwhile:
+    """Requests from before an update on.
+
+    Those that see whether it is in use are looked at as well, so that none is missing in between.
+    """
+
+    def __init__(self, world: World, calls: UnderWay, before: int) -> None:
+        self._world = world
+        self._calls = calls
+        self._before = before
+
+    @classmethod
+    async def begin(cls, world: World) -> Self:
+        """Have some made while the update is taken."""
+        before = len(world.calls.made)
+        return cls(
+            world, await world.start(world.sessions(MEANWHILE), pace=timing.SOAK_PACE), before
+        )
+
+    async def over(self) -> Calls:
+        """All that were made since."""
+        await self._calls.over()
+        return self._world.calls.made_after(self._before)
 
 
 async def in_use(world: World, served: Served, as_if: Policy) -> tuple[Calls, Expectation]:
@@ -133,5 +157,5 @@ async def in_use(world: World, served: Served, as_if: Policy) -> tuple[Calls, Ex
     headers: Sequence[Mapping[str, str]] = SAME * ENOUGH_TO_DIFFER
     if isinstance(as_if, RingHash):
         wanted = served.balanced_by(as_if).mapping()
-        headers = world.sessions(ENOUGH_TO_DIFFER)
+        headers = TWICE * world.sessions(ENOUGH_TO_DIFFER)
     return await world.until(wanted, partial(world.call, headers, concurrency=1)), wanted

@@ -77,6 +77,10 @@ class CallMaker:
         """Every call that was settled: it has ended, or is a stream that was open then."""
         return tuple(self._made.values())
 
+    def made_after(self, count: int) -> Calls:
+        """What was made after so many calls."""
+        return Calls(self.made[count:])
+
     async def unless_refused(self, waiting: Coroutine[Any, Any, _T]) -> _T:
         """What is waited for, as long as the client does not refuse what it was served first.
 

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from conformance.arranging.custom_policies import Config, CustomCluster, custom, hands_on
-from conformance.arranging.live_policies import LivePolicy, in_use, requests_meanwhile
+from conformance.arranging.live_policies import LivePolicy, Meanwhile, in_use
 from conformance.arranging.offering import offered
 from conformance.arranging.priorities import fail, tier
 from conformance.judging.claims import decides, row
@@ -71,7 +71,6 @@ OTHERS = (
     f"{TYPE}/{TEST_POLICY}2",
     f"{TYPE}/{TEST_POLICY}/",
     f"{TYPE}/constructor",
-    "",
 )
 
 
@@ -222,26 +221,29 @@ TAKEN_IN_TURN: tuple[tuple[Config, str, Policy], ...] = (
 async def test_in_turn_with_others_under_load(world: World) -> None:
     live = await CustomCluster.begin(world, 2, 2)
     for config, said, as_if in TAKEN_IN_TURN:
-        meanwhile = await requests_meanwhile(world)
+        meanwhile = await Meanwhile.begin(world)
         if await live.offer(Odd("A52-CHANGE-01", policies(custom(config)))):
             await live.picks("A52-CHANGE-01", config, live.all_of_them)
         await world.judge("A52-CHANGE-02", await meanwhile.over(), Outcome("OK"))
-        meanwhile = await requests_meanwhile(world)
+        meanwhile = await Meanwhile.begin(world)
         if await live.offer(Odd("A52-CHANGE-01", said)):
             await world.judge("A52-CHANGE-01", *await in_use(world, live.served, as_if))
         await world.judge("A52-CHANGE-02", await meanwhile.over(), Outcome("OK"))
 
 
 AS_TURNS = typed_struct(f"{TYPE}/round_robin", {"a field": "of nobody"})
+BY_THE_OTHER_PACKAGE = typed_struct(f"{TYPE}/round_robin", {}, message=UDPA_STRUCT)
 AS_A_RING = typed_struct(f"{TYPE}/ring_hash_experimental", {"minRingSize": 300, "maxRingSize": 300})
 
 
-@decides("A52-CUSTOM-13", seconds=0.5)
+@decides("A52-CUSTOM-03", "A52-CUSTOM-13", seconds=0.5)
 async def test_by_names_that_grpc_brings(world: World) -> None:
     live = await LivePolicy.begin(world)
     ring = RingHash(minimum=300, maximum=300)
     await live.taken(Odd("A52-CUSTOM-13", policies(AS_A_RING, round_robin())), ring)
     await live.taken(Odd("A52-CUSTOM-13", policies(AS_TURNS, ring_hash())), RoundRobin())
+    other = Odd("A52-CUSTOM-03", policies(BY_THE_OTHER_PACKAGE, ring_hash()))
+    await live.taken(other, RoundRobin())
 
 
 BAD_RING = typed_struct(f"{TYPE}/ring_hash_experimental", {"minRingSize": "many"})

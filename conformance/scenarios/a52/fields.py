@@ -30,7 +30,7 @@ ROWS = (
     (Odd("A52-FIELD-03", f"lb_policy: LOAD_BALANCING_POLICY_CONFIG {RING}"), RingHash()),
     (Odd("A52-FIELD-03", f"lb_policy: 17 {TURNS}"), RoundRobin()),
     (Odd("A52-FIELD-04", f"{BY_HASH} {MURMUR} {RING}"), RingHash()),
-    (Odd("A52-FIELD-01", f"{BY_HASH} {TURNS}"), RoundRobin()),
+    (Odd("A52-FIELD-02", f"{BY_HASH} {OTHER_SIZES} {TURNS}"), RoundRobin()),
     (Odd("A52-FIELD-05", f"{BY_HASH} {OTHER_SIZES}"), RingHash(minimum=50, maximum=60)),
     (Odd("A52-FIELD-01", f"{BY_HASH} {TURNS}"), RoundRobin()),
     (Odd("A52-FIELD-01", RING), RingHash()),

@@ -32,6 +32,13 @@ GARBAGE = entry(given_bytes(f"{TYPE}/{RING_HASH}", NO_MESSAGE))
 BAD = (MURMUR, GARBAGE)
 RING, TURNS = ring_hash(), round_robin()
 UNKNOWN = unknown()
+NOBODYS = struct("xdspec.NobodyHasThisPolicy", {})
+NAMED_AS_A_MESSAGE = struct(RING_HASH, {})
+"""A TypedStruct names a policy of the client's registry, and this is none."""
+
+NAMED_AS_IN_CONFIGS = entry(given_bytes(f"{TYPE}/round_robin"))
+"""What is no TypedStruct names a message, and this is none."""
+
 NOTHING_KNOWN = in_localities(UNKNOWN, UNKNOWN)
 NO_LIST = (in_localities(given=False), in_localities())
 
@@ -45,6 +52,8 @@ USED: Sequence[tuple[str, Policy, Sequence[str]]] = (
     ("A52-LIST-02", IN_TURN, (UNKNOWN, UNKNOWN, UNKNOWN, TURNS, RING)),
     ("A52-LIST-07", AS_RING, (RING, MURMUR)),
     ("A52-LIST-02", IN_TURN, (in_localities(UNKNOWN, TURNS, RING), RING)),
+    ("A52-LIST-02", AS_RING, (NAMED_AS_IN_CONFIGS, RING, TURNS)),
+    ("A52-LIST-02", IN_TURN, (NOBODYS, NAMED_AS_A_MESSAGE, TURNS, RING)),
     ("A52-LIST-07", AS_RING, (RING, GARBAGE, NO_EXTENSION, entry(NO_CONFIG))),
     ("A52-LIST-07", IN_TURN, (TURNS, NOTHING_KNOWN, *NO_LIST)),
     ("A52-LIST-11", AS_RING, (ring_hash(name="round_robin"), TURNS)),

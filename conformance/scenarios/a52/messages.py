@@ -5,14 +5,14 @@ from functools import partial
 import pytest
 
 from conformance.arranging.live_clusters import AFTERWARDS, UNCHANGED, LiveCluster
-from conformance.arranging.live_policies import LivePolicy
+from conformance.arranging.live_policies import SAME, LivePolicy
 from conformance.arranging.offering import offered
 from conformance.judging.claims import decides, row
 from conformance.judging.expectations import Answered, Evenly, Expectation, OneEndpoint, Reaches
 from conformance.served import policy_bytes
 from conformance.served.endpoints import Endpoint, Locality
 from conformance.served.oddities import Odd, OddBytes
-from conformance.served.policies import RingHash, RoundRobin
+from conformance.served.policies import RingHash
 from conformance.served.policy_lists import (
     XX_HASH,
     least_request,
@@ -23,7 +23,7 @@ from conformance.served.policy_lists import (
     weighted_round_robin,
 )
 from conformance.served.serving import given_as, one_cluster, plain
-from conformance.world import World
+from conformance.world import ENOUGH_TO_DIFFER, World
 
 BEYOND = 8_388_609
 NO_FUNCTION = ""
@@ -95,12 +95,16 @@ async def test_round_robin(world: World) -> None:
     served = one_cluster(
         [Locality((one,), "heavy", 9), Locality(tuple(three), "light", 1)], policy=RingHash()
     )
+    ring = served.mapping()
     for clause, fields in (("A52-ROUND-01", ""), ("A52-ROUND-02", f"{SLOW_START} {WEIGHED}")):
         odd = Odd(clause, policies(round_robin(fields)))
         world.bench.turn_to(clause)
+        await world.serve(served)
+        mapped = partial(world.call, world.sessions(ENOUGH_TO_DIFFER))
+        await world.rounds.demand(ring, mapped, why="a Cluster of a ring was served")
         await world.serve(given_as(served, odd.of(served.cluster())))
         calls = await world.rounds.until_it_lasts(
-            Evenly(served.addresses()), lambda: world.call(world.sessions(40), concurrency=1)
+            Evenly(served.addresses()), lambda: world.call(SAME * 40, concurrency=1)
         )
         await world.judge(clause, calls, Evenly(served.addresses()))
 
@@ -128,7 +132,8 @@ SUBSET = policy_bytes.policies(
 
 @decides("A52-LIST-15", "A52-LIST-16", "A52-LIST-17")
 async def test_policies_of_other_texts(world: World) -> None:
-    served = await world.plain_ring(ring=RoundRobin())
+    """A ring is in use before: who stays with it keeps to one hash."""
+    served = await world.plain_ring()
     await world.demand_served(world.sessions(1))
     weighted = Odd("A52-LIST-16", policies(weighted_round_robin(), BAD_RING))
     passed_over, used = Answered(acked=False), Answered(acked=True)
@@ -137,7 +142,7 @@ async def test_policies_of_other_texts(world: World) -> None:
     await world.judge(weighted.clause, answer, by_edition)
     if answer.acked:
         every = Reaches(served.addresses())
-        calls = await world.until(every, partial(world.call, world.sessions(40), concurrency=1))
+        calls = await world.until(every, partial(world.call, SAME * 40, concurrency=1))
         await world.judge(weighted.clause, calls, world.bench.alike(weighted.clause, every))
 
     subset = OddBytes("A52-LIST-17", "a subset of two", SUBSET)

@@ -1,5 +1,6 @@
 """A52, xDS WRR Locality Load Balancer: localities and their weights."""
 
+from collections.abc import Sequence
 from functools import partial
 
 from msgspec.structs import replace
@@ -21,8 +22,8 @@ from conformance.served.endpoints import Endpoint, Locality
 from conformance.served.oddities import Odd
 from conformance.served.policies import RoundRobin
 from conformance.served.policy_lists import in_localities, policies, round_robin
-from conformance.served.routes import CLUSTER, SESSION
-from conformance.served.serving import Served, one_cluster
+from conformance.served.routes import SESSION
+from conformance.served.serving import Served, given_as, one_cluster
 from conformance.world import World
 from fake_control_plane import Kind
 from test_servers import Refuse, Stall
@@ -47,35 +48,45 @@ def locality(name: str, weight: int, *addresses: str, priority: int = 0) -> Loca
 async def begin(
     world: World, *localities: Locality, serving: tuple[str, ...] | None = None
 ) -> Served:
-    """Have these served below WrrLocality, and those that serve, or else all of them, in use."""
+    """Have these served below WrrLocality, and those that serve, or else all of them, in use.
+
+    No other policy is in use before, which could be taken for it.
+    """
     served = one_cluster(localities, policy=RoundRobin())
     used = serving or served.addresses()
+    await world.serve(given_as(served, BELOW_WRR.of(served.cluster())))
     calls = partial(world.call, world.sessions(8 * len(used)))
-    await world.serve(served)
-    await world.rounds.demand(Reaches(used), calls, why="they serve")
-    told = f"{CLUSTER}, {BELOW_WRR}"
-    answer = await world.control.offer(Kind.CLUSTER, BELOW_WRR.of(served.cluster()), told=told)
-    world.control.demand_accepted(Kind.CLUSTER, answer)
     await world.rounds.demand(Reaches(used), calls, why="they serve")
     return served
 
 
+def each(addresses: Sequence[str], part: int, of: int) -> dict[str, tuple[int, int]]:
+    """The share that each has of a locality's, which is so many parts of so many."""
+    return dict.fromkeys(addresses, (part, of * len(addresses)))
+
+
 @decides("A52-WRR-01", "A52-WRR-02", "A52-WRR-03", seconds=1)
 async def test_weights_that_change(world: World) -> None:
-    """When the locality that comes with them is in use, the new weights are."""
-    light, heavy = await world.endpoints(2)
-    (a, b), (new,) = (light.address, heavy.address), await world.addresses(1)
-    served = await begin(world, locality("a", 1, a), locality("b", 3, b))
+    """When the locality that comes with them is in use, the new weights are.
+
+    The lighter one has more endpoints: who goes by those meets it as often as the other.
+    """
+    members = await world.endpoints(4)
+    (b, *three), (new,) = [one.address for one in members], await world.addresses(1)
+    served = await begin(world, locality("a", 1, *three), locality("b", 3, b))
     calls = await world.call(world.sessions(TO_TELL_A_QUARTER))
-    await world.judge("A52-WRR-01", calls, Shares({a: (1, 4), b: (3, 4)}))
+    await world.judge("A52-WRR-01", calls, Shares({**each(three, 1, 4), b: (3, 4)}))
 
     changed_at = world.now
-    await placed(world, served, locality("a", 3, a), locality("b", 1, b), locality("c", 4, new))
+    await placed(
+        world, served, locality("a", 3, *three), locality("b", 1, b), locality("c", 4, new)
+    )
     some = partial(world.call, world.sessions(8))
     await world.rounds.demand(Reaches((new,)), some, why="its locality came")
     calls = await world.call(world.sessions(TO_TELL_A_QUARTER))
-    await world.judge("A52-WRR-02", calls, Shares({a: (3, 8), b: (1, 8), new: (4, 8)}))
-    attempts = world.attempts.seen(light, heavy, since=changed_at)
+    shares = Shares({**each(three, 3, 8), b: (1, 8), new: (4, 8)})
+    await world.judge("A52-WRR-02", calls, shares)
+    attempts = world.attempts.seen(*members, since=changed_at)
     await world.judge("A52-WRR-03", attempts, AtMost(0))
 
 
@@ -137,6 +148,8 @@ async def test_a_locality_that_fails_goes_and_comes(world: World) -> None:
     await placed(world, served, *stays, locality("new", 2, new))
     every = Reaches((a, b, new))
     await world.judge("A52-WRR-06", await world.until(every, some), every)
+    calls = await world.call(world.sessions(TO_TELL_A_QUARTER))
+    await world.judge("A52-WRR-06", calls, Shares({a: (1, 4), b: (1, 4), new: (2, 4)}))
 
 
 @decides("A52-WRR-07", seconds=1)

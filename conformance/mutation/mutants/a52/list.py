@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from envoy.config.cluster.v3.cluster_pb2 import LoadBalancingPolicy
+from xds.type.v3.typed_struct_pb2 import TypedStruct
 
 from client_under_test.reference.conduct.mutants import Mutant
 from client_under_test.reference.xds.policy_list_rules import PICK_FIRST, type_of
@@ -17,6 +18,7 @@ LEAST_REQUEST = f"{EXTENSIONS}.least_request.v3.LeastRequest"
 RANDOM_SUBSETTING = f"{EXTENSIONS}.random_subsetting.v3.RandomSubsetting"
 WEIGHTED = f"{EXTENSIONS}.client_side_weighted_round_robin.v3.ClientSideWeightedRoundRobin"
 MANY = 50
+OWN = ("", "round_robin", "ring_hash_experimental")
 WRR_LOCALITY = f"{EXTENSIONS}.wrr_locality.v3.WrrLocality"
 
 
@@ -24,6 +26,34 @@ def known_or_turns(extension: Any) -> str:
     """What nobody knows is RoundRobin."""
     known = type_of(extension).startswith((EXTENSIONS, "type.googleapis.com/xds."))
     return type_of(extension) if known else ROUND_ROBIN
+
+
+def by_the_end_of_a_type(extension: Any) -> str:
+    """Whatever ends in the name of a policy of gRPC's is that policy."""
+    type_url = type_of(extension)
+    return ROUND_ROBIN if type_url.endswith("/round_robin") else type_url
+
+
+def named_by(extension: Any) -> str:
+    """The type that a TypedStruct names, and nothing where it is none."""
+    config = extension.typed_config
+    if not config.Is(TypedStruct.DESCRIPTOR):
+        return ""
+    struct = TypedStruct()
+    config.Unpack(struct)
+    return str(struct.type_url)
+
+
+def as_the_message(extension: Any) -> str:
+    """A TypedStruct that is called as a message of the xDS API is that."""
+    named = named_by(extension)
+    return named if named.startswith(EXTENSIONS) else type_of(extension)
+
+
+def names_nobodys(message: Any) -> bool:
+    """Whether a TypedStruct is of a policy that gRPC does not bring."""
+    names = (named_by(one.typed_extension_config) for one in message.load_balancing_policy.policies)
+    return any(one.rpartition("/")[2] not in OWN for one in names)
 
 
 def turns_for(type_url: str, extension: Any) -> str:
@@ -74,6 +104,24 @@ unknown_is_round_robin = Mutant(
     clause="A52-LIST-02",
     broken="a type that is not known is taken for RoundRobin",
     xds={"type_of_policy": known_or_turns},
+)
+
+any_of_that_name = Mutant(
+    clause="A52-LIST-02",
+    broken="what is no TypedStruct is looked up by its name as well",
+    xds={"type_of_policy": by_the_end_of_a_type},
+)
+
+struct_as_the_message = Mutant(
+    clause="A52-LIST-02",
+    broken="a TypedStruct that is called as a message of the xDS API is that message",
+    xds={"type_of_policy": as_the_message},
+)
+
+unknown_struct_is_an_error = Mutant(
+    clause="A52-LIST-02",
+    broken="a TypedStruct of a policy that is not known is an error",
+    xds={"wrong_with_cluster": refusing(names_nobodys)},
 )
 
 nothing_known_is_round_robin = Mutant(
