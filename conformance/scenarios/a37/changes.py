@@ -204,7 +204,10 @@ async def test_new_one_is_late(world: World, late: Kind) -> None:
 
 @decides("A37-TREE-34", needs=("kept_open",), seconds=2, waits=True)
 async def test_one_service_name_for_two(world: World) -> None:
-    """Of the first leaf five requests may be open at a time, of the other any usual number."""
+    """Of the first leaf five requests may be open at a time, of the other any usual number.
+
+    All have lrs_server: whether that of a leaf counts or its aggregate's is not stated.
+    """
     (both,) = await arrange(world, {"m": "b a"})
     b, a = (
         replace(
@@ -215,7 +218,7 @@ async def test_one_service_name_for_two(world: World) -> None:
         )
         for one, limit in ((both.own("b"), FEW), (both.own("a"), None))
     )
-    served = with_clusters(both, b, a)
+    served = with_clusters(both, replace(both.own(ROOT), is_reported=True), b, a)
     await in_use(world, served, ROOT)
     wanted = asks_for(served, "ENDPOINTS", ever=True)
     await world.judge("A37-TREE-34", await world.control.asked_until(wanted), wanted)

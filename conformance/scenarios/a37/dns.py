@@ -182,7 +182,10 @@ POLICIES: Final[Mapping[str, Policy]] = {"turns": RoundRobin(), "ring": RingHash
 
 @decides("A37-DNS-03", "A37-DNS-04", seconds=2.5, waits=True)
 async def test_several_addresses(world: World) -> None:
-    """Under each policy, as the cluster of a route and below an aggregate; one address is lost."""
+    """Under each policy, as the cluster of a route and below an aggregate; one address is lost.
+
+    All have lrs_server: whether that of a leaf counts or its aggregate's is not stated.
+    """
     await world.names.begin({host("several"): Found(ADDRESSES)})
     members, leaves = dict[str, Member](), list[Cluster]()
     for name, policy in POLICIES.items():
@@ -192,7 +195,12 @@ async def test_several_addresses(world: World) -> None:
         discovery = LogicalDns(target, tuple(one.address for one in made))
         leaves.append(Cluster(name=name, discovery=discovery, policy=policy, is_reported=True))
     above = [
-        Cluster(name=f"above-{one.name}", discovery=Aggregate((one.name,)), policy=one.policy)
+        Cluster(
+            name=f"above-{one.name}",
+            discovery=Aggregate((one.name,)),
+            policy=one.policy,
+            is_reported=True,
+        )
         for one in leaves
     ]
     roots = tuple(one.name for one in (*leaves, *above))

@@ -27,7 +27,7 @@ from conformance.world import World
 
 
 def reported_below(name: str, *leaves: str) -> Cluster:
-    """An aggregate with lrs_server."""
+    """An aggregate with lrs_server, as its leaves have it: whose of them counts is not stated."""
     return replace(below(name, *leaves), is_reported=True)
 
 
@@ -93,7 +93,7 @@ async def test_drops(world: World) -> None:
     """Nothing is dropped at the second leaf before it is known to be in use."""
     members = await world.endpoints(2)
     b, c = [limited(name, [one]) for name, one in zip("bc", members, strict=True)]
-    root, first = below("m", "b", "c"), dropping(b, Drop("of-b", 1_000_000))
+    root, first = reported_below("m", "b", "c"), dropping(b, Drop("of-b", 1_000_000))
     await world.serve(forest(("m",), (root, first, c)))
     await demand_failures(world, "m", why="everything is dropped")
     left = out_of_use(dropping(b, Drop("of-b", NEARLY_ALL)))
@@ -111,7 +111,7 @@ async def test_drops(world: World) -> None:
 @decides("A37-LOAD-07", needs=("kept_open",), seconds=1.5, waits=True)
 async def test_limit(world: World) -> None:
     b, c = [limited(name, await world.endpoints(1), 2) for name in "bc"]
-    await world.serve(forest(("m",), (below("m", "b", "c"), b, c)))
+    await world.serve(forest(("m",), (reported_below("m", "b", "c"), b, c)))
     await connected(world, "m")
     await Streams(world).fill("m", 2)
     await demand_failures(world, "m", why="the limit of the leaf in use is reached")
@@ -123,7 +123,7 @@ async def test_limit(world: World) -> None:
 async def test_several_ways(world: World) -> None:
     one = limited("q", await world.endpoints(1), service_name="endpoints-of-q")
     ways = ("a", "q")
-    served = forest(ways, (below("a", "q"), one))
+    served = forest(ways, (reported_below("a", "q"), one))
     await world.serve(served)
     await world.demand_served([{TO: way} for way in ways * 15])
     wanted = balanced(served)
