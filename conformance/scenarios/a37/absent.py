@@ -69,6 +69,7 @@ async def test_clusters(world: World) -> None:
     absence=True,
 )
 async def test_endpoints(world: World) -> None:
+    """Only where x is first do requests have to wait for it: the rest is open (A37-TROUBLE-06)."""
     planted = await plant(world, *TREES, direct=(DIRECT,))
     missing = (*each("x"), DIRECT)
     lacks = lacking(planted.served, Kind.ENDPOINTS, *missing)
@@ -76,7 +77,8 @@ async def test_endpoints(world: World) -> None:
     for root, calls in waiting.items():
         clause = "A37-TROUBLE-20" if root in {"only-m", DIRECT} else "A37-TROUBLE-19"
         await world.judge(clause, await calls.over(), at_the_first(lacks, root))
-    await judge_time(world, Kind.ENDPOINTS, missing, waiting.values())
+    timed = [waiting[root] for root in ("first-m", "only-m", DIRECT)]
+    await judge_time(world, Kind.ENDPOINTS, ("first-x", "only-x", DIRECT), timed)
     await world.control.serve(planted.served, unheard=True)
     await judge_each(world, "A37-TROUBLE-30", planted.served, *ROOTS, DIRECT)
 
