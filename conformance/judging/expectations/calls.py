@@ -221,7 +221,7 @@ class OnlyAt(msgspec.Struct, frozen=True, tag="only_at"):
     A75-LEAF-05, A76-REQ-04, A37-DNS-09, A37-DNS-10, A37-DNS-15, A37-DNS-17, A37-DNS-24,
     A37-DNS-25, A52-CUSTOM-09, A52-CUSTOM-10, A52-CUSTOM-14, A52-WRR-04, A52-WRR-06,
     A28-TARGET-01, A62-TARGET-02, A27-ADS-01, A27-PRIO-10, A37-DNS-29, A37-DNS-02,
-    A52-CUSTOM-15.
+    A52-CUSTOM-15, A37-FAILOVER-13.
     """
 
     addresses: tuple[str, ...]

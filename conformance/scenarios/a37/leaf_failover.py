@@ -8,7 +8,7 @@ from conformance import timing
 from conformance.arranging.forests import Planted, calls_to, in_use, plant
 from conformance.arranging.priorities import fail, serve_again
 from conformance.judging.claims import decides
-from conformance.judging.expectations import Expectation, OnlyAt, Outcome, Takes, Untouched
+from conformance.judging.expectations import Expectation, OnlyAt, Outcome, Takes, Tried, Untouched
 from conformance.judging.seen import Elapsed
 from conformance.served.routes import TO
 from conformance.served.trees import at_the_first
@@ -77,20 +77,29 @@ async def test_requests_that_wait(world: World) -> None:
     await world.judge("A37-FAILOVER-07", await waiting.over(), wanted)
 
 
+MEANWHILE = 60
+"""Requests from before an update until well after its ACK: 0.3 s, a tenth of it for the ACK."""
+
 UPDATES = {"of-its-locality": "locality-0", "of-another-locality": "other"}
 """Where the endpoint is that takes the place of another: its priority goes on, or is a new one."""
 
 
-@decides("A37-FAILOVER-13", seconds=0.5)
+@decides("A37-FAILOVER-13", needs=("metadata",), seconds=0.8)
 @pytest.mark.parametrize("locality", UPDATES.values(), ids=UPDATES)
 async def test_update_of_the_next_leaf(world: World, locality: str) -> None:
+    """Requests are made all the while, and the connection that serves them is not made anew."""
     planted = await plant(world, {"m": "z b"})
     await in_use(world, planted.served, "m")
+    (used,) = planted.members["z"]
     (other,) = await world.endpoints(1)
     changed = amid(planted.served, at(other.address, locality=locality), "b")
+    before = world.now
+    meanwhile = await world.start([{TO: "m"}] * MEANWHILE, pace=timing.SOAK_PACE)
     await world.serve(changed)
-    await judge_use(world, "A37-FAILOVER-13", planted)
-    (used,) = planted.members["z"]
+    served = OnlyAt((used.address,))
+    await world.judge("A37-FAILOVER-13", await meanwhile.over(), served)
+    untouched = world.attempts.seen(used, since=before)
+    await world.judge("A37-FAILOVER-13", untouched, Tried(most={used.address: 0}))
     await fail(used)
     wanted = at_the_first(changed, "m", [used.address])
     calls = await world.until(wanted, partial(calls_to, world, "m"))

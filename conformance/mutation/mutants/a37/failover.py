@@ -256,6 +256,12 @@ endpoints_of_the_next_dropped = Mutant(
     rules={"tree": of_leaves(as_first_seen_there)},
 )
 
+update_of_the_next_connects_anew = Mutant(
+    clause="A37-FAILOVER-13",
+    broken="an update of any leaf has the policies of all priorities made anew",
+    rules={"goes_on": lambda _before, _now: False},
+)
+
 update_of_a_policy_dropped = Mutant(
     clause="A37-FAILOVER-14",
     broken="the policy of a priority that is not in use is told nothing",
