@@ -43,12 +43,14 @@ async def test_the_leaf_in_use(world: World) -> None:
     left = out_of_use(dropping(b, Drop("a", NEARLY_ALL)))
     after = forest(("m", "n"), (*roots, left, c, out_of_use(d), last))
     await lose(world, after, members[0], members[2])
-    for clause, root, wanted in (
-        ("A37-DROP-01", "m", OnlyAt(c.addresses())),
-        ("A37-DROP-02", "n", DROPPED),
-    ):
-        calls = await world.until(wanted, partial(calls_to, world, root, 10))
-        await world.judge(clause, calls, wanted)
+    wanted = OnlyAt(c.addresses())
+    calls = await world.until(wanted, partial(calls_to, world, "m", 10))
+    await world.judge("A37-DROP-01", calls, wanted)
+    world.bench.turn_to("A37-DROP-02")
+    why = "the leaf before it has no endpoint in use"
+    await world.attempts.demand_count(members[3], why=why)
+    calls = await world.rounds.until_it_lasts(DROPPED, partial(calls_to, world, "n", 10))
+    await world.judge("A37-DROP-02", calls, DROPPED)
 
 
 @decides("A37-DROP-04")

@@ -14,6 +14,7 @@ from client_under_test.reference.clusters.discovery import Aggregate
 from client_under_test.reference.conduct.mutants import Mutant
 from client_under_test.reference.policies.configs import ClusterImplConfig, PriorityConfig
 from client_under_test.reference.policies.interface import Update
+from conformance.mutation.mutants.a37.trouble import of_leaves
 from conformance.mutation.mutants.a42.failover_timer import make_all
 
 
@@ -61,6 +62,16 @@ other_leaves_too = Mutant(
     clause="A37-DROP-02",
     broken="at each leaf of an aggregate the drops of the others hold as well",
     rules={"cluster_impl": of_any_leaf()},
+)
+
+dropping_leaf_passed_over = Mutant(
+    clause="A37-DROP-02",
+    broken="a leaf behind the first is not used if it drops requests",
+    rules={
+        "tree": of_leaves(
+            lambda leaves: [one for place, one in enumerate(leaves) if not (place and one[1].drops)]
+        )
+    },
 )
 
 next_leaf_for_drops = Mutant(
