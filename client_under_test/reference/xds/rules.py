@@ -178,7 +178,7 @@ def drop_may_lack(_field: str) -> bool:
 def as_wanted(_noun: str, names: Sequence[str]) -> Sequence[str]:
     """A37: each resource is asked for once, whoever watches it, and as long as somebody does.
 
-    Clauses: A37-TREE-07, A37-TREE-08, A37-TREE-09, A37-TREE-10.
+    Clauses: A37-TREE-07, A37-TREE-08, A37-TREE-09, A37-TREE-10, A37-TREE-34.
     """
     return names
 

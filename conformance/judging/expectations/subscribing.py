@@ -51,7 +51,7 @@ class AsksFor(msgspec.Struct, frozen=True, tag="asks_for", kw_only=True):
 class AsksOnce(msgspec.Struct, frozen=True, tag="asks_once"):
     """No request names a resource twice, and all of them are on one stream.
 
-    Clauses: A37-TREE-10.
+    Clauses: A37-TREE-10, A37-TREE-34.
     """
 
     def finding(self, seen: Seen) -> Finding:

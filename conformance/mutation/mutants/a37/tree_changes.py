@@ -203,3 +203,13 @@ leaves_by_service_name = Mutant(
         )
     },
 )
+
+endpoints_named_twice = Mutant(
+    clause="A37-TREE-34",
+    broken="endpoints that two leaves have are asked for twice",
+    xds={
+        "names_asked_for": lambda noun, names: (
+            (*names, *names) if noun == "ClusterLoadAssignment" else names
+        )
+    },
+)
