@@ -50,6 +50,14 @@ async def moved(world: World, served: Served, name: str) -> Served:
     return served
 
 
+async def with_another_beside(world: World, served: Served) -> Served:
+    """The same with another endpoint beside, in use: so what came before it has been taken in."""
+    (address,) = await world.addresses(1)
+    later = amid(served, at(address), BESIDE)
+    await in_use(world, later, BESIDE)
+    return later
+
+
 @decides("A37-TROUBLE-25", "A37-TROUBLE-31", "A37-TROUBLE-35")
 async def test_endpoints_from_the_start(world: World) -> None:
     planted = await plant(world, *TREES, direct=(BESIDE,))
@@ -110,14 +118,14 @@ async def test_clusters_from_the_start(world: World) -> None:
 @decides("A37-TROUBLE-13", "A37-TROUBLE-14")
 async def test_clusters_after_good_ones(world: World) -> None:
     """The leaf x of each tree, and of the only tree the aggregate."""
-    planted = await plant(world, *TREES)
-    well = planted.served
-    await in_use(world, well, *ROOTS)
+    well = (await plant(world, *TREES, direct=(BESIDE,))).served
+    await in_use(world, well, *ROOTS, BESIDE)
     bad = (*each("x"), "only-m")
     await demand_refused(world, Kind.CLUSTER, *(refusable(well.own(name)) for name in bad))
-    await judge_each(world, "A37-TROUBLE-13", well, lasts=True)
-    await world.serve(lacking(well, Kind.CLUSTER, *bad))  # so that the good ones are sent again
-    mended = with_x_first(await moved(world, well, "x"))
+    later = await with_another_beside(world, well)
+    await judge_each(world, "A37-TROUBLE-13", later, lasts=True)
+    await world.serve(lacking(later, Kind.CLUSTER, *bad))  # so that the good ones are sent again
+    mended = with_x_first(await moved(world, later, "x"))
     await world.serve(mended)
     await judge_each(world, "A37-TROUBLE-14", mended)
 
@@ -127,10 +135,11 @@ async def test_deleted(world: World) -> None:
     planted = await plant(world, *TREES, NESTED, direct=(BESIDE, DIRECT))
     well, gone = planted.served, (*each("x"), "nested-n", DIRECT)
     roots = (*ROOTS, "nested-m") if world.bench.has("A37-TREE-02") else ROOTS
-    await in_use(world, well, *roots, DIRECT)
+    await in_use(world, well, *roots, DIRECT, BESIDE)
     lacks = lacking(well, Kind.CLUSTER, *gone)
     await world.serve(lacks)
     await world.control.delete(Kind.CLUSTER, *gone)
+    lacks = await with_another_beside(world, lacks)
     await judge_deleted(world, planted, lacks, *roots)
     calls = await calls_to(world, BESIDE)
     await world.judge("A37-TROUBLE-35", calls, at_the_first(lacks, BESIDE))
