@@ -60,7 +60,8 @@ def time_to_come(_features: Collection[str]) -> tuple[float, bool]:
 
     Until then what was in use stays so: A37-TREE-32.
 
-    Clauses: A37-TROUBLE-04, A37-TROUBLE-05, A37-TROUBLE-06, A53-DEL-03, A57-TIMER-01.
+    Clauses: A37-TROUBLE-04, A37-TROUBLE-05, A37-TROUBLE-06, A37-TROUBLE-28, A53-DEL-03,
+    A57-TIMER-01.
     """
     return DOES_NOT_EXIST_SECONDS, True
 

@@ -85,13 +85,17 @@ async def test_endpoints(world: World) -> None:
 
 @decides("A37-TROUBLE-28", seconds=16, absence=True)
 async def test_service_name(world: World) -> None:
-    """The first leaf is in use when it gets another one."""
+    """The first leaf is in use when it gets another one, and stays so until that is missing."""
     planted = await plant(world, {"m": "x b"})
     await in_use(world, planted.served, "m")
     x = planted.served.own("x")
     renamed = x.known_as("never-sent")
     then = lacking(with_clusters(planted.served, renamed), Kind.ENDPOINTS, "never-sent")
+    count = round(timing.UNTIL_THEN / timing.PACE)
+    meanwhile = await world.start([{TO: "m"}] * count, pace=timing.PACE)
     await world.serve(then, unheard=True)  # Envoy says nothing before it uses the new name
+    before = at_the_first(planted.served, "m")
+    await world.judge("A37-TROUBLE-28", await meanwhile.over(), before)
     await world.attempts.quiet_from_now(
         *planted.members["b"],
         why="the leaf before it may be missing",

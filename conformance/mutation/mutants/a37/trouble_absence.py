@@ -12,6 +12,7 @@ from client_under_test.reference.clusters.discovery import (
 from client_under_test.reference.conduct.mutants import Mutant
 from client_under_test.reference.resolving.dependency_rules import each_by_itself
 from conformance.mutation.mutants.a37.trouble import (
+    SHORT,
     Choice,
     for_ever,
     has_endpoints,
@@ -95,6 +96,12 @@ old_service_stays = Mutant(
     broken="a leaf keeps the endpoints of its old service name while the new one has none",
     rules={"tree": of_leaves(last_good())},
     xds=SOON,
+)
+
+new_service_missed = Mutant(
+    clause="A37-TROUBLE-28",
+    broken="endpoints of a new service name that have not come at once are taken for missing",
+    xds=SHORT,
 )
 
 endpoints_missing_for_good = Mutant(
