@@ -28,7 +28,7 @@ from fake_control_plane.exceptions import (
 from fake_control_plane.export import read_events, write_events
 from fake_control_plane.faults import Nonce
 from fake_control_plane.kinds import Kind
-from fake_control_plane.load_reporting import LoadReporting
+from fake_control_plane.load_reporting import OF_ALL, LoadReporting
 from fake_control_plane.loads import (
     UTILIZATIONS,
     ClusterLoad,
@@ -47,6 +47,7 @@ from fake_control_plane.stream import Answer
 from fake_control_plane.transcript import Push, Transcript
 
 __all__ = [
+    "OF_ALL",
     "UTILIZATIONS",
     "Answer",
     "BadFault",

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from typing import Final
 
 import msgspec
 from msgspec.structs import replace
 
 from fake_control_plane.exceptions import BadFault
 from fake_control_plane.loads import LONGEST_DURATION
+
+OF_ALL: Final = "envoy.lrs.supports_send_all_clusters"
+"""The feature of a node without which nobody heeds `send_all_clusters` (LoadStatsResponse)."""
 
 
 class LoadReporting(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,16 +24,30 @@ class LoadReporting(msgspec.Struct, frozen=True, kw_only=True):
     """Cluster names, or None for `send_all_clusters`."""
     endpoint_granularity: bool = False
 
+    def asked_of(self, features: Collection[str], known: Collection[str]) -> LoadReporting:
+        """What a client is asked for that would have all clusters asked for, if it cannot be.
+
+        Args:
+            features: Those of its node.
+            known: The clusters that it is asked for by name instead; none: as if it could.
+        """
+        if self.clusters is not None or OF_ALL in features or not known:
+            return self
+        return replace(self, clusters=tuple(known))
+
 
 class LoadScript:
     """The setting in force, and the verbs that change it.
 
     Args:
         ask: Sends what is asked for to the open load streams.
+        ask_news: The same, but only to those for whom it has changed.
     """
 
-    def __init__(self, ask: Callable[[], None]) -> None:
+    def __init__(self, ask: Callable[[], None], ask_news: Callable[[], None]) -> None:
         self._ask = ask
+        self._ask_news = ask_news
+        self._known: tuple[str, ...] = ()
         self._asked_for: LoadReporting | None = LoadReporting()
 
     @property
@@ -67,6 +85,16 @@ class LoadScript:
         if self._asked_for is not None:
             self._asked_for = replace(self._asked_for, clusters=tuple(clusters))
             self._ask()
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """What a client is asked for by name that cannot be asked for all clusters."""
+        return self._known
+
+    def know(self, clusters: Collection[str]) -> None:
+        """Let these be all clusters, for who cannot be asked for all of them."""
+        self._known = tuple(clusters)
+        self._ask_news()
 
     def be_silent(self) -> None:
         """Answer nothing on load streams to come."""

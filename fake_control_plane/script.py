@@ -42,6 +42,9 @@ class Stage(Protocol):
     def ask_for_loads(self) -> None:
         """Send what load reports are asked for to the open load streams."""
 
+    def ask_for_news_of_loads(self) -> None:
+        """The same, but only to those that were asked for something else."""
+
 
 class Script:
     """The settings in force, and the verbs that change them.
@@ -61,7 +64,7 @@ class Script:
         self._refusals: dict[Service, Ending] = {}
         self.faults = Faults(stage.inject)
         """What is sent once."""
-        self.loads = LoadScript(stage.ask_for_loads)
+        self.loads = LoadScript(stage.ask_for_loads, stage.ask_for_news_of_loads)
         """What load reports are asked for."""
 
     @property

@@ -253,6 +253,12 @@ class ControlPlane:
             if isinstance(session, LrsSession):
                 session.ask()
 
+    def ask_for_news_of_loads(self) -> None:
+        """Say what is to be reported to those who were asked for something else."""
+        for session in tuple(self._sessions):
+            if isinstance(session, LrsSession):
+                session.ask_news()
+
     def _push(self, change: Callable[[], Any], node: str | None) -> Push:
         since = len(self.transcript)
         changed = change()

@@ -270,23 +270,40 @@ class LrsSession(Session[LoadReporting]):
     def __init__(self, plane: Plane, stream: int, context: Any) -> None:
         super().__init__(plane, stream, context)
         self._has_begun = False
+        self._features: tuple[str, ...] = ()
+        self._asked: LoadReporting | None = None
 
     def receive(self, request: Any) -> None:
         """Add a report to the ledger; ask for reports after the first request."""
         clusters = tuple(cluster_load(stats) for stats in request.cluster_stats)
         self._plane.loads.receive(self.stream, clusters)
+        identity = _identity(request)
         self._plane.transcript.record(
-            LoadRequest(**self._now(), clusters=clusters, identity=_identity(request))
+            LoadRequest(**self._now(), clusters=clusters, identity=identity)
         )
         if not self._has_begun:
             self._has_begun = True
+            self._features = identity.client_features if identity else ()
             self.ask()
 
     def ask(self) -> None:
         """Say what is to be reported, unless the script is silent or the client has not begun."""
-        asked = self._plane.script.loads.asked_for
-        if asked is not None and self._has_begun:
+        asked = self._to_ask()
+        if asked is not None:
+            self._asked = asked
             self._outbox.put_nowait(asked)
+
+    def ask_news(self) -> None:
+        """The same, if this was asked for something else."""
+        if self._to_ask() != self._asked:
+            self.ask()
+
+    def _to_ask(self) -> LoadReporting | None:
+        loads = self._plane.script.loads
+        asked = loads.asked_for
+        if asked is None or not self._has_begun:
+            return None
+        return asked.asked_of(self._features, loads.known)
 
     def compose(self, item: LoadReporting) -> tuple[Any, LoadResponse]:
         """A load stats response and its event."""

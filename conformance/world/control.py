@@ -57,6 +57,7 @@ class Control:
         self._before: Served | None = None
         """What was served before the present, which the client may not have left yet."""
         self._first: Push | None = None
+        self._ever_reported: tuple[str, ...] = ()
 
     @property
     def served(self) -> Served | None:
@@ -354,8 +355,16 @@ class Control:
         )
 
     def _ask_for_load(self, before: Served | None, served: Served) -> None:
-        """Before the clusters come, ask a client for their load that has to be asked by name."""
+        """Before the clusters come, ask a client for their load that has to be asked by name.
+
+        One that does not say that it can be asked for all is asked for those as well that have
+        gone, as they may have requests in progress.
+        """
         wanted = served.reported_clusters()
+        ever = tuple(dict.fromkeys((*self._ever_reported, *wanted)))
+        if ever != self._ever_reported:
+            self._ever_reported = ever
+            self._plane.script.loads.know(ever)
         known = before.reported_clusters() if before else ()
         if wanted != known and self._asks_by_name:
             self._plane.script.loads.name(wanted)

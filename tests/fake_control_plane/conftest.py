@@ -72,10 +72,11 @@ class AdsClient(Stream):
 class LrsClient(Stream):
     """A load reporting stream."""
 
-    async def report(self, *clusters: Any, node: str = "") -> None:
+    async def report(self, *clusters: Any, node: str = "", features: Iterable[str] = ()) -> None:
         message = lrs_pb2.LoadStatsRequest(cluster_stats=clusters)
         if node:
             message.node.id = node
+            message.node.client_features.extend(features)
         await self.send(message)
 
 

@@ -12,6 +12,7 @@ from envoy.service.discovery.v3 import ads_pb2_grpc, discovery_pb2
 from google.protobuf.message import DecodeError
 
 from fake_control_plane import (
+    OF_ALL,
     BadFault,
     BadResource,
     ControlPlane,
@@ -532,6 +533,23 @@ async def test_what_load_is_asked_for_can_change(plane: ControlPlane, clients: A
     assert asked.load_reporting_interval.ToMilliseconds() == 250
     with pytest.raises(BadFault, match="not above 0"):
         plane.script.loads.ask(interval=0)
+
+
+async def test_who_cannot_be_asked_for_all_is_asked_by_name(
+    plane: ControlPlane, clients: Any
+) -> None:
+    plane.script.loads.know(["a"])
+    able, other = [await clients.lrs(plane.address) for _ in range(2)]
+    await able.report(node="n", features=[OF_ALL])
+    await other.report(node="m")
+    assert (await able.receive()).send_all_clusters
+    asked = await other.receive()
+    assert (list(asked.clusters), asked.send_all_clusters) == (["a"], False)
+    plane.script.loads.know(["a", "b"])
+    assert list((await other.receive()).clusters) == ["a", "b"]
+    plane.script.loads.ask(interval=0.25, clusters=["c"])
+    for client in (able, other):  # nothing came to the first meanwhile
+        assert list((await client.receive()).clusters) == ["c"]
 
 
 async def test_silence_about_loads(plane: ControlPlane, clients: Any) -> None:

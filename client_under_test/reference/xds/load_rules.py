@@ -19,7 +19,7 @@ def names_itself(_stream: int) -> bool:
 def asked_for(known: Collection[str], names: Collection[str], all_of_them: bool) -> Collection[str]:  # noqa: FBT001 - a field
     """Of the clusters that have load those that the server has named last; or all.
 
-    Clauses: A27-LRS-03, A27-LRS-04, A27-LRS-05.
+    Clauses: A27-LRS-02, A27-LRS-03, A27-LRS-04, A27-LRS-05.
     """
     return known if all_of_them else [one for one in known if one in names]
 

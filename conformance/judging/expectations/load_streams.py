@@ -14,12 +14,10 @@ from conformance.oracles.load import Place
 class BeginsWithNode(msgspec.Struct, frozen=True, tag="begins_with_node", kw_only=True):
     """The first request of each load stream says which node it is.
 
-    Clauses: A27-LRS-01, A27-LRS-02, A27-LRS-22.
+    Clauses: A27-LRS-01, A27-LRS-22.
     """
 
     node: str
-    feature: str = ""
-    """What it must say that it can do, if anything."""
     load: bool | None = None
     """Whether it tells load, if that counts."""
 
@@ -30,14 +28,11 @@ class BeginsWithNode(msgspec.Struct, frozen=True, tag="begins_with_node", kw_onl
             first.setdefault(one.stream, one)
         told = [_beginning(one) for one in first.values()]
         holds = bool(first) and all(
-            one.node == self.node
-            and self.load in {None, bool(one.clusters)}
-            and (not self.feature or self.feature in one.features)
+            one.node == self.node and self.load in {None, bool(one.clusters)}
             for one in first.values()
         )
-        feature = f" with {self.feature}" if self.feature else ""
         load = "" if self.load is None else f", {'and' if self.load else 'without'} load"
-        wanted = f"each load stream begins with the node {self.node}{feature}{load}"
+        wanted = f"each load stream begins with the node {self.node}{load}"
         return Finding(holds, wanted, "; ".join(dict.fromkeys(told)) or "no load stream")
 
 

@@ -29,7 +29,7 @@ from conformance.arranging.load_streams import (
 )
 from conformance.arranging.open_calls import end, kept_open
 from conformance.judging.claims import decides
-from conformance.judging.endings import ClientStuck
+from conformance.judging.endings import ClientStuck, ClientUnable
 from conformance.judging.expectations import (
     Balances,
     BeginsLoadStreams,
@@ -50,9 +50,7 @@ from conformance.served.policies import RoundRobin
 from conformance.served.routes import CLUSTER, SESSION, TO
 from conformance.served.serving import Served
 from conformance.world import EMPTY, World, waits
-from fake_control_plane import LoadRequest
-
-FEATURE = "envoy.lrs.supports_send_all_clusters"
+from fake_control_plane import OF_ALL, LoadRequest
 
 BETWEEN = 2
 """Times from one report to the next that are looked at."""
@@ -69,7 +67,6 @@ def reporting(served: Served, *names: str) -> Served:
 
 @decides(
     "A27-LRS-01",
-    "A27-LRS-02",
     "A27-LRS-03",
     "A27-LRS-05",
     "A27-LRS-06",
@@ -87,7 +84,6 @@ async def test_asked_by_names(world: World) -> None:
     await world.judge("A27-LRS-03", await reported(world, first), first)
     begun = load_reports(world)
     await world.judge("A27-LRS-01", begun, BeginsWithNode(node=NODE, load=False))
-    await world.judge("A27-LRS-02", begun, BeginsWithNode(node=NODE, feature=FEATURE))
     mark = world.control.mark
     ask(world, CLUSTER)
     middle = await world.demand_served(world.sessions(5))
@@ -104,6 +100,21 @@ async def test_asked_by_names(world: World) -> None:
     }
     seen = await reported(world, *ways.values()) if heeded else loads(world, ways["not told"])
     await world.judge("A27-LRS-06", seen, ways)
+
+
+@decides("A27-LRS-02", seconds=1.5, waits=True)
+async def test_asked_for_all(world: World) -> None:
+    """Who does not say that it can be asked for all has been asked by names."""
+    served = await two_clusters(world, is_other_reported=True)
+    await world.serve(served)
+    await world.demand_served(world.sessions(20))
+    await world.demand_served(world.sessions(10), path=EMPTY)
+    wanted = balanced(served)
+    seen = await reported(world, wanted)
+    told = load_reports(world).reports
+    if told and OF_ALL not in told[0].features:
+        raise ClientUnable(f"the features of its node do not have {OF_ALL}")
+    await world.judge("A27-LRS-02", seen, wanted)
 
 
 @decides("A27-LRS-04", "A27-LRS-18", seconds=1.5, waits=True)

@@ -26,14 +26,13 @@ from conformance.judging.seen import (
 )
 from conformance.oracles.load import Load, Place
 
-FEATURE = "all-clusters"
 HERE, THERE = Place("a", "", "one"), Place("a", "", "two")
 
 
-def first(stream: int = 1, node: str = "me", *features: str, of: str = "") -> LoadReport:
+def first(stream: int = 1, node: str = "me", *, of: str = "") -> LoadReport:
     """The first request of a stream."""
     clusters = (ReportOfACluster(cluster=of, loads=()),) if of else ()
-    return LoadReport(stream=stream, node=node, features=features, clusters=clusters)
+    return LoadReport(stream=stream, node=node, clusters=clusters)
 
 
 def report(*loads: tuple[Place, int], of: str = "a", endpoints: int = 0) -> LoadReport:
@@ -58,8 +57,6 @@ def said(*reports: LoadReport, streams: int = 1, ended: int = 0) -> LoadReports:
         (said(first(of="a")), BeginsWithNode(node="me", load=False), False),
         (said(first(of="a")), BeginsWithNode(node="me", load=True), True),
         (said(first(of="a")), BeginsWithNode(node="me"), True),
-        (said(first(1, "me", FEATURE)), BeginsWithNode(node="me", feature=FEATURE), True),
-        (said(first()), BeginsWithNode(node="me", feature=FEATURE), False),
         (said(), BeginsWithNode(node="me"), False),
         (said(streams=2), BeginsLoadStreams(2), True),
         (said(streams=2), BeginsLoadStreams(1), False),

@@ -84,6 +84,18 @@ async def test_awaited(before: Served, after: Served, kinds: list[str]) -> None:
     assert control.history == [str(before), str(after)]
 
 
+async def test_load_that_is_asked_for_by_name() -> None:
+    """Clusters that have gone are named still: requests to them may be in progress."""
+    a, b, c = (one_cluster((), name=name, is_reported=name != "c") for name in "abc")
+    async with ControlPlane.running() as plane:
+        control, loads = Control(plane, None), plane.script.loads
+        for served, known in ((c, ()), (a, ("a",)), (c, ("a",)), (beside(c, b), ("a", "b"))):
+            await control.serve(served, unheard=True)
+            assert loads.known == known
+        assert loads.asked_for is not None
+        assert loads.asked_for.clusters is None
+
+
 def asked(stream: int, at: float, *names: str, kind: Kind = Kind.CLUSTER) -> Request:
     return Request(
         at=at,

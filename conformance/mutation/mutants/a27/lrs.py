@@ -55,13 +55,13 @@ node_on_the_first_stream_alone = Mutant(
     xds={"names_itself": lambda stream: stream == 1},
 )
 
-feature_not_told = Mutant(
-    clause="A27-LRS-02",
-    broken="that all clusters can be asked for is not told",
-    xds={"load_features": ()},
-)
-
 # What is asked for.
+
+all_not_heeded = Mutant(
+    clause="A27-LRS-02",
+    broken="clusters are reported that are asked for by name, though it is said that all can be",
+    xds={"asked_for": lambda known, names, _all: asked_for(known, names, all_of_them=False)},
+)
 
 names_not_heeded = Mutant(
     clause="A27-LRS-03",
