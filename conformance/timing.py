@@ -75,6 +75,10 @@ UNRESOLVED = 30 * SCALE
 """Deadline of a call that fails, or goes elsewhere, when a name cannot be resolved: a silent name
 server is given a second, and a virtual machine takes ten for its first name on a loaded machine."""
 
+AGE_OF_NAMES = 3600
+"""How long an answer of the name server may be kept where its age must be no reason to ask again:
+longer than any scenario runs."""
+
 NO_SUCH_RESOURCE = ABSENCE + APPLY
 """Until a client does without a resource that it asked for and never got, and calls obey that."""
 

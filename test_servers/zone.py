@@ -31,9 +31,6 @@ __all__ = [
 
 Transport = Literal["UDP", "TCP"]
 
-_TTL = 1
-"""Seconds for which an answer may be kept, so that who asks again hears what is so by then."""
-
 _SMALLEST = 512
 """Bytes of a UDP message that everybody can take (RFC 1035, 2.3.4)."""
 
@@ -50,12 +47,15 @@ class Found(msgspec.Struct, frozen=True, tag="FOUND", tag_field="answer"):
         services: Its SRV records: port and name of each.
         is_truncated: Whether over UDP nothing comes but the word that there is more, so that who
             wants to know it has to ask over TCP.
+        ttl: Seconds for which the records may be kept; few, so that who asks again hears what is
+            so by then.
     """
 
     addresses: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
     services: tuple[tuple[int, str], ...] = ()
     is_truncated: bool = False
+    ttl: int = 1
 
 
 class NoSuchName(msgspec.Struct, frozen=True, tag="NXDOMAIN", tag_field="answer"):
@@ -138,7 +138,7 @@ def _message(
     else:
         own = query.question[0].name  # as it was asked: who mixes cases looks whether they return
         message.answer += [  # one by one: what stands together is shuffled
-            dns.rrset.from_text(own, _TTL, "IN", question.kind, record)
+            dns.rrset.from_text(own, answer.ttl, "IN", question.kind, record)
             for record in _records(question, answer)
         ]
     return message

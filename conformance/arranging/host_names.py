@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from conformance import timing
 from conformance.arranging.forests import Planted
 from conformance.judging.expectations import Expectation
 from conformance.judging.seen import Calls
@@ -37,9 +38,16 @@ def _by_name(planted: Planted, name: str) -> Cluster:
     return msgspec.structs.replace(planted.served.own(name), discovery=by_name(name, member))
 
 
-def known(planted: Planted, *leaves: str) -> Mapping[str, Answer]:
+def known(planted: Planted, *leaves: str) -> dict[str, Found]:
     """What a name server says of the host names of these leaves when all is well."""
     return {host(name): Found(tuple(one.host for one in planted.members[name])) for name in leaves}
+
+
+def kept_long(names: Mapping[str, Found]) -> Mapping[str, Answer]:
+    """The same, to be kept so long that nobody has to ask again for its age."""
+    return {
+        name: msgspec.structs.replace(one, ttl=timing.AGE_OF_NAMES) for name, one in names.items()
+    }
 
 
 async def served_again(

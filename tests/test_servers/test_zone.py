@@ -14,6 +14,7 @@ NAMES: dict[str, Answer] = {
     "both.test": Found(("127.0.0.2", "::1", "127.0.0.3")),
     "text.test": Found(texts=('grpc_config=[{"a": "b\\\\c"}]',)),
     "service.test": Found(services=((1234, "balancer.test"),)),
+    "lasting.test": Found(("127.0.0.5",), ttl=3600),
     "short.test": Found(("127.0.0.4",), is_truncated=True),
     "many.test": MANY,
     "failing.test": ServerFailure(),
@@ -60,6 +61,11 @@ def test_records(name: str, kind: str, records: list[str]) -> None:
 def test_no_records(name: str, code: dns.rcode.Rcode) -> None:
     response = ask(name, "A")
     assert (response.rcode(), response.answer) == (code, [])
+
+
+@pytest.mark.parametrize(("name", "seconds"), [("both.test", 1), ("lasting.test", 3600)])
+def test_time_to_live(name: str, seconds: int) -> None:
+    assert {answer.ttl for answer in ask(name, "A").answer} == {seconds}
 
 
 def test_silence_is_noted() -> None:

@@ -6,7 +6,7 @@ from typing import Final
 
 from conformance import timing
 from conformance.arranging.forests import calls_to, forest, in_use, leaf, plant
-from conformance.arranging.host_names import by_name, host, known, named
+from conformance.arranging.host_names import by_name, host, kept_long, known, named
 from conformance.arranging.priorities import fail
 from conformance.arranging.trouble import FAILS
 from conformance.judging.claims import decides
@@ -20,9 +20,12 @@ from test_servers import Answer, Close, Found, NoSuchName, Refuse, ServerFailure
 
 @decides("A37-DNS-11", seconds=34, resolutions=True)
 async def test_failing_eds(world: World) -> None:
-    """The leaf c stands behind one of EDS, whose endpoint fails all the while."""
+    """The leaf c stands behind one of EDS, whose endpoint fails all the while.
+
+    What its name resolves to may be kept for long, so that its age is no reason to ask again.
+    """
     planted = named(await plant(world, {"m": "z c"}, modes={"z": [Close()]}), "c")
-    await world.names.begin(known(planted, "c"))
+    await world.names.begin(kept_long(known(planted, "c")))
     behind = at_the_first(planted.served, "m", planted.of("z"))
     calls = partial(calls_to, world, "m")
     await world.serve(planted.served)
