@@ -137,6 +137,8 @@ class Call:
         )
         if not self.spec.kept_open:
             self._rpc.send(b"", end=True)
+        if picked.ends_with is not None:
+            self._give_up(picked.ends_with)
         return True
 
     def _on_deadline(self) -> None:

@@ -40,7 +40,8 @@ class ClusterPicker(msgspec.Struct, frozen=True):
         if category is not None:
             return Drop(rules.status_of_drop(category), self.account, category)
         in_flight = self.tools.ledger.in_flight(self.account)
-        if rules.circuit_is_open(in_flight, self.config.max_requests):
+        is_open = rules.circuit_is_open(in_flight, self.config.max_requests)
+        if is_open and not rules.sent_beyond_the_limit:
             return Drop(rules.status_of_drop(None), self.account)
         result = self.child.pick(args)
         if isinstance(result, Queue):
@@ -52,7 +53,8 @@ class ClusterPicker(msgspec.Struct, frozen=True):
         account = msgspec.structs.replace(
             self.account, locality=result.locality, subchannel=result.subchannel
         )
-        return Complete(result.subchannel, result.locality, result.connect, account)
+        ends_with = rules.status_of_drop(None) if is_open else None
+        return Complete(result.subchannel, result.locality, result.connect, account, ends_with)
 
 
 class ClusterImpl:

@@ -219,6 +219,8 @@ class Complete(msgspec.Struct, frozen=True):
     locality: Locality = Locality()
     connect: tuple[Target, ...] = ()
     account: Account | None = None
+    ends_with: Status | None = None
+    """With which it ends as soon as it is sent: none of a right client does."""
 
 
 class Queue(msgspec.Struct, frozen=True):

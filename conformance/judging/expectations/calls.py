@@ -49,7 +49,8 @@ class Outcome(msgspec.Struct, frozen=True, tag="outcome"):
 class Fails(msgspec.Struct, frozen=True, tag="fails"):
     """No call succeeds or is received by anybody, and each ends before its deadline.
 
-    Clauses: A27-DROP-03, A37-TREE-17, A37-DNS-16, A37-DNS-20, A37-DNS-21, A37-DNS-22.
+    Clauses: A27-DROP-03, A32-CB-02, A32-CB-07, A37-TREE-17, A37-DNS-16, A37-DNS-20, A37-DNS-21,
+    A37-DNS-22.
     """
 
     def finding(self, seen: Seen) -> Finding:

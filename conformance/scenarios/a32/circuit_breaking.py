@@ -19,7 +19,14 @@ from conformance.arranging.breaking import (
 from conformance.arranging.forests import calls_to
 from conformance.arranging.load_reports import reported
 from conformance.judging.claims import decides, row
-from conformance.judging.expectations import Expectation, OnlyAt, Outcome, Reaches, TellsDrops
+from conformance.judging.expectations import (
+    Expectation,
+    Fails,
+    OnlyAt,
+    Outcome,
+    Reaches,
+    TellsDrops,
+)
 from conformance.judging.seen import OPEN, Calls
 from conformance.oracles.breaking import UNLIMITED
 from conformance.served.clusters import Drop, Threshold
@@ -58,12 +65,15 @@ async def test_limits(world: World) -> None:
     await world.serve(served)
     await connected(world, *(name for name in LIMITS if name != "zero"))
     streams = Streams(world)
+    begun = {name: await streams.begin(name, MORE_THAN_THOSE) for name in LIMITS}
+    short = await calls_to(world, "zero")
     for name, (clause, _) in LIMITS.items():
-        begun = await streams.begin(name, MORE_THAN_THOSE)
-        await world.judge(clause, begun, admits(served, name))
-        beyond = Calls(tuple(one for one in begun if one.status != OPEN))
-        await world.judge("A32-CB-02", beyond, Outcome("UNAVAILABLE"))
-    await world.judge("A32-CB-07", await calls_to(world, "zero"), Outcome("UNAVAILABLE"))
+        await world.judge(clause, begun[name], admits(served, name))
+        beyond = Calls(tuple(one for one in begun[name] if one.status != OPEN))
+        for refused in (Outcome("UNAVAILABLE"), Fails()):
+            await world.judge("A32-CB-02", beyond, refused)
+    for refused in (Outcome("UNAVAILABLE"), Fails()):
+        await world.judge("A32-CB-07", Calls((*begun["zero"], *short)), refused)
 
 
 @decides(needs=("kept_open",), seconds=2)

@@ -171,6 +171,8 @@ class ClusterImplRules:
     falls_to: Callable[[Sequence[DropCategory], random.Random], str | None] = falls_to
     is_drawn_for: Callable[[PickArgs], bool] = at_each_pick
     circuit_is_open: Callable[[int, int], bool] = circuit_is_open
+    sent_beyond_the_limit: bool = False
+    """A32-CB-02, A32-CB-07: whether a request beyond the limit is sent, and given up then."""
     in_flight_key: Callable[[Account], tuple[object, ...]] = in_flight_key
     status_of_drop: Callable[[str | None], Status] = status_of_drop
     ends_flight: Callable[[Status], bool] = ends_flight

@@ -134,6 +134,12 @@ internal = Mutant(
     },
 )
 
+sent_and_given_up = Mutant(
+    clause="A32-CB-02",
+    broken="a request is sent, and given up if it is beyond the limit",
+    rules={"sent_beyond_the_limit": True},
+)
+
 a_thousand = Mutant(
     clause="A32-CB-03",
     broken="without a threshold the limit is 1,000",
