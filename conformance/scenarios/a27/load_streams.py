@@ -45,6 +45,7 @@ from conformance.judging.expectations import (
 )
 from conformance.judging.seen import LoadReports, Loads
 from conformance.oracles.load import due
+from conformance.oracles.statistics import draws_to_meet_all
 from conformance.served.bootstrap import NODE
 from conformance.served.policies import RoundRobin
 from conformance.served.routes import CLUSTER, SESSION, TO
@@ -221,7 +222,7 @@ async def test_what_has_gone(world: World) -> None:
     await world.serve(after)
     every, some = Reaches(following.addresses()), partial(world.call, world.sessions(10))
     await world.rounds.demand(every, some, why="the route leads there")
-    second = await kept_open(world, 5)
+    second = await kept_open(world, ENOUGH_OPEN)
     await judge_open(world, wanted, "next", at=CLUSTER)
     left = after.placed(*following.localities[:1])
     await world.serve(left)
@@ -238,6 +239,9 @@ async def test_what_has_gone(world: World) -> None:
 
 
 PLACES = ("one", "two")
+
+ENOUGH_OPEN = draws_to_meet_all([1 / len(PLACES)] * len(PLACES))
+"""Open calls of which each locality has some."""
 
 
 async def judge_open(world: World, wanted: Balances, used: str, *, at: str) -> None:

@@ -4,14 +4,22 @@ from collections.abc import Callable, Collection
 
 from msgspec.structs import replace
 
+from client_under_test.reference.clusters.aggregates import (
+    ClusterRules,
+    Leaves,
+    PriorityNames,
+    a_policy_for_each_leaf,
+)
+from client_under_test.reference.clusters.discovery import Aggregate
 from client_under_test.reference.conduct.mutants import Mutant, for_good
-from client_under_test.reference.policies.interface import Account
+from client_under_test.reference.policies.interface import Account, Update
 from client_under_test.reference.policies.rules.gatekeeping import (
     LoadKey,
     counted_for,
     when_ended,
     when_sent,
 )
+from client_under_test.reference.values import Locality
 from client_under_test.reference.xds.load_rules import asked_for, somebody_reports
 from conformance.mutation.mutants.a42.load_report import stays_in_progress
 
@@ -46,6 +54,33 @@ def reported_once_reported_for_good() -> Callable[[Account], LoadKey | None]:
 
     return counted
 
+
+class ListedNow:
+    """Requests count while the locality of their endpoint is in the list of their cluster."""
+
+    def __init__(self) -> None:
+        self._listed: dict[str, set[Locality]] = {}
+
+    def tree(
+        self,
+        aggregate: Aggregate | None,
+        leaves: Leaves,
+        names: PriorityNames,
+        rules: ClusterRules,
+    ) -> Update:
+        """The tree, of whose leaves it is noted what they list."""
+        for leaf, found in leaves:
+            places = (one.locality for priority in found.priorities for one in priority)
+            self._listed[leaf.name] = {*places}
+        return a_policy_for_each_leaf(aggregate, leaves, names, rules)
+
+    def counted(self, account: Account) -> LoadKey | None:
+        """What it counts for."""
+        is_listed = account.locality in self._listed[account.cluster]
+        return counted_for(account) if is_listed else None
+
+
+listed_now = ListedNow()
 
 # What begins a stream.
 
@@ -170,6 +205,12 @@ gone_with_its_cluster = Mutant(
     clause="A27-LRS-21",
     broken="requests that end after another cluster was used are not told",
     rules={"counted_for": newest_cluster_alone()},
+)
+
+gone_locality_not_told = Mutant(
+    clause="A27-LRS-21",
+    broken="requests that end after their locality has left the list are not told",
+    rules={"tree": listed_now.tree, "counted_for": listed_now.counted},
 )
 
 # lrs_server, and streams.
