@@ -9,7 +9,13 @@ from typing import Literal
 from conformance import timing
 from conformance.arranging.forests import calls_to, route_to
 from conformance.judging.endings import ClientStuck, ClientUnable
-from conformance.judging.expectations import Answered, Expectation, OnlyAt, Outcome
+from conformance.judging.expectations import (
+    Answered,
+    AsksBesideClusters,
+    Expectation,
+    OnlyAt,
+    Outcome,
+)
 from conformance.judging.seen import Answer, Calls, Seen
 from conformance.served.clusters import Aggregate, Cluster, Discovery, Eds, LogicalDns
 from conformance.served.endpoints import Endpoint, Locality
@@ -169,6 +175,12 @@ class LiveCluster:
             calls = await self._until(self.leads(1))
             await self._judge(odd.clause, calls, self.leads(1))
         await self._go_on(2, taken=answer.acked)
+
+    async def asks_beside_clusters(self, clause: str) -> None:
+        """Judge that endpoints are asked for on the stream of the Clusters alone."""
+        expected = AsksBesideClusters()
+        asked = await self._world.control.asked_until(expected)
+        await self._judge(clause, asked, expected)
 
     async def accepted(self, odd: Odd, then: str) -> None:
         """Judge that an odd update is accepted, and report what becomes of requests.

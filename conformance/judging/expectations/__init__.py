@@ -53,7 +53,12 @@ from conformance.judging.expectations.looking_up import LooksUp, NeverLooksUp
 from conformance.judging.expectations.mapping import MapsLike
 from conformance.judging.expectations.picking import Blames, BlamesOnly, Connects, Picks
 from conformance.judging.expectations.states import EndsIn, NeverIn
-from conformance.judging.expectations.subscribing import AsksFor, AsksOnce, GoesOnAsking
+from conformance.judging.expectations.subscribing import (
+    AsksBesideClusters,
+    AsksFor,
+    AsksOnce,
+    GoesOnAsking,
+)
 from conformance.judging.expectations.trees import AtTheFirst, InTreeOrder
 from conformance.judging.expectations.weighing import Finding, WrongKind
 from conformance.judging.seen import Seen
@@ -97,6 +102,7 @@ Expectation = (
     | AtTheFirst
     | InTreeOrder
     | AsksFor
+    | AsksBesideClusters
     | AsksOnce
     | GoesOnAsking
     | Fails
@@ -131,6 +137,7 @@ __all__ = [
     "Admits",
     "Answered",
     "Apart",
+    "AsksBesideClusters",
     "AsksFor",
     "AsksOnce",
     "AtMost",

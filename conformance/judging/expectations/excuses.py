@@ -58,7 +58,12 @@ from conformance.judging.expectations.looking_up import LooksUp, NeverLooksUp
 from conformance.judging.expectations.mapping import MapsLike
 from conformance.judging.expectations.picking import Blames, BlamesOnly, Connects, Picks
 from conformance.judging.expectations.states import EndsIn, NeverIn
-from conformance.judging.expectations.subscribing import AsksFor, AsksOnce, GoesOnAsking
+from conformance.judging.expectations.subscribing import (
+    AsksBesideClusters,
+    AsksFor,
+    AsksOnce,
+    GoesOnAsking,
+)
 from conformance.judging.expectations.trees import AtTheFirst, InTreeOrder
 from conformance.judging.expectations.weighing import WrongKind
 from conformance.judging.seen import WAITING, Call, Calls, Contrast, Seen
@@ -83,7 +88,7 @@ def excusable(expectation: Expectation, seen: Seen, before: MapsLike | None = No
         case Answered() | NamesEach() | NamesWhatHolds() | SaysWhy() | AsksOnce() | GoesOnAsking():
             is_so = False
         case (
-            LosesShare() | LooksUp() | NeverLooksUp()
+            LosesShare() | LooksUp() | NeverLooksUp() | AsksBesideClusters()
             | BeginsWithNode() | EachHolds() | TellsNoEndpoints()
         ):  # fmt: skip
             is_so = False

@@ -66,6 +66,23 @@ class AsksOnce(msgspec.Struct, frozen=True, tag="asks_once"):
         return Finding(len(streams) == 1 and not twice, wanted, saw)
 
 
+class AsksBesideClusters(msgspec.Struct, frozen=True, tag="asks_beside_clusters"):
+    """Endpoints are asked for on streams on which Clusters are asked for, too, and on no other.
+
+    Clauses: A27-CDS-01, A47-CDS-03.
+    """
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh requests."""
+        streams: dict[str, set[int]] = {"CLUSTER": set(), "ENDPOINTS": set()}
+        for one in _requests(seen):
+            streams.setdefault(one.kind, set()).add(one.stream)
+        own = streams["ENDPOINTS"] - streams["CLUSTER"]
+        saw = f"endpoints asked for on {len(streams['ENDPOINTS'])} streams, {len(own)} of their own"
+        wanted = "endpoints asked for on the stream of Clusters alone"
+        return Finding(bool(streams["ENDPOINTS"]) and not own, wanted, saw)
+
+
 class GoesOnAsking(msgspec.Struct, frozen=True, tag="goes_on_asking"):
     """Every request of a kind names this resource.
 

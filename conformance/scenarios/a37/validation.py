@@ -231,7 +231,6 @@ OF_EDS = (
     Odd("A37-VALID-02"),
     Odd("A37-VALID-27", "load_assignment {}"),
     Odd("A27-CDS-10", IGNORED),
-    Odd("A47-CDS-03", "eds_config { self {} }", within=EDS),
     outliers("A50-CDS-08", ""),
 )
 
@@ -286,10 +285,15 @@ async def test_taken(world: World, form: Form, odds: Sequence[Odd]) -> None:
         await live.taken(one)
 
 
-@decides("A27-CDS-01", AFTERWARDS)
-async def test_ads(world: World) -> None:
-    live = await LiveCluster.begin(world, "EDS", about="A27-CDS-01")
-    await live.taken(Odd("A27-CDS-01"))
+@decides(AFTERWARDS)
+@pytest.mark.parametrize(
+    ("clause", "source"), [row("ads", "A27-CDS-01", "ads"), row("self", "A47-CDS-03", "self")]
+)
+async def test_source_of_endpoints(world: World, clause: str, source: str) -> None:
+    world.bench.demand(clause)
+    live = await LiveCluster.begin(world, "EDS", about="A27-CDS-01" if source == "ads" else "")
+    await live.taken(Odd(clause, f"eds_config {{ {source} {{}} }}", within=EDS))
+    await live.asks_beside_clusters(clause)
 
 
 XDSTP = f"xdstp://{AUTHORITY}/envoy.config.cluster.v3.Cluster/"

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judging.expectations import AsksFor, AsksOnce, Fails, GoesOnAsking, WrongKind
+from conformance.judging.expectations import (
+    AsksBesideClusters,
+    AsksFor,
+    AsksOnce,
+    Fails,
+    GoesOnAsking,
+    WrongKind,
+)
 from conformance.judging.seen import Asked, Call, Calls, Subscriptions
 from conformance.oracles.cluster_tree import Aggregate, Cluster, Leaf
 
@@ -57,6 +64,22 @@ def test_asks_for_endpoints_of_leaves() -> None:
 )
 def test_asks_once(seen: Subscriptions, *, holds: bool) -> None:
     assert AsksOnce().finding(seen).holds == holds
+
+
+@pytest.mark.parametrize(
+    ("streams", "holds"),
+    [
+        ((("CLUSTER", 1), ("ENDPOINTS", 1)), True),
+        ((("CLUSTER", 1), ("ENDPOINTS", 1), ("ENDPOINTS", 2), ("CLUSTER", 2)), True),
+        ((("CLUSTER", 1), ("ENDPOINTS", 2)), False),
+        ((("CLUSTER", 1), ("ENDPOINTS", 1), ("ENDPOINTS", 2)), False),
+        ((("CLUSTER", 1),), False),
+        ((), False),
+    ],
+)
+def test_asks_beside_clusters(streams: tuple[tuple[str, int], ...], *, holds: bool) -> None:
+    seen = Subscriptions(tuple(Asked(kind, ("a",), stream) for kind, stream in streams))
+    assert AsksBesideClusters().finding(seen).holds == holds
 
 
 def test_goes_on_asking() -> None:
