@@ -2,7 +2,8 @@
 
 ``a b:3 | c- d! E`` has a and b, of weight 3, in the first priority. In the second, c lists no
 endpoint, the health of that of d is bad, and that of E, as its name is in capitals, closes every
-connection. The same name is the same locality with the same endpoint in every line.
+connection. ``a!,b`` is a locality of two endpoints, called as the first is, of which that is in bad
+health. The same name is the same endpoint, and the same locality, in every line.
 """
 
 from __future__ import annotations
@@ -40,16 +41,17 @@ AT_LEAST: Final = 20
 ILL: Final = ("UNHEALTHY", "DRAINING", "TIMEOUT", "DEGRADED")
 """What A27 has ignored, by turns."""
 
+_NAME: Final = re.compile(r"[A-Za-z]\d*")
 _PLACE: Final = re.compile(r"(?P<name>[A-Za-z]\d*)(:(?P<weight>\d+))?(?P<state>[-!+]?)")
 
 
 class Place(msgspec.Struct, frozen=True):
-    """A locality as a line has it."""
+    """An endpoint of a locality as a line has it. The first has the locality's name and weight."""
 
     name: str
     weight: int = 1
     state: str = ""
-    """``-`` without its endpoint; ``!`` in bad health; ``+`` said to be healthy."""
+    """``-`` not listed; ``!`` in bad health; ``+`` said to be healthy."""
 
     @property
     def serves(self) -> bool:
@@ -57,13 +59,16 @@ class Place(msgspec.Struct, frozen=True):
         return self.name.islower() and self.state in {"", "+"}
 
 
-def places(line: str) -> tuple[tuple[Place, ...], ...]:
-    """The localities of a line, priority by priority.
+def places(line: str) -> tuple[tuple[tuple[Place, ...], ...], ...]:
+    """The endpoints of a line, priority by priority and locality by locality.
 
     Raises:
         ValueError: it is no such line.
     """
-    return tuple(tuple(map(_place, one.split())) for one in line.split("|"))
+    return tuple(
+        tuple(tuple(map(_place, locality.split(","))) for locality in priority.split())
+        for priority in line.split("|")
+    )
 
 
 def _place(words: str) -> Place:
@@ -76,10 +81,14 @@ def _place(words: str) -> Place:
 def shares_of(line: str) -> dict[str, tuple[int, int]]:
     """Who has which share of the requests, by name: the first priority that serves has them all."""
     for priority in places(line):
-        serving = [one for one in priority if one.serves]
-        if serving:
-            total = sum(one.weight for one in serving)
-            return {one.name: (one.weight, total) for one in serving}
+        found = [(each[0].weight, [one.name for one in each if one.serves]) for each in priority]
+        total = sum(weight for weight, serving in found if serving)
+        if total:
+            return {
+                name: (weight, total * len(serving))
+                for weight, serving in found
+                for name in serving
+            }
     return {}
 
 
@@ -91,8 +100,8 @@ class Lines:
 
     @classmethod
     async def begin(cls, world: World, *lines: str) -> Lines:
-        """An endpoint for each."""
-        names = {one.name: None for line in lines for each in places(line) for one in each}
+        """An endpoint for each of them."""
+        names = dict.fromkeys(name for line in lines for name in _NAME.findall(line))
         serving = iter(await world.endpoints(sum(map(str.islower, names))))
         closing = iter(await world.endpoints(sum(map(str.isupper, names)), mode=Close()))
         return cls({name: next(serving if name.islower() else closing) for name in names})
@@ -107,13 +116,13 @@ class Lines:
         return one_cluster(
             tuple(
                 Locality(
-                    tuple(self._endpoint(one, next(ill)) for _ in "x" if one.state != "-"),
-                    name=one.name,
-                    weight=one.weight,
+                    tuple(self._endpoint(one, next(ill)) for one in each if one.state != "-"),
+                    name=each[0].name,
+                    weight=each[0].weight,
                     priority=number,
                 )
                 for number, priority in enumerate(places(line))
-                for one in priority
+                for each in priority
             ),
             policy=RoundRobin(),
         )
@@ -131,7 +140,8 @@ class Lines:
 
     def below(self, line: str) -> list[Member]:
         """The endpoints of the priorities below the first that serves."""
-        lower = itertools.dropwhile(lambda each: not any(p.serves for p in each), places(line))
+        priorities = [[one for each in priority for one in each] for priority in places(line)]
+        lower = itertools.dropwhile(lambda each: not any(p.serves for p in each), priorities)
         return [self._members[one.name] for each in [*lower][1:] for one in each]
 
     async def judge(self, world: World, clause: str, line: str) -> None:

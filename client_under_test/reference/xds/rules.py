@@ -121,6 +121,14 @@ def endpoint_is_used(health: int) -> bool:
     return health in _USABLE
 
 
+def each_by_its_own(good: Sequence[bool]) -> Sequence[bool]:
+    """What is said of one endpoint of a locality says nothing of another.
+
+    Clauses: A27-HEALTH-01, A27-PRIO-06.
+    """
+    return good
+
+
 # The protocol.
 
 
@@ -261,6 +269,8 @@ class XdsRules(
     locality_weight: Callable[[int | None], int | None] = locality_weight
     too_heavy: Callable[[Mapping[int, int]], tuple[int, ...]] = too_heavy
     endpoint_is_used: Callable[[int], bool] = endpoint_is_used
+    used_in_locality: Callable[[Sequence[bool]], Sequence[bool]] = each_by_its_own
+    """Of whether each endpoint of a locality is used for its own health."""
     wrong_with_endpoints: Callable[[Any, Sequence[tuple[str, str]]], Sequence[tuple[str, str]]] = (
         endpoints_as_found
     )

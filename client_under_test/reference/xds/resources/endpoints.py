@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import itertools
 from typing import Any, Final
 
 from envoy.type.v3 import percent_pb2
@@ -71,16 +72,18 @@ def _place(
         findings.add("must be at least 1", "load_balancing_weight")
     locality = Locality(message.locality.region, message.locality.zone, message.locality.sub_zone)
     endpoints: list[Endpoint] = []
+    good: list[bool] = []
     total = 0
     for number, each in enumerate(message.lb_endpoints):
         with findings.at(f"lb_endpoints[{number}]"):
             endpoint = _endpoint(each, addresses, rules, findings)
         total += endpoint.weight
-        if any(endpoint.addresses) and rules.endpoint_is_used(each.health_status):
-            endpoints.append(endpoint)
+        endpoints.append(endpoint)
+        good.append(any(endpoint.addresses) and rules.endpoint_is_used(each.health_status))
     if total > _UINT32:
         findings.add("weights of the endpoints add up beyond 32 bits", "lb_endpoints")
-    return LocalityEndpoints(locality=locality, weight=weight or 0, endpoints=tuple(endpoints))
+    used = tuple(itertools.compress(endpoints, rules.used_in_locality(good)))
+    return LocalityEndpoints(locality=locality, weight=weight or 0, endpoints=used)
 
 
 def _written(message: Any) -> int | None:

@@ -214,6 +214,12 @@ spoilt_by_an_ill_endpoint = Mutant(
     xds={"endpoint_is_used": SpoiltByOne().is_used},
 )
 
+spoilt_locality = Mutant(
+    clause="A27-PRIO-06",
+    broken="with one endpoint in bad health its whole locality is not used",
+    xds={"used_in_locality": lambda good: [all(good)] * len(good)},
+)
+
 empty_for_good = Mutant(
     clause="A27-PRIO-07",
     broken="a priority that is not in use takes no update, so it stays empty",
@@ -255,6 +261,12 @@ good_is_not_used = Mutant(
     clause="A27-HEALTH-01",
     broken="endpoints are used only if nothing is said of their health",
     xds={"endpoint_is_used": lambda health: health == HealthStatus.UNKNOWN},
+)
+
+first_speaks_for_its_locality = Mutant(
+    clause="A27-HEALTH-01",
+    broken="the health of the first endpoint of a locality is that of all of them",
+    xds={"used_in_locality": lambda good: good[:1] * len(good)},
 )
 
 # What is refused.
