@@ -8,6 +8,7 @@ import math
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+import msgspec
 from grpc import StatusCode
 
 from conformance import timing
@@ -196,6 +197,19 @@ class Control:
             told=request.version,
             accepted=accepted[-1] if accepted else "",
         )
+
+    def last_word(self, answer: Answer) -> Answer:
+        """The same, or an ACK if a later request names that version and no error."""
+        asked = (one for one in self._plane.transcript.events if isinstance(one, Request))
+        taken = any(
+            one.kind is Kind[answer.kind]
+            and one.version == answer.version
+            and not (one.error_code or one.error_detail)
+            for one in asked
+        )
+        if answer.acked or not taken:
+            return answer
+        return msgspec.structs.replace(answer, acked=True, error_detail="", told=answer.version)
 
     def _stays_away_from(self, push: Push, kind: Kind) -> bool:
         """Whether a stream that was there before stays, and brought nothing of what was pushed.

@@ -231,6 +231,8 @@ class Ads:
             complaint = self._rules.reason_of_nack(bad)[:_LONGEST_COMPLAINT]
             answer = self._rules.version_of_nack(of_type.version, version)
             outputs = self._send(kind, of_type, answer, complaint)
+            if self._rules.takes_nacks_back:
+                outputs += self._send(kind, of_type, version, None)
         else:
             of_type.version = version
             outputs = self._send(kind, of_type, version, None)

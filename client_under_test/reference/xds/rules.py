@@ -282,6 +282,8 @@ class XdsRules(
     is_wrapper: Callable[[str], bool] = is_wrapper
     """Of the type of what stands in the place of a resource."""
     version_of_nack: Callable[[str, str], str] = version_of_nack
+    takes_nacks_back: bool = False
+    """A46-NACK-04: whether an ACK of the same response follows a NACK."""
     reason_of_nack: Callable[[Sequence[str]], str] = reason_of_nack
     drop_may_lack: Callable[[str], bool] = drop_may_lack
     """Of the field that says nothing that is known."""

@@ -62,6 +62,7 @@ async def test_clusters(world: World, names: tuple[str, ...]) -> None:
     await world.judge("A46-NACK-01", calls, wanted)
     for name in ("bad", "worse"):
         await world.judge("A46-NACK-03", await calls_to(world, name), leads(before, name))
+    await world.judge("A46-NACK-04", world.control.last_word(answer), Answered(acked=False))
     mended = await world.control.offer(Kind.CLUSTER, *good.values())
     await world.judge("A46-NACK-06", mended, Answered(acked=True))
     for name in names:

@@ -35,6 +35,12 @@ version_of_the_bad_response = Mutant(
     xds={"version_of_nack": lambda _accepted, rejected: rejected},
 )
 
+ack_after_the_nack = Mutant(
+    clause="A46-NACK-04",
+    broken="a NACK is followed by an ACK of the same response",
+    xds={"takes_nacks_back": True},
+)
+
 first_complaint_alone = Mutant(
     clause="A46-NACK-05",
     broken="a NACK tells of the first bad resource alone",
