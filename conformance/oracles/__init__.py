@@ -2,13 +2,13 @@
 
 from conformance.oracles.census import (
     Census,
+    bounds_of,
     census,
     changes_interval,
     expected_changes,
     looks_hashed,
     met_intervals,
     most_changes_hashed,
-    ring_interval,
 )
 from conformance.oracles.disruption import (
     Anchored,
@@ -34,10 +34,10 @@ from conformance.oracles.request_hash import (
     rewrite,
     xxh64,
 )
-from conformance.oracles.ring.building import build, build_for, fit
+from conformance.oracles.ring.building import build, build_for, fit, fits_otherwise
 from conformance.oracles.ring.keys import KeyFormat
 from conformance.oracles.ring.search import Ring, Search
-from conformance.oracles.ring.sizes import RingConfig, entry_counts
+from conformance.oracles.ring.sizes import RingConfig, dealings, entry_counts
 from conformance.oracles.ring.values import (
     NoSuchValueError,
     value_hitting,
@@ -97,18 +97,21 @@ __all__ = [
     "WeightedEndpoint",
     "all_same_chance",
     "anchored",
+    "bounds_of",
     "build",
     "build_for",
     "census",
     "changes_interval",
     "combine",
     "contributing",
+    "dealings",
     "draws_needed",
     "draws_to_differ",
     "draws_to_meet_all",
     "entry_counts",
     "expected_changes",
     "fit",
+    "fits_otherwise",
     "header_values",
     "interval",
     "intervals",
@@ -119,7 +122,6 @@ __all__ = [
     "policies_in_use",
     "request_hash",
     "rewrite",
-    "ring_interval",
     "stray_share",
     "strays",
     "value_hitting",

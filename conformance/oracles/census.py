@@ -10,17 +10,16 @@ Of a client whose keys nobody knows, as A42-RING-03 allows, it judges what the r
 A42-RING-01, A42-RING-02, A42-RING-04 and the sizes, A42-RING-05 to A42-RING-09.
 """
 
+import functools
 import itertools
 import math
 import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Final, get_args
+from typing import Final
 
 from msgspec import Struct
 
-from conformance.oracles.ring.sizes import Allotment, RingConfig, entry_counts
-from conformance.oracles.ring.weights import WeightedEndpoint
 from conformance.oracles.statistics import FALSE_ALARM, Interval, quantile
 
 _SPACE: Final = 2**64
@@ -135,27 +134,54 @@ def changes_interval(
     return Interval(max(low, 0), min(high, len(gaps), total))
 
 
-def ring_interval(
-    endpoints: Sequence[WeightedEndpoint],
-    config: RingConfig,
+class Bounds(Struct, frozen=True):
+    """What is to be accepted of a ring: how many changes, and how many values at each address."""
+
+    changes: Interval
+    met: dict[str, Interval]
+
+    def hold(self, taken: Census) -> bool:
+        """Whether a census is within them."""
+        return taken.changes in self.changes and _are_met(taken, self.met)
+
+
+def bounds_of(
+    rings: Sequence[Mapping[str, int]],
+    taken: Census,
     hashes: Iterable[int],
     false_alarm: float = FALSE_ALARM,
-) -> Interval:
-    """The numbers of changes to be accepted of the ring of these endpoints, however it allots.
+) -> Bounds:
+    """The bounds of the first ring within which a census is, or if there is none of the first one.
 
-    With as many values as the ring has entries, or more, rings of half or twice the size are
-    refused in the mean.
+    A right client has one of the rings, so the false alarm is what it is of one. With as many
+    values as a ring has entries, or more, one of half or twice the size is refused in the mean.
+
+    Args:
+        rings: number of entries of each address, by each reading that is right.
+        taken: the census.
+        hashes: of the values that are sent.
+        false_alarm: half for the changes, half for the addresses.
 
     Raises:
-        ValueError: there is no endpoint, fewer than two hashes, or no ring follows from the config.
+        ValueError: there is no ring, fewer than two hashes, or a ring without entries.
     """
+    if not rings:
+        raise ValueError("A census is weighed by one ring or more.")
     sent = tuple(hashes)
-    splits = {
-        tuple(sorted(entry_counts(endpoints, config, allotment).values()))
-        for allotment in get_args(Allotment)
-    }
-    found = [changes_interval(split, sent, false_alarm) for split in splits]
-    return Interval(min(each.low for each in found), max(each.high for each in found))
+    changes = functools.cache(lambda counts: changes_interval(counts, sent, false_alarm / 2))
+    met = [met_intervals(counts, taken.values, false_alarm / 2) for counts in rings]
+    for counts, bound in zip(rings, met, strict=True):
+        if _are_met(taken, bound):
+            found = Bounds(changes(tuple(sorted(counts.values()))), bound)
+            if found.hold(taken):
+                return found
+    return Bounds(changes(tuple(sorted(rings[0].values()))), met[0])
+
+
+def _are_met(taken: Census, bounds: Mapping[str, Interval]) -> bool:
+    """Whether each address answered as many values as it may, and no other one any."""
+    within = all(taken.met.get(where, 0) in bound for where, bound in bounds.items())
+    return within and set(taken.met) <= set(bounds)
 
 
 def met_intervals(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
+from typing import get_args
 
 import msgspec
 
@@ -15,8 +17,7 @@ from conformance.judging.expectations.weighing import (
     trouble_of,
 )
 from conformance.judging.seen import Call, Seen
-from conformance.oracles import statistics
-from conformance.oracles.census import census, met_intervals, ring_interval
+from conformance.oracles.census import bounds_of, census
 from conformance.oracles.request_hash import (
     HashPolicy,
     HeaderPolicy,
@@ -26,10 +27,10 @@ from conformance.oracles.request_hash import (
     request_hash,
     rewrite,
 )
-from conformance.oracles.ring.building import build_for, fit
-from conformance.oracles.ring.sizes import RingConfig, entry_counts
+from conformance.oracles.ring.building import build_for, fit, fits_otherwise
+from conformance.oracles.ring.sizes import RingConfig, Sizing, dealings, entry_counts
 from conformance.oracles.ring.variants import CANDIDATES, Candidate
-from conformance.oracles.ring.weights import RingLocality, WeightedEndpoint, WeightReading, weights
+from conformance.oracles.ring.weights import RingLocality, WeightReading, weights
 from conformance.oracles.telling import Way
 
 FEWEST_FOR_CENSUS = 20
@@ -116,11 +117,11 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
             return Finding(holds=False, wanted=wanted, saw=trouble, oracle=oracle)
         observed = _observed(calls, self.policies, self.terminal)
         candidates = self.candidates()
-        if candidate := self._explaining(observed, candidates):
-            saw = f"all {len(calls)} calls so, with {_named(candidate)}"
+        if way := self._explaining(observed, candidates):
+            saw = f"all {len(calls)} calls so, with {way}"
             return Finding(holds=True, wanted=wanted, saw=saw, oracle=oracle)
         if self.by_arcs:
-            return self._by_census(observed, endpoints, wanted)
+            return self._by_census(observed, wanted)
         told = (_habit(observed), self._nearest(calls, observed, candidates))
         saw = ": ".join(filter(None, told))
         return Finding(holds=False, wanted=wanted, saw=saw, oracle=oracle)
@@ -146,13 +147,21 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
         return frozenset(candidate.variant.key_format for candidate in fitting)
 
     def _explaining(
-        self, observed: tuple[tuple[int, str], ...], candidates: Iterable[Candidate]
-    ) -> Candidate | None:
-        """The first way of building the ring that explains all; most of the work is building."""
-        for candidate in candidates:
-            if fit(observed, self.localities, self.config, (candidate,), failed=self.failed):
-                return candidate
-        return None
+        self, observed: tuple[tuple[int, str], ...], candidates: Sequence[Candidate]
+    ) -> str:
+        """The first way of building the ring that explains all; most of the work is building.
+
+        Unless an order is bound in which entries are dealt out, others than the known ones do, too.
+        """
+        ring = (self.localities, self.config)
+        for one in candidates:
+            if fit(observed, *ring, (one,), failed=self.failed):
+                return _named(one)
+        is_open = self.allotment is None and not self.by_arcs
+        for one in (each for each in candidates if is_open and each.variant.allotment == "list"):
+            if fits_otherwise(observed, *ring, one, failed=self.failed):
+                return _named(one, "no known order")
+        return ""
 
     def _nearest(
         self,
@@ -183,7 +192,6 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
     def _by_census(
         self,
         observed: tuple[tuple[int, str], ...],
-        endpoints: tuple[WeightedEndpoint, ...],
         wanted: str,
     ) -> Finding:
         """Judge a client with a key format of its own by its arcs.
@@ -192,7 +200,6 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
         hashes meet different endpoints tells the hash and the size, how many meet each endpoint
         tells the weights.
         """
-        alarm = statistics.FALSE_ALARM / 2
         hashes = [value for value, _ in observed]
         if saw := _met_twice(observed):
             return Finding(holds=False, wanted=wanted, saw=saw)
@@ -201,19 +208,29 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
             saw = f"by arcs alone nothing can be told of {taken.values} different hashes"
             saw += " on a ring with failed endpoints" if self.failed else ": they are too few"
             return Finding(holds=True, wanted=wanted, saw=saw)
-        changes = ring_interval(endpoints, self.config, hashes, alarm)
-        met = met_intervals(entry_counts(endpoints, self.config), taken.values, alarm)
+        bounds = bounds_of(self._dealt(), taken, hashes)
+        changes, met = bounds.changes, bounds.met
         shares = ", ".join(f"{where}: {found}" for where, found in taken.met.items())
         return Finding(
-            taken.changes in changes
-            and all(taken.met.get(where, 0) in bound for where, bound in met.items())
-            and set(taken.met) <= set(met),
+            bounds.hold(taken),
             f"{wanted}; by its arcs, as its key format is unknown: {changes.low} to "
             f"{changes.high} changes, and "
             + ", ".join(f"{where}: {bound.low} to {bound.high}" for where, bound in met.items()),
             f"{taken.changes} changes among {taken.values} hashes in order; {shares}",
-            "census.ring_interval, census.met_intervals",
+            "census.changes_interval, census.met_intervals",
         )
+
+    def _dealt(self) -> tuple[dict[str, int], ...]:
+        """The number of entries of each address, by each reading that will do."""
+        readings = get_args(WeightReading) if self.weights is None else (self.weights,)
+        sizings = [each for each in get_args(Sizing) if self.sizing in {None, each}]
+        listed = [weights(self.localities, reading) for reading in readings]
+        ways = itertools.product(listed, sizings)
+        rings = dict[frozenset[tuple[str, int]], dict[str, int]]()
+        for endpoints, sizing in ways:
+            for counts in dealings(endpoints, self.config, sizing):
+                rings.setdefault(frozenset(counts.items()), counts)
+        return tuple(rings.values())
 
 
 def _met_twice(observed: Iterable[tuple[int, str]]) -> str:
@@ -255,12 +272,12 @@ def _rewritten(call: Call, policies: Iterable[HashPolicy]) -> str:
     )
 
 
-def _named(candidate: Candidate) -> str:
+def _named(candidate: Candidate, order: str = "") -> str:
     """How a way of building the ring is told to a reader."""
     variant = candidate.variant
     return (
-        f"keys {variant.key_format}, allotted by {variant.allotment}, search {variant.search}, "
-        f"size {variant.sizing} the minimum, weights {candidate.weights}"
+        f"keys {variant.key_format}, allotted by {order or variant.allotment}, "
+        f"search {variant.search}, size {variant.sizing} the minimum, weights {candidate.weights}"
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from conformance.oracles.ring.keys import beginning, numbered
 from conformance.oracles.ring.search import SPACE, Ring, Search
-from conformance.oracles.ring.sizes import RingConfig, entry_counts
+from conformance.oracles.ring.sizes import RingConfig, dealings, entry_counts
 from conformance.oracles.ring.variants import CANDIDATES, Candidate, RingVariant
 from conformance.oracles.ring.weights import RingLocality, WeightedEndpoint, merged, weights
 
@@ -64,6 +64,33 @@ def fit(
         if judged[ring]:
             fitting.append(candidate)
     return tuple(fitting)
+
+
+def fits_otherwise(
+    observed: Sequence[tuple[int, str]],
+    localities: Sequence[RingLocality],
+    config: RingConfig,
+    candidate: Candidate,
+    *,
+    failed: Collection[str] = (),
+) -> bool:
+    """Whether a candidate agrees but for the order, a known one or not, in which entries are dealt.
+
+    Nothing is said where entries are numbered over the whole ring, as they are others then.
+
+    Clauses: A42-RING-10.
+    """
+    variant = candidate.variant
+    endpoints = weights(localities, candidate.weights)
+    entries, numbered_together = counted(endpoints, config, variant)
+    if numbered_together:
+        return False
+    for counts in dealings(endpoints, config, variant.sizing):
+        dealt = tuple((address, name, counts[address]) for address, name, _ in entries)
+        ring = assembled(dealt, variant.search, numbered_together=False)
+        if all(ring.pick(value, failed) == address for value, address in observed):
+            return True
+    return False
 
 
 def counted(

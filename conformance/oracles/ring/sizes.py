@@ -4,10 +4,12 @@ A42, "Ring Construction" and "LB Policy Config". In what order fractional counts
 text does not say.
 """
 
+import functools
 import ipaddress
+import itertools
 import math
-from collections.abc import Sequence
-from typing import Final, Literal
+from collections.abc import Iterator, Sequence
+from typing import Final, Literal, get_args
 
 from msgspec import Struct
 
@@ -34,6 +36,9 @@ LIMIT: Final = 8 * 1024 * 1024  # values above it are NACKed
 DEFAULT_CAP: Final = 4096  # the client's own
 
 _IPV4_BYTES: Final = 4
+_FEW: Final = 5  # endpoints, of which every order is tried: 120
+_MANY: Final = 100  # ways to give odd entries away, beyond which none but the known orders count
+_ROUNDING: Final = 1e-12  # of double arithmetic, far below a share that A113 has truncated
 
 
 class RingConfig(Struct, frozen=True):
@@ -84,17 +89,8 @@ def entry_counts(
     Raises:
         ValueError: there is no endpoint, or no ring follows from the config.
     """
-    minimum, maximum = config.sizes()
     ordered = _allotted(merged(endpoints), allotment)
-    if not ordered:
-        raise ValueError("A ring needs at least one endpoint.")
-    shares = any(isinstance(endpoint.weight, float) for endpoint in ordered)
-    total = 1.0 if shares else sum(endpoint.weight for endpoint in ordered)
-    lightest = min(endpoint.weight for endpoint in ordered) / total
-    whole = math.ceil(lightest * minimum)
-    if sizing == "above" and whole / lightest <= minimum:
-        whole += 1
-    scale = min(whole / lightest, float(maximum))
+    scale, total = _scaled(ordered, config, sizing)
     counts: dict[str, int] = {}
     current = 0
     target = 0.0
@@ -104,6 +100,60 @@ def entry_counts(
         counts[endpoint.address] = reached - current
         current = reached
     return counts
+
+
+@functools.lru_cache(maxsize=64)
+def dealings(
+    endpoints: tuple[WeightedEndpoint, ...], config: RingConfig, sizing: Sizing = "at least"
+) -> tuple[dict[str, int], ...]:
+    """Number of entries of each address by whatever order they are dealt out in, each once.
+
+    The known orders come first. By any other one, too, each count is rounded down or up, and all
+    of them together make the size. What double arithmetic gives or takes is known of few endpoints.
+
+    Clauses: A42-RING-08, A42-RING-10.
+
+    Raises:
+        ValueError: there is no endpoint, or no ring follows from the config.
+    """
+    known = (entry_counts(endpoints, config, order, sizing) for order in get_args(Allotment))
+    several = merged(endpoints)
+    orders = itertools.permutations(several) if len(several) <= _FEW else ()
+    any_order = (entry_counts(order, config, "list", sizing) for order in orders)
+    found: dict[frozenset[tuple[str, int]], dict[str, int]] = {}
+    for way in itertools.chain(known, any_order, _rounded(several, config, sizing)):
+        found.setdefault(frozenset(way.items()), way)
+    return tuple(found.values())
+
+
+def _rounded(
+    endpoints: Sequence[WeightedEndpoint], config: RingConfig, sizing: Sizing
+) -> Iterator[dict[str, int]]:
+    """The counts rounded down but for as many as make up the size, which are rounded up."""
+    scale, total = _scaled(endpoints, config, sizing)
+    due = {each.address: scale * (each.weight / total) for each in endpoints}
+    least = {address: math.floor(count * (1 + _ROUNDING)) for address, count in due.items()}
+    odd = [address for address, count in due.items() if count * (1 - _ROUNDING) > least[address]]
+    left = math.ceil(scale * (1 - _ROUNDING)) - sum(least.values())
+    if 0 <= left <= len(odd) and math.comb(len(odd), left) <= _MANY:
+        for more in itertools.combinations(odd, left):
+            yield {address: count + (address in more) for address, count in least.items()}
+
+
+def _scaled(
+    endpoints: Sequence[WeightedEndpoint], config: RingConfig, sizing: Sizing
+) -> tuple[float, float]:
+    """How many entries all endpoints are due, and what their weights add up to."""
+    if not endpoints:
+        raise ValueError("A ring needs at least one endpoint.")
+    minimum, maximum = config.sizes()
+    shares = any(isinstance(endpoint.weight, float) for endpoint in endpoints)
+    total = 1.0 if shares else sum(endpoint.weight for endpoint in endpoints)
+    lightest = min(endpoint.weight for endpoint in endpoints) / total
+    whole = math.ceil(lightest * minimum)
+    if sizing == "above" and whole / lightest <= minimum:
+        whole += 1
+    return min(whole / lightest, float(maximum)), total
 
 
 def _allotted(

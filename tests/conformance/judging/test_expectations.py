@@ -453,7 +453,7 @@ def test_an_unknown_key_format_is_not_known() -> None:
 def test_an_unknown_key_format_is_judged_by_its_arcs(served: Served) -> None:
     finding = by_census(served).finding(STRANGE.calls(served))
     assert finding.holds, finding.saw
-    assert finding.oracle == "census.ring_interval, census.met_intervals"
+    assert finding.oracle == "census.changes_interval, census.met_intervals"
 
 
 @pytest.mark.parametrize(

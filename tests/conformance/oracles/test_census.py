@@ -13,16 +13,16 @@ from conformance.oracles import (
     RingConfig,
     RingVariant,
     WeightedEndpoint,
+    bounds_of,
     build,
     census,
     changes_interval,
+    dealings,
     entry_counts,
     expected_changes,
     fit,
     looks_hashed,
-    met_intervals,
     most_changes_hashed,
-    ring_interval,
     xxh64,
 )
 from conformance.oracles.ring.weights import RingEndpoint, RingLocality
@@ -150,10 +150,10 @@ def test_an_unknown_key_format_passes_by_its_census(weights: tuple[int, ...]) ->
     locality = RingLocality("", of_locality)
     assert fit(seen, [locality], config) == ()
     taken = census(seen)
-    assert taken.changes in ring_interval(listed, config, hashes)
+    bounds = bounds_of([entry_counts(listed, config)], taken, hashes)
+    assert bounds.hold(taken)
     assert looks_hashed(taken)
-    accepted = met_intervals(entry_counts(listed, config), 2000)
-    assert all(count in accepted[address] for address, count in taken.met.items())
+    accepted = bounds.met
     # Equal weights where others were asked for are seen by who answers.
     if len(set(weights)) > 1:
         flat = build(endpoints(*([1] * len(weights))), config)
@@ -161,18 +161,19 @@ def test_an_unknown_key_format_passes_by_its_census(weights: tuple[int, ...]) ->
         assert any(count not in accepted[address] for address, count in met.items())
 
 
-def test_ring_interval_covers_every_order_of_allotment() -> None:
-    listed = (*endpoints(7, 5, port=50000), *endpoints(3, 2, port=40000))
+def test_a_census_may_be_that_of_any_of_several_rings() -> None:
+    listed = (*endpoints(7, 5, port=50000), *endpoints(300, 2, port=40000))
     config = RingConfig(64, 64)
     hashes = sets_of_hashes(500)[0]
-    accepted = ring_interval(listed, config, hashes)
+    rings = dealings(listed, config)
     for allotment in ("list", "keys"):
-        counts = list(entry_counts(listed, config, allotment).values())
-        one = changes_interval(counts, hashes)
-        assert accepted.low <= one.low
-        assert one.high <= accepted.high
         ring = build(listed, config, RingVariant(allotment=allotment))
-        assert census((value, ring.pick(value)) for value in hashes).changes in accepted
+        assert ring.counts() in rings
+        taken = census((value, ring.pick(value)) for value in hashes)
+        assert bounds_of(rings, taken, hashes).hold(taken)
+    large = [dict.fromkeys(rings[0], 900)]
+    assert not bounds_of(large, taken, hashes).hold(taken)
+    assert bounds_of((*large, *rings), taken, hashes).hold(taken)
 
 
 @pytest.mark.parametrize("size", [512, 1024, 4096])
@@ -186,8 +187,9 @@ def test_a_wrong_hash_does_not_look_hashed(size: int) -> None:
     ]
     assert looks_hashed(census(right))
     assert not looks_hashed(census(wrong))
-    accepted = ring_interval(endpoints(1, 1, 1, 1), RingConfig(size), [key for key, _ in right])
-    assert census(wrong).changes not in accepted
+    rings = [ring.counts()]
+    hashes = [key for key, _ in right]
+    assert not bounds_of(rings, census(wrong), hashes).hold(census(wrong))
 
 
 @pytest.mark.parametrize("met", [[50, 50], [10, 30, 60], [25] * 4])

@@ -26,14 +26,17 @@ from conformance.oracles import (
     WeightReading,
     build,
     build_for,
+    dealings,
     entry_counts,
     fit,
+    fits_otherwise,
     value_hitting,
     value_preferring,
     values_telling_sizes,
     weights,
     xxh64,
 )
+from conformance.oracles.ring.building import assembled
 
 SPACE = 2**64
 
@@ -438,6 +441,49 @@ def test_allotment_by_the_buckets_of_java(listed: str, order: list[int]) -> None
     addresses = listed.split()
     counts = entry_counts([endpoint(each) for each in addresses], RingConfig(1), "buckets")
     assert list(counts) == [addresses[index] for index in order]
+
+
+@pytest.mark.parametrize(
+    ("given", "config", "dealt"),
+    [
+        ((1, 31, 32), RingConfig(1, 16), {(1, 7, 8), (0, 8, 8)}),
+        (
+            (1, 40, 40, 40),
+            RingConfig(8, 12),
+            {(1, 4, 4, 3), (1, 4, 3, 4), (1, 3, 4, 4), (0, 4, 4, 4)},
+        ),
+        ((1, 3, 4), RingConfig(512), {(64, 192, 256)}),
+    ],
+)
+def test_the_odd_entry_is_anybodys(
+    given: tuple[int, ...], config: RingConfig, dealt: set[tuple[int, ...]]
+) -> None:
+    listed = tuple(endpoint(f"127.0.0.1:{8000 + at}", each) for at, each in enumerate(given))
+    found = dealings(listed, config)
+    assert {tuple(each[one.address] for one in listed) for each in found} == dealt
+
+
+@given(endpoint_lists(), configs(), st.randoms(use_true_random=False))
+def test_any_order_is_among_the_dealings(
+    listed: tuple[WeightedEndpoint, ...], config: RingConfig, rng: random.Random
+) -> None:
+    few = listed[:5]
+    other = rng.sample(few, len(few))
+    assert entry_counts(other, config) in dealings(few, config)
+
+
+def test_a_ring_dealt_out_in_no_known_order_fits_otherwise() -> None:
+    locality = RingLocality("", (RingEndpoint("a:1", 1), RingEndpoint("b:1", 31)))
+    heaviest = RingLocality("", (*locality.endpoints, RingEndpoint("c:1", 32)))
+    config = RingConfig(1, 16)
+    entries = (("a:1", "a:1_", 0), ("b:1", "b:1_", 8), ("c:1", "c:1_", 8))
+    ring = assembled(entries, "wrap", numbered_together=False)
+    seen = [(value, ring.pick(value)) for value in range(0, SPACE, SPACE // 400)]
+    assert not fit(seen, [heaviest], config)
+    assert fits_otherwise(seen, [heaviest], config, Candidate())
+    assert not fits_otherwise([*seen, (0, "none")], [heaviest], config, Candidate())
+    together = Candidate(RingVariant("{address}{n}"))
+    assert not fits_otherwise(seen, [heaviest], config, together)
 
 
 # Fitting
