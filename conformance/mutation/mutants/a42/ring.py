@@ -139,6 +139,17 @@ by_key = Mutant(
     reports="by key",
 )
 
+heaviest_first = Mutant(
+    clause="A42-RING-10",
+    broken="entries are dealt out to the heaviest endpoint first, and so on",
+    rules={
+        "lined_up": lambda standing: tuple(
+            sorted(standing, key=lambda one: (one.weight, one.key), reverse=True)
+        )
+    },
+    reports="none of the known",
+)
+
 few_entries_by_key = Mutant(
     clause="A42-RING-11",
     broken="entries that do not suffice are dealt out in the order of the keys",
