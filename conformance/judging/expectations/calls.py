@@ -198,7 +198,10 @@ class FewAlike(msgspec.Struct, frozen=True, tag="few_alike"):
 
 
 class Avoids(msgspec.Struct, frozen=True, tag="avoids"):
-    """Every call succeeds, and none at these endpoints."""
+    """Every call succeeds, and none at these endpoints.
+
+    Clauses: A42-RING-16.
+    """
 
     addresses: tuple[str, ...]
 
@@ -240,7 +243,7 @@ class OnlyAt(msgspec.Struct, frozen=True, tag="only_at"):
 class Reaches(msgspec.Struct, frozen=True, tag="reaches"):
     """Every call succeeds, and each of these endpoints gets one at least.
 
-    Clauses: A32-CB-09, A27-WEIGHT-02, A27-HEALTH-01.
+    Clauses: A32-CB-09, A27-WEIGHT-02, A27-HEALTH-01, A42-RING-17.
     """
 
     addresses: tuple[str, ...]

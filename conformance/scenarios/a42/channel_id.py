@@ -66,7 +66,10 @@ async def test_other_processes_other_values(world: World) -> None:
 
 @decides("A42-CHAN-04", needs=("metadata",))
 async def test_same_value_across_routes_and_updates(world: World) -> None:
-    """A client that is not told call by call may have a channel for each method."""
+    """The new routes have no policy for the one method, by which it is seen that they are in use.
+
+    A client that is not told call by call may have a channel for each method.
+    """
     localities = plain(await world.addresses(MANY_ENDPOINTS)).own().localities
     served = one_cluster(
         localities,
@@ -74,8 +77,11 @@ async def test_same_value_across_routes_and_updates(world: World) -> None:
     )
     await world.serve(served)
     calls = [await world.call([{}] * 10, path=path) for path in (UNARY, EMPTY)]
-    updated = one_cluster(localities, routes=(Route((CHANNEL_ID,)),))
+    updated = one_cluster(localities, routes=(Route((), path=EMPTY), Route((CHANNEL_ID,))))
     await world.control.offer(Kind.ROUTE, updated.route_configuration())
+    why = "the new routes have no hash policy for it"
+    apart = SeveralEndpoints()
+    await world.rounds.demand(apart, lambda: world.call([{}] * 10, path=EMPTY), why=why)
     calls.append(await world.call([{}] * 20))
     everything = Calls(tuple(call for some in calls for call in some))
     await world.judge("A42-CHAN-04", everything, OneEndpoint())

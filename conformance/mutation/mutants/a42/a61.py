@@ -9,8 +9,9 @@ from client_under_test.reference.clusters.aggregates import (
     only_the_first,
 )
 from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.policies.rules.ring_states import Prospect
 from client_under_test.reference.values import Endpoint, State
-from conformance.mutation.mutants.a42.proactive import several_at_once, unless
+from conformance.mutation.mutants.a42.proactive import Unasked, several_at_once, unless
 
 
 def weighed_by_addresses(
@@ -91,4 +92,23 @@ new_list_unnoticed = Mutant(
     clause="A61-PRO-03",
     broken="after one failure nothing is connected without being picked",
     rules={"unasked": unless(lambda aggregated, _: aggregated is State.CONNECTING)},
+)
+
+
+def unless_the_list_is_new() -> Unasked:
+    """A61's rule, but nothing is connected at an update of the list itself."""
+    listed: tuple[str, ...] = ()
+
+    def hindered(_aggregated: State, prospects: Sequence[Prospect]) -> bool:
+        nonlocal listed
+        before, listed = listed, tuple(one.identity for one in prospects)
+        return listed != before
+
+    return unless(hindered)
+
+
+looked_at_reports_only = Mutant(
+    clause="A61-PRO-03",
+    broken="whether to connect an endpoint is looked at when an endpoint's state changes only",
+    rules={"unasked": unless_the_list_is_new()},
 )

@@ -288,6 +288,11 @@ order_matters_late = Mutant(
 )
 
 
+def of_address(endpoints: Iterable[Endpoint]) -> dict[tuple[str, ...], Endpoint]:
+    """The endpoints by their addresses."""
+    return {one.addresses: one for one in endpoints}
+
+
 def named_by_rank(standing: tuple[Standing, ...], *, descending: bool) -> tuple[Standing, ...]:
     """What is hashed is the place among all in the order of their keys."""
     keys = sorted((one.key for one in standing), reverse=descending)
@@ -320,6 +325,22 @@ numbered_over_the_ring = Mutant(
     issue="https://github.com/grpc/grpc-go/pull/6066",
 )
 
+removal_moves_nothing = Mutant(
+    clause="A42-RING-16",
+    broken="an endpoint that is no longer listed keeps its entries, and so its requests",
+    rules={"ring_endpoints": lambda before, now: (*of_address((*before, *now)).values(),)},
+)
+
+addition_moves_nothing = Mutant(
+    clause="A42-RING-17",
+    broken="an endpoint that joins a list has no entries, and so no requests",
+    rules={
+        "ring_endpoints": lambda before, now: (
+            [one for one in now if one.addresses in of_address(before)] or now
+        )
+    },
+)
+
 addition_moves_those_behind = Mutant(
     clause="A42-RING-17",
     broken="entries are numbered over the whole ring, not for each endpoint",
@@ -348,11 +369,6 @@ addition_moves_all = Mutant(
         )
     },
 )
-
-
-def of_address(endpoints: Iterable[Endpoint]) -> dict[tuple[str, ...], Endpoint]:
-    """The endpoints by their addresses."""
-    return {one.addresses: one for one in endpoints}
 
 
 def all_ever_listed(since: int) -> Callable[[Sequence[Endpoint], Sequence[Endpoint]], object]:
