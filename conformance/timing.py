@@ -152,6 +152,10 @@ ATTEMPT = 10 * SCALE
 """From what makes a client try an endpoint to the attempt: an EVENT, behind a first retry's backoff
 (1.2 s at most, gRPC's connection backoff) where one is running; or a few of them, 6.2 s in all."""
 
+BACKOFFS = 15.0
+"""How long the backoffs of a client may be, all together, that are waited for. Those of gRPC's
+document are 7.9 s at their longest; of a client that has longer ones fewer are looked at."""
+
 HELD = 0.5
 """Deadline of a call that should wait: ten times what a loaded client takes to fail or to serve it.
 One that is too short can only miss a fault, as a call that waits runs into any deadline."""

@@ -17,6 +17,7 @@ from conformance.judging.expectations import (
     Outcome,
     Tried,
 )
+from conformance.oracles.backoff import most
 from conformance.served.endpoints import Locality
 from conformance.world import World
 from test_servers import Close, Hold, Mode, Serve, Stall
@@ -24,7 +25,8 @@ from test_servers import Close, Hold, Mode, Serve, Stall
 CANCEL = ("cancel",)
 
 GAPS = 3
-"""Between attempts: the last may be 3.1 s long, and all together 6.2 s."""
+"""Between attempts, where no more than BACKOFFS are awaited for them: the last may be 3.1 s long by
+gRPC's document, and all together 6.2 s."""
 
 ANOTHER = Tried(total=1, others=True)
 """Of the endpoints that are looked at, one at least is tried."""
@@ -178,26 +180,37 @@ async def test_end_at_ready(world: World) -> None:
 @decides("A42-PRO-08", seconds=5.5, waits=True)
 async def test_backoff_amid_requests(world: World) -> None:
     """Requests come all the time, and do not shorten it."""
+    gaps, within = backoffs(world)
     met = await walk(world, 2)
     await met.set_modes(Close(), Close())
-    often = Tried(least={met[0].address: GAPS + 1}, others=True)
-    attempts = await world.attempts.until(often, meanwhile=[met.request])
-    await world.judge("A42-PRO-08", attempts, backed_off(world, needed=GAPS))
+    often = Tried(least={met[0].address: gaps + 1}, others=True)
+    attempts = await world.attempts.until(often, meanwhile=[met.request], within=within)
+    await world.judge("A42-PRO-08", attempts, backed_off(world, gaps, needed=gaps))
 
 
 @decides("A42-PRO-08", needs=CANCEL, seconds=5.5, waits=True)
 async def test_backoff_unasked(world: World) -> None:
     """Who has one attempt under way at a time, as A42 lets one, is at each endpoint less often."""
+    gaps, within = backoffs(world)
     met = await failed_unasked(world, count=2)
-    often = Tried(least={met[0].address: GAPS + 1}, others=True)
-    attempts = await world.attempts.until(often)
-    await world.judge("A42-PRO-08", attempts, backed_off(world, needed=1))
+    often = Tried(least={met[0].address: gaps + 1}, others=True)
+    attempts = await world.attempts.until(often, within=within)
+    await world.judge("A42-PRO-08", attempts, backed_off(world, gaps, needed=1))
 
 
-def backed_off(world: World, *, needed: int) -> Apart:
+def backoffs(world: World) -> tuple[int, float]:
+    """How many of the client's backoffs are awaited, and the deadline."""
+    ends = [*itertools.accumulate(most(gap, world.client.backoff) for gap in range(GAPS))]
+    awaited = [end for end in ends if end <= timing.BACKOFFS]
+    if not awaited:
+        raise ClientUnable(f"the client states that its first backoff may be {ends[0]:.0f} s long")
+    return len(awaited), max(timing.ATTEMPT, awaited[-1] + timing.EVENT)
+
+
+def backed_off(world: World, gaps: int, *, needed: int) -> Apart:
     """Attempts as far apart as the client's backoff has it."""
     backoff = world.client.backoff
-    return Apart(backoff=backoff, gaps=GAPS, needed=needed, allowance=timing.SEEN_LATE)
+    return Apart(backoff=backoff, gaps=gaps, needed=needed, allowance=timing.SEEN_LATE)
 
 
 @decides("A42-PRO-10")
