@@ -141,7 +141,7 @@ async def test_refused(world: World, clause: str, ring: RingHash) -> None:
 async def test_old_config_after_a_nack(world: World) -> None:
     """The first Cluster that the client refuses will do, whether or not it should take others."""
     served = await world.plain_ring(ring=RingHash(minimum=256))
-    headers = world.sessions(ENOUGH_TO_DIFFER)
+    headers = world.values.sessions_to_map()
     await world.demand_served(headers)
     too_large = served.balanced_by(RingHash(minimum=LIMIT + 1, maximum=LIMIT + 1)).cluster()
     murmur = served.balanced_by(RingHash(minimum=64, hash_function="MURMUR_HASH_2")).cluster()

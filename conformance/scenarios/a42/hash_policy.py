@@ -45,12 +45,18 @@ async def varying(world: World, header: str, **still: str) -> Calls:
 
 @decides("A42-HASH-01")
 async def test_policies_of_the_route(world: World) -> None:
+    """Each value of either header comes twice, beside others of the other one."""
     served = one_cluster(
         plain(await world.addresses(4)).own().localities,
         routes=(Route((A,), path=UNARY), Route((B,), path=EMPTY)),
     )
     await world.serve(served)
-    headers = [{"a": a, "b": b} for a, b in world.values.pairs(ENOUGH_TO_DIFFER)]
+    first, second = world.values.some(ENOUGH_TO_DIFFER), world.values.some(ENOUGH_TO_DIFFER)
+    headers = [
+        {"a": a, "b": b}
+        for others in (second, second[1:] + second[:1])
+        for a, b in zip(first, others, strict=True)
+    ]
     unary = await world.call(headers, path=UNARY)
     empty = await world.call(headers, path=EMPTY)
     await world.judge("A42-HASH-01", unary, served.mapping(route=0))

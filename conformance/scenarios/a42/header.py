@@ -15,7 +15,7 @@ from conformance.judging.expectations import (
     SeveralEndpoints,
 )
 from conformance.judging.seen import Contrast
-from conformance.oracles.request_hash import HeaderPolicy, SeveralValues
+from conformance.oracles.request_hash import HeaderPolicy, SeveralValues, rewrite
 from conformance.served.policies import RingHash
 from conformance.served.routes import BY_SESSION, SESSION
 from conformance.served.serving import plain
@@ -142,18 +142,23 @@ async def test_pseudo_header(world: World) -> None:
         row("groups", "A42-HDR-14", rewriting(r"^(\w+)\.(\w+)$", r"\2/\1"), "{}.y"),
         row("ten-groups", "A42-HDR-14", rewriting(10 * "([0-9a-f])", r"\10\2x\3_"), "{}"),
         row("whole-match", "A42-HDR-19", rewriting("[a-f]+", r"<\0>"), "{}"),
+        row("whole-value", "A42-HDR-19", rewriting("^[0-9a-f]+$", r"<\0>"), "{}"),
         row("backslash", "A42-HDR-20", rewriting("[a-f]+", r"\\"), "{}"),
         row("backslash-then-digit", "A42-HDR-20", rewriting("([a-f]+)", r"\\1"), "{}"),
-        row("dollars", "A42-HDR-21", rewriting("([a-f]+)", "$1$0${1}$<a>$&$$"), "{}"),
+        row("dollars", "A42-HDR-21", rewriting("([a-f]+)", "$1$0${1}$<z>$&$$"), "{}"),
         row("no-dollars", "A42-HDR-21", rewriting("([a-f]+)", "&{0}{1}%1%s@1#{1}(?1x)~*+?"), "{}"),
         row("no-match", "A42-HDR-15", rewriting("z+", "x"), "{}"),
     ],
 )
 async def test_rewrite(world: World, clause: str, policy: HeaderPolicy, sessions: str) -> None:
+    """What a value is rewritten to comes as a value, too.
+
+    Where nothing of that is rewritten once more, both have one hash, whatever the ring is.
+    """
     served = await world.plain_ring(policy)
-    calls = await world.call(
-        [{SESSION: sessions.format(v)} for v in world.values.some(ENOUGH_TO_DIFFER)]
-    )
+    values = [sessions.format(one) for one in world.values.some(ENOUGH_TO_DIFFER)]
+    values += [rewrite(one, policy.regex or "", policy.substitution) for one in values]
+    calls = await world.call([{SESSION: one} for one in values])
     await world.judge(clause, calls, served.mapping())
 
 

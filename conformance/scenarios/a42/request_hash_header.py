@@ -42,13 +42,18 @@ below 1e-6."""
     ],
 )
 async def test_what_is_hashed(world: World, clause: str, named: str | None, values: int) -> None:
-    """Each request is made twice, so that random hashes are told by that alone."""
+    """What is hashed comes twice, beside another of what is not: that alone tells them apart."""
     served = await world.plain_ring(ring=TypedRingHash(named))
-    headers = [
-        [*((HEADER, value) for value in world.values.some(values)), *session.items()]
-        for session in world.sessions(ENOUGH_TO_DIFFER)
+    sessions = world.sessions(ENOUGH_TO_DIFFER)
+    named_values = [
+        [(HEADER, value) for value in world.values.some(values)] for _session in sessions
     ]
-    await world.judge(clause, await world.call(2 * headers), served.mapping())
+    headers = [
+        [*first, *session.items()]
+        for beside in (sessions, sessions[1:] + sessions[:1])
+        for first, session in zip(named_values, beside, strict=True)
+    ]
+    await world.judge(clause, await world.call(headers), served.mapping())
 
 
 @pytest.mark.parametrize(
