@@ -27,7 +27,7 @@ FIFTY = " ".join(f"a{number}" for number in range(50))
         row("health", "A27-HEALTH-01", ("a b+ c! d! e! f!", "g!,h i,j!")),
         row("failed-and-mended", "A27-PRIO-05", ("A | B", "A | B c")),
         row("ill-one-by-one", "A27-PRIO-06", ("a b | c", "a! b | c", "a! b! | c", "a b | c")),
-        row("ill-in-one-locality", "A27-PRIO-06", ("a!,b | c", "a,b! | c", "a!,b! | c")),
+        row("ill-in-one-locality", "A27-PRIO-06", ("a!,b | c", "a,b! | c", "a!,b! | c", "a,b | c")),
         row("empty-meanwhile", "A27-PRIO-07", ("a | b", "a! | b", "a- | b", "a | b")),
         row("removed", "A27-PRIO-08", ("a | b", "b")),
         row("joins-a-failed-one", "A27-PRIO-09", ("A | b", "A b", "A b c")),

@@ -39,9 +39,18 @@ def strict(conduct):
 
 def clamping(conduct):
     return replace(conduct, rules=replace(conduct.rules, find_entry=past_the_last_the_last))
+
+
+def named_alone(known, names, all_of_them):
+    return [one for one in known if one in names]
+
+
+def by_names(conduct):
+    xds = replace(conduct.xds, load_features=(), asked_for=named_alone)
+    return replace(conduct, xds=xds)
 '''
 
-SCENARIOS = (
+OF_RINGS = (
     "cluster.sizes[[]no-config]",
     "header.hash_of_the_value",
     "picker.start",
@@ -51,16 +60,32 @@ SCENARIOS = (
     "ring.size*",
 )
 
+OF_LOAD = (
+    "leaf_load.*",
+    "load_report.*",
+    "load_streams.asked_by_names",
+    "load_streams.lrs_server_that_comes_and_goes",
+    "load_streams.stream_that_ends*",
+    "load_streams.unknown_name",
+    "load_streams.what_has_gone",
+)
+"""Whose client need not be able to be asked for all clusters."""
 
-@pytest.mark.parametrize("reading", ["strict", "clamping"])
-async def test_another_reading_is_right(reading: str, tmp_path: Path, xdspec: Any) -> None:
+
+@pytest.mark.parametrize(
+    ("reading", "scenarios"),
+    [("strict", OF_RINGS), ("clamping", OF_RINGS), ("by_names", OF_LOAD)],
+)
+async def test_another_reading_is_right(
+    reading: str, scenarios: tuple[str, ...], tmp_path: Path, xdspec: Any
+) -> None:
     (tmp_path / "readings.py").write_text(READINGS)
     # Nothing of its choices, and its process finds a module of the test's.
     manifest = STATED.sub("", REFERENCE.read_text()).replace('"-I", "-m"', '"-m"')
     own = f'PYTHONPATH = "{tmp_path}", XDSPEC_REFERENCE_MUTANT = "readings:{reading}"'
     added = f"[variants.other]\nenvironment = {{ {own} }}\n"
     (tmp_path / "client.toml").write_text(f"{manifest}\n{added}")
-    words = [word for name in SCENARIOS for word in ("--scenario", name)]
+    words = [word for name in scenarios for word in ("--scenario", name)]
     run = await xdspec.run("run", f"{tmp_path}+other", *words, "--jobs", "2")
     assert run.code == 0, run.said
     assert {one["verdict"] for one in run.clauses.values()} <= {"pass", "seen", "open"}, run.said

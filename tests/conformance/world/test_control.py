@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from conformance.judging.endings import ClientSilent, ClientStuck
+from conformance.judging.seen import Answer
 from conformance.served.policies import RoundRobin
 from conformance.served.serving import Served, aggregate, beside, by_dns, one_cluster, plain
 from conformance.world.control import Control
@@ -195,3 +196,23 @@ async def test_who_names_none_asks_for_all() -> None:
         for spoken, kind in ((None, Kind.CLUSTER), ("envoy", Kind.ENDPOINTS)):
             with pytest.raises(ClientStuck):
                 await Control(plane, spoken).demand_asked(kind, 3, within=0.01)
+
+
+NACKED = Answer(kind="CLUSTER", version="2", acked=False, error_detail="no", told="1")
+
+
+@pytest.mark.parametrize(
+    ("said", "acked"),
+    [
+        ({"version": "1"}, False),
+        ({"version": "2", "error_detail": "no"}, False),
+        ({"version": "2", "error_code": 3}, False),
+        ({"version": "2", "kind": Kind.ENDPOINTS}, False),
+        ({"version": "2"}, True),
+    ],
+)
+def test_last_word(said: dict[str, Any], *, acked: bool) -> None:
+    """Only who names the refused version, and no error, takes a NACK back."""
+    plane: Any = Plane()
+    plane.transcript.events = (replace(asked(1, 1.0, "a"), **said),)
+    assert Control(plane, None).last_word(NACKED).acked == acked
