@@ -30,6 +30,7 @@ OBSERVATIONS = {
 
 UNSEEN = {
     "arranging/breaking.py: ended: over",
+    "arranging/live_policies.py: over: over",  # handed on with all that was made since
     # Sums are judged by what arrived, however the calls ended.
     "scenarios/a27/backend_metrics.py: test_named_metrics: call",
     "scenarios/a27/load_pauses.py: test_left_out_meanwhile: over",
