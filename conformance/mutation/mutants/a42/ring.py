@@ -293,6 +293,11 @@ def of_address(endpoints: Iterable[Endpoint]) -> dict[tuple[str, ...], Endpoint]
     return {one.addresses: one for one in endpoints}
 
 
+def without_those_added(before: Sequence[Endpoint], now: Sequence[Endpoint]) -> Sequence[Endpoint]:
+    """Those that were listed before as well, unless there is none."""
+    return [one for one in now if one.addresses in of_address(before)] or now
+
+
 def named_by_rank(standing: tuple[Standing, ...], *, descending: bool) -> tuple[Standing, ...]:
     """What is hashed is the place among all in the order of their keys."""
     keys = sorted((one.key for one in standing), reverse=descending)
@@ -334,11 +339,7 @@ removal_moves_nothing = Mutant(
 addition_moves_nothing = Mutant(
     clause="A42-RING-17",
     broken="an endpoint that joins a list has no entries, and so no requests",
-    rules={
-        "ring_endpoints": lambda before, now: (
-            [one for one in now if one.addresses in of_address(before)] or now
-        )
-    },
+    rules={"ring_endpoints": without_those_added},
 )
 
 addition_moves_those_behind = Mutant(
@@ -394,11 +395,7 @@ old_ring_kept = Mutant(
 added_endpoints_ignored = Mutant(
     clause="A42-RING-18",
     broken="an endpoint that joins a list has no entries",
-    rules={
-        "ring_endpoints": lambda before, now: (
-            [one for one in now if one.addresses in of_address(before)] or now
-        )
-    },
+    rules={"ring_endpoints": without_those_added},
     issue="https://github.com/envoyproxy/envoy/issues/45212",
 )
 
