@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Self
 
-from conformance import timing
+from conformance.arranging.meanwhile import Meanwhile
 from conformance.arranging.offering import offered
 from conformance.judging.expectations import Answered, Evenly, Expectation, Reaches
 from conformance.judging.seen import Calls, Seen
@@ -14,7 +13,7 @@ from conformance.served.oddities import Odd
 from conformance.served.policies import Policy, RingHash, RoundRobin
 from conformance.served.routes import CLUSTER, SESSION
 from conformance.served.serving import Served, weighted
-from conformance.world import ENOUGH_TO_DIFFER, UnderWay, World
+from conformance.world import ENOUGH_TO_DIFFER, World
 from fake_control_plane import Kind
 
 BEFORE = RingHash(minimum=200)
@@ -126,29 +125,9 @@ class LivePolicy:
         await self._world.judge(clause, seen, self._world.bench.alike(clause, expected))
 
 
-class Meanwhile:
-    """Requests from before an update on.
-
-    Those that see whether it is in use are looked at as well, so that none is missing in between.
-    """
-
-    def __init__(self, world: World, calls: UnderWay, before: int) -> None:
-        self._world = world
-        self._calls = calls
-        self._before = before
-
-    @classmethod
-    async def begin(cls, world: World) -> Self:
-        """Have some made while the update is taken."""
-        before = len(world.calls.made)
-        return cls(
-            world, await world.start(world.sessions(MEANWHILE), pace=timing.SOAK_PACE), before
-        )
-
-    async def over(self) -> Calls:
-        """All that were made since."""
-        await self._calls.over()
-        return self._world.calls.made_after(self._before)
+async def requests_meanwhile(world: World) -> Meanwhile:
+    """Requests that are made while an update is taken, and those that see it in use."""
+    return await Meanwhile.begin(world, world.sessions(MEANWHILE))
 
 
 async def in_use(world: World, served: Served, as_if: Policy) -> tuple[Calls, Expectation]:

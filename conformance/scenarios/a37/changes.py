@@ -5,7 +5,6 @@ from functools import partial
 import pytest
 from msgspec.structs import replace
 
-from conformance import timing
 from conformance.arranging.breaking import Streams
 from conformance.arranging.forests import (
     Shape,
@@ -18,6 +17,7 @@ from conformance.arranging.forests import (
     plant,
 )
 from conformance.arranging.load_reports import balanced, reported
+from conformance.arranging.meanwhile import Meanwhile
 from conformance.arranging.positions import demand_asked
 from conformance.judging.claims import decides, row
 from conformance.judging.expectations import AsksOnce, GoesOnAsking, Outcome
@@ -89,13 +89,11 @@ async def test_change(world: World, clause: str, before: Shape, after: Shape) ->
     """Requests are made all the while, and none may fail: neither those nor what sees the end."""
     first, then = await arrange(world, before, after)
     await in_use(world, first, ROOT)
-    known = len(world.calls.made)
     headers = [{**one, TO: ROOT} for one in world.sessions(MEANWHILE)]
-    meanwhile = await world.start(headers, pace=timing.SOAK_PACE)
+    meanwhile = await Meanwhile.begin(world, headers)
     await world.serve(then)
     await judge_use(world, clause, then)
-    await meanwhile.over()
-    await world.judge("A37-TREE-31", world.calls.made_after(known), Outcome("OK"))
+    await world.judge("A37-TREE-31", await meanwhile.over(), Outcome("OK"))
 
 
 @decides("A37-TREE-25")

@@ -11,6 +11,7 @@ from conformance import timing
 from conformance.arranging.forests import calls_to, forest, in_use, leaf, plant
 from conformance.arranging.host_names import by_name, host, known, named, served_again
 from conformance.arranging.load_reports import balanced, reported
+from conformance.arranging.meanwhile import Meanwhile
 from conformance.arranging.positions import ROOTS, TREES, each
 from conformance.arranging.priorities import fail
 from conformance.arranging.trouble import FAILS
@@ -152,16 +153,14 @@ async def test_name_that_changes(world: World) -> None:
     steps = (by_name("a", first), by_name("b", second), by_name("b", third))
     before, *after = (forest(("m",), (leaf("m", discovery=one),)) for one in steps)
     await in_use(world, before, "m")
-    known = len(world.calls.made)
     for served in after:
         headers = [{**one, TO: "m"} for one in world.sessions(MEANWHILE)]
-        meanwhile = await world.start(headers, pace=timing.SOAK_PACE)
+        meanwhile = await Meanwhile.begin(world, headers)
         await world.serve(served)
         wanted = at_the_first(served, "m")
         calls = await world.until(wanted, partial(calls_to, world, "m"))
         await world.judge("A37-DNS-12", calls, wanted)
-        await meanwhile.over()
-    await world.judge("A37-DNS-12", world.calls.made_after(known), Outcome("OK"))
+        await world.judge("A37-DNS-12", await meanwhile.over(), Outcome("OK"))
 
 
 @decides(seconds=3, waits=True)

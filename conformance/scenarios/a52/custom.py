@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from conformance.arranging.custom_policies import Config, CustomCluster, custom, hands_on
-from conformance.arranging.live_policies import LivePolicy, Meanwhile, in_use
+from conformance.arranging.live_policies import LivePolicy, in_use, requests_meanwhile
 from conformance.arranging.offering import offered
 from conformance.arranging.priorities import fail, tier
 from conformance.judging.claims import decides, row
@@ -221,11 +221,11 @@ TAKEN_IN_TURN: tuple[tuple[Config, str, Policy], ...] = (
 async def test_in_turn_with_others_under_load(world: World) -> None:
     live = await CustomCluster.begin(world, 2, 2)
     for config, said, as_if in TAKEN_IN_TURN:
-        meanwhile = await Meanwhile.begin(world)
+        meanwhile = await requests_meanwhile(world)
         if await live.offer(Odd("A52-CHANGE-01", policies(custom(config)))):
             await live.picks("A52-CHANGE-01", config, live.all_of_them)
         await world.judge("A52-CHANGE-02", await meanwhile.over(), Outcome("OK"))
-        meanwhile = await Meanwhile.begin(world)
+        meanwhile = await requests_meanwhile(world)
         if await live.offer(Odd("A52-CHANGE-01", said)):
             await world.judge("A52-CHANGE-01", *await in_use(world, live.served, as_if))
         await world.judge("A52-CHANGE-02", await meanwhile.over(), Outcome("OK"))

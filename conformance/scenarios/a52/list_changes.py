@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from conformance.arranging.live_policies import Meanwhile, in_use
+from conformance.arranging.live_policies import in_use, requests_meanwhile
 from conformance.arranging.offering import offered
 from conformance.judging.claims import decides
 from conformance.judging.endings import ClientRefused
@@ -47,7 +47,7 @@ async def test_under_load(world: World) -> None:
     await world.serve(served)
     await world.demand_served(world.sessions(ENOUGH_TO_DIFFER))
     for name, (said, as_if) in CHANGES.items():
-        meanwhile = await Meanwhile.begin(world)
+        meanwhile = await requests_meanwhile(world)
         changed = Odd("A52-CHANGE-01", said).of(served.cluster())
         answer = await world.control.offer(Kind.CLUSTER, changed, told=name)
         await world.judge("A52-CHANGE-01", answer, Answered(acked=True))
