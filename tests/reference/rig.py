@@ -24,6 +24,9 @@ DEADLINE = 10.0
 # The specifications' seconds pass so many times faster.
 FAST = 0.02
 
+# Of an attempt, in the specifications' seconds: however fast these pass, a busy machine has all of the deadline to connect.
+PATIENT = DEADLINE / FAST
+
 UNARY = "/grpc.testing.TestService/UnaryCall"
 DUPLEX = "/grpc.testing.TestService/FullDuplexCall"
 NAME = "xdspec.test"
@@ -73,6 +76,7 @@ class Rig:
         return made_here
 
     def channel(self, client: Client | None = None, **options: int) -> Channel:
+        options.setdefault("connect_timeout_ms", round(PATIENT * 1000))
         opened = (client or self.client()).open_channel(f"xds:///{NAME}", options)
         self.channels.append(opened)
         return opened

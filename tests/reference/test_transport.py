@@ -20,7 +20,7 @@ from client_under_test.reference.transport.status import OK, of_trailers
 from client_under_test.reference.transport.subchannels import LiveSubchannel
 from client_under_test.reference.values import BackendMetrics, Metadata, State, Status
 
-from .rig import DEADLINE, FAST, until
+from .rig import DEADLINE, FAST, PATIENT, until
 
 HEADERS = [(":status", "200"), ("content-type", "application/grpc"), ("hostname", "me")]
 TRAILERS = [("grpc-status", "0")]
@@ -109,7 +109,7 @@ class Watched:
         address: str,
         *,
         scale: float = FAST,
-        connect_timeout: float = 20.0,
+        connect_timeout: float = PATIENT,
         delay: Callable[[int, float], float] = lambda failures, _draw: float(failures),
     ) -> None:
         self.states: list[State] = []
