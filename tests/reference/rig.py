@@ -24,7 +24,7 @@ DEADLINE = 10.0
 # The specifications' seconds pass so many times faster.
 FAST = 0.02
 
-# Of an attempt, in the specifications' seconds: however fast these pass, a busy machine has all of the deadline to connect.
+# Of an attempt, in the specifications' seconds: however fast these pass, it has all of the deadline to connect.
 PATIENT = DEADLINE / FAST
 
 UNARY = "/grpc.testing.TestService/UnaryCall"

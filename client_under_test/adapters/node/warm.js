@@ -4,8 +4,9 @@
 //   node --snapshot-blob warm.blob --build-snapshot warm.js     reads all these, and keeps the heap
 //   node --snapshot-blob warm.blob adapter.js                   is the adapter, with all that at hand
 //
-// Of the modules, only proto-loader and protobufjs have been run in the heap that is kept. All others, grpc-js and
-// grpc-js-xds among them, have been found, read and parsed; they run when the adapter starts, in its environment.
+// Of the modules, only proto-loader and protobufjs have been run in the heap that is kept, and have read and written a few
+// messages there. All others, grpc-js and grpc-js-xds among them, have been found, read and parsed; they run when the
+// adapter starts, in its environment.
 'use strict';
 
 const fs = require('node:fs');
@@ -21,6 +22,46 @@ const LOADERS = {
   loadSync: xds.resolve('@grpc/proto-loader'),
   loadProtosWithOptionsSync: xds.resolve('@grpc/proto-loader/build/src/util.js'),
 };
+
+// What a control plane tells every client, and how it is asked. protobufjs makes its code for a kind of message when it meets
+// the first one; what is not here is met later, as ever.
+const HCM = 'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager';
+const ANY = { type_url: `type.googleapis.com/${HCM}`, value: Buffer.alloc(0) };
+const ADS = { resource_api_version: 'V3', ads: {} };
+const LOCALITY = { region: 'r', zone: 'z', sub_zone: 's' };
+const ROUTE = {
+  match: { prefix: '/' },
+  route: { cluster: 'c', hash_policy: [{ header: { header_name: 'h' }, terminal: true }] },
+};
+const ENDPOINT = { address: { socket_address: { address: '127.0.0.1', port_value: 1 } } };
+const RESOURCES = {
+  'envoy.config.listener.v3.Listener': { name: 'l', api_listener: { api_listener: ANY } },
+  [HCM]: { rds: { config_source: ADS, route_config_name: 'r' }, http_filters: [{ name: 'f', typed_config: ANY }] },
+  'envoy.config.route.v3.RouteConfiguration': {
+    name: 'r',
+    virtual_hosts: [{ name: 'v', domains: ['*'], routes: [ROUTE] }],
+  },
+  'envoy.config.cluster.v3.Cluster': {
+    name: 'c',
+    type: 'EDS',
+    eds_cluster_config: { eds_config: ADS, service_name: 's' },
+    lb_policy: 'RING_HASH',
+    ring_hash_lb_config: { minimum_ring_size: { value: 1 } },
+  },
+  'envoy.config.endpoint.v3.ClusterLoadAssignment': {
+    cluster_name: 's',
+    endpoints: [
+      {
+        locality: LOCALITY,
+        lb_endpoints: [{ endpoint: ENDPOINT, health_status: 'HEALTHY', load_balancing_weight: { value: 1 } }],
+        load_balancing_weight: { value: 1 },
+      },
+    ],
+  },
+};
+const NODE = { id: 'n', locality: LOCALITY, user_agent_name: 'a', user_agent_version: '1', client_features: ['f'] };
+const REQUEST = { version_info: '1', node: NODE, resource_names: ['n'], type_url: 't', response_nonce: '1' };
+const RESPONSE = { version_info: '1', resources: [ANY], type_url: 't', nonce: '1' };
 
 // Arguments are data but for the constructors among them, such as `longs: String`.
 const asText = (given) => JSON.stringify(given, (_, value) => (typeof value === 'function' ? value.name : value));
@@ -103,7 +144,19 @@ function keep() {
     }
     loader[name] = (...given) => answers.get(name + asText(given).replaceAll(home, '')) ?? real(...given);
   }
+  for (const answer of answers.values()) practise(answer);
   startupSnapshot.setDeserializeMainFunction(start);
+}
+
+// An answer of proto-loader is a tree of types, or the services in one, by their full names.
+function practise(answer) {
+  for (const [name, resource] of Object.entries(RESOURCES)) {
+    const type = answer.lookup?.(name);
+    if (type) type.toObject(type.decode(type.encode(type.fromObject(resource)).finish()), { defaults: true });
+  }
+  const ads = answer['envoy.service.discovery.v3.AggregatedDiscoveryService']?.StreamAggregatedResources;
+  ads?.requestSerialize(REQUEST);
+  ads?.responseDeserialize(ads.responseSerialize(RESPONSE));
 }
 
 function start() {
