@@ -24,7 +24,7 @@ DEADLINE = 10.0
 # The specifications' seconds pass so many times faster.
 FAST = 0.02
 
-# Of an attempt, in the specifications' seconds: however fast these pass, it has all of the deadline to connect.
+# An attempt, in these seconds: it has all of the deadline, however fast they pass.
 PATIENT = DEADLINE / FAST
 
 UNARY = "/grpc.testing.TestService/UnaryCall"
