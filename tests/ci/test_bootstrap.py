@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -69,9 +70,7 @@ def checkout(folder: Path, make: str = "") -> Path:
     return folder / "ci" / "bootstrap.py"
 
 
-def settle(environment: Path, program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the environment be as this checkout wants it, but for what is in it."""
-    monkeypatch.setenv("XDSPEC_VENV", str(environment))
+def loaded(program: Path) -> Any:
     spec = importlib.util.spec_from_file_location("bootstrap", program)
     assert spec is not None
     assert spec.loader is not None
@@ -79,6 +78,13 @@ def settle(environment: Path, program: Path, monkeypatch: pytest.MonkeyPatch) ->
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     signal.signal(signal.SIGINT, before)
+    return module
+
+
+def settle(environment: Path, program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the environment be as this checkout wants it, but for what is in it."""
+    monkeypatch.setenv("XDSPEC_VENV", str(environment))
+    module = loaded(program)
     python = environment / "bin" / "python"
     python.parent.mkdir(parents=True)
     python.write_text(COMMAND)
@@ -164,6 +170,20 @@ async def test_where_nothing_can_be_written_what_is_there_is_used(
 def test_which_python_is_taken(
     tmp_path: Path, there: dict[str, tuple[int, int]], named: str, taken: str
 ) -> None:
+    assert taken_of(tmp_path, there, named) == taken
+
+
+@pytest.mark.parametrize(("newer", "taken"), [(0, "python3"), (1, "python3.11")])
+def test_what_it_prefers_is_the_newest_that_all_is_ready_made_for(
+    tmp_path: Path, newer: int, taken: str
+) -> None:
+    major, minor = loaded(BOOTSTRAP).READY_MADE
+    there = {"python3": (major, minor + newer), "python3.11": (3, 11)}
+    assert taken_of(tmp_path, there) == taken
+
+
+def taken_of(tmp_path: Path, there: dict[str, tuple[int, int]], named: str = "") -> str:
+    """The name of the Python that the launcher hands over to, if there are these; none: empty."""
     for name, version in there.items():
         python = tmp_path / name
         python.write_text(PYTHON % (sys.executable, (*version, 0, "final", 0)))
@@ -176,8 +196,9 @@ def test_which_python_is_taken(
         text=True,
         check=False,
     )
-    assert Path(done.stdout.strip()).name == taken
+    taken = Path(done.stdout.strip()).name
     assert done.returncode == (0 if taken else 4)
+    return taken
 
 
 def test_an_environment_that_cannot_be_made_says_why_and_what_to_do(
