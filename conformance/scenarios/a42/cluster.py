@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from conformance import timing
+from conformance.arranging.live_policies import in_use, requests_meanwhile
 from conformance.judging.claims import decides, row
 from conformance.judging.endings import ClientRefused
 from conformance.judging.expectations import (
@@ -30,9 +31,6 @@ LIMIT = 8 * 1024 * 1024
 """8M: the largest size that is not to be NACKed."""
 
 RAISED_CAP = 16384
-
-MEANWHILE = 60
-"""Calls from before an update until well after its ACK: 0.3 s, of which the ACK takes a tenth."""
 
 TWICE = 2
 """How often each of 25 header values comes, at different places of a rotation over four: so
@@ -295,12 +293,13 @@ async def test_change_of_sizes(world: World) -> None:
     ],
 )
 async def test_calls_during_a_change(world: World, before: Policy, after: Policy) -> None:
-    """They begin before the update is sent, and end well after its ACK."""
+    """They begin before the update is sent, and those that see it in use are the last."""
     served = plain(await world.addresses(4), policy=before)
     await world.serve(served)
     await world.demand_served(world.sessions(ENOUGH_TO_DIFFER))
-    meanwhile = await world.start(world.sessions(MEANWHILE), pace=timing.SOAK_PACE)
+    meanwhile = await requests_meanwhile(world)
     await world.serve(served.balanced_by(after))
+    await in_use(world, served, after)
     await world.judge("A42-CDS-32", await meanwhile.over(), Outcome("OK"))
 
 
