@@ -299,7 +299,7 @@ async def test_calls_during_a_change(world: World, before: Policy, after: Policy
     await world.demand_served(world.sessions(ENOUGH_TO_DIFFER))
     meanwhile = await requests_meanwhile(world)
     await world.serve(served.balanced_by(after))
-    await in_use(world, served, after)
+    await world.judge("A42-CDS-32", *await in_use(world, served, after))
     await world.judge("A42-CDS-32", await meanwhile.over(), Outcome("OK"))
 
 
