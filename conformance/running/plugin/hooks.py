@@ -97,6 +97,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep what is selected, longest first: workers take them in this order."""
+    config.option.tbstyle = "native"  # from here on nobody reads one; others parse the source anew
     selection = config.stash[SETTINGS].selection
     catalogue = config.stash[CATALOGUE]
     claims = {item: claims_of(item) for item in items}
