@@ -25,13 +25,13 @@ class Clause(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         amends: The gRFC that the document changes by it, if any.
         section: The headings above the statement, joined by " / ".
         strength: What the text asks.
-        title: A short noun phrase.
+        title: What a conforming client does, in a few words.
         wordings: By edition, the statement in one sentence, earliest first and Envoy's last. An
             edition left out says the same as the latest one before it.
         new_in: The edition that brought the statement, where earlier ones are silent about it.
         open_in: Editions by which the statement is left open: what is seen of a client that is
             judged by one of them is reported, and it is not failed.
-        basis: Where the rule is written, if the document only points there.
+        basis: The source of the strength: document, section and, in our words, the sentence there.
         seen_by: How it is seen from outside.
         unobservable: Why it cannot be seen. Either this or `seen_by` is there.
         awaits: What has to come before any scenario can decide it: until then nothing is said of

@@ -25,7 +25,7 @@ def update(
     *,
     client: str | None,
     over: Path | None,
-    words: Mapping[str, str],
+    explanations: Mapping[str, str],
     issues: Mapping[str, str],
     is_check: bool,
 ) -> tuple[str, ...]:
@@ -37,7 +37,7 @@ def update(
         catalogue: the clauses.
         client: whose runs count; None if the reports are of one.
         over: the baseline that this one is laid over, if it is.
-        words: by clause, why it fails.
+        explanations: by clause, why it fails.
         issues: by clause, a link.
         is_check: change no file.
 
@@ -45,7 +45,9 @@ def update(
         Failure: the baseline or a report cannot be used, or a person has to say more.
     """
     said = Said(
-        words={known_clause(catalogue, clause).id: text for clause, text in words.items()},
+        explanations={
+            known_clause(catalogue, clause).id: text for clause, text in explanations.items()
+        },
         issues={known_clause(catalogue, clause).id: link for clause, link in issues.items()},
     )
     try:

@@ -220,11 +220,13 @@ def baseline_group() -> None:
 @click.argument("reports", nargs=-1, required=True, type=Path, metavar="REPORT…")
 @click.option("--client", help="Whose runs count, where the reports have several clients.")
 @click.option(
+    "--explanation",
     "--words",
+    "explanations",
     multiple=True,
     callback=pairs,
     metavar="CLAUSE=TEXT",
-    help="Why a clause that fails anew does: by the client's own source, or by the text.",
+    help="Why a clause newly fails, by the client's source or the text; --words is its old name.",
 )
 @click.option(
     "--issue",
@@ -244,9 +246,9 @@ def baseline_group() -> None:
 def update_baseline(file: Path, reports: tuple[Path, ...], *, check: bool, **said: Any) -> int:
     """Bring FILE to what the REPORTs of one client show that --json has written.
 
-    What fails anew is written, with words that have to be given; what fails no more is taken out,
-    or bounded by the versions that show it, if the reports have several. Words, links, order and
-    comments stay.
+    New failures are added, each with the explanation that you give. Failures that are gone are
+    removed, or bounded by the versions that show them if the reports have several. Explanations,
+    links, order and comments stay.
     """
     from conformance.command.baselines import update  # noqa: PLC0415
 

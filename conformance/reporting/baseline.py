@@ -57,8 +57,6 @@ class _Said(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """As the scenario gives it."""
     seen: Text
     """What was served and sent there, and what came, for people."""
-    words: Text
-    """Why: explained by the client's own source, and by which wording of the text."""
     shows: str = ""
     """A piece of what the report says was seen, the same in every run; without it, the failure is
     known whatever was seen. That goes for versions only that are run no more."""
@@ -85,6 +83,9 @@ class Entry(_Said, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     scenarios: Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
     """The ids of all that show it; the first of them shows it best."""
+    explanation: Text = msgspec.field(name="words")
+    """Why the client fails: the place in its source, and the wording of the text. Reports keep
+    the key's former name."""
     like: str = ""
     """The clause whose entry has the same cause, if that is where it is written."""
 
@@ -118,10 +119,20 @@ class _Written(_Said, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One that shows it, or all that do."""
     also: dict[str, Text | Scenarios] = {}
     """More clauses, each with the scenario, or all, that show it alike."""
+    explanation: Text | None = None
+    """Why the client fails: the place in its source, and the wording of the text."""
+    words: Text | None = None
+    """The former name of `explanation`, as older files have it."""
+
+    def __post_init__(self) -> None:
+        """Refuse an entry without an explanation, or with two."""
+        if (self.explanation is None) == (self.words is None):
+            raise ValueError("write why the client fails into `explanation`, once")
 
     def each(self) -> Iterator[Entry]:
         """An entry for each clause."""
         said = {field: getattr(self, field) for field in _Said.__struct_fields__}
+        said["explanation"] = self.explanation or self.words
         yield Entry(**said, scenarios=several(self.scenario))
         for clause, shown_by in self.also.items():
             more = {"clause": clause, "scenarios": several(shown_by), "like": self.clause}
@@ -138,8 +149,10 @@ class Fixed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     clause: str
     scenario: Text | Scenarios
-    words: str = ""
+    explanation: str = ""
     """Since when, or by what, for people."""
+    words: str = ""
+    """The former name of `explanation`, as older files have it."""
 
 
 def entries_of(table: Mapping[str, Any]) -> tuple[Entry, ...]:
@@ -308,7 +321,7 @@ def endings(records: Iterable[Record], entries: Collection[Entry], today: date) 
             is_over = entry.is_over(today)
             left = "and is not any more" if is_over else f"in {(entry.until - today).days} days"
             was = "was" if is_over else "is"
-            yield f"{entry.clause} {was} known until {entry.until}, {left}: {entry.words}"
+            yield f"{entry.clause} {was} known until {entry.until}, {left}: {entry.explanation}"
 
 
 def surprises(records: Iterable[Record], entries: Iterable[Entry]) -> Iterator[str]:
@@ -337,6 +350,6 @@ def _untrue(entry: Entry, scenario: str, decisions: Collection[Decision]) -> str
     if verdict is Verdict.FAIL and reason is entry.reason:
         said += f" by other words than {entry.shows!r}"
     return (
-        f"{entry.clause} is expected to fail in {scenario} ({entry.reason.value}: {entry.words}), "
-        f"but the verdict is {said}"
+        f"{entry.clause} is expected to fail in {scenario} "
+        f"({entry.reason.value}: {entry.explanation}), but the verdict is {said}"
     )

@@ -35,8 +35,8 @@ class Refused(Exception):
 class Said(msgspec.Struct, frozen=True, kw_only=True):
     """What a person says of the clauses that fail anew."""
 
-    words: Mapping[str, str] = {}
-    """By clause: why."""
+    explanations: Mapping[str, str] = {}
+    """By clause: why the client fails."""
     issues: Mapping[str, str] = {}
     """By clause: where the client's maintainers know of it."""
 
@@ -233,9 +233,9 @@ def _with_fixed(
 
 def _with_new(written: AoT, runs: Sequence[Run], said: Said) -> Iterator[str]:
     found = _new_failures(runs)
-    if wordless := sorted({clause for clause, *_ in found} - set(said.words)):
-        hint = f"say why, by the client's source or the text, with --words '{wordless[0]}=…'"
-        raise Refused(f"{', '.join(wordless)} fail{'s' * (len(wordless) == 1)} anew: {hint}")
+    if unexplained := sorted({clause for clause, *_ in found} - set(said.explanations)):
+        hint = f"explain it by the client's source or the text: --explanation '{unexplained[0]}=…'"
+        raise Refused(f"{', '.join(unexplained)} fail{'s' * (len(unexplained) == 1)} anew: {hint}")
     for (clause, reason, shows), shown in found.items():
         scenarios = sorted({scenario.id for _, scenario, _ in shown})
         _, best, decision = min(shown, key=lambda one: one[1].id)
@@ -247,7 +247,7 @@ def _with_new(written: AoT, runs: Sequence[Run], said: Said) -> Iterator[str]:
         entry["seen"] = _short(
             f"{best.served[-1]}: {decision.saw}" if best.served else decision.saw
         )
-        entry["words"] = said.words[clause]
+        entry["explanation"] = said.explanations[clause]
         if clause in said.issues:
             entry["issue"] = said.issues[clause]
         if written:

@@ -14,7 +14,7 @@ def deciding(clause: str, declared: Mapping[str, Claims]) -> tuple[str, ...]:
 
 
 def explain_clause(clause: Clause, declared: Mapping[str, Claims]) -> str:
-    """A clause: what it says in each edition, how it is seen, and which scenarios decide it."""
+    """A clause: its wordings, the source of its strength, how it is seen, and its scenarios."""
     lines = [f"{clause.id}  {clause.title}"]
     lines.append(f"  text      {clause.document}, {clause.section} [{clause.strength.value}]")
     lines += [f"  {edition:8}  {clause.wordings[edition]}" for edition in clause.editions]

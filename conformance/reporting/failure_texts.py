@@ -197,7 +197,8 @@ def _heading(clause: Clause, verdict: Verdict, reason: Reason | None) -> str:
 
 
 def _place(clause: Clause) -> str:
-    return f"  text      {clause.document}, {clause.section} [{clause.strength.value}]"
+    where = f"  text      {clause.document}, {clause.section} [{clause.strength.value}]"
+    return f"{where}\n  basis     {clause.basis}" if clause.basis else where
 
 
 def _evidence(scenario: Scenario, found: Iterable[Decision], repeat: str) -> Iterator[str]:

@@ -103,7 +103,7 @@ def _outcome(scenario: Scenario, run: Run) -> Element | None:
     else:
         element = _told("skipped", EXPECTED, f"expected failure ({reason}): {message}")
         lines += [
-            f"known: {entry.words} {entry.issue}".rstrip()
+            f"known: {entry.explanation} {entry.issue}".rstrip()
             for entry in run.known
             if any(entry.knows(scenario.id, one) for one in bad)
         ]

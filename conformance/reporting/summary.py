@@ -125,7 +125,7 @@ def _of_run(run: Run, catalogue: Catalogue, seed: int) -> Iterator[str]:
     if run.known:
         yield from ("", f"<details><summary>Known failures: {len(run.known)}</summary>", "")
         for entry in run.known:
-            yield f"- {entry.clause}: {escaped(entry.words)} {entry.issue or ''}".rstrip()
+            yield f"- {entry.clause}: {escaped(entry.explanation)} {entry.issue or ''}".rstrip()
         yield from ("", "</details>")
     yield ""
 

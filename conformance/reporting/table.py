@@ -140,7 +140,7 @@ def _deviations(column: Column, catalogue: Catalogue) -> Iterator[str]:
     for name in failed:
         for entry in known[name]:
             if entry.like:
-                likewise.setdefault(entry.words, []).append(name)
+                likewise.setdefault(entry.explanation, []).append(name)
     if failed:
         yield f"### {column.name}"
     for name in failed:
@@ -155,10 +155,10 @@ def _deviations(column: Column, catalogue: Catalogue) -> Iterator[str]:
         if not result.expected:
             lines += _unexpected(column, name)
         for entry in told:
-            lines += [f"- seen: {escaped(entry.seen)}", f"- why: {escaped(entry.words)}"]
+            lines += [f"- seen: {escaped(entry.seen)}", f"- why: {escaped(entry.explanation)}"]
             lines.append(_again(entry.scenarios[0], column))
             lines += [f"- known: <{entry.issue}>"] if entry.issue else []
-            same = ", ".join(dict.fromkeys(likewise.get(entry.words, ())))
+            same = ", ".join(dict.fromkeys(likewise.get(entry.explanation, ())))
             lines += [f"- by the same cause: {same}"] if same else []
         yield "\n".join(lines)
 

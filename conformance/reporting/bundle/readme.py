@@ -67,7 +67,7 @@ def _failure(one: Decision, case: Case, catalogue: Catalogue) -> Iterator[str]:
         f"the words of the suite): {escaped(clause.worded(edition))}"
     )
     if clause.basis:
-        yield f"The rule itself: {escaped(clause.basis)}"
+        yield f"**Basis** of this strength: {escaped(clause.basis)}"
     why = REASONS.get(one.reason.value, one.reason.value) if one.reason else "it differs"
     yield from ("", f"**Seen**: {why}.", "", *_fenced(one.saw))
     if one.wanted:
@@ -79,7 +79,7 @@ def _failure(one: Decision, case: Case, catalogue: Catalogue) -> Iterator[str]:
         if entry.knows(case.folder.record.scenario, one):
             yield from (
                 "",
-                f"**What is known of it**: {escaped(entry.seen)} {escaped(entry.words)}",
+                f"**What is known of it**: {escaped(entry.seen)} {escaped(entry.explanation)}",
             )
             if entry.sometimes:
                 yield f"It does not come in every run: {escaped(entry.sometimes)}."

@@ -57,8 +57,9 @@ def _decision(one: Shown, width: int) -> Iterator[Line]:
     if said.verdict not in BAD:
         return
     where = f"{one.clause.document}, {one.clause.section} [{one.clause.strength.value}]"
-    told = (("clause", one.text), ("text", where), ("differs", said.differs), ("saw", said.saw))
-    for name, text in (*told, ("wanted", said.wanted), ("oracle", said.oracle)):
+    stated = (("clause", one.text), ("text", where), ("basis", one.clause.basis))
+    told = (("differs", said.differs), ("saw", said.saw), ("wanted", said.wanted))
+    for name, text in (*stated, *told, ("oracle", said.oracle)):
         if text:
             yield f"  {name:8}  {text}".replace("\n", f"\n{'':12}"), ""
     if one.drawn.ring:

@@ -39,7 +39,12 @@ async def test_diff_names_it(xdspec: Any, versions: Path) -> None:
 async def test_a_baseline_knows_it_and_no_other_failure(xdspec: Any, versions: Path) -> None:
     """Who has written it down goes on; in the version before, the entry is not true."""
     mine = versions / "mine.toml"
-    words = ("--words", f"{CLAUSE}=rounded down", "--words", "A42-RING-04=fewer than it should")
+    words = (
+        "--explanation",
+        f"{CLAUSE}=rounded down",
+        "--explanation",
+        "A42-RING-04=fewer than it should",
+    )
     reports = [str(versions / f"{one}.json") for one in ("1.4.0", "1.5.0")]
     ended = await xdspec.run("baseline", "update", str(mine), *reports, *words)
     assert ended.code == 0, ended.said

@@ -115,7 +115,7 @@ def test_the_first_that_is_about_it_fails_and_the_others_are_blocked() -> None:
         reason=Reason.DEVIATES,
         scenarios=("b.cluster",),
         seen="s",
-        words="w",
+        explanation="w",
         shows="unsupported policy: 2",
     )
     expected = run(*TWICE, entries=[known])

@@ -46,7 +46,7 @@ KNOWN = Entry(
     reason=Reason.DEVIATES,
     scenarios=("ring.some[0]",),
     seen="Eight entries.",
-    words="min_ring_size is not read",
+    explanation="min_ring_size is not read",
 )
 MISSING = NotRun(client="two@1.0", verdict=Verdict.SKIP, reason=Reason.ENVIRONMENT, words="no tool")
 

@@ -42,7 +42,7 @@ KNOWN = Entry(
     reason=Reason.DEVIATES,
     scenarios=(SCENARIO, "ring.other"),
     seen="Four endpoints and a ring of twelve: every call met the first.",
-    words="has no ring",
+    explanation="has no ring",
     shows="ring of one",
 )
 DEVIATES = decision(Verdict.FAIL, Reason.DEVIATES)
@@ -132,7 +132,7 @@ clause = "A42-RING-05"
 reason = "deviates"
 scenario = "ring.some"
 seen = "every call met the first endpoint"
-words = "has no ring"
+explanation = "has no ring"
 shows = "ring of one"
 versions = ">=1.54,<1.60"
 variants = ["", "old"]
@@ -148,6 +148,21 @@ def test_read(tmp_path: Path) -> None:
     assert (one.clause, one.reason, one.variants) == (CLAUSE, Reason.DEVIATES, ("", "old"))
     assert one.applies_to("1.59.2", None)
     assert not one.applies_to("1.60", "old")
+
+
+def test_an_older_file_calls_the_explanation_words(tmp_path: Path) -> None:
+    path = tmp_path / baseline.FILE
+    path.write_text(GOOD)
+    now = baseline.read(path, load())
+    path.write_text(GOOD.replace("explanation =", "words ="))
+    assert baseline.read(path, load()) == now
+    assert now[0].explanation == "has no ring"
+
+
+def test_a_report_has_the_explanation_as_older_ones_have_it() -> None:
+    written = msgspec.json.encode(KNOWN)
+    assert msgspec.json.decode(written)["words"] == KNOWN.explanation
+    assert msgspec.json.decode(written, type=Entry) == KNOWN
 
 
 def test_one_cause_of_several_failures(tmp_path: Path) -> None:
@@ -189,10 +204,12 @@ def test_words_are_left_out_for_old_versions_only(tmp_path: Path) -> None:
             "reason: invalid enum value 'odd': there are .*deviates",
         ),
         (GOOD.replace('"deviates"', '"suite"'), "a client does not fail because of suite"),
-        (GOOD.replace('"has no ring"', '""'), "breaks the rules.*words"),
+        (GOOD.replace('"has no ring"', '""'), "breaks the rules.*explanation"),
         (GOOD.replace('"every call met the first endpoint"', '""'), "breaks the rules.*seen"),
         (GOOD.replace('"ring.some"', '""'), "breaks the rules.*scenario"),
-        (GOOD.replace("words", "word"), "breaks the rules"),
+        (GOOD.replace("explanation", "explantion"), "breaks the rules"),
+        (GOOD.replace("explanation", "# "), "write why the client fails into `explanation`"),
+        (GOOD + 'words = "is old"', "write why the client fails into `explanation`, once"),
         (GOOD.replace("scenario", "# "), "breaks the rules.*scenario"),
         (GOOD.replace("seen", "# "), "breaks the rules.*seen"),
         (GOOD.replace("[[expected]]", "[[expect]]"), "breaks the rules.*expect"),

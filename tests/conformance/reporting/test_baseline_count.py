@@ -30,7 +30,7 @@ RACE = Entry(
     reason=Reason.CRASHED,
     scenarios=("ring.some[0]", "ring.some[1]"),
     seen="A race.",
-    words="it is lost in some runs",
+    explanation="it is lost in some runs",
     shows="died",
     sometimes="once in 30 runs",
     versions=">=1.2",
@@ -135,7 +135,9 @@ def test_of_what_is_shipped_most_can_be_counted() -> None:
 )
 def test_the_command(tmp_path: Path, letters: str, code: int, says: str) -> None:
     entry = msgspec.structs.asdict(RACE)
-    lines = [f"{key} = '{entry[key]}'" for key in ("clause", "seen", "words", "shows", "sometimes")]
+    lines = [
+        f"{key} = '{entry[key]}'" for key in ("clause", "seen", "explanation", "shows", "sometimes")
+    ]
     lines += ["reason = 'crashed'", f"scenario = {[*RACE.scenarios]}"]
     (tmp_path / "expected.toml").write_text("[[expected]]\n" + "\n".join(lines))
     report.write_json(

@@ -21,7 +21,9 @@ from conformance.reporting.report import ClientId, Report, Run, build_run
 
 KNOWN, OTHER = "A42-RING-05", "A42-RING-06"
 FILE = Path("expected.toml")
-SAID = Said(words={KNOWN: "has no ring", OTHER: "counts wrong"}, issues={OTHER: "https://a.test/1"})
+SAID = Said(
+    explanations={KNOWN: "has no ring", OTHER: "counts wrong"}, issues={OTHER: "https://a.test/1"}
+)
 
 ENTRY = """\
 # What a client is known to do otherwise.
@@ -32,7 +34,7 @@ reason = "deviates"
 scenario = ["ring.one", "ring.two"]
 shows = "ring of none"
 seen = 'Four endpoints: \\0.'
-words = "has no ring"
+explanation = "has no ring"
 issue = "https://a.test/0"
 """
 
@@ -140,7 +142,11 @@ def test_what_is_new_is_told_with_what_another_run_will_show() -> None:
     (entry,) = baseline.parsed(update("", [run(ONE)], SAID).text.encode(), load(), FILE)
     assert entry.shows == "a ring of none, at"
     assert entry.seen == "RING_HASH: a ring of none, at 127.0.0.1:4711"
-    assert (entry.words, entry.versions, entry.scenarios) == ("has no ring", "", ("ring.one",))
+    assert (entry.explanation, entry.versions, entry.scenarios) == (
+        "has no ring",
+        "",
+        ("ring.one",),
+    )
     nearest = "elsewhere than by the ring that fits best"
     saw = f"9 calls {nearest} (keys {{address}}_{{i}}, search clamp, weights raw): call-0"
     other = {"ring.one": (KNOWN, FAILS, saw)}
@@ -184,7 +190,7 @@ def test_a_race_may_stay_away() -> None:
     ("text", "runs", "words"),
     [
         ("", [], "no run"),
-        ("", [run(ONE)], r"A42-RING-05 fails anew: say why.*--words 'A42-RING-05=…'"),
+        ("", [run(ONE)], r"A42-RING-05 fails anew: explain it.*--explanation 'A42-RING-05=…'"),
         ("", [run(ONE), run(ONE, name="other")], "runs of it and other: say --client"),
         ("", [msgspec.structs.replace(run(ONE), complete=False)], "it 1.5 broke off"),
         (
@@ -212,7 +218,7 @@ def written(folder: Path, *runs: Run) -> Path:
 
 def test_the_command(tmp_path: Path) -> None:
     file, json = tmp_path / "expected.toml", str(written(tmp_path, run(ONE)))
-    words = ["--words", f"{KNOWN}=has no ring"]
+    words = ["--explanation", f"{KNOWN}=has no ring"]
 
     def ended(*arguments: str) -> tuple[int, str]:
         result = CliRunner().invoke(main, ["baseline", "update", str(file), json, *arguments])

@@ -108,7 +108,12 @@ def test_a_clause_with_a_failure_and_an_error_shows_both() -> None:
 
 def test_an_error_is_shown_beside_a_failure_that_is_expected() -> None:
     known = Entry(
-        clause=MUST, reason=Reason.DEVIATES, scenarios=("a",), seen="so", words="why", shows="calls"
+        clause=MUST,
+        reason=Reason.DEVIATES,
+        scenarios=("a",),
+        seen="so",
+        explanation="why",
+        shows="calls",
     )
     made = run(record("a", fails()), record("b", errs(Reason.TIMING, "late")), entries=[known])
     (text,) = texts(made)

@@ -63,7 +63,8 @@ def ended_by(cause: Cause, name: str, clause: str) -> Record:
 
 
 def entry(clause: str, *scenarios: str, **more: Any) -> Entry:
-    said = {"reason": Reason.DEVIATES, "seen": "calls", "words": "is known", "shows": "entries"}
+    said = {"reason": Reason.DEVIATES, "seen": "calls", "shows": "entries"}
+    said |= {"explanation": "is known"}
     return Entry(clause=clause, scenarios=scenarios, **(said | more))
 
 

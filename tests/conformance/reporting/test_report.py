@@ -137,7 +137,7 @@ KNOWN = Entry(
     reason=Reason.DEVIATES,
     scenarios=(of(MUST, FAILED).scenario,),
     seen="calls elsewhere",
-    words="is known",
+    explanation="is known",
     issue="https://example.com/1",
 )
 OTHERWISE = msgspec.structs.replace(KNOWN, reason=Reason.CRASHED)

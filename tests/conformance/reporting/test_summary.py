@@ -23,7 +23,7 @@ KNOWN = Entry(
     reason=Reason.DEVIATES,
     scenarios=("ring.some[0]",),
     seen="Eight entries.",
-    words="min_ring_size | is not read",
+    explanation="min_ring_size | is not read",
     issue="https://example.com/1",
 )
 UNTRUE = msgspec.structs.replace(KNOWN, clause="A42-RING-07", scenarios=("ring.some[3]",))

@@ -32,7 +32,7 @@ ENTRY = Entry(
     reason=Reason.DEVIATES,
     scenarios=("ring.some[0]",),
     seen="Eight endpoints and a minimum of 100: | one entry each.",
-    words="min_ring_size is not read",
+    explanation="min_ring_size is not read",
     issue="https://example.com/1",
 )
 ALSO = [
