@@ -64,8 +64,17 @@ def _show(
     said = [(run, said_of(run, strict=strict)) for run in whole.runs]
     for (run, codes), where in zip(said, issues, strict=True):
         repeat = repeat_of(run, whole.provenance.seed)
-        console.show(screen, run, catalogue, codes, repeat=repeat, issues=where, brief=several)
+        console.show(
+            screen,
+            run,
+            catalogue,
+            codes,
+            repeat=repeat,
+            issues=where,
+            brief=several,
+            strict=strict,
+        )
     for left in whole.not_run:
         console.show_not_run(screen, left)
     if several:
-        console.summarize(screen, said, whole.not_run)
+        console.summarize(screen, said, whole.not_run, strict=strict)

@@ -282,7 +282,7 @@ class Session:
         self._runs.append((made, codes))
         self._write()  # first: whoever interrupts what follows has it
         if self._conclude:
-            console.show_total(self._screen, made, codes)
+            console.show_total(self._screen, made, codes, strict=options.strict)
             return
         console.show(
             self._screen,
@@ -292,6 +292,7 @@ class Session:
             repeat=self._again(client, options.environment),
             issues=client.client.manifest.issues,
             brief=self._several,
+            strict=options.strict,
         )
 
     def break_off(self) -> None:
@@ -309,7 +310,8 @@ class Session:
         if self._conclude:
             self._conclude(self._screen, self.made)
         elif self._several:
-            console.summarize(self._screen, self._runs, self._not_run)
+            strict = self._options.strict
+            console.summarize(self._screen, self._runs, self._not_run, strict=strict)
         codes = [said[0] for _, said in self._runs]
         if self._unwritten:
             self._screen.print(

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from conformance.judging.verdicts import Reason, Verdict
+from conformance.reporting.outcome import CONFORMS, counted, no_new_failures
 from conformance.reporting.pages.templates_of import render
 from conformance.reporting.report import (
     ClientId,
@@ -148,22 +149,16 @@ def _verdict(runs: Sequence[Run]) -> tuple[str, str]:
         return "not run", GREY
     results = [(name, one) for run in runs for name, one in run.clauses.items()]
     new = {name for name, one in results if is_fatal(one, strict=False)}
-    known = {name for name, one in results if one.verdict is Verdict.FAIL and one.expected}
     codes = {code for run in runs for code in said_of(run)}
-    conforms = f"conforms, {counted(len(known), 'known failure')}" if known else "conforms"
+    words = no_new_failures(results)
     applies = (
         (bool(new), counted(len(new), "new failure"), RED),
         (bool(codes & TROUBLE), "trouble: not judged", GREY),
-        (Exit.DEVIATES in codes, "does not conform", RED),
+        (Exit.DEVIATES in codes, "baseline out of date", RED),
         (codes == {Exit.NOTHING_RAN}, "nothing judged", GREY),
-        (True, conforms, OLIVE if known else GREEN),
+        (True, words, GREEN if words.startswith(CONFORMS) else OLIVE),
     )
     return next((message, colour) for does, message, colour in applies if does)
-
-
-def counted(count: int, what: str) -> str:
-    """``1 new failure``, ``2 new failures``."""
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 # The picture.

@@ -14,6 +14,7 @@ from conformance.judging.verdicts import ClauseResult, Reason, Verdict
 from conformance.reporting import report
 from conformance.reporting.colours import painted
 from conformance.reporting.failure_texts import advice, failures
+from conformance.reporting.outcome import outcome
 from conformance.reporting.report import Exit, NotRun, Run, why_skipped
 
 
@@ -26,8 +27,9 @@ def show(
     repeat: str,
     issues: str,
     brief: bool,
+    strict: bool = False,
 ) -> None:
-    """The report of a run.
+    """Print the report of a run.
 
     Args:
         console: where.
@@ -37,6 +39,7 @@ def show(
         repeat: the beginning of the command that runs one scenario again.
         issues: the client's issue tracker.
         brief: whether clauses that it passes, or may do as it likes, are left out.
+        strict: whether a failed SHOULD clause fails the run.
     """
     if not brief:  # else it stands above the progress
         console.print(f"\n{escape(str(run.client))}", style="bold", highlight=False)
@@ -58,30 +61,42 @@ def show(
         console.print(f"  {text}", highlight=False, soft_wrap=True, markup=False)
     for text in (*run.surprises, *run.endings, *run.troubles):
         console.print(f"! {text}", highlight=False, soft_wrap=True, markup=False, style="magenta")
-    show_total(console, run, codes)
+    show_total(console, run, codes, strict=strict)
 
 
-def show_total(console: Console, run: Run, codes: Sequence[Exit]) -> None:
-    """A run in one line."""
-    console.print(_total(run, codes, f"{run.client}: "), highlight=False, soft_wrap=True)
+def show_total(console: Console, run: Run, codes: Sequence[Exit], *, strict: bool = False) -> None:
+    """Print a run in one line."""
+    line = _total(run, codes, f"{run.client}: ", strict=strict)
+    console.print(line, highlight=False, soft_wrap=True)
 
 
-def _total(run: Run, codes: Sequence[Exit], begin: str) -> str:
-    """A run in one line."""
+def _total(run: Run, codes: Sequence[Exit], begin: str, *, strict: bool = False) -> str:
+    """Return a run in one line: clauses by verdict, scenarios, and the outcome."""
     counts = ", ".join(
-        f"{count} {painted(verdict)}" for verdict, count in run.totals.items() if count
+        f"{count} {painted(verdict)}{_of_which(run, verdict)}"
+        for verdict in ORDER
+        if (count := run.totals.get(verdict, 0))
     )
-    known = sum(result.expected for result in run.clauses.values())
-    kept = sum(result.blocked_by is not None for result in run.clauses.values())
-    more = [f"{known} of the failures expected"] if known else []
-    more += [f"{kept} of the skips blocked"] if kept else []
-    counts += f" ({', '.join(more)})" if more else ""
     begin += f"{run.part}: " if run.part else ""
-    says = SAYS | {Exit.CONFORMS: OF_A_PART} if run.part else SAYS
+    said = zip(codes, outcome(run, codes, strict=strict), strict=True)
+    ends = ", and ".join(f"[{STYLES[code]}]{escape(words)}[/]" for code, words in said)
     return (
         f"{escape(begin)}{counts or 'nothing ran'}; {len(run.scenarios)} scenarios in "
-        f"{run.wall_seconds:.1f} s: {', and '.join(says[code] for code in codes)}"
+        f"{run.wall_seconds:.1f} s: {ends}"
     )
+
+
+ORDER = (Verdict.PASS, Verdict.FAIL, Verdict.ERROR, Verdict.SEEN, Verdict.SKIP)
+"""Verdicts, in the order in which a line counts them."""
+
+
+def _of_which(run: Run, verdict: Verdict) -> str:
+    """Return how many of the clauses with this verdict are known failures, or blocked."""
+    there = [one for one in run.clauses.values() if one.verdict is verdict]
+    known, kept = sum(one.expected for one in there), sum(bool(one.blocked_by) for one in there)
+    if known:
+        return f" ({'all' if known == len(there) else known} known)"
+    return f" ({kept} blocked)" if kept else ""
 
 
 def show_not_run(console: Console, left: NotRun) -> None:
@@ -92,10 +107,14 @@ def show_not_run(console: Console, left: NotRun) -> None:
 
 
 def summarize(
-    console: Console, runs: Iterable[tuple[Run, Sequence[Exit]]], not_run: Iterable[NotRun]
+    console: Console,
+    runs: Iterable[tuple[Run, Sequence[Exit]]],
+    not_run: Iterable[NotRun],
+    *,
+    strict: bool = False,
 ) -> None:
-    """Every client of a command, in a line each."""
-    rows = [(str(run.client), _total(run, codes, "")) for run, codes in runs]
+    """Print every client of a command in one line each."""
+    rows = [(str(run.client), _total(run, codes, "", strict=strict)) for run, codes in runs]
     rows += [
         (left.client, f"{painted(left.verdict)} ({left.reason.value}): {escape(first_line)}")
         for left in not_run
@@ -107,17 +126,14 @@ def summarize(
         console.print(f"{escape(name.ljust(width))}  {said}", highlight=False, soft_wrap=True)
 
 
-SAYS = {
-    Exit.CONFORMS: "[green]conforms[/]",
-    Exit.DEVIATES: "[red]does not conform[/]",
-    Exit.INTERRUPTED: "[yellow]interrupted, so this is a part only[/]",
-    Exit.SUITE_TROUBLE: "[magenta]the suite itself was in trouble[/]",
-    Exit.NOTHING_RAN: "[yellow]nothing was judged[/]",
-    Exit.ADAPTER_TROUBLE: "[magenta]the adapter is in trouble: see xdspec doctor[/]",
+STYLES = {
+    Exit.CONFORMS: "green",
+    Exit.DEVIATES: "red",
+    Exit.INTERRUPTED: "yellow",
+    Exit.SUITE_TROUBLE: "magenta",
+    Exit.NOTHING_RAN: "yellow",
+    Exit.ADAPTER_TROUBLE: "magenta",
 }
-
-
-OF_A_PART = "nothing here speaks against it; xdspec merge judges the whole"
 
 
 def _line(clause: Clause, result: ClauseResult, known: str) -> str:

@@ -7,7 +7,8 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent, tostring
 
 from conformance.judging.verdicts import BAD, Verdict
-from conformance.reporting.report import NotRun, Report, Run, Scenario
+from conformance.reporting.outcome import in_one_line
+from conformance.reporting.report import NotRun, Report, Run, Scenario, said_of
 from conformance.running import whole_files
 
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -17,6 +18,9 @@ ELEMENTS = {Verdict.FAIL: "failure", Verdict.ERROR: "error", Verdict.SKIP: "skip
 
 EXPECTED = "expected"
 """The type of a case whose failures the baseline knows: other skips have the reason of theirs."""
+
+OUTCOME = "outcome"
+"""The property of a suite that states the outcome of the run, as on the console."""
 
 BASELINE = "expected.toml"
 RUN = "run"
@@ -41,6 +45,8 @@ def _suite(root: Element, run: Run) -> None:
     name = f"{run.client.name}@{run.client.version}"
     name += f"+{run.client.variant}" if run.client.variant else ""
     suite = SubElement(root, "testsuite", name=name, time=str(run.wall_seconds))
+    properties = SubElement(suite, "properties")
+    SubElement(properties, "property", name=OUTCOME, value=in_one_line(run, said_of(run)))
     counts = dict.fromkeys(COUNTS, 0)
     cases = [(scenario.id, scenario.seconds, _outcome(scenario, run)) for scenario in run.scenarios]
     # What makes a run fail besides its scenarios: some read this file alone.

@@ -302,14 +302,20 @@ def blocked(run: Run) -> dict[str, tuple[str, ...]]:
     return {name: tuple(clauses) for name, clauses in found.items()}
 
 
-def is_fatal(result: ClauseResult, *, strict: bool) -> bool:
-    """Whether a clause's result alone makes a run fail.
+def is_fatal(result: ClauseResult, *, strict: bool, even_known: bool = False) -> bool:
+    """Return whether a clause's result alone makes a run fail.
 
-    A client that dies, hangs, lies or does otherwise than it states is in no text's choice,
-    whatever the clause was about.
+    No text lets a client die, hang, lie or break what its manifest states, whatever the strength
+    of the clause.
+
+    Args:
+        result: of the clause.
+        strict: whether a failed SHOULD clause counts.
+        even_known: whether a failure counts that is in the baseline.
     """
     counts = strict or result.strength is Strength.MUST or result.reason in NEVER_RIGHT
-    return result.verdict is Verdict.FAIL and counts and not result.expected
+    is_new = even_known or not result.expected
+    return result.verdict is Verdict.FAIL and counts and is_new
 
 
 NEVER_RIGHT = {

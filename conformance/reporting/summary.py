@@ -6,13 +6,12 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
-from rich.text import Text
 
 from conformance.catalogue import Catalogue, Strength
 from conformance.judging.verdicts import BAD, Reason, Verdict
-from conformance.reporting.console import SAYS
 from conformance.reporting.failure_texts import shared_causes
 from conformance.reporting.markdown import escaped
+from conformance.reporting.outcome import in_one_line
 from conformance.reporting.report import (
     NEVER_RIGHT,
     NotRun,
@@ -172,7 +171,7 @@ def _told(report: Report, catalogue: Catalogue) -> Iterator[tuple[bool, str]]:
 
 
 def _verdict(run: Run) -> str:
-    return ", and ".join(Text.from_markup(SAYS[code]).plain for code in said_of(run))
+    return in_one_line(run, said_of(run))
 
 
 def _why(left: NotRun) -> str:

@@ -108,7 +108,7 @@ def test_a_step_of_a_client_that_conforms(tmp_path: Path) -> None:
 def test_a_step_of_a_client_that_does_not(tmp_path: Path) -> None:
     left = step(tmp_path, str(LIAR), ONE)
     assert left.code == 1, left.said
-    assert "### liar 0: does not conform" in left.page
+    assert "### liar 0: does not conform (" in left.page
     assert "fail (lied)" in left.page
     assert "::error title=liar 0%3A " in left.said
     assert left.outputs["code"] == "1"

@@ -10,10 +10,11 @@ import msgspec
 from markupsafe import Markup
 
 from conformance.judging.verdicts import BAD
+from conformance.reporting.outcome import in_one_line
 from conformance.reporting.pages import templates_of
 from conformance.reporting.pages.templates_of import FOLDER, environment, render
 from conformance.reporting.pictures.scenario import Scene, Shown
-from conformance.reporting.report import blocked, why_skipped
+from conformance.reporting.report import blocked, said_of, why_skipped
 from conformance.reporting.site.model import ClausePage, Failure, Site, verdict_words
 
 
@@ -60,6 +61,7 @@ def index(site: Site) -> str:
         "index.html",
         site=site,
         words=verdict_words,
+        outcome=lambda run: in_one_line(run, said_of(run)),
         why_skipped=why_skipped,
         kept=[(column, blocked(column.run)) for column in site.columns],
         documents=list(dict.fromkeys(row.clause.document for row in rows)),

@@ -181,5 +181,5 @@ async def test_what_ends_every_scenario_is_told_once(
     assert {(one["reason"], one["blocked_by"]) for one in others.values()} == {("blocked", blocker)}
     count = f"{len(others)} clauses"
     assert f"  {count:13}  skip (blocked)  by {blocker}: {words}" in ended.out
-    assert f"({len(others)} of the skips blocked)" in ended.out
+    assert f"skip ({len(others)} blocked)" in ended.out
     assert ended.out.count("\nFAIL (") == 1

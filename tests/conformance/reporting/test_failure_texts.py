@@ -139,7 +139,10 @@ def test_failures_are_not_hidden_behind_an_error_of_the_adapter() -> None:
     many = [record(f"ring.{n}", fails()) for n in range(41)]
     made = run(*many, record("sums", errs(Reason.ADAPTER, "a line that is none", OTHER)))
     last = shown(made).strip().splitlines()[-1]
-    assert last.endswith("the adapter is in trouble: see xdspec doctor, and does not conform")
+    assert last.endswith(
+        "adapter errors left clauses without a verdict (see xdspec doctor), and "
+        "does not conform (1 new failure)"
+    )
 
 
 def test_each_served_line_stands_once_and_behind_what_differs() -> None:

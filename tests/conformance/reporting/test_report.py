@@ -364,7 +364,7 @@ def test_junit() -> None:
     counts = [suite.get(name) for name in ("tests", "failures", "errors", "skipped")]
     assert counts == ["4", "1", "1", "1"]
     assert suite.get("name") == "python@1.85.1"
-    cases = {case.get("name"): case for case in suite}
+    cases = {case.get("name"): case for case in suite.iter("testcase")}
     assert [child.tag for child in cases["ring.a"]] == []
     failure = cases["ring.b"][0]
     assert (failure.tag, failure.get("type"), failure.text) == (
@@ -388,7 +388,7 @@ def test_a_known_failure_is_no_failure_of_junit(
     entries: tuple[Entry, ...], tag: str, kind: str, text: str | None
 ) -> None:
     failed = record(KNOWN.scenarios[0], decision(MUST, *FAILED, "a ring of one"))
-    told = suite_of(run(failed, entries=entries))[0][0]
+    told = suite_of(run(failed, entries=entries))[1][0]
     assert (told.tag, told.get("type"), told.text) == (tag, kind, text)
     begins = "expected failure (deviates): " if entries else ""
     assert told.get("message") == f"{begins}a ring of one"
@@ -398,7 +398,7 @@ def test_an_error_beside_a_known_failure_is_an_error_of_junit() -> None:
     both = (decision(MUST, *FAILED), decision(SHOULD, Verdict.ERROR, Reason.TIMING, "late"))
     made = run(record(KNOWN.scenarios[0], *both), entries=[KNOWN])
     assert exit_of(made) is Exit.SUITE_TROUBLE
-    told = suite_of(made)[0][0]
+    told = suite_of(made)[1][0]
     assert (told.tag, told.get("type"), told.get("message")) == ("error", "timing", "late")
 
 
@@ -406,13 +406,13 @@ def test_junit_has_whatever_fails_a_run() -> None:
     passed = record(KNOWN.scenarios[0], decision(MUST, *PASSED))
     untrue = suite_of(run(passed, entries=[KNOWN]))
     assert (untrue.get("tests"), untrue.get("failures")) == ("2", "1")
-    assert untrue[1].get("name") == "expected.toml"
-    assert "is expected to fail" in (untrue[1][0].get("message") or "")
+    assert untrue[2].get("name") == "expected.toml"
+    assert "is expected to fail" in (untrue[2][0].get("message") or "")
     broken = suite_of(run(passed, complete=False, troubles=("a worker died",)))
-    assert (broken[1].get("name"), broken[1][0].tag) == ("run", "error")
-    assert broken[1][0].get("message") == "a worker died"
+    assert (broken[2].get("name"), broken[2][0].tag) == ("run", "error")
+    assert broken[2][0].get("message") == "a worker died"
     stopped = suite_of(run(passed, complete=False))
-    assert [one.get("type") for one in stopped[1]] == ["interrupted"]
+    assert [one.get("type") for one in stopped[2]] == ["interrupted"]
 
 
 def test_a_failure_of_another_scenario_is_new_though_the_clause_is_known() -> None:
@@ -426,7 +426,7 @@ def test_a_failure_of_another_scenario_is_new_though_the_clause_is_known() -> No
         scenario.id: [one.expected for one in scenario.findings] for scenario in made.scenarios
     }
     assert expected == {"ring.others": [False], KNOWN.scenarios[0]: [True]}
-    tags = {case.get("name"): case[0].tag for case in suite_of(made)}
+    tags = {case.get("name"): case[0].tag for case in suite_of(made).iter("testcase")}
     assert tags == {"ring.others": "failure", KNOWN.scenarios[0]: "skipped"}
     (text,) = failure_texts.failures(made, CATALOGUE, "xdspec run", "")
     assert "scenario  ring.others" in text

@@ -12,7 +12,8 @@ from conformance.catalogue import load
 from conformance.judging.verdicts import Reason, Verdict
 from conformance.reporting.baseline import Entry
 from conformance.reporting.markdown import escaped
-from conformance.reporting.report import BadReport, NotRun
+from conformance.reporting.outcome import OTHERS
+from conformance.reporting.report import BadReport, Exit, NotRun
 from conformance.reporting.summary import ANNOTATIONS, LONGEST, annotation_lines, markdown_lines
 
 from .made import decision, report, run
@@ -40,9 +41,10 @@ RUN = run(
 
 
 def test_the_page_of_a_run() -> None:
+    fails = "does not conform (1 new failure, 1 known)"
     six, eight = (f"{one} {load()[one].title}" for one in ("A42-RING-06", "A42-RING-08"))
     assert [*markdown_lines([report(RUN, not_run=(MISSING,))], load())] == [
-        "### one 1.2.3: the suite itself was in trouble, and does not conform",
+        f"### one 1.2.3: {OTHERS[Exit.SUITE_TROUBLE]}, and {fails}",
         "",
         "2 fail, 1 error, 1 pass; 4 scenarios in 12 s, seed 1.",
         "",

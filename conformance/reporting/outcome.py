@@ -1,0 +1,83 @@
+"""State the outcome of a run in words, which are the same in every view of a report. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from conformance.judging.verdicts import ClauseResult, Verdict
+from conformance.reporting.report import Exit, Run, is_fatal
+
+CONFORMS: Final = "conforms"
+
+OTHERS: Final = {
+    Exit.INTERRUPTED: "interrupted, so the results are incomplete",
+    Exit.SUITE_TROUBLE: "errors of the suite or the machine left clauses without a verdict",
+    Exit.ADAPTER_TROUBLE: "adapter errors left clauses without a verdict (see xdspec doctor)",
+    Exit.NOTHING_RAN: "no clause was judged",
+}
+
+
+def outcome(run: Run, codes: Sequence[Exit], *, strict: bool = False) -> tuple[str, ...]:
+    """Return one statement for each exit code that applies to a run.
+
+    Args:
+        run: the run.
+        codes: the exit codes that apply to it.
+        strict: whether a failed SHOULD clause fails the run.
+    """
+    return tuple(_statement(run, code, strict=strict) for code in codes)
+
+
+def in_one_line(run: Run, codes: Sequence[Exit], *, strict: bool = False) -> str:
+    """Return all statements about a run as one text."""
+    return ", and ".join(outcome(run, codes, strict=strict))
+
+
+def _statement(run: Run, code: Exit, *, strict: bool) -> str:
+    if code is Exit.DEVIATES:
+        return _deviates(run, strict=strict)
+    if code is not Exit.CONFORMS:
+        return OTHERS[code]
+    if run.part:
+        known = _known(run)
+        new = f"no new failures in this shard ({known} known)" if known else "no failure so far"
+        return f"{new}; xdspec merge judges the whole run"
+    return no_new_failures(run.clauses.items())
+
+
+def no_new_failures(results: Iterable[tuple[str, ClauseResult]]) -> str:
+    """Describe results without a fatal failure: a client conforms only if no MUST failed.
+
+    Failures that the baseline knows let a run exit with 0, but its client does not conform.
+
+    Args:
+        results: each with its clause; of several runs, a clause may be there several times.
+    """
+    fails = [(name, one) for name, one in results if one.verdict is Verdict.FAIL]
+    every = {name for name, _ in fails}
+    new = {name for name, one in fails if not one.expected}  # of SHOULD clauses, or it is fatal
+    known = f"{len(every - new)} known"
+    if not any(is_fatal(one, strict=False, even_known=True) for _, one in fails):
+        return f"{CONFORMS} ({counted(len(every), 'failed SHOULD')})" if every else CONFORMS
+    if new:
+        return f"no new MUST failures ({known}, {counted(len(new), 'new failed SHOULD')})"
+    return f"no new failures ({known})"
+
+
+def _deviates(run: Run, *, strict: bool) -> str:
+    new = sum(is_fatal(one, strict=strict) for one in run.clauses.values())
+    if not new:
+        entries = counted(len(run.surprises), "entry", "entries")
+        return f"the baseline is out of date ({entries})"
+    known = f", {_known(run)} known" if _known(run) else ""
+    return f"does not conform ({counted(new, 'new failure')}{known})"
+
+
+def _known(run: Run) -> int:
+    return sum(one.expected for one in run.clauses.values())
+
+
+def counted(count: int, what: str, several: str = "") -> str:
+    """Return a number with its noun: ``1 new failure``, ``2 new failures``."""
+    return f"{count} {what if count == 1 else several or f'{what}s'}"

@@ -1,0 +1,119 @@
+"""The outcome of a run in words: `conforms` only without a failed MUST, alike in every view."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from xml.etree.ElementTree import tostring
+
+import msgspec
+import pytest
+from rich.console import Console
+
+from conformance.judging.verdicts import Reason, Verdict
+from conformance.reporting import badge, console, junit, summary
+from conformance.reporting.baseline import Entry
+from conformance.reporting.outcome import in_one_line
+from conformance.reporting.part import Given, Part
+from conformance.reporting.provenance import provenance
+from conformance.reporting.report import Report, Run, read, said_of, write_json
+from conformance.reporting.site.model import site
+from conformance.reporting.site.pages import index
+
+from . import test_report as made
+
+CATALOGUE = made.CATALOGUE
+SECOND = "A42-RING-07"
+
+
+def known(clause: str) -> Entry:
+    scenario = made.of(clause, made.FAILED).scenario
+    return msgspec.structs.replace(made.KNOWN, clause=clause, scenarios=(scenario,))
+
+
+def failing(*clauses: str, entries: tuple[str, ...] = ()) -> Run:
+    records = [made.of(one, made.FAILED) for one in clauses]
+    return made.run(*records, made.of(SECOND, made.PASSED), entries=map(known, entries))
+
+
+STATED = made.run(
+    made.of(made.FREE, (Verdict.FAIL, Reason.STATED)),
+    entries=[
+        msgspec.structs.replace(
+            made.KNOWN,
+            clause=made.FREE,
+            reason=Reason.STATED,
+            scenarios=(made.of(made.FREE, (Verdict.FAIL, Reason.STATED)).scenario,),
+        )
+    ],
+)
+PART = Part(
+    number=1, of=2, plan="", given=Given(), entries=(), client=None, ended=()
+)  # what the whole is made of does not matter here
+
+
+@pytest.mark.parametrize(
+    ("run", "words"),
+    [
+        (failing(), "conforms"),
+        (failing(made.MUST, entries=(made.MUST,)), "no new failures (1 known)"),
+        (
+            failing(made.MUST, made.SHOULD, entries=(made.MUST, made.SHOULD)),
+            "no new failures (2 known)",
+        ),
+        (STATED, "no new failures (1 known)"),
+        (failing(made.SHOULD), "conforms (1 failed SHOULD)"),
+        (failing(made.SHOULD, entries=(made.SHOULD,)), "conforms (1 failed SHOULD)"),
+        (
+            failing(made.MUST, made.SHOULD, entries=(made.MUST,)),
+            "no new MUST failures (1 known, 1 new failed SHOULD)",
+        ),
+        (failing(made.MUST), "does not conform (1 new failure)"),
+        (
+            failing(made.MUST, "A42-RING-06", entries=(made.MUST,)),
+            "does not conform (1 new failure, 1 known)",
+        ),
+        (
+            made.run(
+                made.record(made.KNOWN.scenarios[0], made.decision(made.MUST, *made.PASSED)),
+                entries=[made.KNOWN],
+            ),
+            "the baseline is out of date (1 entry)",
+        ),
+        (
+            msgspec.structs.replace(failing(), part=PART),
+            "no failure so far; xdspec merge judges the whole run",
+        ),
+        (
+            msgspec.structs.replace(failing(made.MUST, entries=(made.MUST,)), part=PART),
+            "no new failures in this shard (1 known); xdspec merge judges the whole run",
+        ),
+    ],
+)
+def test_outcome(run: Run, words: str) -> None:
+    assert in_one_line(run, said_of(run)) == words
+
+
+def test_a_failed_should_fails_a_strict_run() -> None:
+    run = failing(made.SHOULD)
+    codes = said_of(run, strict=True)
+    assert in_one_line(run, codes, strict=True) == "does not conform (1 new failure)"
+
+
+def test_every_view_has_the_same_words(tmp_path: Path) -> None:
+    words = "no new failures (1 known)"
+    run = failing(made.MUST, entries=(made.MUST,))
+    report = Report(provenance=provenance(CATALOGUE, 1), runs=(run,))
+    write_json(report, tmp_path / "report.json")
+    there = read(tmp_path / "report.json")
+    out = io.StringIO()
+    console.show_total(Console(file=out, width=200), run, said_of(run))
+    views = {
+        "console": out.getvalue(),
+        "badge": badge.badge(badge.found([there], None)).message,
+        "summary": "\n".join(summary.markdown_lines([there], CATALOGUE)),
+        "junit": tostring(junit.tree(there).getroot(), encoding="unicode"),
+        "site": index(site([("report.json", there)], CATALOGUE)),
+    }
+    assert {name: words in text for name, text in views.items()} == dict.fromkeys(views, True)
+    assert [name for name, text in views.items() if "conforms" in text] == []
