@@ -8,8 +8,12 @@ import contextlib
 import os
 import signal
 import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, NoReturn
+
+import msgspec
 
 from fake_control_plane.control import ControlServer
 from fake_control_plane.exceptions import ControlPlaneTrouble
@@ -54,9 +58,10 @@ class _Address:
 def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = _Parser(
         prog="python -m fake_control_plane",
-        description="Serves xDS resources from a folder, pushes what changes in it, and prints "
-        "where the xDS and the control service listen.",
-        epilog="The control service is described in control.proto; reflection and health are on.",
+        description="Serve xDS resources from a folder and push every change to it. Print a JSON "
+        'line for each address when it is ready: first "xds", then "control".',
+        epilog="The control service is defined in control.proto and supports server reflection "
+        "and health checks.",
     )
     parser.add_argument(
         "--resources",
@@ -84,6 +89,11 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
         metavar="FILE",
         type=Path,
         help="a regular file with the token that each call of the control service must bring",
+    )
+    parser.add_argument(
+        "--until-eof",
+        action="store_true",
+        help="end when standard input ends, so that no server outlives the program that started it",
     )
     return parser.parse_args(arguments)
 
@@ -170,6 +180,8 @@ async def _serve(options: argparse.Namespace) -> None:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, end)
+    if options.until_eof:
+        _call_at_eof(end)
     token = _read_token(options.token_file)
     load_folder(options.resources)  # so that a bad folder is said before anything listens
     listen = options.listen
@@ -185,8 +197,8 @@ async def _serve(options: argparse.Namespace) -> None:
         steering = await stack.enter_async_context(
             ControlServer.running(plane, host=control.host, port=control.port, token=token)
         )
-        sys.stdout.write(f"xds {plane.address}\ncontrol {steering.address}\n")
-        sys.stdout.flush()
+        for name, address in (("xds", plane.address), ("control", steering.address)):
+            _announce(name, address)
         said = ""
         while await wake.wait() and not stop.is_set():
             wake.clear()
@@ -199,6 +211,28 @@ async def _serve(options: argparse.Namespace) -> None:
                 said = sentence
             else:
                 said = ""
+
+
+def _call_at_eof(end: Callable[[], object]) -> None:
+    """Call `end` in this event loop when standard input ends."""
+    loop = asyncio.get_running_loop()
+
+    def read() -> None:
+        while os.read(sys.stdin.fileno(), 65536):
+            pass
+        with contextlib.suppress(RuntimeError):  # the loop has ended first
+            loop.call_soon_threadsafe(end)
+
+    # A thread, as an event loop cannot wait for a regular file. It blocks nothing at exit.
+    threading.Thread(target=read, daemon=True).start()
+
+
+def _announce(name: str, address: str) -> None:
+    """Print where a server listens, in the same form as `python -m test_servers`."""
+    parts = _Address(address)
+    line = {"id": name, "address": address, "host": parts.host, "port": parts.port}
+    sys.stdout.buffer.write(msgspec.json.encode(line) + b"\n")
+    sys.stdout.buffer.flush()
 
 
 def _say(sentence: str) -> None:

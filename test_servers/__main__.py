@@ -1,8 +1,12 @@
 """``python -m test_servers``: endpoints to be used from any language, until a signal."""
 
 import asyncio
+import contextlib
+import os
 import signal
 import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -31,10 +35,21 @@ _BAD_INPUT = 4
     type=click.Path(dir_okay=False, path_type=Path),
     help="Where to write every RPC at the end, as JSON lines.",
 )
-def command(count: int | None, host: str, ports: tuple[int, ...], ledger: Path | None) -> None:
-    """Serves grpc.testing.TestService and gRPC health at so many endpoints.
+@click.option(
+    "--until-eof",
+    is_flag=True,
+    help="End when standard input ends, so that no server outlives the program that started it.",
+)
+def command(
+    count: int | None,
+    host: str,
+    ports: tuple[int, ...],
+    ledger: Path | None,
+    until_eof: bool,  # noqa: FBT001 - click passes options by keyword
+) -> None:
+    """Serve grpc.testing.TestService and gRPC health checks at one or more endpoints.
 
-    Prints a JSON line for each endpoint, then serves until SIGINT or SIGTERM.
+    Print a JSON line for each endpoint, then serve until SIGINT or SIGTERM.
     """
     count = len(ports) or 1 if count is None else count
     if ports and len(ports) != count:
@@ -48,11 +63,15 @@ def command(count: int | None, host: str, ports: tuple[int, ...], ledger: Path |
             raise click.UsageError(
                 f"cannot write to {ledger} ({error.strerror}): choose another --ledger"
             ) from error
-    asyncio.run(_serve(host, ports or (0,) * count, ledger))
+    asyncio.run(_serve(host, ports or (0,) * count, ledger, until_eof=until_eof))
 
 
-async def _serve(host: str, ports: tuple[int, ...], ledger: Path | None) -> None:
+async def _serve(
+    host: str, ports: tuple[int, ...], ledger: Path | None, *, until_eof: bool
+) -> None:
     over = asyncio.Event()
+    if until_eof:
+        _call_at_eof(over.set)
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, over.set)
     async with Fleet.running() as fleet:
@@ -65,6 +84,20 @@ async def _serve(host: str, ports: tuple[int, ...], ledger: Path | None) -> None
         fleet.ledger.write(ledger)
     for trouble in fleet.troubles:
         click.echo(f"test_servers: {trouble}", err=True)
+
+
+def _call_at_eof(end: Callable[[], object]) -> None:
+    """Call `end` in this event loop when standard input ends."""
+    loop = asyncio.get_running_loop()
+
+    def read() -> None:
+        while os.read(sys.stdin.fileno(), 65536):
+            pass
+        with contextlib.suppress(RuntimeError):  # the loop has ended first
+            loop.call_soon_threadsafe(end)
+
+    # A thread, as an event loop cannot wait for a regular file. It blocks nothing at exit.
+    threading.Thread(target=read, daemon=True).start()
 
 
 def main() -> int:

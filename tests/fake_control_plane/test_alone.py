@@ -68,10 +68,10 @@ async def running(*arguments: str) -> AsyncIterator[Alone]:
     assert process.stdout is not None
     try:
         async with asyncio.timeout(DEADLINE):
-            xds = (await process.stdout.readline()).decode().split()
-            control = (await process.stdout.readline()).decode().split()
-        assert (xds[0], control[0]) == ("xds", "control")
-        yield Alone(process, xds[1], control[1])
+            xds, control = [json.loads(await process.stdout.readline()) for _ in range(2)]
+        assert (xds["id"], control["id"]) == ("xds", "control")
+        assert xds["address"] == f"{xds['host']}:{xds['port']}"
+        yield Alone(process, xds["address"], control["address"])
     finally:
         if process.returncode is None:
             process.kill()
@@ -258,6 +258,24 @@ async def test_a_signal_ends_it_cleanly(alone: Alone, clients: Any, number: sign
     async with asyncio.timeout(DEADLINE):
         _, complaints = await alone.process.communicate()
     assert (alone.process.returncode, complaints) == (0, b"")
+
+
+async def test_the_end_of_standard_input_ends_it(tmp_path: Path) -> None:
+    write(tmp_path, eds_cluster("c"))
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", "fake_control_plane", "--resources", str(tmp_path), "--until-eof"),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    async with asyncio.timeout(DEADLINE):
+        await process.stdout.readline()
+        process.stdin.close()
+        _, complaints = await process.communicate()
+    assert (process.returncode, complaints) == (0, b"")
 
 
 async def test_a_token_opens_the_control_service(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ async def alone(*arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
         "-m",
         "test_servers",
         *arguments,
+        stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
@@ -54,6 +55,17 @@ async def test_it_serves_until_a_signal_and_leaves_a_ledger(
             assert await process.stderr.read() == b""
     rpcs = [json.loads(line) for line in ledger.read_text().splitlines()]
     assert [rpc["endpoint"] for rpc in rpcs] == ["endpoint-0", "endpoint-1"]
+
+
+async def test_the_end_of_standard_input_ends_it() -> None:
+    async with alone("--until-eof") as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        async with asyncio.timeout(20):
+            await process.stdout.readline()
+            process.stdin.close()
+            _, complaints = await process.communicate()
+        assert (process.returncode, complaints) == (0, b"")
 
 
 @pytest.mark.parametrize(
