@@ -19,10 +19,10 @@ from fake_control_plane.control import ControlServer
 from fake_control_plane.exceptions import ControlPlaneTrouble
 from fake_control_plane.files import load_folder
 from fake_control_plane.kinds import Kind
-from fake_control_plane.regular_files import CannotRead, read_text
 from fake_control_plane.server import ControlPlane, Keep
 from fake_control_plane.snapshot import pack_all
 from fake_control_plane.watch import watching
+from regular_files import read_text
 
 BAD_INPUT: Final = 4
 _HIGHEST_PORT: Final = 65535
@@ -103,8 +103,9 @@ def _read_token(file: Path | None) -> str | None:
         return None
     try:
         token = read_text(file, most=_LONGEST_TOKEN).strip()
-    except CannotRead as trouble:
-        raise _BadToken(f"The token file {str(file)!r} {trouble}.") from trouble
+    except OSError as trouble:
+        why = f"cannot be read: {trouble.strerror}"
+        raise _BadToken(f"The token file {str(file)!r} {why}.") from trouble
     if not token or not (token.isascii() and token.isprintable()):
         raise _BadToken(f"The token file {str(file)!r} holds no token: one line of ASCII text.")
     return token

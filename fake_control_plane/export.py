@@ -14,6 +14,7 @@ from google.protobuf import json_format, message
 from fake_control_plane.descriptors import empty_message
 from fake_control_plane.events import Event
 from fake_control_plane.snapshot import Packed
+from regular_files import read_bytes
 
 
 def encode_event(event: Event) -> bytes:
@@ -42,7 +43,7 @@ def write_events(path: Path, events: Iterable[Event]) -> None:
 
 def read_events(path: Path) -> tuple[Event, ...]:
     """Read what `write_events` wrote."""
-    return tuple(decode_event(line) for line in path.read_bytes().splitlines())
+    return tuple(decode_event(line) for line in read_bytes(path).splitlines())
 
 
 @functools.lru_cache(maxsize=64)  # one resource often goes to several streams

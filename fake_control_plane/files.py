@@ -22,8 +22,8 @@ from fake_control_plane.documents import BadDocument, json_document, yaml_docume
 from fake_control_plane.exceptions import BadResource, BadResourceFile, NoSuchFolder
 from fake_control_plane.kinds import Kind
 from fake_control_plane.protojson import parse
-from fake_control_plane.regular_files import CannotRead, read_text
 from fake_control_plane.snapshot import pack
+from regular_files import read_text
 
 _SUFFIXES: Final = frozenset({".json", ".yaml", ".yml"})
 
@@ -143,8 +143,8 @@ def load_file(file: Path) -> FileContent:
     """
     try:
         text = read_text(file, most=_LARGEST)
-    except CannotRead as trouble:
-        raise BadResourceFile(f"{file}: {trouble}.") from trouble
+    except OSError as trouble:
+        raise BadResourceFile(f"{file}: cannot be read: {trouble.strerror}.") from trouble
     resources = []
     names = set()
     entries, version = _entries(file, text)

@@ -30,6 +30,7 @@ from client_under_test.guarding import guarded
 from client_under_test.manifests.clients import Client
 from client_under_test.manifests.manifest import PythonEnvironment
 from client_under_test.manifests.version_ranges import is_version, is_within
+from regular_files import read_bytes
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):
@@ -182,7 +183,7 @@ def _newest(wanted: PythonEnvironment) -> tuple[str, tuple[str, ...]]:
     of_index = hashlib.sha256(repr(asked).encode()).hexdigest()[:8]
     told = _shelf() / f"{wanted.distribution}.newest-{of_index}"
     if told.is_file() and 0 <= time.time() - told.stat().st_mtime < GOOD_FOR:
-        kept = told.read_text("utf-8", "replace")
+        kept = read_bytes(told).decode("utf-8", "replace")
         if is_version(kept):
             return kept, ()
     try:
@@ -290,5 +291,5 @@ def _sources(client: Client) -> str:
     digest = hashlib.sha256(repr(build.command).encode())
     for file in sorted(path for path in client.folder.rglob("*") if path.is_file()):
         if "__pycache__" not in file.parts and file.name not in _NO_SOURCES:
-            digest.update(f"\0{file.relative_to(client.folder)}\0".encode() + file.read_bytes())
+            digest.update(f"\0{file.relative_to(client.folder)}\0".encode() + read_bytes(file))
     return digest.hexdigest()[:_DIGITS]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import re
 import tomllib
 from pathlib import Path
 from typing import Any, Final
 
 from client_under_test.manifests.toml_errors import BrokenRule
+from regular_files import read_bytes
 
 _LARGEST: Final = 16 << 20
 """Bytes; whoever writes by hand does not come near."""
@@ -23,16 +23,12 @@ class Unreadable(BrokenRule):
 
 
 def contents(file: Path) -> bytes:
-    """What is in a file, but not all of one that has no end.
+    """What is in a file.
 
     Raises:
         OSError: it cannot be read.
     """
-    if not file.is_file():  # a FIFO would wait for somebody to write
-        file.stat()
-        raise OSError(errno.EINVAL, "it is no regular file")
-    with file.open("rb") as opened:
-        return opened.read(_LARGEST + 1)
+    return read_bytes(file, most=_LARGEST)
 
 
 def decoded(content: bytes) -> dict[str, Any]:
@@ -41,8 +37,6 @@ def decoded(content: bytes) -> dict[str, Any]:
     Raises:
         Unreadable: they are no TOML.
     """
-    if len(content) > _LARGEST:
-        raise Unreadable(f"the file is larger than {_LARGEST:,} bytes")
     try:
         text = content.decode("utf-8-sig")  # some editors begin with a byte order mark
     except UnicodeDecodeError as trouble:

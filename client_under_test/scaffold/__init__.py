@@ -12,6 +12,7 @@ from string import Template
 from typing import Final
 
 from client_under_test.contract.exceptions import ClientTrouble
+from regular_files import read_text
 
 _HERE: Final = Path(__file__).parent
 _COMMON: Final = _HERE / "common"
@@ -67,21 +68,21 @@ def _files(language: str, name: str) -> dict[Path, str]:
     """Texts by their place in the new folder."""
     source = _HERE / language
     skeleton = {
-        path.relative_to(source): path.read_text("utf-8")
+        path.relative_to(source): read_text(path)
         for path in sorted(source.rglob("*"))
         if path.is_file() and path.name not in _PARTS and "__pycache__" not in path.parts
     }
     known = {
         "name": name,
-        "start": (source / "start.toml").read_text("utf-8"),
+        "start": read_text(source / "start.toml"),
         "files": "".join(f"| `{path.as_posix()}` | {_about(path)} |\n" for path in skeleton),
-        "by_hand": Template((source / "by-hand.md").read_text("utf-8")).substitute(name=name),
+        "by_hand": Template(read_text(source / "by-hand.md")).substitute(name=name),
     }
     common = {
-        path.relative_to(_COMMON): Template(path.read_text("utf-8")).substitute(known)
+        path.relative_to(_COMMON): Template(read_text(path)).substitute(known)
         for path in sorted(_COMMON.iterdir())
     }
-    return {**common, **skeleton, **{Path(p.name): p.read_text("utf-8") for p in _CONTRACT}}
+    return {**common, **skeleton, **{Path(p.name): read_text(p) for p in _CONTRACT}}
 
 
 def _about(path: Path) -> str:

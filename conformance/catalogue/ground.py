@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from conformance.catalogue.loader import FOLDER, CatalogueError
+from regular_files import read_text
 
 GROUND = "ground.toml"
 
@@ -35,7 +36,7 @@ def ground(folder: Path = FOLDER) -> dict[str, tuple[Behaviour, ...]]:
     Raises:
         CatalogueError: a line is wrong.
     """
-    text = (folder / GROUND).read_text("utf-8")
+    text = read_text(folder / GROUND)
     try:
         return msgspec.convert(tomllib.loads(text), dict[str, tuple[Behaviour, ...]])
     except (msgspec.ValidationError, tomllib.TOMLDecodeError) as error:

@@ -14,6 +14,7 @@ import msgspec
 
 from conformance.catalogue.clauses import Clause, Strength
 from conformance.catalogue.editions import ENVOY, Edition, Editions, broken_rules
+from regular_files import read_text
 
 FOLDER = Path(__file__).parent
 
@@ -130,7 +131,7 @@ def load(folder: Path = FOLDER) -> Catalogue:
 
 def _table(folder: Path, name: str) -> dict[str, Any]:
     try:
-        return tomllib.loads((folder / name).read_text("utf-8"))
+        return tomllib.loads(read_text(folder / name))
     except OSError as error:
         raise CatalogueError(f"{name}: cannot be read ({error.strerror}).") from error
     except ValueError as error:  # not TOML, or not UTF-8

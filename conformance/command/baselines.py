@@ -16,6 +16,7 @@ from conformance.reporting.baseline_count import Counted, Judgement, counted
 from conformance.reporting.baseline_update import Refused, Said
 from conformance.reporting.baseline_update import update as updated
 from conformance.reporting.report import BadReport, Run, read
+from regular_files import read_text
 
 
 def update(
@@ -54,7 +55,7 @@ def update(
         if over and not over.exists():
             raise Failure(f"{over} cannot be read: there is no such file")
         below = baseline.read(over, catalogue) if over else ()
-        text = file.read_text("utf-8") if file.exists() else ""
+        text = _text(file)
         baseline.parsed(text.encode(), catalogue, file, below=below)
         found = updated(text, _runs(reports, client), said, below)
         baseline.parsed(found.text.encode(), catalogue, file, below=below)
@@ -85,6 +86,20 @@ def count(
         raise Failure(f"the reports have runs of {' and '.join(names)}: say --client with one")
     found = counted(entries, runs)
     return tuple(sorted(found, key=lambda one: one.judgement is not Judgement.MORE))
+
+
+def _text(file: Path) -> str:
+    """What is in a baseline; nothing, if there is no such file.
+
+    Raises:
+        BadBaseline: it cannot be read.
+    """
+    try:
+        return read_text(file)
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise BadBaseline(f"{file} cannot be read: {error.strerror}") from None
 
 
 def _runs(reports: Collection[Path], client: str | None) -> list[Run]:

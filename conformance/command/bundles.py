@@ -2,32 +2,46 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shlex
+import sys
 import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-from client_under_test import built_in
+import click
+
+from client_under_test import Client, built_in
 from conformance.catalogue import Catalogue
-from conformance.command.failures import Failure
+from conformance.command.failures import Failure, client_trouble
+from conformance.command.invocation import program
+from conformance.command.named import found_client
 from conformance.command.run_clients import run_clients
 from conformance.command.session import Options
-from conformance.judging import evidence
+from conformance.judging import evidence, json_files
 from conformance.judging.evidence import BadEvidence
 from conformance.judging.verdicts import Decision
 from conformance.reporting.bundle import replaying
 from conformance.reporting.bundle.case import Case
 from conformance.reporting.bundle.contents import files
 from conformance.reporting.bundle.replaying import Again, BadBundle
-from conformance.reporting.evidence_places import folder_of
+from conformance.reporting.evidence_places import opened_folder
 from conformance.reporting.pictures.folder import read_folder
 from conformance.reporting.report import BadReport, Exit, Report, Run, Scenario, read
 from conformance.reporting.screen import Screen
-from conformance.running.evidence_files import BOOTSTRAP, folder_name
+from conformance.running.collecting import scenarios_named
+from conformance.running.evidence_files import BOOTSTRAP
+from regular_files import UntrustedFolder, file_name, new_folder
 
 ZIP = ".zip"
 
+REPLAYED = "replayed"
+STDERR = "stderr.log"
 MOST_WORDS = 200_000
-"""Letters of a client's stderr, the last ones."""
+"""Bytes of a client's stderr, the last ones."""
 
 
 def bundle(
@@ -49,8 +63,8 @@ def bundle(
         Failure: there is no such failure, its evidence is gone, or nothing can be written.
     """
     case = _case(report, scenario, catalogue, client)
-    target = out or Path(f"{case.client.name}-{case.client.version}-{folder_name(scenario)}")
-    if target.exists():
+    target = out or Path(file_name(f"{case.client.name}-{case.client.version}-{scenario}"))
+    if os.path.lexists(target):
         raise Failure(f"{target} is there already: name another by -o")
     try:
         _write(target, files(case, catalogue))
@@ -67,26 +81,27 @@ def _case(path: Path, scenario: str, catalogue: Catalogue, client: str | None) -
         raise Failure(str(error)) from None
     run, found = _found(report, path, scenario, client)
     try:
-        folder = folder_of(found.evidence, path) if found.evidence else None
-        if folder is None:
+        place = opened_folder(found.evidence, path) if found.evidence else None
+        if place is None:
             where = found.evidence or "no folder, as the run could write none"
             raise Failure(f"the evidence of {scenario} is gone: the report names {where}")
-        record = evidence.read(folder)
-        told = (record.scenario, record.client.name, record.client.version, record.seed)
-        meant = (scenario, run.client.name, run.client.version, report.provenance.seed)
-        if told != meant:
-            raise Failure(f"{folder} has the evidence of another run")
-        rows = read_folder(folder, record)
-        case = Case(
-            origin=report.provenance,
-            client=run.client,
-            is_built_in=run.client.name in built_in(),
-            folder=rows,
-            bootstrap=_text(folder / BOOTSTRAP),
-            stderr=_text(folder / "stderr.log")[-MOST_WORDS:],
-            entries=run.known,
-        )
-    except (BadEvidence, OSError, ValueError) as error:
+        with place:
+            folder = place.place
+            record = evidence.read_in(place)
+            told = (record.scenario, record.client.name, record.client.version, record.seed)
+            meant = (scenario, run.client.name, run.client.version, report.provenance.seed)
+            if told != meant:
+                raise Failure(f"{folder} has the evidence of another run")
+            case = Case(
+                origin=report.provenance,
+                client=run.client,
+                is_built_in=run.client.name in built_in(),
+                folder=read_folder(place, record),
+                bootstrap=_bootstrap(place),
+                stderr=_last_words(place),
+                entries=run.known,
+            )
+    except BadEvidence as error:
         raise Failure(str(error)) from None
     if unknown := [one.clause for one in case.failures if one.clause not in catalogue]:
         raise Failure(f"{folder} judges {unknown[0]}, which the catalogue does not know")
@@ -115,8 +130,30 @@ def _found(report: Report, path: Path, scenario: str, client: str | None) -> tup
     return failed[0] if failed else ran[0]
 
 
-def _text(path: Path) -> str:
-    return path.read_text("utf-8", "backslashreplace") if path.is_file() else ""
+def _bootstrap(place: UntrustedFolder) -> bytes:
+    """The client's bootstrap, as it is; empty in old evidence."""
+    path = place.place / BOOTSTRAP
+    try:
+        content = place.read_bytes(BOOTSTRAP)
+        json_files.decoded(content, dict[str, Any])
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise BadEvidence(f"{path} cannot be read: {error.strerror}") from None
+    except json_files.Alien as error:
+        raise BadEvidence(f"{path} is broken: {error}") from None
+    return content
+
+
+def _last_words(place: UntrustedFolder) -> str:
+    """The end of what the client wrote to stderr."""
+    try:
+        return place.read_end(STDERR, most=MOST_WORDS).decode("utf-8", "backslashreplace")
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        path = place.place / STDERR
+        raise BadEvidence(f"{path} cannot be read: {error.strerror}") from None
 
 
 def _write(target: Path, contents: dict[str, bytes]) -> None:
@@ -125,6 +162,7 @@ def _write(target: Path, contents: dict[str, bytes]) -> None:
             for name, content in contents.items():
                 file.writestr(f"{target.stem}/{name}", content)
         return
+    target.mkdir(parents=True)
     for name, content in contents.items():
         place = target / name
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -139,40 +177,47 @@ def replay(
     *,
     out: Path | None,
     environment: dict[str, str],
+    yes: bool,
 ) -> Iterator[str | Exit]:
     """Run the scenario of a bundle again, and say what of its failures is shown.
 
+    A bundle is data: it names a scenario and a client that comes with the suite, and nothing in it
+    is run. What will run is shown before.
+
     Args:
         folder: the bundle.
-        client: which client; None: that of the bundle.
+        client: which client; None: that of the bundle, if it comes with the suite.
         catalogue: the clauses.
         screen: where the run is told.
-        out: for the evidence; None: a folder in the bundle.
+        out: for the evidence; None: a new folder in the bundle.
         environment: for the client.
+        yes: run it without asking.
 
     Yields:
         lines, and at last the exit code.
 
     Raises:
-        Failure: it is no bundle, or has a client that does not come with the suite, and none is
-            named.
+        Failure: it is no bundle, names no client of the suite and the user names none, or the user
+            does not want what was shown.
     """
     try:
         asked = replaying.read(folder)
     except BadBundle as error:
         raise Failure(str(error)) from None
-    if client is None and not asked.is_built_in:
-        raise Failure(
-            f"{asked.client} does not come with the suite: name the folder of its adapter"
-        )
-    place = (out or folder / "replayed").absolute()
-    place.mkdir(parents=True, exist_ok=True)
+    if client is None:
+        client = _shipped(asked, folder)
+    with client_trouble():
+        found = found_client(client)
+    with suppress(RuntimeError):  # the run itself tells why none is collected
+        if asked.scenario not in scenarios_named((asked.scenario,)):
+            raise Failure(f"{folder} names the scenario {asked.scenario}, which there is not")
+    yield from _what_will_run(asked, found)
+    if not yes:
+        _demand_consent()
+    place = _place_for(out, folder)
     report = place / "report.json"
     code = run_clients(
-        (client or asked.client,),
-        _options(asked, report, place / "evidence", environment),
-        catalogue,
-        screen,
+        (client,), _options(asked, report, place / "evidence", environment), catalogue, screen
     )
     if code is Exit.INTERRUPTED:
         yield code
@@ -194,6 +239,63 @@ def replay(
     yield _said(len(compared), is_shown=is_shown)
     is_trouble = code in {Exit.SUITE_TROUBLE, Exit.ADAPTER_TROUBLE}
     yield Exit.CONFORMS if is_shown else code if is_trouble else Exit.DEVIATES
+
+
+def _shipped(asked: replaying.Bundle, folder: Path) -> str:
+    """The client of a bundle, if it comes with the suite: a bundle may name no other.
+
+    Raises:
+        Failure: it does not.
+    """
+    if re.split("[@+]", asked.client)[0] in built_in():
+        return asked.client
+    raise Failure(
+        f"{asked.client} does not come with the suite: name the folder of its adapter, as in "
+        f"{program()} replay {shlex.quote(str(folder))} PATH/TO/ADAPTER"
+    )
+
+
+def _what_will_run(asked: replaying.Bundle, client: Client) -> Iterator[str]:
+    """The commands of a replay, in the words of the client's manifest."""
+    manifest = client.manifest
+    yield f"scenario  {asked.scenario}, seed {asked.seed}"
+    yield f"client    {client}, from {client.folder}"
+    if manifest.python:
+        yield f"installs  {manifest.python.distribution}, in an environment of its own"
+    if manifest.build:
+        yield f"builds    {shlex.join(manifest.build.command)}"
+    yield f"starts    {shlex.join(manifest.start.command)}"
+
+
+def _demand_consent() -> None:
+    """See that the user wants what was shown.
+
+    Raises:
+        Failure: he does not, or nobody can be asked.
+    """
+    if not _can_answer():
+        raise Failure("nobody can be asked whether to run this: add --yes")
+    if not click.confirm("Run this?", default=False):
+        raise Failure("nothing was run")
+
+
+def _can_answer() -> bool:
+    return sys.stdin.isatty()
+
+
+def _place_for(out: Path | None, folder: Path) -> Path:
+    """Where the evidence of a replay goes: where the user says, or in a folder made for it.
+
+    What a bundle brings along under that name is left alone: it may be a link to elsewhere.
+    """
+    place = (out or folder / REPLAYED).absolute()
+    try:
+        if out is None:
+            return new_folder(place)
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Failure(f"{place} cannot be made: {error.strerror}: name another by --out") from None
+    return place
 
 
 def _said(count: int, *, is_shown: bool) -> str:

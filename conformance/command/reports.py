@@ -72,7 +72,7 @@ def bundle(report: Path, scenario: str, *, out: Path | None, client: str | None)
 @click.command()
 @click.argument("folder", type=Path, metavar="BUNDLE")
 @click.argument("client", required=False)
-@click.option("--out", type=Path, help="Folder for evidence. [default: BUNDLE/replayed]")
+@click.option("--out", type=Path, help="Folder for evidence. [default: a new one in BUNDLE]")
 @click.option(
     "--env",
     "environment",
@@ -81,17 +81,22 @@ def bundle(report: Path, scenario: str, *, out: Path | None, client: str | None)
     metavar="K=V",
     help="Environment for the client.",
 )
+@click.option("--yes", is_flag=True, help="Run what is shown without asking.")
 def replay(
-    folder: Path, client: str | None, *, out: Path | None, environment: dict[str, str]
+    folder: Path, client: str | None, *, out: Path | None, environment: dict[str, str], yes: bool
 ) -> int:
     """Play the scenario of a BUNDLE again: against its client, or against CLIENT.
+
+    Shows what will run and asks first. A bundle names a client that comes with the suite; any other
+    is named by CLIENT.
 
     Exits with 0 if every failure of the bundle is shown again, with 1 if one is not.
     """
     from conformance.command.bundles import replay as replayed  # noqa: PLC0415
 
     code = Exit.CONFORMS
-    for said in replayed(folder, client, catalogue(), Screen(), out=out, environment=environment):
+    known, screen = catalogue(), Screen()
+    for said in replayed(folder, client, known, screen, out=out, environment=environment, yes=yes):
         if isinstance(said, Exit):
             code = said
         else:

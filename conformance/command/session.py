@@ -49,6 +49,7 @@ from conformance.running.settings import Settings
 from conformance.running.shard import Shard
 from conformance.running.subjects import Subject, subject_for
 from conformance.running.whole_files import can_be_replaced
+from regular_files import copy
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -166,7 +167,7 @@ class Session:
                 words, files = causes.of(failure).what, str(kept)
                 try:
                     kept.mkdir(parents=True, exist_ok=True)
-                    shutil.copy(stderr, kept)
+                    copy(stderr, kept / stderr.name)
                     ran = ClientProcess.folder_of(stderr)
                     evidence_files.keep_what_it_left(ran, kept / evidence_files.LEFT)
                 except OSError as error:

@@ -26,6 +26,7 @@ from conformance.judging.verdicts import (
     leaves_a_choice,
 )
 from conformance.oracles.backoff import Backoff
+from regular_files import UntrustedFolder
 
 SCHEMA = 1
 FILE = "scenario.json"
@@ -225,11 +226,24 @@ def read(folder: Path) -> Record:
     Raises:
         BadEvidence: it is none, or of another version of the suite.
     """
-    path = folder / FILE
     try:
-        record = json_files.read(path, Record)
-    except json_files.Unreadable as error:
-        raise BadEvidence(f"{path} cannot be read: {error}") from None
+        with UntrustedFolder(folder) as opened:
+            return read_in(opened)
+    except OSError as error:
+        raise BadEvidence(f"{folder / FILE} cannot be read: {error.strerror}") from None
+
+
+def read_in(folder: UntrustedFolder) -> Record:
+    """The same of a folder that is open.
+
+    Raises:
+        BadEvidence: as above.
+    """
+    path = folder.place / FILE
+    try:
+        record = json_files.decoded(folder.read_bytes(FILE), Record)
+    except OSError as error:
+        raise BadEvidence(f"{path} cannot be read: {error.strerror}") from None
     except json_files.Alien as error:
         raise BadEvidence(f"{path} is no evidence of this suite: {error}") from None
     if record.schema != SCHEMA:
@@ -239,7 +253,13 @@ def read(folder: Path) -> Record:
 
 def judge(folder: Path, catalogue: Catalogue) -> tuple[Record, tuple[Decision, ...]]:
     """Decide a folder's checks again, by the oracles and the catalogue of today."""
-    record = read(folder)
+    return weighed(read(folder), folder, catalogue)
+
+
+def weighed(
+    record: Record, folder: Path, catalogue: Catalogue
+) -> tuple[Record, tuple[Decision, ...]]:
+    """Decide the checks of a record again that was read from this folder."""
     named = (*record.clauses, *(check.clause for check in record.checks))
     unknown = [clause for clause in named if clause not in catalogue]
     if unknown:

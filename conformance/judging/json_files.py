@@ -7,6 +7,8 @@ from typing import TypeVar
 
 import msgspec
 
+from regular_files import read_bytes
+
 _Kind = TypeVar("_Kind")
 
 
@@ -25,11 +27,18 @@ def read(path: Path, kind: type[_Kind]) -> _Kind:
         Unreadable, Alien: as they say.
     """
     try:
-        if path.exists() and not (path.is_file() or path.is_dir()):
-            raise Unreadable("it is no regular file")  # a FIFO would wait for who writes
-        content = path.read_bytes()
+        content = read_bytes(path)
     except OSError as error:
         raise Unreadable(f"{error.strerror}") from None
+    return decoded(content, kind)
+
+
+def decoded(content: bytes, kind: type[_Kind]) -> _Kind:
+    """What bytes of a file hold.
+
+    Raises:
+        Alien: something else.
+    """
     try:
         return msgspec.json.decode(content, type=kind)
     except RecursionError:

@@ -17,10 +17,12 @@ import msgspec
 
 from client_under_test.contract.exceptions import ConversationFailed
 from conformance.judging.evidence import FILE
+from conformance.running.plain_text import plain
 from conformance.served.bootstrap import VARIABLE
 from conformance.world import World
 from conformance.world.waits import PASSED
 from fake_control_plane import LoadRequest
+from regular_files import UntrustedFolder, copy
 
 ALONE = "-alone"
 """The end of an evidence folder's name, of a scenario that ran again."""
@@ -30,6 +32,10 @@ BOOTSTRAP = "bootstrap.json"
 
 LEFT = "left"
 """The folder in an evidence folder with what the client itself left in its own."""
+
+
+REMOVED = "-removed.txt"
+"""The end of the name of a list beside it: of links, and where they led, FIFOs and sockets."""
 
 
 def write_files(folder: Path, world: World, error: BaseException | None) -> tuple[str, ...]:
@@ -57,7 +63,7 @@ def write_files(folder: Path, world: World, error: BaseException | None) -> tupl
     for number, process in enumerate(world.channels.processes, start=1):
         end = f"-{number}" if number > 1 else ""
         if process.stderr_path.exists():
-            shutil.copyfile(process.stderr_path, folder / f"stderr{end}.log")
+            copy(process.stderr_path, folder / f"stderr{end}.log")
         keep_what_it_left(process.folder, folder / f"{LEFT}{end}")
     if error is not None:
         write_exception(folder, error)
@@ -66,9 +72,21 @@ def write_files(folder: Path, world: World, error: BaseException | None) -> tupl
 
 
 def keep_what_it_left(source: Path, target: Path) -> None:
-    """Keep what a client left in the folder where it ran, in the place of an earlier run's."""
+    """Keep the regular files that a client left where it ran, in the place of an earlier run's.
+
+    A link or a FIFO is removed: who opens the evidence would read something else, or wait.
+    """
+    listed = target.with_name(f"{target.name}{REMOVED}")
     shutil.rmtree(target, ignore_errors=True)
-    if source.is_dir() and any(source.iterdir()):
+    listed.unlink(missing_ok=True)
+    if not source.is_dir():
+        return
+    with UntrustedFolder(source, may_be_link=False) as left:
+        removed = left.keep_regular_files()
+    if removed:
+        lines = "".join(f"{' '.join(plain(one).split())}\n" for one in removed)
+        listed.write_text(lines, "utf-8", "backslashreplace")
+    if any(source.iterdir()):
         shutil.move(source, target)
 
 
@@ -84,7 +102,8 @@ def forget_others(out: Path, scenarios: Collection[str]) -> None:
     """Remove the evidence of scenarios that are not among these: no run replaces it any more."""
     names = {folder_name(one) for one in scenarios}
     for folder in tuple(out.iterdir()) if out.is_dir() else ():
-        if folder.name.removesuffix(ALONE) not in names and (folder / FILE).is_file():
+        is_one = not folder.is_symlink() and (folder / FILE).is_file()
+        if is_one and folder.name.removesuffix(ALONE) not in names:
             shutil.rmtree(folder)
 
 

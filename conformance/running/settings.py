@@ -9,6 +9,7 @@ import msgspec
 
 from conformance.running.selection import Selection
 from conformance.running.subjects import Subject
+from regular_files import read_bytes
 
 FAILOVER_KNOB = "failover_timeout_ms"
 
@@ -53,7 +54,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def read(cls, path: Path) -> Settings:
         """Read what another process has written."""
-        return cls.decoded(path.read_bytes())
+        return cls.decoded(read_bytes(path))
 
     def encoded(self) -> bytes:
         """As another process is given them, as JSON."""

@@ -16,6 +16,7 @@ import msgspec
 
 from conformance.judging.claims import Claims
 from conformance.running.scheduling import dealt
+from regular_files import read_bytes
 
 RECORDED: Final = Path(__file__).with_name("durations.json")
 """How many seconds each scenario took; `ci/durations` writes it from reports."""
@@ -24,7 +25,7 @@ RECORDED: Final = Path(__file__).with_name("durations.json")
 @functools.cache
 def recorded() -> Mapping[str, float]:
     """The seconds of each scenario that the table of the suite has."""
-    return msgspec.json.decode(RECORDED.read_bytes(), type=dict[str, float])
+    return msgspec.json.decode(read_bytes(RECORDED), type=dict[str, float])
 
 
 def shares(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
+from regular_files import read_bytes, read_text
+
 PROC = Path("/proc")
 GROUP = 2
 """Of the fields that follow the name in /proc/PID/stat: the process group."""
@@ -22,9 +24,9 @@ def starved(group: int, *, proc: Path = PROC) -> float:
     longest = 0
     for process in proc.glob("[0-9]*"):
         with suppress(OSError, IndexError, ValueError):
-            of = (process / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+            of = read_bytes(process / "stat").decode("utf-8", "replace").rpartition(")")[2].split()
             if int(of[GROUP]) == group:
                 for thread in (process / "task").iterdir():
-                    told = (thread / "schedstat").read_text("utf-8").split()
+                    told = read_text(thread / "schedstat").split()
                     longest = max(longest, int(told[WAITED]))
     return longest / 1e9

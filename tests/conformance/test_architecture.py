@@ -17,6 +17,7 @@ PACKAGES = (
     "client_under_test",
     "conformance",
     "pytest_xdspec",
+    "regular_files",
 )
 WAY = ("manifest", "world", "seen", "oracle", "expectation", "verdict", "report")
 """Of the data, from what a client states to what is said of it."""

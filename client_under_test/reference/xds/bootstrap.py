@@ -10,6 +10,8 @@ from typing import Any, Final
 
 import msgspec
 
+from regular_files import read_bytes
+
 FILE_VARIABLE: Final = "GRPC_XDS_BOOTSTRAP"
 TEXT_VARIABLE: Final = "GRPC_XDS_BOOTSTRAP_CONFIG"
 
@@ -55,7 +57,7 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Bootstrap:
     file, text = environment.get(FILE_VARIABLE), environment.get(TEXT_VARIABLE)
     if file:
         try:
-            return parse(Path(file).read_bytes())
+            return parse(read_bytes(Path(file)))
         except OSError as trouble:
             raise BadBootstrap(f"{file}: cannot be read: {trouble.strerror}") from trouble
     if text:

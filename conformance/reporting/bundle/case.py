@@ -18,8 +18,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     client: ClientId
     is_built_in: bool
     folder: Folder
-    bootstrap: str
-    """The JSON text; empty where the evidence is older than that it was kept."""
+    bootstrap: bytes
+    """The JSON text, which is well formed; empty in evidence of a suite that did not keep it."""
     stderr: str
     entries: tuple[Entry, ...]
     """Failures that the baseline of the run knew."""

@@ -18,6 +18,7 @@ from conformance.reporting.pictures.phases import phases
 from conformance.reporting.pictures.scenario import checked
 from conformance.reporting.pictures.served import Sent
 from conformance.reporting.pictures.timeline import KINDS, timeline
+from regular_files import file_name
 
 REPLAY: Final = '''\
 #!/usr/bin/env python3
@@ -53,7 +54,7 @@ def files(case: Case, catalogue: Catalogue) -> dict[str, bytes]:
         FILE: _json(msgspec.to_builtins(_bundle(case))),
     }
     if case.bootstrap:
-        made["bootstrap.json"] = _json(json.loads(case.bootstrap))
+        made["bootstrap.json"] = msgspec.json.format(case.bootstrap, indent=2).decode() + "\n"
     if case.stderr:
         made["stderr.log"] = case.stderr
     return {name: text.encode("utf-8", "backslashreplace") for name, text in made.items()} | {
@@ -88,7 +89,7 @@ def _resources(folder: Folder) -> Iterator[tuple[str, dict[str, Any]]]:
             continue
         number += 1
         yield (
-            f"resources/{number:03}-{_kind(event)}-{event.version}.json",
+            f"resources/{file_name(f'{number:03}-{_kind(event)}-{event.version}')}.json",
             {
                 "version_info": event.version,
                 "resources": [

@@ -127,17 +127,21 @@ def _again(case: Case) -> Iterator[str]:
     yield from ("", "## Seeing it again", "")
     yield (
         f"With {case.suite} installed (a Python package, which brings the control plane and the "
-        "backends):"
+        "backends), in this folder:"
     )
     named = "" if case.is_built_in else " PATH/TO/ITS/ADAPTER"
-    yield from ("", *_fenced(f"python replay.py{named}", "sh"), "")
+    yield from ("", *_fenced(f"xdspec replay .{named}", "sh"), "")
     yield (
         "It runs this one scenario against the client, with the same random numbers, and says "
         "whether the same clauses fail for the same reason. Ports are those that are free then, so "
         "rings, and header values that have to fall on a certain endpoint, are computed anew: it "
         "plays the scenario, not the recorded bytes. Another version or a client with a mend is "
-        "named behind it: `python replay.py "
-        f"{case.client.name}@VERSION`, or the folder of an adapter."
+        f"named behind it, as in `xdspec replay . {case.client.name}@VERSION`; so is the folder "
+        "of an adapter."
+    )
+    yield (
+        "`xdspec replay` shows what it will run, asks first, and runs nothing of this folder. "
+        "`replay.py` does the same, but is a program: read it first if a stranger sent it."
     )
     if case.folder.record.fast:
         yield "The client's timers were shortened where it has a knob for that (`--fast`)."

@@ -15,6 +15,7 @@ import msgspec
 from conformance.judging import json_files
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting.baseline import PORT
+from regular_files import UntrustedFolder
 
 SCHEMA = 1
 FILE = "bundle.json"
@@ -42,6 +43,7 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
     client: str
     """As a command names it; of one that does not come with the suite, its manifest's name."""
     is_built_in: bool
+    """What the suite that wrote it knew; for readers, as a stranger may have written it."""
     seed: int
     fast: bool
     failed: tuple[Failed, ...]
@@ -55,9 +57,10 @@ def read(folder: Path) -> Bundle:
     """
     path = folder / FILE
     try:
-        found = json_files.read(path, Bundle)
-    except json_files.Unreadable as error:
-        raise BadBundle(f"{path} cannot be read: {error}") from None
+        with UntrustedFolder(folder) as opened:
+            found = json_files.decoded(opened.read_bytes(FILE), Bundle)
+    except OSError as error:
+        raise BadBundle(f"{path} cannot be read: {error.strerror}") from None
     except json_files.Alien as error:
         raise BadBundle(f"{path} is of no bundle of this suite: {error}") from None
     if found.schema != SCHEMA:

@@ -12,6 +12,7 @@ from markupsafe import Markup
 from conformance.reporting.pages import marks
 from conformance.reporting.pictures import drawing
 from conformance.running.plain_text import plain
+from regular_files import read_text
 
 FOLDER: Final = Path(__file__).with_name("templates")
 
@@ -56,4 +57,4 @@ def render(template: str, **values: Any) -> str:
 @functools.cache
 def style() -> Markup:
     """The style of all pages: a file of ours, with nothing in it that HTML takes for its own."""
-    return Markup((FOLDER / "style.css").read_text("utf-8"))  # noqa: S704 - a file of ours
+    return Markup(read_text(FOLDER / "style.css"))  # noqa: S704 - a file of ours

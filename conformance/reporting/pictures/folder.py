@@ -6,12 +6,12 @@ file that it did not write is an empty one.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import msgspec
 
 from conformance.judging.evidence import BadEvidence, Record
+from regular_files import UntrustedFolder
 
 _Row = TypeVar("_Row", bound=msgspec.Struct)
 
@@ -162,7 +162,7 @@ class Folder(msgspec.Struct, frozen=True, kw_only=True):
     troubles: tuple[Trouble, ...] = ()
 
 
-def read_folder(path: Path, record: Record) -> Folder:
+def read_folder(place: UntrustedFolder, record: Record) -> Folder:
     """Read the files of a folder beside its record.
 
     Raises:
@@ -170,22 +170,21 @@ def read_folder(path: Path, record: Record) -> Folder:
     """
     return Folder(
         record=record,
-        events=_rows(path / "transcript.jsonl", Event),
-        calls=_rows(path / "calls.jsonl", Call),
-        states=_rows(path / "states.jsonl", State),
-        attempts=_rows(path / "attempts.jsonl", Attempt),
-        rpcs=_rows(path / "rpcs.jsonl", Rpc),
-        deeds=_rows(path / "gates.jsonl", Deed),
-        troubles=_rows(path / "suite.jsonl", Trouble),
+        events=_rows(place, "transcript.jsonl", Event),
+        calls=_rows(place, "calls.jsonl", Call),
+        states=_rows(place, "states.jsonl", State),
+        attempts=_rows(place, "attempts.jsonl", Attempt),
+        rpcs=_rows(place, "rpcs.jsonl", Rpc),
+        deeds=_rows(place, "gates.jsonl", Deed),
+        troubles=_rows(place, "suite.jsonl", Trouble),
     )
 
 
-def _rows(path: Path, kind: type[_Row]) -> tuple[_Row, ...]:
+def _rows(place: UntrustedFolder, name: str, kind: type[_Row]) -> tuple[_Row, ...]:
     """The rows of a file; none if it is not there."""
+    path = place.place / name
     try:
-        if path.exists() and not path.is_file():
-            raise BadEvidence(f"{path} is no regular file")
-        content = path.read_bytes()
+        content = place.read_bytes(name)
     except FileNotFoundError:
         return ()
     except OSError as error:

@@ -22,6 +22,7 @@ from conformance.reporting.pictures.served import Pushed, pushes
 from conformance.reporting.pictures.shares import SharesPicture, shares_picture
 from conformance.reporting.pictures.timeline import Timeline, timeline
 from conformance.reporting.report import command
+from regular_files import UntrustedFolder
 
 
 class Drawn(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,33 +104,39 @@ def scene(path: Path, catalogue: Catalogue) -> Scene:
     Raises:
         BadEvidence: it is none, its files are broken, or the catalogue does not know its clauses.
     """
-    if not evidence.read(path).clauses:  # somebody's own, who asserts by himself
-        return recorded(path, catalogue)
-    record, decisions = evidence.judge(path, catalogue)
-    return _drawable(path, record, decisions or record.decisions, catalogue)
+    try:
+        place = UntrustedFolder(path)
+    except OSError as error:
+        raise BadEvidence(f"{path / evidence.FILE} cannot be read: {error.strerror}") from None
+    with place:
+        record = evidence.read_in(place)
+        if not record.clauses:  # somebody's own, who asserts by himself
+            return recorded(place, catalogue)
+        record, decisions = evidence.weighed(record, path, catalogue)
+        return _drawable(place, record, decisions or record.decisions, catalogue)
 
 
-def recorded(path: Path, catalogue: Catalogue) -> Scene:
+def recorded(place: UntrustedFolder, catalogue: Catalogue) -> Scene:
     """The same, by the verdicts of the run, which are not weighed again: that takes longer.
 
     Raises:
         BadEvidence: as above.
     """
-    record = evidence.read(path)
+    record = evidence.read_in(place)
     if unknown := [one.clause for one in record.decisions if one.clause not in catalogue]:
-        raise BadEvidence(f"{path} judges {unknown[0]}, which the catalogue does not know")
-    return _drawable(path, record, record.decisions, catalogue)
+        raise BadEvidence(f"{place.place} judges {unknown[0]}, which the catalogue does not know")
+    return _drawable(place, record, record.decisions, catalogue)
 
 
 def _drawable(
-    path: Path, record: Record, decisions: tuple[Decision, ...], catalogue: Catalogue
+    place: UntrustedFolder, record: Record, decisions: tuple[Decision, ...], catalogue: Catalogue
 ) -> Scene:
     """Of a folder whose record was read: the scene, or a sentence on why there is none."""
-    folder = read_folder(path, record)
+    folder = read_folder(place, record)
     try:
         return scene_of(folder, decisions, catalogue)
     except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
-        raise BadEvidence(f"{path} cannot be drawn: {error}") from None
+        raise BadEvidence(f"{place.place} cannot be drawn: {error}") from None
 
 
 def scene_of(folder: Folder, decisions: tuple[Decision, ...], catalogue: Catalogue) -> Scene:

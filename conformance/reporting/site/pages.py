@@ -16,6 +16,7 @@ from conformance.reporting.pages.templates_of import FOLDER, environment, render
 from conformance.reporting.pictures.scenario import Scene, Shown
 from conformance.reporting.report import blocked, said_of, why_skipped
 from conformance.reporting.site.model import ClausePage, Failure, Site, verdict_words
+from regular_files import read_text
 
 
 class Pictures(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +52,7 @@ def style() -> str:
 
 def index(site: Site) -> str:
     """The matrix."""
-    script = (FOLDER / "filter.js").read_text("utf-8")
+    script = read_text(FOLDER / "filter.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     rows = site.rows
     edition_names = dict.fromkeys(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from conformance.catalogue import Catalogue
 from conformance.judging.evidence import BadEvidence
-from conformance.reporting.evidence_places import folder_of
+from conformance.reporting.evidence_places import opened_folder
 from conformance.reporting.pictures.scenario import recorded
 from conformance.reporting.report import Scenario
 from conformance.reporting.site import pages
@@ -98,14 +98,13 @@ def _drawn(column: Column, scenario: Scenario, catalogue: Catalogue) -> Found:
     """The pictures of a scenario, if its folder is there and is of this run."""
     written = scenario.evidence or ""
     try:
-        folder = folder_of(written, Path(column.report))
-        if folder is None:
+        opened = opened_folder(written, Path(column.report))
+        if opened is None:
             return None, f"{written} is not there"
-        found = recorded(folder, catalogue)
+        with opened:
+            folder, found = opened.place, recorded(opened, catalogue)
     except BadEvidence as error:
         return None, str(error)
-    except (OSError, ValueError) as error:  # of a name that no file can have
-        return None, f"{written} cannot be read: {error}"
     client = column.run.client
     told = (found.scenario, found.client.name, found.client.version, found.client.variant)
     if told != (scenario.id, client.name, client.version, client.variant):

@@ -21,8 +21,12 @@ async def test_a_bundle_shows_its_failure_and_no_other_clients(xdspec: Any, tmp_
     assert ":path" in (out / "resources/002-rds-1.json").read_text()
     assert "127.0.0.1" in (out / "bootstrap.json").read_text()
     for words, code, says in (
-        ((), 0, "seen in the same words, but for addresses and numbers\nthe failure of the bundle"),
-        (("reference",), 1, "not shown again: then fail (edition), now pass\n"),
+        (
+            ("--yes",),
+            0,
+            "seen in the same words, but for addresses and numbers\nthe failure of the bundle",
+        ),
+        (("reference", "--yes"), 1, "not shown again: then fail (edition), now pass\n"),
     ):
         process = await asyncio.create_subprocess_exec(
             sys.executable, out / "replay.py", *words, cwd=tmp_path, stdout=asyncio.subprocess.PIPE

@@ -151,7 +151,7 @@ def test_the_page_needs_no_other(tmp_path: Path) -> None:
         "client  50 calls OK at what no EDS resource names (127.0.0.1:34101 50)",
         "`timeline.txt` has more of it",
         "commit 0123456789abcdef",
-        "python replay.py\n",
+        "xdspec replay .\n",
         "go@VERSION",
     ):
         assert words in page, words
@@ -188,7 +188,7 @@ def test_what_a_replay_has_to_know(tmp_path: Path) -> None:
     assert "--fast" in (place / "README.md").read_text()
     own = written(tmp_path / "own", client=OWN)
     assert (read(own).client, read(own).is_built_in) == ("mine", False)
-    assert "python replay.py PATH/TO/ITS/ADAPTER" in (own / "README.md").read_text()
+    assert "xdspec replay . PATH/TO/ITS/ADAPTER" in (own / "README.md").read_text()
 
 
 def test_a_bundle_may_be_one_file(tmp_path: Path) -> None:

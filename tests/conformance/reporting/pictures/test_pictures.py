@@ -54,6 +54,7 @@ from conformance.reporting.pictures.scenario import scene, scene_of
 from conformance.reporting.pictures.served import pushes
 from conformance.reporting.pictures.shares import shares_picture
 from conformance.reporting.pictures.timeline import Lane, Mark, Shape, Timeline, Tone, timeline
+from regular_files import UntrustedFolder
 
 CATALOGUE = load()
 CLAUSE = "A42-RING-01"
@@ -486,11 +487,14 @@ def test_evidence_of_an_older_suite_is_drawn(tmp_path: Path) -> None:
     ],
 )
 def test_a_broken_file_is_told_of(tmp_path: Path, files: dict[str, str], words: str) -> None:
-    with pytest.raises(BadEvidence, match=words):
-        read_folder(write(tmp_path, **files), WHOLE.record)
+    with (
+        UntrustedFolder(write(tmp_path, **files)) as folder,
+        pytest.raises(BadEvidence, match=words),
+    ):
+        read_folder(folder, WHOLE.record)
 
 
 def test_a_file_that_is_none_is_told_of(tmp_path: Path) -> None:
     (write(tmp_path) / "calls.jsonl").mkdir()
-    with pytest.raises(BadEvidence, match="is no regular file"):
-        read_folder(tmp_path, WHOLE.record)
+    with UntrustedFolder(tmp_path) as folder, pytest.raises(BadEvidence, match="Is a directory"):
+        read_folder(folder, WHOLE.record)
