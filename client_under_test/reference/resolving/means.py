@@ -7,16 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from client_under_test.reference.clusters.aggregates import ClusterRules
-from client_under_test.reference.hash_policy import HashPolicyRules
 from client_under_test.reference.resolving.dependency_rules import DependencyRules
 from client_under_test.reference.resolving.name_rules import NameRules
+from client_under_test.reference.resolving.selector import RouteRules
 from client_under_test.reference.transport.clock import Clock
 from client_under_test.reference.transport.dns import Name, Result
 from client_under_test.reference.transport.subchannels import BackoffDelay
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResolverRules(HashPolicyRules, ClusterRules, DependencyRules, NameRules):
+class ResolverRules(RouteRules, ClusterRules, DependencyRules, NameRules):
     """What resolving a target goes by."""
 
 

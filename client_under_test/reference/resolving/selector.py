@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 import msgspec
@@ -72,11 +73,26 @@ class FailingSelector:
         return self._choice
 
 
+def choose_cluster(clusters: Sequence[WeightedCluster], rng: random.Random) -> str:
+    """Return the name of one of a route's clusters, drawn by weight (A28-SPLIT-01)."""
+    if len(clusters) == 1:
+        return clusters[0].name
+    (chosen,) = rng.choices(clusters, [cluster.weight for cluster in clusters])
+    return chosen.name
+
+
+@dataclass(frozen=True, kw_only=True)
+class RouteRules(HashPolicyRules):
+    """How a request's cluster is drawn (A28) and its hash is made (A42, Hash Policy)."""
+
+    choose_cluster: Callable[[Sequence[WeightedCluster], random.Random], str] = choose_cluster
+
+
 class RouteSelector:
     """By the routes of a virtual host."""
 
     def __init__(
-        self, host: VirtualHost, *, channel_id: int, rng: random.Random, rules: HashPolicyRules
+        self, host: VirtualHost, *, channel_id: int, rng: random.Random, rules: RouteRules
     ) -> None:
         self._routes = host.routes
         self._policies = [route.hash_policies for route in host.routes]
@@ -95,7 +111,7 @@ class RouteSelector:
         if not route.clusters:
             return Status.unavailable("the matching route has no cluster")
         return Selection(
-            choose_cluster(route.clusters, self._rng),
+            self._rules.choose_cluster(route.clusters, self._rng),
             request_hash(
                 self._rules.over_clusters(
                     self._rules.route_policies(self._policies, number), len(route.clusters)
@@ -106,14 +122,6 @@ class RouteSelector:
                 rules=self._rules,
             ),
         )
-
-
-def choose_cluster(clusters: Sequence[WeightedCluster], rng: random.Random) -> str:
-    """A28: at random, by weight."""
-    if len(clusters) == 1:
-        return clusters[0].name
-    (chosen,) = rng.choices(clusters, [cluster.weight for cluster in clusters])
-    return chosen.name
 
 
 # Matching (A27, A28).

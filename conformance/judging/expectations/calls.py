@@ -266,7 +266,7 @@ class Shares(msgspec.Struct, frozen=True, tag="shares"):
 
     Clauses: A27-WEIGHT-02, A27-WEIGHT-03, A27-WEIGHT-04, A27-WEIGHT-05, A27-HEALTH-01,
     A37-FAILOVER-09, A42-LOC-06, A52-WRR-01, A52-WRR-02, A52-WRR-04, A52-WRR-07, A52-WRR-08,
-    A48-LEAST-01, A48-LEAST-02, A48-LEAST-03, A48-LEAST-04, A48-LEAST-06.
+    A48-LEAST-01, A48-LEAST-02, A48-LEAST-03, A48-LEAST-04, A48-LEAST-06, A28-SPLIT-01.
     """
 
     shares: dict[str, tuple[int, int]]

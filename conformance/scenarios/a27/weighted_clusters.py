@@ -1,0 +1,47 @@
+"""A28, Response validation: the weights of a route's clusters."""
+
+import pytest
+from msgspec.structs import replace
+
+from conformance.judging.claims import decides
+from conformance.judging.endings import ClientRefused
+from conformance.judging.expectations import Answered, Shares
+from conformance.judging.seen import Answer
+from conformance.served.policies import RoundRobin
+from conformance.served.routes import BY_SESSION, Route
+from conformance.served.serving import beside, plain
+from conformance.world import EMPTY, World
+
+REQUESTS = 500
+"""Enough that shares out of 100 lie outside of the bounds for all of the weights below."""
+
+WEIGHTS = {
+    "sum-2": (1, 1),
+    "sum-60": (30, 30),
+    "sum-101": (1, 100),
+    "sum-200": (100, 100),
+    "sum-4000": (1_000, 3_000),
+}
+"""Weights of two clusters of a route, by what they add up to."""
+
+
+@pytest.mark.parametrize("weights", WEIGHTS.values(), ids=WEIGHTS)
+@decides("A28-SPLIT-01")
+async def test_weights(world: World, weights: tuple[int, int]) -> None:
+    """Each cluster receives requests in proportion to its weight, or the route is rejected."""
+    first = plain(await world.addresses(1), policy=RoundRobin())
+    second = plain(await world.addresses(1), name="other", path=EMPTY, policy=RoundRobin())
+    clusters = (first.own().name, second.own().name)
+    split = Route(BY_SESSION, weighted_clusters=dict(zip(clusters, weights, strict=True)))
+    try:
+        await world.serve(beside(replace(first, routes=(split,)), second))
+        calls = await world.call(world.sessions(REQUESTS))
+    except ClientRefused as refused:
+        answer = Answer(kind="RDS", version="", acked=False, error_detail=str(refused))
+        await world.judge("A28-SPLIT-01", answer, Answered(acked=False))
+        return
+    addresses = (*first.addresses(), *second.addresses())
+    shares = {
+        where: (weight, sum(weights)) for where, weight in zip(addresses, weights, strict=True)
+    }
+    await world.judge("A28-SPLIT-01", calls, Shares(shares))
