@@ -78,6 +78,7 @@ class Facts:
         text += table(("edition", "what it says"), iter(rows)) + "\n"
         told = {
             "Left open by": ", ".join(clause.open_in),
+            "Superseded": ", ".join(clause.superseded_in),
             "Basis": clause.basis,
             "Rests on": clause.rests_on,
             "Seen by": clause.seen_by,

@@ -31,6 +31,8 @@ class Clause(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         new_in: The edition that brought the statement, where earlier ones are silent about it.
         open_in: Editions by which the statement is left open: what is seen of a client that is
             judged by one of them is reported, and it is not failed.
+        superseded_in: Editions whose wording its own authors corrected later: what a client that is
+            judged by one of them does is reported, and it neither passes nor fails.
         basis: The source of the strength: document, section and, in our words, the sentence there.
         seen_by: How it is seen from outside.
         unobservable: Why it cannot be seen. Either this or `seen_by` is there.
@@ -39,8 +41,8 @@ class Clause(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         grpc_only: Why there is no such thing in Envoy: then nothing is asked of its edition.
         about: The kind of resource whose reading it is about: of all clauses that are not judged
             because a client refuses such a resource, the first that is about it fails.
-        rests_on: The clause without which nothing can be said of this one: where that fails, the
-            scenario says no more of this one than that it is blocked.
+        rests_on: The clause without which nothing can be said of this one: where that fails in a
+            scenario that decides both, this one is blocked there.
         choices: Where the text leaves one: what a client may be seen to choose, as reports and
             manifests write it. Empty where a manifest cannot state it.
     """
@@ -54,6 +56,7 @@ class Clause(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     amends: str | None = None
     new_in: str | None = None
     open_in: tuple[str, ...] = ()
+    superseded_in: tuple[str, ...] = ()
     basis: str | None = None
     seen_by: str | None = None
     unobservable: str | None = None

@@ -123,8 +123,9 @@ def load(folder: Path = FOLDER) -> Catalogue:
                 clauses[clause.id] = clause
     for clause in clauses.values():
         below = clause.rests_on and clauses.get(clause.rests_on)
-        if clause.rests_on and (not below or below.strength is not Strength.MUST):
-            raise CatalogueError(f"{clause.id}: it rests on {clause.rests_on}, which is no MUST.")
+        if clause.rests_on and not (below and below.strength in {Strength.MUST, clause.strength}):
+            weak = f"{clause.rests_on}, which is no MUST and of another strength"
+            raise CatalogueError(f"{clause.id}: it rests on {weak}.")
     digest = hashlib.sha256(msgspec.json.encode(list(clauses.values())))
     return Catalogue(clauses, editions, digest.hexdigest()[:12])
 
@@ -202,6 +203,10 @@ def _complaint(clause: Clause, document: Edition, editions: Editions) -> str | N
             clause.grpc_only is not None and ENVOY in clause.wordings
         ),
         "`open_in` names wordings of the row": not {*clause.open_in} <= {*clause.wordings},
+        "`superseded_in` names first wordings of the row": not all(
+            one in clause.wordings and editions[one].first_wording_of
+            for one in clause.superseded_in
+        ),
         "only a text that leaves one has `choices`": (
             bool(clause.choices) and clause.strength not in {Strength.MAY, Strength.UNSPECIFIED}
         ),

@@ -73,7 +73,7 @@ def once_each(records: Sequence[Record], catalogue: Catalogue) -> tuple[Record, 
         if _is_one(cause, len(several), asked)
         if (blocker := _blocker(cause, several, catalogue))
     }
-    return tuple(_with(record, blockers) for record in records)
+    return tuple(_resting(_with(record, blockers), catalogue) for record in records)
 
 
 def left_open(records: Iterable[Record]) -> tuple[Record, ...]:
@@ -120,10 +120,24 @@ def _blocker(cause: Cause, several: Iterable[Record], catalogue: Catalogue) -> s
         and edition_for(catalogue[one.clause], record.client.follows)
     }
 
+    failed = {one for one in failed if catalogue[one].rests_on not in failed}
+
     def is_elsewhere(clause: str) -> bool:
         return bool(cause.resource) and catalogue[clause].about != cause.resource
 
     return min(failed, key=lambda one: (is_elsewhere(one), places[one]), default=None)
+
+
+def _resting(record: Record, catalogue: Catalogue) -> Record:
+    """Block each clause that rests on another one which failed here for the same cause."""
+    failed = {one.clause for one in record.decisions if one.verdict is Verdict.FAIL and one.cause}
+    decisions = tuple(
+        blocked(one, below)
+        if one.cause and (below := catalogue[one.clause].rests_on) in failed and below
+        else one
+        for one in record.decisions
+    )
+    return msgspec.structs.replace(record, decisions=decisions)
 
 
 def _with(record: Record, blockers: dict[Cause, str]) -> Record:

@@ -166,7 +166,9 @@ class ClauseResult(msgspec.Struct, frozen=True, kw_only=True):
 
 def leaves_a_choice(clause: Clause, edition: str | None = None) -> bool:
     """Whether nobody can fail the clause, or its wording of that edition, whatever is seen."""
-    return clause.strength in {Strength.MAY, Strength.UNSPECIFIED} or edition in clause.open_in
+    return clause.strength in {Strength.MAY, Strength.UNSPECIFIED} or (
+        edition in (*clause.open_in, *clause.superseded_in)
+    )
 
 
 def expectation_of(clause: Clause, expected: Mapping[str, Wanted], edition: str) -> Wanted | None:
@@ -221,9 +223,10 @@ def decide(
     choices: tuple[str, ...] = ()
     if edition is None:
         verdict, reason = Verdict.SKIP, Reason.EDITION
-    elif edition in clause.open_in:
+    elif leaves_a_choice(clause, edition):
         verdict, reason = Verdict.SEEN, None
-        choices = (f"fits {', '.join(consistent) or 'none of the wordings'}",)
+        old = f"{edition} is superseded; " if edition in clause.superseded_in else ""
+        choices = (f"{old}fits {', '.join(consistent) or 'none of the wordings'}",)
     elif finding.holds:
         verdict, reason = Verdict.PASS, None
     elif finding.doubtful:

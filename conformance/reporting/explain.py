@@ -20,6 +20,9 @@ def explain_clause(clause: Clause, declared: Mapping[str, Claims]) -> str:
     lines += [f"  {edition:8}  {clause.wordings[edition]}" for edition in clause.editions]
     if clause.open_in:
         lines.append(f"  left open by {', '.join(clause.open_in)}: reported, and nobody is failed")
+    if clause.superseded_in:
+        old = ", ".join(clause.superseded_in)
+        lines.append(f"  superseded in {old}: its authors corrected it; reported, never a pass")
     if clause.basis:
         lines.append(f"  basis     {clause.basis}")
     if clause.rests_on:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from client_under_test import Channel
 from client_under_test.contract.exceptions import ClientTrouble, ConversationFailed
 from conformance import timing
+from conformance.catalogue import ENVOY
 from conformance.judging.contradictions import Contradiction, contradictions
 from conformance.judging.endings import (
     ClientLied,
@@ -183,6 +184,15 @@ class Preconditions:
             raise ClientUnable(
                 "the client states neither A52 nor A76, so it need not read load_balancing_policy"
             )
+
+    def aggregates(self) -> None:
+        """Check, before an aggregate cluster is served, that the client states A37 or is Envoy.
+
+        Raises:
+            ClientUnable: it does not, so it has no aggregate clusters.
+        """
+        if {name.partition("-")[0] for name in self._follows}.isdisjoint({"A37", ENVOY}):
+            raise ClientUnable("the client does not state A37, so it has no aggregate clusters")
 
     async def host_names(self, channel: Channel, name: str, *members: Endpoint) -> None:
         """See that the process of a channel knows a name: a plain channel there connects by it.

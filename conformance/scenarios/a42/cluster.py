@@ -313,6 +313,7 @@ async def test_calls_during_a_change(world: World, before: Policy, after: Policy
 )
 async def test_aggregate(world: World, own: Policy, of_the_leaf: Policy) -> None:
     """The same calls tell either: each header value comes as often as there are endpoints."""
+    world.preconditions.aggregates()
     leaf = plain(await world.addresses(TURNS), name="leaf", policy=of_the_leaf)
     await world.serve(aggregate(leaf, policy=own))
     ways: dict[Policy, Expectation] = {

@@ -173,6 +173,7 @@ async def test_two_stalled_priorities(world: World) -> None:
     )
     waiting = await world.call(world.sessions(5), deadline=timing.HELD)
     await world.judge("A56-TIMER-03", waiting, Outcome(status="DEADLINE_EXCEEDED"))
+    world.bench.turn_to("A42-FAIL-10")
     await world.judge("A42-FAIL-10", await given_up(world, began, third), AFTER_THE_TIMER)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import pytest
 
 from conformance.judging.claims import decides, row
-from conformance.judging.expectations import Avoids, MapsLike, MovesOnly, Reaches
+from conformance.judging.expectations import Avoids, MapsLike, MovesOnly, OneEndpoint, Reaches
 from conformance.judging.seen import Contrast
 from conformance.oracles.request_hash import xxh64
 from conformance.oracles.ring.building import build_for
@@ -111,26 +111,33 @@ async def test_raised_cap_alone(world: World) -> None:
     await world.judge("A42-CONF-04", calls, shipped.mapping())
 
 
-@decides("A42-CDS-07", knobs={"ring_size_cap": RAISED_CAP})
+@decides("A42-CDS-07", "A52-RING-01", knobs={"ring_size_cap": RAISED_CAP})
 async def test_raised_cap_and_no_maximum_in_the_extension(world: World) -> None:
-    """As in lb_policy: the maximum of the xDS API's message is 8M if it is not set."""
+    """As in lb_policy: the maximum of the xDS API's message is 8M if it is not set.
+
+    A client that refuses a RingHash with a minimum says nothing of the maximum.
+    """
     world.preconditions.policies_by_list()
     served = asking_for_5001(await world.addresses(3), ExtensionRingHash(minimum=1))
     await world.serve(served)
     headers = world.values.telling(served, apart_from=served.capped_at(DEFAULT_CAP))
-    await world.judge("A42-CDS-07", await world.call(headers), served.mapping())
+    calls = await world.call((*headers, *headers[:ENOUGH_TO_DIFFER]))
+    await world.judge("A52-RING-01", calls, OneEndpoint(each_value_of=SESSION))
+    await world.judge("A42-CDS-07", calls, served.mapping())
 
 
-@decides("A42-CONF-06")
+@decides("A42-CONF-06", "A52-CUSTOM-13")
 async def test_no_minimum_in_the_config(world: World) -> None:
+    """A client that does not know the policy by its name says nothing of the config's defaults."""
     world.preconditions.policies_by_list()
     served = await world.plain_ring(ring=TypedRingHash())
-    await world.judge(
-        "A42-CONF-06", await world.call(world.values.telling(served)), served.mapping()
-    )
+    headers = world.values.telling(served)
+    calls = await world.call((*headers, *headers[:ENOUGH_TO_DIFFER]))
+    await world.judge("A52-CUSTOM-13", calls, OneEndpoint(each_value_of=SESSION))
+    await world.judge("A42-CONF-06", calls, served.mapping())
 
 
-@decides("A42-CONF-07", knobs={"ring_size_cap": RAISED_CAP})
+@decides("A42-CONF-07", "A52-CUSTOM-13", knobs={"ring_size_cap": RAISED_CAP})
 async def test_no_maximum_in_the_config(world: World) -> None:
     """The cap would allow more."""
     world.preconditions.policies_by_list()
@@ -138,7 +145,9 @@ async def test_no_maximum_in_the_config(world: World) -> None:
     await world.serve(served)
     as_large = served.balanced_by(TypedRingHash(minimum=1, maximum=RAISED_CAP))
     headers = world.values.telling(served, apart_from=as_large)
-    await world.judge("A42-CONF-07", await world.call(headers), served.mapping())
+    calls = await world.call((*headers, *headers[:ENOUGH_TO_DIFFER]))
+    await world.judge("A52-CUSTOM-13", calls, OneEndpoint(each_value_of=SESSION))
+    await world.judge("A42-CONF-07", calls, served.mapping())
 
 
 @decides("A42-CONF-05", knobs={"ring_size_cap": LOWERED_CAP})

@@ -249,11 +249,14 @@ async def test_by_names_that_grpc_brings(world: World) -> None:
 BAD_RING = typed_struct(f"{TYPE}/ring_hash_experimental", {"minRingSize": "many"})
 
 
-@decides("A52-CUSTOM-14")
+@decides("A52-CUSTOM-13", "A52-CUSTOM-14")
 async def test_bad_field_of_what_grpc_brings(world: World) -> None:
+    """A client that does not know the policy by its name does not read its config either."""
     clause = "A52-CUSTOM-14"
     served = await world.plain_ring(ring=RoundRobin())
     await world.demand_served(world.sessions(1))
+    known = await offered(world, served, Odd("A52-CUSTOM-13", policies(AS_A_RING)))
+    await world.judge("A52-CUSTOM-13", known, Answered(acked=True))
     for each in (policies(BAD_RING), policies(BAD_RING, round_robin())):
         answer = await offered(world, served, Odd(clause, each))
         await world.judge(clause, answer, Answered(acked=False))

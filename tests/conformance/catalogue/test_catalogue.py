@@ -195,6 +195,8 @@ def test_the_version_follows_what_is_said_and_not_how_it_is_written(folder: Path
         ),
         (ROW + "envoy = 'E.'\ngrpc_only = 'W.'", "a42/hash.toml, A42-HASH-01: what is gRPC's"),
         (ROW + "open_in = ['A61']", "a42/hash.toml, A42-HASH-01: `open_in` names wordings"),
+        (ROW + "superseded_in = ['A42']", "a42/hash.toml, A42-HASH-01: `superseded_in` names"),
+        (ROW + "superseded_in = ['A42-2021']", "a42/hash.toml, A42-HASH-01: `superseded_in`"),
         (ROW + "new_in = 'A61'", "a42/hash.toml, A42-HASH-01: `new_in` must be"),
         (ROW.replace("'A statement.'", "5"), "a42/hash.toml, A42-HASH-01: Expected `str`"),
         (ROW + ROW, "a42/hash.toml: Cannot declare .*A42-HASH-01"),

@@ -103,6 +103,9 @@ def only_a42(folder: Path) -> None:
     for path in folder.iterdir():
         if path.is_dir() and path.name != "a42":
             shutil.rmtree(path)
+    for path in (folder / "a42").iterdir():
+        rows = path.read_text("utf-8")
+        path.write_text(re.sub(r"^rests_on = 'A52-.*\n", "", rows, flags=re.MULTILINE), "utf-8")
     documents = folder / "documents.toml"
     listed = r"^files = \[[^\]]*\]\n"
     written = documents.read_text("utf-8")

@@ -249,6 +249,26 @@ def test_a_clause_that_was_not_asked_as_the_one_below_it_failed() -> None:
     assert verdicts(made)["A42-HDR-09"] == BLOCKED
 
 
+NO_SUCH_NAME = Cause(resource="cluster", words="…: no such policy in the registry")
+
+
+@pytest.mark.parametrize("scenarios", [1, 2])
+def test_a_refusal_for_what_a_clause_rests_on_says_nothing_of_it(scenarios: int) -> None:
+    ended = [
+        record(f"a.config-{number}", "A42-CONF-06", "A52-CUSTOM-13", cause=NO_SUCH_NAME,
+               follows=("A42", "A52"))
+        for number in range(scenarios)
+    ]  # fmt: skip
+    made = run(*ended)
+    assert verdicts(made) == {"A42-CONF-06": BLOCKED, "A52-CUSTOM-13": REFUSED}
+    assert made.clauses["A42-CONF-06"].blocked_by == "A52-CUSTOM-13"
+
+
+def test_a_clause_fails_itself_where_the_one_below_it_is_not_stated() -> None:
+    made = run(record("a.config", "A42-CONF-06", "A52-CUSTOM-13", cause=NO_SUCH_NAME))
+    assert verdicts(made)["A42-CONF-06"] == REFUSED
+
+
 def test_the_cause_goes_before_what_a_clause_rests_on() -> None:
     both = record("header.content_type", "A42-HDR-08", "A42-HDR-09", cause=UNKNOWN_POLICY)
     made = run(both, TWICE[1])

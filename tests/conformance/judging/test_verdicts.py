@@ -31,6 +31,7 @@ def clause(
     strength: Strength = Strength.MUST,
     new_in: str | None = None,
     open_in: tuple[str, ...] = (),
+    superseded_in: tuple[str, ...] = (),
 ) -> Clause:
     return Clause(
         id="A42-PICK-10",
@@ -41,6 +42,7 @@ def clause(
         wordings={edition: f"what {edition} says" for edition in editions},
         new_in=new_in,
         open_in=open_in,
+        superseded_in=superseded_in,
         seen_by="calls",
     )
 
@@ -106,6 +108,22 @@ def test_who_is_judged_by_a_text_that_leaves_it_open_is_not_failed(
     row = clause("A42", "A61", open_in=("A61",))
     decision = decide(check(status, A42=AT_ONCE, A61=QUEUED), row, follows)
     assert (decision.verdict, decision.choices) == (verdict, choices)
+
+
+@pytest.mark.parametrize(
+    ("status", "choice"),
+    [
+        ("UNAVAILABLE", "A42 is superseded; fits A42"),
+        ("DEADLINE_EXCEEDED", "A42 is superseded; fits A61"),
+        ("OK", "A42 is superseded; fits none of the wordings"),
+    ],
+)
+def test_a_superseded_wording_is_never_passed(status: str, choice: str) -> None:
+    row = clause("A42", "A61", superseded_in=("A42",))
+    decision = decide(check(status, A42=AT_ONCE, A61=QUEUED), row, ("A42",))
+    assert (decision.verdict, decision.reason, decision.choices) == (Verdict.SEEN, None, (choice,))
+    judged_anew = decide(check(status, A42=AT_ONCE, A61=QUEUED), row, ("A42", "A61"))
+    assert judged_anew.verdict in {Verdict.PASS, Verdict.FAIL}
 
 
 def test_one_expectation_holds_for_every_wording_from_its_own_on() -> None:

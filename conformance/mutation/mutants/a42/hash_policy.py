@@ -447,7 +447,7 @@ backslash_escapes = Mutant(
 )
 
 two_digits_make_a_group = Mutant(
-    clause="A42-HDR-14",
+    clause="A42-HDR-21",
     broken="two digits behind a backslash name one group, as in Python's own regular expressions",
     rules={"rewrite": re.sub},
 )
