@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -55,6 +56,9 @@ def told(fence: Fence, pattern: str) -> list[re.Match[str]]:
     return [one for one in found if one]
 
 
+NO_NAMESPACES = "needs root that may make mount namespaces: run it as root, not in a container"
+
+
 def can_make_namespaces() -> bool:
     command = ["unshare", "--mount", "--pid", "--fork", "true"]
     return os.geteuid() == 0 and subprocess.run(command, check=False).returncode == 0
@@ -88,7 +92,7 @@ class Reader:
         for file in (folder / "docs" / "sample-resources").iterdir():
             file.write_text(self._with_free_ports(file.read_text("utf-8")), "utf-8")
         command = folder / "xdspec"
-        command.write_text(f'#!/bin/sh\nexec {ROOT}/xdspec "$@"\n')
+        command.write_text(f'#!/bin/sh\nexec {shlex.quote(str(ROOT / "xdspec"))} "$@"\n')
         command.chmod(0o755)
 
     def _with_free_ports(self, text: str) -> str:
@@ -143,7 +147,8 @@ class Reader:
 
 @pytest.fixture
 def reader(tmp_path: Path) -> Reader:
-    folder = tmp_path / "checkout"
+    # A page's blocks must work when they are pasted in any folder, such as this one.
+    folder = tmp_path / "Zoë's check out"
     folder.mkdir()
     return Reader(folder)
 
@@ -154,7 +159,7 @@ def reader(tmp_path: Path) -> Reader:
 def test_commands(path: Path, reader: Reader) -> None:
     blocks = to_run(path)
     if any("needs namespaces" in one.said for one in blocks) and not can_make_namespaces():
-        pytest.skip("this machine, or this user on it, cannot make namespaces")
+        pytest.skip(NO_NAMESPACES)
     with ExitStack() as stack:
         for fence in blocks:
             place = f"{path.name}:{fence.line}"
@@ -177,7 +182,10 @@ COPIES = """#!/bin/sh
 cp /etc/hosts /etc/resolv.conf /etc/nsswitch.conf .
 root={root}
 nsenter --mount=/proc/{outside}/ns/mnt unshare --mount sh -c '
-    mount --bind / "$1" && mount -t tmpfs tmp "$1/tmp"
+    mount --bind / "$1"
+    for folder in /*/; do
+        case $folder in /etc/ | /proc/) ;; *) mount --rbind "$folder" "$1$folder" ;; esac
+    done
     for file in hosts resolv.conf nsswitch.conf; do mount --bind "$2/$file" "$1/etc/$file"; done
     root=$1; shift 2; exec chroot "$root" "$@"' sh "$root" "$PWD" "$@"
 code=$?
@@ -191,12 +199,12 @@ def test_copies_of_the_tables_of_names_do_where_a_daemon_makes_the_container(
 ) -> None:
     """As docker does, it enters the client's root from outside of the adapter's namespace."""
     if not can_make_namespaces():
-        pytest.skip("this machine, or this user on it, cannot make namespaces")
+        pytest.skip(NO_NAMESPACES)
     boxed = reader.folder / "boxed"
     shutil.copytree(ROOT / "client_under_test/adapters/reference", boxed)
     (boxed / "root").mkdir()
     enter = boxed / "enter"
-    enter.write_text(COPIES.format(root=boxed / "root", outside=os.getpid()))
+    enter.write_text(COPIES.format(root=shlex.quote(str(boxed / "root")), outside=os.getpid()))
     enter.chmod(0o755)
     manifest = (boxed / "client.toml").read_text("utf-8")
     manifest = manifest.replace("{python}", f'{enter}", "{{python}}').replace("reads-late", "#")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,12 +15,19 @@ from client_under_test.doctor import examine
 
 from .rig import DEADLINE
 
+NOT_HERE = "cannot be given host names of its own|nobody can listen at"
+"""The doctor's reasons that concern the machine and not the client."""
+
 PROGRAM = [sys.executable, "-I", "-m", "client_under_test.reference"]
 
 
 async def test_the_doctor_finds_nothing(tmp_path: Path) -> None:
     findings = await examine(prepare(find("reference")), folder=tmp_path)
-    assert {finding.verdict for finding in findings} == {"ok"}
+    assert not [one for one in findings if one.verdict == "wrong"]
+    skipped = [one for one in findings if one.verdict == "skipped"]
+    assert {one.check for one in skipped} <= {"host-names", "name-server"}
+    # Only a machine that refuses a mount or port 53 may skip these two checks.
+    assert all(re.search(NOT_HERE, one.seen) for one in skipped), skipped
 
 
 @pytest.mark.parametrize(

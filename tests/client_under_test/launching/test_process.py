@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import select
+import shlex
 import signal
 import sys
 import time
@@ -461,7 +462,10 @@ async def test_words_of_the_user_hold_where_they_were_said(
 async def test_a_program_named_from_here_is_found_from_its_own_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "adapter").write_text(f"#!{sys.executable}\n{SAYS_WHERE}")
+    (tmp_path / "adapter.py").write_text(SAYS_WHERE)
+    # A shell and not a line with the Python's path: the kernel reads such a path up to a space.
+    start = shlex.join(["exec", sys.executable, str(tmp_path / "adapter.py")])
+    (tmp_path / "adapter").write_text(f"#!/bin/sh\n{start}\n")
     (tmp_path / "adapter").chmod(0o755)
     monkeypatch.chdir(tmp_path)
     here = msgspec.structs.replace(fake("mute"), command=("./adapter",))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -123,7 +124,7 @@ async def test_reports_tell_how_to_repeat_and_keep_what_env_gave_to_themselves(x
     ended = await xdspec.run("run", str(ADAPTERS / "crasher"), "--scenario", "ring.search", *given)
     assert "--fast --env 'TOKEN=not for you' --scenario ring.search" in ended.out
     (run,) = ended.report["runs"]
-    assert f"xdspec run {ADAPTERS / 'crasher'} --seed " in run["repeat"]
+    assert f"xdspec run {shlex.quote(str(ADAPTERS / 'crasher'))} --seed " in run["repeat"]
     assert run["repeat"].endswith(" --fast --env 'TOKEN=…'")
     record = recorded(ended.scenarios["ring.search"])
     assert record["repeat"] == f"{run['repeat']} --scenario ring.search"

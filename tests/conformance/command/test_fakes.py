@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +111,7 @@ async def test_a_maintainer_can_act_on_what_is_said(
     assert "[MUST]" in said
     assert f"files   {scenario['evidence']}" in said
     repeat = f"--seed {ended.report['provenance']['seed']} --scenario '{SCENARIO}'"
-    assert f"adapters/{name} {repeat}" in said
+    assert f"xdspec run {shlex.quote(str(ADAPTERS / name))} {repeat}" in said
     assert ("tracker   https://example.com/issues" in said) == (kind == "FAIL")
 
 

@@ -30,7 +30,7 @@ async def test_nobody_waits_for_what_is_shipped(xdspec: Any) -> None:
     ended = await xdspec.run("run", "reference", "--scenario", "dns_again.*")
     seen = tuple(ended.scenarios.values())
     if any(one["verdict"] == "skip" for one in seen):
-        pytest.skip("this machine allows no host names of its own")
+        pytest.skip(next(one["seen"][0] for one in ended.clauses.values() if one["seen"]))
     assert {one["verdict"] for one in seen} == {"pass"}
     # One may find that the least time has passed already; not all do.
     longest = max(one["seconds"] for one in seen)
