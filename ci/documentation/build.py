@@ -1,4 +1,4 @@
-"""Builds the documentation into a folder: ci/docs DIR."""
+"""Build the documentation as a site, or refresh its generated parts: `ci/docs`."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ import tempfile
 from pathlib import Path
 
 from ci.bootstrap import installer_settings
-from ci.documentation.facts import Facts
-from ci.documentation.pages import BrokenPage, Pages
-from conformance.catalogue import load
-from conformance.running.collecting import scenarios
+from ci.documentation import transcripts
+from ci.documentation.refresh import BrokenPage, pages, refresh
 
 ROOT = Path(__file__).parents[2]
 LOCK = ROOT / "requirements-docs.lock"
@@ -22,18 +20,17 @@ BROKEN = 1
 BAD_INPUT = 4
 
 MARK = "objects.inv"
-"""What a folder with the pages has, and hardly any other."""
+"""A file that every built site has, and hardly any other folder."""
 
 
 class CannotBuild(Exception):
-    """It is nothing of the pages; the text says what."""
+    """The site cannot be built, for a reason that is not in the pages; the text says which."""
 
 
 def packages() -> Path:
-    """The folder with what builds the pages, made once for each state of its lock.
+    """Return the folder with Sphinx and its dependencies; install them if the lock has changed.
 
-    They are many files, which nobody needs who judges clients: so they are beside the suite's
-    environment and not in it, and go when that is made anew.
+    They are many files that no run of the suite needs, so they have a folder of their own.
     """
     named = hashlib.sha256(LOCK.read_bytes()).hexdigest()[:12]
     folder = Path(sys.prefix) / f"docs-{named}"
@@ -49,38 +46,25 @@ def packages() -> Path:
         making.chmod(0o755)
         making.rename(folder)
     except OSError:
-        if not folder.is_dir():  # somebody else has made it meanwhile
+        if not folder.is_dir():  # another process has made it in the meantime
             raise
     finally:
         shutil.rmtree(making, ignore_errors=True)
     return folder
 
 
-def write(folder: Path) -> None:
-    """Write all pages as Markdown, and the pictures that they show.
+def build(folder: Path, source: Path = ROOT) -> int:
+    """Make a site of the pages; the exit code of Sphinx.
+
+    Every warning is an error: links, anchors, pages to which nothing leads.
 
     Raises:
-        BrokenPage: one names what is not there.
-    """
-    for place, text in Pages(Facts(load(), scenarios())).made.items():
-        path = folder / place
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, "utf-8")
-    shutil.copytree(ROOT / "docs" / "assets", folder / "assets")
-
-
-def build(source: Path, folder: Path) -> int:
-    """Make pages of Markdown; the exit code of what does so.
-
-    Whatever that would warn of is an error: links, anchors, pages to which nothing leads.
-
-    Raises:
-        CannotBuild: what builds them cannot be had.
+        CannotBuild: Sphinx cannot be installed.
     """
     try:
         paths = [str(packages()), str(ROOT)]
     except (OSError, subprocess.CalledProcessError) as trouble:
-        raise CannotBuild(f"what builds the pages cannot be had: {trouble}") from None
+        raise CannotBuild(f"cannot install what builds the pages: {trouble}") from None
     with tempfile.TemporaryDirectory() as trees:
         command = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--quiet", "-b", "html"]
         command += ["-c", str(Path(__file__).parent), "-d", trees, str(source), str(folder)]
@@ -89,30 +73,33 @@ def build(source: Path, folder: Path) -> int:
 
 
 def cleared(folder: Path) -> None:
-    """See that a folder may be written, and take away what was built there before.
+    """Check that a folder may be written, and remove a site that was built there before.
 
     Raises:
-        CannotBuild: it has something else in it.
+        CannotBuild: it holds something else.
     """
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
     if not (folder / MARK).is_file():
-        raise CannotBuild(f"{folder} is not empty, and no documentation of this suite")
+        raise CannotBuild(f"{folder} is not empty and holds no documentation of this suite")
     shutil.rmtree(folder)
 
 
 def main(arguments: list[str]) -> int:
-    """Build; the exit code."""
-    if len(arguments) != 1 or arguments[0].startswith("-"):
-        print("usage: ci/docs DIR", file=sys.stderr)
-        return BAD_INPUT
-    folder = Path(arguments[0]).absolute()
+    """Build the site, or refresh the pages; the exit code."""
     try:
+        if arguments in (["--refresh"], ["--transcripts"]):
+            is_refresh = arguments == ["--refresh"]
+            for page in refresh() if is_refresh else transcripts.record(pages()):
+                print(f"changed {page.relative_to(ROOT)}")
+            return 0
+        if len(arguments) != 1 or arguments[0].startswith("-"):
+            print("usage: ci/docs DIR | --refresh | --transcripts", file=sys.stderr)
+            return BAD_INPUT
+        folder = Path(arguments[0]).absolute()
         cleared(folder)
-        with tempfile.TemporaryDirectory() as source:
-            write(Path(source))
-            if build(Path(source), folder):
-                return BROKEN
+        if build(folder):
+            return BROKEN
     except BrokenPage as trouble:
         print(f"ci/docs: {trouble}", file=sys.stderr)
         return BROKEN

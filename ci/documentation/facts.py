@@ -1,9 +1,11 @@
-"""Pages that are facts of the code, as Markdown, made from it: so they cannot go untrue."""
+"""Generate the parts of pages that are facts of the code, as Markdown.
+
+Links begin with "/" at the root of the repository; `refresh` makes them relative to the page.
+"""
 
 from __future__ import annotations
 
 import ast
-import inspect
 import json
 import re
 import textwrap
@@ -13,141 +15,93 @@ from typing import Any
 
 import click
 
-from ci.documentation.markdown import cell, table, words
-from conformance.catalogue import FOLDER, Catalogue, Clause, Edition, ground
+from ci.documentation.markdown import cell, escaped, table
+from conformance.catalogue import FOLDER, Catalogue, Edition, ground
 from conformance.command.cli import main
-from conformance.judging.claims import Claims
 from conformance.oracles import FALSE_ALARM
-from conformance.reporting.explain import deciding
 
 ROOT = Path(__file__).parents[2]
 
-SECTIONS = re.compile(r"^ *(Args|Attributes|Raises|Returns|Yields):$", re.MULTILINE)
-
 
 class Facts:
-    """The catalogue, and which scenarios there are.
+    """Generate Markdown from the catalogue and from the code.
 
     Attributes:
         known: the clauses and editions.
-        declared: the scenarios, by id.
     """
 
-    def __init__(self, known: Catalogue, declared: Mapping[str, Claims]) -> None:
+    def __init__(self, known: Catalogue) -> None:
         self.known = known
-        self.declared = declared
-        self._pages = {
-            clause: _page(name)
+        self._files = {
+            clause: (FOLDER / name).relative_to(ROOT).as_posix()
             for one in known.editions
             for name in one.files
             for clause in _ids(FOLDER / name)
         }
 
     def link(self, clause: str) -> str:
-        """A clause's id, as a link to its row from anywhere in the documentation."""
-        page = self._pages.get(clause)
-        return f"[{clause}](/{page}#{clause.lower()})" if page else clause
+        """Return a clause's id as a link to the file with its row."""
+        file = self._files.get(clause)
+        return f"[{clause}](/{file})" if file else clause
 
     def words(self, text: str) -> str:
-        """Plain text, with links to the clauses that it names."""
-        return words(text, self.link)
-
-    # The pages of clauses.
-
-    def clause_pages(self) -> Iterator[tuple[str, str]]:
-        """A page for each file of rows: where it stands, and what is on it."""
-        for edition in self.known.editions:
-            for name in edition.files:
-                yield _page(name), self._clause_page(edition, name)
-
-    def _clause_page(self, edition: Edition, name: str) -> str:
-        path = FOLDER / name
-        about = _first_comment(path)
-        text = f"# {edition.id}: {_title(name)}\n\n{self.words(about)}\n\n"
-        text += f"The rows of `{path.relative_to(ROOT).as_posix()}`.\n"
-        return text + "".join(self._clause(self.known[one]) for one in _ids(path))
-
-    def _clause(self, clause: Clause) -> str:
-        text = f"\n## {clause.id} {words(clause.title)}\n\n"
-        link = self.known.editions.link(clause.document)
-        document = f"[{clause.document}]({link})" if link else clause.document
-        text += f"{clause.strength.value} · {document}, {words(clause.section)}\n\n"
-        rows = [
-            (f"`{edition}`", cell(self.words(said))) for edition, said in clause.wordings.items()
-        ]
-        text += table(("edition", "what it says"), iter(rows)) + "\n"
-        told = {
-            "Left open by": ", ".join(clause.open_in),
-            "Superseded": ", ".join(clause.superseded_in),
-            "Basis": clause.basis,
-            "Rests on": clause.rests_on,
-            "Seen by": clause.seen_by,
-            "Choices": "; ".join(clause.choices),
-            "Not in Envoy": clause.grpc_only,
-            "Cannot be seen": clause.unobservable,
-        }
-        lines = [f"- {head}: {self.words(what)}" for head, what in told.items() if what]
-        deciders = sorted({one.partition("[")[0] for one in deciding(clause.id, self.declared)})
-        if deciders:
-            lines.append(f"- Scenarios: {', '.join(f'`{one}`' for one in deciders)}")
-        return text + "\n".join(lines) + "\n"
+        """Return plain text as Markdown, with links to the clauses that it names."""
+        return escaped(text, self.link)
 
     def clauses(self) -> str:
-        """All files of rows, by document."""
+        """Return a table of the files of rows, by document."""
+        text = f"{len(self.known)} clauses in all.\n\n"
         rows = (
             (
                 edition.id,
-                f"[{_title(name)}](/{_page(name)})",
+                f"[{PurePosixPath(name).stem}](/{(FOLDER / name).relative_to(ROOT).as_posix()})",
                 cell(self.words(_first_comment(FOLDER / name))),
                 f"{len(_ids(FOLDER / name))}",
             )
             for edition in self.known.editions
             for name in edition.files
         )
-        return table(("text", "rows", "what they are about", "clauses"), rows)
-
-    # Others.
+        return text + table(("text", "file", "subject", "clauses:"), rows)
 
     def editions(self) -> str:
-        """Every edition, in the order in which they amend each other."""
+        """Return a table of every edition, in the order in which they amend each other."""
 
         def row(one: Edition) -> tuple[str, ...]:
             link = self.known.editions.link(one.id)
             date = f"{one.date or ''}"
-            worded = self.known.worded_by(one.id)
-            pages = dict.fromkeys(self._pages[clause.id] for clause in worded)
-            links = ", ".join(f"[{_title(page)}](/{page})" for page in pages)
+            said = f"{one.relation}: {one.brings}" if one.relation else one.brings
             return (
                 f"`{one.id}`",
                 f"[{date}]({link})" if link else date,
-                words(f"{one.relation}: {one.brings}" if one.relation else one.brings),
-                f"{len(worded)}" + (f": {links}" if 0 < len(pages) <= FEW else ""),
+                cell(escaped(said)),
+                f"{len(self.known.worded_by(one.id))}",
             )
 
-        head = ("edition", "since", "what it brings", "clauses")
-        return table(head, map(row, self.known.editions))
+        return table(("edition", "since", "content", "clauses:"), map(row, self.known.editions))
 
     def not_seen(self) -> str:
         """Every clause that cannot be seen, and why."""
         hidden = [clause for clause in self.known if clause.unobservable]
-        text = f"{len(hidden)} of {len(self.known)} clauses cannot be seen from outside a client.\n"
+        text = f"{len(hidden)} of {len(self.known)} clauses cannot be observed from outside.\n"
         for document in dict.fromkeys(clause.document for clause in hidden):
             rows = (
                 (
                     self.link(clause.id),
-                    cell(words(clause.title)),
+                    cell(escaped(clause.title)),
                     cell(self.words(clause.unobservable or "")),
                 )
                 for clause in hidden
                 if clause.document == document
             )
-            text += f"\n### {document}\n\n" + table(("clause", "", "why it cannot be seen"), rows)
+            text += f"\n### {document}\n\n" + table(
+                ("clause", "title", "why it cannot be observed"), rows
+            )
         waiting = [clause for clause in self.known if clause.awaits]
         if waiting:
-            text += f"\n{len(waiting)} more could be seen, and no scenario decides them yet:\n\n"
+            text += "\n### Not decided yet\n\n"
+            text += f"No scenario decides these {len(waiting)} clauses yet:\n\n"
             text += "\n".join(
-                f"- {self.link(clause.id)} awaits {self.words(clause.awaits or '')}"
-                for clause in waiting
+                f"- {self.link(clause.id)}: {self.words(clause.awaits or '')}" for clause in waiting
             )
         return text
 
@@ -156,49 +110,40 @@ class Facts:
         text = ""
         for section, lines in ground().items():
             missing = [line for line in lines if line.missing]
-            text += f"\n### {words(section)}\n\n"
-            text += f"{len(lines) - len(missing)} of {len(lines)} are seen.\n"
+            text += f"\n### {escaped(section)}\n\n"
+            text += f"Scenarios observe {len(lines) - len(missing)} of {len(lines)} behaviors.\n"
             rows = (
                 (cell(self.words(line.says)), cell(self.words(line.missing or "")))
                 for line in missing
             )
             if missing:
-                text += "\n" + table(("what a client does", "why it is not seen"), rows)
+                text += "\n" + table(("behavior", "why no scenario observes it"), rows)
         return text
 
     def oracles(self) -> str:
-        """Each module of the oracles, by what it says of itself."""
-        text = f"A check that is random has a chance of at most {FALSE_ALARM:g} of a false alarm.\n"
+        """Return a table of the modules of the oracles."""
+        text = f"A random check has a false-alarm probability of at most {FALSE_ALARM:g}.\n\n"
         return text + self._modules(ROOT / "conformance/oracles")
 
     def expectations(self) -> str:
-        """Each module of the expectations."""
+        """Return a table of the modules of the expectations."""
         return self._modules(ROOT / "conformance/judging/expectations")
 
     def _modules(self, folder: Path) -> str:
-        text = ""
-        for path in sorted(folder.rglob("*.py")):
-            if path.name == "__init__.py":
-                continue
-            module = ast.parse(path.read_text("utf-8"))
-            name = path.relative_to(folder).with_suffix("").as_posix().replace("/", " / ")
-            about = self.words(_told(ast.get_docstring(module)))
+        def row(path: Path) -> tuple[str, ...]:
+            text = path.read_text("utf-8")
+            about = (ast.get_docstring(ast.parse(text)) or "").partition("\n\n")[0]
+            areas = sorted({one.rpartition("-")[0] for one in self._files if one in text})
+            name = path.relative_to(folder).with_suffix("").as_posix()
             source = path.relative_to(ROOT).as_posix()
-            text += f"\n### {words(name.replace('_', ' '))}\n\n{about}\n\n"
-            for node in module.body:
-                if not isinstance(node, ast.FunctionDef | ast.ClassDef):
-                    continue
-                said = _told(ast.get_docstring(node))
-                if said and not node.name.startswith("_"):
-                    indented = self.words(said).replace("\n", "\n    ")
-                    text += f"- `{node.name}`: {indented}\n"
-            text += f"\nIn [`{source}`](/{source}).\n"
-        return text
+            return f"[{name}](/{source})", cell(escaped(about)), ", ".join(areas)
+
+        paths = [one for one in sorted(folder.rglob("*.py")) if one.name != "__init__.py"]
+        return table(("module", "what it computes", "clauses of"), map(row, paths))
 
     def command_line(self) -> str:
-        """The help of every command."""
-        context = click.Context(main, info_name="xdspec", **main.context_settings)
-        return "".join(_helps(main, context))
+        """Return the help of every command."""
+        return "".join(_helps(main, "xdspec", None)).strip() + "\n"
 
     def messages(self) -> str:
         """The fields of every message of the contract."""
@@ -233,16 +178,12 @@ class Facts:
         rows = (
             (
                 f"`{call}`",
-                cell(words(re.sub(r"^ *// ?", "", comment, flags=re.MULTILINE))),
+                cell(escaped(re.sub(r"^ *// ?", "", comment, flags=re.MULTILINE))),
                 f"`{asked}` → `{said}`",
             )
             for comment, call, asked, said in (one.groups() for one in found)
         )
         return table(("call", "what it does", "messages"), rows)
-
-
-FEW = 3
-"""Pages to which a row of a table links, before it only says how many clauses there are."""
 
 
 def symbol(path: Path, name: str) -> str:
@@ -287,15 +228,6 @@ def row(path: Path, name: str) -> str:
     return found[0].rstrip()
 
 
-def _page(name: str) -> str:
-    return f"clauses/{PurePosixPath(name).with_suffix('.md').as_posix()}"
-
-
-def _title(name: str) -> str:
-    """`a42/ring.toml` in words."""
-    return PurePosixPath(name).stem.replace("_", " ")
-
-
 def _ids(path: Path) -> list[str]:
     return re.findall(r"^\[(A\d+-[A-Z]+-\d+)\]$", path.read_text("utf-8"), re.MULTILINE)
 
@@ -308,31 +240,16 @@ def _first_comment(path: Path) -> str:
     return " ".join(comment[:head])
 
 
-def _told(docstring: str | None) -> str:
-    """A docstring without what is for callers."""
-    if not docstring:
-        return ""
-    found = SECTIONS.search(docstring)
-    return docstring[: found.start()].rstrip() if found else docstring
-
-
-def _helps(command: click.Command, context: click.Context) -> Iterator[str]:
-    """The help of a command and of those below it."""
-    if not isinstance(command, click.Group):
-        usage = " ".join(command.collect_usage_pieces(context))
-        yield f"\n## {context.command_path}\n\n```text\n{context.command_path} {usage}\n```\n\n"
-        yield words(inspect.cleandoc(command.help or "")) + "\n\n"
-        records = filter(
-            None, (one.get_help_record(context) for one in command.get_params(context))
-        )
-        rows = [(f"`{names}`", cell(words(what))) for names, what in records if what]
-        if rows:
-            yield table(("option", ""), iter(rows))
-        return
-    for name in command.list_commands(context):
-        below = command.get_command(context, name)
-        if below is not None:
-            yield from _helps(below, click.Context(below, info_name=name, parent=context))
+def _helps(command: click.Command, name: str, parent: click.Context | None) -> Iterator[str]:
+    """Yield the help of a command and of those below it, as `--help` prints it."""
+    settings = {**command.context_settings, "terminal_width": 100, "max_content_width": 100}
+    context = click.Context(command, info_name=name, parent=parent, **settings)
+    yield f"\n## {context.command_path}\n\n```text\n{command.get_help(context).rstrip()}\n```\n"
+    if isinstance(command, click.Group):
+        for below in command.list_commands(context):
+            found = command.get_command(context, below)
+            if found is not None:
+                yield from _helps(found, below, context)
 
 
 def _referred(definitions: Mapping[str, Any]) -> Iterator[str]:
@@ -387,4 +304,4 @@ GENERATED: Mapping[str, Callable[[Facts], str]] = {
     "not-seen": Facts.not_seen,
     "oracles": Facts.oracles,
 }
-"""By the name that a page calls it by."""
+"""Generators by the name that a page's marker has."""

@@ -14,13 +14,11 @@ from conformance.reporting.provenance import Provenance
 from conformance.reporting.report import NotRun, Report, Run, demand_clauses, why_skipped
 
 HEAD = """\
-# Compliance
+# Clauses and clients
 
-Every clause that a scenario decides, and what each client was seen to do, in the words of the
-[README](../README.md#what-a-verdict-means). Where a clause has several wordings, the edition that
-the client is judged by follows its verdict. Made by `xdspec table`
-([how](../CONTRIBUTING.md#the-table-of-clients-and-clauses)), never by hand. In the
-commands below, a client that `xdspec list clients` does not have is to be named by its folder."""
+Every clause that a scenario decides, and the verdict of each client. If a clause has several
+wordings, the edition that the client is judged by follows its verdict. In the commands, name a
+client that `xdspec list clients` does not have by its folder."""
 
 NOTHING = "-"
 """Stands where a client's run decided nothing of a clause."""

@@ -1,4 +1,4 @@
-"""The documentation as text: what its blocks are, and that whatever it names is there."""
+"""The pages as text: generated parts are current, no page is empty, and what they name exists."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import fake_control_plane.__main__ as control_plane
 import pytest_xdspec.options
 from conformance.catalogue import load
 from conformance.command.cli import main
-from conformance.reporting.report import Exit
+from conformance.judging.verdicts import Verdict
 from test_servers.__main__ import command as fleet
 
 ROOT = Path(__file__).parents[2]
@@ -23,25 +23,16 @@ ROOT = Path(__file__).parents[2]
 if not (ROOT / "ci" / "documentation").is_dir():
     pytest.skip("needs a checkout", allow_module_level=True)
 
-from ci.documentation import markdown  # noqa: E402
-from ci.documentation.facts import GENERATED, Facts, row, symbol  # noqa: E402
-from ci.documentation.markdown import Fence  # noqa: E402
-from ci.documentation.pages import BrokenPage, Pages  # noqa: E402
+from ci.documentation import compliance, refresh  # noqa: E402
+from ci.documentation.facts import Facts, row, symbol  # noqa: E402
+from ci.documentation.markdown import cell, escaped, table  # noqa: E402
+from ci.documentation.reading import PAGES, Fence, code_spans, fences, links  # noqa: E402
 
-PAGES = sorted(
-    {
-        ROOT / "README.md",
-        ROOT / "CONTRIBUTING.md",
-        *(ROOT / "docs").glob("*.md"),
-        *ROOT.glob("conformance/*/*.md"),
-        *ROOT.glob("client_under_test/**/*.md"),
-    }
-    - {ROOT / "docs/compliance.md"}
-)
 NAMES = [path.relative_to(ROOT).as_posix() for path in PAGES]
+EVERY_PAGE = sorted({*PAGES, *(ROOT / "docs").rglob("*.md")})
 
 COMMANDS = ("sh", "console")
-"""Languages of blocks with commands: those to be run, and dialogues with what was answered."""
+"""Languages of blocks with commands: those to be run, and sessions with their output."""
 
 A_COMMAND = re.compile(r"^\s*(\$ |(\./|[\w/-]*/)?xdspec |python3? -|pip |ci/)", re.MULTILINE)
 
@@ -50,36 +41,136 @@ FOREIGN = frozenset(
 )
 """Options of other programs, which the prose names."""
 
+README_WORDS = 900
 
-def fences() -> Iterator[tuple[str, Fence]]:
+
+def every_fence() -> Iterator[tuple[str, Fence]]:
     for path, name in zip(PAGES, NAMES, strict=True):
-        for fence in markdown.fences(path.read_text("utf-8")):
+        for fence in fences(path.read_text("utf-8")):
             yield f"{name}:{fence.line}", fence
+
+
+# Generated parts.
+
+
+@pytest.fixture(scope="module")
+def facts() -> Facts:
+    return Facts(load())
+
+
+@pytest.mark.parametrize("page", [str(one.relative_to(ROOT)) for one in refresh.pages()])
+def test_generated_parts_are_current(facts: Facts, page: str) -> None:
+    text = (ROOT / page).read_text("utf-8")
+    assert refresh.refreshed(ROOT / page, text, facts) == text, "run `ci/docs --refresh`"
+
+
+@pytest.mark.parametrize("page", [str(one.relative_to(ROOT)) for one in EVERY_PAGE])
+def test_a_page_says_something_without_a_generator(page: str) -> None:
+    text = re.sub(r"<!--.*?-->", "", (ROOT / page).read_text("utf-8"), flags=re.DOTALL)
+    for section in re.split(r"^#{1,2} .*$", text, flags=re.MULTILINE)[1:]:
+        assert section.strip(), f"{page} has an empty section"
+
+
+def test_a_part_that_does_not_exist_is_reported(facts: Facts) -> None:
+    for name in ("nothing", "source README.md x", "source gone.py x", "deviations"):
+        text = f"<!-- begin generated {name} -->\n<!-- end generated -->\n"
+        with pytest.raises(refresh.BrokenPage, match=f"README.md: {name.split()[0]}"):
+            refresh.refreshed(ROOT / "README.md", text, facts)
+
+
+def test_links_of_generated_parts_are_relative(facts: Facts) -> None:
+    text = "<!-- begin generated oracles -->\n<!-- end generated -->\n"
+    deep = refresh.refreshed(ROOT / "docs/compliance/x.md", text, facts)
+    assert "](../../conformance/oracles/picker.py)" in deep
+
+
+def test_the_command_line_page_has_every_command(facts: Facts) -> None:
+    helps = facts.command_line()
+    assert all(f"\n## xdspec {name}\n" in helps for name in main.commands)
+    assert "--keep-evidence" in helps
+
+
+def test_the_contract_page_has_every_message(facts: Facts) -> None:
+    page = facts.messages()
+    assert "### request `open_channel`" in page
+    assert "| `calls` | a list, of each: `PlannedCall` |" in page
+    assert "anything" not in page
+
+
+def test_source_is_shown_as_it_is() -> None:
+    assert "def pick" in symbol(ROOT / "conformance/oracles/ring/search.py", "Ring.pick")
+    assert row(ROOT / "conformance/catalogue/a42/ring.toml", "A42-RING-13").startswith("[A42-")
+    with pytest.raises(LookupError):
+        symbol(ROOT / "conformance/oracles/ring/search.py", "Ring.nothing")
+    with pytest.raises(LookupError):
+        row(ROOT / "conformance/catalogue/a42/ring.toml", "A42-RING-99")
+
+
+def test_markdown_of_plain_text() -> None:
+    assert escaped("a_b `c_d` <e> A42-RING-13", str.lower) == r"a\_b `c_d` \<e\> a42-ring-13"
+    assert cell("a |\nb") == r"a \| b"
+    assert table(("x", "n:"), [("a", "1")]) == "| x | n |\n| --- | ---: |\n| a | 1 |\n"
+
+
+# Compliance.
+
+
+def test_recorded_results_name_known_documents_and_editions() -> None:
+    known = load()
+    documents = {clause.document for clause in known}
+    for one in compliance.results():
+        assert one.documents.keys() <= documents
+        assert set(one.editions) <= set(known.editions.ids)
+        assert one.totals[Verdict.PASS]
+
+
+def test_a_new_result_replaces_the_client_s_own(facts: Facts) -> None:
+    old = compliance.results()
+    assert compliance.record(old[:1], old) == old
+    assert compliance.record([], old) == old
+    assert old[0].client in compliance.summary(facts)
+
+
+def test_the_readme_is_short() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert len(text.split()) <= README_WORDS
+
+
+# Links.
+
+
+@pytest.mark.parametrize("page", [str(one.relative_to(ROOT)) for one in EVERY_PAGE])
+def test_links_to_files_lead_somewhere(page: str) -> None:
+    text = (ROOT / page).read_text("utf-8")
+    targets = {one.partition("#")[0] for one in links(text) if not re.match(r"[a-z]+:|#", one)}
+    gone = [one for one in targets if not ((ROOT / page).parent / one).exists()]
+    assert gone == []
 
 
 # Blocks.
 
 
-@pytest.mark.parametrize(("place", "fence"), [pytest.param(*one, id=one[0]) for one in fences()])
-def test_a_block_says_what_it_is(place: str, fence: Fence) -> None:
-    """Commands are run by `test_documentation_commands.py`, or it is said why they are not."""
+@pytest.mark.parametrize(
+    ("place", "fence"), [pytest.param(*one, id=one[0]) for one in every_fence()]
+)
+def test_a_block_has_a_language(place: str, fence: Fence) -> None:
+    """`test_documentation_commands.py` runs the commands, or a comment says why it cannot."""
     assert fence.language, f"{place}: give the block a language; `sh` if it has commands"
     if fence.language in COMMANDS:
-        left_out = [one for one in fence.said if one.startswith("not run: ")]
+        left_out = [one for one in fence.notes if re.match("not run: |begin transcript: ", one)]
         assert fence.language == "sh" or left_out, f"{place}: say why this is not run"
         assert all(one.removeprefix("not run:").strip() for one in left_out)
-    elif fence.language == "text":
-        usage = "usage" in fence.said
-        assert usage or not A_COMMAND.search(fence.text), f"{place}: are these commands? Then `sh`"
+    elif fence.language == "text" and not place.startswith("docs/command-line.md"):
+        assert not A_COMMAND.search(fence.text), f"{place}: are these commands? Then `sh`"
 
 
-def test_only_what_is_known_is_said_of_a_block() -> None:
+def test_comments_above_blocks_are_understood() -> None:
     known = re.compile(
-        r'not run: .+|usage|exits with \d+|prints ".+"|needs namespaces'
-        r'|until ".+" is said( twice)?|[\w-]+ is [\w/-]+|(include|generated|source) .+'
+        r'not run: .+|exits with \d+|prints ".+"|needs namespaces|file \S+'
+        r'|until ".+" is printed( twice)?|[\w-]+ is [\w/-]+|(begin|end) (generated|transcript).*'
     )
-    said = [(place, one) for place, fence in fences() for one in fence.said]
-    assert [(place, one) for place, one in said if not known.fullmatch(one)] == []
+    notes = [(place, one) for place, fence in every_fence() for one in fence.notes]
+    assert [(place, one) for place, one in notes if not known.fullmatch(one)] == []
 
 
 # Commands and options.
@@ -141,13 +232,13 @@ def complaint(words: list[str]) -> str:
 @pytest.mark.parametrize("name", NAMES)
 def test_commands_and_options_that_are_named_exist(name: str) -> None:
     text = (ROOT / name).read_text("utf-8")
-    spans = [code for _, code in markdown.code_spans(text)]
-    blocks = [one.text for one in markdown.fences(text) if one.language in COMMANDS]
+    spans = list(code_spans(text))
+    blocks = [one.text for one in fences(text) if one.language in COMMANDS]
     wrong = [
         f"{line}: {said}"
         for one in (*spans, *blocks)
         for line, words in called(one)
-        if (said := complaint(words)) and "COMMAND" not in words
+        if (said := complaint(words)) and not {"COMMAND", "…"} & set(words)
     ]
     known = every_option() | FOREIGN
     bare = {one.split()[0].split("=")[0] for one in spans if re.match(r"--[a-z]", one)}
@@ -162,17 +253,6 @@ def test_the_complaints_are_some() -> None:
     assert said == ["", "there is no such command", "it has no --exakt"]
 
 
-def test_the_readme_has_each_command_and_each_exit_code() -> None:
-    text = (ROOT / "README.md").read_text("utf-8")
-    usage = next(one.text for one in markdown.fences(text) if "usage" in one.said)
-    named = set(re.findall(r"^xdspec ([a-z-]+)", usage, re.MULTILINE))
-    assert named | {"test"} == main.commands.keys()
-    table = re.findall(r"^\| (\d) \|", markdown.section(text, "exit-codes"), re.MULTILINE)
-    assert [int(code) for code in table] == sorted(Exit)
-    options = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", usage))
-    assert options <= every_option()
-
-
 def test_the_lock_of_what_builds_the_pages_fits_the_other() -> None:
     """What both have they have in one version, and neither says where it comes from."""
     texts = [(ROOT / name).read_text() for name in ("requirements.lock", "requirements-docs.lock")]
@@ -183,90 +263,3 @@ def test_the_lock_of_what_builds_the_pages_fits_the_other() -> None:
     with (ROOT / "pyproject.toml").open("rb") as file:
         wanted = tomllib.load(file)["dependency-groups"]["docs"]
     assert {re.split("[<>=]", one)[0] for one in wanted} <= docs.keys()
-
-
-# What is made from the code.
-
-
-@pytest.fixture(scope="module")
-def facts() -> Facts:
-    return Facts(load(), {})
-
-
-@pytest.mark.parametrize("name", GENERATED)
-def test_each_fact_is_on_a_page(name: str) -> None:
-    directive = f"<!-- generated {name} -->"
-    assert any(directive in path.read_text("utf-8") for path in PAGES)
-
-
-def test_every_clause_that_cannot_be_seen_is_told_of_with_its_reason(facts: Facts) -> None:
-    page = facts.not_seen()
-    hidden = [one for one in load() if one.unobservable]
-    assert hidden
-    assert all(f"[{one.id}]" in page for one in hidden)
-    assert len(re.findall(r"^\| \[A", page, re.MULTILINE)) == len(hidden)
-
-
-def test_every_edition_and_every_command_is_told_of(facts: Facts) -> None:
-    editions = re.findall(r"^\| `([\w-]+)`", facts.editions(), re.MULTILINE)
-    assert tuple(editions) == load().editions.ids
-    helps = facts.command_line()
-    assert all(f"\n## xdspec {name}" in helps for name in main.commands)
-    assert "--keep-evidence" in helps
-
-
-def test_every_oracle_is_told_of_with_links_to_its_clauses(facts: Facts) -> None:
-    page = facts.oracles()
-    modules = [one for one in (ROOT / "conformance/oracles").rglob("*.py") if one.stem[0] != "_"]
-    assert all(f"(/{one.relative_to(ROOT).as_posix()})" in page for one in modules)
-    assert "[A42-AGG-01](/clauses/a42/aggregated_state.md#a42-agg-01)" in page
-
-
-def test_every_message_of_the_contract_is_told_of(facts: Facts) -> None:
-    page = facts.messages()
-    assert "### request `open_channel`" in page
-    assert "| `calls` | a list, of each: `PlannedCall` |" in page
-    assert "anything" not in page
-
-
-def test_what_is_shown_of_the_source_is_what_is_there() -> None:
-    shown = symbol(ROOT / "conformance/scenarios/a42/picker.py", "test_next_along_the_ring")
-    assert shown.startswith('@decides("A42-PICK-08")\nasync def')
-    assert "def pick" in symbol(ROOT / "conformance/oracles/ring/search.py", "Ring.pick")
-    assert row(ROOT / "conformance/catalogue/a42/ring.toml", "A42-RING-13").startswith("[A42-")
-    with pytest.raises(LookupError):
-        symbol(ROOT / "conformance/oracles/ring/search.py", "Ring.nothing")
-    with pytest.raises(LookupError):
-        row(ROOT / "conformance/catalogue/a42/ring.toml", "A42-RING-99")
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["[gone](nowhere.md)", "<!-- include README.md#nowhere -->", "<!-- source README.md x -->"],
-)
-def test_a_page_that_names_what_is_not_there_is_told_of(
-    facts: Facts, monkeypatch: pytest.MonkeyPatch, text: str
-) -> None:
-    monkeypatch.setitem(GENERATED, "editions", lambda _: text)
-    if text.startswith("<!--"):
-        with pytest.raises(BrokenPage):
-            Pages(facts)._put("index.md", "docs/index.md", text)
-        return
-    with pytest.raises(BrokenPage, match=r"editions\.md: it links to docs/nowhere\.md"):
-        Pages(facts)
-
-
-# Markdown.
-
-
-def test_fences_headings_and_links() -> None:
-    text = "# One\n\n<!-- exits with 1 -->\n```sh\n# no heading\n[x](y)\n```\n## `a` b\n"
-    text += "[c](d#e) `[f](g)`\n"
-    assert [one.slug for one in markdown.headings(text)] == ["one", "a-b"]
-    (fence,) = markdown.fences(text)
-    assert fence == Fence(4, "sh", "# no heading\n[x](y)\n", ("exits with 1",))
-    assert markdown.relinked(text, str.upper) == text.replace("d#e", "D#E")
-    assert markdown.section(text, "a-b") == "[c](d#e) `[f](g)`"
-    assert markdown.section(text, "one").startswith("<!-- exits")
-    assert markdown.slug("A42-RING-13 direction of the search") == "a42-ring-13"
-    assert markdown.words("a_b `c_d` <e> A42-RING-13", str.lower) == r"a\_b `c_d` \<e\> a42-ring-13"

@@ -27,8 +27,7 @@ ROOT = Path(__file__).parents[2]
 if not (ROOT / "ci" / "documentation").is_dir():
     pytest.skip("needs a checkout", allow_module_level=True)
 
-from ci.documentation import markdown  # noqa: E402
-from ci.documentation.markdown import Fence  # noqa: E402
+from ci.documentation.reading import PAGES, Fence, fences  # noqa: E402
 
 DEADLINE = 300.0
 """Of one block, on a machine that is busy with other tests: a hang meets it."""
@@ -36,15 +35,12 @@ DEADLINE = 300.0
 PORTS = ("50051", "50052", "18000", "18001")
 """Fixed ones, which may be in use here."""
 
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
-
 
 def to_run(path: Path) -> list[Fence]:
-    found = markdown.fences(path.read_text("utf-8"))
     return [
         one
-        for one in found
-        if one.language == "sh" and not any(said.startswith("not run:") for said in one.said)
+        for one in fences(path.read_text("utf-8"))
+        if one.language == "sh" and not any(said.startswith("not run:") for said in one.notes)
     ]
 
 
@@ -52,7 +48,7 @@ WITH_COMMANDS = [path for path in PAGES if to_run(path)]
 
 
 def told(fence: Fence, pattern: str) -> list[re.Match[str]]:
-    found = (re.fullmatch(pattern, one) for one in fence.said)
+    found = (re.fullmatch(pattern, one) for one in fence.notes)
     return [one for one in found if one]
 
 
@@ -158,7 +154,7 @@ def reader(tmp_path: Path) -> Reader:
 )
 def test_commands(path: Path, reader: Reader) -> None:
     blocks = to_run(path)
-    if any("needs namespaces" in one.said for one in blocks) and not can_make_namespaces():
+    if any("needs namespaces" in one.notes for one in blocks) and not can_make_namespaces():
         pytest.skip(NO_NAMESPACES)
     with ExitStack() as stack:
         for fence in blocks:
@@ -167,7 +163,7 @@ def test_commands(path: Path, reader: Reader) -> None:
                 there = reader.folder / given[1]
                 shutil.rmtree(there, ignore_errors=True)
                 shutil.copytree(ROOT / given[2], there)
-            if until := told(fence, r'until "(.+)" is said( twice)?'):
+            if until := told(fence, r'until "(.+)" is printed( twice)?'):
                 times = 2 if until[0][2] else 1
                 stack.enter_context(reader.running(fence, until[0][1], times))
                 continue

@@ -1,4 +1,4 @@
-"""The table of clients and clauses: what it says, and that the one in the documents is new."""
+"""The table of clients and clauses."""
 
 from __future__ import annotations
 
@@ -15,16 +15,12 @@ from conformance.command.cli import main
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting import report
 from conformance.reporting.baseline import Entry
-from conformance.reporting.markdown import escaped
 from conformance.reporting.report import BadReport, NotRun, Report, Run, read
 from conformance.reporting.table import table
 
 from .made import decision
 from .made import report as made
 from .made import run as made_run
-
-ROOT = Path(__file__).parents[3]
-DOCUMENT = ROOT / "docs" / "compliance.md"
 
 DEVIATES = (Verdict.FAIL, Reason.DEVIATES)
 ENTRY = Entry(
@@ -140,15 +136,3 @@ def test_reports_that_make_no_table(tmp_path: Path, content: Any, says: str) -> 
         read(path)
     ended = CliRunner().invoke(main, ["table", str(path)])
     assert (ended.exit_code, "Traceback" in ended.output) == (4, False)
-
-
-@pytest.mark.skipif(not DOCUMENT.exists(), reason="documents are in a checkout only")
-def test_the_document_has_every_clause_that_is_decided_now(decided: dict[str, list[str]]) -> None:
-    """Else it is stale: CONTRIBUTING tells how it is made."""
-    clauses = {clause for several in decided.values() for clause in several}
-    row = re.compile(r"^\| (A\d+-[A-Z]+-\d\d) \| (.*?) \| ([A-Z]+) \|", re.MULTILINE)
-    assert set(row.findall(DOCUMENT.read_text())) == {
-        (clause.id, escaped(clause.title), clause.strength.value)
-        for clause in load()
-        if clause.id in clauses
-    }

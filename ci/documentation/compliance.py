@@ -1,0 +1,297 @@
+"""Generate the compliance pages from the recorded results, the baselines and the catalogue.
+
+`python -m ci.documentation.compliance REPORT...` (`ci/results`) records the results of whole runs.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ci.documentation.markdown import escaped, table
+from client_under_test.manifests.clients import find
+from conformance.catalogue import Catalogue, Clause, edition_for, load
+from conformance.judging.verdicts import Verdict
+from conformance.reporting.baseline import Entry
+from conformance.reporting.baseline import read as read_baseline
+from conformance.reporting.report import BadReport, Report, demand_clauses
+from conformance.reporting.report import read as read_report
+
+if TYPE_CHECKING:
+    from ci.documentation.facts import Facts
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "docs/compliance/results.json"
+FOLDERS = {"interop-java": "client_under_test/adapters/interop/java"}
+"""Clients that are named by their folder, not by their name."""
+
+BAD_INPUT = 4
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What one whole run of a client found.
+
+    Attributes:
+        documents: clauses by verdict, for each gRFC.
+        released: the day on which this version of the client was released, if it is known.
+    """
+
+    client: str
+    version: str
+    variant: str | None = None
+    released: dt.date | None = None
+    judged: dt.date
+    suite: str
+    commit: str | None = None
+    editions: tuple[str, ...]
+    documents: dict[str, dict[Verdict, int]]
+
+    @property
+    def name(self) -> str:
+        """The client with its exact version."""
+        return f"{self.client} {self.version}" + (f" +{self.variant}" if self.variant else "")
+
+    @property
+    def page(self) -> Path:
+        """The page of its deviations."""
+        variant = f"-{self.variant}" if self.variant else ""
+        return ROOT / f"docs/compliance/{self.client}{variant}.md"
+
+    @property
+    def totals(self) -> Counter[Verdict]:
+        """All clauses by verdict."""
+        return sum((Counter(one) for one in self.documents.values()), Counter[Verdict]())
+
+
+def results() -> tuple[Result, ...]:
+    """Read the recorded results."""
+    return msgspec.json.decode(RESULTS.read_bytes(), type=tuple[Result, ...])
+
+
+def of_report(report: Report, known: Catalogue) -> Iterator[Result]:
+    """Yield the results of each run of a report.
+
+    Raises:
+        BadReport: a run has a clause that the catalogue does not have.
+    """
+    demand_clauses(report, known)
+    made = report.provenance
+    for run in report.runs:
+        documents: dict[str, Counter[Verdict]] = {}
+        for clause in known:
+            if clause.id in run.clauses:
+                verdict = run.clauses[clause.id].verdict
+                documents.setdefault(clause.document, Counter())[verdict] += 1
+        yield Result(
+            client=run.client.name,
+            version=run.client.version,
+            variant=run.client.variant,
+            judged=dt.date.fromisoformat(made.started[:10]),
+            suite=made.suite.version,
+            commit=made.suite.commit,
+            editions=run.follows,
+            documents={name: dict(counts) for name, counts in documents.items()},
+        )
+
+
+def record(new: Iterable[Result], old: Iterable[Result]) -> tuple[Result, ...]:
+    """Return the results with new ones in the place of older ones of the same client."""
+    found = {(one.client, one.variant): one for one in old}
+    for one in new:
+        before = found.get((one.client, one.variant))
+        if before and before.version == one.version:
+            one = msgspec.structs.replace(one, released=before.released)  # noqa: PLW2901
+        found[one.client, one.variant] = one
+    return tuple(found.values())
+
+
+def make_pages() -> None:
+    """Create the page of each client that has none yet."""
+    for one in results():
+        if not one.page.exists():
+            one.page.write_text(
+                f"# Deviations of {one.client}\n\n<!-- begin generated deviations "
+                f"{one.page.stem} -->\n<!-- end generated -->\n"
+            )
+
+
+# Parts of pages.
+
+_SHOWN = (Verdict.PASS, Verdict.FAIL, Verdict.SEEN)
+
+
+def summary(known: Facts) -> str:
+    """Return the table of clients: totals, dates and the page of deviations."""
+    del known
+    head = ("client", "released", "judged", "pass:", "fail:", "seen:", "skip:", "error:")
+    rows = (
+        (
+            f"[{one.name}](/{one.page.relative_to(ROOT)})",
+            f"{one.released or 'not recorded'}",
+            f"{one.judged} by {one.suite}" + (f" ({one.commit[:12]})" if one.commit else ""),
+            *(f"{one.totals[verdict]}" for verdict in (*_SHOWN, Verdict.SKIP, Verdict.ERROR)),
+        )
+        for one in results()
+    )
+    return table(head, rows)
+
+
+def by_document(known: Facts) -> str:
+    """Return the table clients x gRFCs: pass, fail, seen."""
+    found = results()
+    documents = [
+        name
+        for name in dict.fromkeys(clause.document for clause in known.known)
+        if any(name in one.documents for one in found)
+    ]
+
+    def counts(one: Result, document: str) -> str:
+        of = one.documents.get(document, {})
+        if not any(of.get(verdict) for verdict in _SHOWN):
+            return "skip" if of else "-"
+        pass_, fail, seen = (of.get(verdict, 0) for verdict in _SHOWN)
+        return f"{pass_} / {f'**{fail}**' if fail else 0} / {seen}"
+
+    rows = (
+        (
+            f"[{name}]({link})" if (link := known.known.editions.link(name)) else name,
+            *(counts(one, name) for one in found),
+        )
+        for name in sorted(documents, key=lambda name: int(name[1:].partition("-")[0]))
+    )
+    return table(("gRFC", *(one.name for one in found)), rows)
+
+
+def stated(known: Facts) -> str:
+    """Return a list of the editions that each client states."""
+    order = known.known.editions.ids
+    return "\n".join(
+        f"- {one.name}: {', '.join(sorted(one.editions, key=order.index))}" for one in results()
+    )
+
+
+def clients(known: Facts) -> str:
+    """Return the table of clients for the README."""
+    del known
+    rows = (
+        (
+            f"`{one.client}`",
+            f"{_IMPLEMENTATIONS.get(one.client, '')} {one.version}".strip(),
+            f"{one.totals[Verdict.PASS]}",
+            f"[{one.totals[Verdict.FAIL]}](/{one.page.relative_to(ROOT)})",
+            f"{one.totals[Verdict.SEEN]}",
+            f"{one.totals[Verdict.SKIP]}",
+        )
+        for one in results()
+    )
+    return table(("client", "implementation", "pass:", "fail:", "seen:", "skip:"), rows)
+
+
+_IMPLEMENTATIONS = {
+    "python": "grpcio (C-core)",
+    "cpp": "gRPC C++ (C-core)",
+    "go": "grpc-go",
+    "java": "grpc-java",
+    "node": "grpc-js-xds",
+    "rust": "tonic-xds",
+    "envoy": "Envoy",
+    "interop-java": "grpc-java's stock interop client",
+    "reference": "the suite's own client",
+}
+
+
+def deviations(known: Facts, page: str) -> str:
+    """Return the deviations of a client, one paragraph for each cause."""
+    one = next(one for one in results() if one.page.stem == page)
+    entries = _entries(one, known.known)
+    now = [entry for entry in entries if entry.applies_to(one.version, one.variant)]
+    past = [
+        entry for entry in entries if not entry.applies_to(one.version, None) and entry.versions
+    ]
+    of_now = len({entry.clause for entry in now})
+    said = f"{one.name}, judged on {one.judged}, deviates from {of_now} clauses"
+    text = f"{said}. Each paragraph is one cause; the first clause shows it best.\n"
+    text += f"\n## Version {one.version}\n" + _paragraphs(now, one, known)
+    if past:
+        text += "\n## Other versions\n" + _paragraphs(past, one, known)
+    return text
+
+
+def _entries(one: Result, known: Catalogue) -> tuple[Entry, ...]:
+    folder = find(one.client if one.client not in FOLDERS else str(ROOT / FOLDERS[one.client]))
+    return read_baseline(folder.folder / "expected.toml", known)
+
+
+def _paragraphs(entries: Iterable[Entry], one: Result, known: Facts) -> str:
+    listed = list(entries)
+    text = ""
+    for entry in listed:
+        if entry.like:
+            continue
+        clause = known.known[entry.clause]
+        more = [other.clause for other in listed if _has_same_cause(other, entry)]
+        text += f"\n### {clause.id} {escaped(clause.title)}\n\n"
+        text += f"{known.link(clause.id)} [{clause.strength.value}] says: "
+        text += f"{escaped(_wording(clause, one))} "
+        text += f"**Observed**: {escaped(entry.seen)} **Cause**: {escaped(entry.explanation)}"
+        text += (
+            f" **Versions**: {f'`{entry.versions}`' if entry.versions else 'all that were judged'}."
+        )
+        if entry.sometimes:
+            text += f" **How often**: {escaped(entry.sometimes)}."
+        if more:
+            links = ", ".join(known.link(other) for other in dict.fromkeys(more))
+            text += f" **Same cause**: {links}."
+        text += f" **Issue**: <{entry.issue}>." if entry.issue else " **Issue**: none known."
+        text += f" **Repeat**: `xdspec run {_named(one)} --scenario '{entry.scenarios[0]}'`.\n"
+    return text
+
+
+def _has_same_cause(other: Entry, entry: Entry) -> bool:
+    return other.like == entry.clause and other.explanation == entry.explanation
+
+
+def _wording(clause: Clause, one: Result) -> str:
+    edition = edition_for(clause, one.editions)
+    return clause.worded(edition) if edition else next(iter(clause.wordings.values()))
+
+
+def _named(one: Result) -> str:
+    return FOLDERS.get(one.client, one.client) + (f"+{one.variant}" if one.variant else "")
+
+
+GENERATED: Mapping[str, Callable[..., str]] = {
+    "clients": clients,
+    "compliance-documents": by_document,
+    "compliance-editions": stated,
+    "compliance-summary": summary,
+    "deviations": deviations,
+}
+"""Generators by the name that a page's marker has."""
+
+
+def main(arguments: list[str]) -> int:
+    """Record the results of reports; the exit code."""
+    if not arguments or arguments[0].startswith("-"):
+        print("usage: ci/results REPORT...", file=sys.stderr)
+        return BAD_INPUT
+    known = load()
+    try:
+        new = [one for path in arguments for one in of_report(read_report(Path(path)), known)]
+    except BadReport as trouble:
+        print(f"ci/results: {trouble}", file=sys.stderr)
+        return BAD_INPUT
+    text = msgspec.json.format(msgspec.json.encode(record(new, results())), indent=1)
+    RESULTS.write_bytes(text + b"\n")
+    print(f"wrote {RESULTS.relative_to(ROOT)}; run `ci/docs --refresh` to bring it into the pages")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,57 @@
+"""Run the commands whose output pages show, and record it there: `ci/docs --transcripts`.
+
+A block stands between `<!-- begin transcript: COMMAND -->` and `<!-- end transcript -->`. Long
+lines are cut off.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+_PART = re.compile(
+    r"^(<!-- begin transcript: ([^\n]+) -->\n).*?^(<!-- end transcript -->)$",
+    re.MULTILINE | re.DOTALL,
+)
+_WIDTH = 110
+_ALLOWED = 900.0
+"""Seconds for a command: it may build a client first."""
+
+
+def record(pages: Iterable[Path]) -> list[Path]:
+    """Run every command, and return the pages that have changed."""
+    changed = []
+    for page in pages:
+        text = page.read_text("utf-8")
+        if (new := _PART.sub(_recorded, text)) != text:
+            page.write_text(new, "utf-8")
+            changed.append(page)
+    return changed
+
+
+def _recorded(found: re.Match[str]) -> str:
+    print(f"running {found[2]}", flush=True)
+    ended = subprocess.run(
+        ["sh", "-c", found[2]],
+        cwd=ROOT,
+        env={**os.environ, "NO_COLOR": "1", "COLUMNS": str(_WIDTH)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        check=False,
+        timeout=_ALLOWED,
+    )
+    output = ended.stdout.replace(f"{ROOT}/", "").strip("\n")
+    lines = (_cut(line) for line in (f"$ {found[2]}", *output.splitlines()))
+    return f"{found[1]}\n```console\n" + "\n".join(lines) + f"\n```\n\n{found[3]}"
+
+
+def _cut(line: str) -> str:
+    line = line.rstrip()
+    return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 2].rstrip()} …"
