@@ -8,8 +8,11 @@ from conformance import timing
 from conformance.arranging.localities import Lines, judge_below, judge_lines
 from conformance.judging.claims import decides, row
 from conformance.judging.expectations import OnlyAt, Tried
+from conformance.served.endpoints import Endpoint, Locality
+from conformance.served.policies import RoundRobin
+from conformance.served.serving import one_cluster
 from conformance.world import World
-from test_servers import Hold, Serve
+from test_servers import Close, Hold, Serve
 
 MEANWHILE, AFTERWARDS = 200, 40
 """Requests of SOAK_PACE, for a second, and those after them."""
@@ -50,6 +53,24 @@ async def test_lists(world: World, clause: str, lines: tuple[str, ...]) -> None:
 async def test_priorities(world: World, clause: str, line: str) -> None:
     made = await judge_lines(world, clause, (line,))
     await judge_below(world, "A42-FAIL-03", made, line)
+
+
+@decides("A27-PRIO-12", seconds=0.5)
+async def test_one_locality_in_two_priorities(world: World) -> None:
+    """Each priority has an endpoint of that locality, and the first serves until it fails."""
+    first, second = await world.endpoints(2)
+    localities = [
+        Locality((Endpoint(endpoint.address),), "zone", priority=priority)
+        for priority, endpoint in enumerate((first, second))
+    ]
+    await world.serve(one_cluster(localities, policy=RoundRobin()))
+    calls = await world.call(world.sessions(AFTERWARDS))
+    await world.judge("A27-PRIO-12", calls, OnlyAt((first.address,)))
+    await first.set_mode(Close())
+    await first.kill()
+    at_second = OnlyAt((second.address,))
+    calls = await world.until(at_second, partial(world.call, world.sessions(AFTERWARDS)))
+    await world.judge("A27-PRIO-12", calls, at_second)
 
 
 @decides("A37-FAILOVER-11")

@@ -149,6 +149,20 @@ def empty_if_one_is(
     return a_policy_for_each_leaf(aggregate, fewer, names, rules)
 
 
+def last_listing_of_each_locality(
+    aggregate: Aggregate | None, leaves: Leaves, names: PriorityNames, rules: ClusterRules
+) -> Update:
+    """Return the tree of a client that keeps endpoints by locality alone, as grpc-java does."""
+    fewer = []
+    for leaf, found in leaves:
+        last = {each.locality: each for priority in found.priorities for each in priority}
+        kept = (
+            tuple(each for each in some if last[each.locality] is each) for some in found.priorities
+        )
+        fewer.append((leaf, replace(found, priorities=tuple(kept))))
+    return a_policy_for_each_leaf(aggregate, fewer, names, rules)
+
+
 def never_fewer() -> MakeTree:
     """The tree, where priorities that an update takes away stay."""
     most: dict[str, Found] = {}
@@ -249,6 +263,12 @@ name_of_the_last_locality = Mutant(
     broken="a priority goes on with what its last locality had before",
     rules={"goes_on": lambda before, now: bool(now) and max(now) in before},
     reports="kept",
+)
+
+last_priority_of_a_locality = Mutant(
+    clause="A27-PRIO-12",
+    broken="a locality that is listed in two priorities has endpoints in the last of them only",
+    rules={"tree": last_listing_of_each_locality},
 )
 
 draining_is_used = Mutant(
