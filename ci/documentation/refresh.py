@@ -1,7 +1,8 @@
 """Bring the generated parts of pages up to date: `ci/docs --refresh`.
 
 A generated part is between `<!-- begin generated NAME -->` and `<!-- end generated -->`, so that a
-page is whole wherever it is read. `source FILE NAME` is a function, class, value or TOML table.
+page is whole wherever it is read. `source FILE NAME` is a function, class, value or TOML table;
+`source FILE` is a whole file.
 """
 
 from __future__ import annotations
@@ -57,10 +58,11 @@ def _generated(wanted: str, page: Path, known: Facts) -> str:
         raise BrokenPage(f"{page.relative_to(ROOT)}: {wanted}: {trouble}") from None
 
 
-def _source(_: Facts, path: str, name: str) -> str:
+def _source(_: Facts, path: str, name: str = "") -> str:
     get = facts.row if path.endswith(".toml") else facts.symbol
+    shown = get(ROOT / path, name) if name else (ROOT / path).read_text("utf-8").rstrip()
     language = _LANGUAGES.get(PurePosixPath(path).suffix, "text")
-    return f"```{language}\n{get(ROOT / path, name)}\n```\n\nFrom [`{path}`](/{path}).\n"
+    return f"```{language}\n{shown}\n```\n\nFrom [`{path}`](/{path}).\n"
 
 
 _MAKE: Mapping[str, Callable[..., str]] = {
