@@ -1,6 +1,6 @@
 """Clients under test: the adapter contract, manifests, environments and the shipped adapters."""
 
-from client_under_test.environments import Prepared, cache, prepare
+from client_under_test.environments import Identity, Prepared, cache, prepare
 from client_under_test.launching.channels import (
     CALL_ID_KEY,
     Batch,
@@ -23,6 +23,7 @@ __all__ = [
     "Client",
     "ClientProcess",
     "Exit",
+    "Identity",
     "Manifest",
     "OpenedStream",
     "Outcome",

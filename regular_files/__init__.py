@@ -7,6 +7,7 @@ come from a stranger, such as evidence or a bundle, is read through `UntrustedFo
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import re
 import shutil
@@ -73,6 +74,23 @@ def copy(source: Path, target: Path) -> None:
             raise OSError(errno.EINVAL, "it is no regular file", str(source))
         with open(handle, "rb", closefd=False) as read, target.open("wb") as written:
             shutil.copyfileobj(read, written)
+    finally:
+        os.close(handle)
+
+
+def digest(file: Path) -> tuple[bytes, int]:
+    """Return the SHA-256 and the mode of a regular file, however large it is.
+
+    Raises:
+        OSError: there is none, or it is no regular file.
+    """
+    handle = _opened(file)
+    try:
+        mode = os.fstat(handle).st_mode
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "it is no regular file", str(file))
+        with open(handle, "rb", closefd=False) as opened:
+            return hashlib.file_digest(opened, "sha256").digest(), mode
     finally:
         os.close(handle)
 

@@ -40,6 +40,10 @@ class NoWheel(NoSuchVersion):
     """Published, but not as a wheel for this Python and platform."""
 
 
+class UnfitSource(ClientTrouble):
+    """The client cannot be built from what the user names; the text says why and what can."""
+
+
 class BuildFailed(ClientTrouble):
     """The client could not be built or installed; the text ends with the builder's own words."""
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import re
-import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Mapping
@@ -18,18 +15,14 @@ from typing import Final
 import msgspec
 from packaging.version import Version
 
-from client_under_test.contract.exceptions import (
-    BuildFailed,
-    MissingToolchain,
-    NoSuchVersion,
-    NotTold,
-)
-from client_under_test.environments import installer, toolchain
+from client_under_test.contract.exceptions import NoSuchVersion, NotTold
+from client_under_test.environments import builds, installer, python_sources, sources
+from client_under_test.environments.identity import Identity, identity_of
+from client_under_test.environments.places import cache
 from client_under_test.environments.shelf import Shelf, made_once
-from client_under_test.guarding import guarded
 from client_under_test.manifests.clients import Client
 from client_under_test.manifests.manifest import PythonEnvironment
-from client_under_test.manifests.version_ranges import is_version, is_within
+from client_under_test.manifests.version_ranges import is_version, is_within, parsed
 from regular_files import read_bytes
 
 
@@ -39,6 +32,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     `version` is exact. `environment` is what the manifest and the variant ask for. `editions` are
     those that the client says it follows. `notes` are sentences for the user. `told` is what the
     user said where the manifest asks. `wrap` is a tool that starts the command behind it.
+    `identity` tells the client from others of the same version.
     """
 
     client: Client
@@ -49,6 +43,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     told: str = ""
     wrap: tuple[str, ...] = ()
+    identity: Identity = Identity()
 
     @property
     def name(self) -> str:
@@ -62,18 +57,9 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def _exact(self) -> Client:
-        if self.client.manifest.python is None:
+        if self.client.manifest.python is None or self.client.source is not None:
             return self.client
         return msgspec.structs.replace(self.client, version=self.version)
-
-
-def cache() -> Path:
-    """Where built things are kept: $XDSPEC_CACHE, or `xdspec` in the user's cache folder."""
-    named = os.environ.get("XDSPEC_CACHE")
-    if named:
-        return Path(named).absolute()
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "xdspec"
 
 
 def prepare(client: Client, environment: Mapping[str, str] | None = None) -> Prepared:
@@ -84,44 +70,92 @@ def prepare(client: Client, environment: Mapping[str, str] | None = None) -> Pre
         environment: variables that the user sets for the client, besides those of this process.
 
     Raises:
-        NotTold, MissingToolchain, NoSuchVersion, NoWheel, BuildFailed, CacheUnusable: as they say.
+        NotTold, MissingToolchain, NoSuchVersion, NoWheel, UnfitSource, BuildFailed, CacheUnusable:
+            as they say.
     """
     manifest = client.manifest
     answers = _answers(client, {**os.environ, **(environment or {})})
-    places = {"folder": str(client.folder), "python": sys.executable}
-    notes: tuple[str, ...] = ()
-    if manifest.python is not None:
-        named = client.version or manifest.python.version
-        if named is None:
-            version, notes = _newest(manifest.python)
-        else:
-            version = _checked(named)
-        editions = manifest.editions_of(version, client.variant)
-        made = _python_environment(manifest.python, version)
-        places["python"] = str(made / "bin" / "python")
-    else:
-        assert manifest.version is not None, "a rule of the manifest"
-        named = client.version or manifest.version
-        same = Version(_checked(named)) == Version(manifest.version)
-        # As it was spelt: others than Python write 0.1.0-alpha.3.
-        version = manifest.version if same else named
-        others = manifest.build.versions if manifest.build is not None else None
-        if version != manifest.version and not (others and is_within(version, others)):
-            there = f"versions {others}" if others else f"version {manifest.version} only"
-            raise NoSuchVersion(f"client {client.name} is there in {there}")
-        editions = manifest.editions_of(version, client.variant)
-        if manifest.build is not None:
-            places["output"] = str(_built(client, version))
+    made = _of_python(client) if manifest.python is not None else _of_build(client)
+    places = {"folder": str(client.folder), "python": sys.executable, **made.places}
     variant = manifest.variants[client.variant].environment if client.variant else {}
+    command = manifest.start.command
     return Prepared(
         client=client,
-        command=tuple(part.format(**places, version=version) for part in manifest.start.command),
+        command=tuple(part.format(**places, version=made.version) for part in command),
         environment={**manifest.start.environment, **variant, **answers},
-        version=version,
-        editions=editions,
-        notes=notes,
+        version=made.version,
+        editions=manifest.editions_of(made.version, client.variant),
+        notes=made.notes,
         told=", ".join(answers.values()),
+        identity=msgspec.structs.replace(_identity(client), tree=made.tree, build=made.digest),
     )
+
+
+class _Made(msgspec.Struct, frozen=True, kw_only=True):
+    """What a client needs, in its place."""
+
+    version: str
+    places: dict[str, str] = {}
+    """What the placeholders of its command stand for."""
+    notes: tuple[str, ...] = ()
+    tree: str = ""
+    digest: str = ""
+
+
+def _of_python(client: Client) -> _Made:
+    wanted = client.manifest.python
+    assert wanted is not None, "asked for clients that have one"
+    if client.source is not None:
+        there = python_sources.installed(client)
+        python = there.folder / "bin" / "python"
+        return _Made(version=there.version, places={"python": str(python)}, tree=there.tree)
+    named = client.version or wanted.version
+    notes: tuple[str, ...] = ()
+    if named is None:
+        version, notes = _newest(wanted)
+    else:
+        version = _checked(named)
+    client.manifest.editions_of(version, client.variant)  # before anything is installed
+    python = _python_environment(wanted, version) / "bin" / "python"
+    return _Made(version=version, places={"python": str(python)}, notes=notes)
+
+
+def _of_build(client: Client) -> _Made:
+    manifest = client.manifest
+    version = sources.version_of(client) if client.source is not None else _released(client)
+    manifest.editions_of(version, client.variant)  # before anything is built
+    if manifest.build is None:
+        return _Made(version=version)
+    made = builds.built(client, version)
+    return _Made(
+        version=version,
+        places={"output": str(made.folder)},
+        notes=(made.note,) if made.note else (),
+        tree=made.tree,
+        digest=made.digest,
+    )
+
+
+def _released(client: Client) -> str:
+    """The release that the user has named, or that the manifest means."""
+    manifest = client.manifest
+    assert manifest.version is not None, "a rule of the manifest"
+    named = client.version or manifest.version
+    same = Version(_checked(named)) == Version(manifest.version)
+    # As it was spelt: others than Python write 0.1.0-alpha.3.
+    version = manifest.version if same else named
+    others = manifest.build.versions if manifest.build is not None else None
+    if version != manifest.version and not (others and is_within(version, others)):
+        there = f"versions {others}" if others else f"version {manifest.version} only"
+        raise NoSuchVersion(f"client {client.name} is there in {there}")
+    return version
+
+
+def _identity(client: Client) -> Identity:
+    """What is judged, beyond name and version: of a shipped client's release nothing more."""
+    if client.source is not None:
+        return identity_of(client.source)
+    return Identity() if client.is_shipped else identity_of(client.folder, is_adapter=True)
 
 
 def _answers(client: Client, environment: Mapping[str, str]) -> dict[str, str]:
@@ -141,15 +175,14 @@ def kept(client: Client) -> tuple[str, ...]:
     """The versions of the client that are in the cache, newest first."""
     if client.manifest.python is not None:
         pattern = _python_place(client.manifest.python, "*")
+        begin = pattern.name.removesuffix("*")
+        folders = (place.name for place in pattern.parent.glob(pattern.name) if place.is_dir())
+        named = {name.removeprefix(begin) for name in folders}
     elif client.manifest.build is not None:
-        pattern = _build_place(client, "*")
+        named = set(builds.kept(client))
     else:
         return ()
-    begin, end = pattern.name.split("*")
-    found = (place.name for place in pattern.parent.glob(pattern.name) if place.is_dir())
-    named = (name.removeprefix(begin).removesuffix(end) for name in found)
-    versions = (name for name in named if is_version(name))
-    return tuple(sorted(versions, key=Version, reverse=True))
+    return tuple(sorted(filter(is_version, named), key=parsed, reverse=True))
 
 
 def _checked(version: str) -> str:
@@ -172,6 +205,9 @@ def _python_place(wanted: PythonEnvironment, version: str) -> Path:
     name = "+".join(filter(None, (wanted.distribution, beside)))
     return _shelf() / f"{name}-{version}"
 
+
+MOST_ENVIRONMENTS: Final = 48
+"""Of a distribution are kept: each minor release of four years at gRPC's pace."""
 
 GOOD_FOR: Final = 600.0
 """Seconds for which it is remembered what the newest version is: PyPI's answers say the same."""
@@ -216,80 +252,3 @@ def _python_environment(wanted: PythonEnvironment, version: str) -> Path:
         # Its Python links to the one that it was made with, which may be gone.
         is_sound=(place / "bin" / "python").exists,
     )
-
-
-# Builds.
-
-MOST_BUILDS: Final = 16
-"""Of a client are kept: a dozen releases, and some states of an adapter that is being written."""
-
-MOST_ENVIRONMENTS: Final = 48
-"""Of a distribution are kept: each minor release of four years at gRPC's pace."""
-
-_DIGITS: Final = 16
-
-# Lines of a builder that are quoted: what it says of the mistake comes before how it sums up.
-_LAST_WORDS = 60
-
-
-def _built(client: Client, version: str) -> Path:
-    """The folder with what the client's build made of the sources as they are now."""
-    build = client.manifest.build
-    assert build is not None, "asked for clients that have one"
-    toolchain.demand(client.name, build.tools, ask=False)
-
-    def fill(folder: Path) -> None:
-        toolchain.demand(client.name, build.tools, ask=True)
-        folder.mkdir()
-        places = {"folder": client.folder, "output": folder, "version": version}
-        command = [part.format(**places) for part in build.command]
-        if (why := _cannot_be_started(command[0], folder)) is not None:
-            raise MissingToolchain(
-                f"client {client.name} is built with {command[0]}, which cannot be started: {why}"
-            )
-        try:
-            subprocess.run(
-                guarded(*command),
-                check=True,
-                cwd=folder,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,  # compilers speak there, build tools often do not
-                encoding="utf-8",
-                errors="replace",
-                stdin=subprocess.DEVNULL,
-            )
-        except subprocess.CalledProcessError as trouble:
-            words = "\n".join(trouble.stdout.strip().splitlines()[-_LAST_WORDS:])
-            raise BuildFailed(f"client {client.name} could not be built: {words}") from trouble
-
-    names = rf"{re.escape(client.name)}-\d[^/]*-[0-9a-f]{{{_DIGITS}}}"
-    return made_once(_build_place(client, version), fill, Shelf(names, MOST_BUILDS))
-
-
-def _cannot_be_started(program: str, folder: Path) -> str | None:
-    """Why this program, as it is called in the folder, is none; None if it is one."""
-    if os.sep not in program:
-        return None if shutil.which(program) else os.strerror(errno.ENOENT)
-    path = folder / program
-    if not path.is_file():
-        return os.strerror(errno.ENOENT)
-    return None if os.access(path, os.X_OK) else os.strerror(errno.EACCES)
-
-
-def _build_place(client: Client, version: str) -> Path:
-    return cache() / "builds" / f"{client.name}-{version}-{_sources(client)}"
-
-
-# In a client's folder, but nothing that a build reads.
-_NO_SOURCES = {"README.md", "client.toml", "expected.toml"}
-
-
-def _sources(client: Client) -> str:
-    """A digest of the folder's files and the build's command: another one asks for a new build."""
-    build = client.manifest.build
-    assert build is not None, "asked for clients that have one"
-    digest = hashlib.sha256(repr(build.command).encode())
-    for file in sorted(path for path in client.folder.rglob("*") if path.is_file()):
-        if "__pycache__" not in file.parts and file.name not in _NO_SOURCES:
-            digest.update(f"\0{file.relative_to(client.folder)}\0".encode() + read_bytes(file))
-    return digest.hexdigest()[:_DIGITS]

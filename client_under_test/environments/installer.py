@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -66,10 +67,45 @@ def install(distribution: str, version: str, folder: Path, beside: tuple[str, ..
     )
 
 
+def install_from(
+    sources: Path,
+    distribution: str,
+    folder: Path,
+    beside: tuple[str, ...] = (),
+    *,
+    environment: Mapping[str, str],
+    named: str,
+) -> None:
+    """Make an environment that holds the distribution from these sources, and what it needs.
+
+    Args:
+        sources: a wheel, an sdist, or a folder; a build writes there.
+        distribution: that is in it.
+        folder: of the environment.
+        beside: requirements that are installed beside it.
+        environment: more variables for its build.
+        named: what the user calls the sources.
+
+    Raises:
+        IndexNotReached, NoSuchVersion, NoWheel, BuildFailed: as they say.
+    """
+    _uv("venv", "--quiet", "--no-project", "--python", sys.executable, str(folder), what=named)
+    # uv takes a folder or file that it has seen for unchanged if its times are.
+    _uv(
+        *("pip", "install", "--quiet", "--compile-bytecode", "--python", str(folder)),
+        *("--refresh-package", distribution, "--reinstall-package", distribution),
+        *(str(sources), *beside),
+        what=named,
+        environment=environment,
+    )
+
+
 _FROM_WHEELS: Final = ("--quiet", "--only-binary", ":all:")
 
 
-def _uv(*arguments: str, what: str, stdin: str = "") -> str:
+def _uv(
+    *arguments: str, what: str, stdin: str = "", environment: Mapping[str, str] | None = None
+) -> str:
     """What uv prints.
 
     Raises:
@@ -83,7 +119,7 @@ def _uv(*arguments: str, what: str, stdin: str = "") -> str:
         errors="replace",
         input=stdin,
         cwd="/",  # uv reads the configuration of the folder that it runs in, and of those above
-        env={**_index_settings(), **os.environ},
+        env={**_index_settings(), **os.environ, **(environment or {})},
     )
     if done.returncode != 0:
         raise _refusal(what, " ".join(done.stderr.split()))

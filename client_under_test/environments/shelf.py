@@ -50,7 +50,7 @@ def made_once(
     """
     with suppress(OSError):  # nobody takes away anything where nothing can be written
         place.parent.mkdir(parents=True, exist_ok=True)
-        _use(place)
+        use(place)
     if not (place.is_dir() and is_sound()):
         _make(place, fill, is_sound)
         _bound(place.parent, shelf)
@@ -60,7 +60,7 @@ def made_once(
 
 
 def _make(place: Path, fill: Callable[[Path], None], is_sound: Callable[[], bool]) -> None:
-    with _writable(place), _beside(place, "lock").open("wb") as lock:
+    with writable(place), _beside(place, "lock").open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if place.is_dir() and is_sound():
             return
@@ -76,7 +76,7 @@ def _make(place: Path, fill: Callable[[Path], None], is_sound: Callable[[], bool
 
 
 @contextmanager
-def _writable(place: Path) -> Iterator[None]:
+def writable(place: Path) -> Iterator[None]:
     """Have a folder to make `place` in.
 
     Raises:
@@ -109,7 +109,7 @@ def _bound(folder: Path, shelf: Shelf) -> None:
                 _beside(place, end).unlink(missing_ok=True)
 
 
-def _use(place: Path) -> None:
+def use(place: Path) -> None:
     """Share the place's lock until this process ends."""
     path = _beside(place, "use")
     while True:

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -98,6 +99,16 @@ def demand(client: str, tools: Iterable[Tool], *, ask: bool) -> None:
                 else f"and this machine has {there.version}"
             )
             raise MissingToolchain(f"client {client} needs {there.needed}, {lack}: {tool.get}")
+
+
+def state_of(program: str) -> str:
+    """Return what changes when the program is replaced by another one, such as a newer compiler."""
+    found = shutil.which(program)
+    if found is None:
+        return ""
+    real = Path(found).resolve()
+    there = real.stat()
+    return f"{real} {there.st_size} {there.st_mtime:.0f}"
 
 
 def _is_here(tool: Tool) -> bool:

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from client_under_test.contract.exceptions import UnknownClient
+from client_under_test.contract.exceptions import UnfitSource, UnknownClient
 from client_under_test.manifests.manifest import Manifest
 from client_under_test.manifests.manifest_file import FILE, read
 
@@ -23,7 +23,8 @@ _NAME: Final = re.compile(
 class Client(msgspec.Struct, frozen=True, kw_only=True):
     """A client as the user named it; nothing has been built yet.
 
-    `version` is None where the newest is meant, `variant` where none is.
+    `version` is None where the newest is meant, `variant` where none is. `source` is what it
+    is built from, if not a release; `label` is then in its name, in the place of the version.
     """
 
     name: str
@@ -31,18 +32,47 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     variant: str | None
     manifest: Manifest
     folder: Path
+    source: Path | None = None
+    label: str = ""
 
     def __str__(self) -> str:
-        version = f"@{self.version}" if self.version else ""
+        named = self.version or self.label
+        version = f"@{named}" if named else ""
         variant = f"+{self.variant}" if self.variant else ""
         return f"{self.name}{version}{variant}"
 
     @property
     def argument(self) -> str:
         """What `find` finds it by: as it is named, or by its folder if it is not built in."""
+        found = msgspec.structs.replace(self, label="")
         if self.folder.parent == BUILT_IN:
-            return str(self)
-        return str(msgspec.structs.replace(self, name=str(self.folder)))
+            return str(found)
+        return str(msgspec.structs.replace(found, name=str(self.folder)))
+
+    @property
+    def is_shipped(self) -> bool:
+        """Whether its folder comes with the suite."""
+        return self.folder.is_relative_to(BUILT_IN)
+
+    def built_from(self, source: Path, label: str = "source") -> Client:
+        """Return the client as it is built from what the user has.
+
+        Args:
+            source: a folder or file.
+            label: stands for the version in the client's name.
+
+        Raises:
+            UnfitSource: the client is a release already, or its manifest has no way to do that.
+        """
+        if self.manifest.source is None:
+            raise UnfitSource(
+                f"client {self.name} cannot be built from sources: its client.toml has no [source]"
+            )
+        if self.version is not None:
+            raise UnfitSource(
+                f"{self} is a release: name {self.name} without a version for a source"
+            )
+        return msgspec.structs.replace(self, source=source, label=label)
 
 
 def built_in() -> tuple[str, ...]:

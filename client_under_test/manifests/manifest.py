@@ -88,12 +88,39 @@ class Tool(_Table, frozen=True, kw_only=True):
 class Build(_Table, frozen=True, kw_only=True):
     """A command that fills the folder `{output}` from the sources in `{folder}`.
 
-    With `versions`, it can do so for any version in that range, and is told which as `{version}`.
+    With `versions`, the command can do so for any version in that range, which is `{version}`.
+    `{cache}` is a folder of this client that stays between builds, for incremental compilers.
+
+    A build is reused while all that it read is unchanged. `sources` lists the files and folders
+    that it reads besides the client's own folder, relative to that one. A command that writes the
+    paths of such files into `{output}/inputs.txt`, one a line, need not list them. Without
+    `sources`, and without that file, the command runs each time.
+
+    `environment` names the variables that change what is built.
     """
 
     command: _Command
     versions: str | None = None
     tools: tuple[Tool, ...] = ()
+    sources: tuple[_Words, ...] | None = None
+    environment: tuple[_Words, ...] = ()
+
+
+class Source(_Table, frozen=True, kw_only=True):
+    """How the client is built from sources that the user has, such as a checkout.
+
+    `of` says what they may be. `inspect` prints a JSON object for the sources in `{source}`:
+    their `version`, as the library says it. If it fails, the user reads its standard error.
+    `build` fills `{output}`, as the command of `[build]` does. `{python}` is the suite's Python.
+
+    A client with a `[python]` table needs neither: `{source}` is installed. Then `environment` has
+    the variables for its build.
+    """
+
+    of: _Words
+    inspect: _Command | None = None
+    build: _Command | None = None
+    environment: dict[str, str] = {}
 
 
 class KnobPassing(_Table, frozen=True, kw_only=True):
@@ -177,6 +204,7 @@ class Manifest(_Table, frozen=True, kw_only=True):
     version: str | None = None  # needed unless [python] gives it
     python: PythonEnvironment | None = None
     build: Build | None = None
+    source: Source | None = None
     knobs: dict[Knob, KnobPassing] = {}
     editions: tuple[Editions, ...] = ()
     ring_key_formats: tuple[RingKeyFormat, ...] = ()

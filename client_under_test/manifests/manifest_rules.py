@@ -7,7 +7,14 @@ from collections.abc import Iterator, Mapping
 
 from packaging.version import Version
 
-from client_under_test.manifests.manifest import Build, Editions, Manifest, Start, Variant
+from client_under_test.manifests.manifest import (
+    Build,
+    Editions,
+    Manifest,
+    Source,
+    Start,
+    Variant,
+)
 from client_under_test.manifests.version_ranges import beginning, is_range, is_version
 
 
@@ -19,14 +26,11 @@ def broken_rules(manifest: Manifest) -> Iterator[tuple[str, str]]:
     for field, version in (("version", manifest.version), ("python.version", pinned)):
         if version is not None and not is_version(version):
             yield field, f"{version} is not a version such as 1.70.0"
-    if manifest.python is not None and manifest.build is not None:
-        yield "build", "a client has either a [python] or a [build] table"
     placeholders = {"python", "folder", "version"} | (
         {"output"} if manifest.build is not None else set()
     )
     yield from _broken_rules_of_start(manifest.start, placeholders)
-    if manifest.build is not None:
-        yield from _broken_rules_of_build(manifest.build)
+    yield from _broken_rules_of_making(manifest)
     yield from _broken_rules_of_environment(manifest)
     for knob, passing in manifest.knobs.items():
         if (passing.option is None) == (passing.environment is None):
@@ -78,12 +82,41 @@ def _is_python(command: tuple[str, ...]) -> bool:
     return command[:2] == ("{python}", "-I") and len(command) == (4 if "-m" in command else 3)
 
 
+def _broken_rules_of_making(manifest: Manifest) -> Iterator[tuple[str, str]]:
+    if manifest.python is not None and manifest.build is not None:
+        yield "build", "a client has either a [python] or a [build] table"
+    if manifest.build is not None:
+        yield from _broken_rules_of_build(manifest.build)
+    if manifest.source is not None:
+        yield from _broken_rules_of_source(manifest.source, manifest)
+
+
 def _broken_rules_of_build(build: Build) -> Iterator[tuple[str, str]]:
-    allowed = {"folder", "output"} | ({"version"} if build.versions else set())
+    allowed = {"folder", "output", "cache"} | ({"version"} if build.versions else set())
     yield from _unknown_placeholders("build.command", build.command, allowed)
+    for path in (*(build.sources or ()), *build.environment):
+        if "\0" in path:
+            yield "build", f"{path!r} has a NUL, which no path and no variable can have"
     for tool in build.tools:
         if tool.at_least is not None and not is_version(tool.at_least):
             yield "build.tools", f"{tool.at_least} is not a version such as 1.70"
+
+
+def _broken_rules_of_source(source: Source, manifest: Manifest) -> Iterator[tuple[str, str]]:
+    commands = {"source.inspect": source.inspect, "source.build": source.build}
+    if manifest.python is not None and any(commands.values()):
+        yield (
+            "source",
+            "sources of a client with a [python] table are installed: it has no commands",
+        )
+    if manifest.build is None and manifest.python is None:
+        yield "source", "only for a client that has a [python] or a [build] table"
+    if manifest.build is not None and not all(commands.values()):
+        yield "source", "give both inspect and build"
+    of_build = {"output", "version", "cache"}
+    for field, command in commands.items():
+        known = {"folder", "source", "python"} | (of_build if field == "source.build" else set())
+        yield from _unknown_placeholders(field, command or (), known)
 
 
 def _unknown_placeholders(
@@ -111,6 +144,7 @@ def _broken_rules_of_environment(manifest: Manifest) -> Iterator[tuple[str, str]
             for name, one in manifest.variants.items()
         },
         **{f"knobs.{knob}.environment": {name: ""} for knob, name in knobs.items() if name},
+        "source.environment": manifest.source.environment if manifest.source is not None else {},
     }
     for field, variables in tables.items():
         for name, value in variables.items():

@@ -1,11 +1,17 @@
-"""Versions of clients, and ranges of them such as `>=1.59,<1.65`. Pure."""
+"""Versions of clients, and ranges of them such as `>=1.59,<1.65`. Pure.
+
+A version that is not released stands where it sorts: `1.86.0-dev` comes after each 1.85.x and
+before 1.86.0.
+"""
 
 from __future__ import annotations
 
+import operator
 import re
+from collections.abc import Callable, Iterable
 from typing import Final
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.specifiers import InvalidSpecifier, Specifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 _ENDLESS: Final = re.compile(r"\d{19}")
@@ -15,9 +21,65 @@ _LONGEST: Final = 100
 """Characters: it becomes a part of the name of a folder."""
 
 
+_ORDER: Final[dict[str, Callable[[Version, Version], bool]]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+_SNAPSHOT: Final = re.compile(r"[-.]SNAPSHOT$")
+"""Maven's word for what Python calls a development release."""
+
+
+def parsed(version: str) -> Version:
+    """Return a version that sorts; Maven's `1.86.0-SNAPSHOT` is `1.86.0.dev0`.
+
+    Raises:
+        InvalidVersion: it is none.
+    """
+    return Version(_SNAPSHOT.sub(".dev0", version))
+
+
 def is_within(version: str, versions: str) -> bool:
     """Whether a version is in a range such as `>=1.59,<1.65`; the empty range has every version."""
-    return SpecifierSet(versions).contains(Version(version), prereleases=True)
+    exact = parsed(version)
+    return all(_is_one(exact, one) for one in SpecifierSet(versions))
+
+
+def _is_one(version: Version, wanted: Specifier) -> bool:
+    """Whether a version fits a comparison.
+
+    PEP 440 leaves the development releases of 1.86 out of `<1.86`: then no range would have them.
+    """
+    compare = _ORDER.get(wanted.operator)
+    if compare is None:
+        return wanted.contains(version, prereleases=True)
+    return compare(Version(version.public), Version(wanted.version))
+
+
+def is_unreleased(version: str) -> bool:
+    """Whether it is a development release such as `1.86.0-dev`, `1.86.0.dev0`, or a snapshot."""
+    return is_version(version) and parsed(version).is_devrelease
+
+
+def newest_known(version: str, ranges: Iterable[str], released: str | None = None) -> str:
+    """Return the version whose known failures are those of `version`.
+
+    That is the version itself if it is released. Else it is the newest of those that the ranges
+    name, and of `released`, before it.
+
+    Args:
+        version: of a client.
+        ranges: of what is known.
+        released: the newest version that the client's manifest knows, if it tells.
+    """
+    if not is_unreleased(version):
+        return version
+    named = {one.version.removesuffix(".*") for each in ranges for one in SpecifierSet(each)}
+    named |= {released} if released else set()
+    before = [one for one in named if parsed(one) <= parsed(version)]
+    return max(before, key=parsed, default=version)
 
 
 def beginning(versions: str) -> Version | None:
@@ -39,7 +101,7 @@ def is_version(text: str) -> bool:
     if len(text) > _LONGEST or _ENDLESS.search(text):
         return False
     try:
-        Version(text)
+        parsed(text)
     except InvalidVersion:
         return False
     return True
@@ -48,6 +110,6 @@ def is_version(text: str) -> bool:
 def by_version(version: str) -> tuple[bool, Version, str]:
     """A key that sorts versions as people do; what is none comes last."""
     try:
-        return False, Version(version), version
+        return False, parsed(version), version
     except InvalidVersion:
         return True, Version("0"), version

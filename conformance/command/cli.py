@@ -151,6 +151,8 @@ def _run(clients: tuple[str, ...], **options: Any) -> int:
         raise Failure("--all means every client: name some, or say --all")
     if given.baseline and given.no_baseline:
         raise Failure("--baseline has failures that are expected, and with --no-baseline none is")
+    if given.source and len(clients) != 1:
+        raise Failure("--source has the sources of one client: name that client, and no other")
     if given.hold and len(given.scenario_patterns) != 1:
         raise Failure("--hold keeps the world of one scenario: name it with --scenario")
     return int(run_clients(clients or ("python",), given, known, Screen()))

@@ -27,7 +27,9 @@ def again(client: Prepared, *, seed: int, fast: bool, environment: Mapping[str, 
         fast: whether its timers were shortened.
         environment: what the client was given by ``--env``; `withheld` where others read it.
     """
-    words = [program(), "run", client.argument, "--seed", str(seed)]
+    words = [program(), "run", client.argument]
+    words += ["--source", str(client.client.source)] if client.client.source else []
+    words += ["--seed", str(seed)]
     words += ["--fast"] if fast else []
     for key, value in environment.items():
         words += ["--env", f"{key}={value}"]

@@ -96,6 +96,13 @@ def folder(_: click.Context, option: click.Parameter, path: Path) -> Path:
     return path
 
 
+def source(_: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
+    """The absolute path of sources that are there."""
+    if path is not None and not path.exists():
+        raise click.BadParameter(f"there is no {path}", param=option)
+    return None if path is None else path.absolute()
+
+
 def demanded_clauses(grfc: str, known: Catalogue) -> tuple[str, ...]:
     """The clauses of a gRFC, and those that amend it.
 
@@ -134,6 +141,15 @@ OUT_OPTION = click.option(
 
 JOBS_OPTION = click.option(
     "--jobs", type=click.IntRange(1), help="Scenarios at once. [default: by cores]"
+)
+
+
+SOURCE_OPTION = click.option(
+    "--source",
+    type=Path,
+    callback=source,
+    metavar="PATH",
+    help="Build the client from these sources, such as a checkout, instead of a release.",
 )
 
 
@@ -222,6 +238,7 @@ RUN = (
         help="Known failures of your own, laid over those of the client.",
     ),
     click.option("--strict", is_flag=True, help="Let SHOULD clauses fail the run, too."),
+    SOURCE_OPTION,
     click.option(
         "--shard",
         callback=shard,

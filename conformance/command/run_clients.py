@@ -33,6 +33,8 @@ def run_clients(
         names = tuple(name for name in built_in() if name not in NOT_REAL)
     with client_trouble():
         clients = [found_client(name) for name in names]
+        if options.source:
+            clients = [one.built_from(options.source) for one in clients]
     entries = baselines(clients, catalogue, options.scenario_patterns, options.baseline)
     demand_machine(options.jobs or default_jobs())
     session = Session(options, catalogue, screen, entries, several=len(clients) > 1)

@@ -31,7 +31,7 @@ from conformance.command.trouble import TROUBLE, forget, in_a_line
 from conformance.judging import causes
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting import console, junit, report
-from conformance.reporting.baseline import Entry
+from conformance.reporting.baseline import Entry, applying
 from conformance.reporting.live import Live, patience
 from conformance.reporting.part import Given
 from conformance.reporting.provenance import provenance
@@ -78,6 +78,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     fast: bool
     worker: str | None
     """What is called in place of Python for a worker of xdist."""
+    source: Path | None = None
+    """What the client is built from, instead of a release."""
     shard: Shard | None = None
     """Of a run that several machines share: what this one has of it."""
     durations: Report | None = None
@@ -251,8 +253,9 @@ class Session:
     def _known(self, client: Prepared) -> tuple[Entry, ...]:
         """The failures of a client that are expected, or were until a day that has passed."""
         entries = () if self._options.no_baseline else self._entries[client.client.folder]
-        variant = client.client.variant
-        return tuple(one for one in entries if one.applies_to(client.version, variant))
+        manifest = client.client.manifest
+        released = manifest.python.version if manifest.python else manifest.version
+        return applying(entries, client.version, client.client.variant, released)
 
     @property
     def _today(self) -> date:
@@ -275,6 +278,7 @@ class Session:
             today=self._today,
             troubles=tuple(in_a_line(one, folder / TROUBLE) for one in ran.troubles),
             repeat=self._again(client, withheld(options.environment)),
+            identity=client.identity,
             part=own.part(ran.records, entries, self._given()) if own else None,
         )
         codes = report.said_of(made, strict=options.strict)

@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
-from packaging.specifiers import SpecifierSet
 
 from client_under_test.manifests.toml_errors import BrokenRule, converted
 from client_under_test.manifests.toml_file import Unreadable, contents, decoded, place
-from client_under_test.manifests.version_ranges import is_range
+from client_under_test.manifests.version_ranges import is_range, is_within, newest_known
 from conformance.catalogue import Catalogue
 from conformance.judging.evidence import Record
 from conformance.judging.verdicts import Decision, Reason, Verdict, worst
@@ -95,7 +94,7 @@ class Entry(_Said, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def applies_to(self, version: str, variant: str | None) -> bool:
         """Whether the entry speaks of this version and variant."""
-        inside = SpecifierSet(self.versions).contains(version, prereleases=True)
+        inside = is_within(version, self.versions)
         return inside and (not self.variants or (variant or "") in self.variants)
 
     def knows(self, scenario: str, decision: Decision) -> bool:
@@ -305,6 +304,23 @@ def marked(record: Record, entries: Collection[Entry]) -> Record:
     return msgspec.structs.replace(record, decisions=decisions)
 
 
+def applying(
+    entries: Collection[Entry], version: str, variant: str | None, released: str | None = None
+) -> tuple[Entry, ...]:
+    """Return the entries that speak of a version and variant.
+
+    Of a version that is not released those are the entries of the newest one that is known before.
+
+    Args:
+        entries: of a baseline.
+        version: of the client.
+        variant: of the client.
+        released: the newest version that the client's manifest knows, if it tells.
+    """
+    known = newest_known(version, (entry.versions for entry in entries), released)
+    return tuple(one for one in entries if one.applies_to(known, variant))
+
+
 def endings(records: Iterable[Record], entries: Collection[Entry], today: date) -> Iterator[str]:
     """Which failures were seen of which an entry ends soon, or has ended, as sentences.
 
@@ -324,19 +340,44 @@ def endings(records: Iterable[Record], entries: Collection[Entry], today: date) 
             yield f"{entry.clause} {was} known until {entry.until}, {left}: {entry.explanation}"
 
 
-def surprises(records: Iterable[Record], entries: Iterable[Entry]) -> Iterator[str]:
+def surprises(
+    records: Iterable[Record], entries: Iterable[Entry], *, is_release: bool = True
+) -> Iterator[str]:
     """The entries that are not true, as sentences: of those whose scenarios ran.
 
     Args:
         records: of a run, with what is blocked.
         entries: those that apply to the client.
+        is_release: whether the client is a release, of which the baseline must be true; else what
+            it has mended is none of them.
     """
+    for entry, scenario, decisions in _judged(records, entries):
+        words = _untrue(entry, scenario, decisions)
+        if words and (is_release or not _is_mended(decisions)):
+            yield f"{words}: mend the entry of the baseline"
+
+
+def mended(records: Iterable[Record], entries: Iterable[Entry]) -> Iterator[str]:
+    """Return sentences for the entries whose failure a client that is no release does not show."""
+    for entry, scenario, decisions in _judged(records, entries):
+        if _untrue(entry, scenario, decisions) and _is_mended(decisions):
+            yield f"{entry.clause} does not fail in {scenario} any more: {entry.explanation}"
+
+
+def _is_mended(decisions: Iterable[Decision]) -> bool:
+    return worst(decisions)[0] is not Verdict.FAIL
+
+
+def _judged(
+    records: Iterable[Record], entries: Iterable[Entry]
+) -> Iterator[tuple[Entry, str, list[Decision]]]:
+    """The entries with each of their scenarios that ran, and its decisions."""
     decisions = {record.scenario: record.decisions for record in records}
     for entry in entries:
         for scenario in entry.scenarios:
             there = [one for one in decisions.get(scenario, ()) if one.clause == entry.clause]
-            if there and (untrue := _untrue(entry, scenario, there)):
-                yield f"{untrue}: mend the entry of the baseline"
+            if there:
+                yield entry, scenario, there
 
 
 def _untrue(entry: Entry, scenario: str, decisions: Collection[Decision]) -> str | None:

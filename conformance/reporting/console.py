@@ -42,7 +42,7 @@ def show(
         strict: whether a failed SHOULD clause fails the run.
     """
     if not brief:  # else it stands above the progress
-        console.print(f"\n{escape(str(run.client))}", style="bold", highlight=False)
+        console.print(f"\n{escape(run.title)}", style="bold", highlight=False)
     words = {entry.clause: entry.seen for entry in run.known if not entry.like}
     for clause, result in run.clauses.items():
         is_brief = brief and result.verdict in {Verdict.PASS, Verdict.SEEN}
@@ -59,14 +59,15 @@ def show(
         console.print(text, highlight=False, soft_wrap=True, markup=False)
     for text in () if run.part else not_judged(run, catalogue):  # by the whole run alone
         console.print(f"  {text}", highlight=False, soft_wrap=True, markup=False)
-    for text in (*run.surprises, *run.endings, *run.troubles):
-        console.print(f"! {text}", highlight=False, soft_wrap=True, markup=False, style="magenta")
+    signed = [("!", text, "magenta") for text in (*run.surprises, *run.endings, *run.troubles)]
+    for sign, text, style in (*signed, *(("+", text, "green") for text in run.mended)):
+        console.print(f"{sign} {text}", highlight=False, soft_wrap=True, markup=False, style=style)
     show_total(console, run, codes, strict=strict)
 
 
 def show_total(console: Console, run: Run, codes: Sequence[Exit], *, strict: bool = False) -> None:
     """Print a run in one line."""
-    line = _total(run, codes, f"{run.client}: ", strict=strict)
+    line = _total(run, codes, f"{run.title}: ", strict=strict)
     console.print(line, highlight=False, soft_wrap=True)
 
 
@@ -114,7 +115,7 @@ def summarize(
     strict: bool = False,
 ) -> None:
     """Print every client of a command in one line each."""
-    rows = [(str(run.client), _total(run, codes, "", strict=strict)) for run, codes in runs]
+    rows = [(run.title, _total(run, codes, "", strict=strict)) for run, codes in runs]
     rows += [
         (left.client, f"{painted(left.verdict)} ({left.reason.value}): {escape(first_line)}")
         for left in not_run

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from client_under_test import Identity
 from conformance.catalogue import Catalogue, Clause, Strength
 from conformance.judging import json_files
 from conformance.judging.blocking import left_open, once_each
@@ -117,6 +118,15 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     repeat: str = ""
     """The beginning of the command that runs one scenario again, without the values that ``--env``
     gave; empty in reports of before there was such a word."""
+    identity: Identity = Identity()
+    """What was judged, beyond name and version; empty in reports that are older than this field."""
+    mended: tuple[str, ...] = ()
+    """Baseline entries whose failure was not seen in a client that was built from sources."""
+
+    @property
+    def title(self) -> str:
+        """The client, and what tells it from others of its version."""
+        return f"{self.client} ({self.identity})" if f"{self.identity}" else f"{self.client}"
 
 
 def command(name: str, version: str, variant: str | None, seed: int) -> str:
@@ -178,6 +188,7 @@ def build_run(  # noqa: PLR0913 - all but two by their names
     troubles: tuple[str, ...] = (),
     part: Part | None = None,
     repeat: str = "",
+    identity: Identity = Identity(),  # noqa: B008 - frozen
 ) -> Run:
     """Put the records of a run together; what one cause has ended is told once.
 
@@ -193,8 +204,10 @@ def build_run(  # noqa: PLR0913 - all but two by their names
         troubles: what ended the run itself.
         part: of one shard: then what the other shards may have seen, too, is left open.
         repeat: the beginning of the command that runs one scenario again.
+        identity: what was judged, beyond the client's version. Of a client that was built from
+            sources an entry that is not true is mended, and no reproach.
     """
-    meant = [one for one in entries if one.applies_to(client.version, client.variant)]
+    meant = baseline.applying(tuple(entries), client.version, client.variant)
     known = tuple(one for one in meant if not one.is_over(today))
     by_name = sorted(records, key=lambda one: one.scenario)
     told = left_open(by_name) if part else once_each(by_name, catalogue)
@@ -209,6 +222,7 @@ def build_run(  # noqa: PLR0913 - all but two by their names
         for clause in catalogue
         if clause.id in by_clause
     }
+    is_release = identity.is_adapter or not identity.source
     return Run(
         client=client,
         follows=follows,
@@ -219,7 +233,11 @@ def build_run(  # noqa: PLR0913 - all but two by their names
         clauses=clauses,
         totals=_totals(clauses),
         known=tuple(entry for entry in known if _is_seen(entry, ordered)),
-        surprises=tuple(baseline.surprises(ordered, known)) if complete else (),
+        surprises=tuple(baseline.surprises(ordered, known, is_release=is_release))
+        if complete
+        else (),
+        mended=tuple(baseline.mended(ordered, known)) if complete and not is_release else (),
+        identity=identity,
         endings=tuple(baseline.endings(ordered, meant, today)),
         troubles=troubles,
         part=part,

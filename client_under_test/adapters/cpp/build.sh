@@ -8,4 +8,10 @@ if [ "$found" != "$2" ]; then
     exit 1
 fi
 ${CXX:-c++} -std=c++17 -O1 -g -Wno-deprecated-declarations ${CXXFLAGS:-} $(pkg-config --cflags grpc++) \
-    -o adapter "$1/adapter.cc" $(pkg-config --libs grpc++) -pthread ${LDFLAGS:-}
+    -MD -MF headers.d -Wl,--trace -o adapter "$1/adapter.cc" $(pkg-config --libs grpc++) -pthread ${LDFLAGS:-} >linked.txt
+# The headers and libraries that this read: another grpc++ of the same version asks for another build.
+{
+    tr ' \\' '\n\n' <headers.d
+    sed 's/^(\(.*\)).*/\1/' linked.txt
+} | grep '^/' | grep -v '^/tmp/' | sort -u >inputs.txt
+rm headers.d linked.txt

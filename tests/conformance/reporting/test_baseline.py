@@ -8,13 +8,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from client_under_test import Identity
 from client_under_test.manifests.clients import BUILT_IN
 from conformance.catalogue import load
 from conformance.judging.evidence import Judged, Record
 from conformance.judging.verdicts import Decision, Reason, Verdict, blocked
 from conformance.reporting import baseline
 from conformance.reporting.baseline import BadBaseline, Entry, marked, surprises
-from conformance.reporting.report import ClientId, build_run
+from conformance.reporting.report import ClientId, Run, build_run
 
 CLAUSE = "A42-RING-05"
 SCENARIO = "ring.some"
@@ -124,6 +125,44 @@ def test_several_entries_for_one_clause() -> None:
     found = record(DEVIATES, decision(Verdict.FAIL, Reason.DEVIATES, "a ring of two"))
     assert all(one.expected for one in marked(found, [KNOWN, other]).decisions)
     assert [*surprises([found], [KNOWN, other])] == []
+
+
+def test_the_known_failures_of_what_is_not_released() -> None:
+    """They are those of the newest version that the baseline, or the manifest, knows."""
+    ranges = ("==1.85.0", "<=1.84.2", "<1.86", ">=1.86", "")
+    entries = [msgspec.structs.replace(KNOWN, versions=one) for one in ranges]
+
+    def known(version: str, released: str | None) -> list[str]:
+        return [one.versions for one in baseline.applying(entries, version, None, released)]
+
+    assert known("1.86.0-dev", "1.85.0") == ["==1.85.0", "<1.86", ""]
+    assert known("1.86.0-dev", None) == ["==1.85.0", "<1.86", ""]
+    assert known("1.84.0", "1.85.0") == ["<=1.84.2", "<1.86", ""]
+    assert known("1.86.0", "1.85.0") == [">=1.86", ""]
+
+
+@pytest.mark.parametrize("verdict", [Verdict.PASS, Verdict.SEEN])
+def test_what_a_change_mends_is_told_and_fails_nothing(verdict: Verdict) -> None:
+    def run(identity: Identity) -> Run:
+        return build_run(
+            [record(decision(verdict))],
+            load(),
+            client=ClientId("go", "1.86.0-dev", None),
+            follows=("A42",),
+            wall_seconds=1,
+            entries=[KNOWN],
+            identity=identity,
+        )
+
+    mended, stale = run(Identity(source="/grpc-go")), run(Identity())
+    assert (len(stale.surprises), stale.mended) == (1, ())
+    assert mended.surprises == ()
+    assert mended.mended == (f"{CLAUSE} does not fail in ring.some any more: has no ring",)
+    adapter = run(Identity(source="/adapter", is_adapter=True))
+    assert (len(adapter.surprises), adapter.mended) == (1, ())
+    by_other_words = decision(Verdict.FAIL, Reason.DEVIATES, "something else")
+    assert [*baseline.mended([record(by_other_words)], [KNOWN])] == []
+    assert len([*surprises([record(by_other_words)], [KNOWN], is_release=False)]) == 1
 
 
 GOOD = """

@@ -1,0 +1,354 @@
+"""Builds of clients: kept by their content, and reused while all that they read is unchanged."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from client_under_test.contract.exceptions import BuildFailed, MissingToolchain
+from client_under_test.environments import fingerprint, toolchain
+from client_under_test.environments.outside_paths import outside_paths
+from client_under_test.environments.places import cache
+from client_under_test.environments.shelf import Shelf, made_once, use, writable
+from client_under_test.guarding import guarded
+from client_under_test.manifests.clients import Client
+from client_under_test.manifests.manifest import Build
+from client_under_test.manifests.version_ranges import is_version
+from regular_files import read_bytes
+
+MOST_BUILDS: Final = 16
+"""Of a client are kept: a dozen releases, and some states of an adapter that is being written."""
+
+INPUTS: Final = "inputs.txt"
+"""Where a build lists what it has read outside of the client's folder."""
+
+_RECORD: Final = ".build.json"
+_DIGITS: Final = 16
+
+# Lines of a builder that are quoted: what it says of the mistake comes before how it sums up.
+_LAST_WORDS: Final = 60
+
+# In a client's folder, but nothing that a build reads.
+_NO_SOURCES: Final = {"README.md", "client.toml", "expected.toml"}
+
+
+class Built(msgspec.Struct, frozen=True, kw_only=True):
+    """A folder with what a build made."""
+
+    folder: Path
+    digest: str
+    """SHA-256 of what is in it."""
+    tree: str = ""
+    """SHA-256 of the user's sources that it was built from."""
+    note: str = ""
+    """A sentence for the user, if there is something to say of it."""
+
+
+class _Record(msgspec.Struct, frozen=True, kw_only=True):
+    """What is written beside a build."""
+
+    digest: str
+    made: float
+    """Seconds since the epoch."""
+    listed: tuple[str, ...] = ()
+    """The files that the build has read outside of the client's folder, as it has listed them."""
+    state: str = ""
+    """A digest of these."""
+
+
+class _Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """A build, as it is to be made or found."""
+
+    client: Client
+    version: str
+    build: Build
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        source = self.client.manifest.source
+        if self.client.source is None:
+            return self.build.command
+        assert source is not None, "else there would be no path"
+        assert source.build is not None, "a rule of the manifest"
+        return source.build
+
+    @property
+    def sources(self) -> tuple[Path, ...]:
+        """What it reads besides the client's folder, as far as that is declared."""
+        own = [Path(self.client.folder, one) for one in self.build.sources or ()]
+        return (*own, self.client.source) if self.client.source else tuple(own)
+
+    @property
+    def says_what_it_reads(self) -> bool:
+        """Whether nothing that it reads can change without being seen.
+
+        A copy of a shipped client is none of them: its author may have it read anything. A manifest
+        that has a build from the user's sources says so by that.
+        """
+        is_said = self.build.sources is not None or self.client.source is not None
+        if not (is_said or self.client.is_shipped):
+            return False
+        known = [path.resolve() for path in self.sources]
+        return all(
+            any(path.is_relative_to(one) for one in known)
+            for path in outside_paths(self.client.folder)
+        )
+
+    def state(self) -> tuple[str, str]:
+        """A digest of all that it is known to read, and one of the user's sources."""
+        digest = hashlib.sha256(repr(self.command).encode())
+        for name in self.build.environment:
+            digest.update(f"\0{name}={os.environ.get(name)}".encode("utf-8", "surrogateescape"))
+        for tool in self.build.tools:
+            digest.update(f"\0{toolchain.state_of(tool.program)}".encode())
+        for paths in ((self.client.folder,), self.sources[: len(self.build.sources or ())]):
+            digest.update(fingerprint.digest(paths, _is_no_source).encode())
+        tree = fingerprint.digest([self.client.source]) if self.client.source else ""
+        digest.update(tree.encode())
+        return digest.hexdigest()[:_DIGITS], tree
+
+
+def built(client: Client, version: str) -> Built:
+    """Return what the client's build makes of its sources as they are now; blocks.
+
+    Raises:
+        MissingToolchain, BuildFailed, CacheUnusable: as they say.
+    """
+    build = client.manifest.build
+    assert build is not None, "asked for clients that have one"
+    toolchain.demand(client.name, build.tools, ask=False)
+    wanted = _Wanted(client=client, version=version, build=build)
+    state, tree = _readable(wanted)
+    base = folder() / f"{client.name}-{version}-{state}"
+    is_declared = wanted.says_what_it_reads
+    with suppress(OSError):  # nobody takes away anything where nothing can be written
+        base.parent.mkdir(parents=True, exist_ok=True)
+        use(base)
+    if (found := _reusable(base, is_declared=is_declared)) is not None:
+        return _reused(found, client, version, tree)
+    with writable(base), _alone(base):
+        if (found := _reusable(base, is_declared=is_declared)) is not None:
+            return _reused(found, client, version, tree)  # another command has made it meanwhile
+        return _made(wanted, base, state, tree)
+
+
+def folder() -> Path:
+    """Return where builds are kept."""
+    return cache() / "builds"
+
+
+def kept(client: Client) -> Iterator[str]:
+    """The versions of the client that are kept."""
+    named = re.compile(
+        rf"{re.escape(client.name)}-(\d.*)-[0-9a-f]{{{_DIGITS}}}-[0-9a-f]{{{_DIGITS}}}"
+    )
+    for place in folder().glob(f"{client.name}-*"):
+        found = named.fullmatch(place.name)
+        if found and place.is_dir() and is_version(found[1]):
+            yield found[1]
+
+
+def _readable(wanted: _Wanted) -> tuple[str, str]:
+    try:
+        return wanted.state()
+    except OSError as trouble:
+        raise BuildFailed(
+            f"client {wanted.client.name} cannot be built: {trouble.filename} cannot be read: "
+            f"{trouble.strerror}"
+        ) from trouble
+
+
+@contextmanager
+def _alone(base: Path) -> Iterator[None]:
+    """Let other commands wait that would write there."""
+    with Path(base.parent, f".{base.name}.lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _record_of(place: Path) -> _Record | None:
+    try:
+        return msgspec.json.decode(read_bytes(place / _RECORD), type=_Record)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def _reusable(base: Path, *, is_declared: bool) -> Path | None:
+    """The newest build of this state of the sources, if nothing else that it read has changed."""
+    places = [one for one in base.parent.glob(f"{base.name}-*") if one.is_dir()]
+    for place in sorted(places, key=lambda one: one.stat().st_mtime, reverse=True):
+        record = _record_of(place)
+        if record is None or not (is_declared or record.listed):
+            continue
+        with suppress(OSError):
+            if fingerprint.digest(map(Path, record.listed)) == record.state:
+                return place
+    return None
+
+
+def _reused(place: Path, client: Client, version: str, tree: str) -> Built:
+    record = _record_of(place)
+    assert record is not None, "it was read just now, and nobody else takes it away meanwhile"
+    made_once(place, lambda _: None, _shelf(client))
+    age = _words_of(time.time() - record.made)
+    note = f"reusing the build of {client.name} {version} that was made {age} ago"
+    return Built(
+        folder=place,
+        digest=record.digest,
+        tree=tree,
+        note=f"{note} (sha256 {record.digest[:_DIGITS]}): all that it read is unchanged",
+    )
+
+
+def _words_of(seconds: float) -> str:
+    for length, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{max(seconds, 0):.0f} s"
+
+
+def _shelf(client: Client) -> Shelf:
+    names = rf"{re.escape(client.name)}-\d[^/]*-[0-9a-f]{{{_DIGITS}}}"
+    return Shelf(names, MOST_BUILDS)
+
+
+def _made(wanted: _Wanted, base: Path, state: str, tree: str) -> Built:
+    client, draft = wanted.client, Path(base.parent, f".{base.name}.draft")
+    shutil.rmtree(draft, ignore_errors=True)
+    try:
+        _build(wanted, draft)
+        if _readable(wanted) != (state, tree):
+            raise BuildFailed(
+                f"{client.source or client.folder} changed while client {client.name} was built "
+                "from it: run the command again"
+            )
+        listed = _listed(draft)
+        record = _Record(
+            digest=fingerprint.digest([draft], lambda name: name == f"/{INPUTS}"),
+            made=time.time(),
+            listed=listed,
+            state=fingerprint.digest(map(Path, listed)),
+        )
+        place = base.with_name(f"{base.name}-{record.digest[:_DIGITS]}")
+        _write(record, draft)
+        made_once(place, partial(_move, draft), _shelf(client))
+        if draft.is_dir():  # the same has been built before
+            _write(record, place)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    note = (
+        f"built {client.name} {wanted.version} anew: its client.toml "
+        f"does not list what the build reads ([build] sources)"
+    )
+    is_told = wanted.says_what_it_reads or listed
+    return Built(folder=place, digest=record.digest, tree=tree, note="" if is_told else note)
+
+
+def _move(draft: Path, place: Path) -> None:
+    draft.rename(place)
+
+
+def _write(record: _Record, place: Path) -> None:
+    draft = place / f"{_RECORD}.{os.getpid()}"
+    draft.write_bytes(msgspec.json.encode(record))
+    draft.replace(place / _RECORD)
+
+
+def _listed(draft: Path) -> tuple[str, ...]:
+    """The files that a build says it has read."""
+    try:
+        lines = os.fsdecode(read_bytes(draft / INPUTS)).splitlines()
+    except FileNotFoundError:
+        return ()
+    return tuple(sorted({os.path.normpath(line) for line in lines if Path(line).is_absolute()}))
+
+
+def _build(wanted: _Wanted, draft: Path) -> None:
+    """Run the build's command in a new folder."""
+    client, work = wanted.client, _work_folder(wanted.client)
+    toolchain.demand(client.name, wanted.build.tools, ask=True)
+    draft.mkdir()
+    places = {
+        "folder": client.folder,
+        "output": draft,
+        "version": wanted.version,
+        "source": client.source,
+        "cache": work,
+        "python": sys.executable,
+    }
+    command = [part.format(**places) for part in wanted.command]
+    if (why := _cannot_be_started(command[0], draft)) is not None:
+        raise MissingToolchain(
+            f"client {client.name} is built with {command[0]}, which cannot be started: {why}"
+        )
+    stated = client.manifest.source
+    more = stated.environment if client.source and stated is not None else {}
+    log = draft.with_name(f"{draft.name}.log")
+    is_incremental = any("{cache}" in part for part in wanted.command)
+    with _alone(work) if is_incremental else nullcontext(), log.open("wb") as output:
+        done = subprocess.run(
+            guarded(*command),
+            check=False,
+            cwd=draft,
+            stdout=output,
+            stderr=subprocess.STDOUT,  # compilers speak there, build tools often do not
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, **more},
+        )
+    if done.returncode == 0:
+        log.unlink()
+        return
+    log = log.replace(log.with_name(f"{client.name}.log"))
+    said = read_bytes(log).decode("utf-8", "replace").strip()
+    words = "\n".join(said.splitlines()[-_LAST_WORDS:])
+    raise BuildFailed(
+        f"client {client.name} could not be built: {words}\n"
+        f"{_hint(client, said)}the whole log: {log}"
+    )
+
+
+def _hint(client: Client, said: str) -> str:
+    """Where the build ran, if its words are of a path that leads elsewhere from there."""
+    if "../" not in said:
+        return ""
+    return (
+        "Builds run in a new folder of their own, from which ../ leads elsewhere: in client.toml "
+        f"{{folder}} is the client's folder ({client.folder}), so name paths by that, or whole.\n"
+    )
+
+
+def _work_folder(client: Client) -> Path:
+    """The folder of this client that stays between builds; of no other client of that name."""
+    own = hashlib.sha256(os.fsencode(client.folder)).hexdigest()[:_DIGITS]
+    work = cache() / "work" / f"{client.name}-{own}"
+    work.mkdir(parents=True, exist_ok=True)
+    return work
+
+
+def _cannot_be_started(program: str, folder: Path) -> str | None:
+    """Why this program, as it is called in the folder, is none; None if it is one."""
+    if os.sep not in program:
+        return None if shutil.which(program) else os.strerror(errno.ENOENT)
+    path = folder / program
+    if not path.is_file():
+        return os.strerror(errno.ENOENT)
+    return None if os.access(path, os.X_OK) else os.strerror(errno.EACCES)
+
+
+def _is_no_source(name: str) -> bool:
+    """Whether no build reads this file of a client's folder."""
+    return "/__pycache__/" in name or name.rpartition("/")[2] in _NO_SOURCES

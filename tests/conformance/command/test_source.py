@@ -1,0 +1,99 @@
+"""A change that is not released is judged: no run says `conforms` of what it has not looked at."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from conformance.command.cli import main
+
+COMPILED = str(Path(__file__).parents[2] / "adapters" / "compiled")
+CLAUSE = "A42-RING-05"
+ONE = ("--scenario", "ring.size[[]minimum-not-divisible]", "--jobs", "1")
+
+
+@pytest.fixture
+def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "a library"
+    folder.mkdir()
+    (folder / "ring").write_text("up")
+    (folder / "version").write_text("1.7.0")
+    monkeypatch.setenv("COMPILED_LIBRARY", str(folder))
+    monkeypatch.setenv("XDSPEC_CACHE", str(tmp_path / "cache"))
+    return folder
+
+
+def commit(folder: Path) -> str:
+    git = ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@example.com"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "one"], ["tag", "v1.7.0"]):
+        subprocess.run([*git, *words], check=True, capture_output=True)
+    named = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
+    return named.stdout.strip()
+
+
+def names(folder: Path) -> set[str]:
+    return {one.name for one in folder.iterdir()}
+
+
+async def test_a_change_outside_of_the_adapters_folder_is_judged(
+    xdspec: Any, library: Path
+) -> None:
+    good = await xdspec.run("run", COMPILED, *ONE)
+    (library / "ring").write_text("down")
+    bad = await xdspec.run("run", COMPILED, *ONE)
+    assert (good.code, bad.code) == (0, 1), bad.said
+    assert bad.report["runs"][0]["clauses"][CLAUSE]["verdict"] == "fail"
+    last = bad.out.splitlines()[-1]
+    assert last.startswith(f"compiled 1.7.0 (adapter {COMPILED}, ")
+    both = [one.report["runs"][0]["identity"] for one in (good, bad)]
+    assert len({one["build"] for one in both}) == 2
+    assert [one["is_adapter"] for one in both] == [True, True]
+
+
+async def test_sources_are_judged_as_they_are(xdspec: Any, library: Path) -> None:
+    named = commit(library)
+    words = ("run", COMPILED, "--source", str(library), *ONE)
+    good, again = await xdspec.run(*words), await xdspec.run(*words)
+    assert (good.code, again.code) == (0, 0), again.said
+    assert "reusing the build of compiled 1.7.0 that was made" in again.said
+    whose = f"compiled 1.7.0 ({library}, v1.7.0, commit {named[:12]}, clean, build "
+    assert all(one.out.splitlines()[-1].startswith(whose) for one in (good, again))
+    (library / "ring").write_text("down")
+    bad = await xdspec.run(*words)
+    assert bad.code == 1, bad.said
+    assert "reusing" not in bad.said
+    assert f"({library}, v1.7.0, commit {named[:12]}, with changes, build " in bad.said
+    assert f"run {COMPILED} --source '{library}' --seed " in bad.said  # the command that repeats it
+    identity = bad.report["runs"][0]["identity"]
+    assert (identity["commit"], identity["describe"], identity["dirty"]) == (named, "v1.7.0", True)
+    assert (bad.evidence / "compiled@source").is_dir()
+    assert names(library) == {".git", "ring", "version"}, "nothing is written there"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["run", "--source", "."], "--source has the sources of one client: name that client"),
+        (["run", "go", "python", "--source", "."], "--source has the sources of one client"),
+        (["run", "go", "--source", "no/such"], "there is no no/such"),
+        (["run", "go@1.70.0", "--source", "."], "go@1.70.0 is a release: name go without"),
+        (["run", "reference", "--source", "."], "reference cannot be built from sources"),
+        (["run", "go", "--source", __file__], "it is a file"),
+        (
+            ["run", "go", "--source", "/"],
+            "or another folder whose go.mod is google.golang.org/grpc",
+        ),
+        (["run", "python", "--source", "/"], "the folder has none of pyproject.toml, setup.py"),
+        (["run", "python", "--source", __file__], "a file ends in .whl, .tar.gz or .zip"),
+        (["run", COMPILED, "--source", "/"], "is not a folder with the files ring and version"),
+    ],
+)
+def test_sources_that_are_none(words: list[str], says: str) -> None:
+    ended = CliRunner().invoke(main, words)
+    assert ended.exit_code == 4, ended.output
+    assert says in ended.output
+    assert "Traceback" not in ended.output
