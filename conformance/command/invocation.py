@@ -1,4 +1,4 @@
-"""How the user calls this command, and would call it again."""
+"""Describe how the user calls this command, and how to call it again."""
 
 from __future__ import annotations
 
@@ -8,29 +8,50 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
+
 from client_under_test import Prepared
 from conformance.running.settings import LEAST
 
 
 def program() -> str:
-    """What the user types to start this command."""
+    """Return what the user types to start this command."""
     from_checkout = Path(sys.argv[0]).parts[-2:] == ("conformance", "__main__.py")
     return "./xdspec" if from_checkout else "xdspec"
 
 
-def again(client: Prepared, *, seed: int, fast: bool, environment: Mapping[str, str]) -> str:
-    """The beginning of a command that runs one scenario of a run again.
+class Judging(msgspec.Struct, frozen=True, kw_only=True):
+    """The options that decide how a run is judged."""
+
+    no_baseline: bool = False
+    baseline: Path | None = None
+    strict: bool = False
+
+
+def again(
+    client: Prepared,
+    *,
+    seed: int,
+    fast: bool,
+    environment: Mapping[str, str],
+    judging: Judging,
+) -> str:
+    """Return the beginning of a command that runs one scenario of a run again, judged alike.
 
     Args:
         client: of the run.
         seed: of the run.
         fast: whether its timers were shortened.
-        environment: what the client was given by ``--env``; `withheld` where others read it.
+        environment: what `--env` gave the client; `withheld` where others read it.
+        judging: how the run is judged.
     """
     words = [program(), "run", client.argument]
     words += ["--source", str(client.client.source)] if client.client.source else []
     words += ["--seed", str(seed)]
     words += ["--fast"] if fast else []
+    words += ["--no-baseline"] if judging.no_baseline else []
+    words += ["--baseline", str(judging.baseline.absolute())] if judging.baseline else []
+    words += ["--strict"] if judging.strict else []
     for key, value in environment.items():
         words += ["--env", f"{key}={value}"]
     words += ["--wrap", shlex.join(client.wrap)] if client.wrap else []

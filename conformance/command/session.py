@@ -25,7 +25,7 @@ from client_under_test.contract.exceptions import (
 from conformance.by_hand import Desk
 from conformance.catalogue import Catalogue
 from conformance.command.failures import Failure, client_trouble
-from conformance.command.invocation import again
+from conformance.command.invocation import Judging, again
 from conformance.command.sharding import Share, durations_of, given, share
 from conformance.command.trouble import TROUBLE, forget, in_a_line
 from conformance.judging import causes
@@ -339,8 +339,16 @@ class Session:
         )
 
     def _again(self, client: Prepared, environment: Mapping[str, str]) -> str:
+        options = self._options
+        judging = Judging(
+            no_baseline=options.no_baseline, baseline=options.baseline, strict=options.strict
+        )
         return again(
-            client, seed=self._options.seed, fast=self._options.fast, environment=environment
+            client,
+            seed=options.seed,
+            fast=options.fast,
+            environment=environment,
+            judging=judging,
         )
 
     def _given(self) -> Given:

@@ -100,7 +100,12 @@ def of(
         if isinstance(error, kind):
             is_late = verdict is Verdict.FAIL and isinstance(error, OF_WAITING)
             return Trouble(
-                verdict=verdict, reason=reason, what=what, excusable=is_late, cause=cause
+                verdict=verdict,
+                reason=reason,
+                what=what,
+                excusable=is_late,
+                cause=cause,
+                expectation=getattr(error, "expectation", ""),
             )
     what = f"{type(error).__name__}: {error}"
     return Trouble(verdict=Verdict.ERROR, reason=Reason.SUITE, what=what)

@@ -34,7 +34,16 @@ class ClientUnable(Exception):
 
 
 class ClientStuck(Exception):
-    """The client did not get in time to where the scenario wanted it before looking."""
+    """The client did not get in time to where the scenario wanted it before looking.
+
+    Args:
+        what: what happened, in words.
+        expectation: the kind of expectation that was not met, if it was one.
+    """
+
+    def __init__(self, what: str, expectation: str = "") -> None:
+        super().__init__(what)
+        self.expectation = expectation
 
 
 class SuiteStuck(Exception):
@@ -42,7 +51,16 @@ class SuiteStuck(Exception):
 
 
 class ClientStrayed(Exception):
-    """A request that was to bring the client there ended otherwise than one of a right client."""
+    """A request that was to bring the client there ended otherwise than one of a right client.
+
+    Args:
+        what: what happened, in words.
+        expectation: the kind of expectation that was not met, if it was one.
+    """
+
+    def __init__(self, what: str, expectation: str = "") -> None:
+        super().__init__(what)
+        self.expectation = expectation
 
 
 class RingUnknown(Exception):

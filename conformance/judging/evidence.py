@@ -64,6 +64,8 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True):
     """Where other scenarios may have ended by the very same."""
     at: str = ""
     """Of a scenario that goes from one clause to the next: the one that it had come to."""
+    expectation: str = ""
+    """The kind of expectation that a precondition did not meet, if it was one."""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -200,6 +202,7 @@ def _ended_by(trouble: Trouble, clause: Clause, follows: Collection[str]) -> Dec
         saw=trouble.what,
         excusable=trouble.excusable,
         cause=trouble.cause,
+        expectation=trouble.expectation,
     )
     if trouble.reason not in {Reason.DEVIATES, Reason.TIMING}:
         return said

@@ -15,7 +15,7 @@ from typing import TypeVar
 import msgspec
 
 from conformance.catalogue import ENVOY, Clause, Strength, edition_for
-from conformance.judging.expectations import Expectation, MapsLike, fits
+from conformance.judging.expectations import Expectation, MapsLike, fits, kind_of
 from conformance.judging.expectations.excuses import excusable
 from conformance.judging.seen import Seen
 
@@ -131,6 +131,10 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """The clause that fails for what kept this one from being judged."""
     expected: bool = False
     """Whether the baseline knew of this failure, in this scenario and by these words."""
+    expectation: str = ""
+    """The kind of expectation that was not met; empty in records before this was written."""
+    wrong: float | None = None
+    """The share of observations that differ from what was expected; None if not counted."""
 
     @property
     def is_against(self) -> bool:
@@ -245,6 +249,8 @@ def decide(
         differs="" if finding.holds else finding.differs,
         choices=choices,
         seconds=finding.seconds,
+        expectation="" if finding.holds else kind_of(shown),
+        wrong=None if finding.holds else finding.wrong,
         excusable=verdict is Verdict.FAIL and excusable(shown, check.seen, check.before),
     )
 
@@ -274,6 +280,8 @@ def _report_choice(check: Check, clause: Clause, stated: str | None) -> Decision
         reason=Reason.STATED,
         wanted=f"{stated}, as the client's manifest states",
         saw=f"{', '.join(choices)}: {finding.saw}",
+        expectation=kind_of(shown),
+        wrong=finding.wrong,
         excusable=excusable(shown, check.seen, check.before),
     )
 

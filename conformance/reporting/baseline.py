@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import msgspec
 
@@ -104,8 +104,22 @@ class Entry(_Said, frozen=True, kw_only=True, forbid_unknown_fields=True):
             and decision.clause == self.clause
             and decision.reason is self.reason
             and scenario in self.scenarios
-            and self.shows in decision.saw
+            and current(self.shows) in current(decision.saw)
         )
+
+
+FORMER: Final[tuple[tuple[str, str], ...]] = (
+    ("calls elsewhere than by the ring that fits best", "calls went elsewhere"),
+    ("calls elsewhere than by", "calls went elsewhere"),
+)
+"""Texts of findings that changed: baselines written before still match."""
+
+
+def current(finding: str) -> str:
+    """Return a finding, or a piece of one, in the words of this version of the suite."""
+    for former, now in FORMER:
+        finding = finding.replace(former, now)
+    return finding
 
 
 Scenarios = Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]

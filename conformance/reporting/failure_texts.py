@@ -1,162 +1,154 @@
-"""What a maintainer needs to act on a failure: words, what was served and seen, how to repeat."""
+"""Describe failures so that a maintainer of the client can act on them in a minute."""
 
 from __future__ import annotations
 
 import re
 import shlex
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
-
-import msgspec
+from collections.abc import Iterable, Iterator, Sequence
 
 from conformance.catalogue import Catalogue, Clause, load
 from conformance.judging.ring_keys import CLAUSE
 from conformance.judging.verdicts import BAD, NONE_KNOWN, Decision, Reason, Verdict
+from conformance.reporting.failure_groups import Group, Place, groups, listed
 from conformance.reporting.report import Run, Scenario, is_fatal
 
 SHOWN = 8
-"""Names of a list that are told: a report for programs has all."""
+"""Scenarios of a group that are named; the JSON report has all."""
+
+CLAUSES_SHOWN = 40
+"""Clauses of a group that are named."""
 
 LEFT = 3
 """Files of a client that are named."""
 
-Place = tuple[Scenario, Decision]
+SERVED = 6
+"""Configurations of a scenario that are described; `xdspec show` has all."""
 
 
-class Shared(msgspec.Struct, frozen=True, kw_only=True):
-    """What ended several scenarios in one and the same way."""
-
-    verdict: Verdict
-    reason: Reason | None
-    gist: str
-    """What happened, without the numbers in which the scenarios differ."""
-    places: tuple[Place, ...]
-
-    @property
-    def scenarios(self) -> tuple[Scenario, ...]:
-        """Those that it ended."""
-        return tuple({scenario.id: scenario for scenario, _ in self.places}.values())
-
-
-def failures(run: Run, catalogue: Catalogue, repeat: str, issues: str) -> Iterable[str]:
-    """Texts on what failed or erred, and on what nobody knew: first by causes, then by clauses.
+def failures(
+    run: Run, catalogue: Catalogue, repeat: str, issues: str, *, verbose: bool = False
+) -> Iterable[str]:
+    """Return texts on failures and errors that no baseline knows, a text for each group.
 
     They are about the same findings as the exit code.
+
+    Args:
+        run: the run.
+        catalogue: the clauses.
+        repeat: the beginning of the command that runs one scenario again.
+        issues: the client's issue tracker.
+        verbose: whether every clause of a group is described, not only the most basic one.
     """
-    shared = shared_causes(run)
-    for one in shared:
-        yield "\n".join(["", *_shared(one, catalogue, repeat, issues)])
-    told = {id(decision) for one in shared for _, decision in one.places}
-    for name in run.clauses:
-        places = [
-            (scenario, one)
-            for scenario in run.scenarios
-            for one in scenario.findings
-            if one.clause == name and one.verdict in BAD and id(one) not in told
-        ]
-        if any(not one.expected for _, one in places):
-            yield "\n".join(["", *_of_clause(run, catalogue[name], places, repeat, issues)])
+    made = groups(run, catalogue)
+    for group in made:
+        is_shared = group.ended_early and len(group.scenarios) > 1
+        describe = _ended_alike if is_shared else _group
+        lines = describe(run, catalogue, group, repeat)
+        tracker = [f"  tracker   {issues}"] if group.first.decision.verdict is Verdict.FAIL else []
+        yield "\n".join(["", *lines, *tracker])
+        if verbose and not is_shared:
+            for clause in group.clauses[1:]:
+                yield "\n".join(["", *_of_clause(run, catalogue, group.of(clause), repeat)])
+    if any(one.first.decision.verdict is Verdict.FAIL for one in made):
+        yield "\n".join(["", *_next_steps(repeat, made[0].first.scenario)])
 
 
-def shared_causes(run: Run) -> tuple[Shared, ...]:
-    """What ended several scenarios alike, that which ended most of them first."""
-    found: dict[tuple[Verdict, Reason | None, str], list[Place]] = {}
-    for scenario in run.scenarios:
-        for one in scenario.findings:
-            is_end = one.verdict in BAD and not one.wanted and not one.expected
-            if is_end and one.reason is not Reason.STATED:
-                gist = _gist(one.saw)
-                found.setdefault((one.verdict, one.reason, gist), []).append((scenario, one))
-    every = (
-        Shared(verdict=verdict, reason=reason, gist=gist, places=tuple(places))
-        for (verdict, reason, gist), places in found.items()
-    )
-    several = [one for one in every if len(one.scenarios) > 1]
-    return tuple(sorted(several, key=lambda one: -len(one.scenarios)))
+def _next_steps(repeat: str, scenario: Scenario) -> Iterator[str]:
+    """Say how to debug a failure."""
+    name = shlex.quote(scenario.id)
+    yield "To debug a failure, add --hold to its command: servers and client stay up at the end."
+    yield f"For a client in your own debugger: {program_of(repeat)} serve {name}"
 
 
-def _gist(saw: str) -> str:
-    """What happened, in words that scenarios share; a code or a signal is one of them."""
-    what = saw.partition("; its stderr ends:")[0].partition("\n")[0]
-    return re.sub(r"(?<!code )(?<!signal )\b\d[\d.:,]*", "…", what)
+def program_of(repeat: str) -> str:
+    """Return how the user calls this suite, by the command that runs a scenario again."""
+    before, found, _ = repeat.partition(" run ")
+    return before.rpartition(" ")[2] if found else "xdspec"
 
 
-def _shared(cause: Shared, catalogue: Catalogue, repeat: str, issues: str) -> Iterator[str]:
-    why = f" ({cause.reason.value})" if cause.reason else ""
-    clauses = tuple(dict.fromkeys(one.clause for _, one in cause.places))
-    first, decision = cause.places[0]
-    yield f"{cause.verdict.value.upper()}{why}  {len(cause.scenarios)} scenarios: {cause.gist}"
+def _ended_alike(run: Run, catalogue: Catalogue, group: Group, repeat: str) -> Iterator[str]:
+    """Describe what ended several scenarios in one way."""
+    del run
+    first, decision = group.first
+    reason = f" ({decision.reason.value})" if decision.reason else ""
+    count = len(group.scenarios)
+    yield f"{decision.verdict.value.upper()}{reason}  {count} scenarios: {group.gist}"
     yield f"  first     {first.id}, for {decision.clause}: {catalogue[decision.clause].title}"
     yield from _evidence(first, [decision], repeat)
-    yield f"  also      {_listed([one.id for one in cause.scenarios[1:]])}"
-    yield f"  clauses   {_listed(clauses)}"
-    if cause.verdict is Verdict.FAIL:
-        yield f"  tracker   {issues}"
+    yield f"  also in   {listed([one.id for one in group.scenarios[1:]], SHOWN)}"
+    yield f"  clauses   {listed(group.clauses, CLAUSES_SHOWN)}"
 
 
-def _listed(names: Collection[str], most: int = SHOWN) -> str:
-    """Names, but of many the first ones and how many more there are."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join([*names][:most]) + more
+def _group(run: Run, catalogue: Catalogue, group: Group, repeat: str) -> Iterator[str]:
+    """Describe a group by its most basic clause, and name the others in one line."""
+    first, *others = group.clauses
+    yield from _of_clause(run, catalogue, group.of(first), repeat)
+    if others:
+        clauses = "1 more clause fails" if len(others) == 1 else f"{len(others)} more clauses fail"
+        if group.first.decision.verdict is Verdict.ERROR:
+            clauses = clauses.replace("fails", "has no verdict").replace("fail", "have no verdict")
+        yield f"  likewise  {clauses} in the same way: {listed(others, CLAUSES_SHOWN)}"
 
 
 def _of_clause(
-    run: Run, clause: Clause, places: Sequence[Place], repeat: str, issues: str
+    run: Run, catalogue: Catalogue, places: Sequence[Place], repeat: str
 ) -> Iterator[str]:
-    """What a maintainer needs to act on a clause that failed, or of which nobody knows."""
-    result = run.clauses[clause.id]
-    first = min((one for _, one in places if not one.expected), key=lambda one: one.rank)
+    """Describe a clause by its simplest scenario, and name its others."""
+    scenario, first = places[0]
+    clause, result = catalogue[first.clause], run.clauses[first.clause]
     yield _heading(clause, first.verdict, first.reason)
     yield _place(clause)
     yield from (f"  {edition:8}  {clause.wordings[edition]}" for edition in clause.editions)
     if len(clause.editions) > 1 and result.editions_consistent is not None:
-        yield "  fits      " + (", ".join(result.editions_consistent) or "none of them")
-    by_scenario: dict[str, list[Place]] = {}
-    for scenario, one in places:
-        by_scenario.setdefault(scenario.id, []).append((scenario, one))
-    known = []
-    for name, there in by_scenario.items():
-        news = [one for _, one in there if not one.expected]
-        if not news:
-            known.append(name)
-            continue
-        other = {(one.verdict, one.reason) for one in news} - {(first.verdict, first.reason)}
-        said = ", ".join(f"{verdict.value} ({reason})" for verdict, reason in sorted(other))
-        yield f"  scenario  {name}" + (f": {said}" if said else "")
-        yield from _evidence(there[0][0], news, repeat)
-    if known:
-        yield f"  expected  {', '.join(known)}"
-    if stated := [one for _, one in places if one.reason is Reason.STATED]:
-        mend = "mend the client, or that line" if _fits_another(stated) else "mend the client"
+        fitting = ", ".join(result.editions_consistent)
+        yield f"  fits      {fitting or 'none of these wordings'}"
+    if first.reason is Reason.STATED:
+        fits = _fits_another(one for _, one in places)
+        mend = "correct the client, or that line" if fits else "correct the client"
         yield f"  states    {_where_stated(clause.id)}: {mend}"
-    if any(one.verdict is Verdict.FAIL for _, one in places):
-        yield f"  tracker   {issues}"
-        if result.verdict is Verdict.FAIL and not is_fatal(result, strict=False):
-            yield "  (no MUST: fails the run only with --strict)"
+    yield f"  scenario  {scenario.id}"
+    yield from _evidence(scenario, [one for where, one in places if where is scenario], repeat)
+    others = dict.fromkeys(where.id for where, _ in places if where is not scenario)
+    if others:
+        yield f"  also in   {listed(others, SHOWN)}"
+    if known := [*_known_in(run, clause.id)]:
+        yield f"  known in  {', '.join(known)}"
+    if result.verdict is Verdict.FAIL and not is_fatal(result, strict=False, even_known=True):
+        yield f"  (a {clause.strength.value} clause: it fails the run only with --strict)"
+
+
+def _known_in(run: Run, clause: str) -> Iterator[str]:
+    """Return the scenarios in which the baseline knows all that fails of a clause."""
+    for scenario in run.scenarios:
+        bad = [one for one in scenario.findings if one.clause == clause and one.verdict in BAD]
+        if bad and all(one.expected for one in bad):
+            yield scenario.id
 
 
 def advice(run: Run) -> Iterator[str]:
-    """What to do about failures and errors, where that follows from all of them together."""
+    """Return what to do about failures and errors, if all of them together tell that."""
     findings = [one for scenario in run.scenarios for one in scenario.findings]
     late = sum(
         any(one.reason is Reason.TIMING for one in scenario.findings) for scenario in run.scenarios
     )
     if late:
+        scenarios = "1 scenario has" if late == 1 else f"{late} scenarios have"
         yield (
-            f"\nnobody can tell what is true in {late} of the scenarios, as this machine was late: "
-            "run them again while it has less to do"
+            f"\n{scenarios} no verdict, since this machine was too slow: run again while it has "
+            "less to do, or with fewer --jobs"
         )
     keys = [one for one in findings if one.clause == CLAUSE and one.reason is Reason.STATED]
     if keys:
-        otherwise = "are not what client.toml states (ring-key-formats)"
+        keys_are = "The keys of ring entries differ from client.toml (ring-key-formats)"
         if not _fits_another(keys):
-            otherwise = "are of no format that is known: the client's rings are not what they were"
-        yield f"\nring keys {otherwise}; other failures on rings may come of that alone"
+            keys_are = "The keys of ring entries fit no known format: the client's rings changed"
+        yield f"\n{keys_are}. Other failures on rings may follow from that alone"
     yield from _another_edition(run)
 
 
 def _another_edition(run: Run) -> Iterator[str]:
-    """That failures would be none by another edition, if that is what most failures tell."""
+    """Return that failures fit another edition, if most of them do."""
     failed = [
         one for one in run.clauses.values() if one.verdict is Verdict.FAIL and not one.expected
     ]
@@ -169,23 +161,23 @@ def _another_edition(run: Run) -> Iterator[str]:
     others = len(failed) - len(fit)
     if others > len(fit):
         yield (
-            f"\n{count} {names} instead of what client.toml states, but {others} fit no edition: "
-            "what is broken may look like another edition, so begin with those"
+            f"\n{count} {names} instead of the edition in client.toml, but {others} fit none. "
+            "A defect can look like another edition, so start with those"
         )
     else:
         yield (
-            f"\n{count} {names} instead of what client.toml states: if that is what the client "
-            "follows, say so there (`xdspec list editions`)"
+            f"\n{count} {names} instead of the edition in client.toml. If the client follows that "
+            "edition, declare it there (see `xdspec list editions`)"
         )
 
 
 def _fits_another(stated: Iterable[Decision]) -> bool:
-    """Whether what was seen is another known choice than the one that is stated."""
+    """Return whether the client made another known choice than the stated one."""
     return any(one.choices and one.choices != NONE_KNOWN for one in stated)
 
 
 def _where_stated(clause: str) -> str:
-    """The line of a manifest that was not seen to be true."""
+    """Return the line of the manifest that the client broke."""
     if clause == CLAUSE:
         return "client.toml, [[ring-key-formats]]"
     return f'client.toml, [[choices]] with clause = "{clause}"'
@@ -197,37 +189,45 @@ def _heading(clause: Clause, verdict: Verdict, reason: Reason | None) -> str:
 
 
 def _place(clause: Clause) -> str:
-    where = f"  text      {clause.document}, {clause.section} [{clause.strength.value}]"
-    return f"{where}\n  basis     {clause.basis}" if clause.basis else where
+    return f"  rule      {clause.document}, {clause.section} [{clause.strength.value}]"
 
 
 def _evidence(scenario: Scenario, found: Iterable[Decision], repeat: str) -> Iterator[str]:
-    """What was seen and wanted in a scenario, what was served, and how to see it again."""
+    """Describe what a scenario expected and observed, its configurations, and the next steps."""
     for one in found:
         yield from _found(one)
-    for text, times in Counter(scenario.served).items():
-        yield f"    served  {text}" + (f" ({times} times)" if times > 1 else "")
-    if scenario.evidence:
-        yield f"    files   {scenario.evidence}"
+    served = Counter(scenario.served)
+    for text, times in [*served.items()][:SERVED]:
+        yield f"    served    {text}" + (f" ({times} times)" if times > 1 else "")
+    if len(served) > SERVED:
+        yield f"              and {len(served) - SERVED} more configurations"
     if scenario.left:
-        yield f"    left    by the client there: {_listed(scenario.left, LEFT)}"
-    yield f"    repeat  {repeat} --scenario {shlex.quote(scenario.id)}"
+        yield f"    left      files of the client: {listed(scenario.left, LEFT)}"
+    yield f"    repeat    {repeat} --scenario {shlex.quote(scenario.id)}"
+    if scenario.evidence:
+        yield f"    show      {program_of(repeat)} show {shlex.quote(scenario.evidence)}"
+
+
+_PRECONDITION = re.compile(r"expected (?P<expected>.*?), saw (?P<observed>.*)", re.DOTALL)
 
 
 def _found(decision: Decision) -> Iterator[str]:
-    """What a decision rests on: first, of many rows, those in which the client differs."""
+    """Describe what a decision rests on: of many rows, those in which the client differs."""
+    expected, observed = decision.wanted, decision.saw
+    if not expected and (both := _PRECONDITION.fullmatch(observed)):
+        expected, observed = both["expected"], both["observed"]
     for name, text in (
+        ("expected", expected),
+        ("observed", observed),
         ("differs", decision.differs),
-        ("saw", decision.saw),
-        ("wanted", decision.wanted),
         ("oracle", decision.oracle),
     ):
         if text:
-            yield f"    {name:7} {text}".replace("\n", f"\n{'':12}")
+            yield f"    {name:8}  {text}".replace("\n", f"\n{'':14}")
 
 
 def decision_lines(decisions: Iterable[Decision], catalogue: Catalogue) -> Iterable[str]:
-    """Verdicts of one scenario with all that they rest on."""
+    """Return the verdicts of one scenario with all that they rest on."""
     for decision in decisions:
         clause = catalogue[decision.clause]
         yield _heading(clause, decision.verdict, decision.reason)
@@ -237,4 +237,4 @@ def decision_lines(decisions: Iterable[Decision], catalogue: Catalogue) -> Itera
         yield from _found(decision)
         fits = decision.choices or decision.editions_consistent
         if fits:
-            yield f"    fits    {', '.join(fits)}"
+            yield f"    fits      {', '.join(fits)}"

@@ -7,13 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from conformance.catalogue import Catalogue, Strength
-from conformance.judging.verdicts import BAD, Reason, Verdict
-from conformance.reporting.failure_texts import shared_causes
+from conformance.catalogue import Catalogue
+from conformance.judging.verdicts import Reason, Verdict
+from conformance.reporting.failure_groups import groups
 from conformance.reporting.markdown import escaped
-from conformance.reporting.outcome import in_one_line
+from conformance.reporting.outcome import counted, in_one_line
 from conformance.reporting.report import (
-    NEVER_RIGHT,
     NotRun,
     Report,
     Run,
@@ -54,39 +53,23 @@ def _cut(words: str) -> str:
 
 
 def rows(run: Run, catalogue: Catalogue) -> Iterator[Row]:
-    """What nobody knew, in the order of the console: first what ended several scenarios alike."""
-    shared = shared_causes(run)
-    for cause in shared:
-        ended = tuple(one.id for one in cause.scenarios)
+    """Return the failures that no baseline knows, by group and in the order of the console."""
+    for group in groups(run, catalogue):
+        _, first = group.first
+        clause = catalogue[first.clause]
+        is_shared = group.ended_early and len(group.scenarios) > 1
+        others = len(group.clauses) - 1
+        more = f" and {counted(others, 'more clause')}" if others else ""
         yield Row(
-            title=f"{len(ended)} scenarios",
-            verdict=cause.verdict,
-            reason=cause.reason,
-            saw=cause.gist,
-            scenarios=ended,
-        )
-    told = {id(decision) for one in shared for _, decision in one.places}
-    for name, result in run.clauses.items():
-        news = [
-            (one, scenario.id)
-            for scenario in run.scenarios
-            for one in scenario.findings
-            if one.clause == name and one.verdict in BAD
-            if not one.expected and id(one) not in told
-        ]
-        if not news:
-            continue
-        first, _ = min(news, key=lambda place: place[0].rank)
-        clause = catalogue[name]
-        is_error = first.verdict is Verdict.ERROR
-        yield Row(
-            title=f"{name} {clause.title}",
+            title=f"{len(group.scenarios)} scenarios"
+            if is_shared
+            else f"{clause.id} {clause.title}{more}",
             verdict=first.verdict,
             reason=first.reason,
-            saw=first.differs or first.saw,
+            saw=group.gist if is_shared else first.differs or first.saw,
             wanted=first.wanted,
-            scenarios=tuple(dict.fromkeys(scenario for _, scenario in news)),
-            is_fatal=is_error or clause.strength is Strength.MUST or result.reason in NEVER_RIGHT,
+            scenarios=tuple(one.id for one in group.scenarios),
+            is_fatal=group.is_fatal or first.verdict is Verdict.ERROR,
         )
 
 

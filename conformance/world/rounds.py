@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable
 
 from conformance import timing
 from conformance.judging.endings import ClientStuck
-from conformance.judging.expectations import Expectation, fits
+from conformance.judging.expectations import Expectation, fits, kind_of
 from conformance.judging.ring_keys import RingKeys
 from conformance.judging.seen import Calls, Seen
 from conformance.world import waits
@@ -73,5 +73,6 @@ def stuck(expectation: Expectation, seen: Seen, within: float, why: str) -> Clie
     """That what was awaited did not come."""
     found = expectation.finding(seen)
     return ClientStuck(
-        f"expected {found.wanted} within {within:g} s, saw {found.saw}, though {why}"
+        f"expected {found.wanted} within {within:g} s, saw {found.saw}, though {why}",
+        kind_of(expectation),
     )

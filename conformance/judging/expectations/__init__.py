@@ -126,6 +126,11 @@ Expectation = (
 )
 
 
+def kind_of(expectation: Expectation) -> str:
+    """Return the kind of an expectation, by which failures are grouped."""
+    return str(type(expectation).__struct_config__.tag)
+
+
 def fits(expectation: Expectation, seen: Seen) -> bool:
     """Whether an expectation holds, where nobody needs its words."""
     if isinstance(expectation, MapsLike):
@@ -197,4 +202,5 @@ __all__ = [
     "Untouched",
     "WrongKind",
     "fits",
+    "kind_of",
 ]

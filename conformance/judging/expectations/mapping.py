@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from typing import get_args
+from typing import Final, get_args
 
 import msgspec
 
@@ -109,8 +109,9 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
         size = sum(entry_counts(endpoints, self.config).values())
         wanted = f"each call where a ring of {size} entries maps its hash"
         if self.failed:
-            wanted += f", and on along the ring past {' and '.join(self.failed)}"
-        oracle = f"ring.build, weights {self.weights or 'by any reading'}: " + ", ".join(
+            wanted += f", or further along the ring past {' and '.join(self.failed)}"
+        reading = WEIGHTS[self.weights] if self.weights else "any reading of the weights"
+        oracle = f"ring.build, {reading}: " + ", ".join(
             f"{endpoint.address} x {endpoint.weight}" for endpoint in endpoints
         )
         if trouble := trouble_of(calls):
@@ -122,9 +123,9 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
             return Finding(holds=True, wanted=wanted, saw=saw, oracle=oracle)
         if self.by_arcs:
             return self._by_census(observed, wanted)
-        told = (_habit(observed), self._nearest(calls, observed, candidates))
-        saw = ": ".join(filter(None, told))
-        return Finding(holds=False, wanted=wanted, saw=saw, oracle=oracle)
+        nearest, wrong = self._nearest(calls, observed, candidates)
+        saw = ": ".join(filter(None, (_habit(observed), nearest)))
+        return Finding(holds=False, wanted=wanted, saw=saw, oracle=oracle, wrong=wrong)
 
     def fits(self, seen: Seen) -> bool:
         """Whether the finding would hold, without its words: they take longer than the rest."""
@@ -160,7 +161,7 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
         is_open = self.allotment is None and not self.by_arcs
         for one in (each for each in candidates if is_open and each.variant.allotment == "list"):
             if fits_otherwise(observed, *ring, one, failed=self.failed):
-                return _named(one, "no known order")
+                return _named(one, "in no known order")
         return ""
 
     def _nearest(
@@ -168,26 +169,24 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
         calls: tuple[Call, ...],
         observed: tuple[tuple[int, str], ...],
         candidates: tuple[Candidate, ...],
-    ) -> str:
-        """The way of building that explains most, and a call that it does not explain."""
-        best = (-1, "no way of building the ring is known that would do")
+    ) -> tuple[str, float]:
+        """Return the calls that the closest known ring does not explain, and their share."""
+        best = len(observed) + 1
+        said = "no known way of building the ring is allowed here"
         for candidate in candidates:
             built = build_for(self.localities, self.config, candidate)
             picks = [built.pick(value, self.failed) for value, _ in observed]
             wrong = [i for i, pick in enumerate(picks) if pick != observed[i][1]]
-            right = len(observed) - len(wrong)
-            if wrong and right > best[0]:
-                call, pick = calls[wrong[0]], picks[wrong[0]]
-                best = (
-                    right,
-                    (
-                        f"{len(wrong)} of {len(observed)} calls elsewhere than by the ring that "
-                        f"fits best ({_named(candidate)}): {call.id} ({headers_of(call)}"
-                        f"{_rewritten(call, self.policies)}, hash "
-                        f"{observed[wrong[0]][0]:#018x}) reached {call.endpoint} instead of {pick}"
-                    ),
+            if wrong and len(wrong) < best:
+                best, first = len(wrong), wrong[0]
+                call, pick = calls[first], picks[first]
+                said = (
+                    f"{best} of {len(observed)} calls went elsewhere: {call.id} "
+                    f"({headers_of(call)}{_rewritten(call, self.policies)}, hash "
+                    f"{observed[first][0]:#018x}) reached {call.endpoint} instead of {pick}. "
+                    f"The closest known ring: {_named(candidate)}"
                 )
-        return best[1]
+        return said, min(best / max(len(observed), 1), 1.0)
 
     def _by_census(
         self,
@@ -273,12 +272,34 @@ def _rewritten(call: Call, policies: Iterable[HashPolicy]) -> str:
 
 
 def _named(candidate: Candidate, order: str = "") -> str:
-    """How a way of building the ring is told to a reader."""
+    """Describe a way of building the ring."""
     variant = candidate.variant
     return (
-        f"keys {variant.key_format}, allotted by {order or variant.allotment}, "
-        f"search {variant.search}, size {variant.sizing} the minimum, weights {candidate.weights}"
+        f"keys {variant.key_format}, entries dealt out {order or ORDERS[variant.allotment]}, "
+        f"{SEARCHES[variant.search]}, {SIZES[variant.sizing]}, {WEIGHTS[candidate.weights]}"
     )
+
+
+ORDERS: Final[dict[str, str]] = {
+    "list": "in the order of the list",
+    "localities": "in the order of the names of localities",
+    "keys": "in the order of the keys",
+    "buckets": "in the order of a Java hash table",
+}
+SEARCHES: Final[dict[str, str]] = {
+    "wrap": "a hash beyond the last entry goes to the first",
+    "signed": "hashes compare as signed numbers and beyond the last entry go to the last",
+    "clamp": "a hash beyond the last entry goes to the last",
+}
+SIZES: Final[dict[str, str]] = {
+    "at least": "at least the minimum size",
+    "above": "more than the minimum size",
+}
+WEIGHTS: Final[dict[str, str]] = {
+    "raw": "weights multiplied (A42)",
+    "A113": "weights as fixed-point shares (A113)",
+    "envoy": "weights as floating-point shares (Envoy)",
+}
 
 
 def _observed(

@@ -24,6 +24,8 @@ class Finding(msgspec.Struct, frozen=True):
     """The time that was measured, where it is one that is weighed."""
     differs: str = ""
     """Of many rows that were wanted and seen: those that are not alike."""
+    wrong: float | None = None
+    """The share of observations that differ from what was expected; None if not counted."""
 
 
 class WrongKind(TypeError):

@@ -92,7 +92,7 @@ async def test_evidence_that_cannot_be_kept(xdspec: Any, started: Started) -> No
     assert made["complete"] is True
     assert made["troubles"] == ["evidence could not be kept: File exists"]
     assert "FAIL (crashed)" in ended.out
-    assert "files   " not in ended.out
+    assert " show " not in ended.out
 
 
 def test_one_file_for_both_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

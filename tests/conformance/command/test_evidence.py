@@ -109,7 +109,7 @@ async def test_a_core_file_is_kept_and_named(xdspec: Any) -> None:
     (name,) = scenario["left"]
     assert name.startswith("left/core")
     assert (Path(scenario["evidence"]) / name).read_bytes()[:4] == b"\x7fELF"
-    assert f"left    by the client there: {name}" in ended.out
+    assert f"left      files of the client: {name}" in ended.out
     (told,) = {
         line.split("repeat", 1)[1].strip() for line in ended.out.splitlines() if "repeat" in line
     }

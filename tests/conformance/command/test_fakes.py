@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from conformance.catalogue import load
+
 ADAPTERS = Path(__file__).parents[2] / "adapters"
 
 SCENARIO = "ring.size[by-weight]"
@@ -107,9 +109,9 @@ async def test_a_maintainer_can_act_on_what_is_said(
     scenario = ended.scenarios[SCENARIO]
     kind = "FAIL" if scenario["verdict"] == "fail" else "ERROR"
     said = ended.out
-    assert f"{kind} ({scenario['reason']})  A42-RING-09  entries by weight" in said
+    assert f"{kind} ({scenario['reason']})  A42-RING-09  {load()['A42-RING-09'].title}" in said
     assert "[MUST]" in said
-    assert f"files   {scenario['evidence']}" in said
+    assert f"show {shlex.quote(scenario['evidence'])}" in said
     repeat = f"--seed {ended.report['provenance']['seed']} --scenario '{SCENARIO}'"
     assert f"xdspec run {shlex.quote(str(ADAPTERS / name))} {repeat}" in said
     assert ("tracker   https://example.com/issues" in said) == (kind == "FAIL")

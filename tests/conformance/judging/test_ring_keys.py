@@ -75,7 +75,7 @@ def test_none_that_is_known_is_told_with_an_example() -> None:
     assert found.known is None
     assert not found.is_found
     assert found.note.startswith("none that is known fits: on a plain ring ")
-    assert "of 24 calls elsewhere" in found.note
+    assert "of 24 calls went elsewhere" in found.note
 
 
 def test_several_formats_that_fit_tell_nothing() -> None:

@@ -356,3 +356,17 @@ def test_an_entry_ends(day: str, is_known: bool, told: str | None) -> None:  # n
     assert made.clauses[CLAUSE].expected is is_known
     assert made.surprises == ()
     assert made.endings == ((f"{CLAUSE} {told}",) if told else ())
+
+
+@pytest.mark.parametrize("shows", [former for former, _ in baseline.FORMER])
+def test_a_baseline_from_before_a_finding_was_reworded_still_matches(shows: str) -> None:
+    saw = "3 of 48 calls went elsewhere: call-1 () reached a instead of b"
+    entry = msgspec.structs.replace(KNOWN, shows=shows)
+    assert entry.knows(SCENARIO, decision(Verdict.FAIL, Reason.DEVIATES, saw))
+
+
+def test_a_report_from_before_a_finding_was_reworded_still_matches() -> None:
+    saw = "3 of 48 calls elsewhere than by the ring that fits best (keys x): call-1"
+    entry = msgspec.structs.replace(KNOWN, shows="calls went elsewhere")
+    assert entry.knows(SCENARIO, decision(Verdict.FAIL, Reason.DEVIATES, saw))
+    assert not entry.knows(SCENARIO, decision(Verdict.FAIL, Reason.DEVIATES, "no call"))

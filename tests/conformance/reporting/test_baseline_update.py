@@ -147,7 +147,7 @@ def test_what_is_new_is_told_with_what_another_run_will_show() -> None:
         "",
         ("ring.one",),
     )
-    nearest = "elsewhere than by the ring that fits best"
+    nearest = "calls went elsewhere"
     saw = f"9 calls {nearest} (keys {{address}}_{{i}}, search clamp, weights raw): call-0"
     other = {"ring.one": (KNOWN, FAILS, saw)}
     (entry,) = baseline.parsed(update("", [run(other)], SAID).text.encode(), load(), FILE)

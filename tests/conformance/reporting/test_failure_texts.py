@@ -15,7 +15,7 @@ from conformance.judging.evidence import Judged, Record
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting import console
 from conformance.reporting.baseline import Entry
-from conformance.reporting.failure_texts import SHOWN, advice, failures
+from conformance.reporting.failure_texts import SHOWN, advice, failures, program_of
 from conformance.reporting.report import ClientId, Exit, Run, build_run, said_of
 
 CATALOGUE = load()
@@ -45,8 +45,11 @@ def run(*records: Record, **more: Any) -> Run:
     )
 
 
-def texts(made: Run) -> list[str]:
-    return [*failures(made, CATALOGUE, "xdspec run some", "https://example.com/issues")]
+def texts(made: Run, *, verbose: bool = False) -> list[str]:
+    """The texts of groups; the last text of failures is on the next steps."""
+    issues = "https://example.com/issues"
+    every = [*failures(made, CATALOGUE, "xdspec run some", issues, verbose=verbose)]
+    return [one for one in every if not one.startswith("\nTo debug")]
 
 
 def fails(clause: str = MUST, saw: str = "three calls elsewhere", **more: Any) -> Decision:
@@ -64,17 +67,17 @@ def errs(reason: Reason, saw: str, clause: str = MUST) -> Decision:
 
 
 def test_what_ended_many_scenarios_is_told_once_and_first() -> None:
-    many = [record(f"ring.{n:03}", died(MUST, f"at 0x{n}"), died(OTHER)) for n in range(202)]
+    many = [record(f"ring.{n:03}", died(OTHER, f"at 0x{n}"), died(MUST)) for n in range(202)]
     cause, clause = texts(run(*many, record("sums", fails(OTHER))))
     lines = cause.strip().splitlines()
     assert lines[0] == "FAIL (crashed)  202 scenarios: the client died by SIGSEGV"
-    assert lines[1].startswith(f"  first     ring.000, for {MUST}: ")
+    assert lines[1].startswith(f"  first     ring.000, for {OTHER}: ")
     assert "at 0x0" in cause
     assert "at 0x1" not in cause.replace("at 0x0", "")
-    assert "  also      ring.001, ring.002, " in cause
+    assert "  also in   ring.001, ring.002, " in cause
     assert f"and {201 - SHOWN} more" in cause
     assert f"  clauses   {OTHER}, {MUST}" in cause or f"  clauses   {MUST}, {OTHER}" in cause
-    assert "repeat  xdspec run some --scenario ring.000" in cause
+    assert "repeat    xdspec run some --scenario ring.000" in cause
     assert cause.count("tracker") == 1
     assert f"FAIL (deviates)  {OTHER}" in clause
     assert "ring.0" not in clause
@@ -99,11 +102,12 @@ def test_what_is_one_cause(one: str, other: str, groups: int) -> None:
 def test_a_clause_with_a_failure_and_an_error_shows_both() -> None:
     made = run(record("a", fails()), record("b", errs(Reason.TIMING, "the suite was 3 s late")))
     assert said_of(made) == (Exit.SUITE_TROUBLE, Exit.DEVIATES)
-    (text,) = texts(made)
-    assert text.strip().startswith(f"FAIL (deviates)  {MUST}")
-    assert "scenario  a\n" in text
-    assert "scenario  b: error (timing)\n" in text
-    assert "the suite was 3 s late" in text
+    failed, no_verdict = texts(made)
+    assert failed.strip().startswith(f"FAIL (deviates)  {MUST}")
+    assert "scenario  a\n" in failed
+    assert no_verdict.strip().startswith(f"ERROR (timing)  {MUST}")
+    assert "scenario  b\n" in no_verdict
+    assert "the suite was 3 s late" in no_verdict
 
 
 def test_an_error_is_shown_beside_a_failure_that_is_expected() -> None:
@@ -118,7 +122,7 @@ def test_an_error_is_shown_beside_a_failure_that_is_expected() -> None:
     made = run(record("a", fails()), record("b", errs(Reason.TIMING, "late")), entries=[known])
     (text,) = texts(made)
     assert text.strip().startswith(f"ERROR (timing)  {MUST}")
-    assert "expected  a" in text
+    assert "known in  a" in text
 
 
 def shown(made: Run) -> str:
@@ -151,10 +155,10 @@ def test_each_served_line_stands_once_and_behind_what_differs() -> None:
     lines = [line.strip() for line in text.splitlines()]
     begin = lines.index("scenario  a")
     assert [line.split()[0] for line in lines[begin + 1 : begin + 6]] == [
-        *("differs", "saw", "wanted", "served", "served")
+        *("expected", "observed", "differs", "served", "served")
     ]
-    assert "served  a ring of three (3 times)" in lines
-    assert "served  a ring of two" in lines
+    assert "served    a ring of three (3 times)" in lines
+    assert "served    a ring of two" in lines
 
 
 EDITION = msgspec.structs.replace(
@@ -167,12 +171,15 @@ NO_KEYS = msgspec.structs.replace(CHANGED, choices=("none of the known",))
 @pytest.mark.parametrize(
     ("decisions", "words"),
     [
-        ([EDITION], "one failure fits A61 instead of what client.toml states: if that is what"),
-        ([EDITION, fails(MUST), fails(OTHER)], "but 2 fit no edition: what is broken may look"),
-        ([EDITION, fails(MUST)], "if that is what the client follows, say so there"),
-        ([CHANGED], "ring keys are not what client.toml states (ring-key-formats)"),
-        ([NO_KEYS], "ring keys are of no format that is known: the client's rings are not what"),
-        ([errs(Reason.TIMING, "late")], "in 1 of the scenarios, as this machine was late"),
+        ([EDITION], "one failure fits A61 instead of the edition in client.toml. If the client"),
+        ([EDITION, fails(MUST), fails(OTHER)], "but 2 fit none. A defect can look"),
+        ([EDITION, fails(MUST)], "If the client follows that edition, declare it there"),
+        ([CHANGED], "The keys of ring entries differ from client.toml (ring-key-formats)"),
+        ([NO_KEYS], "The keys of ring entries fit no known format: the client's rings changed"),
+        (
+            [errs(Reason.TIMING, "late")],
+            "1 scenario has no verdict, since this machine",
+        ),
     ],
 )
 def test_advice_follows_the_cause(decisions: list[Decision], words: str) -> None:
@@ -182,8 +189,56 @@ def test_advice_follows_the_cause(decisions: list[Decision], words: str) -> None
 
 @pytest.mark.parametrize(
     ("decision", "words"),
-    [(CHANGED, ": mend the client, or that line"), (NO_KEYS, ": mend the client\n")],
+    [(CHANGED, ": correct the client, or that line"), (NO_KEYS, ": correct the client\n")],
 )
 def test_a_manifest_is_to_be_mended_only_for_another_choice(decision: Decision, words: str) -> None:
     (text,) = texts(run(record("a", decision)))
     assert words in text
+
+
+def test_the_next_steps_stand_once_behind_all_failures() -> None:
+    made = run(record("ring.a[1]", fails()), record("b", died(OTHER)))
+    every = [*failures(made, CATALOGUE, "A=1 ./xdspec run some --seed 7", "")]
+    assert [one.startswith("\nTo debug") for one in every] == [False, False, True]
+    assert "add --hold" in every[-1]
+    assert every[-1].endswith("./xdspec serve 'ring.a[1]'")
+
+
+@pytest.mark.parametrize(
+    ("repeat", "program"),
+    [
+        ("./xdspec run go --seed 7", "./xdspec"),
+        ("XDSPEC_SOAK=3 xdspec run go", "xdspec"),
+        ("something else", "xdspec"),
+    ],
+)
+def test_the_program_that_a_repeat_command_starts(repeat: str, program: str) -> None:
+    assert program_of(repeat) == program
+
+
+def test_evidence_is_shown_by_a_command() -> None:
+    kept = msgspec.structs.replace(record("a", fails()), evidence="/some where/a")
+    (text,) = texts(run(kept))
+    assert "    show      xdspec show '/some where/a'" in text.splitlines()
+
+
+def test_a_precondition_says_what_was_expected_and_what_was_observed() -> None:
+    saw = "expected every call ends OK within 5 s, saw UNAVAILABLE: 3, though it was ACKed"
+    (text,) = texts(run(record("a", fails(saw=saw, wanted=""))))
+    assert "    expected  every call ends OK within 5 s\n" in text
+    assert "    observed  UNAVAILABLE: 3, though it was ACKed\n" in text
+
+
+def test_many_configurations_are_counted() -> None:
+    served = [f"offer {number}" for number in range(9)]
+    (text,) = texts(run(record("a", fails(), served=served)))
+    assert "served    offer 5" in text
+    assert "offer 6" not in text
+    assert "and 3 more configurations" in text
+
+
+def test_every_clause_of_a_group_is_described_in_a_verbose_report() -> None:
+    made = run(record("a", fails(MUST), fails(OTHER)))
+    (brief,) = texts(made)
+    assert "likewise  1 more clause fails in the same way: " in brief
+    assert len(texts(made, verbose=True)) == 2
