@@ -212,7 +212,15 @@ FAST_OPTION = click.option(
     "after one storm of faults.",
 )
 
+VERBOSE_OPTION = click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    help="List every scenario and clause, and describe every failure.",
+)
+
 RUN = (
+    VERBOSE_OPTION,
     click.option(
         "--all",
         "every_client",

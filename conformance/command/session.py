@@ -76,6 +76,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     strict: bool
     hold: bool
     fast: bool
+    verbose: bool = False
+    """Whether everything is told, and not only what needs attention."""
     worker: str | None
     """What is called in place of Python for a worker of xdist."""
     source: Path | None = None
@@ -224,7 +226,14 @@ class Session:
         held = self._options.hold
         with (
             _desk(client.name) if held else contextlib.nullcontext() as desk,
-            Live(self._screen, client.name, known=known, quiet=quiet, bar=not held) as progress,
+            Live(
+                self._screen,
+                client.name,
+                known=known,
+                quiet=quiet,
+                bar=not held,
+                verbose=self._options.verbose,
+            ) as progress,
         ):
 
             def interrupted(ran: Ran) -> None:
@@ -298,6 +307,7 @@ class Session:
             issues=client.client.manifest.issues,
             brief=self._several,
             strict=options.strict,
+            verbose=options.verbose,
         )
 
     def break_off(self) -> None:

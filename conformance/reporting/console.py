@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
 
 from rich.console import Console
 from rich.markup import escape
@@ -13,8 +13,9 @@ from conformance.catalogue.editions import ENVOY
 from conformance.judging.verdicts import ClauseResult, Reason, Verdict
 from conformance.reporting import report
 from conformance.reporting.colours import painted
+from conformance.reporting.failure_groups import listed
 from conformance.reporting.failure_texts import advice, failures
-from conformance.reporting.outcome import outcome
+from conformance.reporting.outcome import counted, outcome
 from conformance.reporting.report import Exit, NotRun, Run, why_skipped
 
 
@@ -28,41 +29,61 @@ def show(
     issues: str,
     brief: bool,
     strict: bool = False,
+    verbose: bool = False,
 ) -> None:
-    """Print the report of a run.
+    """Print the report of a run: what needs attention, what was not judged, and a summary.
 
     Args:
         console: where.
         run: the run.
         catalogue: the clauses' words.
-        codes: what is to be said of the run as a whole; the command exits with the first.
+        codes: the exit codes that apply to the run; the command exits with the first.
         repeat: the beginning of the command that runs one scenario again.
         issues: the client's issue tracker.
-        brief: whether clauses that it passes, or may do as it likes, are left out.
+        brief: whether the client is named above, as one of several.
         strict: whether a failed SHOULD clause fails the run.
+        verbose: whether clauses that pass, leave a choice or fail as the baseline knows are listed.
     """
-    if not brief:  # else it stands above the progress
-        console.print(f"\n{escape(run.title)}", style="bold", highlight=False)
-    words = {entry.clause: entry.seen for entry in run.known if not entry.like}
-    for clause, result in run.clauses.items():
-        is_brief = brief and result.verdict in {Verdict.PASS, Verdict.SEEN}
-        if result.blocked_by is None and not is_brief:
-            line = _line(catalogue[clause], result, words.get(clause, ""))
-            console.print(line, highlight=False, soft_wrap=True)
-    for text in _blocked_lines(run, catalogue):
-        console.print(text, highlight=False, soft_wrap=True)
-    for text in ring_keys(run):
-        console.print(f"  {text}", highlight=False, soft_wrap=True, markup=False)
-    for text in failures(run, catalogue, repeat, issues):
-        console.print(text, highlight=False, soft_wrap=True, markup=False)
-    for text in advice(run):
-        console.print(text, highlight=False, soft_wrap=True, markup=False)
-    for text in () if run.part else not_judged(run, catalogue):  # by the whole run alone
-        console.print(f"  {text}", highlight=False, soft_wrap=True, markup=False)
-    signed = [("!", text, "magenta") for text in (*run.surprises, *run.endings, *run.troubles)]
-    for sign, text, style in (*signed, *(("+", text, "green") for text in run.mended)):
-        console.print(f"{sign} {text}", highlight=False, soft_wrap=True, markup=False, style=style)
+    if not brief:
+        _print(console, f"\n[bold]{escape(run.title)}[/]")
+    if verbose:
+        _print(console, *_clause_lines(run, catalogue))
+    found = (
+        *failures(run, catalogue, repeat, issues, verbose=verbose),
+        *advice(run),
+    )
+    _print(console, *map(escape, found))
+    warned = (*run.surprises, *run.endings, *run.troubles)
+    _print(console, *(f"[magenta]{escape(f'! {text}')}[/]" for text in warned))
+    _print(console, *(f"[green]{escape(f'+ {text}')}[/]" for text in run.mended))
+    notes = [*_notes(run, catalogue)]
+    _print(console, *([""] if notes and not brief else []), *(f"  {text}" for text in notes))
+    if not brief:
+        _print(console, *_document_lines(run, catalogue))
     show_total(console, run, codes, strict=strict)
+
+
+def _print(console: Console, *lines: str) -> None:
+    for line in lines:
+        console.print(line, highlight=False, soft_wrap=True)
+
+
+def _clause_lines(run: Run, catalogue: Catalogue) -> Iterator[str]:
+    """Return each clause in one line, without those that are blocked."""
+    seen = {entry.clause: entry.seen for entry in run.known if not entry.like}
+    for clause, result in run.clauses.items():
+        if result.blocked_by is None:
+            yield _line(catalogue[clause], result, seen.get(clause, ""))
+
+
+def _notes(run: Run, catalogue: Catalogue) -> Iterator[str]:
+    """Return what is known to fail, and what was not judged."""
+    yield from _known_lines(run)
+    yield from _blocked_lines(run, catalogue)
+    yield from _skipped_lines(run, catalogue)
+    yield from map(escape, ring_keys(run))
+    if not run.part:  # a shard does not know what the whole run leaves out
+        yield from map(escape, not_judged(run, catalogue))
 
 
 def show_total(console: Console, run: Run, codes: Sequence[Exit], *, strict: bool = False) -> None:
@@ -138,9 +159,9 @@ STYLES = {
 
 
 def _line(clause: Clause, result: ClauseResult, known: str) -> str:
-    """A clause in one line: its verdict, what it is about, and what there is to say of it."""
+    """Return a clause in one line: its verdict, its title, and what there is to say of it."""
     said = result.verdict.value + (f" ({result.reason.value})" if result.reason else "")
-    said += " expected" if result.expected else ""
+    said += " known" if result.expected else ""
     more = ""
     if result.expected:
         more = f": {known}" if known else ""
@@ -158,32 +179,90 @@ def _line(clause: Clause, result: ClauseResult, known: str) -> str:
     )
 
 
-def _blocked_lines(run: Run, catalogue: Catalogue) -> Iterable[str]:
-    """The clauses that are blocked: one by its name, several by their number."""
+def _known_lines(run: Run) -> Iterator[str]:
+    """Return the failures that the baseline knows, in one line."""
+    known = [name for name, one in run.clauses.items() if one.expected]
+    if known:
+        names = escape(listed(known, KNOWN_SHOWN))
+        yield f"{painted(Verdict.FAIL)} known: {names} (-v explains {_them(known)})"
+
+
+KNOWN_SHOWN = 20
+"""Known failures that are named without ``--verbose``."""
+
+
+def _them(several: Sized) -> str:
+    return "it" if len(several) == 1 else "them"
+
+
+def _blocked_lines(run: Run, catalogue: Catalogue) -> Iterator[str]:
+    """Return the clauses that are blocked: one by its name, several by their number."""
     for blocker, names in report.blocked(run).items():
         said = painted(Verdict.SKIP, f"{Verdict.SKIP} ({Reason.BLOCKED})")
         if len(names) == 1:
-            yield f"  {names[0]:13}  {said}  {escape(catalogue[names[0]].title)}: by {blocker}"
+            yield f"{said}  {names[0]} {escape(catalogue[names[0]].title)}: by {blocker}"
             continue
         why = next(iter(run.clauses[names[0]].seen), "").partition("; its stderr ends:")[0]
-        words = escape(f"by {blocker}: {why}")
-        yield f"  {f'{len(names)} clauses':13}  {said}  {words}"
+        yield f"{said}  {len(names)} clauses: {escape(f'by {blocker}: {why}')}"
+
+
+def _skipped_lines(run: Run, catalogue: Catalogue) -> Iterator[str]:
+    """Return why clauses were skipped, a line for each reason; `not_judged` has the editions."""
+    found: dict[tuple[Reason | None, str], list[str]] = {}
+    for name, result in run.clauses.items():
+        is_own = result.reason not in {Reason.BLOCKED, Reason.EDITION}
+        if result.verdict is Verdict.SKIP and is_own:
+            why = why_skipped(catalogue[name], result)
+            found.setdefault((result.reason, why), []).append(name)
+    for (reason, why), names in found.items():
+        said = painted(Verdict.SKIP, f"skip ({reason.value})" if reason else "skip")
+        which = names[0] if len(names) == 1 else f"{len(names)} clauses"
+        yield f"{said}  {which}: {escape(why)}"
+
+
+def _document_lines(run: Run, catalogue: Catalogue) -> Iterator[str]:
+    """Return a table of the verdicts by document, if there are several documents."""
+    rows: dict[str, Counter[str]] = {}
+    for name, result in run.clauses.items():
+        row = rows.setdefault(catalogue[name].document, Counter())
+        row["known" if result.expected else result.verdict.value] += 1
+    if len(rows) < 2:  # noqa: PLR2004 - the last line says the same of one document
+        return
+    heads = [name for name in COLUMNS if any(row[name] for row in rows.values())]
+    width = max(map(len, (*rows, "document")))
+    yield ""
+    yield f"  {'document':{width}}  " + "  ".join(f"{head:>5}" for head in heads)
+    for document, row in rows.items():
+        cells = (f"{row[head] or '-':>5}" for head in heads)
+        painted_cells = [
+            f"[red]{cell}[/]" if head in {"fail", "error"} and row[head] else cell
+            for head, cell in zip(heads, cells, strict=True)
+        ]
+        yield f"  {document:{width}}  " + "  ".join(painted_cells)
+    yield ""
+
+
+COLUMNS = ("pass", "fail", "known", "error", "seen", "skip")
+"""Of the table by document: verdicts, with failures that the baseline knows apart."""
 
 
 def ring_keys(run: Run) -> Iterator[str]:
-    """What rings were judged by, if the manifest did not say, or said that nobody knows."""
+    """Return how rings were judged, unless the manifest states the format of their keys."""
     keys = run.ring_keys
     if keys.known is None and run.scenarios:
-        yield f"rings are judged by their arcs alone, as their key format is unknown: {keys.note}"
+        yield (
+            "the format of the ring's keys is unknown, so only the sizes of its arcs are judged: "
+            f"{keys.note}"
+        )
     elif keys.is_found:
         yield (
-            f"the keys of ring entries look like {keys.format}, as a calibration has found; stated "
-            "in client.toml (ring-key-formats) it need not be found again"
+            f"the keys of ring entries look like {keys.format} (measured): declare the format in "
+            "client.toml (ring-key-formats) to skip the measurement"
         )
 
 
 def not_judged(run: Run, catalogue: Catalogue) -> Iterator[str]:
-    """How many clauses were left out of each edition that the manifest does not state."""
+    """Return how many clauses of each edition were skipped, since the manifest lacks it."""
     counts = Counter(
         " or ".join(one for one in catalogue[name].editions if one != ENVOY)
         for name, result in run.clauses.items()
@@ -192,6 +271,4 @@ def not_judged(run: Run, catalogue: Catalogue) -> Iterator[str]:
         and catalogue[name].grpc_only not in result.seen
     )
     for editions, count in counts.most_common():
-        clauses = "one clause" if count == 1 else f"{count} clauses"
-        were = "was" if count == 1 else "were"
-        yield f"{clauses} of {editions} {were} not judged: the manifest does not state it"
+        yield f"{counted(count, 'clause')} of {editions} skipped: the manifest does not declare it"

@@ -1,15 +1,16 @@
-"""What a person sees while something goes on: progress of a run, and what is waited for."""
+"""Show what a command is doing: progress of a run, and what it waits for."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Self
+from typing import Final, Self
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
 from conformance import timing
@@ -18,9 +19,18 @@ from conformance.judging.verdicts import BAD, Cause, Verdict, worst
 from conformance.reporting.colours import painted
 from conformance.running.progress import Known, Progress, nobody_knows
 
+STEPS: Final = 10
+"""Lines of progress in a log, of a run of many scenarios."""
+
+SHOWN: Final = 10
+"""Failures that are named as they come; the report at the end has all."""
+
 
 class Live(Progress):
-    """Progress on a terminal: a bar; elsewhere, a line for each scenario unless quiet."""
+    """Progress: a live line with the time left on a terminal, a line per 10 % in a log.
+
+    New failures are named as they come; `verbose` names every scenario.
+    """
 
     def __init__(
         self,
@@ -29,65 +39,123 @@ class Live(Progress):
         *,
         quiet: bool = False,
         bar: bool = True,
+        verbose: bool = False,
         known: Known = nobody_knows,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Progress of a run with this title; failures that are `known` are expected.
+        """Prepare the progress of a run.
 
-        Without a bar where somebody else talks to the terminal meanwhile.
+        Args:
+            console: where it is shown.
+            title: of the run.
+            quiet: whether only a live line is shown.
+            bar: whether a live line may be shown: not while somebody else writes to the terminal.
+            verbose: whether every scenario gets a line.
+            known: tells which failures the baseline knows.
+            clock: in seconds.
         """
         self._console = console
         self._quiet = quiet
+        self._verbose = verbose
         self._known = known
+        self._clock = clock
+        self._begun = clock()
         self._causes: dict[Cause, str] = {}
         """What ended scenarios early, each with the first that ended so."""
         self._bar = Bar(
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
-            TimeElapsedColumn(),
+            TextColumn("{task.fields[failed]}"),
+            TimeRemainingColumn(compact=True),
+            TextColumn("left"),
             console=console,
             transient=True,
             disable=not (bar and console.is_terminal),
         )
-        self._task = self._bar.add_task(escape(title), total=None)
+        self._task = self._bar.add_task(escape(title), total=None, failed="")
         self._done = 0
+        self._failed = 0
         self._count: int | None = None
 
     def __enter__(self) -> Self:
         self._bar.start()
+        self._begun = self._clock()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
     def planned(self, count: int) -> None:
-        """Set the bar's length."""
+        """Set the length of the run."""
         self._count = count
         self._bar.update(self._task, total=count)
 
     def finished(self, record: Record) -> None:
-        """Move the bar; a line for what went wrong, or for everything where there is no bar."""
+        """Count a scenario, and name it if it failed as no baseline knows."""
         self._done += 1
-        self._bar.advance(self._task)
-        verdict, reason = worst(record.decisions)
+        verdict, _ = worst(record.decisions)
+        known = self._is_known(record)
+        is_new = verdict in BAD and not known
+        self._failed += is_new
+        self._bar.update(self._task, advance=1, failed=self._failures)
         if self._quiet:
             return
         cause = record.trouble.cause if record.trouble else None
         first = self._causes.setdefault(cause, record.scenario) if cause else record.scenario
-        # Which of them fails is only known at the end: until then the cause is told with the first.
-        is_news = verdict in BAD and first == record.scenario
-        if not self._console.is_terminal or is_news:
-            said = painted(verdict) + (f" ({reason.value})" if reason else "")
-            failed = [one for one in record.decisions if one.verdict is Verdict.FAIL]
-            known = failed and all(self._known(record.scenario, one) for one in failed)
-            said += " expected" if known else ""
-            said += f" like {escape(first)}" if first != record.scenario else ""
-            place = f"{self._done}/{self._count or '?'}"
-            self._console.print(
-                f"{place:>8}  {said}  {escape(record.scenario)}  {record.seconds:.2f} s",
-                highlight=False,
-                soft_wrap=True,
-            )
+        # The report decides which of them fails: until then only the first is named.
+        is_news = is_new and first == record.scenario
+        if self._verbose or (is_news and self._failed <= SHOWN):
+            self._name(record, first, known=known)
+        elif is_news and self._failed == SHOWN + 1:
+            self._print("          further failures are in the report at the end")
+        if not (self._verbose or self._console.is_terminal) and self._is_step:
+            self._print(f"{self._place}  {self._progress}")
+
+    def _is_known(self, record: Record) -> bool:
+        failed = [one for one in record.decisions if one.verdict is Verdict.FAIL]
+        return bool(failed) and all(self._known(record.scenario, one) for one in failed)
+
+    def _name(self, record: Record, first: str, *, known: bool) -> None:
+        """Print the verdict of a scenario."""
+        verdict, reason = worst(record.decisions)
+        said = painted(verdict) + (f" ({reason.value})" if reason else "")
+        said += " known" if known else ""
+        said += f" like {escape(first)}" if first != record.scenario else ""
+        self._print(f"{self._place}  {said}  {escape(record.scenario)}  {record.seconds:.2f} s")
+
+    def _print(self, line: str) -> None:
+        self._console.print(line, highlight=False, soft_wrap=True)
+
+    @property
+    def _place(self) -> str:
+        return f"{self._done}/{self._count or '?'}".rjust(8)
+
+    @property
+    def _failures(self) -> str:
+        return f"{self._failed} failed" if self._failed else ""
+
+    @property
+    def _is_step(self) -> bool:
+        """Whether another tenth of the scenarios is over."""
+        if not self._count:
+            return False
+        return self._done * STEPS // self._count > (self._done - 1) * STEPS // self._count
+
+    @property
+    def _progress(self) -> str:
+        count = self._count or self._done
+        spent = self._clock() - self._begun
+        left = max(count - self._done, 0) * spent / self._done
+        parts = [f"{100 * self._done // count} % of the scenarios", self._failures]
+        parts.append(f"about {_duration(left)} left" if left else f"in {_duration(spent)}")
+        return ", ".join(filter(None, parts))
+
+
+def _duration(seconds: float) -> str:
+    """Return a duration as people say it."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 @contextmanager

@@ -194,8 +194,13 @@ class Command:
         self._root = root
         self._slots = asyncio.Semaphore(AT_ONCE)
 
-    async def start(self, *words: str, scale: float = 1, by: Sequence[str] = ()) -> Running:
-        """Start it, or what it becomes `by`: a command that goes before."""
+    async def start(
+        self, *words: str, scale: float = 1, by: Sequence[str] = (), brief: bool = False
+    ) -> Running:
+        """Start it, or what it becomes `by`: a command that goes before.
+
+        A run lists all scenarios and clauses, unless it is to be `brief`.
+        """
         mark = uuid.uuid4().hex
         folder = self._root / mark
         (folder / TEMPORARY).mkdir(parents=True)
@@ -203,6 +208,8 @@ class Command:
         more = [] if has_place else ["--out", str(folder / "out")]
         if words[0] == "run" and "--json" not in words:
             more += ["--json", str(folder / "r.json")]
+        if words[0] == "run" and not brief:
+            more += ["-v"]
         process = await asyncio.create_subprocess_exec(
             *(*by, sys.executable, "-m", "conformance", *words, *more),
             cwd=folder,
@@ -219,11 +226,11 @@ class Command:
         )
         return Running(process, mark, folder)
 
-    async def run(self, *words: str, scale: float = 1) -> Ended:
+    async def run(self, *words: str, scale: float = 1, brief: bool = False) -> Ended:
         """Start it and wait for its end; nothing of it is left then."""
         mostly_waits = scale < 1
         async with contextlib.nullcontext() if mostly_waits else self._slots:
-            running = await self.start(*words, scale=scale)
+            running = await self.start(*words, scale=scale, brief=brief)
             try:
                 return await running.ended()
             finally:

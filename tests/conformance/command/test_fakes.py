@@ -183,6 +183,18 @@ async def test_what_ends_every_scenario_is_told_once(
     assert len(others) > 5
     assert {(one["reason"], one["blocked_by"]) for one in others.values()} == {("blocked", blocker)}
     count = f"{len(others)} clauses"
-    assert f"  {count:13}  skip (blocked)  by {blocker}: {words}" in ended.out
+    assert f"  skip (blocked)  {count}: by {blocker}: {words}" in ended.out
     assert f"skip ({len(others)} blocked)" in ended.out
     assert ended.out.count("\nFAIL (") == 1
+
+
+async def test_a_brief_run_lists_what_needs_attention(xdspec: Any) -> None:
+    words = (str(ADAPTERS / "crasher"), "--scenario", "ring.size[[]by-weight]", "--jobs", "1")
+    ended = await xdspec.run("run", *words, brief=True)
+    assert ended.code == 1
+    lines = ended.out.splitlines()
+    assert lines[0].startswith("     1/1  fail (crashed)  ring.size[by-weight]")
+    assert lines[1].startswith("     1/1  100 % of the scenarios, 1 failed, in ")
+    assert sum(line.startswith("FAIL (crashed)") for line in lines) == 1
+    assert not any(line.startswith("  A42-RING-09 ") for line in lines)
+    assert lines[-1].endswith("s: does not conform (2 new failures)")

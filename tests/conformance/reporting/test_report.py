@@ -58,9 +58,12 @@ def test_another_edition_is_advised_for_failures_only(verdict: Verdict, advised:
         (RingKeys(format="ip:port_i"), []),
         (
             RingKeys(format="ip:port_i", is_found=True),
-            ["look like ip:port_i, as a calibration has"],
+            ["look like ip:port_i (measured)"],
         ),
-        (RingKeys(note="client.toml says so"), ["by their arcs alone", "client.toml says so"]),
+        (
+            RingKeys(note="client.toml says so"),
+            ["only the sizes of its arcs are judged", "client.toml says so"],
+        ),
     ],
 )
 def test_ring_keys_that_are_not_stated_are_told(keys: RingKeys, words: list[str]) -> None:
@@ -282,10 +285,17 @@ def test_what_was_measured_is_told_even_of_a_pass() -> None:
     said = StringIO()
     screen = Console(file=said, width=200)
     console.show(
-        screen, made, CATALOGUE, [Exit.CONFORMS], repeat="xdspec run", issues="", brief=False
+        screen,
+        made,
+        CATALOGUE,
+        [Exit.CONFORMS],
+        repeat="xdspec run",
+        issues="",
+        brief=False,
+        verbose=True,
     )
     (line,) = [one for one in said.getvalue().splitlines() if "A56-TIMER-01" in one]
-    assert line.endswith("time of the failover timer: 10.02 s, 10.20 s")
+    assert line.endswith(f"{CATALOGUE['A56-TIMER-01'].title}: 10.02 s, 10.20 s")
 
 
 def test_what_was_not_judged_is_counted_by_edition() -> None:
@@ -293,8 +303,8 @@ def test_what_was_not_judged_is_counted_by_edition() -> None:
     names = ("A76-KEY-01", "A76-KEY-02", "A113-WEIGHT-01")
     left_out = [of(name, out) for name in names]
     assert list(console.not_judged(run(of(MUST, PASSED), *left_out), CATALOGUE)) == [
-        "2 clauses of A76 were not judged: the manifest does not state it",
-        "one clause of A113 was not judged: the manifest does not state it",
+        "2 clauses of A76 skipped: the manifest does not declare it",
+        "1 clause of A113 skipped: the manifest does not declare it",
     ]
     assert not list(console.not_judged(run(of(MUST, SKIPPED)), CATALOGUE))
     foreign = decision("A76-KEY-06", *out, CATALOGUE["A76-KEY-06"].grpc_only or "")

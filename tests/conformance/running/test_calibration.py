@@ -28,7 +28,7 @@ async def test_what_is_not_stated_is_found_and_binds(tmp_path: Path, xdspec: Any
     assert run.code == 0, run.said
     keys = run.report["runs"][0]["ring_keys"]
     assert keys == {"format": "ip:port_i", "is_found": True, "note": "", "refusal": None}
-    assert "as a calibration has found" in run.out
+    assert "(measured)" in run.out
     assert not (run.evidence / "reference" / "calibration").exists()
     folder = Path(run.scenarios["ring.size[by-weight]"]["evidence"])
     assert '"key_format": "{address}_{i}"' in (folder / "scenario.json").read_text()
