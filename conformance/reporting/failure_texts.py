@@ -11,6 +11,7 @@ from conformance.catalogue import Catalogue, Clause, load
 from conformance.judging.ring_keys import CLAUSE
 from conformance.judging.verdicts import BAD, NONE_KNOWN, Decision, Reason, Verdict
 from conformance.reporting.failure_groups import Group, Place, groups, listed
+from conformance.reporting.outcome import counted
 from conformance.reporting.report import Run, Scenario, is_fatal
 
 SHOWN = 8
@@ -22,7 +23,7 @@ CLAUSES_SHOWN = 40
 LEFT = 3
 """Files of a client that are named."""
 
-SERVED = 6
+SERVED = 3
 """Configurations of a scenario that are described; `xdspec show` has all."""
 
 
@@ -200,7 +201,7 @@ def _evidence(scenario: Scenario, found: Iterable[Decision], repeat: str) -> Ite
     for text, times in [*served.items()][:SERVED]:
         yield f"    served    {text}" + (f" ({times} times)" if times > 1 else "")
     if len(served) > SERVED:
-        yield f"              and {len(served) - SERVED} more configurations"
+        yield f"              and {counted(len(served) - SERVED, 'more configuration')}"
     if scenario.left:
         yield f"    left      files of the client: {listed(scenario.left, LEFT)}"
     yield f"    repeat    {repeat} --scenario {shlex.quote(scenario.id)}"

@@ -353,8 +353,8 @@ def test_the_console_tells_it_once() -> None:
     count = TOLD.totals[Verdict.SKIP]
     assert count > len(MANY)
     why = f"by {FIRST_OF_CLUSTERS}: so it ended: …: unsupported policy: 2"
-    said = [line.strip() for line in lines if "(blocked)" in line]
-    assert said == [f"skip (blocked)  {count} clauses: {why}"]
+    blocked_lines = [line.strip() for line in lines if "(blocked)" in line]
+    assert blocked_lines == [f"skip (blocked)  {count} clauses: {why}"]
     assert not any("A42-RING" in line for line in lines)
     assert f"1 fail, {count} skip ({count} blocked)" in lines[-1]
 
