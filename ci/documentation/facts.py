@@ -162,7 +162,7 @@ class Facts:
     def _fields(self, definition: Mapping[str, Any]) -> str:
         rows = (
             (
-                f"`{name}`" + ("" if name in definition["required"] else ", may be left out"),
+                f"`{name}`" + ("" if name in definition["required"] else " (optional)"),
                 cell(_type(field)),
             )
             for name, field in definition["properties"].items()
@@ -283,12 +283,12 @@ def _type(field: Mapping[str, Any]) -> str:
         case {"type": "array", "prefixItems": items}:
             said = f"[{', '.join(map(_type, items))}]"
         case {"type": "array", "items": dict() as items}:
-            said = f"a list, of each: {_type(items)}"
+            said = f"list of {_type(items)}"
         case {"type": "object", "additionalProperties": dict() as values}:
-            said = f"an object, of each value: {_type(values)}"
+            said = f"object with values: {_type(values)}"
         case _:
             said = _KINDS.get(field.get("type", ""), "anything")
-            said += f" from {field['minimum']} on" if "minimum" in field else ""
+            said += f", at least {field['minimum']}" if "minimum" in field else ""
             said += f", {field['description']}" if "description" in field else ""
     return said
 

@@ -1,6 +1,7 @@
-"""Every message between the suite and an adapter, as types; contract.md is the prose.
+"""Define every message between the suite and an adapter; contract.md explains them.
 
-One JSON object a line, UTF-8. `contract.schema.json` is made from these types, by `schema`.
+Each message is one JSON object on a line, in UTF-8. `schema` makes `contract.schema.json` of these
+types.
 """
 
 from __future__ import annotations
@@ -74,17 +75,17 @@ class _Message(
 
 
 class AskHello(_Message, frozen=True, kw_only=True, tag="hello"):
-    """First of all. May be asked again: the answer's `at` then narrows the clocks' offset."""
+    """Report name, version and capabilities. May repeat, to measure the offset of the clocks."""
 
     id: Id
     contract: int
 
 
 class OpenChannel(_Message, frozen=True, kw_only=True, omit_defaults=True, tag="open_channel"):
-    """Make a channel, not connected yet. Its number is this request's id. Retries are off.
+    """Create a channel without connecting it. The request's id becomes its number. Retries are off.
 
-    `service_config`, since version 2, is the channel's default service config, as JSON text. It is
-    given with the capability `custom_policy` only, and left out otherwise.
+    `service_config`, since version 2, is the channel's default service config, as JSON text. Only
+    clients with the capability `custom_policy` receive it.
     """
 
     id: Id
@@ -94,10 +95,10 @@ class OpenChannel(_Message, frozen=True, kw_only=True, omit_defaults=True, tag="
 
 
 class RegisterPolicy(_Message, frozen=True, kw_only=True, tag="register_policy"):
-    """Have a load-balancing policy of this name in the library's registry. Since version 2.
+    """Register a load-balancing policy of this name in the library. Since version 2.
 
-    It is asked before the first channel is opened, with the capability `custom_policy` only. The
-    policy's number is this request's id: contract.md says how it picks.
+    It arrives before the first channel is opened, with the capability `custom_policy` only. The
+    policy's number is this request's id; contract.md says how it picks.
     """
 
     id: Id
@@ -105,7 +106,7 @@ class RegisterPolicy(_Message, frozen=True, kw_only=True, tag="register_policy")
 
 
 class PlannedCall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One RPC to make. Its id is unique in the process; its request message is empty (no bytes)."""
+    """Describe one RPC. Its id is unique in the process. Its request message is empty: no bytes."""
 
     id: str
     path: str
@@ -116,9 +117,9 @@ class PlannedCall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class StartCalls(_Message, frozen=True, kw_only=True, tag="start_calls"):
-    """Make these calls, in order: `concurrency` at once, or one each `pace`, or all at once.
+    """Make these calls in order: `concurrency` at a time, or one every `pace`, or all at once.
 
-    `done` is said when the last of them has finished.
+    Answer `done` when the last of them has finished.
     """
 
     id: Id
@@ -129,16 +130,16 @@ class StartCalls(_Message, frozen=True, kw_only=True, tag="start_calls"):
 
 
 class Cancel(_Message, frozen=True, kw_only=True, tag="cancel"):
-    """Cancel those of these calls that have not finished: they then finish as CANCELLED."""
+    """Cancel those of these calls that have not finished; they finish as CANCELLED."""
 
     id: Id
     calls: tuple[str, ...]
 
 
 class Watch(_Message, frozen=True, kw_only=True, tag="watch"):
-    """Report the channel's state now and at each change, never asking it to connect.
+    """Report the channel's state now and at each change. Never make it connect.
 
-    `done` is said when the channel is closed.
+    Answer `done` when the channel is closed.
     """
 
     id: Id
@@ -153,7 +154,7 @@ class Connect(_Message, frozen=True, kw_only=True, tag="connect"):
 
 
 class Close(_Message, frozen=True, kw_only=True, tag="close"):
-    """Close the channel: calls under way finish as CANCELLED, a watch ends."""
+    """Close the channel: calls in progress finish as CANCELLED, a watch ends."""
 
     id: Id
     channel: Id
@@ -165,7 +166,7 @@ Request = AskHello | RegisterPolicy | OpenChannel | StartCalls | Cancel | Watch 
 
 
 class Hello(_Message, frozen=True, kw_only=True, tag="hello"):
-    """The adapter's clock starts at the first of these, whose `at` is 0."""
+    """Answer a `hello`. The adapter's clock starts at the first one, whose `at` is 0."""
 
     id: Id
     contract: int
@@ -176,7 +177,7 @@ class Hello(_Message, frozen=True, kw_only=True, tag="hello"):
 
 
 class Opened(_Message, frozen=True, kw_only=True, tag="opened"):
-    """The response headers of a kept-open stream have come; `hostname` is in them."""
+    """Report that the response headers of a kept-open stream, with `hostname`, have arrived."""
 
     call: str
     hostname: str
@@ -184,7 +185,7 @@ class Opened(_Message, frozen=True, kw_only=True, tag="opened"):
 
 
 class Finished(_Message, frozen=True, kw_only=True, tag="finished"):
-    """A call's outcome. `hostname` is the response header of that name: who answered."""
+    """Report the result of a call. `hostname` is the response header that names the backend."""
 
     call: str
     status: StatusName
@@ -195,7 +196,7 @@ class Finished(_Message, frozen=True, kw_only=True, tag="finished"):
 
 
 class State(_Message, frozen=True, kw_only=True, tag="state"):
-    """A watched channel's state."""
+    """Report the state of a watched channel."""
 
     channel: Id
     state: StateName
@@ -203,10 +204,10 @@ class State(_Message, frozen=True, kw_only=True, tag="state"):
 
 
 class PolicyUpdate(_Message, frozen=True, kw_only=True, tag="policy_update"):
-    """A registered policy was given an update, and is about to act on it. Since version 2.
+    """Report an update that a registered policy received and is about to act on. Since version 2.
 
-    `instance` numbers the policies that the library has made, in the whole process; `config` is the
-    JSON text of what the policy's parser was given. An endpoint is the list of its addresses.
+    `instance` numbers the policy objects of the process. `config` is the JSON text that the
+    parser of the policy received. An endpoint is the list of its addresses.
     """
 
     policy: Id
@@ -217,13 +218,13 @@ class PolicyUpdate(_Message, frozen=True, kw_only=True, tag="policy_update"):
 
 
 class Done(_Message, frozen=True, kw_only=True, tag="done"):
-    """The request has been done to its end."""
+    """Report that a request is complete."""
 
     id: Id
 
 
 class Error(_Message, frozen=True, kw_only=True, tag="error"):
-    """The request cannot be done, and why. `id` is null if the line was not a request at all."""
+    """Report why a request cannot be carried out. `id` is null if the line was no request."""
 
     id: Id | None
     message: str

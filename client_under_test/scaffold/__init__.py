@@ -12,6 +12,7 @@ from string import Template
 from typing import Final
 
 from client_under_test.contract.exceptions import ClientTrouble
+from client_under_test.contract.messages import NEWEST
 from regular_files import read_text
 
 _HERE: Final = Path(__file__).parent
@@ -74,9 +75,12 @@ def _files(language: str, name: str) -> dict[Path, str]:
     }
     known = {
         "name": name,
+        "contract": str(NEWEST),
         "start": read_text(source / "start.toml"),
         "files": "".join(f"| `{path.as_posix()}` | {_about(path)} |\n" for path in skeleton),
-        "by_hand": Template(read_text(source / "by-hand.md")).substitute(name=name),
+        "by_hand": Template(read_text(source / "by-hand.md")).substitute(
+            name=name, contract=NEWEST
+        ),
     }
     common = {
         path.relative_to(_COMMON): Template(read_text(path)).substitute(known)

@@ -93,7 +93,7 @@ def test_the_command_line_page_has_every_command(facts: Facts) -> None:
 def test_the_contract_page_has_every_message(facts: Facts) -> None:
     page = facts.messages()
     assert "### request `open_channel`" in page
-    assert "| `calls` | a list, of each: `PlannedCall` |" in page
+    assert "| `calls` | list of `PlannedCall` |" in page
     assert "anything" not in page
 
 

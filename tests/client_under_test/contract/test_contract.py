@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any, get_args
 
@@ -147,3 +148,14 @@ def test_types_and_schema_refuse_what_is_wrong(union: str, message: Message) -> 
     with pytest.raises(msgspec.ValidationError):
         msgspec.json.decode(json.dumps(message), type=getattr(contract, union))
     assert not fits_schema(union, message)
+
+
+def test_the_session_of_the_page_obeys_the_schema() -> None:
+    page = FILE.with_name("contract.md").read_text()
+    lines = re.findall(r"^([<>]) (\{.*\})$", page, re.MULTILINE)
+    sides = {">": contract.Request, "<": contract.Answer}
+    decoded = [msgspec.json.decode(text, type=sides[side]) for side, text in lines]
+    assert {type(one).__struct_config__.tag for one in decoded} >= {
+        *("hello", "open_channel", "start_calls", "cancel", "watch", "close"),
+        *("done", "error", "opened", "finished", "state"),
+    }

@@ -8,6 +8,7 @@ import pytest
 
 from client_under_test import doctor, find, prepare, scaffold
 from client_under_test.contract.exceptions import ClientTrouble
+from client_under_test.contract.messages import NEWEST
 from client_under_test.manifests.manifest_file import read
 
 CONTRACT = Path(scaffold.__file__).parents[1] / "contract"
@@ -41,6 +42,8 @@ def test_what_is_written(language: str, tmp_path: Path) -> None:
         assert (folder / name).read_text() == (CONTRACT / name).read_text()
     readme = (folder / "README.md").read_text()
     assert all(f"`{path}`" in readme for path in files if path.name != "README.md")
+    assert f"version {NEWEST} (copies)" in readme
+    assert f'"contract": {NEWEST}}}' in readme
     assert "$" not in (folder / "client.toml").read_text() + readme
     assert "[[expected]]" in (folder / "expected.toml").read_text()
 
