@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.catalogue import ENVOY, CatalogueError, UnknownClause, load
+from conformance.catalogue import ENVOY, CatalogueError, Strength, UnknownClause, load
 from conformance.running.collecting import scenarios
 
 DOCUMENTS = f"""
@@ -99,6 +99,42 @@ def test_titles_are_short_phrases_and_tell_clauses_apart() -> None:
     titles = [row.title for row in load()]
     assert all(len(title) <= 72 and not title.endswith(".") for title in titles)
     assert len(set(titles)) == len(titles)
+
+
+WITH_BASIS = ("a42", "a52")
+"""Folders whose rows have all been read beside their texts: each strength has its source."""
+
+BASIS = re.compile(
+    r"(?:A\d+|xDS API|xDS protocol|RE2|gRPC [\w -]+), [^:]+: (?:gRPC\b|[A-Z\d])[^\n]{9,420}\."
+)
+
+
+def test_each_strength_names_its_source() -> None:
+    """Document, section, and the sentence in our words; a copy of the API has its date."""
+    known = load()
+    listed = {one.document: folder_of(one.document) for one in known}
+    for row in known:
+        if row.strength in {Strength.MUST, Strength.SHOULD} and listed[row.document] in WITH_BASIS:
+            assert row.basis, f"{row.id}: say by which sentence it is a {row.strength}"
+            assert BASIS.fullmatch(row.basis), f"{row.id}: {row.basis}"
+            dated = not row.basis.startswith("xDS API") or re.search(r"\(\d{4}-\d\d", row.basis)
+            assert dated, f"{row.id}: name the date of the copy of the xDS API"
+
+
+def folder_of(document: str) -> str:
+    """The folder of a document's rows."""
+    files = load().editions[document].files
+    return files[0].partition("/")[0] if files else ""
+
+
+def test_titles_state_what_a_client_does_or_ask() -> None:
+    """Read next to PASS and FAIL they are a rule; next to what was seen, a question."""
+    for row in load():
+        if folder_of(row.document) in WITH_BASIS:
+            asks = re.match(r"How|What|Whether|Which|In which", row.title) is not None
+            is_open = row.strength in {Strength.MAY, Strength.UNSPECIFIED}
+            assert row.title[0].isupper(), f"{row.id}: {row.title}"
+            assert asks is is_open, f"{row.id} ({row.strength}): {row.title}"
 
 
 def test_no_wording_repeats_that_of_an_earlier_edition() -> None:
