@@ -15,6 +15,7 @@ from conformance.command.cli import main
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting import report
 from conformance.reporting.baseline import Entry
+from conformance.reporting.markdown import escaped
 from conformance.reporting.report import BadReport, NotRun, Report, Run, read
 from conformance.reporting.table import table
 
