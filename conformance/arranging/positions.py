@@ -77,6 +77,22 @@ async def judge_each(
         await world.judge(clause, calls, ways[root])
 
 
+async def judge_lists(world: World, clause: str, served: Served, *roots: str) -> None:
+    """Judge that each root has its own list of leaves, on which the next clause rests.
+
+    Args:
+        world: of the scenario.
+        clause: that the scenario continues with.
+        served: all that there is.
+        roots: of the trees.
+    """
+    for root in roots:
+        wanted = at_the_first(served, root)
+        calls = await world.until(wanted, partial(calls_to, world, root))
+        await world.judge("A37-TREE-15", calls, wanted)
+    world.bench.turn_to(clause)
+
+
 def by_health(
     world: World, clause: str, served: Served, root: str, *, failed: Collection[str] = ()
 ) -> dict[str, AtTheFirst]:

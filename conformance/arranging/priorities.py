@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from conformance.judging.expectations import Tried
 from conformance.served.endpoints import Endpoint, Locality
 from conformance.served.policies import Policy, RingHash
 from conformance.served.serving import Served, one_cluster
@@ -45,6 +46,18 @@ def ranked(
     """For each priority one locality of equal endpoints."""
     localities = tuple(map(tier, range(len(priorities)), priorities))
     return one_cluster(localities, policy=policy, is_reported=is_reported)
+
+
+async def judge_kept(world: World, used: Member, *, since: float) -> None:
+    """Judge that an update that leaves an endpoint as it was leaves its connection, too (A61).
+
+    Args:
+        world: of the scenario.
+        used: the endpoint, which has been connected.
+        since: before the update.
+    """
+    by = {"A42": Tried(least={used.address: 1}), "A61": Tried()}
+    await world.judge("A42-SUB-14", world.attempts.seen(used, since=since), by)
 
 
 def tier(priority: int, members: Sequence[Member]) -> Locality:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 from conformance import timing
 from conformance.arranging.forests import calls_to
-from conformance.judging.expectations import EndsIn, Outcome
+from conformance.judging.expectations import EndsIn, Fails, Outcome
 from conformance.judging.seen import Calls
 from conformance.served.routes import TO
 from conformance.world import World
 
-FAILS = Outcome("UNAVAILABLE")
+FAILS = Fails()
+"""Requests to what is in TRANSIENT_FAILURE: no text names their status (A37-TROUBLE-36)."""
+
+STATUSES: Mapping[str, Outcome] = {code: Outcome(code) for code in ("UNAVAILABLE", "INTERNAL")}
+"""The statuses with which clients have been seen to fail them."""
 
 
 async def told_and_waited(

@@ -157,7 +157,7 @@ class PriorityNames:
 def shares_a_locality(before: frozenset[Locality], now: frozenset[Locality]) -> bool:
     """A37: names of priorities are preserved across updates, with the localities below them.
 
-    Clauses: A37-FAILOVER-11, A37-FAILOVER-13, A27-PRIO-11 (our choice: the first name that shares
+    Clauses: A37-FAILOVER-11, A42-SUB-14, A27-PRIO-11 (our choice: the first name that shares
     a locality).
     """
     return bool(before & now) or before == now
@@ -217,8 +217,9 @@ def a_policy_for_each_leaf(
 ) -> Update:
     """A75: an aggregate is a priority policy over its leaves, each with priorities of its own.
 
-    Clauses: A27-PRIO-03, A27-PRIO-08, A42-LOC-03, A42-LOC-04, A42-LOC-05, A42-LOC-06, A37-TREE-12,
-    A37-TROUBLE-19, A37-TROUBLE-21, A37-TROUBLE-22, A37-TROUBLE-27, A37-TROUBLE-28, A37-TROUBLE-30,
+    Clauses: A27-PRIO-03, A27-PRIO-08, A27-PRIO-12, A42-LOC-03, A42-LOC-04, A42-LOC-05, A42-LOC-06,
+    A37-TREE-12, A37-TROUBLE-19, A37-TROUBLE-21, A37-TROUBLE-22, A37-TROUBLE-27, A37-TROUBLE-28,
+    A37-TROUBLE-30,
     A37-TROUBLE-31, A37-TROUBLE-32, A37-TROUBLE-33, A37-TROUBLE-35, A37-FAILOVER-01,
     A37-FAILOVER-04, A37-FAILOVER-11, A37-FAILOVER-13, A37-FAILOVER-14, A37-FAILOVER-09,
     A37-DROP-02, A27-DROP-11 (our choice).

@@ -124,7 +124,7 @@ def max_requests(thresholds: Sequence[Any]) -> int:
 def duration_is_accepted(_field: str, seconds: int, nanos: int) -> bool:
     """A50: durations of outlier_detection are none below zero, and such as protobuf allows.
 
-    Clauses: A50-CDS-01, A50-CDS-02, A50-CDS-07.
+    Clauses: A50-CDS-01, A50-CDS-02, A50-CDS-07, A50-CDS-10 (our choice).
     """
     return 0 <= seconds <= _LONGEST_DURATION and 0 <= nanos < _NANOS
 

@@ -151,15 +151,15 @@ def is_wrapper(type_url: str) -> bool:
 def version_of_nack(accepted: str, _rejected: str) -> str:
     """A NACK names the last version that was accepted.
 
-    Clauses: A42-CDS-19, A42-CDS-30, A46-NACK-04.
+    Clauses: A42-CDS-19, A42-CDS-30, A46-NACK-07 (our choice).
     """
     return accepted
 
 
 def reason_of_nack(found: Sequence[str]) -> str:
-    """A46: a NACK names each bad resource, and what was found to be wrong with it.
+    """A NACK names each bad resource, and what was found to be wrong with it.
 
-    Clauses: A42-CDS-31, A46-NACK-05.
+    Clauses: A42-CDS-31, A46-NACK-05 (our choice).
     """
     return "; ".join(found)
 
@@ -186,7 +186,7 @@ def drop_may_lack(_field: str) -> bool:
 def as_wanted(_noun: str, names: Sequence[str]) -> Sequence[str]:
     """A37: each resource is asked for once, whoever watches it, and as long as somebody does.
 
-    Clauses: A37-TREE-07, A37-TREE-08, A37-TREE-09, A37-TREE-10, A37-TREE-34.
+    Clauses: A37-TREE-07, A37-TREE-08, A37-TREE-09, A37-TREE-10, A37-TREE-34, A37-TREE-38.
     """
     return names
 

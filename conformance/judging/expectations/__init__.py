@@ -6,7 +6,13 @@ when it is weighed, so that an evidence folder is judged by the oracle of today.
 
 from __future__ import annotations
 
-from conformance.judging.expectations.answers import Answered, NamesEach, NamesWhatHolds, SaysWhy
+from conformance.judging.expectations.answers import (
+    Answered,
+    NamesEach,
+    NamesTheResponse,
+    NamesWhatHolds,
+    SaysWhy,
+)
 from conformance.judging.expectations.backend_metrics import TellsMetrics
 from conformance.judging.expectations.breaking import Admits, LosesShare
 from conformance.judging.expectations.calls import (
@@ -78,6 +84,7 @@ Expectation = (
     | Untouched
     | Answered
     | NamesEach
+    | NamesTheResponse
     | NamesWhatHolds
     | SaysWhy
     | MovesOnly
@@ -178,6 +185,7 @@ __all__ = [
     "MovesOnly",
     "NamesEach",
     "NamesOnly",
+    "NamesTheResponse",
     "NamesWhatHolds",
     "NeverIn",
     "NeverLooksUp",

@@ -24,7 +24,8 @@ class Answered(msgspec.Struct, frozen=True, tag="answered"):
     A42-KIND-02, A42-KIND-03, A42-KIND-04, A42-KIND-05, A42-LOC-09, A42-RING-20, A46-NACK-01,
     A46-NACK-02, A46-NACK-04, A46-NACK-06, A47-CDS-01, A47-CDS-02, A47-CDS-03, A47-CDS-04,
     A50-CDS-01, A50-CDS-02, A50-CDS-03, A50-CDS-04, A50-CDS-05, A50-CDS-06, A50-CDS-07, A50-CDS-08,
-    A50-CDS-09, A52-CHANGE-01, A52-CHANGE-04, A52-CUSTOM-05, A52-CUSTOM-07, A52-CUSTOM-08,
+    A50-CDS-09, A50-CDS-10, A52-CHANGE-01, A52-CHANGE-04, A52-CUSTOM-05, A52-CUSTOM-07,
+    A52-CUSTOM-08,
     A52-CUSTOM-14, A52-DEPTH-01, A52-DEPTH-02, A52-DEPTH-03, A52-DEPTH-04, A52-FIELD-01,
     A52-FIELD-02, A52-FIELD-03, A52-FIELD-04, A52-FIELD-05, A52-INPUT-01, A52-INPUT-02,
     A52-INPUT-03, A52-INPUT-04, A52-INPUT-05, A52-INPUT-06, A52-LIST-01, A52-LIST-02, A52-LIST-03,
@@ -48,7 +49,7 @@ class Answered(msgspec.Struct, frozen=True, tag="answered"):
 class NamesWhatHolds(msgspec.Struct, frozen=True, tag="names_what_holds"):
     """The answer names the version in force after it: that of the response only if it ACKs it.
 
-    Clauses: A42-CDS-30, A46-NACK-04.
+    Clauses: A42-CDS-30, A46-NACK-07.
     """
 
     def finding(self, seen: Seen) -> Finding:
@@ -58,6 +59,20 @@ class NamesWhatHolds(msgspec.Struct, frozen=True, tag="names_what_holds"):
         wanted = f"an answer to {answer.kind} version {answer.version} that names version {holds}"
         saw = f"{_said(answer)}; it names version {answer.told or '(empty)'}"
         return Finding(answer.told == holds, wanted, saw)
+
+
+class NamesTheResponse(msgspec.Struct, frozen=True, tag="names_the_response"):
+    """The answer names the version of the response, although a NACK.
+
+    Clauses: A46-NACK-07.
+    """
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh an answer."""
+        answer = _answer(seen)
+        wanted = f"a NACK of {answer.kind} version {answer.version} that names that version"
+        saw = f"{_said(answer)}; it names version {answer.told or '(empty)'}"
+        return Finding(not answer.acked and answer.told == answer.version, wanted, saw)
 
 
 class SaysWhy(msgspec.Struct, frozen=True, tag="says_why"):
@@ -74,20 +89,22 @@ class SaysWhy(msgspec.Struct, frozen=True, tag="says_why"):
 
 
 class NamesEach(msgspec.Struct, frozen=True, tag="names_each"):
-    """A NACK whose words have each of these names.
+    """A NACK whose error_detail has each of these names, or lacks at least one.
 
     Clauses: A46-NACK-05.
     """
 
     names: tuple[str, ...]
+    has_all: bool = True
 
     def finding(self, seen: Seen) -> Finding:
         """Weigh an answer."""
         answer = _answer(seen)
-        missing = [name for name in self.names if name not in answer.error_detail]
-        wanted = f"a NACK of {answer.kind} version {answer.version} that names "
+        names_all = all(name in answer.error_detail for name in self.names)
+        does = "names" if self.has_all else "does not name both"
+        wanted = f"a NACK of {answer.kind} version {answer.version} that {does} "
         wanted += " and ".join(self.names)
-        return Finding(not answer.acked and not missing, wanted, _said(answer))
+        return Finding(not answer.acked and names_all is self.has_all, wanted, _said(answer))
 
 
 def _answer(seen: Seen) -> Answer:

@@ -31,9 +31,8 @@ class Outcome(msgspec.Struct, frozen=True, tag="outcome"):
     Clauses: A27-DROP-02, A27-DROP-09, A27-DROP-11, A27-DROP-13, A37-DROP-01, A37-DROP-02,
     A37-DROP-04, A37-DROP-05, A32-CB-02, A32-CB-07, A32-CB-14, A32-CB-26, A42-CDS-20, A42-CDS-26,
     A42-CDS-32, A42-HDR-17, A52-CHANGE-02, A42-PICK-24, A42-PRO-09, A56-TIMER-03, A37-TREE-18,
-    A37-TREE-21, A37-TREE-31, A37-TREE-34, A37-TROUBLE-15, A37-TROUBLE-34, A56-TIMER-04,
-    A57-STREAM-01, A57-STREAM-02, A74-CONFIG-01, A76-REQ-07, A37-DNS-08, A37-DNS-12,
-    A28-TARGET-01, A37-DNS-27.
+    A37-TREE-31, A37-TREE-34, A37-TREE-38, A37-TROUBLE-34, A37-TROUBLE-36, A56-TIMER-04,
+    A57-STREAM-01, A74-CONFIG-01, A76-REQ-07, A37-DNS-12, A28-TARGET-01.
     """
 
     status: str
@@ -49,8 +48,9 @@ class Outcome(msgspec.Struct, frozen=True, tag="outcome"):
 class Fails(msgspec.Struct, frozen=True, tag="fails"):
     """No call succeeds or is received by anybody, and each ends before its deadline.
 
-    Clauses: A27-DROP-03, A32-CB-02, A32-CB-07, A37-TREE-17, A37-DNS-16, A37-DNS-20, A37-DNS-21,
-    A37-DNS-22.
+    Clauses: A27-DROP-03, A32-CB-02, A32-CB-07, A37-TREE-17, A37-TREE-21, A37-TREE-38, A37-DNS-08,
+    A37-DNS-09, A37-DNS-16, A37-DNS-20, A37-DNS-21, A37-DNS-22, A37-DNS-27, A37-TROUBLE-15,
+    A37-TROUBLE-34, A57-STREAM-02.
     """
 
     def finding(self, seen: Seen) -> Finding:

@@ -11,7 +11,13 @@ from collections.abc import Iterable
 from itertools import product
 from typing import TYPE_CHECKING, assert_never
 
-from conformance.judging.expectations.answers import Answered, NamesEach, NamesWhatHolds, SaysWhy
+from conformance.judging.expectations.answers import (
+    Answered,
+    NamesEach,
+    NamesTheResponse,
+    NamesWhatHolds,
+    SaysWhy,
+)
 from conformance.judging.expectations.backend_metrics import TellsMetrics
 from conformance.judging.expectations.breaking import Admits, LosesShare
 from conformance.judging.expectations.calls import (
@@ -85,7 +91,15 @@ def excusable(expectation: Expectation, seen: Seen, before: MapsLike | None = No
     """
     is_so = True  # timers, states, and all else that a time decides
     match expectation:
-        case Answered() | NamesEach() | NamesWhatHolds() | SaysWhy() | AsksOnce() | GoesOnAsking():
+        case (
+            Answered()
+            | NamesEach()
+            | NamesTheResponse()
+            | NamesWhatHolds()
+            | SaysWhy()
+            | AsksOnce()
+            | GoesOnAsking()
+        ):
             is_so = False
         case (
             LosesShare() | LooksUp() | NeverLooksUp() | AsksBesideClusters()

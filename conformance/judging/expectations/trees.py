@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from conformance.judging.expectations.calls import OnlyAt, Outcome
+from conformance.judging.expectations.calls import Fails, OnlyAt
 from conformance.judging.expectations.connections import attempts_of, attempts_told
 from conformance.judging.expectations.weighing import Finding
 from conformance.judging.seen import Seen
@@ -77,5 +77,5 @@ class AtTheFirst(msgspec.Struct, frozen=True, tag="at_the_first", kw_only=True):
         serving = first_usable(
             self.root, self.clusters, self.endpoints, self.failed, as_a_whole=self.as_a_whole
         )
-        weighed = (OnlyAt(serving) if serving else Outcome("UNAVAILABLE")).finding(seen)
+        weighed = (OnlyAt(serving) if serving else Fails()).finding(seen)
         return msgspec.structs.replace(weighed, oracle="cluster_tree.first_usable")

@@ -6,6 +6,7 @@ import pytest
 
 from conformance import timing
 from conformance.arranging.localities import Lines, judge_below, judge_lines
+from conformance.arranging.priorities import judge_kept
 from conformance.judging.claims import decides, row
 from conformance.judging.expectations import OnlyAt, Tried
 from conformance.served.endpoints import Endpoint, Locality
@@ -73,11 +74,23 @@ async def test_one_locality_in_two_priorities(world: World) -> None:
     await world.judge("A27-PRIO-12", calls, at_second)
 
 
-@decides("A37-FAILOVER-11")
+@decides("A37-FAILOVER-11", "A42-SUB-14")
 async def test_priorities_that_change_places(world: World) -> None:
-    """The one in use keeps its connection, though another one was what it is now."""
-    made = await judge_lines(world, "A37-FAILOVER-11", ("A | b", "b | A", "b c | A"))
+    """The one in use keeps its connection, though another one was what it is now.
+
+    First an update leaves both where they are: a client that connects anew with each update fails
+    by that alone.
+    """
+    made = await Lines.begin(world, "A | b c")
     used = made.member("b")
+    await world.serve(made.served("A | b"))
+    await made.judge(world, "A37-FAILOVER-11", "A | b")
+    before = world.now
+    for number, line in enumerate(("A | b c", "b c | A", "b | A")):
+        await world.serve(made.served(line))
+        await made.judge(world, "A37-FAILOVER-11", line)
+        if not number:
+            await judge_kept(world, used, since=before)
     tried = Tried(most={used.address: 1})
     await world.judge("A37-FAILOVER-11", world.attempts.seen(used), tried)
 

@@ -18,7 +18,7 @@ from conformance.arranging.forests import (
 )
 from conformance.arranging.load_reports import balanced, reported
 from conformance.arranging.meanwhile import Meanwhile
-from conformance.arranging.positions import demand_asked
+from conformance.arranging.positions import demand_asked, judge_lists
 from conformance.judging.claims import decides, row
 from conformance.judging.expectations import AsksOnce, GoesOnAsking, Outcome
 from conformance.served.clusters import Cluster, Threshold
@@ -146,13 +146,15 @@ USES: dict[str, tuple[tuple[Shape, ...], tuple[str, ...]]] = {
 """Trees that have the leaf b first, and routes to it alone."""
 
 
-@decides("A37-TREE-11")
+@decides("A37-TREE-11", "A37-TREE-15")
 @pytest.mark.parametrize(("shapes", "direct"), USES.values(), ids=USES)
 async def test_service_name_for_all(
     world: World, shapes: tuple[Shape, ...], direct: tuple[str, ...]
 ) -> None:
     planted = await plant(world, *shapes, direct=direct)
     roots = (*(next(iter(one)) for one in shapes), *direct)
+    await world.serve(planted.served)
+    await judge_lists(world, "A37-TREE-11", planted.served, *roots)
     await in_use(world, planted.served, *roots)
     renamed = leaf("b", await world.endpoints(1)).known_as("another")
     then = with_clusters(planted.served, renamed)
@@ -160,13 +162,15 @@ async def test_service_name_for_all(
     await judge_use(world, "A37-TREE-11", then, *roots)
 
 
-@decides("A37-TREE-12")
+@decides("A37-TREE-12", "A37-TREE-15")
 @pytest.mark.parametrize(("shapes", "direct"), USES.values(), ids=USES)
 async def test_endpoints_for_all(
     world: World, shapes: tuple[Shape, ...], direct: tuple[str, ...]
 ) -> None:
     planted = await plant(world, *shapes, direct=direct)
     roots = (*(next(iter(one)) for one in shapes), *direct)
+    await world.serve(planted.served)
+    await judge_lists(world, "A37-TREE-12", planted.served, *roots)
     await in_use(world, planted.served, *roots)
     then = with_clusters(planted.served, leaf("b", await world.endpoints(1)))
     await world.serve(then)

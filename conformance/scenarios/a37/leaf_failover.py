@@ -6,9 +6,9 @@ import pytest
 
 from conformance import timing
 from conformance.arranging.forests import Planted, calls_to, in_use, plant
-from conformance.arranging.priorities import fail, serve_again
+from conformance.arranging.priorities import fail, judge_kept, serve_again
 from conformance.judging.claims import decides
-from conformance.judging.expectations import Expectation, OnlyAt, Outcome, Takes, Tried, Untouched
+from conformance.judging.expectations import Expectation, OnlyAt, Outcome, Takes, Untouched
 from conformance.judging.seen import Elapsed
 from conformance.served.routes import TO
 from conformance.served.trees import at_the_first
@@ -84,7 +84,7 @@ UPDATES = {"of-its-locality": "locality-0", "of-another-locality": "other"}
 """Where the endpoint is that takes the place of another: its priority goes on, or is a new one."""
 
 
-@decides("A37-FAILOVER-13", needs=("metadata",), seconds=0.8)
+@decides("A37-FAILOVER-13", "A42-SUB-14", needs=("metadata",), seconds=0.8)
 @pytest.mark.parametrize("locality", UPDATES.values(), ids=UPDATES)
 async def test_update_of_the_next_leaf(world: World, locality: str) -> None:
     """Requests are made all the while, and the connection that serves them is not made anew."""
@@ -98,8 +98,7 @@ async def test_update_of_the_next_leaf(world: World, locality: str) -> None:
     await world.serve(changed)
     served = OnlyAt((used.address,))
     await world.judge("A37-FAILOVER-13", await meanwhile.over(), served)
-    untouched = world.attempts.seen(used, since=before)
-    await world.judge("A37-FAILOVER-13", untouched, Tried(most={used.address: 0}))
+    await judge_kept(world, used, since=before)
     await fail(used)
     wanted = at_the_first(changed, "m", [used.address])
     calls = await world.until(wanted, partial(calls_to, world, "m"))

@@ -12,6 +12,7 @@ from conformance.arranging.breaking import (
     until_at,
 )
 from conformance.arranging.forests import Shape, aggregates, calls_to, forest, leaf
+from conformance.arranging.positions import judge_lists
 from conformance.judging.claims import decides
 from conformance.judging.expectations import OnlyAt, Outcome, Untouched
 from conformance.served.limits import admits
@@ -48,7 +49,7 @@ async def test_each_leaf_its_limit(world: World) -> None:
     await world.judge("A37-CB-01", await streams.take("m", wanted), wanted)
 
 
-@decides("A37-CB-04", needs=("kept_open",))
+@decides("A37-CB-04", "A37-TREE-15", needs=("kept_open",))
 @pytest.mark.parametrize(
     ("lists", "ways"),
     [
@@ -62,6 +63,7 @@ async def test_one_leaf_in_several_ways(world: World, lists: Shape, ways: tuple[
     leaves = (limited("b", members[:1], 3), out_of_use(limited("c", members[1:], 3)))
     served = forest(ways, (*aggregates(lists), *leaves))
     await world.serve(served)
+    await judge_lists(world, "A37-CB-04", served, *ways)
     await connected(world, *ways)
     streams = Streams(world)
     for in_flight, way in enumerate((*ways, ways[0])):

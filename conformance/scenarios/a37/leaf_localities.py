@@ -8,9 +8,9 @@ from msgspec.structs import replace
 from conformance import timing
 from conformance.arranging.forests import aggregates, calls_to, forest, in_use, leaf, plant
 from conformance.arranging.meanwhile import Meanwhile
-from conformance.arranging.priorities import endpoints, fail, serve_again, tier
+from conformance.arranging.priorities import endpoints, fail, judge_kept, serve_again, tier
 from conformance.judging.claims import decides
-from conformance.judging.expectations import Outcome, Reaches, Shares, Tried
+from conformance.judging.expectations import OnlyAt, Outcome, Reaches, Shares, Tried
 from conformance.served.clusters import Cluster, Eds
 from conformance.served.endpoints import Endpoint, Locality
 from conformance.served.policies import RoundRobin
@@ -99,24 +99,34 @@ def moving(served: Served, *priorities: Locality) -> Served:
     return with_clusters(served, served.own("z").placed(*ranked))
 
 
-@decides("A37-FAILOVER-11", needs=("metadata",), seconds=1.5)
+@decides("A37-FAILOVER-11", "A42-SUB-14", needs=("metadata",), seconds=1.5)
 async def test_locality_that_moves(world: World) -> None:
-    """What is put before it fails at once, so that requests come back to it."""
+    """What is put before it fails at once, so that requests come back to it.
+
+    First an update adds an endpoint beside it: a client that connects anew with each update fails
+    by that alone.
+    """
     used, other = await world.endpoints(2)
     failing = await endpoints(world, Close(), Close())
     here = tier(0, [used])
     served = forest((ROOT,), (*aggregates({ROOT: "z"}), leaf("z").placed(here)))
     await world.serve(served)
     await world.demand_served([{TO: ROOT}])
+    before, both = world.now, tier(0, [used, other])
+    every = Reaches((used.address, other.address))
+    await world.serve(moving(served, both))
+    await world.rounds.demand(every, partial(calls_to, world, ROOT), why="its list has grown")
+    await judge_kept(world, used, since=before)
+    await world.serve(served)
+    alone = OnlyAt((used.address,))
+    await world.rounds.demand(alone, partial(calls_to, world, ROOT), why="it is listed alone")
     headers = [{**one, TO: ROOT} for one in world.sessions(MEANWHILE)]
     meanwhile = await Meanwhile.begin(world, headers)
     for number, one in enumerate(failing, start=1):
         await world.serve(moving(served, tier(number, [one]), here))
         await world.attempts.demand_one(one, why="it was put before the others")
         await world.serve(moving(served, here))
-    both = tier(0, [used, other])
     await world.serve(moving(served, both))
-    every = Reaches((used.address, other.address))
     await world.rounds.demand(every, partial(calls_to, world, ROOT), why="its list has grown")
     await world.judge("A37-FAILOVER-11", await meanwhile.over(), Outcome("OK"))
     tried = Tried(most={used.address: 1})

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from conformance import timing
 from conformance.arranging.forests import Planted, aggregates, calls_to, plant, prefixed, route_to
 from conformance.arranging.positions import BESIDE, demand_asked, each_of
-from conformance.arranging.trouble import FAILS, told_and_waited
+from conformance.arranging.trouble import FAILS, STATUSES, told_and_waited
 from conformance.judging.claims import decides
 from conformance.judging.expectations import Expectation, Outcome
 from conformance.served.routes import TO
@@ -57,12 +57,13 @@ async def back(world: World, served: Served) -> None:
     await world.control.resume()
 
 
-@decides("A37-TROUBLE-15", "A37-TROUBLE-18")
+@decides("A37-TROUBLE-15", "A37-TROUBLE-18", "A37-TROUBLE-36")
 async def test_before_the_tree_is_known(world: World) -> None:
     planted, waiting = await with_the_root_alone(world)
     await world.control.stop()
-    await world.judge("A37-TROUBLE-15", await waiting.over(), FAILS)
-    await world.judge("A37-TROUBLE-15", await calls_to(world, "m"), FAILS)
+    for calls in (await waiting.over(), await calls_to(world, "m")):
+        await world.judge("A37-TROUBLE-15", calls, FAILS)
+        await world.judge("A37-TROUBLE-36", calls, STATUSES)
     await back(world, planted.served)
     served, way = at_the_first(planted.served, "m"), partial(calls_to, world, "m")
     calls = await world.until(served, way, within=timing.AFTER_OUTAGE)

@@ -12,7 +12,9 @@ from conformance.arranging.positions import demand_asked
 from conformance.judging.claims import decides
 from conformance.judging.expectations import (
     Answered,
+    Expectation,
     NamesEach,
+    NamesTheResponse,
     NamesWhatHolds,
     OnlyAt,
     Outcome,
@@ -44,7 +46,10 @@ async def updates(world: World, names: tuple[str, ...]) -> tuple[Served, Served]
     return forest(names, (*before, *places)), forest(names, (*after, *places))
 
 
-@decides("A46-NACK-01", "A46-NACK-03", "A46-NACK-04", "A46-NACK-05", "A46-NACK-06")
+@decides(
+    *("A46-NACK-01", "A46-NACK-03", "A46-NACK-04", "A46-NACK-05", "A46-NACK-06"),
+    "A46-NACK-07",
+)
 @pytest.mark.parametrize("names", [pytest.param(one, id=name) for name, one in PLACES.items()])
 async def test_clusters(world: World, names: tuple[str, ...]) -> None:
     """While all three are in use an update of each comes, two of which are bad."""
@@ -54,9 +59,16 @@ async def test_clusters(world: World, names: tuple[str, ...]) -> None:
     good = {name: after.own(name).resource() for name in names}
     sent = [one if name == "good" else NO_EDS_CONFIG.of(one) for name, one in good.items()]
     answer = await world.control.offer(Kind.CLUSTER, *sent)
-    for one in (Answered(acked=False), NamesWhatHolds(), SaysWhy()):
+    for one in (Answered(acked=False), SaysWhy()):
         await world.judge("A46-NACK-04", answer, one)
-    await world.judge("A46-NACK-05", answer, NamesEach(("bad", "worse")))
+    versions: dict[str, Expectation] = {
+        "version accepted before": NamesWhatHolds(),
+        "version of the response": NamesTheResponse(),
+    }
+    await world.judge("A46-NACK-07", answer, versions)
+    bad = ("bad", "worse")
+    ways = {"names each": NamesEach(bad), "does not name each": NamesEach(bad, has_all=False)}
+    await world.judge("A46-NACK-05", answer, ways)
     wanted = leads(after, "good")
     calls = await world.until(wanted, partial(calls_to, world, "good"))
     await world.judge("A46-NACK-01", calls, wanted)

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from conformance import timing
 from conformance.arranging.forests import Shape, aggregates, calls_to, chain, leaf, plant, prefixed
+from conformance.arranging.trouble import STATUSES
 from conformance.judging.claims import decides, row
 from conformance.judging.expectations import AsksOnce, EndsIn, Expectation, Fails, Outcome, Tried
 from conformance.served.clusters import Cluster, Eds
@@ -193,7 +194,7 @@ async def test_connections_of_one_used_twice(world: World) -> None:
     await world.judge("A37-TREE-13", world.attempts.seen(), ways)
 
 
-@decides("A37-TREE-16", "A37-TREE-17", "A37-TREE-18", "A37-TREE-19")
+@decides("A37-TREE-16", "A37-TREE-17", "A37-TREE-19", "A37-TROUBLE-36")
 async def test_depth(world: World) -> None:
     """The names of a chain are counted, that of the leaf among them.
 
@@ -211,7 +212,7 @@ async def test_depth(world: World) -> None:
     await world.judge("A37-TREE-19", on_the_edge[0], {"served": on_the_edge[1], "fails": Fails()})
     await world.judge("A37-TREE-17", beyond[0], Fails())
     await world.judge("A37-TREE-17", *beside)
-    await world.judge("A37-TREE-18", beyond[0], Outcome("UNAVAILABLE"))
+    await world.judge("A37-TROUBLE-36", beyond[0], STATUSES)
 
 
 @decides("A37-TREE-18", "A37-TREE-20", needs=("watch", "wait_for_ready"))
@@ -235,25 +236,26 @@ async def test_too_deep_and_mended(world: World) -> None:
         await world.judge("A37-TREE-20", seen, wanted)
 
 
-@decides("A37-TREE-17", needs=("metadata",), seconds=1)
+@decides("A37-TREE-38", needs=("metadata",), seconds=1)
 async def test_chain_of_a_thousand(world: World) -> None:
-    """It is too deep from its seventeenth or eighteenth name on, so nobody need know the others."""
-    planted = await plant(world, chain("c", 1000), direct=("beside",))
+    """A client may stop at the seventeenth or eighteenth name, or subscribe to all first."""
+    planted = await plant(world, chain("c", 1000))
     await world.serve(planted.served)
-    deep, beside = [await world.start([{TO: root}]) for root in ("c-0", "beside")]
-    await world.judge("A37-TREE-17", await deep.over(), Fails())
-    wanted = at_the_first(planted.served, "beside")
-    await world.judge("A37-TREE-17", await beside.over(), wanted)
+    deep = await world.start([{TO: "c-0"}])
+    ways: dict[str, Expectation] = {"fail": Fails(), "wait": Outcome("DEADLINE_EXCEEDED")}
+    await world.judge("A37-TREE-38", await deep.over(), ways)
 
 
-@decides("A37-TREE-21", "A37-TREE-23")
+@decides("A37-TREE-21", "A37-TREE-23", "A37-TROUBLE-36")
 async def test_cycle_without_a_leaf(world: World) -> None:
     trees = ({"own": "own"}, {"m": "n", "n": "m"})
     planted = await plant(world, *trees, direct=("beside", "x", "y"))
     before = replace(planted.served, routes=planted.served.routes[:3])
     await world.serve(before)
     for root in ("own", "m"):
-        await world.judge("A37-TREE-21", await calls_to(world, root), Outcome("UNAVAILABLE"))
+        calls = await calls_to(world, root)
+        await world.judge("A37-TREE-21", calls, Fails())
+        await world.judge("A37-TROUBLE-36", calls, STATUSES)
     wanted = at_the_first(before, "beside")
     await world.judge("A37-TREE-21", await calls_to(world, "beside"), wanted)
     mended = with_clusters(before, *aggregates({"own": "x", "n": "y"}))

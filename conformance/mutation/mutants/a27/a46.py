@@ -30,9 +30,10 @@ no_endpoints_of_a_bad_response = Mutant(
 )
 
 version_of_the_bad_response = Mutant(
-    clause="A46-NACK-04",
+    clause="A46-NACK-07",
     broken="a NACK names the version that it refuses",
     xds={"version_of_nack": lambda _accepted, rejected: rejected},
+    reports="version of the response",
 )
 
 ack_after_the_nack = Mutant(
@@ -45,6 +46,7 @@ first_complaint_alone = Mutant(
     clause="A46-NACK-05",
     broken="a NACK tells of the first bad resource alone",
     xds={"reason_of_nack": lambda found: found[0]},
+    reports="does not name each",
 )
 
 refused_for_good = Mutant(

@@ -101,13 +101,14 @@ zero_is_no_duration = Mutant(
 )
 
 milliseconds_overflow = Mutant(
-    clause="A50-CDS-07",
+    clause="A50-CDS-10",
     broken="durations whose nanoseconds need more than 63 bits are refused",
     xds={
         "duration_is_accepted": lambda field, seconds, nanos: (
             duration_is_accepted(field, seconds, nanos) and seconds * NANOS < 2**63
         )
     },
+    reports="refused",
 )
 
 nothing_set_refused = Mutant(

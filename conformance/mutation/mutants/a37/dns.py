@@ -240,6 +240,7 @@ result_lost = Mutant(
     clause="A37-DNS-09",
     broken="the addresses of a name are forgotten when it cannot be resolved any more",
     rules={"error_counts": lambda _: True},
+    edition="seed",
 )
 
 never_resolved_again = Mutant(

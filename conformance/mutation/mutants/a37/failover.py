@@ -1,6 +1,7 @@
 """Mutants of the clauses in failover.toml."""
 
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 
 from msgspec.structs import replace
 
@@ -53,12 +54,6 @@ one_timer_for_a_leaf = Mutant(
     broken="a leaf has the time of one timer as a whole",
     rules={"tree": a_policy_for_each_leaf},
     edition="seed",
-)
-
-timers_of_priorities_in_a_row = Mutant(
-    clause="A37-FAILOVER-04",
-    broken="each priority of a leaf has a time of its own before the next leaf",
-    rules={"tree": one_list_of_priorities},
 )
 
 last_that_is_ready = Mutant(
@@ -169,10 +164,43 @@ hash_forgotten_behind_the_first = Mutant(
     rules={"policy_source": policy_of_the_first_leaf_alone},
 )
 
+
+class NamesInPlace(PriorityNames):
+    """Names that a priority keeps only where it is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._known: dict[str, list[tuple[str, frozenset[Locality]]]] = {}
+
+    def assign(
+        self,
+        cluster: str,
+        priorities: Sequence[frozenset[Locality]],
+        goes_on: Callable[[frozenset[Locality], frozenset[Locality]], bool],
+    ) -> tuple[str, ...]:
+        """Name a priority anew unless the one that stood in its place goes on in it."""
+        before = self._known.get(cluster, [])
+        places = zip_longest(priorities, before[: len(priorities)])
+        names = tuple(
+            old[0] if old and goes_on(old[1], localities) else self._new(cluster)
+            for localities, old in places
+        )
+        self._known[cluster] = list(zip(names, priorities, strict=True))
+        return names
+
+
+def named_in_place() -> MakeTree:
+    """The tree with names that no priority takes with it."""
+    names = NamesInPlace()
+    return lambda aggregate, leaves, _names, rules: a_policy_for_each_leaf(
+        aggregate, leaves, names, rules
+    )
+
+
 names_made_anew = Mutant(
     clause="A37-FAILOVER-11",
-    broken="the priorities of each update are new ones",
-    rules={"goes_on": lambda _before, _now: False},
+    broken="a priority that moves is a new one",
+    rules={"tree": named_in_place()},
 )
 
 
@@ -254,12 +282,6 @@ endpoints_of_the_next_dropped = Mutant(
     clause="A37-FAILOVER-13",
     broken="an update of a leaf that is not in use is dropped if its localities stay",
     rules={"tree": of_leaves(as_first_seen_there)},
-)
-
-update_of_the_next_connects_anew = Mutant(
-    clause="A37-FAILOVER-13",
-    broken="an update of any leaf has the policies of all priorities made anew",
-    rules={"goes_on": lambda _before, _now: False},
 )
 
 update_of_a_policy_dropped = Mutant(

@@ -304,6 +304,13 @@ deep_and_served = Mutant(
     rules={"is_too_deep": lambda names: names > 2 * DEPTH_LIMIT},
 )
 
+no_name_beyond_ten = Mutant(
+    clause="A37-TREE-38",
+    broken="Clusters are subscribed to by ten names at most",
+    xds={"names_asked_for": lambda _noun, names: names[:10]},
+    reports="wait",
+)
+
 few_leaves = Mutant(
     clause="A37-TREE-36",
     broken="an aggregate of more than a thousand clusters has failed",

@@ -178,3 +178,9 @@ connected_anew = Mutant(
         "endpoint_identity": lambda endpoint: f"{endpoint.addresses[0]} x {endpoint.weight}",
     },
 )
+
+priorities_made_anew = Mutant(
+    clause="A42-SUB-14",
+    broken="an update of any leaf has the policies of all priorities made anew",
+    rules={"goes_on": lambda _before, _now: False},
+)
