@@ -39,7 +39,8 @@ def places(
 ) -> list[str]:
     """Where the parts of a world are, how a client finds them, and how it is to be set."""
     process = world.process
-    beside = {name: text for name, text in world.environment.items() if name != VARIABLE}
+    # Of `--env` the user knows the values, and a transcript of his terminal need not have them.
+    beside = dict.fromkeys((name for name in world.environment if name != VARIABLE), "…")
     told = [
         ("target", TARGET),
         ("bootstrap", world.environment[VARIABLE]),

@@ -42,7 +42,7 @@ from conformance.command.trouble import settle_output, tell
 from conformance.reporting.report import Exit
 from conformance.reporting.screen import OutputLost, Screen, echo, in_utf_8
 from conformance.running.interruption import end_is_decided
-from conformance.running.plain_text import LONGEST, short
+from conformance.running.plain_text import LONGEST, block, short
 from conformance.running.settings import LEAST
 from conformance.running.workers import forked
 
@@ -241,9 +241,9 @@ def judge(folder: Path) -> int:
     except evidence.BadEvidence as error:
         raise Failure(str(error)) from None
     client = record.client
-    echo(f"{record.scenario}, {client.name} {client.version}, seed {record.seed}")
+    echo(block(f"{record.scenario}, {client.name} {client.version}, seed {record.seed}"))
     for line in decision_lines(decisions, known):
-        echo(line)
+        echo(block(line))
     if decisions != record.decisions:
         echo("These are not the verdicts of the run: the suite has changed since.")
     judged = build_run(

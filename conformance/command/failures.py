@@ -11,6 +11,7 @@ import click
 
 from client_under_test.contract.exceptions import BuildFailed, CacheUnusable, ClientTrouble
 from conformance.reporting.report import Exit
+from conformance.running.plain_text import block
 
 
 class Failure(click.ClickException):
@@ -22,7 +23,7 @@ class Failure(click.ClickException):
 
     def show(self, file: Any = None) -> None:
         """Say it."""
-        click.echo(f"xdspec: {self.message}", file=file or sys.stderr)
+        click.echo(f"xdspec: {block(self.message)}", file=file or sys.stderr)
 
 
 @contextmanager

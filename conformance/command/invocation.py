@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
 from client_under_test import Prepared
+from conformance.running.given import withheld
 from conformance.running.settings import LEAST
 
 
@@ -33,16 +34,18 @@ def again(
     *,
     seed: int,
     fast: bool,
-    environment: Mapping[str, str],
+    variables: Iterable[str],
     judging: Judging,
 ) -> str:
     """Return the beginning of a command that runs one scenario of a run again, judged alike.
+
+    The values that ``--env`` gave are in no output: a terminal may be a CI's log.
 
     Args:
         client: of the run.
         seed: of the run.
         fast: whether its timers were shortened.
-        environment: what `--env` gave the client; `withheld` where others read it.
+        variables: the names of what `--env` gave the client.
         judging: how the run is judged.
     """
     words = [program(), "run", client.argument]
@@ -52,7 +55,7 @@ def again(
     words += ["--no-baseline"] if judging.no_baseline else []
     words += ["--baseline", str(judging.baseline.absolute())] if judging.baseline else []
     words += ["--strict"] if judging.strict else []
-    for key, value in environment.items():
+    for key, value in withheld(variables).items():
         words += ["--env", f"{key}={value}"]
     words += ["--wrap", shlex.join(client.wrap)] if client.wrap else []
     variables = [f"{name}={os.environ[name]}" for name in LEAST if name in os.environ]

@@ -134,7 +134,7 @@ def summary(reports: tuple[Path, ...], *, annotations: bool) -> None:
     except BadReport as error:
         raise Failure(str(error)) from None
     for line in said:
-        echo(line)
+        echo(line, commands=annotations)
 
 
 @click.command()

@@ -39,7 +39,6 @@ from conformance.reporting.report import ClientId, Exit, NotRun, Report, Run
 from conformance.reporting.screen import Screen, echo
 from conformance.running import evidence_files
 from conformance.running.calibration import calibrated, start_and_end
-from conformance.running.given import withheld
 from conformance.running.interruption import postponed
 from conformance.running.jobs import default_jobs, room_for
 from conformance.running.run import Ran, run
@@ -286,7 +285,7 @@ class Session:
             entries=entries,
             today=self._today,
             troubles=tuple(in_a_line(one, folder / TROUBLE) for one in ran.troubles),
-            repeat=self._again(client, withheld(options.environment)),
+            repeat=self._again(client),
             identity=client.identity,
             part=own.part(ran.records, entries, self._given()) if own else None,
         )
@@ -303,7 +302,7 @@ class Session:
             made,
             self._catalogue,
             codes,
-            repeat=self._again(client, options.environment),
+            repeat=self._again(client),
             issues=client.client.manifest.issues,
             brief=self._several,
             strict=options.strict,
@@ -344,11 +343,11 @@ class Session:
             out=str(self._folder(subject.prepared)),
             keep_evidence=self._options.keep_evidence,
             fast=self._options.fast,
-            repeat=self._again(subject.prepared, withheld(self._options.environment)),
+            repeat=self._again(subject.prepared),
             selection=self._options.selection(),
         )
 
-    def _again(self, client: Prepared, environment: Mapping[str, str]) -> str:
+    def _again(self, client: Prepared) -> str:
         options = self._options
         judging = Judging(
             no_baseline=options.no_baseline, baseline=options.baseline, strict=options.strict
@@ -357,7 +356,7 @@ class Session:
             client,
             seed=options.seed,
             fast=options.fast,
-            environment=environment,
+            variables=options.environment,
             judging=judging,
         )
 

@@ -17,6 +17,7 @@ from conformance.reporting.failure_groups import listed
 from conformance.reporting.failure_texts import advice, failures
 from conformance.reporting.outcome import counted, outcome
 from conformance.reporting.report import Exit, NotRun, Run, why_skipped
+from conformance.running.plain_text import block
 
 
 def show(
@@ -47,19 +48,19 @@ def show(
     if not brief:
         _print(console, f"\n[bold]{escape(run.title)}[/]")
     if verbose:
-        _print(console, *_clause_lines(run, catalogue))
+        _print(console, *map(block, _clause_lines(run, catalogue)))
     found = (
         *failures(run, catalogue, repeat, issues, verbose=verbose),
         *advice(run),
     )
     _print(console, *map(escape, found))
     warned = (*run.surprises, *run.endings, *run.troubles)
-    _print(console, *(f"[magenta]{escape(f'! {text}')}[/]" for text in warned))
-    _print(console, *(f"[green]{escape(f'+ {text}')}[/]" for text in run.mended))
+    _print(console, *(f"[magenta]{escape(block(f'! {text}'))}[/]" for text in warned))
+    _print(console, *(f"[green]{escape(block(f'+ {text}'))}[/]" for text in run.mended))
     notes = [*_notes(run, catalogue)]
-    _print(console, *([""] if notes and not brief else []), *(f"  {text}" for text in notes))
+    _print(console, *([""] if notes and not brief else []), *(f"  {block(text)}" for text in notes))
     if not brief:
-        _print(console, *_document_lines(run, catalogue))
+        _print(console, *map(block, _document_lines(run, catalogue)))
     show_total(console, run, codes, strict=strict)
 
 
@@ -124,7 +125,7 @@ def _of_which(run: Run, verdict: Verdict) -> str:
 def show_not_run(console: Console, left: NotRun) -> None:
     """Why a client could not be run."""
     said = painted(left.verdict, f"{left.verdict.value} ({left.reason.value})")
-    line = f"\n{said}  {escape(left.client)}: {escape(left.words)}"
+    line = f"\n{said}  {escape(block(f'{left.client}: {left.words}'))}"
     console.print(line, highlight=False, soft_wrap=True)
 
 
@@ -138,7 +139,7 @@ def summarize(
     """Print every client of a command in one line each."""
     rows = [(run.title, _total(run, codes, "", strict=strict)) for run, codes in runs]
     rows += [
-        (left.client, f"{painted(left.verdict)} ({left.reason.value}): {escape(first_line)}")
+        (block(left.client), f"{painted(left.verdict)} ({left.reason.value}): {escape(first_line)}")
         for left in not_run
         for first_line in left.words.splitlines()[:1]
     ]

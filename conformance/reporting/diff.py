@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from conformance.judging.verdicts import BAD, ClauseResult
-from conformance.reporting.markdown import escaped
+from conformance.reporting.markdown import code, escaped
 from conformance.reporting.report import ClientId, Report, Run
 from conformance.reporting.told import Kind, Told, by_clause, by_scenario, kind_of
 from conformance.running import whole_files
@@ -133,7 +133,7 @@ def markdown(found: Diff) -> Iterator[str]:
         yield "|---|---|---|---|---|"
         for one in _worst_first(client.clauses):
             cells = (one.kind, one.clause, one.old or "not there", one.new or "not there")
-            scenarios = "<br>".join(f"`{name}`" for name in one.scenarios)
+            scenarios = "<br>".join(code(name, in_cell=True) for name in one.scenarios)
             yield f"| {' | '.join(escaped(str(cell)) for cell in cells)} | {scenarios} |"
         if not is_short:
             yield from ("", "</details>")

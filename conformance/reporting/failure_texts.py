@@ -13,6 +13,7 @@ from conformance.judging.verdicts import BAD, NONE_KNOWN, Decision, Reason, Verd
 from conformance.reporting.failure_groups import Group, Place, groups, listed
 from conformance.reporting.outcome import counted
 from conformance.reporting.report import Run, Scenario, is_fatal
+from conformance.running.plain_text import block
 
 SHOWN = 8
 """Scenarios of a group that are named; the JSON report has all."""
@@ -47,10 +48,11 @@ def failures(
         describe = _ended_alike if is_shared else _group
         lines = describe(run, catalogue, group, repeat)
         tracker = [f"  tracker   {issues}"] if group.first.decision.verdict is Verdict.FAIL else []
-        yield "\n".join(["", *lines, *tracker])
+        yield "\n".join(["", *map(block, (*lines, *tracker))])
         if verbose and not is_shared:
             for clause in group.clauses[1:]:
-                yield "\n".join(["", *_of_clause(run, catalogue, group.of(clause), repeat)])
+                each = _of_clause(run, catalogue, group.of(clause), repeat)
+                yield "\n".join(["", *map(block, each)])
     if any(one.first.decision.verdict is Verdict.FAIL for one in made):
         yield "\n".join(["", *_next_steps(repeat, made[0].first.scenario)])
 

@@ -282,7 +282,7 @@ def markdown(seen: History) -> Iterator[str]:
 
 
 def _bold(cell: Sequence[Times]) -> str:
-    text = escaped(_short(cell))
+    text = _short(cell)
     return f"**{text}**" if text.startswith(Verdict.FAIL) else text
 
 

@@ -24,7 +24,7 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
     fast: bool = False
     strict: bool = False
     environment: str = ""
-    """Stands for what the client was given by ``--env``, which may be secret."""
+    """The names of what the client was given by ``--env``; older reports have a digest of it."""
     wrap: tuple[str, ...] = ()
     variables: dict[str, str] = {}
     """Of the environment of the suite: those that `conformance.timing` reads."""

@@ -34,6 +34,7 @@ from conformance.reporting.baseline import Entry
 from conformance.reporting.part import Part
 from conformance.reporting.provenance import Machine, Provenance
 from conformance.running import whole_files
+from conformance.running.settings import LEAST
 
 SCHEMA_FILE = Path(__file__).with_name("report.schema.json")
 
@@ -65,7 +66,8 @@ class ClientId(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         variant = f" +{self.variant}" if self.variant else ""
-        return f"{self.name} {self.version}{variant}" + (f" ({self.told})" if self.told else "")
+        told = f" ({self.told})" if self.told else ""
+        return " ".join(f"{self.name} {self.version}{variant}{told}".split())
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,7 +128,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def title(self) -> str:
         """The client, and what tells it from others of its version."""
-        return f"{self.client} ({self.identity})" if f"{self.identity}" else f"{self.client}"
+        identity = " ".join(f"{self.identity}".split())
+        return f"{self.client} ({identity})" if identity else f"{self.client}"
 
 
 def command(name: str, version: str, variant: str | None, seed: int) -> str:
@@ -138,10 +141,25 @@ def command(name: str, version: str, variant: str | None, seed: int) -> str:
     return shlex.join(("xdspec", "run", named, "--seed", f"{seed}"))
 
 
+def shown_command(text: str) -> str:
+    """Return a command of a report or of evidence, if it is one of this suite; else nothing.
+
+    Somebody will copy it into a shell, and a stranger may have written it. So its words are quoted
+    anew: nothing in them is another command.
+    """
+    try:
+        words = shlex.split(text) if text.isprintable() else []
+    except ValueError:  # a quotation without its end
+        return ""
+    ours = [one for one in words if one.partition("=")[0] not in LEAST]
+    is_ours = ours[:2] in ([name, "run"] for name in ("xdspec", "./xdspec"))
+    return shlex.join(words) if is_ours or ours[:3] == ["pytest", "-p", "pytest_xdspec"] else ""
+
+
 def repeat_of(run: Run, seed: int) -> str:
     """The beginning of the command that runs one scenario of a run again."""
     one = run.client
-    return run.repeat or command(one.name, one.version, one.variant, seed)
+    return shown_command(run.repeat) or command(one.name, one.version, one.variant, seed)
 
 
 class NotRun(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,21 +10,27 @@ from typing import Any, NoReturn
 import click
 from rich.console import Console
 
-from conformance.running.plain_text import plain
+from conformance.running.plain_text import defused, plain
 
 
 class OutputLost(Exception):
     """What is said cannot be written where it is to go; the text is a sentence."""
 
 
-def echo(text: str, *, nl: bool = True, err: bool = False) -> None:
+def echo(text: str, *, nl: bool = True, err: bool = False, commands: bool = False) -> None:
     """Say something, without colours.
+
+    Args:
+        text: what is said.
+        nl: whether a line ends behind it.
+        err: whether it goes to standard error.
+        commands: whether a line may be a command for a runner of a CI.
 
     Raises:
         OutputLost: it cannot be said.
     """
     with _told("standard error" if err else "standard output"):
-        click.echo(plain(text), nl=nl, err=err)
+        click.echo(plain(text) if commands else defused(plain(text)), nl=nl, err=err)
 
 
 class Screen(Console):
@@ -36,7 +42,8 @@ class Screen(Console):
         Raises:
             OutputLost: it cannot be printed.
         """
-        words = [plain(one) if isinstance(one, str) else one for one in objects]
+        words = [defused(plain(one)) if isinstance(one, str) else one for one in objects]
+        options.setdefault("soft_wrap", True)  # no line begins amid what somebody else said
         with _told("standard output"):
             super().print(*words, **options)
 

@@ -10,7 +10,7 @@ import msgspec
 from conformance.catalogue import Catalogue
 from conformance.judging.verdicts import Reason, Verdict
 from conformance.reporting.failure_groups import groups
-from conformance.reporting.markdown import escaped
+from conformance.reporting.markdown import code, escaped, link
 from conformance.reporting.outcome import counted, in_one_line
 from conformance.reporting.report import (
     NotRun,
@@ -100,14 +100,15 @@ def _of_run(run: Run, catalogue: Catalogue, seed: int) -> Iterator[str]:
         for row in news:
             title = f"**{escaped(row.title)}**" if row.is_fatal else escaped(row.title)
             yield f"| {title} | {escaped(row.words)} | {_named(row.scenarios)} |"
-        first = shlex.quote(news[0].scenarios[0])
-        yield from ("", f"Repeat one of them by `--seed {seed} --scenario {first}`.", "")
+        first = code(f"--seed {seed} --scenario {shlex.quote(news[0].scenarios[0])}")
+        yield from ("", f"Repeat one of them by {first}.", "")
     for words in (*run.surprises, *run.endings, *run.troubles):
         yield f"- {escaped(words)}"
     if run.known:
         yield from ("", f"<details><summary>Known failures: {len(run.known)}</summary>", "")
         for entry in run.known:
-            yield f"- {entry.clause}: {escaped(entry.explanation)} {entry.issue or ''}".rstrip()
+            known = escaped(entry.clause), escaped(entry.explanation), link(entry.issue)
+            yield "- {}: {} {}".format(*known).rstrip()
         yield from ("", "</details>")
     yield ""
 
@@ -118,7 +119,7 @@ NAMED = 3
 
 def _named(scenarios: Sequence[str]) -> str:
     more = [f"and {len(scenarios) - NAMED} more"] if len(scenarios) > NAMED else []
-    return "<br>".join([*(f"`{name}`" for name in scenarios[:NAMED]), *more])
+    return "<br>".join([*(code(name, in_cell=True) for name in scenarios[:NAMED]), *more])
 
 
 def annotation_lines(reports: Iterable[Report], catalogue: Catalogue) -> Iterator[str]:
@@ -167,6 +168,6 @@ def _command(kind: str, title: str, words: str) -> str:
 
 
 def _quoted(words: str, more: dict[str, str] | None = None) -> str:
-    for sign, code in {"%": "%25", "\r": "%0D", "\n": "%0A", **(more or {})}.items():
-        words = words.replace(sign, code)
+    for sign, quoted in {"%": "%25", "\r": "%0D", "\n": "%0A", **(more or {})}.items():
+        words = words.replace(sign, quoted)
     return words

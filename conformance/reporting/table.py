@@ -9,7 +9,7 @@ import msgspec
 
 from conformance.catalogue import Catalogue, Clause, edition_for
 from conformance.judging.verdicts import PRECEDENCE, ClauseResult, Verdict
-from conformance.reporting.markdown import escaped
+from conformance.reporting.markdown import code, escaped, link
 from conformance.reporting.provenance import Provenance
 from conformance.reporting.report import NotRun, Report, Run, demand_clauses, why_skipped
 
@@ -79,7 +79,7 @@ def _runs(columns: Iterable[Column]) -> Iterator[str]:
         commit = f" ({suite.commit[:12]})" if suite.commit else ""
         yield _row(
             column.name,
-            ", ".join(column.run.follows),
+            escaped(", ".join(column.run.follows)),
             *(column.run.totals[verdict] for verdict in PRECEDENCE),
             escaped(f"{column.provenance.started[:10]} by {suite.version}{commit}"),
         )
@@ -88,7 +88,7 @@ def _runs(columns: Iterable[Column]) -> Iterator[str]:
 def _not_run(left_out: Sequence[NotRun]) -> Iterator[str]:
     if left_out:
         yield "\n".join(
-            f"- {left.client}: {left.verdict.value} ({left.reason.value}): "
+            f"- {escaped(left.client)}: {left.verdict.value} ({left.reason.value}): "
             + escaped(left.words.partition("\n")[0])
             for left in left_out
         )
@@ -155,7 +155,7 @@ def _deviations(column: Column, catalogue: Catalogue) -> Iterator[str]:
         for entry in told:
             lines += [f"- seen: {escaped(entry.seen)}", f"- why: {escaped(entry.explanation)}"]
             lines.append(_again(entry.scenarios[0], column))
-            lines += [f"- known: <{entry.issue}>"] if entry.issue else []
+            lines += [f"- known: {link(entry.issue)}"] if entry.issue else []
             same = ", ".join(dict.fromkeys(likewise.get(entry.explanation, ())))
             lines += [f"- by the same cause: {same}"] if same else []
         yield "\n".join(lines)
@@ -174,7 +174,7 @@ def _unexpected(column: Column, clause: str) -> Iterator[str]:
 
 
 def _again(scenario: str, column: Column) -> str:
-    return f"- again: `{column.command}{shlex.quote(scenario)}`"
+    return f"- again: {code(column.command + shlex.quote(scenario))}"
 
 
 def _unjudged(column: Column, catalogue: Catalogue) -> Iterator[str]:

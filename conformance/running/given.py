@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 
@@ -37,7 +37,7 @@ def pairs(given: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def withheld(environment: Mapping[str, str]) -> dict[str, str]:
+def withheld(environment: Iterable[str]) -> dict[str, str]:
     """The names of what a client is given; its values may be secret, and reports are published."""
     return dict.fromkeys(environment, "…")
 

@@ -14,6 +14,25 @@ _NO_TEXT = re.compile(
 )
 
 
+# What runners of a CI take for a command: `::error::` at the beginning of a line (GitHub),
+# `##[error]` anywhere in it (GitHub, Azure), `##teamcity[` as well; rich's markup escapes the
+# bracket before this sees it.
+_COMMAND = re.compile(r"^(?=\s*::)|(?<=\s)(?=::[A-Za-z])|(?<=#)(?=#\w*\\*\[)", re.MULTILINE)
+
+
+def defused(text: str) -> str:
+    r"""Return words of which no runner of a CI takes a line for a command: `\::error::`.
+
+    Indenting a line is not enough: GitHub's runners pass over the space before it.
+    """
+    return _COMMAND.sub(r"\\", text)
+
+
+def block(text: str, indent: int = 4) -> str:
+    """Return words of which no line but the first begins at the left."""
+    return re.sub(r"\n(?=\S)", "\n" + " " * indent, text.rstrip("\n"))
+
+
 def plain(text: str) -> str:
     r"""The same, with every character that is no text written out, such as `\x1b`."""
     with suppress(UnicodeEncodeError):  # of a name of a file, in a locale that is not UTF-8

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from conformance.catalogue import Catalogue
 from conformance.judging.verdicts import Decision
 from conformance.reporting.bundle.case import Case
-from conformance.reporting.markdown import escaped
+from conformance.reporting.markdown import code, escaped, fenced, link
 from conformance.reporting.pictures.phases import Phase, in_words
 
 SHOWN = 40
@@ -47,7 +47,7 @@ def readme(case: Case, catalogue: Catalogue, told: Sequence[Phase], served: Sequ
 
 def _head(case: Case, catalogue: Catalogue) -> Iterator[str]:
     titles = dict.fromkeys(catalogue[one.clause].title for one in case.failures)
-    yield f"# {case.client}: {escaped('; '.join(titles))}"
+    yield f"# {escaped(str(case.client))}: {escaped('; '.join(titles))}"
     yield ""
     yield (
         "Seen from outside: the client was given a bootstrap with one xDS server on loopback, made "
@@ -59,8 +59,8 @@ def _head(case: Case, catalogue: Catalogue) -> Iterator[str]:
 def _failure(one: Decision, case: Case, catalogue: Catalogue) -> Iterator[str]:
     clause = catalogue[one.clause]
     edition = one.edition or clause.editions[0]
-    link = catalogue.editions.link(edition)
-    where = f"[gRFC {clause.document}]({link})" if link else f"gRFC {clause.document}"
+    text = catalogue.editions.link(edition)
+    where = f"[gRFC {clause.document}]({text})" if text else f"gRFC {clause.document}"
     yield from ("", f"## {escaped(clause.title)} ({one.clause})", "")
     yield (
         f"**The specification** ({where}, section “{clause.section}”, {clause.strength.value}; in "
@@ -69,12 +69,12 @@ def _failure(one: Decision, case: Case, catalogue: Catalogue) -> Iterator[str]:
     if clause.basis:
         yield f"**Basis** of this strength: {escaped(clause.basis)}"
     why = REASONS.get(one.reason.value, one.reason.value) if one.reason else "it differs"
-    yield from ("", f"**Seen**: {why}.", "", *_fenced(one.saw))
+    yield from ("", f"**Seen**: {why}.", "", *fenced(one.saw))
     if one.wanted:
         by = f", computed by: {escaped(one.oracle)}" if one.oracle else ""
-        yield from ("", f"**Expected**{by}", "", *_fenced(one.wanted))
+        yield from ("", f"**Expected**{by}", "", *fenced(one.wanted))
     if one.differs:
-        yield from ("", "**The difference**", "", *_fenced(one.differs))
+        yield from ("", "**The difference**", "", *fenced(one.differs))
     for entry in case.entries:
         if entry.knows(case.folder.record.scenario, one):
             yield from (
@@ -84,7 +84,7 @@ def _failure(one: Decision, case: Case, catalogue: Catalogue) -> Iterator[str]:
             if entry.sometimes:
                 yield f"It does not come in every run: {escaped(entry.sometimes)}."
             if entry.issue:
-                yield f"See also {entry.issue}"
+                yield f"See also {link(entry.issue)}"
 
 
 def _served(case: Case, served: Sequence[str]) -> Iterator[str]:
@@ -99,7 +99,7 @@ def _served(case: Case, served: Sequence[str]) -> Iterator[str]:
         + (", and `bootstrap.json` what the client was started with." if case.bootstrap else ".")
     )
     if len(served) <= SHOWN:
-        yield from ("", *(f"- `{one}`" for one in served))
+        yield from ("", *(f"- {code(one)}" for one in served))
 
 
 def _happened(told: Sequence[Phase]) -> Iterator[str]:
@@ -109,35 +109,37 @@ def _happened(told: Sequence[Phase]) -> Iterator[str]:
         "backend that serves, closes or stalls connections and sees every attempt to connect. "
         "Calls are told where they ended."
     )
-    yield from ("", *_fenced("\n".join(words for words, _ in in_words(told))))
+    yield from ("", *fenced("\n".join(words for words, _ in in_words(told))))
     yield from ("", "`timeline.txt` has more of it, call by call.")
 
 
 def _versions(case: Case) -> Iterator[str]:
     machine = case.origin.machine
     yield from ("", "## Versions", "")
-    yield f"- client: {case.client}"
-    yield f"- suite: {case.suite}, {case.origin.started}, seed {case.folder.record.seed}"
-    yield f"- {machine.system} {machine.release}, {machine.architecture}, {machine.cores} cores"
-    follows = ", ".join(case.folder.record.client.follows)
+    yield f"- client: {escaped(str(case.client))}"
+    suite = f"{case.suite}, {case.origin.started}, seed {case.folder.record.seed}"
+    yield f"- suite: {escaped(suite)}"
+    on = f"{machine.system} {machine.release}, {machine.architecture}, {machine.cores} cores"
+    yield f"- {escaped(on)}"
+    follows = escaped(", ".join(case.folder.record.client.follows))
     yield f"- revisions of the texts that the client is held to: {follows}"
 
 
 def _again(case: Case) -> Iterator[str]:
     yield from ("", "## Seeing it again", "")
     yield (
-        f"With {case.suite} installed (a Python package, which brings the control plane and the "
-        "backends), in this folder:"
+        f"With {escaped(case.suite)} installed (a Python package, which brings the control plane "
+        "and the backends), in this folder:"
     )
     named = "" if case.is_built_in else " PATH/TO/ITS/ADAPTER"
-    yield from ("", *_fenced(f"xdspec replay .{named}", "sh"), "")
+    yield from ("", *fenced(f"xdspec replay .{named}", "sh"), "")
     yield (
         "It runs this one scenario against the client, with the same random numbers, and says "
         "whether the same clauses fail for the same reason. Ports are those that are free then, so "
         "rings, and header values that have to fall on a certain endpoint, are computed anew: it "
         "plays the scenario, not the recorded bytes. Another version or a client with a mend is "
-        f"named behind it, as in `xdspec replay . {case.client.name}@VERSION`; so is the folder "
-        "of an adapter."
+        f"named behind it, as in {code(f'xdspec replay . {case.client.name}@VERSION')}; so is the "
+        "folder of an adapter."
     )
     yield (
         "`xdspec replay` shows what it will run, asks first, and runs nothing of this folder. "
@@ -146,13 +148,5 @@ def _again(case: Case) -> Iterator[str]:
     if case.folder.record.fast:
         yield "The client's timers were shortened where it has a knob for that (`--fast`)."
     if case.client.told:
-        yield f"The client was told: `{case.client.told}`; hand that over by `--env`."
+        yield f"The client was told: {code(case.client.told)}; hand that over by `--env`."
     yield "What the client was given by `--env` is not recorded; give it again where it matters."
-
-
-def _fenced(text: str, kind: str = "text") -> Iterator[str]:
-    """Words as they are, whatever is in them."""
-    fence = "```"
-    while fence in text:
-        fence += "`"
-    yield from (fence + kind, text, fence)

@@ -21,7 +21,7 @@ from conformance.reporting.pictures.ring import RingPicture, ring_picture
 from conformance.reporting.pictures.served import Pushed, pushes
 from conformance.reporting.pictures.shares import SharesPicture, shares_picture
 from conformance.reporting.pictures.timeline import Timeline, timeline
-from conformance.reporting.report import command
+from conformance.reporting.report import command, shown_command
 from regular_files import UntrustedFolder
 
 
@@ -172,7 +172,7 @@ def scene_of(folder: Folder, decisions: tuple[Decision, ...], catalogue: Catalog
         notes=record.notes,
         served=record.served,
         left=record.left,
-        told_repeat=record.repeat,
+        told_repeat=shown_command(record.repeat),
     )
 
 

@@ -29,6 +29,12 @@ CLIENT = Prepared(
     ],
 )
 def test_options_that_decide_a_verdict(judging: Judging, *, fast: bool, words: list[str]) -> None:
-    said = again(CLIENT, seed=7, fast=fast, environment={}, judging=judging)
+    said = again(CLIENT, seed=7, fast=fast, variables=(), judging=judging)
     named = shlex.split(said)
     assert named[named.index("run") :] == ["run", "reference", "--seed", "7", *words]
+
+
+def test_no_value_of_env_is_in_a_command_to_repeat() -> None:
+    said = again(CLIENT, seed=7, fast=False, variables={"TOKEN": "not for you"}, judging=Judging())
+    assert "--env 'TOKEN=…'" in said
+    assert "not for you" not in said

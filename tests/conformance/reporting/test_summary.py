@@ -59,7 +59,7 @@ def test_the_page_of_a_run() -> None:
         "",
         "<details><summary>Known failures: 1</summary>",
         "",
-        r"- A42-RING-05: min_ring_size \| is not read https://example.com/1",
+        r"- A42-RING-05: min_ring_size \| is not read <https://example.com/1>",
         "",
         "</details>",
         "",
