@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from packaging.version import InvalidVersion, Version
 
 from client_under_test.contract.messages import Hello
@@ -22,9 +25,19 @@ def contradiction(hello: Hello, prepared: Prepared) -> str | None:
     return f"hello has version {hello.version}, and {said}"
 
 
-def _is_same(one: str, other: str) -> bool:
-    """Whether two spellings are one version: 1.70 is 1.70.0."""
+_BUILD_MARK: Final = re.compile(r"([-.]dev\d*|-SNAPSHOT|\+incompatible)$", re.IGNORECASE)
+"""What a library may add to the number under which a registry has it. grpc-go 1.69.0 was released
+as 1.69.0-dev; the others are the same mark of Python, Maven and Go."""
+
+
+def _is_same(told: str, prepared: str) -> bool:
+    """Whether two spellings are one version: 1.70 is 1.70.0, and so is 1.70.0-dev.
+
+    The suite knows which version it installed, so a build mark in one of the two says nothing new.
+    A pre-release such as 1.70.0-rc1 is another version.
+    """
+    plain, wanted = (_BUILD_MARK.sub("", one) for one in (told, prepared))
     try:
-        return one == other or Version(one) == Version(other)
+        return plain == wanted or Version(plain) == Version(wanted)
     except InvalidVersion:
         return False

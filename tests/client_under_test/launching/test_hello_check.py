@@ -22,6 +22,11 @@ HELLO = Hello(id=0, contract=1, name="n", version="0", capabilities=ABLE, at=0)
         ("0.1.0-alpha.4", "0.1.0a4"),
         ("1.86.0rc1", "1.86.0-rc1"),
         ("of today", "of today"),
+        ("1.69.0", "1.69.0-dev"),  # grpc-go, as it was released
+        ("1.69.0", "1.69.0.dev0"),
+        ("1.69.0", "1.69.0-SNAPSHOT"),
+        ("2.3.0+incompatible", "2.3.0"),
+        ("1.69.0-dev", "1.69.0"),
     ],
 )
 def test_one_version_in_two_spellings(stated: str, told: str) -> None:
@@ -35,6 +40,8 @@ def test_one_version_in_two_spellings(stated: str, told: str) -> None:
         ("0", "0.1", "hello has version 0.1, and client.toml says 0"),
         ("0", "", "hello has version , and client.toml says 0"),
         ("2", "2-of-mine", "hello has version 2-of-mine, and 2 was prepared"),
+        ("1.69.1", "1.69.0-dev", "hello has version 1.69.0-dev, and 1.69.1 was prepared"),
+        ("1.69.0", "1.69.0-rc1", "hello has version 1.69.0-rc1, and 1.69.0 was prepared"),
     ],
 )
 def test_another_version(prepared: str, told: str, words: str) -> None:
