@@ -9,7 +9,9 @@ they took to make, as machines may be busy.
 
 from __future__ import annotations
 
+import ctypes
 import runpy
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,8 @@ settings.register_profile(
 )
 settings.load_profile("xdspec")
 
+PR_SET_CHILD_SUBREAPER = 36
+
 COSTLY = frozenset(
     {"documentation", "fakes", "findings", "kept", "lasts", "passing", "registrars", "versions"}
 )
@@ -38,6 +42,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for name in COSTLY.intersection(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.xdist_group(name))
     items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_orphans() -> Iterator[None]:
+    """Leave what others orphan to the system, which waits for it.
+
+    A test that forks clients makes its process the reaper of all descendants. Later modules kill
+    commands, and nobody would wait for what these had started.
+    """
+    yield
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 
 
 @pytest.fixture(scope="session")

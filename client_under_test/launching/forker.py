@@ -1,13 +1,14 @@
 """Does a program's imports once, and becomes its processes by forking.
 
-    python -I forker.py SOCKET PARENT (SCRIPT | -m PACKAGE)
+    python -I forker.py SOCKET[,TOLD] PARENT (SCRIPT | -m PACKAGE)
 
 Each message on the socket asks for one process: JSON with its environment and its folder, and the
 handles of its stdin, stdout and stderr. The answer is its process id. The process is a child of
 PARENT, which has made itself the reaper of its descendants, and dies with it. Where a fourth handle
 is given, that process is a guard, and its child, whose id is written to the handle, is the program:
 see `guard`. The end of the socket is the end; of one that listens, each connection of the same user
-may ask.
+may ask. Each child's process id is written to TOLD as well, in a line of its own, where somebody
+else than PARENT asks: PARENT has to wait for its children.
 
 A program of its own that runs on the client's Python: standard library only.
 """
@@ -47,13 +48,16 @@ def code_of(program: list[str]) -> tuple[CodeType, dict[str, Any]]:
 
 def main() -> None:
     """Do the imports, then fork for whoever asks; in a child: be the program."""
-    number, parent, *program = sys.argv[1:]
+    handles, parent, *program = sys.argv[1:]
+    number, *tell = map(int, handles.split(","))
     code, names = code_of(program)
     keep = runpy.run_path(str(GUARD))["keep"]
     exec(code, {**names, "__name__": "__imports__"})  # noqa: S102 - as Python itself would
     gc.freeze()  # a collection in a child would copy what is shared
-    with socket.socket(fileno=int(number)) as door:
-        asked = fork_for_all(door, int(parent))
+    with socket.socket(fileno=number) as door:
+        asked = fork_for_all(door, int(parent), tell)
+    for handle in tell:
+        os.close(handle)
     if asked is not None:
         (stdin, stdout, stderr, *told), environment, folder = asked
         settle((stdin, stdout, stderr), environment, folder)
@@ -63,7 +67,9 @@ def main() -> None:
         exec(code, {**names, "__name__": "__main__"})  # noqa: S102
 
 
-def fork_for_all(door: socket.socket, parent: int) -> tuple[list[int], dict[str, str], str] | None:
+def fork_for_all(
+    door: socket.socket, parent: int, tell: Iterable[int]
+) -> tuple[list[int], dict[str, str], str] | None:
     """Fork for whoever asks. Returns in a child, with what it was asked for, and at the end."""
     for connection in connections(door):
         message, handles, _, _ = socket.recv_fds(connection, LARGEST_MESSAGE, HANDLES)
@@ -72,6 +78,8 @@ def fork_for_all(door: socket.socket, parent: int) -> tuple[list[int], dict[str,
         for handle in handles:
             os.close(handle)
         if message:
+            for handle in tell:
+                os.write(handle, f"{child}\n".encode())
             connection.send(str(child).encode())
         elif connection is door:
             break

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import threading
 from collections.abc import Mapping
 
 import msgspec
 import pytest
 from xdist.remote import Producer
+from xdist.workermanage import WorkerController
 
 from conformance.judging.evidence import Record
 from conformance.running.plugin.recording import PROPERTY
@@ -35,6 +38,15 @@ class Collector:
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Producer) -> Overlapping:
         """Have scenarios that wait overlap with the others."""
         return Overlapping(config, log, self.waiting)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodeready(self, node: WorkerController) -> None:
+        """Wait for the process that execnet started, which may only hand over to the worker.
+
+        It has ended by then, and execnet waits for it when the run is over.
+        """
+        started: subprocess.Popen[bytes] = node.gateway._io.popen  # noqa: SLF001 - nobody gives it away
+        threading.Thread(target=started.wait, daemon=True).start()
 
     def take_doubtful(self) -> dict[Ident, Record]:
         """Give away the records of scenarios that an idle machine may judge otherwise."""

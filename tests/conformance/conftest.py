@@ -75,7 +75,7 @@ class Running:
         self.mark = mark
         self.folder = folder
         self.heard: list[str] = []
-        self._watched: list[int] = []
+        self._watched: dict[int, int] = {}
 
     async def line(self, words: str, *, error: bool = False) -> str:
         """The next line with these words on stdout, or on stderr."""
@@ -136,7 +136,8 @@ class Running:
         """Take hold of every process that there is: one that is ending shows no environment."""
         for pid in self.processes():
             with contextlib.suppress(ProcessLookupError):
-                self._watched.append(pidfd_open(pid))
+                if pid not in self._watched:
+                    self._watched[pid] = pidfd_open(pid)
 
     async def gone(self, *, deadline: float) -> None:
         """Wait until nothing of the command is left."""
@@ -144,7 +145,7 @@ class Running:
             async with asyncio.timeout(deadline):
                 self.watch()
                 while self._watched:
-                    await asyncio.gather(*map(_end_of, self._watched))
+                    await asyncio.gather(*map(_end_of, self._watched.values()))
                     self.forget()
                     self.watch()
         except TimeoutError:
@@ -154,9 +155,17 @@ class Running:
             self.forget()
 
     def forget(self) -> None:
-        """Let go of what was watched."""
-        while self._watched:
-            os.close(self._watched.pop())
+        """Let go of what was watched.
+
+        What the command has left without a parent is a child of this process, if this process has
+        made itself the reaper of its descendants, as a suite does that forks clients.
+        """
+        for pid, handle in self._watched.items():
+            os.close(handle)
+            if pid != self.process.pid:
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(pid, os.WNOHANG)
+        self._watched.clear()
 
 
 def _marked(mark: str) -> Iterator[tuple[int, str]]:
@@ -260,10 +269,11 @@ def started(xdspec: Command) -> Callable[..., AbstractAsyncContextManager[Runnin
         try:
             yield running
         finally:
+            running.watch()
             kill(running)
-            running.forget()
             if running.process.returncode is None:
                 await running.ended()
+            await running.gone(deadline=DEADLINE)
 
     return start
 
