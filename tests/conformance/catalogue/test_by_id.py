@@ -192,7 +192,9 @@ def test_each_decided_clause_is_named_where_its_truth_is(catalogue: Catalogue) -
 
 @pytest.mark.skipif(not GUIDE.exists(), reason="needs a checkout")
 def test_the_guide_shows_each_place_of_its_clause() -> None:
-    section = GUIDE.read_text("utf-8").split("## By the id\n")[1].split("\n## ")[0]
+    section = (
+        GUIDE.read_text("utf-8").split("## Find everything about a clause\n")[1].split("\n## ")[0]
+    )
     (clause,) = {*ID.findall(section)}
     rows = re.findall(r"^\| \w+ \| `([^`]+)` \| (.*) \|$", section, re.MULTILINE)
     assert len(rows) == 5
