@@ -35,6 +35,8 @@ PACKAGES = (
     "test_servers",
     "client_under_test",
     "pytest_xdspec",
+    "regular_files",
+    "request_filter",
 )
 
 GUARD = ROOT / "client_under_test" / "guarding" / "guard.py"

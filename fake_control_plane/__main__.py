@@ -212,6 +212,8 @@ async def _serve(options: argparse.Namespace) -> None:
                 said = sentence
             else:
                 said = ""
+    for sentence in plane.troubles:
+        _say(sentence)
 
 
 def _call_at_eof(end: Callable[[], object]) -> None:

@@ -37,6 +37,7 @@ from fake_control_plane.wire import (
     push_message,
     service_from,
 )
+from request_filter import HiddenServer, Proxy
 
 SERVICE_NAME: Final = pb.DESCRIPTOR.services_by_name["Control"].full_name
 
@@ -77,24 +78,32 @@ class ControlServer:
                     f"The control service on {reservation.address} would be open to other "
                     "machines: give it a token, or a loopback address."
                 )
-            server = grpc.aio.server(
-                options=SERVER_OPTIONS, interceptors=[_Doorkeeper(token)] if token else None
-            )
-            control_pb2_grpc.add_ControlServicer_to_server(  # type: ignore[no-untyped-call]
-                _Control(plane), server
-            )
-            await _add_health_and_reflection(server)
-            try:
-                server.add_insecure_port(reservation.address)
-            except RuntimeError as trouble:
-                raise PortTaken(
-                    f"Cannot listen on {reservation.address}: it is in use."
-                ) from trouble
+
+            async def make() -> Any:
+                server = grpc.aio.server(
+                    options=SERVER_OPTIONS, interceptors=[_Doorkeeper(token)] if token else None
+                )
+                control_pb2_grpc.add_ControlServicer_to_server(  # type: ignore[no-untyped-call]
+                    _Control(plane), server
+                )
+                await _add_health_and_reflection(server)
+                return server
+
+            server = HiddenServer(make, plane.report)
             await server.start()
+            proxy = Proxy(server, plane.note)
             try:
+                try:
+                    await proxy.listen(reservation.host, reservation.port)
+                except OSError as trouble:
+                    raise PortTaken(
+                        f"Cannot listen on {reservation.address}: it is in use."
+                    ) from trouble
                 yield cls(reservation.address)
             finally:
-                await server.stop(grace=None)
+                proxy.close()
+                await server.stop()
+                await proxy.end()
 
 
 async def _add_health_and_reflection(server: Any) -> None:

@@ -208,7 +208,7 @@ class TranscriptRequest(_message.Message):
     def __init__(self, since: _Optional[int] = ...) -> None: ...
 
 class Event(_message.Message):
-    __slots__ = ("index", "at", "stream", "node", "stream_opened", "stream_closed", "request", "response", "load_request", "load_response", "dropped")
+    __slots__ = ("index", "at", "stream", "node", "stream_opened", "stream_closed", "request", "response", "load_request", "load_response", "dropped", "note")
     class Side(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         CLIENT: _ClassVar[Event.Side]
@@ -308,6 +308,11 @@ class Event(_message.Message):
         COUNT_FIELD_NUMBER: _ClassVar[int]
         count: int
         def __init__(self, count: _Optional[int] = ...) -> None: ...
+    class Note(_message.Message):
+        __slots__ = ("text",)
+        TEXT_FIELD_NUMBER: _ClassVar[int]
+        text: str
+        def __init__(self, text: _Optional[str] = ...) -> None: ...
     class Identity(_message.Message):
         __slots__ = ("id", "cluster", "locality", "user_agent_name", "user_agent_version", "client_features")
         ID_FIELD_NUMBER: _ClassVar[int]
@@ -334,6 +339,7 @@ class Event(_message.Message):
     LOAD_REQUEST_FIELD_NUMBER: _ClassVar[int]
     LOAD_RESPONSE_FIELD_NUMBER: _ClassVar[int]
     DROPPED_FIELD_NUMBER: _ClassVar[int]
+    NOTE_FIELD_NUMBER: _ClassVar[int]
     index: int
     at: float
     stream: int
@@ -345,7 +351,8 @@ class Event(_message.Message):
     load_request: Event.LoadReport
     load_response: Event.LoadResponse
     dropped: Event.Dropped
-    def __init__(self, index: _Optional[int] = ..., at: _Optional[float] = ..., stream: _Optional[int] = ..., node: _Optional[str] = ..., stream_opened: _Optional[_Union[Event.StreamOpened, _Mapping]] = ..., stream_closed: _Optional[_Union[Event.StreamClosed, _Mapping]] = ..., request: _Optional[_Union[Event.Request, _Mapping]] = ..., response: _Optional[_Union[Event.Response, _Mapping]] = ..., load_request: _Optional[_Union[Event.LoadReport, _Mapping]] = ..., load_response: _Optional[_Union[Event.LoadResponse, _Mapping]] = ..., dropped: _Optional[_Union[Event.Dropped, _Mapping]] = ...) -> None: ...
+    note: Event.Note
+    def __init__(self, index: _Optional[int] = ..., at: _Optional[float] = ..., stream: _Optional[int] = ..., node: _Optional[str] = ..., stream_opened: _Optional[_Union[Event.StreamOpened, _Mapping]] = ..., stream_closed: _Optional[_Union[Event.StreamClosed, _Mapping]] = ..., request: _Optional[_Union[Event.Request, _Mapping]] = ..., response: _Optional[_Union[Event.Response, _Mapping]] = ..., load_request: _Optional[_Union[Event.LoadReport, _Mapping]] = ..., load_response: _Optional[_Union[Event.LoadResponse, _Mapping]] = ..., dropped: _Optional[_Union[Event.Dropped, _Mapping]] = ..., note: _Optional[_Union[Event.Note, _Mapping]] = ...) -> None: ...
 
 class LoadRequest(_message.Message):
     __slots__ = ("cluster",)

@@ -166,7 +166,18 @@ class Dropped(_Event, frozen=True, kw_only=True, tag=True):
         return f"{self.count} events that are kept no longer"
 
 
-Event = StreamOpened | StreamClosed | Request | Response | LoadRequest | LoadResponse | Dropped
+class Note(_Event, frozen=True, kw_only=True, tag=True):
+    """Something that the control plane did of itself; of stream 0 if of none."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.text} (stream {self.stream})" if self.stream else self.text
+
+
+Event = (
+    StreamOpened | StreamClosed | Request | Response | LoadRequest | LoadResponse | Dropped | Note
+)
 
 _FEW = 5
 

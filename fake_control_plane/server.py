@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator, Callable, Collection
 from typing import Any, Final
 
@@ -12,7 +13,7 @@ import msgspec
 from envoy.service.discovery.v3 import ads_pb2_grpc
 from envoy.service.load_stats.v3 import lrs_pb2_grpc
 
-from fake_control_plane.events import Service
+from fake_control_plane.events import Note, Service
 from fake_control_plane.exceptions import PortTaken
 from fake_control_plane.faults import Fault
 from fake_control_plane.kinds import Kind
@@ -22,6 +23,7 @@ from fake_control_plane.script import Ending, Script
 from fake_control_plane.sessions import AdsSession, LrsSession, Session
 from fake_control_plane.snapshot import Snapshots, Version
 from fake_control_plane.transcript import Push, Transcript
+from request_filter import HiddenServer, Proxy
 
 SERVER_OPTIONS: Final = (
     ("grpc.so_reuseport", 0),  # two servers on one port would share the clients unnoticed
@@ -66,8 +68,9 @@ class ControlPlane:
         self.snapshots: Final = Snapshots()
         self._reservation = reservation
         self._translate = translate
-        self._server: Any = None
+        self._served: tuple[HiddenServer, Proxy] | None = None
         self._stopping = False
+        self._troubles: list[str] = []
         self._streams = 0
         self._faults = 0
         self._sessions: dict[Session[Any], asyncio.Task[Any]] = {}
@@ -179,15 +182,28 @@ class ControlPlane:
             lambda: self.loads if look(self.loads) else None, deadline=deadline, what=what
         )
 
+    @property
+    def troubles(self) -> tuple[str, ...]:
+        """What the control plane itself could not do: no client is to be judged by it."""
+        return tuple(self._troubles)
+
+    def client_of(self, peer: str) -> str:
+        """The address of a client, by what gRPC calls the peer of its stream."""
+        return peer if self._served is None else self._served[1].client_of(peer)
+
     async def stop(self) -> None:
         """Stop listening and drop all connections; the port stays reserved."""
-        server, self._server = self._server, None
-        if server is None:
+        served = self._served
+        if served is None or self._stopping:
             return
         self._stopping = True
-        await server.stop(grace=None)
+        server, proxy = served
+        proxy.close()
+        await server.stop()
         while self._sessions:  # one that begins as the server stops is ended by that, too
             await asyncio.wait(self._sessions.values())
+        await proxy.end()
+        self._served = None
         self._stopping = False
 
     async def resume(self) -> None:
@@ -196,22 +212,38 @@ class ControlPlane:
         Raises:
             PortTaken: somebody else listens there now.
         """
-        if self._server is not None:
+        if self._served is not None:
             return
-        server = grpc.aio.server(options=SERVER_OPTIONS)
-        ads_pb2_grpc.add_AggregatedDiscoveryServiceServicer_to_server(_Ads(self), server)
-        lrs_pb2_grpc.add_LoadReportingServiceServicer_to_server(_Lrs(self), server)
-        try:
-            server.add_insecure_port(self.address)
-        except RuntimeError as trouble:
-            raise PortTaken(f"Cannot listen on {self.address}: it is in use.") from trouble
+        server = HiddenServer(self._make_server, self.report)
         await server.start()
-        self._server = server
+        proxy = Proxy(server, self.note)
+        self._served = server, proxy
+        try:
+            await proxy.listen(self._reservation.host, self._reservation.port)
+        except OSError as trouble:
+            self._served = None
+            await server.stop()
+            raise PortTaken(f"Cannot listen on {self.address}: it is in use.") from trouble
 
     async def close(self) -> None:
         """End all streams and give the port up."""
         await self.stop()
         self._reservation.close()
+
+    async def _make_server(self) -> Any:
+        server = grpc.aio.server(options=SERVER_OPTIONS)
+        ads_pb2_grpc.add_AggregatedDiscoveryServiceServicer_to_server(_Ads(self), server)
+        lrs_pb2_grpc.add_LoadReportingServiceServicer_to_server(_Lrs(self), server)
+        return server
+
+    def note(self, sentence: str) -> None:
+        """Have something in the transcript that is of no stream."""
+        self.transcript.record(Note(at=time.monotonic(), stream=0, node="", text=sentence))
+
+    def report(self, trouble: str) -> None:
+        """Add to `troubles`, and to the transcript."""
+        self._troubles.append(trouble)
+        self.note(trouble)
 
     async def serve(self, make: Callable[..., Session[Any]], requests: Any, context: Any) -> None:
         """Serve one stream of gRPC's to its end."""

@@ -60,6 +60,9 @@ class Plane(Protocol):
     def is_stopping(self) -> bool:
         """Whether streams that end now end because of its stop."""
 
+    def client_of(self, peer: str) -> str:
+        """The address of a client, by what gRPC calls the peer of its stream."""
+
 
 class Session(abc.ABC, Generic[_T]):
     """One open stream of either service.
@@ -83,7 +86,11 @@ class Session(abc.ABC, Generic[_T]):
     async def run(self, requests: AsyncIterator[Any]) -> None:
         """Serve the stream until one side ends it."""
         self._plane.transcript.record(
-            StreamOpened(**self._now(), service=self.service, peer=self._context.peer())
+            StreamOpened(
+                **self._now(),
+                service=self.service,
+                peer=self._plane.client_of(self._context.peer()),
+            )
         )
         try:
             ending = self._plane.script.refusal(self.service) or await self._serve(requests)

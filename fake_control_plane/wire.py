@@ -14,6 +14,7 @@ from fake_control_plane.events import (
     Identity,
     LoadRequest,
     LoadResponse,
+    Note,
     Request,
     Response,
     Service,
@@ -121,6 +122,8 @@ def event_message(index: int, event: Event) -> pb.Event:
             message.load_response.endpoint_granularity = event.endpoint_granularity
         case Dropped():
             message.dropped.count = event.count
+        case Note():
+            message.note.text = event.text
     return message
 
 

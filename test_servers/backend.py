@@ -13,14 +13,13 @@ from grpc_health.v1 import health_pb2
 from grpc_health.v1.health import SERVICE_NAME as HEALTH
 from grpc_health.v1.health import aio as health_aio
 
+from request_filter import HiddenServer
+from request_filter.hidden_server import unused_name
 from test_servers import behavior, testing_pb2
 from test_servers.backend_metrics import BackendMetrics
 from test_servers.ledger import Ledger
 
-__all__ = ["BACKEND_HOST", "SERVICE", "Backend", "Host"]
-
-BACKEND_HOST = "127.0.0.1"
-"""Where the backend listens, whatever the address of its gates."""
+__all__ = ["SERVICE", "Backend", "Host"]
 
 SERVICE = "grpc.testing.TestService"
 
@@ -115,39 +114,48 @@ Handler = Callable[[Any, Context], Awaitable[Any]]
 
 
 class Backend:
-    """A server on a loopback port of its own, meant to be reached through gates alone.
+    """A server that is reached through gates alone.
 
-    It answers for every endpoint: a gate tells it beforehand from which port a connection comes,
-    and whose it is.
+    It answers for every endpoint: a gate tells whose each connection is.
 
     Every RPC has `hostname` and `server-id` in its response headers, which are sent at once: so a
     stream that is kept open, an RPC that sleeps and one that fails say who answers.
 
     Args:
         ledger: Where RPCs are recorded.
+        report: Told in a sentence when the server has ended by itself.
     """
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, report: Callable[[str], None]) -> None:
         self._ledger = ledger
         # Nobody is forgotten when a connection ends: its RPCs may be learnt of later.
         self._peers: dict[str, tuple[Host, int]] = {}
         # By row: what ends each RPC that has wishes, should it be kept open.
         self._kept_open: dict[int, asyncio.Future[grpc.StatusCode]] = {}
-        self._server = grpc.aio.server(handlers=(_Handlers(self),), options=_OPTIONS)
+        self._server = HiddenServer(self._make, report)
 
-    async def start(self) -> int:
-        """Starts to serve; returns the port."""
-        port = self._server.add_insecure_port(f"{BACKEND_HOST}:0")
+    async def start(self) -> None:
+        """Starts to serve."""
         await self._server.start()
-        return port
+
+    async def _make(self) -> Any:
+        return grpc.aio.server(handlers=(_Handlers(self),), options=_OPTIONS)
 
     async def stop(self) -> None:
         """Ends the server and every RPC at once."""
-        await self._server.stop(None)
+        await self._server.stop()
 
-    def expect(self, port: int, host: Host, connection: int) -> None:
-        """Has the connection from this port belong to an endpoint, by its number there."""
-        self._peers[f"ipv4:{BACKEND_HOST}:{port}"] = host, connection
+    async def connect(
+        self, make: Callable[[], asyncio.BaseProtocol], host: Host, connection: int
+    ) -> asyncio.Transport:
+        """Opens a connection that belongs to an endpoint, by its number there.
+
+        Raises:
+            OSError: The server cannot be reached.
+        """
+        name, peer = unused_name()
+        self._peers[peer] = host, connection
+        return await self._server.connect(make, name)
 
     def handlers(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
         """Handlers by path; messages are bytes but for streams and health."""
@@ -218,7 +226,7 @@ class Backend:
         async def handler(request: Any, context: Context) -> Any:
             peer = peers.get(context.peer())
             if peer is None:
-                await context.abort(grpc.StatusCode.UNAVAILABLE, "this port is for gates alone")
+                await context.abort(grpc.StatusCode.UNAVAILABLE, "this server is for gates alone")
                 return None
             host, connection = peer
             metadata = tuple((key, value) for key, value in context.invocation_metadata())

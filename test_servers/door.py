@@ -1,6 +1,7 @@
 """A gate before a server that is none of the fleet's, such as a control plane."""
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from test_servers.exceptions import FleetTrouble
@@ -24,7 +25,8 @@ class Door:
         self.address = ""
         self._ledger = Ledger()
         self._troubles: list[str] = []
-        self._gate = Gate("door", mode, self._ledger, _nobody_asks, self._troubles.append)
+        self._port = 0
+        self._gate = Gate("door", mode, self._ledger, self._connect, self._troubles.append)
 
     @classmethod
     @asynccontextmanager
@@ -39,7 +41,7 @@ class Door:
             FleetTrouble: The server could not be reached.
         """
         door = cls(mode)
-        door._gate.backend_port = int(address.rpartition(":")[2])
+        door._port = int(address.rpartition(":")[2])
         door.address = host_port(_HOST, await door._gate.open(_HOST, 0))
         try:
             yield door
@@ -61,6 +63,9 @@ class Door:
         first, *_ = await self._ledger.wait_attempts(lambda _: True, deadline=deadline)
         return first
 
-
-def _nobody_asks(_from_port: int, _connection: int) -> None:
-    """The server does not tell connections apart."""
+    async def _connect(
+        self, make: Callable[[], asyncio.BaseProtocol], _connection: int
+    ) -> asyncio.Transport:
+        loop = asyncio.get_running_loop()
+        transport, _ = await loop.create_connection(make, _HOST, self._port)
+        return transport

@@ -3,7 +3,7 @@
 import asyncio
 import ipaddress
 import resource
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Self
 
@@ -96,9 +96,8 @@ class Fleet:
         self.ledger = Ledger()
         self._endpoints: list[Endpoint] = []
         self._gates: list[Gate] = []
-        self._backend = Backend(self.ledger)
-        self._backend_port = 0
         self._troubles: list[str] = []
+        self._backend = Backend(self.ledger, self._troubles.append)
 
     @classmethod
     async def start(cls) -> Self:
@@ -111,7 +110,7 @@ class Fleet:
         if soft != resource.RLIM_INFINITY and soft < enough:
             resource.setrlimit(resource.RLIMIT_NOFILE, (enough, hard))
         fleet = cls()
-        fleet._backend_port = await fleet._backend.start()
+        await fleet._backend.start()
         return fleet
 
     @classmethod
@@ -152,11 +151,12 @@ class Fleet:
         _check_loopback(host)
         identity = f"endpoint-{len(self._endpoints)}"
 
-        def expect(from_port: int, connection: int) -> None:
-            self._backend.expect(from_port, behind, connection)
+        async def connect(
+            make: Callable[[], asyncio.BaseProtocol], connection: int
+        ) -> asyncio.Transport:
+            return await self._backend.connect(make, behind, connection)
 
-        gate = Gate(identity, mode, self.ledger, expect, self._troubles.append)
-        gate.backend_port = self._backend_port
+        gate = Gate(identity, mode, self.ledger, connect, self._troubles.append)
         port = await gate.open(host, port)
         behind = Host(identity, host_port(host, port))
         self._gates.append(gate)

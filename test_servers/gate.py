@@ -4,15 +4,16 @@ import asyncio
 import errno
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
-from test_servers.backend import BACKEND_HOST
+from request_filter import BadRequest, Frames, RequestScanner
+from request_filter.proxy import refusal
 from test_servers.exceptions import FleetTrouble, NoSuchAddress, PortTaken
-from test_servers.frames import GO_AWAY, Frames
+from test_servers.go_away import GO_AWAY
 from test_servers.ledger import Ender, Ledger
 from test_servers.modes import Close, Hold, Mode, Refuse, Serve, Stall
 
-__all__ = ["Gate", "host_port"]
+__all__ = ["Connect", "Gate", "host_port"]
 
 _NOT_HERE = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
 """What a machine says of an address that it does not have, of a kind that it may not have."""
@@ -31,6 +32,9 @@ _HELD_LIMIT = 262144
 it has seen the server's SETTINGS."""
 
 
+Connect = Callable[[Callable[[], asyncio.BaseProtocol], int], Awaitable[asyncio.Transport]]
+
+
 def host_port(host: str, port: int) -> str:
     """An address as gRPC writes it: "127.0.0.1:80", "[::1]:80"."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
@@ -43,7 +47,7 @@ class Gate:
         endpoint: Id of the endpoint, for the ledger.
         mode: What to do with connections at first.
         ledger: Where attempts are recorded.
-        expect: Told from which port the backend is reached, for which connection.
+        connect: Opens the way to the backend, for the connection of a number.
         report: Told in a sentence when the gate itself cannot do its work.
     """
 
@@ -52,15 +56,14 @@ class Gate:
         endpoint: str,
         mode: Mode,
         ledger: Ledger,
-        expect: Callable[[int, int], None],
+        connect: Connect,
         report: Callable[[str], None],
     ) -> None:
         self.endpoint = endpoint
         self.ledger = ledger
-        self.backend_port = 0
         self.live: set[_Connection] = set()
         self._mode = mode
-        self._expect = expect
+        self._connect = connect
         self._report = report
         self._holder: socket.socket | None = None
         self._server: asyncio.Server | None = None
@@ -155,14 +158,11 @@ class Gate:
     async def reach_backend(self, connection: "_Connection") -> None:
         """Opens the way from a connection to the backend."""
         try:
-            transport, _ = await asyncio.get_running_loop().create_connection(
-                lambda: _BackendLeg(connection), BACKEND_HOST, self.backend_port
-            )
+            transport = await self._connect(lambda: _BackendLeg(connection), connection.id)
         except OSError as error:
             self._report(f"{self.endpoint}: the gate cannot reach its own backend: {error}")
             connection.drop("gate")
             return
-        self._expect(transport.get_extra_info("sockname")[1], connection.id)
         connection.splice(transport)
 
 
@@ -182,6 +182,7 @@ class _Connection:
         self._early_size = 0
         self._half_closed = False
         self._frames = Frames()
+        self._scanner = RequestScanner()
         self._goes_away = False
         self._timer: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
@@ -234,11 +235,28 @@ class _Connection:
             return
         self.backend = backend
         self.client.resume_reading()
-        if self._early:
-            backend.write(b"".join(self._early))
-            self._early.clear()
+        early = b"".join(self._early)
+        self._early.clear()
+        if early:
+            self.pass_on(early)
+            if backend.is_closing():
+                return
         if self._half_closed:
             backend.write_eof()
+
+    def pass_on(self, data: bytes) -> None:
+        """Pass on what the client says, unless it would end the backend."""
+        assert self.backend is not None, "there is a splice"
+        try:
+            self._scanner.feed(data)
+        except BadRequest as why:
+            self.gate.ledger.closed(self.id, "gate")
+            if self._frames.is_between:
+                self.client.write(refusal(why))
+            self.client.close()
+            self.backend.abort()
+        else:
+            self.backend.write(data)
 
     def said(self, data: bytes) -> None:
         """Pass on what the backend says, and what the gate has to say for it."""
@@ -337,7 +355,7 @@ class _ClientLeg(_Leg):
         if connection.backend is None:
             connection.early(bytes(_CHUNK_VIEW[:nbytes]))
         else:
-            connection.backend.write(bytes(_CHUNK_VIEW[:nbytes]))
+            connection.pass_on(bytes(_CHUNK_VIEW[:nbytes]))
 
     def eof_received(self) -> bool:
         return self._connection.half_closed("client")

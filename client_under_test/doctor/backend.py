@@ -13,6 +13,7 @@ from grpc import aio
 
 from client_under_test.doctor.deadlines import MEETING, MOMENT
 from client_under_test.launching.channels import CALL_ID_KEY
+from request_filter import HiddenServer, Proxy
 
 SERVICE: Final = "grpc.testing.TestService"
 UNARY: Final = f"/{SERVICE}/UnaryCall"
@@ -41,6 +42,8 @@ class Backend:
     def __init__(self) -> None:
         self.address = ""
         self.received: list[Received] = []
+        self.troubles: list[str] = []
+        self.refused: list[str] = []
         self.under_way = 0
         self.most_under_way = 0
         self.idle = asyncio.Event()
@@ -52,18 +55,26 @@ class Backend:
     async def running(cls) -> AsyncIterator[Backend]:
         """Serve on a loopback port until the end of the block."""
         backend = cls()
-        server = aio.server(options=(("grpc.so_reuseport", 0),))
-        handlers: dict[str, Any] = {
-            "UnaryCall": grpc.unary_unary_rpc_method_handler(backend._unary),
-            "FullDuplexCall": grpc.stream_stream_rpc_method_handler(backend._duplex),
-        }
-        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
-        backend.address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+        server = HiddenServer(backend._make, backend.troubles.append)
         await server.start()
+        proxy = Proxy(server, backend.refused.append)
         try:
+            port = await proxy.listen("127.0.0.1", 0)
+            backend.address = f"127.0.0.1:{port}"
             yield backend
         finally:
-            await server.stop(grace=None)
+            proxy.close()
+            await server.stop()
+            await proxy.end()
+
+    async def _make(self) -> Any:
+        server = aio.server(options=(("grpc.so_reuseport", 0),))
+        handlers: dict[str, Any] = {
+            "UnaryCall": grpc.unary_unary_rpc_method_handler(self._unary),
+            "FullDuplexCall": grpc.stream_stream_rpc_method_handler(self._duplex),
+        }
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
+        return server
 
     def of(self, name: str) -> list[Received]:
         """What came of the call with this id."""

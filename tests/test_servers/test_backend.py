@@ -240,7 +240,7 @@ async def test_the_ledger_has_all_that_was_sent(
 
 async def test_nobody_gets_past_the_gates(fleet: Fleet) -> None:
     await fleet.endpoint()
-    past: Any = grpc.aio.insecure_channel(f"127.0.0.1:{fleet._backend_port}")
+    past: Any = grpc.aio.insecure_channel(f"unix:{fleet._backend._server.path}")
     async with past:
         call = past.unary_unary(EMPTY)(b"", timeout=5)
         assert await call.code() is grpc.StatusCode.UNAVAILABLE

@@ -8,7 +8,8 @@ from hyperframe.frame import DataFrame, Frame, GoAwayFrame, PingFrame, SettingsF
 from hypothesis import given
 from hypothesis import strategies as st
 
-from test_servers.frames import GO_AWAY, Frames
+from request_filter import Frames
+from test_servers.go_away import GO_AWAY
 
 SAID = [
     SettingsFrame(settings={3: 100}).serialize(),

@@ -22,12 +22,19 @@ class Door:
     def __init__(self, mode: Mode) -> None:
         self.ledger = Ledger()
         self.troubles: list[str] = []
-        self.expected: list[tuple[int, int]] = []
-        self.gate = Gate("endpoint-0", mode, self.ledger, self.expect, self.troubles.append)
+        self.connected: list[tuple[int, int]] = []
+        self.gate = Gate("endpoint-0", mode, self.ledger, self.connect, self.troubles.append)
         self.port = 0
+        self.backend_port = 0
 
-    def expect(self, from_port: int, connection: int) -> None:
-        self.expected.append((from_port, connection))
+    async def connect(
+        self, make: Callable[[], asyncio.BaseProtocol], connection: int
+    ) -> asyncio.Transport:
+        transport, _ = await asyncio.get_running_loop().create_connection(
+            make, "127.0.0.1", self.backend_port
+        )
+        self.connected.append((transport.get_extra_info("sockname")[1], connection))
+        return transport
 
     async def knock(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         return await asyncio.open_connection("127.0.0.1", self.port)
@@ -44,7 +51,7 @@ async def door(mode: Mode, backend: Handler | None = None) -> AsyncIterator[Door
     made = Door(mode)
     made.port = await made.gate.open("127.0.0.1", 0)
     server = await asyncio.start_server(backend or echo, "127.0.0.1", 0)
-    made.gate.backend_port = server.sockets[0].getsockname()[1]
+    made.backend_port = server.sockets[0].getsockname()[1]
     try:
         yield made
     finally:
@@ -94,7 +101,7 @@ async def test_the_backend_is_told_who_comes_from_which_port() -> None:
             reader, writer = await it.knock()
             assert await reader.read() == b""
             writer.close()
-        assert it.expected == [(port, number) for number, port in enumerate(ports, start=1)]
+        assert it.connected == [(port, number) for number, port in enumerate(ports, start=1)]
         assert len(ports) == 2
 
 
@@ -304,7 +311,7 @@ async def test_a_backend_out_of_reach_is_the_gates_trouble() -> None:
     async with door(Serve()) as it:
         with socket.socket() as bound:
             bound.bind(("127.0.0.1", 0))
-            it.gate.backend_port = bound.getsockname()[1]
+            it.backend_port = bound.getsockname()[1]
             reader, writer = await it.knock()
             assert await reader.read() == b""
         assert (await it.closed()).closed_by == "gate"

@@ -853,6 +853,7 @@ type Event struct {
 	//	*Event_LoadRequest
 	//	*Event_LoadResponse_
 	//	*Event_Dropped_
+	//	*Event_Note_
 	Event         isEvent_Event `protobuf_oneof:"event"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -986,6 +987,15 @@ func (x *Event) GetDropped() *Event_Dropped {
 	return nil
 }
 
+func (x *Event) GetNote() *Event_Note {
+	if x != nil {
+		if x, ok := x.Event.(*Event_Note_); ok {
+			return x.Note
+		}
+	}
+	return nil
+}
+
 type isEvent_Event interface {
 	isEvent_Event()
 }
@@ -1018,6 +1028,10 @@ type Event_Dropped_ struct {
 	Dropped *Event_Dropped `protobuf:"bytes,11,opt,name=dropped,proto3,oneof"`
 }
 
+type Event_Note_ struct {
+	Note *Event_Note `protobuf:"bytes,12,opt,name=note,proto3,oneof"`
+}
+
 func (*Event_StreamOpened_) isEvent_Event() {}
 
 func (*Event_StreamClosed_) isEvent_Event() {}
@@ -1031,6 +1045,8 @@ func (*Event_LoadRequest) isEvent_Event() {}
 func (*Event_LoadResponse_) isEvent_Event() {}
 
 func (*Event_Dropped_) isEvent_Event() {}
+
+func (*Event_Note_) isEvent_Event() {}
 
 type LoadRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2787,6 +2803,52 @@ func (x *Event_Dropped) GetCount() int64 {
 	return 0
 }
 
+// Something that the control plane did of itself, such as closing a connection that would have ended
+// its gRPC server; of stream 0 if of none.
+type Event_Note struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Text          string                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Event_Note) Reset() {
+	*x = Event_Note{}
+	mi := &file_fake_control_plane_control_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Event_Note) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Event_Note) ProtoMessage() {}
+
+func (x *Event_Note) ProtoReflect() protoreflect.Message {
+	mi := &file_fake_control_plane_control_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Event_Note.ProtoReflect.Descriptor instead.
+func (*Event_Note) Descriptor() ([]byte, []int) {
+	return file_fake_control_plane_control_proto_rawDescGZIP(), []int{7, 7}
+}
+
+func (x *Event_Note) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
 // What a request's node field said.
 type Event_Identity struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
@@ -2802,7 +2864,7 @@ type Event_Identity struct {
 
 func (x *Event_Identity) Reset() {
 	*x = Event_Identity{}
-	mi := &file_fake_control_plane_control_proto_msgTypes[36]
+	mi := &file_fake_control_plane_control_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2814,7 +2876,7 @@ func (x *Event_Identity) String() string {
 func (*Event_Identity) ProtoMessage() {}
 
 func (x *Event_Identity) ProtoReflect() protoreflect.Message {
-	mi := &file_fake_control_plane_control_proto_msgTypes[36]
+	mi := &file_fake_control_plane_control_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2827,7 +2889,7 @@ func (x *Event_Identity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event_Identity.ProtoReflect.Descriptor instead.
 func (*Event_Identity) Descriptor() ([]byte, []int) {
-	return file_fake_control_plane_control_proto_rawDescGZIP(), []int{7, 7}
+	return file_fake_control_plane_control_proto_rawDescGZIP(), []int{7, 8}
 }
 
 func (x *Event_Identity) GetId() string {
@@ -2959,7 +3021,7 @@ const file_fake_control_plane_control_proto_rawDesc = "" +
 	"\x06ResumeB\a\n" +
 	"\x05fault\")\n" +
 	"\x11TranscriptRequest\x12\x14\n" +
-	"\x05since\x18\x01 \x01(\x03R\x05since\"\xe8\x10\n" +
+	"\x05since\x18\x01 \x01(\x03R\x05since\"\xb9\x11\n" +
 	"\x05Event\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x03R\x05index\x12\x0e\n" +
 	"\x02at\x18\x02 \x01(\x01R\x02at\x12\x16\n" +
@@ -2972,7 +3034,8 @@ const file_fake_control_plane_control_proto_rawDesc = "" +
 	"\fload_request\x18\t \x01(\v2#.xdspec.control.v1.Event.LoadReportH\x00R\vloadRequest\x12L\n" +
 	"\rload_response\x18\n" +
 	" \x01(\v2%.xdspec.control.v1.Event.LoadResponseH\x00R\floadResponse\x12<\n" +
-	"\adropped\x18\v \x01(\v2 .xdspec.control.v1.Event.DroppedH\x00R\adropped\x1aX\n" +
+	"\adropped\x18\v \x01(\v2 .xdspec.control.v1.Event.DroppedH\x00R\adropped\x123\n" +
+	"\x04note\x18\f \x01(\v2\x1d.xdspec.control.v1.Event.NoteH\x00R\x04note\x1aX\n" +
 	"\fStreamOpened\x124\n" +
 	"\aservice\x18\x01 \x01(\x0e2\x1a.xdspec.control.v1.ServiceR\aservice\x12\x12\n" +
 	"\x04peer\x18\x02 \x01(\tR\x04peer\x1a\xa1\x01\n" +
@@ -3015,7 +3078,9 @@ const file_fake_control_plane_control_proto_rawDesc = "" +
 	"\x11send_all_clusters\x18\x03 \x01(\bR\x0fsendAllClusters\x121\n" +
 	"\x14endpoint_granularity\x18\x04 \x01(\bR\x13endpointGranularity\x1a\x1f\n" +
 	"\aDropped\x12\x14\n" +
-	"\x05count\x18\x01 \x01(\x03R\x05count\x1a\xec\x01\n" +
+	"\x05count\x18\x01 \x01(\x03R\x05count\x1a\x1a\n" +
+	"\x04Note\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text\x1a\xec\x01\n" +
 	"\bIdentity\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x127\n" +
@@ -3116,7 +3181,7 @@ func file_fake_control_plane_control_proto_rawDescGZIP() []byte {
 }
 
 var file_fake_control_plane_control_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_fake_control_plane_control_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
+var file_fake_control_plane_control_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_fake_control_plane_control_proto_goTypes = []any{
 	(Kind)(0),                   // 0: xdspec.control.v1.Kind
 	(Service)(0),                // 1: xdspec.control.v1.Service
@@ -3158,13 +3223,14 @@ var file_fake_control_plane_control_proto_goTypes = []any{
 	(*Event_LoadReport)(nil),    // 37: xdspec.control.v1.Event.LoadReport
 	(*Event_LoadResponse)(nil),  // 38: xdspec.control.v1.Event.LoadResponse
 	(*Event_Dropped)(nil),       // 39: xdspec.control.v1.Event.Dropped
-	(*Event_Identity)(nil),      // 40: xdspec.control.v1.Event.Identity
-	nil,                         // 41: xdspec.control.v1.ClusterLoad.DroppedByCategoryEntry
-	(*anypb.Any)(nil),           // 42: google.protobuf.Any
-	(*durationpb.Duration)(nil), // 43: google.protobuf.Duration
+	(*Event_Note)(nil),          // 40: xdspec.control.v1.Event.Note
+	(*Event_Identity)(nil),      // 41: xdspec.control.v1.Event.Identity
+	nil,                         // 42: xdspec.control.v1.ClusterLoad.DroppedByCategoryEntry
+	(*anypb.Any)(nil),           // 43: google.protobuf.Any
+	(*durationpb.Duration)(nil), // 44: google.protobuf.Duration
 }
 var file_fake_control_plane_control_proto_depIdxs = []int32{
-	42, // 0: xdspec.control.v1.SetRequest.resources:type_name -> google.protobuf.Any
+	43, // 0: xdspec.control.v1.SetRequest.resources:type_name -> google.protobuf.Any
 	0,  // 1: xdspec.control.v1.DeleteRequest.kind:type_name -> xdspec.control.v1.Kind
 	19, // 2: xdspec.control.v1.Push.versions:type_name -> xdspec.control.v1.Push.Version
 	0,  // 3: xdspec.control.v1.HoldRequest.kinds:type_name -> xdspec.control.v1.Kind
@@ -3190,58 +3256,59 @@ var file_fake_control_plane_control_proto_depIdxs = []int32{
 	37, // 23: xdspec.control.v1.Event.load_request:type_name -> xdspec.control.v1.Event.LoadReport
 	38, // 24: xdspec.control.v1.Event.load_response:type_name -> xdspec.control.v1.Event.LoadResponse
 	39, // 25: xdspec.control.v1.Event.dropped:type_name -> xdspec.control.v1.Event.Dropped
-	14, // 26: xdspec.control.v1.LoadLedger.clusters:type_name -> xdspec.control.v1.ClusterLoad
-	43, // 27: xdspec.control.v1.ClusterLoad.interval:type_name -> google.protobuf.Duration
-	15, // 28: xdspec.control.v1.ClusterLoad.localities:type_name -> xdspec.control.v1.LocalityLoad
-	41, // 29: xdspec.control.v1.ClusterLoad.dropped_by_category:type_name -> xdspec.control.v1.ClusterLoad.DroppedByCategoryEntry
-	18, // 30: xdspec.control.v1.LocalityLoad.locality:type_name -> xdspec.control.v1.Locality
-	17, // 31: xdspec.control.v1.LocalityLoad.metrics:type_name -> xdspec.control.v1.MetricLoad
-	16, // 32: xdspec.control.v1.LocalityLoad.endpoints:type_name -> xdspec.control.v1.EndpointLoad
-	17, // 33: xdspec.control.v1.LocalityLoad.utilizations:type_name -> xdspec.control.v1.MetricLoad
-	17, // 34: xdspec.control.v1.EndpointLoad.metrics:type_name -> xdspec.control.v1.MetricLoad
-	0,  // 35: xdspec.control.v1.Push.Version.kind:type_name -> xdspec.control.v1.Kind
-	0,  // 36: xdspec.control.v1.Fault.Withhold.kind:type_name -> xdspec.control.v1.Kind
-	0,  // 37: xdspec.control.v1.Fault.Order.kinds:type_name -> xdspec.control.v1.Kind
-	0,  // 38: xdspec.control.v1.Fault.Resend.kind:type_name -> xdspec.control.v1.Kind
-	0,  // 39: xdspec.control.v1.Fault.Malformed.kind:type_name -> xdspec.control.v1.Kind
-	0,  // 40: xdspec.control.v1.Fault.WrongType.kind:type_name -> xdspec.control.v1.Kind
-	0,  // 41: xdspec.control.v1.Fault.Delay.kind:type_name -> xdspec.control.v1.Kind
-	43, // 42: xdspec.control.v1.Fault.Delay.by:type_name -> google.protobuf.Duration
-	1,  // 43: xdspec.control.v1.Fault.EndStreams.service:type_name -> xdspec.control.v1.Service
-	1,  // 44: xdspec.control.v1.Fault.RefuseStreams.service:type_name -> xdspec.control.v1.Service
-	1,  // 45: xdspec.control.v1.Fault.AcceptStreams.service:type_name -> xdspec.control.v1.Service
-	43, // 46: xdspec.control.v1.Fault.LoadReporting.interval:type_name -> google.protobuf.Duration
-	1,  // 47: xdspec.control.v1.Event.StreamOpened.service:type_name -> xdspec.control.v1.Service
-	1,  // 48: xdspec.control.v1.Event.StreamClosed.service:type_name -> xdspec.control.v1.Service
-	2,  // 49: xdspec.control.v1.Event.StreamClosed.by:type_name -> xdspec.control.v1.Event.Side
-	3,  // 50: xdspec.control.v1.Event.Request.answer:type_name -> xdspec.control.v1.Event.Answer
-	40, // 51: xdspec.control.v1.Event.Request.identity:type_name -> xdspec.control.v1.Event.Identity
-	42, // 52: xdspec.control.v1.Event.Response.resources:type_name -> google.protobuf.Any
-	14, // 53: xdspec.control.v1.Event.LoadReport.clusters:type_name -> xdspec.control.v1.ClusterLoad
-	40, // 54: xdspec.control.v1.Event.LoadReport.identity:type_name -> xdspec.control.v1.Event.Identity
-	43, // 55: xdspec.control.v1.Event.LoadResponse.interval:type_name -> google.protobuf.Duration
-	18, // 56: xdspec.control.v1.Event.Identity.locality:type_name -> xdspec.control.v1.Locality
-	4,  // 57: xdspec.control.v1.Control.Set:input_type -> xdspec.control.v1.SetRequest
-	4,  // 58: xdspec.control.v1.Control.Replace:input_type -> xdspec.control.v1.SetRequest
-	5,  // 59: xdspec.control.v1.Control.Delete:input_type -> xdspec.control.v1.DeleteRequest
-	7,  // 60: xdspec.control.v1.Control.Hold:input_type -> xdspec.control.v1.HoldRequest
-	7,  // 61: xdspec.control.v1.Control.Release:input_type -> xdspec.control.v1.HoldRequest
-	9,  // 62: xdspec.control.v1.Control.Break:input_type -> xdspec.control.v1.Fault
-	10, // 63: xdspec.control.v1.Control.Transcript:input_type -> xdspec.control.v1.TranscriptRequest
-	12, // 64: xdspec.control.v1.Control.Load:input_type -> xdspec.control.v1.LoadRequest
-	6,  // 65: xdspec.control.v1.Control.Set:output_type -> xdspec.control.v1.Push
-	6,  // 66: xdspec.control.v1.Control.Replace:output_type -> xdspec.control.v1.Push
-	6,  // 67: xdspec.control.v1.Control.Delete:output_type -> xdspec.control.v1.Push
-	8,  // 68: xdspec.control.v1.Control.Hold:output_type -> xdspec.control.v1.HoldResponse
-	8,  // 69: xdspec.control.v1.Control.Release:output_type -> xdspec.control.v1.HoldResponse
-	6,  // 70: xdspec.control.v1.Control.Break:output_type -> xdspec.control.v1.Push
-	11, // 71: xdspec.control.v1.Control.Transcript:output_type -> xdspec.control.v1.Event
-	13, // 72: xdspec.control.v1.Control.Load:output_type -> xdspec.control.v1.LoadLedger
-	65, // [65:73] is the sub-list for method output_type
-	57, // [57:65] is the sub-list for method input_type
-	57, // [57:57] is the sub-list for extension type_name
-	57, // [57:57] is the sub-list for extension extendee
-	0,  // [0:57] is the sub-list for field type_name
+	40, // 26: xdspec.control.v1.Event.note:type_name -> xdspec.control.v1.Event.Note
+	14, // 27: xdspec.control.v1.LoadLedger.clusters:type_name -> xdspec.control.v1.ClusterLoad
+	44, // 28: xdspec.control.v1.ClusterLoad.interval:type_name -> google.protobuf.Duration
+	15, // 29: xdspec.control.v1.ClusterLoad.localities:type_name -> xdspec.control.v1.LocalityLoad
+	42, // 30: xdspec.control.v1.ClusterLoad.dropped_by_category:type_name -> xdspec.control.v1.ClusterLoad.DroppedByCategoryEntry
+	18, // 31: xdspec.control.v1.LocalityLoad.locality:type_name -> xdspec.control.v1.Locality
+	17, // 32: xdspec.control.v1.LocalityLoad.metrics:type_name -> xdspec.control.v1.MetricLoad
+	16, // 33: xdspec.control.v1.LocalityLoad.endpoints:type_name -> xdspec.control.v1.EndpointLoad
+	17, // 34: xdspec.control.v1.LocalityLoad.utilizations:type_name -> xdspec.control.v1.MetricLoad
+	17, // 35: xdspec.control.v1.EndpointLoad.metrics:type_name -> xdspec.control.v1.MetricLoad
+	0,  // 36: xdspec.control.v1.Push.Version.kind:type_name -> xdspec.control.v1.Kind
+	0,  // 37: xdspec.control.v1.Fault.Withhold.kind:type_name -> xdspec.control.v1.Kind
+	0,  // 38: xdspec.control.v1.Fault.Order.kinds:type_name -> xdspec.control.v1.Kind
+	0,  // 39: xdspec.control.v1.Fault.Resend.kind:type_name -> xdspec.control.v1.Kind
+	0,  // 40: xdspec.control.v1.Fault.Malformed.kind:type_name -> xdspec.control.v1.Kind
+	0,  // 41: xdspec.control.v1.Fault.WrongType.kind:type_name -> xdspec.control.v1.Kind
+	0,  // 42: xdspec.control.v1.Fault.Delay.kind:type_name -> xdspec.control.v1.Kind
+	44, // 43: xdspec.control.v1.Fault.Delay.by:type_name -> google.protobuf.Duration
+	1,  // 44: xdspec.control.v1.Fault.EndStreams.service:type_name -> xdspec.control.v1.Service
+	1,  // 45: xdspec.control.v1.Fault.RefuseStreams.service:type_name -> xdspec.control.v1.Service
+	1,  // 46: xdspec.control.v1.Fault.AcceptStreams.service:type_name -> xdspec.control.v1.Service
+	44, // 47: xdspec.control.v1.Fault.LoadReporting.interval:type_name -> google.protobuf.Duration
+	1,  // 48: xdspec.control.v1.Event.StreamOpened.service:type_name -> xdspec.control.v1.Service
+	1,  // 49: xdspec.control.v1.Event.StreamClosed.service:type_name -> xdspec.control.v1.Service
+	2,  // 50: xdspec.control.v1.Event.StreamClosed.by:type_name -> xdspec.control.v1.Event.Side
+	3,  // 51: xdspec.control.v1.Event.Request.answer:type_name -> xdspec.control.v1.Event.Answer
+	41, // 52: xdspec.control.v1.Event.Request.identity:type_name -> xdspec.control.v1.Event.Identity
+	43, // 53: xdspec.control.v1.Event.Response.resources:type_name -> google.protobuf.Any
+	14, // 54: xdspec.control.v1.Event.LoadReport.clusters:type_name -> xdspec.control.v1.ClusterLoad
+	41, // 55: xdspec.control.v1.Event.LoadReport.identity:type_name -> xdspec.control.v1.Event.Identity
+	44, // 56: xdspec.control.v1.Event.LoadResponse.interval:type_name -> google.protobuf.Duration
+	18, // 57: xdspec.control.v1.Event.Identity.locality:type_name -> xdspec.control.v1.Locality
+	4,  // 58: xdspec.control.v1.Control.Set:input_type -> xdspec.control.v1.SetRequest
+	4,  // 59: xdspec.control.v1.Control.Replace:input_type -> xdspec.control.v1.SetRequest
+	5,  // 60: xdspec.control.v1.Control.Delete:input_type -> xdspec.control.v1.DeleteRequest
+	7,  // 61: xdspec.control.v1.Control.Hold:input_type -> xdspec.control.v1.HoldRequest
+	7,  // 62: xdspec.control.v1.Control.Release:input_type -> xdspec.control.v1.HoldRequest
+	9,  // 63: xdspec.control.v1.Control.Break:input_type -> xdspec.control.v1.Fault
+	10, // 64: xdspec.control.v1.Control.Transcript:input_type -> xdspec.control.v1.TranscriptRequest
+	12, // 65: xdspec.control.v1.Control.Load:input_type -> xdspec.control.v1.LoadRequest
+	6,  // 66: xdspec.control.v1.Control.Set:output_type -> xdspec.control.v1.Push
+	6,  // 67: xdspec.control.v1.Control.Replace:output_type -> xdspec.control.v1.Push
+	6,  // 68: xdspec.control.v1.Control.Delete:output_type -> xdspec.control.v1.Push
+	8,  // 69: xdspec.control.v1.Control.Hold:output_type -> xdspec.control.v1.HoldResponse
+	8,  // 70: xdspec.control.v1.Control.Release:output_type -> xdspec.control.v1.HoldResponse
+	6,  // 71: xdspec.control.v1.Control.Break:output_type -> xdspec.control.v1.Push
+	11, // 72: xdspec.control.v1.Control.Transcript:output_type -> xdspec.control.v1.Event
+	13, // 73: xdspec.control.v1.Control.Load:output_type -> xdspec.control.v1.LoadLedger
+	66, // [66:74] is the sub-list for method output_type
+	58, // [58:66] is the sub-list for method input_type
+	58, // [58:58] is the sub-list for extension type_name
+	58, // [58:58] is the sub-list for extension extendee
+	0,  // [0:58] is the sub-list for field type_name
 }
 
 func init() { file_fake_control_plane_control_proto_init() }
@@ -3273,6 +3340,7 @@ func file_fake_control_plane_control_proto_init() {
 		(*Event_LoadRequest)(nil),
 		(*Event_LoadResponse_)(nil),
 		(*Event_Dropped_)(nil),
+		(*Event_Note_)(nil),
 	}
 	file_fake_control_plane_control_proto_msgTypes[18].OneofWrappers = []any{
 		(*Fault_Resend_LiteralNonce)(nil),
@@ -3284,7 +3352,7 @@ func file_fake_control_plane_control_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fake_control_plane_control_proto_rawDesc), len(file_fake_control_plane_control_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   38,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from hyperframe.frame import GoAwayFrame
-
-__all__ = ["GO_AWAY", "Frames"]
-
 _HEADER = 9
 """Bytes before each payload; the first three are its length."""
-
-GO_AWAY = GoAwayFrame(last_stream_id=2**31 - 1).serialize()
-"""The first of the two with which a server ends a connection in good order (section 6.8): new
-requests belong elsewhere, and none of those under way is lost."""
 
 
 class Frames:

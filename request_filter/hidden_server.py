@@ -1,0 +1,130 @@
+"""A grpcio server that only this process reaches: on a Unix socket in a folder of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import os
+import secrets
+import shutil
+import socket
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, Final
+
+# The longest path that the address of a Unix socket has room for, by unix(7).
+_LONGEST_PATH: Final = 107
+
+
+# Names of sockets by which the server tells connections apart: no two are the same on a machine.
+_TOKEN: Final = secrets.token_hex(8)
+_NUMBERS: Final = itertools.count(1)
+
+
+def unused_name() -> tuple[str, str]:
+    """A name for a connection to a hidden server, and what grpcio calls its peer then."""
+    name = f"xdspec-{_TOKEN}-{next(_NUMBERS)}"
+    return name, f"unix-abstract:{name}"
+
+
+class HiddenServer:
+    """Starts a grpcio server behind a Unix socket, and starts another if that one ends by itself.
+
+    Nobody else can connect to the socket, so a `RequestScanner` before it sees each request.
+
+    Args:
+        make: Makes a server with its handlers, which is not started yet.
+        report: Hears a sentence when a server has ended by itself.
+    """
+
+    def __init__(self, make: Callable[[], Awaitable[Any]], report: Callable[[str], None]) -> None:
+        self._make = make
+        self._report = report
+        self._folder: Path | None = None
+        self._server: Any = None
+        self._restart = asyncio.Lock()
+
+    @property
+    def path(self) -> str:
+        """The socket."""
+        assert self._folder is not None, "start comes first"
+        return str(self._folder / "s")
+
+    async def start(self) -> None:
+        """Serve until `stop`."""
+        self._folder = _private_folder()
+        try:
+            await self._serve()
+        except BaseException:
+            self._remove_folder()
+            raise
+
+    async def connect(
+        self, make: Callable[[], asyncio.BaseProtocol], name: str
+    ) -> asyncio.Transport:
+        """Connect to the server; start another one first if it has ended by itself.
+
+        Args:
+            make: Makes the protocol of the connection.
+            name: From `unused_name`.
+
+        Raises:
+            OSError: it cannot be reached.
+        """
+        serving = self._server
+        try:
+            return await self._connect(make, name)
+        except (FileNotFoundError, ConnectionRefusedError):
+            # A server whose loop has ended listens no more. Its `wait_for_termination` may not
+            # return then, so this is where it is seen.
+            async with self._restart:
+                if self._server is serving and self._folder is not None:
+                    self._report("the gRPC server ended by itself; another one serves now")
+                    with contextlib.suppress(Exception):  # what has ended it is raised again
+                        await serving.stop(None)
+                    await self._serve()
+        return await self._connect(make, name)
+
+    async def stop(self) -> None:
+        """End the server and all of its calls at once."""
+        async with self._restart:
+            self._remove_folder()
+            if self._server is not None:
+                await self._server.stop(None)
+                self._server = None
+
+    async def _connect(
+        self, make: Callable[[], asyncio.BaseProtocol], name: str
+    ) -> asyncio.Transport:
+        own = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+        loop = asyncio.get_running_loop()
+        try:
+            own.bind(f"\0{name}")
+            await loop.sock_connect(own, self.path)
+            transport, _ = await loop.create_unix_connection(make, sock=own)
+        except BaseException:
+            own.close()
+            raise
+        return transport
+
+    async def _serve(self) -> None:
+        server = await self._make()
+        server.add_insecure_port(f"unix:{self.path}")
+        await server.start()
+        self._server = server
+
+    def _remove_folder(self) -> None:
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
+
+
+def _private_folder() -> Path:
+    """A new folder that no other user may enter, with a path that an address has room for."""
+    folder = Path(tempfile.mkdtemp(prefix="xdspec-"))
+    if len(os.fsencode(folder / "s")) <= _LONGEST_PATH:
+        return folder
+    folder.rmdir()
+    return Path(tempfile.mkdtemp(prefix="xdspec-", dir="/tmp"))

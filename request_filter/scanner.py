@@ -1,0 +1,113 @@
+"""What a client sends over one HTTP/2 connection, checked before the server gets it. No I/O."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from request_filter.exceptions import BadRequest
+from request_filter.header_block import check_header_block
+
+_PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+_FRAME_HEADER: Final = 9
+_HEADERS, _CONTINUATION = 1, 9
+_END_HEADERS, _PADDED, _PRIORITY = 0x4, 0x8, 0x20
+_PRIORITY_BYTES: Final = 5
+
+_LARGEST_BLOCK: Final = 1 << 16
+"""Bytes of one header block. grpcio's server takes 16 KiB of headers, which no code makes more than
+four times as long."""
+
+
+class RequestScanner:
+    """Finds the header blocks in the bytes of a client, in whatever pieces these come.
+
+    A connection that begins otherwise than with HTTP/2 is not looked at: the server closes it
+    without having read a request.
+    """
+
+    def __init__(self) -> None:
+        self._preface_left = _PREFACE
+        self._is_http2 = True
+        self._skip = 0  # bytes of a frame that has no headers
+        self._kept = bytearray()  # the beginning of a frame that has
+        self._needed = _FRAME_HEADER
+        self._block = bytearray()
+        self._stream = 0  # whose header block is under way; 0: of none
+
+    def feed(self, data: bytes) -> None:
+        """Look at what came next. The server must get none of it if this raises.
+
+        Raises:
+            BadRequest: a request would end the server.
+        """
+        if self._preface_left:
+            data = self._after_preface(data)
+        if not self._is_http2:
+            return
+        if self._kept:
+            self._kept += data
+            if len(self._kept) < self._needed:
+                return
+            data = bytes(self._kept)
+            self._kept.clear()
+        at = self._frames(data)
+        if at < len(data):
+            self._kept += data[at:]
+        self._skip = max(0, at - len(data))
+
+    def _frames(self, data: bytes) -> int:
+        """Look at each frame; returns where the first begins that cannot be looked at yet."""
+        at, end = self._skip, len(data)
+        while end - at >= _FRAME_HEADER:
+            length, kind = int.from_bytes(data[at : at + 3]), data[at + 3]
+            if kind in (_HEADERS, _CONTINUATION):
+                if length > _LARGEST_BLOCK:
+                    raise BadRequest(f"sent a header block of more than {_LARGEST_BLOCK:,} bytes")
+                self._needed = _FRAME_HEADER + length
+                if end - at < self._needed:
+                    break
+                self._header_frame(data[at : at + self._needed])
+                self._needed = _FRAME_HEADER
+            elif self._stream:
+                raise BadRequest("sent another frame before the end of a header block")
+            at += _FRAME_HEADER + length
+        return at
+
+    def _after_preface(self, data: bytes) -> bytes:
+        expected = self._preface_left[: len(data)]
+        if not data.startswith(expected):
+            self._preface_left, self._is_http2 = b"", False
+            return b""
+        self._preface_left = self._preface_left[len(expected) :]
+        return data[len(expected) :]
+
+    def _header_frame(self, frame: bytes) -> None:
+        kind, flags = frame[3], frame[4]
+        stream = int.from_bytes(frame[5:9]) & 0x7FFFFFFF
+        if kind == _CONTINUATION and (not stream or stream != self._stream):
+            raise BadRequest("sent the continuation of no header block")
+        if kind == _HEADERS and (not stream or self._stream):
+            raise BadRequest("sent a header block that belongs to no stream, or within another")
+        self._block += _fragment(frame) if kind == _HEADERS else frame[_FRAME_HEADER:]
+        if len(self._block) > _LARGEST_BLOCK:
+            raise BadRequest(f"sent a header block of more than {_LARGEST_BLOCK:,} bytes")
+        self._stream = stream
+        if flags & _END_HEADERS:
+            block = bytes(self._block)
+            self._block.clear()
+            self._stream = 0
+            check_header_block(block)
+
+
+def _fragment(frame: bytes) -> bytes:
+    """What a HEADERS frame has of a header block, without padding and priority."""
+    begin, end = _FRAME_HEADER, len(frame)
+    if frame[4] & _PADDED:
+        padding = frame[begin : begin + 1]
+        begin += 1
+        end -= padding[0] if padding else 0
+    if frame[4] & _PRIORITY:
+        begin += _PRIORITY_BYTES
+    if begin > end:
+        raise BadRequest("sent a frame that is shorter than its padding")
+    return frame[begin:end]

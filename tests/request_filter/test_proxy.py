@@ -1,0 +1,186 @@
+"""A hidden server and the proxy before it, with a client that speaks bare HTTP/2."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import grpc.aio
+import h2.config
+import h2.connection
+import h2.events
+import pytest
+
+from request_filter import HiddenServer, Proxy
+from request_filter.hidden_server import unused_name
+
+DEADLINE = 20.0
+
+
+class Served:
+    """A server that answers each request with the address of its client."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        self.troubles: list[str] = []
+        self.server = HiddenServer(self._make, self.troubles.append)
+        self.proxy = Proxy(self.server, self.said.append)
+        self.port = 0
+
+    async def _make(self) -> Any:
+        async def answer(_: bytes, context: Any) -> bytes:
+            return self.proxy.client_of(context.peer()).encode()
+
+        async def wait(_: bytes, __: Any) -> bytes:
+            await asyncio.Event().wait()
+            return b""
+
+        class Handlers(grpc.GenericRpcHandler):
+            def service(self, details: Any) -> Any:
+                handler: Any = wait if details.method == "/wait" else answer
+                return grpc.unary_unary_rpc_method_handler(handler)
+
+        return grpc.aio.server(handlers=(Handlers(),))
+
+    async def good_request(self, target: str = "") -> str:
+        async with grpc.aio.insecure_channel(target or f"127.0.0.1:{self.port}") as channel:
+            call: Any = channel.unary_unary("/any")
+            said: bytes = await call(b"", timeout=DEADLINE, wait_for_ready=True)
+            return said.decode()
+
+
+@asynccontextmanager
+async def served() -> AsyncIterator[Served]:
+    it = Served()
+    await it.server.start()
+    it.port = await it.proxy.listen("127.0.0.1", 0)
+    try:
+        yield it
+    finally:
+        it.proxy.close()
+        await it.server.stop()
+        await it.proxy.end()
+
+
+def request(path: bytes) -> bytes:
+    config = h2.config.H2Configuration(
+        header_encoding=None,
+        validate_outbound_headers=False,
+        normalize_outbound_headers=False,
+    )
+    client = h2.connection.H2Connection(config)
+    client.initiate_connection()
+    headers = {
+        b":method": b"POST",
+        b":scheme": b"http",
+        b":path": path,
+        b":authority": b"here",
+        b"te": b"trailers",
+        b"content-type": b"application/grpc",
+    }
+    client.send_headers(1, list(headers.items()))
+    client.send_data(1, b"\x00" * 5, end_stream=True)
+    return client.data_to_send()
+
+
+async def answer_to(reader: asyncio.StreamReader) -> bytes:
+    async with asyncio.timeout(DEADLINE):
+        return await reader.read()
+
+
+async def test_a_path_that_is_not_utf8_is_refused_and_the_next_request_served() -> None:
+    async with served() as it:
+        reader, writer = await asyncio.open_connection("127.0.0.1", it.port)
+        host, port = writer.get_extra_info("sockname")
+        writer.write(request(b"/a/\xff"))
+        assert b"the client sent a :path that is not UTF-8" in await answer_to(reader)
+        writer.close()
+        assert (await it.good_request()).startswith("ipv4:127.0.0.1:")
+        why = "the client sent a :path that is not UTF-8"
+        assert it.said == [f"closed the connection of ipv4:{host}:{port}: {why}"]
+        assert not it.troubles
+
+
+async def test_what_comes_before_the_server_is_reached_is_looked_at_too() -> None:
+    async with served() as it:
+        for _ in range(20):
+            _, writer = await asyncio.open_connection("127.0.0.1", it.port)
+            writer.write(request(b"/a/\xff"))
+            await writer.drain()
+            writer.close()
+        await it.good_request()
+        assert not it.troubles
+
+
+async def test_a_server_that_ended_by_itself_is_told_of_and_replaced(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """As it would be by whatever the scanner does not know."""
+    async with served() as it:
+        reader, writer = await asyncio.open_unix_connection(it.server.path)
+        writer.write(request(b"/a/\xff"))
+        await it_is_gone(it.server.path)
+        await it.good_request()
+        assert it.troubles == ["the gRPC server ended by itself; another one serves now"]
+        await answer_to(reader)
+        writer.close()
+    caplog.clear()
+
+
+async def it_is_gone(path: str) -> None:
+    async with asyncio.timeout(DEADLINE):
+        while True:
+            try:
+                _, writer = await asyncio.open_unix_connection(path)
+            except OSError:
+                return
+            writer.close()
+            await asyncio.sleep(0)
+
+
+async def test_nobody_else_reaches_the_server_and_nothing_of_it_is_left() -> None:
+    async with served() as it:
+        folder = Path(it.server.path).parent
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        assert folder.stat().st_uid == os.getuid()
+    assert not folder.exists()
+
+
+async def test_a_deep_temporary_folder_is_no_obstacle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep = tmp_path / ("d" * 100)
+    deep.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(deep))
+    async with served() as it:
+        await it.good_request()
+    assert not list(deep.iterdir())
+
+
+async def test_names_are_not_used_twice() -> None:
+    names = {unused_name() for _ in range(1000)}
+    assert len(names) == 1000
+
+
+async def test_a_stop_ends_connections_and_calls() -> None:
+    async with served() as it:
+        reader, writer = await asyncio.open_connection("127.0.0.1", it.port)
+        writer.write(request(b"/wait"))
+        assert await reader.read(1)
+    assert await reader.read()
+    writer.close()
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection("127.0.0.1", it.port)
+
+
+async def test_a_client_that_reads_nothing_does_not_hold_up_a_stop() -> None:
+    async with served() as it:
+        _, writer = await asyncio.open_connection("127.0.0.1", it.port)
+        writer.write(request(b"/any"))
+        await it.good_request()
+    writer.close()
