@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -25,6 +25,7 @@ from fake_control_plane.watch import watching
 from regular_files import read_text
 
 BAD_INPUT: Final = 4
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _HIGHEST_PORT: Final = 65535
 
 # Bytes: as much metadata as servers take.
@@ -119,6 +120,29 @@ class _StillEmpty(ControlPlaneTrouble):
     """The folder is another one than before, and nothing has been put into it yet."""
 
 
+class _Stopped(BaseException):
+    """A signal has come while a folder was read; no exception, so that no reader handles it."""
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let SIGINT and SIGTERM end a block in which the event loop has no turn.
+
+    Raises:
+        _Stopped: one has come.
+    """
+
+    def stop(_number: int, _frame: object) -> None:
+        raise _Stopped
+
+    handlers = {number: signal.signal(number, stop) for number in _SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
 class _Folder:
     """Serves a folder: all of it first, then the types that change."""
 
@@ -134,7 +158,8 @@ class _Folder:
         Raises:
             ControlPlaneTrouble: it cannot be read; what was served stays.
         """
-        content = load_folder(self._path)
+        with _interruptible():
+            content = load_folder(self._path)
         resources, versions = content.resources, content.versions
         if not resources and self._is_another():
             raise _StillEmpty(f"{self._path}: was made again, and holds no resource yet.")
@@ -179,12 +204,13 @@ async def _serve(options: argparse.Namespace) -> None:
         stop.set()
         wake.set()
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in _SIGNALS:
         asyncio.get_running_loop().add_signal_handler(number, end)
     if options.until_eof:
         _call_at_eof(end)
     token = _read_token(options.token_file)
-    load_folder(options.resources)  # so that a bad folder is said before anything listens
+    with _interruptible():
+        load_folder(options.resources)  # so that a bad folder is said before anything listens
     listen = options.listen
     control = options.control or argparse.Namespace(host=listen.host, port=0)
     async with contextlib.AsyncExitStack() as stack:
@@ -247,7 +273,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Serve until SIGINT or SIGTERM; the exit code."""
     options = _parse(arguments)
     try:
-        asyncio.run(_serve(options))
+        with contextlib.suppress(_Stopped):
+            asyncio.run(_serve(options))
     except ControlPlaneTrouble as trouble:
         _say(str(trouble))
         return BAD_INPUT

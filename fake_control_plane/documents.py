@@ -11,6 +11,7 @@ Rules of this file:
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, Final
 
 import yaml
@@ -35,6 +36,10 @@ _INTEGER: Final = "tag:yaml.org,2002:int"
 _NO_SUCH_VALUE: Final = (ArithmeticError, AttributeError, KeyError, TypeError, ValueError)
 
 
+# How JSON, which is UTF-8 itself, can name half of a surrogate pair.
+_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
+
+
 class BadDocument(Exception):
     """A text stands for no values; the message is a clause, with the line where that is known."""
 
@@ -46,11 +51,14 @@ def json_document(text: str) -> Any:
         BadDocument: it is none, or has a key twice.
     """
     try:
-        return json.loads(text, object_pairs_hook=_mapping, parse_int=_integer)
+        value = json.loads(text, object_pairs_hook=_mapping, parse_int=_integer)
     except json.JSONDecodeError as trouble:
         raise BadDocument(f"is not JSON: {trouble.args[0]}") from trouble
     except RecursionError as trouble:
         raise BadDocument("is not JSON: it is nested too deeply") from trouble
+    if _SURROGATE.search(text):
+        _refuse_half_pairs(value)
+    return value
 
 
 def yaml_documents(text: str) -> list[Any]:
@@ -77,6 +85,15 @@ def yaml_documents(text: str) -> list[Any]:
     except (yaml.YAMLError, RecursionError, *_NO_SUCH_VALUE) as trouble:
         raise BadDocument(f"is not YAML: {' '.join(str(trouble).split())}") from trouble
     return documents
+
+
+def _refuse_half_pairs(value: Any) -> None:
+    # Such a text is no Unicode, and protobuf's descriptors end in a SystemError over it.
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as trouble:
+        half = ascii(trouble.object[trouble.start])
+        raise BadDocument(f"is no Unicode text: {half} is half of a surrogate pair") from None
 
 
 def _mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

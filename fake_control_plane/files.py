@@ -34,6 +34,9 @@ _RESPONSE: Final = _VERSIONS | {"resources"}
 # Bytes. Ten thousand endpoints are some 5 MB.
 _LARGEST: Final = 1 << 26
 
+# To look at as many takes a second; a folder is looked at again and again.
+_MOST_ENTRIES: Final = 100_000
+
 
 class Content(msgspec.Struct, frozen=True):
     """What a folder holds."""
@@ -98,11 +101,12 @@ def _agree(
 def resource_files(folder: Path) -> Iterator[Path]:
     """The files of a folder and the folders within, by name; links are followed.
 
-    What begins with a dot is left out, so of a mounted ConfigMap each file is there once.
+    A folder to which several links lead is read once, where it is met first. What begins with a dot
+    is left out, so of a mounted ConfigMap each file is there once.
 
     Raises:
         NoSuchFolder: it is not there, or no folder.
-        BadResourceFile: a folder within cannot be read.
+        BadResourceFile: a folder within cannot be read, or there are more than 100,000 entries.
     """
     try:
         if not stat.S_ISDIR(folder.stat().st_mode):
@@ -112,25 +116,31 @@ def resource_files(folder: Path) -> Iterator[Path]:
         raise NoSuchFolder(
             f"There is no folder {str(folder)!r} to serve resources from: {reason}."
         ) from trouble
-    yield from _files(folder, frozenset())
+    for number, path in enumerate(_entries_of(folder, set())):
+        if number == _MOST_ENTRIES:
+            raise BadResourceFile(f"{folder}: holds more than {_MOST_ENTRIES:,} files and folders.")
+        if path is not None:
+            yield path
 
 
-def _files(folder: Path, above: frozenset[tuple[int, int]]) -> Iterator[Path]:
+def _entries_of(folder: Path, seen: set[tuple[int, int]]) -> Iterator[Path | None]:
+    """The files of resources; None stands for any other entry."""
     try:
-        seen = folder.stat()
-        identity = (seen.st_dev, seen.st_ino)
-        if identity in above:  # a link to where it is in
+        status = folder.stat()
+        identity = (status.st_dev, status.st_ino)
+        if identity in seen:
             return
+        seen.add(identity)
         with os.scandir(folder) as entries:
             listed = sorted(entries, key=lambda entry: entry.name)
         for entry in listed:
-            if entry.name.startswith("."):
-                continue
             path = folder / entry.name
-            if entry.is_dir():
-                yield from _files(path, above | {identity})
-            elif path.suffix in _SUFFIXES:
-                yield path
+            is_hidden = entry.name.startswith(".")
+            yield (
+                path if not is_hidden and not entry.is_dir() and path.suffix in _SUFFIXES else None
+            )
+            if not is_hidden and entry.is_dir():
+                yield from _entries_of(path, seen)
     except OSError as trouble:
         raise BadResourceFile(f"{folder}: cannot be read: {trouble.strerror}.") from trouble
 

@@ -8,7 +8,8 @@ progress.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import collections
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -110,30 +111,57 @@ class Drops(msgspec.Struct, frozen=True):
         return self.total - sum(self.by_category.values())
 
 
+_MOST_CLUSTERS: Final = 10_000
+"""Pairs of cluster and EDS service name that a bounded ledger sums: more than are ever served."""
+
+_MOST_PARTS: Final = 1_000
+"""Localities, and drop categories, of such a pair."""
+
+_MOST_PARTS_OF_A_REPORT: Final = 100_000
+
+_Named = tuple[str, str]  # a cluster and an EDS service name
+
+
 class Loads:
     """All that clients reported, row by row, and sums over it.
 
     Queries take a cluster, and may take an EDS service name and a locality to look at a part.
+    Taking in a report costs as much as the report is long, however much there is already.
 
     Args:
-        keep: How many rows; None: all. Beyond it the rows so far become one for each cluster and
-            EDS service name, with their sums.
+        keep: How many rows, the newest; None: all. Sums are of all rows. A ledger that does not
+            keep all of them sums no more than 10,000 pairs of cluster and EDS service name, and of
+            each no more than 1,000 localities and drop categories.
     """
 
     def __init__(self, keep: int | None = None) -> None:
-        self._rows: list[ClusterLoad] = []
+        self._rows: collections.deque[ClusterLoad] = collections.deque(maxlen=keep)
         self._keep = keep
-        self._summed = 0  # how many of the first rows are sums
-        self._newest: dict[int, tuple[ClusterLoad, ...]] = {}
+        self._sums: dict[_Named, _Sum] = {}
+        self._services: dict[str, dict[str, None]] = {}
+        self._newest: dict[int, dict[_Named, list[LocalityLoad]]] = {}
 
-    def receive(self, stream: int, report: Iterable[ClusterLoad]) -> None:
-        """Take in one report of a stream: all clusters that it names."""
-        rows = tuple(report)
-        self._newest[stream] = rows
-        self._rows.extend(rows)
-        if self._keep is not None and len(self._rows) - self._summed > self._keep:
-            self._rows = [self._sum_of(*named) for named in self.clusters()]
-            self._summed = len(self._rows)
+    def receive(self, stream: int, report: Iterable[ClusterLoad]) -> int:
+        """Take in one report of a stream: all clusters that it names.
+
+        Returns:
+            How many rows are left out, as the ledger is full.
+        """
+        newest: dict[_Named, list[LocalityLoad]] = {}
+        left_out = 0
+        for row in report:
+            named = row.cluster, row.service
+            if named not in self._sums:
+                if self._keep is not None and len(self._sums) >= _MOST_CLUSTERS:
+                    left_out += 1
+                    continue
+                self._sums[named] = _Sum(None if self._keep is None else _MOST_PARTS)
+                self._services.setdefault(row.cluster, {})[row.service] = None
+            self._sums[named].add(row)
+            newest.setdefault(named, []).extend(row.localities)
+            self._rows.append(row)
+        self._newest[stream] = newest
+        return left_out
 
     def close(self, stream: int) -> None:
         """Forget what an ended stream said is in progress."""
@@ -141,12 +169,12 @@ class Loads:
 
     @property
     def rows(self) -> tuple[ClusterLoad, ...]:
-        """Every cluster of every report that is kept, in the order in which they came."""
+        """The rows that are kept, in the order in which they came."""
         return tuple(self._rows)
 
     def clusters(self) -> tuple[tuple[str, str], ...]:
         """Each pair of cluster and EDS service name that was ever reported, sorted."""
-        return tuple(sorted({(row.cluster, row.service) for row in self._rows}))
+        return tuple(sorted(self._sums))
 
     def load(
         self, cluster: str, *, service: str | None = None, locality: Locality | None = None
@@ -159,48 +187,106 @@ class Loads:
     def by_locality(self, cluster: str, *, service: str | None = None) -> dict[Locality, Load]:
         """The requests of a cluster, locality by locality (all priorities together)."""
         sums: dict[Locality, Load] = {}
-        for entry in _localities(self._rows, cluster, service):
-            counted = Load(successful=entry.successful, errors=entry.errors, issued=entry.issued)
-            sums[entry.locality] = _sum((sums.get(entry.locality, Load()), counted))
-        newest = (row for rows in self._newest.values() for row in rows)
-        for entry in _localities(newest, cluster, service):
-            gauge = Load(in_progress=entry.in_progress)
-            sums[entry.locality] = _sum((sums[entry.locality], gauge))
+        named = self._pairs(cluster, service)
+        for one in named:
+            for locality, counted in self._sums[one].localities.items():
+                sums[locality] = _sum((sums.get(locality, Load()), _load(counted)))
+        for newest in self._newest.values():
+            for one in named:
+                for entry in newest.get(one, ()):
+                    if entry.locality in sums:
+                        gauge = Load(in_progress=entry.in_progress)
+                        sums[entry.locality] = _sum((sums[entry.locality], gauge))
         return sums
 
     def drops(self, cluster: str, *, service: str | None = None) -> Drops:
         """The drops of a cluster."""
         total = 0
         by_category: dict[str, int] = {}
-        for row in _of(self._rows, cluster, service):
-            total += row.dropped
-            for category, count in row.dropped_by_category.items():
+        for one in self._pairs(cluster, service):
+            total += self._sums[one].dropped
+            for category, count in self._sums[one].by_category.items():
                 by_category[category] = by_category.get(category, 0) + count
         return Drops(total, by_category)
-
-    def _sum_of(self, cluster: str, service: str) -> ClusterLoad:
-        """One row in the place of all of a cluster."""
-        drops = self.drops(cluster, service=service)
-        return ClusterLoad(
-            cluster=cluster,
-            service=service,
-            localities=tuple(
-                LocalityLoad(
-                    locality=locality,
-                    successful=load.successful,
-                    errors=load.errors,
-                    issued=load.issued,
-                )
-                for locality, load in self.by_locality(cluster, service=service).items()
-            ),
-            dropped=drops.total,
-            dropped_by_category=drops.by_category,
-        )
 
     def is_balanced(self, cluster: str, *, issued: int, service: str | None = None) -> bool:
         """Whether exactly so many requests were issued, and all have ended or are in progress."""
         load = self.load(cluster, service=service)
         return load.is_balanced and load.issued == issued
+
+    def _pairs(self, cluster: str, service: str | None) -> list[_Named]:
+        services = self._services.get(cluster, {})
+        chosen = services if service is None else {service} & services.keys()
+        return [(cluster, one) for one in chosen]
+
+
+class _Sum:
+    """All rows of one cluster and EDS service name.
+
+    Args:
+        most: How many localities, and drop categories; None: all.
+    """
+
+    def __init__(self, most: int | None) -> None:
+        self._most = most
+        # Successful, errors and issued: lists, as adding to frozen values costs ten times as much.
+        self.localities: dict[Locality, list[int]] = {}
+        self.dropped = 0
+        self.by_category: dict[str, int] = {}
+
+    def add(self, row: ClusterLoad) -> None:
+        for entry in row.localities:
+            counted = self.localities.get(entry.locality)
+            if counted is None:
+                if self._most is not None and len(self.localities) >= self._most:
+                    continue
+                counted = self.localities[entry.locality] = [0, 0, 0]
+            counted[0] += entry.successful
+            counted[1] += entry.errors
+            counted[2] += entry.issued
+        self.dropped += row.dropped
+        for category, count in row.dropped_by_category.items():
+            if (
+                self._most is None
+                or category in self.by_category
+                or len(self.by_category) < self._most
+            ):
+                self.by_category[category] = self.by_category.get(category, 0) + count
+
+
+def _load(counted: list[int]) -> Load:
+    successful, errors, issued = counted
+    return Load(successful=successful, errors=errors, issued=issued)
+
+
+def loads_of(request: Any) -> tuple[tuple[ClusterLoad, ...], int]:
+    """The rows of a load report, and how many are left out.
+
+    Those are left out with which the report would be of more than 100,000 parts (rows, localities,
+    endpoints, metrics, drop categories): to read more would hold up everything else for seconds.
+    """
+    rows: list[ClusterLoad] = []
+    parts = 0
+    for stats in request.cluster_stats:
+        parts += _parts(stats)
+        if parts > _MOST_PARTS_OF_A_REPORT:
+            break
+        rows.append(cluster_load(stats))
+    return tuple(rows), len(request.cluster_stats) - len(rows)
+
+
+def _parts(stats: Any) -> int:
+    return (
+        1
+        + len(stats.dropped_requests)
+        + sum(
+            1
+            + len(locality.load_metric_stats)
+            + len(locality.upstream_endpoint_stats)
+            + sum(len(one.load_metric_stats) for one in locality.upstream_endpoint_stats)
+            for locality in stats.upstream_locality_stats
+        )
+    )
 
 
 def cluster_load(stats: Any) -> ClusterLoad:
@@ -263,16 +349,6 @@ def _address(socket_address: Any) -> str:
         f"[{socket_address.address}]" if ":" in socket_address.address else socket_address.address
     )
     return f"{host}:{socket_address.port_value}"
-
-
-def _of(rows: Iterable[ClusterLoad], cluster: str, service: str | None) -> Iterator[ClusterLoad]:
-    return (row for row in rows if row.cluster == cluster and service in (None, row.service))
-
-
-def _localities(
-    rows: Iterable[ClusterLoad], cluster: str, service: str | None
-) -> Iterator[LocalityLoad]:
-    return (entry for row in _of(rows, cluster, service) for entry in row.localities)
 
 
 def _sum(loads: Iterable[Load]) -> Load:

@@ -25,11 +25,11 @@ from fake_control_plane.snapshot import Snapshots, Version
 from fake_control_plane.transcript import Push, Transcript
 from request_filter import HiddenServer, Proxy
 
-SERVER_OPTIONS: Final = (
-    ("grpc.so_reuseport", 0),  # two servers on one port would share the clients unnoticed
-    ("grpc.max_send_message_length", -1),
-    ("grpc.max_receive_message_length", -1),
-)
+# Bytes of a request of xDS, as gRPC has it without an option. What is sent has no such limit.
+_LARGEST_REQUEST: Final = 1 << 22
+
+_SENDING: Final = (("grpc.max_send_message_length", -1),)
+SERVER_OPTIONS: Final = (*_SENDING, ("grpc.max_receive_message_length", -1))
 
 
 Translate = Callable[[Any], Any]
@@ -231,7 +231,8 @@ class ControlPlane:
         self._reservation.close()
 
     async def _make_server(self) -> Any:
-        server = grpc.aio.server(options=SERVER_OPTIONS)
+        limit = ("grpc.max_receive_message_length", _LARGEST_REQUEST)
+        server = grpc.aio.server(options=(*_SENDING, limit))
         ads_pb2_grpc.add_AggregatedDiscoveryServiceServicer_to_server(_Ads(self), server)
         lrs_pb2_grpc.add_LoadReportingServiceServicer_to_server(_Lrs(self), server)
         return server

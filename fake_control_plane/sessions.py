@@ -6,7 +6,7 @@ import abc
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 import grpc
@@ -18,6 +18,7 @@ from fake_control_plane.events import (
     Identity,
     LoadRequest,
     LoadResponse,
+    Note,
     Request,
     Response,
     Service,
@@ -28,7 +29,8 @@ from fake_control_plane.events import (
 from fake_control_plane.faults import Fault
 from fake_control_plane.kinds import Kind
 from fake_control_plane.load_reporting import LoadReporting
-from fake_control_plane.loads import Loads, Locality, cluster_load
+from fake_control_plane.loads import Loads, Locality, loads_of
+from fake_control_plane.outbox import NewestOnly, Outbox, ResponseRules, Rules
 from fake_control_plane.script import Ending, Script
 from fake_control_plane.snapshot import Packed, Snapshot, Snapshots
 from fake_control_plane.stream import AdsStream, Outgoing
@@ -80,8 +82,10 @@ class Session(abc.ABC, Generic[_T]):
         self.node = ""
         self._plane = plane
         self._context = context
-        # None: the client has ended its side.
-        self._outbox: asyncio.Queue[_T | Ending | None] = asyncio.Queue()
+        self._outbox = Outbox(self.rules())
+        self._ending: Ending | None = None
+        self._is_over = False  # the client has ended its side
+        self._news = asyncio.Event()
 
     async def run(self, requests: AsyncIterator[Any]) -> None:
         """Serve the stream until one side ends it."""
@@ -108,7 +112,12 @@ class Session(abc.ABC, Generic[_T]):
 
     def end(self, ending: Ending) -> None:
         """End the stream, after what was to be sent before."""
-        self._outbox.put_nowait(ending)
+        self._ending = self._ending or ending
+        self._news.set()
+
+    @abc.abstractmethod
+    def rules(self) -> Rules[_T]:
+        """How much may wait to be sent."""
 
     @abc.abstractmethod
     def receive(self, request: Any) -> None:
@@ -124,16 +133,18 @@ class Session(abc.ABC, Generic[_T]):
     async def _serve(self, requests: AsyncIterator[Any]) -> Ending | None:
         """Read and write until one side ends the stream; the script's ending, if it was that."""
         reader = asyncio.create_task(self._read(requests))
-        reader.add_done_callback(lambda _: self._outbox.put_nowait(None))
+        reader.add_done_callback(self._read_all)
         try:
-            while (item := await self._outbox.get()) is not None:
-                if isinstance(item, Ending):
-                    return item
-                message, event = self.compose(item)
-                # Before the write, so that no answer can come before it in the transcript.
-                self._plane.transcript.record(event)
-                await self._context.write(message)
-            return None
+            while True:
+                while self._outbox:
+                    message, event = self.compose(self._outbox.take())
+                    # Before the write, so that no answer can come before it in the transcript.
+                    self._plane.transcript.record(event)
+                    await self._context.write(message)
+                if self._ending is not None or self._is_over:
+                    return self._ending
+                self._news.clear()
+                await self._news.wait()
         finally:
             reader.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -144,6 +155,22 @@ class Session(abc.ABC, Generic[_T]):
             if request.HasField("node"):
                 self.node = request.node.id
             self.receive(request)
+
+    def _read_all(self, _: object) -> None:
+        self._is_over = True
+        self._news.set()
+
+    def _send(self, item: _T) -> None:
+        """Have something sent; what is given up for it is in the transcript."""
+        if self._ending is not None:
+            return
+        if given_up := self._outbox.put(item):
+            self.give_up(given_up)
+        self._news.set()
+
+    def give_up(self, items: Sequence[_T]) -> None:
+        """Tell of what is not sent, as the client does not read."""
+        self._note(f"not sent, as the client does not read: {len(items)} messages")
 
     def _other_side(self) -> Side:
         """Who ended a stream that no script did.
@@ -156,6 +183,9 @@ class Session(abc.ABC, Generic[_T]):
         self._plane.transcript.record(
             StreamClosed(**self._now(), service=self.service, by=by, code=code, details=details)
         )
+
+    def _note(self, text: str) -> None:
+        self._plane.transcript.record(Note(**self._now(), text=text))
 
     def _now(self) -> dict[str, Any]:
         return {"at": time.monotonic(), "stream": self.stream, "node": self.node}
@@ -170,6 +200,18 @@ class AdsSession(Session[Outgoing]):
         super().__init__(plane, stream, context)
         self._state = AdsStream(str(stream))
         self._late: dict[Kind, asyncio.TimerHandle] = {}
+
+    def rules(self) -> Rules[Outgoing]:
+        """The newest version of each resource is sent in any case."""
+        return ResponseRules()
+
+    def give_up(self, items: Sequence[Outgoing]) -> None:
+        """Forget responses that are never answered, and tell which they were."""
+        for item in items:
+            self._state.forget(item.type_url, item.nonce)
+            kind = Kind.of_type_url(item.type_url)
+            what = item.type_url if kind is None else kind.value
+            self._note(f"not sent, as the client does not read: {what} version {item.version}")
 
     def receive(self, request: Any) -> None:
         """Note a request and send what is due after it."""
@@ -218,7 +260,7 @@ class AdsSession(Session[Outgoing]):
         """Send a fault, if its type was ever asked for."""
         outgoing = fault.render(self._state, self._snapshot(), version)
         if outgoing is not None:
-            self._outbox.put_nowait(outgoing)
+            self._send(outgoing)
 
     def _sent(self, packed: Packed, item: Outgoing) -> any_pb2.Any:
         """A resource as it goes out: as it is, or in a message of its name and version."""
@@ -258,7 +300,7 @@ class AdsSession(Session[Outgoing]):
         unasked = kind in self._plane.script.unasked
         outgoing = self._state.respond(kind, snapshot, unasked=unasked)
         if outgoing is not None:
-            self._outbox.put_nowait(outgoing)
+            self._send(outgoing)
 
     def _respond_late(self, kind: Kind) -> None:
         del self._late[kind]
@@ -280,14 +322,20 @@ class LrsSession(Session[LoadReporting]):
         self._features: tuple[str, ...] = ()
         self._asked: LoadReporting | None = None
 
+    def rules(self) -> Rules[LoadReporting]:
+        """What was asked for before holds no longer."""
+        return NewestOnly()
+
     def receive(self, request: Any) -> None:
         """Add a report to the ledger; ask for reports after the first request."""
-        clusters = tuple(cluster_load(stats) for stats in request.cluster_stats)
-        self._plane.loads.receive(self.stream, clusters)
+        clusters, left_out = loads_of(request)
+        left_out += self._plane.loads.receive(self.stream, clusters)
         identity = _identity(request)
         self._plane.transcript.record(
             LoadRequest(**self._now(), clusters=clusters, identity=identity)
         )
+        if left_out:
+            self._note(f"{left_out} clusters of a load report are not counted: they are too many")
         if not self._has_begun:
             self._has_begun = True
             self._features = identity.client_features if identity else ()
@@ -298,7 +346,7 @@ class LrsSession(Session[LoadReporting]):
         asked = self._to_ask()
         if asked is not None:
             self._asked = asked
-            self._outbox.put_nowait(asked)
+            self._send(asked)
 
     def ask_news(self) -> None:
         """The same, if this was asked for something else."""

@@ -34,6 +34,10 @@ from fake_control_plane.snapshot import Packed, Resource, Snapshot
 
 WILDCARD: Final = "*"
 
+# Responses of a type that a client may leave unanswered; of those before them nothing is known any
+# more, as of a server that runs for days.
+_MOST_UNANSWERED: Final = 1000
+
 ABOVE: Final = {Kind.ENDPOINTS: Kind.CLUSTER, Kind.ROUTE: Kind.LISTENER}
 """The type whose resources name those of another."""
 
@@ -228,6 +232,14 @@ class AdsStream:
         """
         return self._note(kind, version, resources, fault=fault, nonce=nonce)
 
+    def forget(self, type_url: str, nonce: str) -> None:
+        """Forget a response that was not sent after all."""
+        kind = Kind.of_type_url(type_url)
+        state = self._types.get(kind) if kind is not None else None
+        if state is not None:
+            state.unanswered.pop(nonce, None)
+            state.carried.pop(nonce, None)
+
     def _is_below(self, kind: Kind) -> bool:
         """Whether a response of the type above came after the newest one of this type."""
         above = self._types.get(ABOVE[kind]) if kind in ABOVE else None
@@ -262,6 +274,10 @@ class AdsStream:
         state.newest = self._sent_responses
         state.nonces.append(nonce)
         state.unanswered[nonce] = version
+        if len(state.unanswered) > _MOST_UNANSWERED:
+            forgotten = next(iter(state.unanswered))
+            del state.unanswered[forgotten]
+            state.carried.pop(forgotten, None)
         return Outgoing(
             type_url=kind.type_url, version=version, nonce=nonce, resources=resources, fault=fault
         )

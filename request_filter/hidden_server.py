@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
+import fcntl
 import os
 import secrets
 import shutil
@@ -17,15 +17,15 @@ from typing import Any, Final
 # The longest path that the address of a Unix socket has room for, by unix(7).
 _LONGEST_PATH: Final = 107
 
-
-# Names of sockets by which the server tells connections apart: no two are the same on a machine.
-_TOKEN: Final = secrets.token_hex(8)
-_NUMBERS: Final = itertools.count(1)
+_PREFIX: Final = "xdspec-scratch-"
 
 
 def unused_name() -> tuple[str, str]:
-    """A name for a connection to a hidden server, and what grpcio calls its peer then."""
-    name = f"xdspec-{_TOKEN}-{next(_NUMBERS)}"
+    """A name for a connection to a hidden server, and what grpcio calls its peer then.
+
+    Drawn anew each time: a process that was forked must not go on from where its parent was.
+    """
+    name = f"xdspec-{secrets.token_hex(12)}"
     return name, f"unix-abstract:{name}"
 
 
@@ -43,6 +43,7 @@ class HiddenServer:
         self._make = make
         self._report = report
         self._folder: Path | None = None
+        self._lock = -1
         self._server: Any = None
         self._restart = asyncio.Lock()
 
@@ -54,7 +55,7 @@ class HiddenServer:
 
     async def start(self) -> None:
         """Serve until `stop`."""
-        self._folder = _private_folder()
+        self._folder, self._lock = _private_folder()
         try:
             await self._serve()
         except BaseException:
@@ -118,13 +119,24 @@ class HiddenServer:
     def _remove_folder(self) -> None:
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
+            os.close(self._lock)
             self._folder = None
 
 
-def _private_folder() -> Path:
-    """A new folder that no other user may enter, with a path that an address has room for."""
-    folder = Path(tempfile.mkdtemp(prefix="xdspec-"))
-    if len(os.fsencode(folder / "s")) <= _LONGEST_PATH:
-        return folder
-    folder.rmdir()
-    return Path(tempfile.mkdtemp(prefix="xdspec-", dir="/tmp"))
+def _private_folder() -> tuple[Path, int]:
+    """A new folder that no other user may enter, with a path that an address has room for.
+
+    Its name, and the lock on it, are those by which `xdspec run` finds and removes the folders of
+    processes that were killed.
+    """
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        if len(os.fsencode(folder / "s")) > _LONGEST_PATH:  # TMPDIR is too deep
+            folder.rmdir()
+            folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir="/tmp"))
+        with contextlib.suppress(FileNotFoundError):  # removed before it was locked
+            handle = os.open(folder, os.O_RDONLY)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            if folder.exists():
+                return folder, handle
+            os.close(handle)

@@ -339,3 +339,18 @@ def test_bad_input_is_one_sentence_and_exit_4(
     assert (code, captured.out) == (4, "")
     assert message in captured.err
     assert captured.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_reading_of_a_folder(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = signal.getsignal(number)
+
+    def slow(_: Path) -> Any:
+        signal.raise_signal(number)
+        raise AssertionError("it went on to read")
+
+    monkeypatch.setattr("fake_control_plane.__main__.load_folder", slow)
+    assert main(["--resources", str(tmp_path)]) == 0
+    assert signal.getsignal(number) is before

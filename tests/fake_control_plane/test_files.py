@@ -13,6 +13,7 @@ from envoy.config.endpoint.v3 import endpoint_pb2
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fake_control_plane import files
 from fake_control_plane.exceptions import BadResourceFile, NoSuchFolder
 from fake_control_plane.files import load_file, load_folder
 from fake_control_plane.kinds import Kind
@@ -244,6 +245,10 @@ HARMFUL = [
         ),
         "typed_extension_protocol_options['x'].alt_stat_name: is ",
     ),
+    ("half.json", cluster(**{"\ud800": 1}), "is half of a surrogate pair"),
+    ("half.json", cluster(**{"[\ud800]": 1}), "is half of a surrogate pair"),
+    ("half.json", cluster(lb_policy="\ud800"), "is half of a surrogate pair"),
+    ("half.json", cluster(connect_timeout="\udfff"), "is half of a surrogate pair"),
 ]
 
 
@@ -298,6 +303,31 @@ def test_links_to_folders_are_followed_once(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to("..data/a")
     (tmp_path / "round").symlink_to(".")
     assert len(load_folder(tmp_path).resources) == 1
+
+
+def test_a_folder_is_read_once_however_many_links_lead_to_it(tmp_path: Path) -> None:
+    """Two links a level are 2^26 ways to the last folder."""
+    for level in range(26):
+        within = tmp_path / f"level{level}"
+        within.mkdir()
+        for link in ("a", "b"):
+            (within / link).symlink_to(f"../level{level + 1}")
+    write(tmp_path, "level26/cluster.json", CLUSTER)
+    began = time.monotonic()
+    assert len(load_folder(tmp_path / "level0").resources) == 1
+    assert time.monotonic() - began < SOON
+
+
+def test_a_folder_of_more_than_can_be_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_MOST_ENTRIES", 20)
+    for number in range(20):
+        (tmp_path / f"{number}.txt").touch()
+    assert not load_folder(tmp_path).resources
+    (tmp_path / ".hidden").touch()
+    with pytest.raises(BadResourceFile, match="more than 20 files and folders"):
+        load_folder(tmp_path)
 
 
 MUTATIONS = 300

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import sys
+
 from envoy.config.endpoint.v3 import load_report_pb2
+from envoy.service.load_stats.v3 import lrs_pb2
 
 from fake_control_plane.loads import (
     ClusterLoad,
@@ -11,6 +14,7 @@ from fake_control_plane.loads import (
     LocalityLoad,
     MetricLoad,
     cluster_load,
+    loads_of,
 )
 
 NEAR, FAR = Locality("near"), Locality("far")
@@ -186,3 +190,67 @@ def test_bounded_loads_have_the_same_sums() -> None:
         assert bounded.by_locality(cluster, service=service) == whole.by_locality(
             cluster, service=service
         )
+
+
+def of_clusters(*names: str) -> list[ClusterLoad]:
+    return [
+        ClusterLoad(cluster=name, localities=(LocalityLoad(locality=Locality("r"), issued=1),))
+        for name in names
+    ]
+
+
+def test_a_report_costs_as_much_whatever_there_is_already() -> None:
+    """Counted in calls, not in seconds: a busy machine is slow, too."""
+
+    def calls(ledger: Loads, report: list[ClusterLoad]) -> int:
+        count = 0
+
+        def called(_: object, event: str, __: object) -> None:
+            nonlocal count
+            count += event in ("call", "c_call")
+
+        sys.setprofile(called)
+        try:
+            ledger.receive(1, report)
+        finally:
+            sys.setprofile(None)
+        return count
+
+    ledger = Loads(keep=100)
+    first = calls(ledger, of_clusters(*(f"a{number}" for number in range(500))))
+    ledger.receive(1, of_clusters(*(f"b{number}" for number in range(5000))))
+    later = calls(ledger, of_clusters(*(f"c{number}" for number in range(500))))
+    assert later <= first * 1.1
+    assert len(ledger.rows) == 100
+    assert len(ledger.clusters()) == 6000
+
+
+def test_a_bounded_ledger_is_full_some_time() -> None:
+    ledger = Loads(keep=100)
+    assert not ledger.receive(1, of_clusters(*(f"c{number}" for number in range(10_000))))
+    assert ledger.receive(1, of_clusters("new", "c1", "newer")) == 2
+    assert len(ledger.clusters()) == 10_000
+    assert ledger.load("c1").issued == 2
+    assert ledger.load("new").issued == 0
+    many = ClusterLoad(
+        cluster="c1",
+        localities=tuple(
+            LocalityLoad(locality=Locality(f"r{number}"), issued=1) for number in range(2000)
+        ),
+        dropped_by_category={f"d{number}": 1 for number in range(2000)},
+    )
+    ledger.receive(1, [many])
+    assert len(ledger.by_locality("c1")) == 1000
+    assert len(ledger.drops("c1").by_category) == 1000
+
+
+def test_what_a_report_has_too_much_of_is_left_out() -> None:
+    request = lrs_pb2.LoadStatsRequest()
+    request.cluster_stats.add(cluster_name="a")
+    many = request.cluster_stats.add(cluster_name="b").upstream_locality_stats.add()
+    for _ in range(100_000):
+        many.upstream_endpoint_stats.add()
+    request.cluster_stats.add(cluster_name="c")
+    rows, left_out = loads_of(request)
+    assert [row.cluster for row in rows] == ["a"]
+    assert left_out == 2

@@ -7,7 +7,7 @@ from typing import Any
 
 import grpc.aio
 import pytest
-from envoy.config.endpoint.v3 import load_report_pb2
+from envoy.config.endpoint.v3 import endpoint_pb2, load_report_pb2
 from envoy.service.discovery.v3 import ads_pb2_grpc, discovery_pb2
 from google.protobuf.message import DecodeError
 
@@ -22,6 +22,7 @@ from fake_control_plane import (
     LoadResponse,
     Locality,
     Nonce,
+    Note,
     PortTaken,
     RawResource,
     Request,
@@ -30,12 +31,14 @@ from fake_control_plane import (
     Side,
     StreamClosed,
     StreamOpened,
+    outbox,
 )
 from fake_control_plane.faults import NO_RESOURCE_TYPE
 from fake_control_plane.resources import (
     eds_cluster,
     endpoints,
     listener,
+    locality,
     route_configuration,
 )
 from fake_control_plane.sessions import AdsSession, LrsSession
@@ -577,3 +580,57 @@ async def test_a_broken_client_breaks_only_its_own_stream(
     await stays.receive()
     push = await plane.set(eds_cluster("c"))
     assert (await stays.receive()).version_info == push.versions[CDS]
+
+
+async def test_a_client_that_does_not_read_costs_a_bounded_outbox(
+    plane: ControlPlane, clients: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is given up for the newest versions is in the transcript."""
+    monkeypatch.setattr(outbox, "MOST_BYTES", 1 << 20)
+    client = await clients.ads(plane.address)
+    await client.request(EDS, ["large", "early"])
+    await plane.transcript.subscribed(EDS, "large", deadline=DEADLINE)
+    await plane.set(endpoints("early"))
+    (session,) = plane._sessions
+    waited = []
+    for number in range(200):
+        await plane.set(endpoints("large", locality("x" * 200_000 + str(number))))
+        await asyncio.sleep(0)
+        waited.append(len(session._outbox))
+    assert max(waited) <= 6
+    given_up = [e for e in plane.transcript.events if isinstance(e, Note)]
+    assert given_up
+    assert str(given_up[0]).startswith("not sent, as the client does not read: endpoints version ")
+    got: dict[str, str] = {}
+    while len(got) < 2 or not got["large"].endswith("199"):
+        for wrapped in (await client.receive()).resources:
+            one = endpoint_pb2.ClusterLoadAssignment.FromString(wrapped.value)
+            got[one.cluster_name] = "".join(at.locality.region for at in one.endpoints)
+    assert set(got) == {"early", "large"}
+
+
+async def test_a_load_report_of_too_many_clusters_is_cut_and_told_of(
+    plane: ControlPlane, clients: Any
+) -> None:
+    client = await clients.lrs(plane.address)
+    many = load_report_pb2.ClusterStats(cluster_name="many")
+    many.upstream_locality_stats.add().upstream_endpoint_stats.extend(
+        endpoint_report() for _ in range(100_000)
+    )
+    await client.report(load_report_pb2.ClusterStats(cluster_name="a"), many)
+    noted = await plane.transcript.wait(lambda e: isinstance(e, Note), deadline=DEADLINE)
+    assert "1 clusters of a load report are not counted: they are too many" in str(noted)
+    assert plane.loads.clusters() == (("a", ""),)
+
+
+def endpoint_report() -> Any:
+    return load_report_pb2.UpstreamEndpointStats(total_issued_requests=1)
+
+
+async def test_a_request_is_no_larger_than_grpc_lets_it_be(
+    plane: ControlPlane, clients: Any
+) -> None:
+    client = await clients.ads(plane.address)
+    await client.request(CDS, ["x" * (1 << 23)])
+    code, _ = await client.status()
+    assert code is grpc.StatusCode.RESOURCE_EXHAUSTED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 import os
 import stat
 from collections.abc import AsyncIterator
@@ -16,6 +17,7 @@ import h2.connection
 import h2.events
 import pytest
 
+from conformance.running import scratch
 from request_filter import HiddenServer, Proxy
 from request_filter.hidden_server import unused_name
 
@@ -162,9 +164,28 @@ async def test_a_deep_temporary_folder_is_no_obstacle(
     assert not list(deep.iterdir())
 
 
-async def test_names_are_not_used_twice() -> None:
-    names = {unused_name() for _ in range(1000)}
-    assert len(names) == 1000
+def test_names_are_not_used_twice_by_processes_that_were_forked() -> None:
+    fork = multiprocessing.get_context("fork")
+    with fork.Pool(2) as pool:
+        names = [one for some in pool.map(_names, range(2), chunksize=1) for one in some]
+    names += _names()
+    assert len(set(names)) == len(names) == 60
+
+
+def _names(_: int = 0) -> list[str]:
+    return [unused_name()[0] for _ in range(20)]
+
+
+async def test_a_run_removes_the_folder_of_a_process_that_was_killed() -> None:
+    async with served() as it:
+        folder = Path(it.server.path).parent
+        assert scratch._OURS.fullmatch(folder.name)
+        with pytest.raises(BlockingIOError):
+            scratch._remove_if_left(folder)
+        os.close(it.server._lock)
+        scratch._remove_if_left(folder)
+        assert not folder.exists()
+        it.server._lock = os.open("/dev/null", os.O_RDONLY)
 
 
 async def test_a_stop_ends_connections_and_calls() -> None:
