@@ -18,6 +18,7 @@ root_doc = "docs/index"
 include_patterns = [
     "CHANGELOG.md",
     "CONTRIBUTING.md",
+    "SECURITY.md",
     "docs/**.md",
     "conformance/catalogue/README.md",
     "client_under_test/adapters/*/README.md",

@@ -15,6 +15,7 @@ PAGES = sorted(
     {
         ROOT / "README.md",
         ROOT / "CONTRIBUTING.md",
+        ROOT / "SECURITY.md",
         *(ROOT / "docs").glob("*.md"),
         *ROOT.glob("conformance/*/*.md"),
         *ROOT.glob("client_under_test/**/*.md"),

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Fetches grpc-java's stock client $2 by the pom.xml of folder $1, with an archive of its classes.
 set -eu
-mvn --batch-mode --quiet --no-transfer-progress --file "$1/pom.xml" "-Dgrpc.version=$2" \
+mvn --batch-mode --strict-checksums --quiet --no-transfer-progress --file "$1/pom.xml" "-Dgrpc.version=$2" \
     dependency:copy-dependencies "-DoutputDirectory=$PWD/lib" >&2
 cp "$1/java.options" .
 # What a few seconds without a control plane load is what every start loads; SIGTERM ends it well.
