@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Iterator, Sequence
-from itertools import islice
+from itertools import groupby, islice
 from typing import Final
 
 import msgspec
@@ -146,6 +146,12 @@ class Walk:
     def around(self) -> tuple[str, ...]:
         """Every endpoint, in the order in which the ring has them from its lowest hash on."""
         return self._rings[0].preference(0)
+
+    def turns(self, count: int) -> tuple[str, ...]:
+        """The endpoints of the ring's first entries, each once for all its entries in a row."""
+        ring = self._rings[0]
+        owners = (owner for owner, _ in groupby(ring.owners))
+        return tuple(ring.addresses[owner] for owner in islice(owners, count))
 
     def without(self, *members: Member) -> Served:
         """What is served, without these endpoints."""

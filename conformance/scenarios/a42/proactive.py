@@ -21,6 +21,7 @@ from conformance.oracles.backoff import most
 from conformance.served.endpoints import Locality
 from conformance.world import World
 from test_servers import Close, Hold, Mode, Serve, Stall
+from test_servers import Endpoint as Member
 
 CANCEL = ("cancel",)
 
@@ -225,9 +226,27 @@ async def test_ready_one_lost(world: World) -> None:
     await world.judge("A42-PRO-10", attempts, by)
 
 
+def left_to_and_fro(world: World, members: Sequence[Member]) -> Walk:
+    """Three endpoints, whose ring begins with the first one, the second one, and the first again.
+
+    A client that tries the next entry of the ring when one has failed stays at these two.
+    """
+    for three in itertools.permutations(members, 3):
+        left = Walk(world, three, ranked(three).balanced_by(LARGE), world.bench.key_format)
+        first, second, _ = (one.address for one in three)
+        if left.turns(3) == (first, second, first):
+            return left
+    raise AssertionError("of 35 rings one in two begins so")
+
+
 @decides("A42-PRO-11")
 async def test_ready_one_removed(world: World) -> None:
-    met = await walk(world, 4)
+    members = await world.endpoints(7)
+    first, second, idle = left_to_and_fro(world, members)
+    ready = next(one for one in members if one not in {first, second, idle})
+    four = (first, second, ready, idle)
+    met = Walk(world, four, ranked(four).balanced_by(LARGE), world.bench.key_format)
+    await world.serve(met.served)
     await met.arrange("TRANSIENT_FAILURE", "TRANSIENT_FAILURE", "READY", "IDLE")
     await world.serve(met.without(met[2]))
     tried = Tried(least={met[3].address: 1})
