@@ -11,6 +11,7 @@ from conformance.judging.expectations import (
     Answered,
     Avoids,
     MovesOnly,
+    OnlyAt,
     Outcome,
     Reaches,
     Shares,
@@ -22,12 +23,15 @@ from conformance.oracles.ring.building import build_for
 from conformance.oracles.ring.variants import CANDIDATES
 from conformance.oracles.ring.weights import WeightReading
 from conformance.served.endpoints import Endpoint, Locality
-from conformance.served.policies import RingHash, RoundRobin
+from conformance.served.oddities import Odd
+from conformance.served.policies import Policy, RingHash, RoundRobin
+from conformance.served.policy_lists import in_localities, policies, round_robin
 from conformance.served.routes import SESSION
-from conformance.served.serving import Served, one_cluster
+from conformance.served.serving import Served, given_as, one_cluster
 from conformance.served.telling import keep_entries
-from conformance.world import ENOUGH_TO_TELL, World
+from conformance.world import ENOUGH_TO_SPREAD, ENOUGH_TO_TELL, World
 from fake_control_plane import Kind
+from test_servers import Endpoint as Member
 from test_servers import Refuse
 
 
@@ -76,14 +80,40 @@ async def test_endpoint_without_a_weight(world: World) -> None:
 
 @decides("A42-LOC-10")
 async def test_locality_without_a_weight(world: World) -> None:
-    (unused,) = await world.endpoints(1)
-    a, b, c = (Endpoint(address) for address in (*await world.addresses(2), unused.address))
-    served = one_cluster((Locality((a, b), name="one"), Locality((c,), name="two", weight=None)))
+    served, unused = await beside_one_without_weight(world, RingHash())
     await world.serve(served)
     calls = await world.call(world.values.telling(served))
     await world.judge("A42-LOC-10", calls, served.mapping())
     connections = await world.attempts.quiet(unused, why="calls with many hashes")
     await world.judge("A42-LOC-10", connections, Untouched())
+
+
+NOT_BY_HASH = {
+    "lb-policy": "lb_policy: ROUND_ROBIN",
+    "wrr-locality": f"lb_policy: RING_HASH {policies(in_localities(round_robin()))}",
+    "round-robin": f"lb_policy: RING_HASH {policies(round_robin())}",
+}
+
+
+@pytest.mark.parametrize("policy", NOT_BY_HASH.values(), ids=NOT_BY_HASH)
+@decides("A42-LOC-10")
+async def test_locality_without_a_weight_by_turns(world: World, policy: str) -> None:
+    """Locality weights reach these policies on another way than the ring's."""
+    served, unused = await beside_one_without_weight(world, RoundRobin())
+    await world.serve(given_as(served, Odd("", policy).of(served.cluster())))
+    both = tuple(endpoint.address for endpoint in served.own().localities[0].endpoints)
+    calls = await world.until(Reaches(both), partial(world.call, world.sessions(ENOUGH_TO_SPREAD)))
+    await world.judge("A42-LOC-10", calls, OnlyAt(both))
+    connections = await world.attempts.quiet(unused, why="calls reached both others")
+    await world.judge("A42-LOC-10", connections, Untouched())
+
+
+async def beside_one_without_weight(world: World, policy: Policy) -> tuple[Served, Member]:
+    """A locality of two endpoints beside one without a weight, and the endpoint of that."""
+    (unused,) = await world.endpoints(1)
+    a, b, c = (Endpoint(address) for address in (*await world.addresses(2), unused.address))
+    localities = (Locality((a, b), name="one"), Locality((c,), name="two", weight=None))
+    return one_cluster(localities, policy=policy), unused
 
 
 Weights = tuple[int, int, int, int, int]
