@@ -6,6 +6,7 @@ from conformance import timing
 from conformance.arranging.absence import judge_time, started, waiting_for_all
 from conformance.arranging.forests import Shape, calls_to, in_use, plant, with_route
 from conformance.arranging.positions import (
+    BEFORE_X,
     ROOTS,
     TREES,
     demand_asked,
@@ -69,7 +70,10 @@ async def test_clusters(world: World) -> None:
     absence=True,
 )
 async def test_endpoints(world: World) -> None:
-    """Only where x is first do requests have to wait for it: the rest is open (A37-TROUBLE-06)."""
+    """Only where x is first do requests have to wait for it: the rest is open (A37-TROUBLE-06).
+
+    When the leaves before x have failed, the client comes to x in the other places, too.
+    """
     planted = await plant(world, *TREES, direct=(DIRECT,))
     missing = (*each("x"), DIRECT)
     lacks = lacking(planted.served, Kind.ENDPOINTS, *missing)
@@ -79,8 +83,10 @@ async def test_endpoints(world: World) -> None:
         await world.judge(clause, await calls.over(), at_the_first(lacks, root))
     timed = [waiting[root] for root in ("first-m", "only-m", DIRECT)]
     await judge_time(world, Kind.ENDPOINTS, ("first-x", "only-x", DIRECT), timed)
+    failed = await planted.lose(*BEFORE_X)
+    await judge_each(world, "A37-TROUBLE-19", lacks, "middle-m", "last-m", failed=failed)
     await world.control.serve(planted.served, unheard=True)
-    await judge_each(world, "A37-TROUBLE-30", planted.served, *ROOTS, DIRECT)
+    await judge_each(world, "A37-TROUBLE-30", planted.served, *ROOTS, DIRECT, failed=failed)
 
 
 @decides("A37-TROUBLE-28", seconds=16, absence=True)

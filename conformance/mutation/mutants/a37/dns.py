@@ -27,6 +27,11 @@ from client_under_test.reference.values import Locality
 from client_under_test.reference.xds.cluster_rules import as_found, host_and_port
 from conformance import timing
 from conformance.mutation.mutants.a37.tree import Found, Leaves, found_by
+from conformance.mutation.mutants.a37.trouble import (
+    has_localities,
+    nothing_behind_in_the_middle,
+    of_leaves,
+)
 
 LookUp = Callable[[str], Awaitable[tuple[str, ...]]]
 
@@ -228,6 +233,14 @@ unresolved_waits = Mutant(
     clause="A37-DNS-07",
     broken="a tree waits for a name that cannot be resolved",
     rules={"nothing_found": lambda _: None},
+)
+
+unresolved_in_the_middle_ends_the_list = Mutant(
+    clause="A37-DNS-07",
+    broken="the leaves behind one in the middle whose name cannot be resolved are not used",
+    rules={
+        "tree": of_leaves(nothing_behind_in_the_middle(lambda found: not has_localities(found)))
+    },
 )
 
 unresolved_waits_alone = Mutant(

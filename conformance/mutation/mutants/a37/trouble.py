@@ -72,6 +72,15 @@ def nothing_behind(stops: Callable[[Found], bool]) -> Callable[[Leaves], Leaves]
     return cut
 
 
+def nothing_behind_in_the_middle(stops: Callable[[Found], bool]) -> Callable[[Leaves], Leaves]:
+    """Return a change that drops leaves behind the first such leaf, unless it comes first."""
+
+    def cut(leaves: Leaves) -> Leaves:
+        return leaves if leaves and stops(leaves[0][1]) else nothing_behind(stops)(leaves)
+
+    return cut
+
+
 no_localities_end_the_list = Mutant(
     clause="A37-TROUBLE-21",
     broken="the leaves behind one without localities are not used",
@@ -211,6 +220,12 @@ refused_endpoints_waited_for = Mutant(
     clause="A37-TROUBLE-25",
     broken="endpoints that are refused are waited for",
     rules={"nothing_found": unless_refused},
+)
+
+refused_in_the_middle_end_the_list = Mutant(
+    clause="A37-TROUBLE-25",
+    broken="the leaves behind one in the middle whose endpoints are refused are not used",
+    rules={"tree": of_leaves(nothing_behind_in_the_middle(is_refused))},
 )
 
 refused_endpoints_taken_away = Mutant(

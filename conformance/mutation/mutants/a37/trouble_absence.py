@@ -19,6 +19,7 @@ from conformance.mutation.mutants.a37.trouble import (
     has_localities,
     last_good,
     nothing_behind,
+    nothing_behind_in_the_middle,
     of_leaves,
     once_missing,
     passed_over_by_a37,
@@ -81,6 +82,15 @@ endpoints_never_sent_end_the_list = Mutant(
     clause="A37-TROUBLE-19",
     broken="the leaves behind one whose endpoints are never sent are not used",
     rules={"tree": of_leaves(nothing_behind(lambda found: not has_localities(found)))},
+    xds=SOON,
+)
+
+never_sent_in_the_middle_end_the_list = Mutant(
+    clause="A37-TROUBLE-19",
+    broken="the leaves behind one in the middle whose endpoints are never sent are not used",
+    rules={
+        "tree": of_leaves(nothing_behind_in_the_middle(lambda found: not has_localities(found)))
+    },
     xds=SOON,
 )
 
