@@ -68,7 +68,7 @@ def ring_sizes(config: Any) -> tuple[int, int]:
 def supported_policy(lb_policy: int) -> str | None:
     """Name the policy of an enum's value; None for one that a Cluster may not ask for.
 
-    Clauses: A42-CDS-01, A42-CDS-02, A42-CDS-21 (our choice: MAGLEV is an error), A42-CDS-22,
+    Clauses: A42-CDS-01, A42-CDS-02, A42-CDS-21, A42-CDS-22,
     A42-CDS-23, A42-CDS-26, A42-HASH-19, A52-FIELD-06, A52-FIELD-07 (our choice: only
     with A48), A48-LEAST-01.
     """

@@ -217,7 +217,9 @@ async def test_maglev(world: World) -> None:
         changed.lb_policy = changed.MAGLEV
         return changed
 
-    await judge_choice(world, "A42-CDS-21", await offer_cluster(world, cluster))
+    answer = await offer_cluster(world, cluster)
+    by_edition = {"A42": Answered(acked=False), "envoy": Answered(acked=True)}
+    await world.judge("A42-CDS-21", answer, by_edition)
 
 
 async def judge_choice(

@@ -60,7 +60,6 @@ maglev_is_ring_hash = Mutant(
     clause="A42-CDS-21",
     broken="MAGLEV is taken for RING_HASH",
     xds={"supported_policy": lambda policy: supported_policy(2 if policy == MAGLEV else policy)},
-    reports="ACK, and calls succeed",
 )
 
 policy_of_the_aggregate = Mutant(
