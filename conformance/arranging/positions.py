@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Final
 
 from conformance import timing
-from conformance.arranging.forests import Shape, calls_to, prefixed
+from conformance.arranging.forests import Planted, Shape, calls_to, prefixed
 from conformance.judging.endings import ClientUnable
 from conformance.judging.expectations import AtTheFirst, Expectation
 from conformance.judging.seen import Calls
@@ -91,6 +91,14 @@ async def judge_lists(world: World, clause: str, served: Served, *roots: str) ->
         calls = await world.until(wanted, partial(calls_to, world, root))
         await world.judge("A37-TREE-15", calls, wanted)
     world.bench.turn_to(clause)
+
+
+async def lose_before_x(world: World, planted: Planted) -> tuple[str, ...]:
+    """Have the leaves before x fail, and return their addresses.
+
+    Envoy leaves a leaf by the health of its endpoints only, so none of its leaves fails.
+    """
+    return await planted.lose(*BEFORE_X) if world.bench.has("A27-PRIO-04") else ()
 
 
 def by_health(

@@ -6,12 +6,12 @@ from conformance import timing
 from conformance.arranging.absence import judge_time, started, waiting_for_all
 from conformance.arranging.forests import Shape, calls_to, in_use, plant, with_route
 from conformance.arranging.positions import (
-    BEFORE_X,
     ROOTS,
     TREES,
     demand_asked,
     each,
     judge_each,
+    lose_before_x,
     without_one,
 )
 from conformance.judging.claims import decides
@@ -83,7 +83,7 @@ async def test_endpoints(world: World) -> None:
         await world.judge(clause, await calls.over(), at_the_first(lacks, root))
     timed = [waiting[root] for root in ("first-m", "only-m", DIRECT)]
     await judge_time(world, Kind.ENDPOINTS, ("first-x", "only-x", DIRECT), timed)
-    failed = await planted.lose(*BEFORE_X)
+    failed = await lose_before_x(world, planted)
     await judge_each(world, "A37-TROUBLE-19", lacks, "middle-m", "last-m", failed=failed)
     await world.control.serve(planted.served, unheard=True)
     await judge_each(world, "A37-TROUBLE-30", planted.served, *ROOTS, DIRECT, failed=failed)

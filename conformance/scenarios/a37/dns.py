@@ -12,7 +12,7 @@ from conformance.arranging.forests import calls_to, forest, in_use, leaf, plant
 from conformance.arranging.host_names import by_name, host, known, named, served_again
 from conformance.arranging.load_reports import balanced, reported
 from conformance.arranging.meanwhile import Meanwhile
-from conformance.arranging.positions import BEFORE_X, ROOTS, TREES, each, judge_each
+from conformance.arranging.positions import ROOTS, TREES, each, judge_each, lose_before_x
 from conformance.arranging.priorities import fail
 from conformance.arranging.trouble import FAILS
 from conformance.judging.claims import decides, row
@@ -131,7 +131,7 @@ async def test_unresolved(world: World, trouble: Answer, later: str) -> None:
         else:
             others = at_the_first(planted.served, root, failed)
             await world.judge("A37-DNS-07", seen, others)
-    failed = (*failed, *await planted.lose(*BEFORE_X))
+    failed = (*failed, *await lose_before_x(world, planted))
     await judge_each(world, "A37-DNS-07", planted.served, "middle-m", "last-m", failed=failed)
     alone = found[-1]
     told = Mentions(host(ALONE)), Mentions(host(ALONE), is_told=False)

@@ -4,7 +4,6 @@ from functools import partial
 
 from conformance.arranging.forests import Planted, aggregates, calls_to, in_use, plant
 from conformance.arranging.positions import (
-    BEFORE_X,
     BESIDE,
     ROOTS,
     TREES,
@@ -13,6 +12,7 @@ from conformance.arranging.positions import (
     each,
     each_of,
     judge_each,
+    lose_before_x,
     without_one,
 )
 from conformance.arranging.trouble import told_and_waited
@@ -73,7 +73,7 @@ async def test_endpoints_from_the_start(world: World) -> None:
         clause = "A37-TROUBLE-35" if root == BESIDE else "A37-TROUBLE-25"
         await world.judge(clause, await calls.over(), at_the_first(lacks, root))
     await judge_each(world, "A37-TROUBLE-25", lacks)
-    failed = await planted.lose(*BEFORE_X)
+    failed = await lose_before_x(world, planted)
     await judge_each(world, "A37-TROUBLE-25", lacks, "middle-m", "last-m", failed=failed)
     await world.serve(well)
     await judge_each(world, "A37-TROUBLE-31", well, failed=failed)
