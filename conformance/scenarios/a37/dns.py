@@ -132,7 +132,7 @@ async def test_unresolved(world: World, trouble: Answer, later: str) -> None:
             others = at_the_first(planted.served, root, failed)
             await world.judge("A37-DNS-07", seen, others)
     failed = (*failed, *await lose_before_x(world, planted))
-    await judge_each(world, "A37-DNS-07", planted.served, "middle-m", "last-m", failed=failed)
+    await judge_each(world, "A37-DNS-07", planted.served, "middle-m", failed=failed)
     alone = found[-1]
     told = Mentions(host(ALONE)), Mentions(host(ALONE), is_told=False)
     ways = dict(zip(("name told", "name not told"), told, strict=True))

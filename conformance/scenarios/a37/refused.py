@@ -74,7 +74,7 @@ async def test_endpoints_from_the_start(world: World) -> None:
         await world.judge(clause, await calls.over(), at_the_first(lacks, root))
     await judge_each(world, "A37-TROUBLE-25", lacks)
     failed = await lose_before_x(world, planted)
-    await judge_each(world, "A37-TROUBLE-25", lacks, "middle-m", "last-m", failed=failed)
+    await judge_each(world, "A37-TROUBLE-25", lacks, "middle-m", failed=failed)
     await world.serve(well)
     await judge_each(world, "A37-TROUBLE-31", well, failed=failed)
 
