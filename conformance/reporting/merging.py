@@ -55,6 +55,8 @@ def merged(named: Sequence[Named], catalogue: Catalogue) -> Report:
         parts = {name: _part(name, run) for name, run in several.items()}
         _are_alike([(name, _conduct(run, parts[name])) for name, run in several.items()], client)
         _are_as_planned(parts, client)
+        for name, part in parts.items():
+            _demand_verdicts(name, part, catalogue)
         run = next(iter(several.values()))
         made = build_run(
             [record for part in parts.values() for record in part.records],
@@ -225,6 +227,17 @@ def _clients(ordered: Sequence[Named]) -> Iterator[ClientId]:
 def _run_of(report: Report, client: ClientId) -> Run:
     (run,) = (one for one in report.runs if one.client == client)
     return run
+
+
+def _demand_verdicts(name: str, part: Part, catalogue: Catalogue) -> None:
+    """See that each scenario of a shard has a verdict on each of its clauses, which there are."""
+    for one in part.ended:
+        decided = {said.clause for said in one.decisions}
+        if not decided or not decided >= {*one.clauses}:
+            raise BadReport(f"{name} has no verdict on a clause of {one.scenario}")
+        for clause in decided:
+            if clause not in catalogue:
+                raise BadReport(f"{name} judges {clause}, which is no clause")
 
 
 def _are_as_planned(parts: Mapping[str, Part], client: ClientId) -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import msgspec
 import pytest
+from click.testing import CliRunner
 
 from conformance.catalogue import load
+from conformance.command import cli
 from conformance.judging.evidence import Judged, Record, Trouble
 from conformance.judging.ring_keys import RingKeys
 from conformance.judging.verdicts import Cause, Decision, Reason, Verdict
@@ -28,6 +31,7 @@ from conformance.reporting.report import (
     exit_of,
 )
 from conformance.running.sharding import plan_of
+from tests.conformance.command.mutations import SEEDS, mutated_json
 from tests.conformance.reporting import made
 
 CATALOGUE = load()
@@ -351,7 +355,24 @@ MIXED: dict[str, Callable[[Report], Report]] = {
     "the shards of python 1.85.1 do not have the scenarios that each was to run": (
         lambda one: with_part(one, ended=())
     ),
+    "2.json has no verdict on a clause of ring.passes[1]": lambda one: with_ended(
+        one, decisions=()
+    ),
+    "2.json has no verdict on a clause of ring.passes[1] ": lambda one: with_ended(
+        one, clauses=(FREE, MUST)
+    ),
+    "2.json judges A42-RING-99, which is no clause": lambda one: with_ended(
+        one, clauses=("A42-RING-99",), decisions=(decision("A42-RING-99"),)
+    ),
 }
+
+
+def with_ended(one: Report, **more: Any) -> Report:
+    """The report of a shard with another end of its first scenario."""
+    part = one.runs[0].part
+    assert part
+    first, *others = part.ended
+    return with_part(one, ended=(msgspec.structs.replace(first, **more), *others))
 
 
 @pytest.mark.parametrize("words", MIXED)
@@ -359,7 +380,7 @@ def test_what_is_no_shard_of_one_run_is_refused(words: str) -> None:
     first, second, *others = shards(PASSES, 4)
     with pytest.raises(BadReport) as refused:
         merging.merged(named([first, MIXED[words](second), *others]), CATALOGUE)
-    assert words in str(refused.value)
+    assert words.strip() in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
@@ -390,3 +411,20 @@ def test_no_other_command_takes_a_part_for_the_whole(tmp_path: Path) -> None:
     assert report.read_any(path) == first
     with pytest.raises(BadReport, match="is part 1 of 2 of a run: `xdspec merge` makes one of all"):
         report.read(path)
+
+
+def test_mangled_shards_are_merged_or_refused_in_one_sentence(tmp_path: Path) -> None:
+    records = (*PASSES, record("ring.a", failed(MUST)), ended_by(CRASH, "ring.b", OTHER))
+    paths = [tmp_path / "1.json", tmp_path / "2.json"]
+    for one, path in zip(shards(records, 2), paths, strict=True):
+        report.write_json(one, path)
+    good = paths[0].read_bytes()
+    wrong = []
+    for seed in SEEDS:
+        for number in range(4):
+            paths[0].write_bytes(mutated_json(good, Random(f"shard {seed} {number}")))
+            words = ["merge", str(tmp_path / "all.json"), *map(str, paths)]
+            ended = CliRunner().invoke(cli.main, words)
+            if ended.exit_code == Exit.SUITE_TROUBLE and "please report" in ended.output:
+                wrong.append(f"{seed} {number}: {ended.output[-300:]}")
+    assert not wrong
