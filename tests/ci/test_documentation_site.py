@@ -188,7 +188,7 @@ def test_faint_words_are_found(browser: Browser, documentation: Path) -> None:
     browser.open(documentation / "docs/glossary.html")
     browser.of("document.querySelector('article p').style.color = '#999'")
     (found,) = browser.of(FAINT)
-    assert found.startswith("P. Words of the field")
+    assert found.startswith("P. For readers of reports")
 
 
 def test_the_keyboard_reaches_search_navigation_and_text(
