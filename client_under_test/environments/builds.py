@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import hashlib
 import os
 import re
@@ -12,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -23,7 +22,7 @@ from client_under_test.contract.exceptions import BuildFailed, MissingToolchain
 from client_under_test.environments import fingerprint, toolchain
 from client_under_test.environments.outside_paths import outside_paths
 from client_under_test.environments.places import cache
-from client_under_test.environments.shelf import Shelf, made_once, use, writable
+from client_under_test.environments.shelf import Shelf, alone, made_once, use, writable
 from client_under_test.guarding import guarded
 from client_under_test.manifests.clients import Client
 from client_under_test.manifests.manifest import Build
@@ -140,7 +139,7 @@ def built(client: Client, version: str) -> Built:
         use(base)
     if (found := _reusable(base, is_declared=is_declared)) is not None:
         return _reused(found, client, version, tree)
-    with writable(base), _alone(base):
+    with writable(base), alone(base):
         if (found := _reusable(base, is_declared=is_declared)) is not None:
             return _reused(found, client, version, tree)  # another command has made it meanwhile
         return _made(wanted, base, state, tree)
@@ -170,14 +169,6 @@ def _readable(wanted: _Wanted) -> tuple[str, str]:
             f"client {wanted.client.name} cannot be built: {trouble.filename} cannot be read: "
             f"{trouble.strerror}"
         ) from trouble
-
-
-@contextmanager
-def _alone(base: Path) -> Iterator[None]:
-    """Let other commands wait that would write there."""
-    with Path(base.parent, f".{base.name}.lock").open("wb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def _record_of(place: Path) -> _Record | None:
@@ -299,7 +290,7 @@ def _build(wanted: _Wanted, draft: Path) -> None:
     more = stated.environment if client.source and stated is not None else {}
     log = draft.with_name(f"{draft.name}.log")
     is_incremental = any("{cache}" in part for part in wanted.command)
-    with _alone(work) if is_incremental else nullcontext(), log.open("wb") as output:
+    with alone(work) if is_incremental else nullcontext(), log.open("wb") as output:
         done = subprocess.run(
             guarded(*command),
             check=False,

@@ -16,7 +16,7 @@ import msgspec
 from packaging.version import Version
 
 from client_under_test.contract.exceptions import NoSuchVersion, NotTold
-from client_under_test.environments import builds, installer, python_sources, sources
+from client_under_test.environments import builds, commits, installer, python_sources, refs, sources
 from client_under_test.environments.identity import Identity, identity_of
 from client_under_test.environments.places import cache
 from client_under_test.environments.shelf import Shelf, made_once
@@ -73,9 +73,10 @@ def prepare(client: Client, environment: Mapping[str, str] | None = None) -> Pre
         NotTold, MissingToolchain, NoSuchVersion, NoWheel, UnfitSource, BuildFailed, CacheUnusable:
             as they say.
     """
-    manifest = client.manifest
     answers = _answers(client, {**os.environ, **(environment or {})})
-    made = _of_python(client) if manifest.python is not None else _of_build(client)
+    client, of_ref = refs.resolved(client)
+    manifest, there = client.manifest, commits.located(client)
+    made = _of_python(there) if manifest.python is not None else _of_build(there)
     places = {"folder": str(client.folder), "python": sys.executable, **made.places}
     variant = manifest.variants[client.variant].environment if client.variant else {}
     command = manifest.start.command
@@ -87,7 +88,9 @@ def prepare(client: Client, environment: Mapping[str, str] | None = None) -> Pre
         editions=manifest.editions_of(made.version, client.variant),
         notes=made.notes,
         told=", ".join(answers.values()),
-        identity=msgspec.structs.replace(_identity(client), tree=made.tree, build=made.digest),
+        identity=msgspec.structs.replace(
+            of_ref if client.ref else _identity(client), tree=made.tree, build=made.digest
+        ),
     )
 
 
@@ -154,7 +157,7 @@ def _released(client: Client) -> str:
 def _identity(client: Client) -> Identity:
     """What is judged, beyond name and version: of a shipped client's release nothing more."""
     if client.source is not None:
-        return identity_of(client.source)
+        return identity_of(client.source, commit=client.commit)
     return Identity() if client.is_shipped else identity_of(client.folder, is_adapter=True)
 
 

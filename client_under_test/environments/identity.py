@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from client_under_test.environments.commits import git
+
 SHORT: Final = 12
 """Digits of a digest or commit that people read."""
-
-# A repository may name programs that git starts: none of them is. The index is not refreshed, and
-# a checkout that another user owns, as in a container, is read all the same.
-_GIT: Final = (
-    *("git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"),
-    *("-c", "safe.directory=*"),
-)
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,46 +39,29 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
             state = "with changes" if self.dirty else "clean"
             named = "" if self.commit.startswith(self.describe) else f"{self.describe}, "
             said.append(f"{named}commit {self.commit[:SHORT]}, {state}")
-        elif not self.is_adapter:
-            said.append("no git checkout")
+        elif self.tree:
+            said.append(f"sha256 {self.tree[:SHORT]}")
         if self.build:
             said.append(f"build {self.build[:SHORT]}")
         return ", ".join(said)
 
 
-def identity_of(path: Path, *, is_adapter: bool = False) -> Identity:
-    """Return what git knows of the checkout that a file or folder is in."""
+def identity_of(path: Path, *, commit: str = "", is_adapter: bool = False) -> Identity:
+    """Return what git knows of the checkout that a file or folder is in.
+
+    Args:
+        path: of the file or folder.
+        commit: what is judged, if that is a commit of the checkout and not its files.
+        is_adapter: whether the path is an adapter's folder.
+    """
     plain = Identity(source=str(path), is_adapter=is_adapter)
     folder = path if path.is_dir() else path.parent
-    commit = _git(folder, "rev-parse", "--verify", "HEAD")
-    if not commit or not (path.is_dir() and _is_known(folder)):
+    found = git(folder, "rev-parse", "--verify", commit or "HEAD")
+    # The repository around a folder may have no files of it: a build's output lies in none.
+    if not found or not path.is_dir() or not (commit or git(folder, "ls-files", "--", ".")):
         return plain
-    changes = _git(folder, "status", "--porcelain", "--ignore-submodules=none")
-    described = _git(folder, "describe", "--tags", "--always")
+    described = git(folder, "describe", "--tags", "--always", found)
+    changes = not commit and git(folder, "status", "--porcelain", "--ignore-submodules=none")
     return msgspec.structs.replace(
-        plain, commit=commit, describe=described or "", dirty=bool(changes)
+        plain, commit=found, describe=described or "", dirty=bool(changes)
     )
-
-
-def _is_known(folder: Path) -> bool:
-    """Whether the repository around a folder has files of it: a build's output lies in none."""
-    return bool(_git(folder, "ls-files", "--", "."))
-
-
-def _git(folder: Path, *arguments: str) -> str | None:
-    """What git prints; None if it fails, or is not here."""
-    try:
-        done = subprocess.run(
-            [*_GIT, *arguments],
-            check=True,
-            cwd=folder,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            stdin=subprocess.DEVNULL,
-            encoding="utf-8",
-            errors="replace",
-            env={**os.environ, "LC_ALL": "C"},
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    return done.stdout.strip()

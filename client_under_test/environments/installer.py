@@ -34,7 +34,7 @@ class IndexNotReached(BuildFailed):
     """The package index did not answer."""
 
 
-def newest(distribution: str) -> str:
+def newest(distribution: str, *, pre_releases: bool = False) -> str:
     """The newest version that the index has as a wheel for this Python and platform.
 
     Raises:
@@ -43,6 +43,7 @@ def newest(distribution: str) -> str:
     quiet = ("--no-deps", "--no-header", "--no-annotate")
     printed = _uv(
         *("pip", "compile", *quiet, *_FROM_WHEELS, "--python", sys.executable, "-"),
+        *(("--prerelease", "allow") if pre_releases else ()),
         stdin=distribution,
         what=distribution,
     )

@@ -24,7 +24,7 @@ from packaging.utils import (
 from client_under_test.contract.exceptions import BuildFailed, UnfitSource
 from client_under_test.environments import fingerprint, installer, sources
 from client_under_test.environments.places import cache
-from client_under_test.environments.shelf import Shelf, made_once
+from client_under_test.environments.shelf import Shelf, alone, made_once
 from client_under_test.manifests.clients import Client
 from client_under_test.manifests.manifest import PythonEnvironment
 from regular_files import copy, read_bytes, read_text
@@ -62,18 +62,20 @@ def installed(client: Client) -> Installed:
     place = shelf / f"{wanted.distribution}-{_key(tree, wanted, stated.environment)}"
 
     def fill(draft: Path) -> None:
-        work = draft.with_name(f".{wanted.distribution}.copy")
-        copied = _copy(path, work)
-        if _digest(path) != tree:
-            raise BuildFailed(f"{path} changed while it was read: run the command again")
-        installer.install_from(
-            copied,
-            wanted.distribution,
-            draft,
-            wanted.beside,
-            environment=stated.environment,
-            named=str(path),
-        )
+        work = cache() / "work" / f"{wanted.distribution}-{_name_of(path)}"
+        work.parent.mkdir(parents=True, exist_ok=True)
+        with alone(work):
+            copied = _copy(path, work)
+            if _digest(path) != tree:
+                raise BuildFailed(f"{path} changed while it was read: run the command again")
+            installer.install_from(
+                copied,
+                wanted.distribution,
+                draft,
+                wanted.beside,
+                environment=stated.environment,
+                named=str(path),
+            )
         if not _version_in(draft, wanted.distribution):
             raise UnfitSource(f"{path} is not {stated.of}: it installs no {wanted.distribution}")
 
@@ -87,6 +89,11 @@ def installed(client: Client) -> Installed:
 def _key(tree: str, wanted: PythonEnvironment, environment: dict[str, str]) -> str:
     more = repr((wanted.beside, sorted(environment.items()))).encode()
     return fingerprint.of_bytes(tree.encode() + more)[:_DIGITS]
+
+
+def _name_of(path: Path) -> str:
+    """A name for the copy of what is at a path."""
+    return fingerprint.of_bytes(os.fsencode(path))[:_DIGITS]
 
 
 def _digest(path: Path) -> str:

@@ -76,6 +76,14 @@ def _make(place: Path, fill: Callable[[Path], None], is_sound: Callable[[], bool
 
 
 @contextmanager
+def alone(place: Path) -> Iterator[None]:
+    """Let other commands wait that would write there."""
+    with _beside(place, "lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
 def writable(place: Path) -> Iterator[None]:
     """Have a folder to make `place` in.
 

@@ -19,12 +19,19 @@ _NAME: Final = re.compile(
     r"(?P<place>.+?)(@(?P<version>[0-9][^@+/]*))?(\+(?P<variant>[^@+/]+))?", re.DOTALL
 )
 
+# go@master, go@a1b2c3d: where no folder is called so
+_WITH_REF: Final = re.compile(
+    r"(?P<place>.+)@(?P<ref>[^@+\s]+)(\+(?P<variant>[^@+/]+))?", re.DOTALL
+)
+_HASH: Final = re.compile(r"[0-9a-f]{7,40}")
+
 
 class Client(msgspec.Struct, frozen=True, kw_only=True):
     """A client as the user named it; nothing has been built yet.
 
     `version` is None where the newest is meant, `variant` where none is. `source` is what it
-    is built from, if not a release; `label` is then in its name, in the place of the version.
+    is built from, if not a release: its files as they are, or a commit. `label` is then in its
+    name, in the place of the version. `ref` is a branch, tag or commit that a registry resolves.
     """
 
     name: str
@@ -33,10 +40,12 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     manifest: Manifest
     folder: Path
     source: Path | None = None
+    commit: str = ""
     label: str = ""
+    ref: str = ""
 
     def __str__(self) -> str:
-        named = self.version or self.label
+        named = self.version or self.ref or self.label
         version = f"@{named}" if named else ""
         variant = f"+{self.variant}" if self.variant else ""
         return f"{self.name}{version}{variant}"
@@ -54,11 +63,12 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
         """Whether its folder comes with the suite."""
         return self.folder.is_relative_to(BUILT_IN)
 
-    def built_from(self, source: Path, label: str = "source") -> Client:
+    def built_from(self, source: Path, commit: str = "", label: str = "") -> Client:
         """Return the client as it is built from what the user has.
 
         Args:
             source: a folder or file.
+            commit: of the checkout that the folder is, if not its files as they are.
             label: stands for the version in the client's name.
 
         Raises:
@@ -68,11 +78,13 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
             raise UnfitSource(
                 f"client {self.name} cannot be built from sources: its client.toml has no [source]"
             )
-        if self.version is not None:
+        if self.version is not None or self.ref:
             raise UnfitSource(
                 f"{self} is a release: name {self.name} without a version for a source"
             )
-        return msgspec.structs.replace(self, source=source, label=label)
+        return msgspec.structs.replace(
+            self, source=source, commit=commit, label=label or commit[:12] or "source"
+        )
 
 
 def built_in() -> tuple[str, ...]:
@@ -98,9 +110,16 @@ def find(text: str) -> Client:
     match = _NAME.fullmatch(text)
     if match is None:
         raise UnknownClient(f"a client needs a name: one of {', '.join(built_in())}, or a folder")
-    place, version, variant = match["place"], match["version"], match["variant"]
+    version: str | None = match["version"]
+    variant: str | None = match["variant"]
+    place, ref = match["place"], ""
+    if version and _HASH.fullmatch(version):
+        ref = version
+        version = None
+    elif version is None and (other := _WITH_REF.fullmatch(text)) and _is_client(other["place"]):
+        place, variant, ref = other["place"], other["variant"], other["ref"]
     if place not in built_in() and _has_manifest(Path(text)):
-        place, version, variant = text, None, None  # a folder such as c++-client
+        place, version, variant, ref = text, None, None, ""  # a folder such as c++-client
     folder = BUILT_IN / place if place in built_in() else Path(place).absolute()
     if not _has_manifest(folder):
         raise UnknownClient(
@@ -111,5 +130,14 @@ def find(text: str) -> Client:
     if variant is not None:
         manifest.variant(variant)
     return Client(
-        name=manifest.name, version=version, variant=variant, manifest=manifest, folder=folder
+        name=manifest.name,
+        version=version,
+        variant=variant,
+        manifest=manifest,
+        folder=folder,
+        ref=ref,
     )
+
+
+def _is_client(place: str) -> bool:
+    return place in built_in() or _has_manifest(Path(place))

@@ -123,6 +123,19 @@ class Source(_Table, frozen=True, kw_only=True):
     environment: dict[str, str] = {}
 
 
+class Refs(_Table, frozen=True, kw_only=True):
+    """How a registry resolves names that are no versions, such as branches and commits.
+
+    `of` says what such names are. `resolve` prints a JSON object for the one in `{ref}`: either the
+    `version` that it stands for; or the `source`, a folder to build from, with its `name`, its
+    `commit` and the `ref` by which the same is found again. If it fails, the user reads its
+    standard error.
+    """
+
+    of: _Words
+    resolve: _Command
+
+
 class KnobPassing(_Table, frozen=True, kw_only=True):
     """One of both: the channel option, or the environment variable, that carries a knob."""
 
@@ -205,6 +218,7 @@ class Manifest(_Table, frozen=True, kw_only=True):
     python: PythonEnvironment | None = None
     build: Build | None = None
     source: Source | None = None
+    refs: Refs | None = None
     knobs: dict[Knob, KnobPassing] = {}
     editions: tuple[Editions, ...] = ()
     ring_key_formats: tuple[RingKeyFormat, ...] = ()

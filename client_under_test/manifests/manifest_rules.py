@@ -87,6 +87,9 @@ def _broken_rules_of_making(manifest: Manifest) -> Iterator[tuple[str, str]]:
         yield "build", "a client has either a [python] or a [build] table"
     if manifest.build is not None:
         yield from _broken_rules_of_build(manifest.build)
+    if manifest.refs is not None:
+        known = {"folder", "ref", "python"}
+        yield from _unknown_placeholders("refs.resolve", manifest.refs.resolve, known)
     if manifest.source is not None:
         yield from _broken_rules_of_source(manifest.source, manifest)
 

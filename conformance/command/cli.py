@@ -9,10 +9,10 @@ import random
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 import msgspec
@@ -45,6 +45,9 @@ from conformance.running.interruption import end_is_decided
 from conformance.running.plain_text import LONGEST, block, short
 from conformance.running.settings import LEAST
 from conformance.running.workers import forked
+
+if TYPE_CHECKING:
+    from conformance.command.versions import Commits
 
 
 class Command(click.Group):
@@ -153,6 +156,8 @@ def _run(clients: tuple[str, ...], **options: Any) -> int:
         raise Failure("--baseline has failures that are expected, and with --no-baseline none is")
     if given.source and len(clients) != 1:
         raise Failure("--source has the sources of one client: name that client, and no other")
+    if given.commit and not given.source:
+        raise Failure("--commit is one of a checkout: name the checkout with --source")
     if given.hold and len(given.scenario_patterns) != 1:
         raise Failure("--hold keeps the world of one scenario: name it with --scenario")
     return int(run_clients(clients or ("python",), given, known, Screen()))
@@ -180,7 +185,7 @@ def serve(scenario: str, **options: Any) -> int:
 
 @main.command()
 @click.argument("client")
-@click.argument("versions", nargs=-1, required=True, metavar="VERSION…")
+@click.argument("versions", nargs=-1, metavar="VERSION…")
 @with_options(HISTORY)
 def history(client: str, versions: tuple[str, ...], **options: Any) -> int:
     """Hold versions of CLIENT side by side: what each does otherwise than the one before it.
@@ -188,8 +193,13 @@ def history(client: str, versions: tuple[str, ...], **options: Any) -> int:
     A VERSION is a number, NUMBER+VARIANT, +VARIANT, a folder with the client in a further version,
     or a report that --json has written, whose runs are read and not made again. With --bisect it
     exits with 1 if the clause has not changed.
+
+    With --source and --commits the versions are commits of a checkout; those that cannot be
+    built are left out.
     """
-    all_recorded = all(Path(one).is_file() for one in versions)
+    if not versions and not options["commits"]:
+        raise click.UsageError("Missing argument 'VERSION…', or --source with --commits")
+    all_recorded = bool(versions) and all(Path(one).is_file() for one in versions)
     with nullcontext() if all_recorded else forked() as worker:
         return _history(client, versions, worker=worker, **options)
 
@@ -211,6 +221,7 @@ def _history(client: str, versions: tuple[str, ...], **given: Any) -> int:
     wish = Wish(bisect=bisect, json_path=given.pop("json_path"), markdown=markdown)
     report, seed = given.pop("report_path"), given.pop("seed")
     two_files(wish.json_path, report, "--json and --report")
+    commits = _commits_of(given.pop("source"), given.pop("commits"), versions)
     options = Options(
         **given,
         every_client=True,
@@ -224,7 +235,23 @@ def _history(client: str, versions: tuple[str, ...], **given: Any) -> int:
         hold=False,
     )
     screen = Screen(stderr=markdown)  # of what is printed only the result is for a program
-    return int(history(client, versions, options, wish, known, screen))
+    return int(history(client, commits or versions, options, wish, known, screen))
+
+
+def _commits_of(source: Path | None, given: str | None, versions: Sequence[str]) -> Commits | None:
+    """What --source and --commits name together."""
+    if not source and not given:
+        return None
+    if not (source and given):
+        raise Failure("--commits are those of the checkout that --source names: give both, or none")
+    if versions:
+        raise Failure(f"the versions are those of --commits: leave {versions[0]} out")
+    from conformance.command.versions import Commits  # noqa: PLC0415
+
+    good, dots, bad = given.partition("..")
+    if not (good and dots) or bad.startswith("."):
+        raise Failure(f"--commits are named as GOOD..BAD, such as v1.85.0..HEAD, and not {given}")
+    return Commits(source=source, good=good, bad=bad or "HEAD")
 
 
 @main.command()

@@ -14,7 +14,7 @@ from conformance.catalogue import Catalogue
 from conformance.command.failures import Failure, demand_machine
 from conformance.command.run_clients import baselines
 from conformance.command.session import Options, Session
-from conformance.command.versions import Place, clients, places
+from conformance.command.versions import Commits, Place, clients, places, places_of
 from conformance.reporting import history as histories
 from conformance.reporting.history import History, Version
 from conformance.reporting.report import Exit, Report
@@ -39,7 +39,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
 
 def history(
     name: str,
-    named: Sequence[str],
+    named: Sequence[str] | Commits,
     options: Options,
     wish: Wish,
     catalogue: Catalogue,
@@ -49,7 +49,7 @@ def history(
 
     Args:
         name: of the client.
-        named: its versions, variants and folders, and reports.
+        named: its versions, variants and folders, and reports; or commits of a checkout.
         options: of the runs.
         wish: what is to be said.
         catalogue: the clauses.
@@ -58,7 +58,7 @@ def history(
     Raises:
         Failure: what was named is not there, or is of another client.
     """
-    title, there = places(name, named)
+    title, there = places_of(name, named) if isinstance(named, Commits) else places(name, named)
     if len(there) < FEWEST:
         raise Failure(f"one version of {title} has no history: name more versions, or more reports")
     if clients(there):

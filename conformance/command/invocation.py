@@ -50,6 +50,7 @@ def again(
     """
     words = [program(), "run", client.argument]
     words += ["--source", str(client.client.source)] if client.client.source else []
+    words += ["--commit", client.client.commit] if client.client.commit else []
     words += ["--seed", str(seed)]
     words += ["--fast"] if fast else []
     words += ["--no-baseline"] if judging.no_baseline else []

@@ -248,6 +248,11 @@ RUN = (
     click.option("--strict", is_flag=True, help="Let SHOULD clauses fail the run, too."),
     SOURCE_OPTION,
     click.option(
+        "--commit",
+        metavar="REF",
+        help="Build from this commit of the checkout that --source names, not from its files.",
+    ),
+    click.option(
         "--shard",
         callback=shard,
         metavar="K/N",
@@ -283,6 +288,12 @@ SERVE = (
 )
 
 HISTORY = (
+    SOURCE_OPTION,
+    click.option(
+        "--commits",
+        metavar="GOOD..BAD",
+        help="Compare these commits of the checkout that --source names.",
+    ),
     click.option(
         "--bisect",
         metavar="CLAUSE",

@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from client_under_test import Client, built_in
+from client_under_test.environments import commits
 from conformance.catalogue import Catalogue
 from conformance.command.failures import Failure, client_trouble, demand_machine
 from conformance.command.named import found_client
@@ -34,7 +35,8 @@ def run_clients(
     with client_trouble():
         clients = [found_client(name) for name in names]
         if options.source:
-            clients = [one.built_from(options.source) for one in clients]
+            commit = commits.named(options.source, options.commit).id if options.commit else ""
+            clients = [one.built_from(options.source, commit) for one in clients]
     entries = baselines(clients, catalogue, options.scenario_patterns, options.baseline)
     demand_machine(options.jobs or default_jobs())
     session = Session(options, catalogue, screen, entries, several=len(clients) > 1)

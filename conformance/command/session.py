@@ -21,6 +21,7 @@ from client_under_test.contract.exceptions import (
     ConversationFailed,
     MissingToolchain,
     NoWheel,
+    UnfitSource,
 )
 from conformance.by_hand import Desk
 from conformance.catalogue import Catalogue
@@ -81,6 +82,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """What is called in place of Python for a worker of xdist."""
     source: Path | None = None
     """What the client is built from, instead of a release."""
+    commit: str | None = None
+    """The commit of it, if not its files as they are."""
     shard: Shard | None = None
     """Of a run that several machines share: what this one has of it."""
     durations: Report | None = None
@@ -148,6 +151,10 @@ class Session:
             if not self._options.every_client:
                 raise Failure(str(trouble)) from None
             self._leave_out(str(client), Verdict.SKIP, Reason.ENVIRONMENT, str(trouble))
+        except UnfitSource as trouble:
+            if not self._options.every_client:
+                raise Failure(str(trouble)) from None
+            self._leave_out(str(client), Verdict.ERROR, Reason.ADAPTER, str(trouble))
         except BuildFailed as trouble:
             self._leave_out(str(client), Verdict.ERROR, Reason.ADAPTER, str(trouble))
         except ClientTrouble:

@@ -10,6 +10,8 @@ import msgspec
 
 from client_under_test import Client
 from client_under_test.contract.exceptions import ClientTrouble, UnknownClient
+from client_under_test.environments import commits
+from client_under_test.environments.identity import SHORT
 from client_under_test.manifests.version_ranges import by_version, is_version
 from conformance.command.failures import Failure, client_trouble
 from conformance.command.named import found_client
@@ -28,6 +30,39 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     """What is run; None: it is in reports only."""
     recorded: tuple[Run, ...] = ()
     """Its runs in reports."""
+
+
+class Commits(msgspec.Struct, frozen=True, kw_only=True):
+    """Commits of a checkout: one, and all that follow it up to another one."""
+
+    source: Path
+    good: str
+    bad: str
+
+
+def places_of(name: str, chosen: Commits) -> tuple[str, tuple[Place, ...]]:
+    """Return the title of a client, and its commits in their order.
+
+    Args:
+        name: of the client, or its folder; a variant may follow.
+        chosen: the commits.
+
+    Raises:
+        Failure: there is no such client or commit, or the client is built from no sources.
+    """
+    with client_trouble():
+        client = found_client(name)
+        listed = commits.between(chosen.source, chosen.good, chosen.bad)
+        found = [
+            Place(
+                label=f"{one.id[:SHORT]} {one.subject}",
+                version=one.id,
+                client=client.built_from(chosen.source, one.id),
+            )
+            for one in listed
+        ]
+    variant = f" +{client.variant}" if client.variant else ""
+    return f"{client.name}{variant}", tuple(found)
 
 
 def places(name: str, named: Sequence[str]) -> tuple[str, tuple[Place, ...]]:

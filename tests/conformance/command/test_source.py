@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -27,9 +28,10 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def commit(folder: Path) -> str:
+def commit(folder: Path, subject: str = "") -> str:
     git = ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@example.com"]
-    for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "one"], ["tag", "v1.7.0"]):
+    made = ["add", "--all"], ["commit", "-q", "-m", subject or "One"]
+    for words in made if subject else (["init", "-q"], *made, ["tag", "v1.7.0"]):
         subprocess.run([*git, *words], check=True, capture_output=True)
     named = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
     return named.stdout.strip()
@@ -74,6 +76,44 @@ async def test_sources_are_judged_as_they_are(xdspec: Any, library: Path) -> Non
     assert names(library) == {".git", "ring", "version"}, "nothing is written there"
 
 
+async def test_a_commit_of_a_checkout_is_judged(xdspec: Any, library: Path) -> None:
+    named = commit(library)
+    (library / "ring").write_text("down")
+    commit(library, "two")
+    (library / "ring").write_text("nonsense")
+    words = ("run", COMPILED, "--source", str(library), *ONE)
+    old, new = await xdspec.run(*words, "--commit", "v1.7.0"), await xdspec.run(*words)
+    assert (old.code, new.code) == (0, 0), old.said
+    assert f"compiled 1.7.0 ({library}, v1.7.0, commit {named[:12]}, clean, build " in old.said
+    bad = await xdspec.run(*words, "--commit", "HEAD")
+    assert bad.code == 1, bad.said
+    assert (
+        f"--source '{library}' --commit {bad.report['runs'][0]['identity']['commit']}" in bad.said
+    )
+
+
+async def test_a_bisection_names_the_commit(xdspec: Any, library: Path) -> None:
+    """Also if some of the commits between cannot be built."""
+    commit(library)
+    for number in range(2, 13):
+        (library / "ring").write_text("down" if number >= 9 else "up")
+        (library / "more").write_text(str(number))
+        if number == 6:
+            (library / "version").unlink()
+        if number == 8:
+            (library / "version").write_text("1.7.0")
+        commit(library, f"Change {number}")
+    words = ("history", COMPILED, "--source", str(library), "--commits", "v1.7.0..HEAD", *ONE)
+    ended = await xdspec.run(*words, "--bisect", CLAUSE, "--report", "runs.json")
+    assert ended.code == 0, ended.said
+    assert "Change 9" in ended.out
+    assert "Change 8" in ended.out
+    report = json.loads((ended.folder / "runs.json").read_text())
+    assert len(report["runs"]) <= 6
+    assert len({one["identity"]["commit"] for one in report["runs"]}) == len(report["runs"])
+    assert names(library) == {".git", "more", "ring", "version"}
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -89,6 +129,18 @@ async def test_sources_are_judged_as_they_are(xdspec: Any, library: Path) -> Non
         ),
         (["run", "python", "--source", "/"], "the folder has none of pyproject.toml, setup.py"),
         (["run", "python", "--source", __file__], "a file ends in .whl, .tar.gz or .zip"),
+        (["run", "go", "--commit", "HEAD"], "--commit is one of a checkout: name the checkout"),
+        (["run", "go", "--source", "/", "--commit", "x"], "/ is no git checkout, so it has no"),
+        (
+            ["history", "go", "--commits", "a..b"],
+            "--commits are those of the checkout that --source",
+        ),
+        (["history", "go", "--source", "/", "--commits", "a"], "are named as GOOD..BAD, such as"),
+        (["history", "go", "--source", "/", "--commits", "a...b"], "are named as GOOD..BAD"),
+        (["history", "go", "--source", "/", "--commits", "a..b"], "is no git checkout"),
+        (["history", "go", "1.70.0", "--source", "/", "--commits", "a..b"], "leave 1.70.0 out"),
+        (["history", "go", "--bisect", CLAUSE], "Missing argument 'VERSION…', or --source with"),
+        (["run", "rust@master"], "client rust has no master: name a version >=0.1.0-alpha.2"),
         (["run", COMPILED, "--source", "/"], "is not a folder with the files ring and version"),
     ],
 )
