@@ -365,7 +365,8 @@ def explain(identifier: str) -> None:
 def doctor(client: str | None) -> int:
     """Check the adapter of CLIENT against the contract, without any xDS.
 
-    Without CLIENT, tell which toolchains are here, and how to get what is missing.
+    Without CLIENT, print what this machine can do, what is skipped because of what it cannot, and
+    which toolchains are here; and how to get what is missing.
     """
     import asyncio  # noqa: PLC0415
 
@@ -374,6 +375,12 @@ def doctor(client: str | None) -> int:
     from conformance.reporting.toolchains import toolchain_lines  # noqa: PLC0415
     from conformance.running.scratch import scratch  # noqa: PLC0415
 
+    if client is None:
+        from conformance.command import survey  # noqa: PLC0415
+
+        for line in survey.lines(survey.survey()):
+            echo(line)
+        echo("Clients:")
     with client_trouble():
         there = [found_client(name) for name in (built_in() if client is None else [client])]
         lacks = False
