@@ -226,6 +226,12 @@ binary_name_accepted = Mutant(
     xds={"request_hash_header": unless_it(lambda name: name.endswith("-bin"))},
 )
 
+hyphens_rejected = Mutant(
+    clause="A76-REQ-11",
+    broken="every header name with a hyphen is rejected as binary",
+    xds={"request_hash_header": lambda value: None if "-" in value else text_header(value)},
+)
+
 
 # What becomes of a request with a random hash.
 
