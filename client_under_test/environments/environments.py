@@ -89,7 +89,10 @@ def prepare(client: Client, environment: Mapping[str, str] | None = None) -> Pre
         notes=made.notes,
         told=", ".join(answers.values()),
         identity=msgspec.structs.replace(
-            of_ref if client.ref else _identity(client), tree=made.tree, build=made.digest
+            of_ref if client.ref else _identity(client),
+            tree=made.tree,
+            build=made.digest,
+            locked=made.locked,
         ),
     )
 
@@ -103,6 +106,8 @@ class _Made(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     tree: str = ""
     digest: str = ""
+    locked: bool | None = None
+    """As `Identity` has it."""
 
 
 def _of_python(client: Client) -> _Made:
@@ -111,7 +116,8 @@ def _of_python(client: Client) -> _Made:
     if client.source is not None:
         there = python_sources.installed(client)
         python = there.folder / "bin" / "python"
-        return _Made(version=there.version, places={"python": str(python)}, tree=there.tree)
+        places = {"python": str(python)}
+        return _Made(version=there.version, places=places, tree=there.tree, locked=False)
     named = client.version or wanted.version
     notes: tuple[str, ...] = ()
     if named is None:
@@ -120,7 +126,7 @@ def _of_python(client: Client) -> _Made:
         version = _checked(named)
     client.manifest.editions_of(version, client.variant)  # before anything is installed
     python = _python_environment(wanted, version) / "bin" / "python"
-    return _Made(version=version, places={"python": str(python)}, notes=notes)
+    return _Made(version=version, places={"python": str(python)}, notes=notes, locked=False)
 
 
 def _of_build(client: Client) -> _Made:
@@ -136,7 +142,15 @@ def _of_build(client: Client) -> _Made:
         notes=(made.note,) if made.note else (),
         tree=made.tree,
         digest=made.digest,
+        locked=_is_locked(client, version),
     )
+
+
+def _is_locked(client: Client, version: str) -> bool:
+    """Whether the build takes every package by a hash: that of the manifest's own version may."""
+    manifest = client.manifest
+    lock = manifest.build.lock if manifest.build is not None else None
+    return lock is not None and version == manifest.version and client.source is None
 
 
 def _released(client: Client) -> str:

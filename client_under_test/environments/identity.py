@@ -29,6 +29,8 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     """SHA-256 of the content of `source`: the same on each machine."""
     build: str = ""
     """SHA-256 of what was built."""
+    locked: bool | None = None
+    """Whether a file with hashes pins every package that it was made of; None: none was needed."""
 
     def __str__(self) -> str:
         """What a person needs to tell it from others; empty for a release."""

@@ -97,10 +97,14 @@ class Build(_Table, frozen=True, kw_only=True):
     `sources`, and without that file, the command runs each time.
 
     `environment` names the variables that change what is built.
+
+    `lock` is the file of the folder that pins every package of the manifest's own version by a
+    hash, as `go.sum` does. Other versions are resolved anew; the report says which it was.
     """
 
     command: _Command
     versions: str | None = None
+    lock: _Words | None = None
     tools: tuple[Tool, ...] = ()
     sources: tuple[_Words, ...] | None = None
     environment: tuple[_Words, ...] = ()

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from client_under_test import built_in, find
+
 ROOT = Path(__file__).parents[2]
 MODEL = ROOT / "docs/threat-model.md"
 
@@ -60,19 +62,30 @@ def test_actions_of_others_are_pinned_by_commit(file: str) -> None:
         assert name.startswith("./") or (pinned and re.match(r" # v\d", comment)), name
 
 
-@pytest.mark.parametrize("file", ["client_under_test/adapters/go/go.sum"])
-def test_what_is_built_by_default_has_hashes(file: str) -> None:
-    lock = (ROOT / file).read_text("utf-8")
-    manifest = (ROOT / file).with_name("client.toml").read_text("utf-8")
-    version = re.search(r'^version = "(.*)"', manifest, re.MULTILINE)
-    assert version
-    assert f"google.golang.org/grpc v{version[1]} h1:" in lock
+def locks() -> dict[str, Path]:
+    """The lock files of shipped clients, with hashes of all that their own versions need."""
+    found = {}
+    for name in built_in():
+        client = find(name)
+        if client.manifest.build and client.manifest.build.lock:
+            found[name] = client.folder / client.manifest.build.lock
+    return found
+
+
+def test_each_lock_is_there() -> None:
+    assert {"go", "node"} <= locks().keys()
+    assert all(path.is_file() for path in locks().values())
+
+
+def test_the_modules_of_go_have_hashes() -> None:
+    version = find("go").manifest.version
+    assert f"google.golang.org/grpc v{version} h1:" in locks()["go"].read_text("utf-8")
 
 
 def test_packages_of_node_have_hashes() -> None:
     import json  # noqa: PLC0415
 
-    lock = json.loads((ROOT / "client_under_test/adapters/node/package-lock.json").read_text())
+    lock = json.loads(locks()["node"].read_text("utf-8"))
     packages = {name: one for name, one in lock["packages"].items() if name}
     assert packages
     assert not [

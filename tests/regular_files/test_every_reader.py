@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,11 +11,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = (
-    "client_under_test",
-    "conformance",
-    "fake_control_plane",
-    "pytest_xdspec",
-    "test_servers",
+    *("client_under_test", "conformance", "fake_control_plane"),
+    *("pytest_xdspec", "request_filter", "test_servers"),
 )
 PROGRAMS = ("client_under_test/adapters", "client_under_test/scaffold")
 """They run in environments of their own, and read nothing but what lies beside them."""
@@ -34,6 +32,7 @@ ELSEWHERE = {
     ("conformance/running/scratch.py", "os.open"): "a lock, never read",
     ("conformance/running/whole_files.py", "os.open"): "asks whether it is a terminal",
     ("fake_control_plane/__main__.py", "os.open"): "holds a folder, never read",
+    ("request_filter/hidden_server.py", "os.open"): "a lock, never read",
 }
 """Every other place, and why it may."""
 
@@ -74,6 +73,15 @@ def _mode(call: ast.Call) -> str:
 
 def _writes(call: ast.Call) -> bool:
     return bool(set(_mode(call)) & set("wax"))
+
+
+def test_every_package_is_looked_at() -> None:
+    project = ROOT / "pyproject.toml"
+    if project.exists():
+        wheel = tomllib.loads(project.read_text("utf-8"))["tool"]["hatch"]["build"]["targets"][
+            "wheel"
+        ]
+        assert {*wheel["packages"]} == {*PACKAGES, "regular_files"}
 
 
 def found() -> Iterator[tuple[str, str, int]]:

@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from client_under_test import Prepared, find, prepare
@@ -295,3 +296,13 @@ def test_sources_that_are_not_ones_to_read(tmp_path: Path, library: Path) -> Non
     client = client_with_sources(tmp_path, library)
     os.mkfifo(library.parent / "made.go")
     assert program(prepare(client)) == "hash >= h"
+
+
+@pytest.mark.usefixtures("library")
+def test_a_report_can_say_whether_hashes_pin_what_was_built(tmp_path: Path) -> None:
+    client = client_of(tmp_path, "versions = '>=1'\nlock = 'go.sum'\nsources = ['../library']")
+    assert prepare(client).identity.locked is True
+    other = msgspec.structs.replace(client, version="2.0")
+    assert prepare(other).identity.locked is False
+    unlocked = client_of(tmp_path, "sources = ['../library']")
+    assert prepare(unlocked).identity.locked is False
