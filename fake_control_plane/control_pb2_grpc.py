@@ -80,55 +80,57 @@ class ControlServicer:
     """Missing associated documentation comment in .proto file."""
 
     def Set(self, request, context):
-        """Adds resources, or replaces those of the same type and name, and sends them to who subscribed.
+        """Adds resources, or replaces those of the same type and name, and sends them to their subscribers.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Replace(self, request, context):
-        """Makes these resources the whole snapshot.
+        """Replaces the whole snapshot by these resources.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Delete(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Removes resources. Clients notice that of Listeners and Clusters only.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Hold(self, request, context):
-        """Holds back the responses of some types (all, when none is named) until they are released.
+        """Holds the responses of some types (all, if none is named) until they are released.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Release(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Sends responses of these types again, the due ones at once.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Break(self, request, context):
-        """Does one thing that a healthy control plane would not do.
+        """Injects a fault: something that a healthy control plane would not do.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Transcript(self, request, context):
-        """Every event so far and then each as it happens, until the call is cancelled. A server that runs
-        alone keeps the newest ones only, and says first how many it has dropped.
+        """Streams every event so far, then each new one, until the call is cancelled. A stand-alone server
+        keeps only the newest events and first reports how many it has dropped.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Load(self, request, context):
-        """What clients have reported to the load reporting service so far.
+        """Returns what clients have reported to the load reporting service so far.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

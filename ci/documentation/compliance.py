@@ -215,8 +215,10 @@ def deviations(known: Facts, page: str) -> str:
         entry for entry in entries if not entry.applies_to(one.version, None) and entry.versions
     ]
     of_now = len({entry.clause for entry in now})
-    said = f"{one.name}, judged on {one.judged}, deviates from {of_now} clauses"
-    text = f"{said}. Each paragraph is one cause; the first clause shows it best.\n"
+    text = f"For maintainers of `{one.client}` and readers of its results. {one.name}, judged on "
+    text += f"{one.judged}, deviates from {of_now} clauses. Each paragraph has one cause: what the "
+    text += "rule says, what the client does, why, in which versions, and the issue. "
+    text += "[Compliance](/docs/compliance.md) says how to dispute one.\n"
     text += f"\n## Version {one.version}\n" + _paragraphs(now, one, known)
     if past:
         text += "\n## Other versions\n" + _paragraphs(past, one, known)

@@ -232,8 +232,8 @@ type SetRequest struct {
 	Resources []*anypb.Any           `protobuf:"bytes,1,rep,name=resources,proto3" json:"resources,omitempty"`
 	// The node id whose snapshot changes; empty: the default snapshot.
 	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
-	// The version_info of the types that this touches; empty: a number that counts their pushes. What
-	// is given is sent whatever the version before was called.
+	// The version_info of the types that this changes; empty: the number of their pushes. A given
+	// version is sent whatever the previous one was.
 	Version       string `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -359,7 +359,7 @@ func (x *DeleteRequest) GetVersion() string {
 	return ""
 }
 
-// What a change or fault was called on the wire.
+// The versions that a change or a fault has on the wire.
 type Push struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Versions []*Push_Version        `protobuf:"bytes,1,rep,name=versions,proto3" json:"versions,omitempty"`
@@ -504,8 +504,8 @@ func (x *HoldResponse) GetHeld() []Kind {
 
 type Fault struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The node id whose streams get the fault; empty: all. Counts for resend, malformed, wrong_type and
-	// end_streams; all else is true of the whole control plane.
+	// The node id whose streams get the fault; empty: all. It applies to resend, malformed, wrong_type
+	// and end_streams; the other faults affect the whole control plane.
 	Node string `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
 	// Types that are valid to be assigned to Fault:
 	//
@@ -747,7 +747,7 @@ type Fault_LoadReporting_ struct {
 }
 
 type Fault_LoadSilence_ struct {
-	// The load reporting service answers nothing on streams to come.
+	// The load reporting service answers nothing on new streams.
 	LoadSilence *Fault_LoadSilence `protobuf:"bytes,13,opt,name=load_silence,json=loadSilence,proto3,oneof"`
 }
 
@@ -834,7 +834,7 @@ func (x *TranscriptRequest) GetSince() int64 {
 	return 0
 }
 
-// Something that happened, as in the JSON lines export.
+// An event, as in the JSON lines export.
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Index int64                  `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
@@ -842,7 +842,7 @@ type Event struct {
 	At float64 `protobuf:"fixed64,2,opt,name=at,proto3" json:"at,omitempty"`
 	// Counts the streams of both services from 1.
 	Stream int64 `protobuf:"varint,3,opt,name=stream,proto3" json:"stream,omitempty"`
-	// Empty until the stream's first request has said it.
+	// Empty until the first request of the stream.
 	Node string `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
 	// Types that are valid to be assigned to Event:
 	//
@@ -1093,7 +1093,7 @@ func (x *LoadRequest) GetCluster() string {
 	return ""
 }
 
-// Sums over all reports; one that is beyond 64 bits is told as the highest number of 64 bits.
+// Sums over all reports; a sum beyond 64 bits is reported as the highest 64-bit number.
 type LoadLedger struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Clusters      []*ClusterLoad         `protobuf:"bytes,1,rep,name=clusters,proto3" json:"clusters,omitempty"`
@@ -1144,7 +1144,7 @@ type ClusterLoad struct {
 	Cluster string                 `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
 	// The EDS service name.
 	Service string `protobuf:"bytes,2,opt,name=service,proto3" json:"service,omitempty"`
-	// What the report says it covers; only in an event.
+	// The interval that the report covers; only in an event.
 	Interval   *durationpb.Duration `protobuf:"bytes,3,opt,name=interval,proto3" json:"interval,omitempty"`
 	Localities []*LocalityLoad      `protobuf:"bytes,4,rep,name=localities,proto3" json:"localities,omitempty"`
 	// All drops, those of a category included.
@@ -1234,11 +1234,11 @@ type LocalityLoad struct {
 	Issued     uint64                 `protobuf:"varint,4,opt,name=issued,proto3" json:"issued,omitempty"`
 	// As last reported: a gauge, never a sum.
 	InProgress uint64 `protobuf:"varint,5,opt,name=in_progress,json=inProgress,proto3" json:"in_progress,omitempty"`
-	// The rest only in an event.
+	// The following fields are set only in an event.
 	Priority  uint32          `protobuf:"varint,6,opt,name=priority,proto3" json:"priority,omitempty"`
 	Metrics   []*MetricLoad   `protobuf:"bytes,7,rep,name=metrics,proto3" json:"metrics,omitempty"`
 	Endpoints []*EndpointLoad `protobuf:"bytes,8,rep,name=endpoints,proto3" json:"endpoints,omitempty"`
-	// Metrics that a report has fields of their own for, by the field's name.
+	// Metrics for which a report has a field of its own, by the name of the field.
 	Utilizations  []*MetricLoad `protobuf:"bytes,9,rep,name=utilizations,proto3" json:"utilizations,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1782,7 +1782,7 @@ type isFault_Resend_Nonce interface {
 }
 
 type Fault_Resend_LiteralNonce struct {
-	// Sent as it is, so that it can be one that was never given.
+	// Sent as it is, so it may be a nonce that was never used.
 	LiteralNonce string `protobuf:"bytes,3,opt,name=literal_nonce,json=literalNonce,proto3,oneof"`
 }
 
@@ -1912,7 +1912,7 @@ func (x *Fault_WrongType) GetAlone() bool {
 	return false
 }
 
-// Responses of this type leave so much later; zero ends it.
+// Sends responses of this type later by this much; zero ends the delay.
 type Fault_Delay struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Kind          Kind                   `protobuf:"varint,1,opt,name=kind,proto3,enum=xdspec.control.v1.Kind" json:"kind,omitempty"`
@@ -1968,7 +1968,7 @@ func (x *Fault_Delay) GetBy() *durationpb.Duration {
 type Fault_EndStreams struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Service Service                `protobuf:"varint,1,opt,name=service,proto3,enum=xdspec.control.v1.Service" json:"service,omitempty"`
-	// A gRPC status code; OK ends the streams in peace.
+	// A gRPC status code; OK ends the streams without an error.
 	Code          int32  `protobuf:"varint,2,opt,name=code,proto3" json:"code,omitempty"`
 	Details       string `protobuf:"bytes,3,opt,name=details,proto3" json:"details,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2420,7 +2420,7 @@ func (x *Event_StreamClosed) GetDetails() string {
 	return ""
 }
 
-// A discovery request, and what it meant.
+// A discovery request, and its interpretation.
 type Event_Request struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	TypeUrl         string                 `protobuf:"bytes,1,opt,name=type_url,json=typeUrl,proto3" json:"type_url,omitempty"`
@@ -2757,8 +2757,8 @@ func (x *Event_LoadResponse) GetEndpointGranularity() bool {
 	return false
 }
 
-// So many events are kept no longer: those up to this one's index. Its time is that of the last of
-// them; it is of no stream.
+// This many events were dropped: those up to the index of this event. Its time is that of the last
+// one; it belongs to no stream.
 type Event_Dropped struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Count         int64                  `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
@@ -2849,7 +2849,7 @@ func (x *Event_Note) GetText() string {
 	return ""
 }
 
-// What a request's node field said.
+// The node field of a request.
 type Event_Identity struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
 	Id               string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`

@@ -38,20 +38,22 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 type ControlClient interface {
-	// Adds resources, or replaces those of the same type and name, and sends them to who subscribed.
+	// Adds resources, or replaces those of the same type and name, and sends them to their subscribers.
 	Set(ctx context.Context, in *SetRequest, opts ...grpc.CallOption) (*Push, error)
-	// Makes these resources the whole snapshot.
+	// Replaces the whole snapshot by these resources.
 	Replace(ctx context.Context, in *SetRequest, opts ...grpc.CallOption) (*Push, error)
+	// Removes resources. Clients notice that of Listeners and Clusters only.
 	Delete(ctx context.Context, in *DeleteRequest, opts ...grpc.CallOption) (*Push, error)
-	// Holds back the responses of some types (all, when none is named) until they are released.
+	// Holds the responses of some types (all, if none is named) until they are released.
 	Hold(ctx context.Context, in *HoldRequest, opts ...grpc.CallOption) (*HoldResponse, error)
+	// Sends responses of these types again, the due ones at once.
 	Release(ctx context.Context, in *HoldRequest, opts ...grpc.CallOption) (*HoldResponse, error)
-	// Does one thing that a healthy control plane would not do.
+	// Injects a fault: something that a healthy control plane would not do.
 	Break(ctx context.Context, in *Fault, opts ...grpc.CallOption) (*Push, error)
-	// Every event so far and then each as it happens, until the call is cancelled. A server that runs
-	// alone keeps the newest ones only, and says first how many it has dropped.
+	// Streams every event so far, then each new one, until the call is cancelled. A stand-alone server
+	// keeps only the newest events and first reports how many it has dropped.
 	Transcript(ctx context.Context, in *TranscriptRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Event], error)
-	// What clients have reported to the load reporting service so far.
+	// Returns what clients have reported to the load reporting service so far.
 	Load(ctx context.Context, in *LoadRequest, opts ...grpc.CallOption) (*LoadLedger, error)
 }
 
@@ -156,20 +158,22 @@ func (c *controlClient) Load(ctx context.Context, in *LoadRequest, opts ...grpc.
 // All implementations must embed UnimplementedControlServer
 // for forward compatibility.
 type ControlServer interface {
-	// Adds resources, or replaces those of the same type and name, and sends them to who subscribed.
+	// Adds resources, or replaces those of the same type and name, and sends them to their subscribers.
 	Set(context.Context, *SetRequest) (*Push, error)
-	// Makes these resources the whole snapshot.
+	// Replaces the whole snapshot by these resources.
 	Replace(context.Context, *SetRequest) (*Push, error)
+	// Removes resources. Clients notice that of Listeners and Clusters only.
 	Delete(context.Context, *DeleteRequest) (*Push, error)
-	// Holds back the responses of some types (all, when none is named) until they are released.
+	// Holds the responses of some types (all, if none is named) until they are released.
 	Hold(context.Context, *HoldRequest) (*HoldResponse, error)
+	// Sends responses of these types again, the due ones at once.
 	Release(context.Context, *HoldRequest) (*HoldResponse, error)
-	// Does one thing that a healthy control plane would not do.
+	// Injects a fault: something that a healthy control plane would not do.
 	Break(context.Context, *Fault) (*Push, error)
-	// Every event so far and then each as it happens, until the call is cancelled. A server that runs
-	// alone keeps the newest ones only, and says first how many it has dropped.
+	// Streams every event so far, then each new one, until the call is cancelled. A stand-alone server
+	// keeps only the newest events and first reports how many it has dropped.
 	Transcript(*TranscriptRequest, grpc.ServerStreamingServer[Event]) error
-	// What clients have reported to the load reporting service so far.
+	// Returns what clients have reported to the load reporting service so far.
 	Load(context.Context, *LoadRequest) (*LoadLedger, error)
 	mustEmbedUnimplementedControlServer()
 }
