@@ -1,6 +1,7 @@
 """A37, CDS LB Policy Support and xds_cluster_resolver: trees that change while they are in use."""
 
 from functools import partial
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -15,6 +16,7 @@ from conformance.arranging.forests import (
     leaf,
     leaf_names,
     plant,
+    prefixed,
 )
 from conformance.arranging.load_reports import balanced, reported
 from conformance.arranging.meanwhile import Meanwhile
@@ -45,8 +47,9 @@ async def arrange(world: World, *shapes: Shape, direct: tuple[str, ...] = ()) ->
         shapes: clusters of one name have the same endpoint wherever they are leaves.
         direct: leaves to which routes lead as well.
     """
-    if any(below in one for one in shapes for names in one.values() for below in names.split()):
+    if any(map(is_nested, shapes)):
         world.bench.demand("A37-TREE-02")
+    await judge_nesting(world, *shapes)
     leaves: dict[str, Cluster] = {}
     for name in dict.fromkeys((ROOT, *(one for each in shapes for one in leaf_names(each)))):
         leaves[name] = leaf(name, await world.endpoints(1))
@@ -58,6 +61,26 @@ async def arrange(world: World, *shapes: Shape, direct: tuple[str, ...] = ()) ->
     return served
 
 
+def is_nested(shape: Shape) -> bool:
+    """Whether an aggregate of this tree lists another one."""
+    return any(below in shape for names in shape.values() for below in names.split())
+
+
+async def judge_nesting(world: World, *shapes: Shape) -> None:
+    """Judge that trees like these which are nested are used in their order, before any changes.
+
+    A client that has another order fails by that alone: what the scenario is about rests on it.
+    """
+    trees = [
+        prefixed(shape, f"like-{place}") for place, shape in enumerate(shapes) if is_nested(shape)
+    ]
+    if not trees:
+        return
+    planted = await plant(world, *trees)
+    await world.serve(planted.served)
+    await judge_use(world, "A37-TREE-02", planted.served, *(next(iter(one)) for one in trees))
+
+
 async def judge_use(world: World, clause: str, served: Served, *roots: str) -> None:
     """Whether requests to these roots, or the only one, soon go by what is served now."""
     for root in roots or (ROOT,):
@@ -65,24 +88,29 @@ async def judge_use(world: World, clause: str, served: Served, *roots: str) -> N
         await world.judge(clause, await world.until(wanted, calls), wanted)
 
 
+def nested(name: str, clause: str, before: Shape, after: Shape) -> Any:
+    """A row whose tree is nested before the update or after it."""
+    return pytest.param(clause, before, after, id=name, marks=decides(clause, "A37-TREE-02"))
+
+
 @decides("A37-TREE-31", needs=("metadata",), seconds=0.8)
 @pytest.mark.parametrize(
     ("clause", "before", "after"),
     [
         row("order", "A37-TREE-24", {"m": "a b c"}, {"m": "c b a"}),
-        row("order-above", "A37-TREE-24", {"m": "n c", "n": "a b"}, {"m": "c n", "n": "a b"}),
-        row("order-below", "A37-TREE-24", {"m": "n c", "n": "a b"}, {"m": "n c", "n": "b a"}),
+        nested("order-above", "A37-TREE-24", {"m": "n c", "n": "a b"}, {"m": "c n", "n": "a b"}),
+        nested("order-below", "A37-TREE-24", {"m": "n c", "n": "a b"}, {"m": "n c", "n": "b a"}),
         row("first-comes", "A37-TREE-25", {"m": "b"}, {"m": "a b"}),
-        row("aggregate-comes-first", "A37-TREE-25", {"m": "b"}, {"m": "n b", "n": "z a"}),
+        nested("aggregate-comes-first", "A37-TREE-25", {"m": "b"}, {"m": "n b", "n": "z a"}),
         row("all-are-others", "A37-TREE-25", {"m": "a b"}, {"m": "y z"}),
         row("first-goes", "A37-TREE-26", {"m": "a b"}, {"m": "b"}),
-        row("aggregate-goes", "A37-TREE-26", {"m": "n b", "n": "z a"}, {"m": "b"}),
+        nested("aggregate-goes", "A37-TREE-26", {"m": "n b", "n": "z a"}, {"m": "b"}),
         row("all-but-the-last-go", "A37-TREE-26", {"m": "a b c d"}, {"m": "d"}),
-        row("level-goes", "A37-TREE-26", {"m": "n", "n": "a b"}, {"m": "b"}),
+        nested("level-goes", "A37-TREE-26", {"m": "n", "n": "a b"}, {"m": "b"}),
         row("to-an-aggregate", "A37-TREE-29", {}, {"m": "a b"}),
-        row("to-an-aggregate-below", "A37-TREE-29", {"m": "n c"}, {"m": "n c", "n": "b a"}),
+        nested("to-an-aggregate-below", "A37-TREE-29", {"m": "n c"}, {"m": "n c", "n": "b a"}),
         row("to-eds", "A37-TREE-30", {"m": "a b"}, {}),
-        row("to-eds-below", "A37-TREE-30", {"m": "n c", "n": "b a"}, {"m": "n c"}),
+        nested("to-eds-below", "A37-TREE-30", {"m": "n c", "n": "b a"}, {"m": "n c"}),
     ],
 )
 async def test_change(world: World, clause: str, before: Shape, after: Shape) -> None:
@@ -122,7 +150,7 @@ LEFT: dict[str, tuple[Shape, Shape]] = {
 """Trees that lose something."""
 
 
-@decides("A37-TREE-27", "A37-TREE-28")
+@decides("A37-TREE-02", "A37-TREE-27", "A37-TREE-28")
 @pytest.mark.parametrize(("before", "after"), LEFT.values(), ids=LEFT)
 async def test_what_left_the_tree(world: World, before: Shape, after: Shape) -> None:
     """What goes, goes with all below it, but for the leaf to which a route leads as well."""
