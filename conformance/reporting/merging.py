@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
+from client_under_test.environments.identity import SHORT
 from conformance.catalogue import Catalogue
 from conformance.reporting.part import Part
 from conformance.reporting.report import (
@@ -68,6 +69,7 @@ def merged(named: Sequence[Named], catalogue: Catalogue) -> Report:
             today=today,
             troubles=tuple(words for one in several.values() for words in one.troubles),
             repeat=run.repeat,
+            identity=run.identity,
         )
         runs.append(made)
     return Report(
@@ -158,6 +160,8 @@ def _conduct(run: Run, part: Part) -> dict[str, Any]:
         }
     return {
         "editions": run.follows,
+        "commit": _state(run.identity.commit, dirty=run.identity.dirty),
+        "content of its sources": run.identity.tree[:SHORT] or "none",
         "--only": part.given.only,
         "--scenario": part.given.scenarios,
         "--clause": part.given.clauses,
@@ -170,6 +174,10 @@ def _conduct(run: Run, part: Part) -> dict[str, Any]:
         "plan of who has which scenarios": part.plan,
         **judged,
     }
+
+
+def _state(commit: str, *, dirty: bool | None) -> str:
+    return f"{commit[:SHORT] or 'none'}{' with changes' if dirty else ''}"
 
 
 def _are_alike(all_told: Sequence[tuple[str, Mapping[str, Any]]], client: object = "") -> None:

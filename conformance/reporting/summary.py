@@ -93,6 +93,11 @@ def _of_run(run: Run, catalogue: Catalogue, seed: int) -> Iterator[str]:
     counts = ", ".join(f"{count} {verdict}" for verdict, count in run.totals.items() if count)
     scenarios = f"{len(run.scenarios)} scenarios in {run.wall_seconds:.0f} s"
     yield from (f"{counts or 'Nothing ran'}; {scenarios}, seed {seed}.", "")
+    if judged := str(run.identity):
+        yield from (f"Judged: {escaped(judged)}.", "")
+    if run.mended:
+        yield from (f"- Mended: {escaped(words)}" for words in run.mended)
+        yield ""
     news = list(rows(run, catalogue))
     if news:
         yield "| | what was seen | scenarios |"

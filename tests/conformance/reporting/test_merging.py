@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
+from client_under_test import Identity
 from conformance.catalogue import load
 from conformance.command import cli
 from conformance.judging.evidence import Judged, Record, Trouble
@@ -319,6 +320,12 @@ MIXED: dict[str, Callable[[Report], Report]] = {
     ),
     "another editions of python 1.85.1 in 1.json and 2.json": lambda one: with_run(
         one, follows=("A61",)
+    ),
+    "another commit of python 1.85.1: none in 1.json, bbbbbbbbbbbb with changes in 2.json": (
+        lambda one: with_run(one, identity=Identity(source="/a", commit="b" * 40, dirty=True))
+    ),
+    "another content of its sources of python 1.85.1: none in 1.json, cccccccccccc in 2.json": (
+        lambda one: with_run(one, identity=Identity(source="/a", tree="c" * 64))
     ),
     "another --fast of python 1.85.1: False in 1.json, True in 2.json": lambda one: with_part(
         one, given=Given(fast=True)

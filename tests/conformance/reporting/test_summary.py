@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from client_under_test import Identity
 from conformance.catalogue import load
 from conformance.judging.verdicts import Reason, Verdict
 from conformance.reporting.baseline import Entry
@@ -68,6 +69,14 @@ def test_the_page_of_a_run() -> None:
         "skip (environment): no tool",
         "",
     ]
+
+
+def test_what_was_judged_and_what_it_mends() -> None:
+    judged = Identity(source="/grpc-go", commit="a" * 40, describe="v1.85.0", dirty=True)
+    run = msgspec.structs.replace(RUN, identity=judged, mended=("A42-RING-07 does not fail",))
+    page = [*markdown_lines([report(run)], load())]
+    assert f"Judged: {escaped(str(judged))}." in page
+    assert f"- Mended: {escaped(run.mended[0])}" in page
 
 
 def test_a_run_of_which_everything_is_well() -> None:
