@@ -14,7 +14,8 @@ from typing import Any
 
 import click
 
-from client_under_test import Client, built_in
+from client_under_test import Client, built_in, find
+from client_under_test.manifests.version_ranges import is_version
 from conformance.catalogue import Catalogue
 from conformance.command.failures import Failure, client_trouble
 from conformance.command.invocation import program
@@ -34,6 +35,7 @@ from conformance.reporting.report import BadReport, Exit, Report, Run, Scenario,
 from conformance.reporting.screen import Screen
 from conformance.running.collecting import scenarios_named
 from conformance.running.evidence_files import BOOTSTRAP
+from conformance.running.plain_text import short
 from regular_files import UntrustedFolder, file_name, new_folder
 
 ZIP = ".zip"
@@ -242,16 +244,21 @@ def replay(
 
 
 def _shipped(asked: replaying.Bundle, folder: Path) -> str:
-    """The client of a bundle, if it comes with the suite: a bundle may name no other.
+    """Return the client of a bundle, if it is a release of one that comes with the suite.
+
+    A bundle may name no other: not a folder, and no branch or commit, which is anybody's code.
 
     Raises:
-        Failure: it does not.
+        Failure: it is none.
     """
-    if re.split("[@+]", asked.client)[0] in built_in():
-        return asked.client
+    named = re.fullmatch(r"([^@+]+)(?:@([^@+]+))?(?:\+[^@+]+)?", asked.client)
+    if named and named[1] in built_in() and (named[2] is None or is_version(named[2])):
+        found = find(f"{named[1]}@{named[2]}" if named[2] else named[1])
+        if not found.ref:
+            return asked.client
     raise Failure(
-        f"{asked.client} does not come with the suite: name the folder of its adapter, as in "
-        f"{program()} replay {shlex.quote(str(folder))} PATH/TO/ADAPTER"
+        f"the bundle's client, {short(asked.client)}, is no release of one that comes with xdspec: "
+        f"name it, as in {program()} replay {shlex.quote(str(folder))} CLIENT"
     )
 
 

@@ -70,10 +70,21 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
     return there
 
 
-@pytest.mark.parametrize(
-    "client",
-    ["{}/evil", "./bundle/evil", "evil", "{}/evil@1.0.0", "go/../../evil", "", "+go", "."],
+CLIENTS: tuple[str, ...] = (
+    "{}/evil",
+    "./bundle/evil",
+    "evil",
+    "{}/evil@1.0.0",
+    "go/../../evil",
+    "",
+    "+go",
+    ".",
 )
+CLIENTS += ("go@master", "go@a1b2c3d4", "go@1234567", "go@https://evil.example/x", "python@pre")
+CLIENTS += ("go@1.2@../evil", "go@../evil", "go\n@1.2.3", "-go", "go@1.2 --source=x")
+
+
+@pytest.mark.parametrize("client", CLIENTS)
 def test_a_bundle_names_no_adapter(
     tmp_path: Path, runs: list[tuple[str, ...]], client: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -82,7 +93,7 @@ def test_a_bundle_names_no_adapter(
     for more in ((), ("--yes",)):
         ended = xdspec("replay", place, *more)
         assert ended.exit_code == Exit.BAD_INPUT, ended.output
-        assert "name the folder of its adapter" in ended.output
+        assert "is no release of one that comes with xdspec: name it" in ended.output
     assert not runs
     assert not (place / "RAN").exists()
 
