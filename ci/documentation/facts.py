@@ -243,12 +243,12 @@ def _first_comment(path: Path) -> str:
 def _helps(command: click.Command, name: str, parent: click.Context | None) -> Iterator[str]:
     """Yield the help of a command and of those below it, as `--help` prints it."""
     settings = {**command.context_settings, "terminal_width": 100, "max_content_width": 100}
-    context = click.Context(command, info_name=name, parent=parent, **settings)
+    context = command.context_class(command, info_name=name, parent=parent, **settings)
     yield f"\n## {context.command_path}\n\n```text\n{command.get_help(context).rstrip()}\n```\n"
     if isinstance(command, click.Group):
         for below in command.list_commands(context):
             found = command.get_command(context, below)
-            if found is not None:
+            if found is not None and not found.hidden:
                 yield from _helps(found, below, context)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from pathlib import Path
 from typing import Final
@@ -122,8 +123,10 @@ def find(text: str) -> Client:
         place, version, variant, ref = text, None, None, ""  # a folder such as c++-client
     folder = BUILT_IN / place if place in built_in() else Path(place).absolute()
     if not _has_manifest(folder):
+        near = difflib.get_close_matches(place, built_in(), n=1)
+        hint = f"did you mean {near[0]}? N" if near else "n"
         raise UnknownClient(
-            f"there is no client {place}: name one of {', '.join(built_in())}, "
+            f"there is no client {place}: {hint}ame one of {', '.join(built_in())}, "
             f"or a folder that has a {FILE}"
         )
     manifest = read(folder)

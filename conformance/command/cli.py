@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import math
 import os
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
+import cloup
 import msgspec
 
 from client_under_test import built_in, prepare
@@ -27,16 +29,15 @@ from conformance.command.invocation import program
 from conformance.command.named import catalogue, found_client, known_clause
 from conformance.command.options import (
     HISTORY,
-    JOBS_OPTION,
+    MUTANTS,
     OUT,
-    OUT_OPTION,
     RUN,
     SERVE,
     TIME_SCALE,
     WRAPPED_SCALE,
+    examples,
     two_files,
     with_options,
-    writable,
 )
 from conformance.command.trouble import settle_output, tell
 from conformance.reporting.report import Exit
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from conformance.command.versions import Commits
 
 
-class Command(click.Group):
+class Command(cloup.Group):
     """The group of all commands; usage errors have this suite's exit code for bad input."""
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
@@ -86,14 +87,16 @@ class Command(click.Group):
         return code if isinstance(code, int) else Exit.CONFORMS
 
 
-@click.group(cls=Command, context_settings={"help_option_names": ["-h", "--help"]})
+@cloup.group(
+    cls=Command,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    subcommand_metavar="COMMAND [OPTIONS]",
+    options_metavar="",
+    epilog=examples("run go --only a42", "explain A42-PICK-08", "run --help"),
+)
 @click.version_option(package_name="xdspec")
 def main() -> None:
-    """Conformance tests for the load balancing of gRPC's xDS clients.
-
-    Exit codes: 0 conforms, 1 does not conform, 2 interrupted, 3 trouble of the suite, 4 bad input,
-    5 nothing was judged, 6 trouble of an adapter.
-    """
+    """Conformance tests and a fake xDS server for gRPC clients."""
     for variable, least in LEAST.items():
         number = os.environ.get(variable, f"{least}")
         try:
@@ -101,17 +104,35 @@ def main() -> None:
         except ValueError:
             good = False
         if not good:
-            raise Failure(f"{variable} is {number!r}: a number from {least:g} on is wanted")
+            raise Failure(f"{variable} is {number!r}: set it to a number >= {least:g}")
 
 
-@main.command()
-@click.argument("clients", nargs=-1)
+@cloup.command(
+    epilog=examples(
+        "run go --only a42",
+        "run java@1.60.0 --scenario 'ring.*'",
+        "run ./my-adapter --json report.json --fast",
+        "run go --shard 1/4 --seed 7 --json part-1.json",
+    ),
+)
+@cloup.argument("clients", nargs=-1)
 @with_options(RUN)
 def run(clients: tuple[str, ...], **options: Any) -> int:
-    """Run the scenarios against CLIENTS: a name, NAME@VERSION, NAME+VARIANT, or a folder.
+    """Run scenarios against one or more clients.
 
-    Without a name, against the newest grpcio.
-    """
+    CLIENTS are names, NAME@VERSION, NAME+VARIANT, or folders with an adapter. Without a name, the
+    newest grpcio is judged.
+
+    \b
+    Exit codes (the first that applies):
+      2  the run was interrupted
+      3  an error of the suite or the machine, such as a timing problem
+      6  an error of an adapter
+      1  a new failure, or the baseline is out of date
+      0  no new failures
+      5  no clause was judged
+      4  bad input
+    """  # noqa: D301 - click takes these lines as they are
     _check_shard(options)
     if options["hold"]:
         _hush_servers()
@@ -128,14 +149,14 @@ def _check_shard(options: Mapping[str, Any]) -> None:
     """See that what shards need is there, and nothing that is for them alone without one."""
     if not options["shard"]:
         if options["durations"]:
-            raise Failure("--durations says what shards are dealt out by: it needs --shard")
+            raise Failure("--durations balances shards: use it with --shard")
         return
     if options["seed"] is None:
-        raise Failure("the shards of a run draw the same numbers: --shard needs --seed")
+        raise Failure("--shard needs --seed: all shards of a run have the same seed")
     if not options["json_path"]:
-        raise Failure("of a shard `xdspec merge` needs the report: --shard needs --json")
+        raise Failure("--shard needs --json: `xdspec merge` reads the report")
     if options["hold"]:
-        raise Failure("--hold keeps the world of one scenario, of which there are no shards")
+        raise Failure("--hold and --shard exclude each other: --hold is for one scenario")
 
 
 def _run(clients: tuple[str, ...], **options: Any) -> int:
@@ -151,28 +172,28 @@ def _run(clients: tuple[str, ...], **options: Any) -> int:
     given = Options(seed=random.SystemRandom().getrandbits(32) if seed is None else seed, **options)
     two_files(given.json_path, given.junit_path, "--json and --junit")
     if given.every_client and clients:
-        raise Failure("--all means every client: name some, or say --all")
+        raise Failure("--all runs every client: name clients, or use --all")
     if given.baseline and given.no_baseline:
-        raise Failure("--baseline has failures that are expected, and with --no-baseline none is")
+        raise Failure("--baseline and --no-baseline exclude each other")
     if given.source and len(clients) != 1:
-        raise Failure("--source has the sources of one client: name that client, and no other")
+        raise Failure("--source is for one client: name that client")
     if given.commit and not given.source:
-        raise Failure("--commit is one of a checkout: name the checkout with --source")
+        raise Failure("--commit needs --source: name the checkout")
     if given.hold and len(given.scenario_patterns) != 1:
-        raise Failure("--hold keeps the world of one scenario: name it with --scenario")
+        raise Failure("--hold is for one scenario: name it with --scenario")
     return int(run_clients(clients or ("python",), given, known, Screen()))
 
 
-@main.command()
-@click.argument("scenario")
+@cloup.command(epilog=examples("serve ring.search", "serve ring.search --with go"))
+@cloup.argument("scenario")
 @with_options(SERVE)
 def serve(scenario: str, **options: Any) -> int:
-    """Keep the world of SCENARIO up for a client that you start by hand, in a debugger say.
+    """Serve one scenario for a client you start yourself.
 
-    It tells bootstrap and target, and what happens. Where the scenario wants calls you are told
-    which: say `done`, or `make` to have the client of --with make them; `help` lists what can be
-    done to endpoints and the control plane. Deadlines of what your client does of itself are
-    ten times as long as in a run, unless XDSPEC_TIME_SCALE is set.
+    Prints the bootstrap and the target for your client, which may run in a debugger, and then
+    every event. If the scenario needs calls, it lists them: make them and type `done`, or type
+    `make` to let the client of --with make them. `help` lists all commands. Deadlines for your
+    client are ten times as long as in a run, unless XDSPEC_TIME_SCALE is set.
     """
     os.environ.setdefault(TIME_SCALE, WRAPPED_SCALE)
     _hush_servers()
@@ -183,19 +204,25 @@ def serve(scenario: str, **options: Any) -> int:
     return int(serve(scenario, given, catalogue(), Screen()))
 
 
-@main.command()
-@click.argument("client")
-@click.argument("versions", nargs=-1, metavar="VERSION…")
+@cloup.command(
+    epilog=examples(
+        "history python 1.60.1 1.65.5 1.70.0",
+        "history go 1.64.0 1.70.0 1.85.0 --bisect A42-PICK-08",
+        "history go --source ../grpc-go --commits v1.85.0..HEAD",
+    ),
+)
+@cloup.argument("client")
+@cloup.argument("versions", nargs=-1, metavar="VERSION…")
 @with_options(HISTORY)
 def history(client: str, versions: tuple[str, ...], **options: Any) -> int:
-    """Hold versions of CLIENT side by side: what each does otherwise than the one before it.
+    """Compare versions of a client, or bisect a verdict.
 
-    A VERSION is a number, NUMBER+VARIANT, +VARIANT, a folder with the client in a further version,
-    or a report that --json has written, whose runs are read and not made again. With --bisect it
-    exits with 1 if the clause has not changed.
+    A VERSION is a number, NUMBER+VARIANT, +VARIANT, a folder with another version of the client, or
+    a report of `run --json`, whose runs are not repeated. With --bisect, the command exits with 1
+    if the verdict has not changed.
 
-    With --source and --commits the versions are commits of a checkout; those that cannot be
-    built are left out.
+    With --source and --commits, the versions are commits of a checkout; commits that cannot be
+    built are skipped.
     """
     if not versions and not options["commits"]:
         raise click.UsageError("Missing argument 'VERSION…', or --source with --commits")
@@ -213,7 +240,7 @@ def _history(client: str, versions: tuple[str, ...], **given: Any) -> int:
     if bisect:
         if given["clauses"] or given["only"]:
             raise Failure(
-                "--bisect runs the scenarios of its clause: leave --clause and --only out"
+                "--bisect selects the scenarios of its clause: leave --clause and --only out"
             )
         given["clauses"] = (bisect := known_clause(known, bisect).id,)
     for clause in given["clauses"]:
@@ -239,25 +266,29 @@ def _history(client: str, versions: tuple[str, ...], **given: Any) -> int:
 
 
 def _commits_of(source: Path | None, given: str | None, versions: Sequence[str]) -> Commits | None:
-    """What --source and --commits name together."""
+    """Return the commits that --source and --commits name together."""
     if not source and not given:
         return None
     if not (source and given):
-        raise Failure("--commits are those of the checkout that --source names: give both, or none")
+        raise Failure("--source and --commits belong together: name a checkout and its commits")
     if versions:
-        raise Failure(f"the versions are those of --commits: leave {versions[0]} out")
+        raise Failure(f"--commits selects the versions: leave {versions[0]} out")
     from conformance.command.versions import Commits  # noqa: PLC0415
 
     good, dots, bad = given.partition("..")
     if not (good and dots) or bad.startswith("."):
-        raise Failure(f"--commits are named as GOOD..BAD, such as v1.85.0..HEAD, and not {given}")
+        raise Failure(f"--commits has the form GOOD..BAD, such as v1.85.0..HEAD: {given} has not")
     return Commits(source=source, good=good, bad=bad or "HEAD")
 
 
-@main.command()
-@click.argument("folder", type=Path)
-def judge(folder: Path) -> int:
-    """Judge the evidence in FOLDER again, without a client."""
+@cloup.command(epilog=examples("rejudge xdspec-out/go@1.85.0/ring.search"))
+@cloup.argument("folder", type=Path)
+def rejudge(folder: Path) -> int:
+    """Re-evaluate saved evidence.
+
+    FOLDER has the evidence of one scenario. No client runs: the oracles and the catalogue of this
+    version of the suite judge what was recorded.
+    """
     from conformance.judging import evidence  # noqa: PLC0415
     from conformance.reporting.failure_texts import decision_lines  # noqa: PLC0415
     from conformance.reporting.report import ClientId, build_run, exit_of  # noqa: PLC0415
@@ -272,7 +303,7 @@ def judge(folder: Path) -> int:
     for line in decision_lines(decisions, known):
         echo(block(line))
     if decisions != record.decisions:
-        echo("These are not the verdicts of the run: the suite has changed since.")
+        echo("These verdicts differ from those of the run: the suite has changed since.")
     judged = build_run(
         (msgspec.structs.replace(record, decisions=decisions),),
         known,
@@ -283,29 +314,14 @@ def judge(folder: Path) -> int:
     return int(exit_of(judged))
 
 
-for command in (
-    reports.show,
-    reports.site,
-    reports.bundle,
-    reports.replay,
-    reports.summary,
-    reports.badge,
-    reports.table,
-    reports.diff,
-    reports.merge,
-    reports.baseline_group,
-):
-    main.add_command(command)
-
-
-@main.command("list")
-@click.argument(
+@cloup.command("list", epilog=examples("list clauses", "list coverage"))
+@cloup.argument(
     "what", type=click.Choice(["clients", "scenarios", "clauses", "editions", "coverage"])
 )
 def list_things(what: str) -> None:
-    """List the clients, scenarios, clauses or editions that there are.
+    """List clients, scenarios, clauses, editions or coverage.
 
-    Or the coverage: what gRPC's implementations test themselves, and which scenarios see it here.
+    `coverage` compares the scenarios with the tests of gRPC's implementations.
     """
     if what == "clients":
         for name in built_in():
@@ -327,7 +343,7 @@ def list_things(what: str) -> None:
     if what == "clauses":
         for clause in known:
             mark = " (not observable)" if clause.unobservable else ""
-            mark += " (not judged yet)" if clause.awaits else ""
+            mark += " (no scenario yet)" if clause.awaits else ""
             echo(f"{clause.id:14}  {clause.strength.value:11}  {clause.title}{mark}")
         return
     from conformance.running.collecting import scenarios  # noqa: PLC0415
@@ -336,37 +352,29 @@ def list_things(what: str) -> None:
         echo(f"{name:60}  {' '.join(declared.clauses)}")
 
 
-@main.command()
-@click.argument("identifier", metavar="ID")
+@cloup.command(
+    epilog=examples("explain A42-PICK-08", "explain picker.states", "explain A42", "explain ring")
+)
+@cloup.argument("identifier", metavar="ID")
 def explain(identifier: str) -> None:
-    """Explain a clause, a scenario or an edition."""
-    from conformance.reporting.explain import (  # noqa: PLC0415
-        explain_clause,
-        explain_edition,
-        explain_scenario,
-    )
-    from conformance.running.collecting import scenarios  # noqa: PLC0415
+    """Describe a clause, scenario or edition.
 
-    known = catalogue()
-    for edition in known.editions.ids:
-        if identifier.upper() == edition.upper():
-            echo(explain_edition(edition, known))
-            return
-    declared = scenarios()
-    if identifier in declared:
-        echo(explain_scenario(identifier, declared, known))
-        return
-    clause = known_clause(known, identifier)
-    echo(explain_clause(clause, declared))
+    ID may be the beginning of several: `picker.states` describes each of its scenarios, and
+    A42-PICK each clause of that name.
+    """
+    from conformance.command.explaining import explained  # noqa: PLC0415
+
+    for text in explained(identifier, catalogue()):
+        echo(text)
 
 
-@main.command()
-@click.argument("client", required=False)
+@cloup.command(epilog=examples("doctor", "doctor ./my-adapter"))
+@cloup.argument("client", required=False)
 def doctor(client: str | None) -> int:
-    """Check the adapter of CLIENT against the contract, without any xDS.
+    """Check toolchains, or an adapter against the contract.
 
-    Without CLIENT, print what this machine can do, what is skipped because of what it cannot, and
-    which toolchains are here; and how to get what is missing.
+    Without CLIENT, print what this machine can do, what is skipped for want of something, and the
+    toolchains of all clients. With CLIENT, check its adapter without any xDS.
     """
     import asyncio  # noqa: PLC0415
 
@@ -402,51 +410,43 @@ def doctor(client: str | None) -> int:
     return int(Exit.CONFORMS if healthy else Exit.ADAPTER_TROUBLE)
 
 
-@main.command("new-client")
-@click.argument("language", metavar="LANG", required=False)
-@click.argument("folder", metavar="DIR", type=Path, required=False)
+@cloup.command("new-client", epilog=examples("new-client", "new-client go ./my-adapter"))
+@cloup.argument("language", metavar="LANG", required=False)
+@cloup.argument("folder", metavar="DIR", type=Path, required=False)
 def new_client(language: str | None, folder: Path | None) -> None:
-    """Write the scaffold of an adapter in LANG into DIR; any language will do.
+    """Create an adapter skeleton.
 
-    Without LANG, list the languages for which that has a program that starts and says hello.
+    Writes an adapter in LANG, which may be any language, into DIR. Without LANG, list the languages
+    whose skeleton has a program that starts.
     """
     from client_under_test import scaffold  # noqa: PLC0415
 
     *with_program, _ = scaffold.languages()
     if language is None:
         echo("\n".join(with_program))
-        echo("For any other language: a manifest, the contract, and what to write first.")
+        echo("For any other language, the skeleton has a manifest, the contract and a README.")
         return
     if folder is None:
-        raise click.UsageError("Missing argument 'DIR': the folder that is written")
+        raise click.UsageError("Missing argument 'DIR': the folder for the skeleton")
     if len(language) > LONGEST:
-        raise click.UsageError(f"{language} is the name of no language")
+        raise click.UsageError(f"{language} is not the name of a language")
     with client_trouble():
         files = scaffold.write(language, folder)
     echo(f"{folder} has {', '.join(map(str, files))}")
     if language not in with_program:
         named = ", ".join(with_program)
-        echo(f"It has no program: for {language} there is none yet, but for {named}.")
+        echo(f"It has no program: only the skeletons for {named} have one.")
     echo(f"Next: {program()} doctor {shlex.quote(str(folder))}")
 
 
-@main.command()
-@click.option(
-    "--clause", "clauses", multiple=True, metavar="ID", help="Only mutants of this clause."
-)
-@click.option(
-    "--area",
-    "areas",
-    multiple=True,
-    metavar="AREA",
-    help="Only mutants of a base text, as a42, or of one of its files, as a42/ring.",
-)
-@click.option("--mutant", "names", multiple=True, metavar="ID", help="Only this mutant.")
-@JOBS_OPTION
-@click.option("--json", "json_path", type=Path, callback=writable, help="Write the matrix here.")
-@OUT_OPTION
+@cloup.command(epilog=examples("mutants --clause A42-RING-13", "mutants --area a42/ring"))
+@with_options(MUTANTS)
 def mutants(**options: Any) -> int:
-    """Break the reference client in one place after another: a scenario must notice each time."""
+    """Break the reference client; scenarios must notice.
+
+    Each mutant is the reference client with one rule replaced. A mutant that no scenario of its
+    clause notices has survived, and the command exits with 1.
+    """
     with forked() as worker:
         from conformance.command.run_mutants import Options, run_mutants  # noqa: PLC0415
 
@@ -456,12 +456,18 @@ def mutants(**options: Any) -> int:
         return int(run_mutants(Options(worker=worker, **options), known, Screen()))
 
 
-@main.command(context_settings={"ignore_unknown_options": True})
-@click.option("--mutants", "with_mutants", is_flag=True, help="Then run `xdspec mutants`, too.")
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@cloup.command(
+    context_settings={"ignore_unknown_options": True},
+    epilog=examples("test", "test tests/conformance/oracles -k census"),
+)
+@cloup.option("--mutants", "with_mutants", is_flag=True, help="Then run `xdspec mutants`, too.")
+@cloup.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
 def test(context: click.Context, arguments: tuple[str, ...], *, with_mutants: bool) -> int:
-    """Run the project's own tests; ARGUMENTS go to pytest."""
+    """Run the project's own tests.
+
+    ARGUMENTS go to pytest.
+    """
     from conformance.running.jobs import default_jobs  # noqa: PLC0415
 
     root = Path(__file__).resolve().parents[2]
@@ -487,3 +493,29 @@ def test(context: click.Context, arguments: tuple[str, ...], *, with_mutants: bo
             )
         )
     return code
+
+
+def _also_called(command: click.Command, name: str) -> click.Command:
+    """Return a command under a former name, which help does not list."""
+    former = copy.copy(command)
+    former.name, former.hidden = name, True
+    return former
+
+
+main.section("Run", run, serve)
+main.section("Explore", list_things, explain)
+main.section("Adapters", doctor, new_client)
+main.section(
+    "Reports",
+    reports.diff,
+    history,
+    reports.site,
+    reports.summary,
+    reports.table,
+    reports.badge,
+    reports.merge,
+    reports.baseline_group,
+)
+main.section("Failures", reports.show, rejudge, reports.bundle, reports.replay)
+main.section("Development", test, mutants)
+main.add_command(_also_called(rejudge, "judge"))

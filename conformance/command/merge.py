@@ -29,15 +29,18 @@ def merge(
     catalogue: Catalogue,
     screen: Console,
     junit_path: Path | None,
+    *,
+    verbose: bool = False,
 ) -> Exit:
-    """Write the report of the whole, and say what it says.
+    """Write the report of the whole run, and print it.
 
     Args:
         out: the file that is written.
         reports: of the shards, in any order.
         catalogue: the clauses.
         screen: where it is told.
-        junit_path: of the same as JUnit XML, if that is wanted.
+        junit_path: for the same as JUnit XML, if that is wanted.
+        verbose: whether every clause is printed.
 
     Raises:
         Failure: these are not all shards of one run.
@@ -53,12 +56,19 @@ def merge(
     write_json(whole, out)
     if junit_path:
         junit.write(whole, junit_path)
-    _show(whole, catalogue, screen, merging.issues(named), strict=strict)
+    issues = merging.issues(named)
+    _show(whole, catalogue, screen, issues, strict=strict, verbose=verbose)
     return code_of(whole, strict=strict)
 
 
 def _show(
-    whole: Report, catalogue: Catalogue, screen: Console, issues: Sequence[str], *, strict: bool
+    whole: Report,
+    catalogue: Catalogue,
+    screen: Console,
+    issues: Sequence[str],
+    *,
+    strict: bool,
+    verbose: bool,
 ) -> None:
     several = len(whole.runs) > 1
     said = [(run, said_of(run, strict=strict)) for run in whole.runs]
@@ -73,6 +83,7 @@ def _show(
             issues=where,
             brief=several,
             strict=strict,
+            verbose=verbose,
         )
     for left in whole.not_run:
         console.show_not_run(screen, left)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 
 from client_under_test import Client, find
@@ -22,7 +23,12 @@ def catalogue() -> Catalogue:
 def known_clause(known: Catalogue, name: str) -> Clause:
     """The clause of this id, or a sentence on what was named instead."""
     if re.fullmatch(r"[Aa]\d+(-\d{4})?", name):
-        raise Failure(f"{name} is no clause, and no edition that is judged: {editions_there_are()}")
+        near = difflib.get_close_matches(name.upper(), known.editions.ids, n=1, cutoff=0.75)
+        hint = f"did you mean {near[0]}? T" if near else "t"
+        raise Failure(
+            f"{name} is not a clause, nor an edition of this suite: {hint}"
+            f"{editions_there_are().removeprefix('t')}"
+        )
     try:
         return known[name]
     except UnknownClause as error:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import shlex
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
+import cloup
 
 from conformance.catalogue import Catalogue
 from conformance.command.failures import Failure
@@ -111,8 +113,10 @@ def demanded_clauses(grfc: str, known: Catalogue) -> tuple[str, ...]:
     """
     clauses = tuple(clause.id for clause in known.only(grfc))
     if not clauses:
-        there = ", ".join(dict.fromkeys(clause.document.lower() for clause in known))
-        raise Failure(f"no clause is of {grfc}: there are {there}")
+        there = dict.fromkeys(clause.document.lower() for clause in known)
+        near = difflib.get_close_matches(grfc.lower(), there, n=1, cutoff=0.75)
+        hint = f" (did you mean {near[0]}?)" if near else ""
+        raise Failure(f"no clause is of {grfc}{hint}: there are {', '.join(there)}")
     return clauses
 
 
@@ -135,195 +139,312 @@ def shard(_: click.Context, option: click.Parameter, text: str | None) -> Shard 
     return found
 
 
-OUT_OPTION = click.option(
-    "--out", type=Path, callback=folder, default=OUT, show_default=True, help="Folder for evidence."
+SELECTION: Final = "Selection"
+EXECUTION: Final = "Execution"
+SHARDING: Final = "Sharding"
+BASELINES: Final = "Baselines"
+OUTPUT: Final = "Output"
+"""Groups of options, in the help of any command."""
+
+Option = tuple[str | None, tuple[str, ...], dict[str, Any]]
+"""Its group, its names, and what else click takes."""
+
+
+def option(*names: str, group: str | None = None, **more: Any) -> Option:
+    """Describe an option that several commands may have, each in groups of its own."""
+    return group, names, more
+
+
+OUT_OPTION = option(
+    "--out",
+    group=OUTPUT,
+    type=Path,
+    callback=folder,
+    default=OUT,
+    show_default=True,
+    help="Folder for evidence.",
 )
 
-JOBS_OPTION = click.option(
-    "--jobs", type=click.IntRange(1), help="Scenarios at once. [default: by cores]"
+JOBS_OPTION = option(
+    "--jobs",
+    group=EXECUTION,
+    type=click.IntRange(1),
+    help="Number of scenarios at the same time. [default: by cores]",
 )
 
-
-SOURCE_OPTION = click.option(
+SOURCE_OPTION = option(
     "--source",
+    group=EXECUTION,
     type=Path,
     callback=source,
     metavar="PATH",
     help="Build the client from these sources, such as a checkout, instead of a release.",
 )
 
+SEED_OPTION = option(
+    "--seed",
+    group=EXECUTION,
+    type=int,
+    help="Random seed. Ports still differ between runs, and with them ring positions.",
+)
+
+ENV_OPTION = option(
+    "--env",
+    "environment",
+    group=EXECUTION,
+    multiple=True,
+    callback=pairs,
+    metavar="K=V",
+    help="Environment variable for the client, such as GRPC_TRACE=xds_client (repeatable).",
+)
 
 WHICH = (
-    click.option(
+    option(
         "--only",
+        "--grfc",
+        "only",
+        group=SELECTION,
         callback=clauses_of,
         metavar="GRFC",
-        help="Only scenarios of a gRFC's clauses and of those that amend it, such as a42.",
+        help="Run scenarios of a gRFC, such as a42, and of the gRFCs that amend it.",
     ),
-    click.option(
+    option(
         "--scenario",
         "scenario_patterns",
+        group=SELECTION,
         multiple=True,
         metavar="ID",
-        help="Only this scenario; shell patterns are known. May be repeated.",
+        help="Run matching scenarios (glob; repeatable).",
     ),
-    click.option(
+    option(
         "--clause",
         "clauses",
+        group=SELECTION,
         multiple=True,
         metavar="ID",
-        help="Only scenarios that decide this clause. May be repeated.",
+        help="Run scenarios that decide this clause (repeatable).",
     ),
 )
 """Which scenarios run."""
 
 HOW = (
-    click.option(
-        "--seed",
-        type=int,
-        help="Draw the same random numbers as another run. Ports are new in each run, and "
-        "with them the rings and what is chosen by those.",
-    ),
+    SEED_OPTION,
     JOBS_OPTION,
-    click.option(
-        "--env",
-        "environment",
-        multiple=True,
-        callback=pairs,
-        metavar="K=V",
-        help="Environment for the client, such as GRPC_TRACE=xds_client.",
-    ),
-    click.option(
+    ENV_OPTION,
+    option(
         "--wrap",
+        group=EXECUTION,
         callback=tool,
         metavar="COMMAND",
-        help="Start the client by this, such as 'valgrind --log-file=%p.log'. Deadlines "
-        f"are then {WRAPPED_SCALE} times as long, unless {TIME_SCALE} is set.",
+        help="Start the client under a tool, such as 'valgrind --log-file=%p.log'. Deadlines "
+        f"become {WRAPPED_SCALE} times as long, unless {TIME_SCALE} is set.",
     ),
 )
 """How they run."""
 
-FAST_OPTION = click.option(
+FAST_OPTION = option(
     "--fast",
+    group=EXECUTION,
     is_flag=True,
-    help="Shorten the client's failover timer where it has a knob for that; clauses on "
-    "its length are skipped. Leave out scenarios that decide only what the client does "
-    "not state, and those that wait until a resource does not exist, and end the soak "
-    "after one storm of faults.",
+    help="Skip what is slow: shorten the failover timer if the client has a knob for it, end the "
+    "soak after one storm of faults, and skip scenarios that wait for a missing resource or decide "
+    "only clauses of editions that the client does not declare.",
 )
 
-VERBOSE_OPTION = click.option(
+VERBOSE_OPTION = option(
     "-v",
     "--verbose",
+    group=OUTPUT,
     is_flag=True,
     help="List every scenario and clause, and describe every failure.",
 )
 
 RUN = (
-    VERBOSE_OPTION,
-    click.option(
+    option(
         "--all",
         "every_client",
+        group=SELECTION,
         is_flag=True,
-        help="Every real client that can be had here.",
+        help="Run every bundled client whose toolchain is available.",
     ),
     *WHICH,
     *HOW,
-    click.option(
-        "--json", "json_path", type=Path, callback=writable, help="Write the report here."
-    ),
-    click.option(
-        "--junit", "junit_path", type=Path, callback=writable, help="Write JUnit XML here."
-    ),
-    OUT_OPTION,
-    click.option("--keep-evidence", is_flag=True, help="Keep that of scenarios that pass, too."),
     FAST_OPTION,
-    click.option("--no-baseline", is_flag=True, help="Let expected failures count."),
-    click.option(
+    SOURCE_OPTION,
+    option(
+        "--commit",
+        group=EXECUTION,
+        metavar="REF",
+        help="Build from this commit of the --source checkout, not from its files.",
+    ),
+    option(
+        "--hold",
+        group=EXECUTION,
+        is_flag=True,
+        help="Keep client and servers of one scenario up at its end, until Enter or a signal.",
+    ),
+    option("--no-baseline", group=BASELINES, is_flag=True, help="Ignore baselines."),
+    option(
         "--baseline",
+        group=BASELINES,
         type=Path,
         metavar="FILE",
-        help="Known failures of your own, laid over those of the client.",
+        help="Your own expected.toml; its entries override those of the client.",
     ),
-    click.option("--strict", is_flag=True, help="Let SHOULD clauses fail the run, too."),
-    SOURCE_OPTION,
-    click.option(
-        "--commit",
-        metavar="REF",
-        help="Build from this commit of the checkout that --source names, not from its files.",
+    option(
+        "--strict",
+        group=BASELINES,
+        is_flag=True,
+        help="Treat failed SHOULD clauses as failures.",
     ),
-    click.option(
+    option(
         "--shard",
+        group=SHARDING,
         callback=shard,
         metavar="K/N",
-        help="Run the K-th of N shares of the scenarios, of about the same length. `xdspec merge` "
-        "makes one report of all N.",
+        help="Run the K-th of N shares of the scenarios; `xdspec merge` joins the reports.",
     ),
-    click.option(
+    option(
         "--durations",
+        group=SHARDING,
         type=Path,
         metavar="REPORT",
-        help="Deal shares out by how long the scenarios took there.",
+        help="Balance shards by the durations in this report.",
     ),
-    click.option(
-        "--hold",
+    option(
+        "--json",
+        "json_path",
+        group=OUTPUT,
+        type=Path,
+        callback=writable,
+        metavar="FILE",
+        help="Write the report, which other commands read.",
+    ),
+    option(
+        "--junit",
+        "junit_path",
+        group=OUTPUT,
+        type=Path,
+        callback=writable,
+        metavar="FILE",
+        help="Write JUnit XML.",
+    ),
+    OUT_OPTION,
+    option(
+        "--keep-evidence",
+        group=OUTPUT,
         is_flag=True,
-        help="Keep the world of one scenario up at its end until a key or signal.",
+        help="Keep the evidence of scenarios that pass, too.",
     ),
+    VERBOSE_OPTION,
 )
 
 SERVE = (
-    click.option(
+    option(
         "--with",
         "client",
         metavar="CLIENT",
         default="reference",
         show_default=True,
-        help="What makes those calls that you do not make, and whose manifest says what a client "
-        "driven by hand is judged by.",
+        help="The client that makes the calls that you do not make, and whose manifest decides "
+        "how your client is judged.",
     ),
-    HOW[0],
-    HOW[2],
+    SEED_OPTION,
+    ENV_OPTION,
     OUT_OPTION,
 )
 
 HISTORY = (
     SOURCE_OPTION,
-    click.option(
+    option(
         "--commits",
+        group=SELECTION,
         metavar="GOOD..BAD",
-        help="Compare these commits of the checkout that --source names.",
+        help="Compare these commits of the --source checkout.",
     ),
-    click.option(
+    option(
         "--bisect",
+        group=SELECTION,
         metavar="CLAUSE",
-        help="Find since when this clause is as it is in the last version, by as few runs as "
-        "that takes, of its scenarios alone.",
+        help="Find the version in which the verdict on this clause last changed, with few runs.",
     ),
     *WHICH,
     *HOW,
     FAST_OPTION,
     OUT_OPTION,
-    click.option(
-        "--json", "json_path", type=Path, callback=writable, help="Write the history here."
-    ),
-    click.option("--markdown", is_flag=True, help="Print it as Markdown."),
-    click.option(
-        "--report",
-        "report_path",
+    option(
+        "--json",
+        "json_path",
+        group=OUTPUT,
         type=Path,
         callback=writable,
-        help="Write the report of the runs here: it can be named in the place of their versions.",
+        metavar="FILE",
+        help="Write the history.",
+    ),
+    option("--markdown", group=OUTPUT, is_flag=True, help="Print Markdown."),
+    option(
+        "--report",
+        "report_path",
+        group=OUTPUT,
+        type=Path,
+        callback=writable,
+        metavar="FILE",
+        help="Write the report of the runs; a later command accepts it instead of versions.",
     ),
 )
 
 
-def with_options(options: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
-    """A decorator that gives a command these options, in this order."""
+MUTANTS = (
+    option(
+        "--clause",
+        "clauses",
+        group=SELECTION,
+        multiple=True,
+        metavar="ID",
+        help="Run mutants of this clause (repeatable).",
+    ),
+    option(
+        "--area",
+        "areas",
+        group=SELECTION,
+        multiple=True,
+        metavar="AREA",
+        help="Run mutants of a base text, such as a42, or of one of its files, such as a42/ring.",
+    ),
+    option(
+        "--mutant",
+        "names",
+        group=SELECTION,
+        multiple=True,
+        metavar="ID",
+        help="Run this mutant (repeatable).",
+    ),
+    JOBS_OPTION,
+    option(
+        "--json",
+        "json_path",
+        group=OUTPUT,
+        type=Path,
+        callback=writable,
+        metavar="FILE",
+        help="Write the results.",
+    ),
+    OUT_OPTION,
+)
+
+
+def examples(*commands: str) -> str:
+    """Return the end of a command's help: lines that can be typed."""
+    return "\n".join(("\b", "Examples:", *(f"  xdspec {one}" for one in commands)))
+
+
+def with_options(options: Sequence[Option]) -> Callable[..., Any]:
+    """Return a decorator that gives a command these options, in this order."""
+    groups = {name: cloup.OptionGroup(name) for name, _, _ in options if name}
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed(options):
-            function = option(function)
+        for name, declared, more in reversed(options):
+            function = cloup.option(*declared, group=groups.get(name or ""), **more)(function)
         return function
 
     return decorate

@@ -6,74 +6,91 @@ from pathlib import Path
 from typing import Any
 
 import click
+import cloup
 
 from conformance.command.failures import Failure
 from conformance.command.named import catalogue
-from conformance.command.options import pairs, two_files, writable
-from conformance.reporting.report import Exit
+from conformance.command.options import (
+    VERBOSE_OPTION,
+    examples,
+    pairs,
+    two_files,
+    with_options,
+    writable,
+)
+from conformance.reporting.report import Exit, is_shard
 from conformance.reporting.screen import Screen, echo
 
 
-@click.command()
-@click.argument("folder", type=Path)
-@click.option("--html", type=Path, callback=writable, help="Write one page here, with all in it.")
-@click.option(
-    "--trace", type=Path, callback=writable, help="Write a trace here, which Perfetto opens."
+@cloup.command(
+    epilog=examples(
+        "show xdspec-out/go@1.85.0/ring.search",
+        "show xdspec-out/go@1.85.0/ring.search --html page.html",
+    )
+)
+@cloup.argument("folder", type=Path)
+@cloup.option(
+    "--html", type=Path, callback=writable, metavar="FILE", help="Write one self-contained page."
+)
+@cloup.option(
+    "--trace", type=Path, callback=writable, metavar="FILE", help="Write a trace for Perfetto."
 )
 def show(folder: Path, *, html: Path | None, trace: Path | None) -> None:
-    """Draw the evidence in FOLDER: what happened on one clock, the ring, shares, load.
+    """Draw the evidence of one scenario.
 
-    In the terminal, unless --html or --trace says where else.
+    Draws the events on one clock, the ring, shares and load of the scenario whose evidence is in
+    FOLDER: in the terminal, or in the files of --html and --trace.
     """
     from conformance.command.pictures import show as shown  # noqa: PLC0415
 
     shown(folder, catalogue(), Screen(), html=html, trace=trace)
 
 
-@click.command()
-@click.argument("folder", type=Path, metavar="DIR")
-@click.argument("reports", nargs=-1, required=True, type=Path, metavar="REPORT…")
-def site(folder: Path, reports: tuple[Path, ...]) -> None:
-    """Write a site into DIR from REPORTs that --json has written: clauses, clients and versions.
+@cloup.command(epilog=examples("site report.json -o pages"))
+@cloup.argument("paths", nargs=-1, required=True, type=Path, metavar="REPORT…")
+@cloup.option("-o", "--out", type=Path, metavar="DIR", help="Folder for the site.  [required]")
+def site(paths: tuple[Path, ...], *, out: Path | None) -> None:
+    """Write reports as a static website.
 
-    A page for each clause and each failure; those whose evidence is still there have the pictures
-    of `show`. It needs no server and no network.
+    REPORTs are files of `run --json`. Each clause and each failure has a page; failures whose
+    evidence is still there have the pictures of `show`. The site needs no server and no network.
     """
+    folder, reports = _out_and_reports(paths, out)
     from conformance.command.pictures import site as written  # noqa: PLC0415
 
     for line in written(folder, reports, catalogue()):
         echo(line)
 
 
-@click.command()
-@click.argument("report", type=Path)
-@click.argument("scenario")
-@click.option(
+@cloup.command(epilog=examples("bundle report.json ring.search -o ring-search.zip"))
+@cloup.argument("report", type=Path)
+@cloup.argument("scenario")
+@cloup.option(
     "-o",
     "--out",
     type=Path,
     metavar="FILE",
-    help="A folder, or a file that ends in .zip. [default: a folder here, named after both]",
+    help="A folder, or a file ending in .zip. [default: a folder here, named after both]",
 )
-@click.option("--client", help="Whose failure it is, where REPORT has several clients.")
+@cloup.option("--client", help="The client, if REPORT has several.")
 def bundle(report: Path, scenario: str, *, out: Path | None, client: str | None) -> None:
-    """Write the failure of SCENARIO in REPORT, which --json has written, as a bug report.
+    """Package a failure as a bug report.
 
-    For a tracker where nobody knows this suite: a page in Markdown with the clause, what was
-    expected and what was seen, the bootstrap and the resources as protojson, a timeline, and a
-    script that plays it again.
+    REPORT is a file of `run --json`. The bundle needs no knowledge of this suite: a Markdown page
+    with the clause, the expected and observed behavior, the bootstrap and the resources as
+    protojson, a timeline, and a script that runs the scenario again.
     """
     from conformance.command.bundles import bundle as written  # noqa: PLC0415
 
     place = written(report, scenario, catalogue(), client=client, out=out)
-    echo(f"{place}: README.md is the report, replay.py plays it again")
+    echo(f"{place}: README.md is the bug report, replay.py runs the scenario again")
 
 
-@click.command()
-@click.argument("folder", type=Path, metavar="BUNDLE")
-@click.argument("client", required=False)
-@click.option("--out", type=Path, help="Folder for evidence. [default: a new one in BUNDLE]")
-@click.option(
+@cloup.command(epilog=examples("replay go-ring.search.zip", "replay ./bundle go@1.84.0"))
+@cloup.argument("folder", type=Path, metavar="BUNDLE")
+@cloup.argument("client", required=False)
+@cloup.option("--out", type=Path, help="Folder for evidence. [default: a new one in BUNDLE]")
+@cloup.option(
     "--env",
     "environment",
     multiple=True,
@@ -81,16 +98,16 @@ def bundle(report: Path, scenario: str, *, out: Path | None, client: str | None)
     metavar="K=V",
     help="Environment for the client.",
 )
-@click.option("--yes", is_flag=True, help="Run what is shown without asking.")
+@cloup.option("--yes", is_flag=True, help="Do not ask.")
 def replay(
     folder: Path, client: str | None, *, out: Path | None, environment: dict[str, str], yes: bool
 ) -> int:
-    """Play the scenario of a BUNDLE again: against its client, or against CLIENT.
+    """Run a bundle again.
 
-    Shows what will run and asks first. A bundle names a client that comes with the suite; any other
-    is named by CLIENT.
+    Runs the scenario of BUNDLE against CLIENT, or against the client that BUNDLE names if that one
+    comes with the suite. Shows what will run, and asks first.
 
-    Exits with 0 if every failure of the bundle is shown again, with 1 if one is not.
+    Exits with 0 if every failure of the bundle occurs again, with 1 if one does not.
     """
     from conformance.command.bundles import replay as replayed  # noqa: PLC0415
 
@@ -104,10 +121,13 @@ def replay(
     return int(code)
 
 
-@click.command()
-@click.argument("reports", nargs=-1, required=True, type=Path, metavar="REPORT…")
+@cloup.command(epilog=examples("table report.json"))
+@cloup.argument("reports", nargs=-1, required=True, type=Path, metavar="REPORT…")
 def table(reports: tuple[Path, ...]) -> None:
-    """Print the table of clients and clauses, as Markdown, from REPORTs that --json has written."""
+    """Print clients and clauses as a Markdown table.
+
+    REPORTs are files of `run --json`.
+    """
     from conformance.reporting import table as tables  # noqa: PLC0415
     from conformance.reporting.report import BadReport, read  # noqa: PLC0415
 
@@ -118,13 +138,15 @@ def table(reports: tuple[Path, ...]) -> None:
     echo(text, nl=False)
 
 
-@click.command()
-@click.argument("reports", nargs=-1, required=True, type=Path, metavar="REPORT…")
-@click.option(
-    "--annotations", is_flag=True, help="Print them as commands that GitHub's runners show."
-)
+@cloup.command(epilog=examples("summary report.json >> $GITHUB_STEP_SUMMARY"))
+@cloup.argument("reports", nargs=-1, required=True, type=Path, metavar="REPORT…")
+@cloup.option("--annotations", is_flag=True, help="Print annotations for GitHub runners.")
 def summary(reports: tuple[Path, ...], *, annotations: bool) -> None:
-    """Print REPORTs in short, as Markdown: of each client the sum, and what no baseline knows."""
+    """Print a short Markdown summary for CI.
+
+    REPORTs are files of `run --json`. For each client: the totals, the outcome, and the failures
+    that no baseline knows.
+    """
     from conformance.reporting import summary as summaries  # noqa: PLC0415
     from conformance.reporting.report import BadReport, read  # noqa: PLC0415
 
@@ -137,18 +159,19 @@ def summary(reports: tuple[Path, ...], *, annotations: bool) -> None:
         echo(line, commands=annotations)
 
 
-@click.command()
-@click.argument("reports", nargs=-1, required=True, type=Path, metavar="REPORT…")
-@click.option("--client", help="Whose badge it is, where the reports have several clients.")
-@click.option("--only", metavar="GRFC", help="How many clauses of a gRFC pass, such as a42.")
-@click.option("--label", metavar="TEXT", help="What stands on the left. [default: the client]")
-@click.option("--svg", type=Path, callback=writable, help="Write the picture here.")
-@click.option(
+@cloup.command(epilog=examples("badge report.json --client go --svg badge.svg"))
+@cloup.argument("reports", nargs=-1, required=True, type=Path, metavar="REPORT…")
+@cloup.option("--client", help="The client, if the reports have several.")
+@cloup.option("--only", metavar="GRFC", help="Count the clauses of a gRFC that pass, such as a42.")
+@cloup.option("--label", metavar="TEXT", help="Text on the left. [default: the client]")
+@cloup.option("--svg", type=Path, callback=writable, metavar="FILE", help="Write a picture.")
+@cloup.option(
     "--json",
     "json_path",
     type=Path,
     callback=writable,
-    help="Write it here as badge services read it (an endpoint of shields.io).",
+    metavar="FILE",
+    help="Write JSON for badge services (an endpoint of shields.io).",
 )
 def badge(
     reports: tuple[Path, ...],
@@ -159,9 +182,10 @@ def badge(
     svg: Path | None,
     json_path: Path | None,
 ) -> None:
-    """Make a badge for a client of REPORTs that --json has written: does it conform?
+    """Make a badge that shows the outcome of a client.
 
-    Of several reports, such as one for each gRFC, all count. Without a file its words are printed.
+    REPORTs are files of `run --json`; of several, such as one for each gRFC, all count. Without a
+    file, the text of the badge is printed.
     """
     from conformance.command import badges  # noqa: PLC0415
 
@@ -170,35 +194,73 @@ def badge(
     echo(badges.write(reports, wish, catalogue(), svg=svg, json_path=json_path))
 
 
-@click.command()
-@click.argument("out", type=Path, metavar="OUT", callback=writable)
-@click.argument("reports", nargs=-1, required=True, type=Path, metavar="REPORT…")
-@click.option(
-    "--junit", "junit_path", type=Path, callback=writable, help="Write JUnit XML of it here, too."
+@cloup.command(epilog=examples("merge part-*.json -o all.json"))
+@cloup.argument("paths", nargs=-1, required=True, type=Path, metavar="REPORT…")
+@cloup.option(
+    "-o",
+    "--out",
+    type=Path,
+    callback=writable,
+    metavar="FILE",
+    help="File for the joint report.  [required]",
 )
-def merge(out: Path, reports: tuple[Path, ...], *, junit_path: Path | None) -> int:
-    """Write into OUT the report of a run, from the REPORTs of all its shards (`run --shard`).
+@cloup.option(
+    "--junit",
+    "junit_path",
+    type=Path,
+    callback=writable,
+    metavar="FILE",
+    help="Write JUnit XML, too.",
+)
+@with_options([VERBOSE_OPTION])
+@click.pass_context
+def merge(
+    context: click.Context,
+    paths: tuple[Path, ...],
+    *,
+    out: Path | None,
+    junit_path: Path | None,
+    verbose: bool,
+) -> int:
+    """Join the reports of all shards of a run.
 
-    Exits as the whole run would have. Refuses shards of different runs, and to leave one out.
+    REPORTs are files of `run --shard K/N --json`, one for each shard of one run. Exits as the whole
+    run would have.
     """
     from conformance.command.merge import merge as merged  # noqa: PLC0415
 
-    two_files(out, junit_path, "OUT and --junit")
-    return int(merged(out, reports, catalogue(), Screen(), junit_path))
+    file, reports = _out_and_reports(paths, out)
+    if out is None:
+        if file.is_file() and is_shard(file):
+            raise click.UsageError(f"{file} is the report of a shard: name the output with -o")
+        (parameter,) = (one for one in context.command.params if one.name == "out")
+        writable(context, parameter, file)
+    two_files(file, junit_path, "-o and --junit")
+    return int(merged(file, reports, catalogue(), Screen(), junit_path, verbose=verbose))
 
 
-@click.command()
-@click.argument("old", type=Path)
-@click.argument("new", type=Path)
-@click.option("--exact", is_flag=True, help="Exit with 1 for any difference, not only a worse one.")
-@click.option("--json", "json_path", type=Path, callback=writable, help="Write it as JSON here.")
-@click.option(
-    "--markdown", is_flag=True, help="Print it as Markdown, for a comment on a pull request."
+def _out_and_reports(paths: tuple[Path, ...], out: Path | None) -> tuple[Path, tuple[Path, ...]]:
+    """Return the output and the reports; without -o the output comes first, as it once did."""
+    if out is not None:
+        return out, paths
+    if len(paths) == 1:
+        raise click.UsageError("Missing option '-o'")
+    return paths[0], paths[1:]
+
+
+@cloup.command(epilog=examples("diff old.json new.json", "diff old.json new.json --markdown"))
+@cloup.argument("old", type=Path)
+@cloup.argument("new", type=Path)
+@cloup.option("--exact", is_flag=True, help="Exit with 1 for any difference.")
+@cloup.option(
+    "--json", "json_path", type=Path, callback=writable, metavar="FILE", help="Write JSON."
 )
+@cloup.option("--markdown", is_flag=True, help="Print Markdown, for a comment on a pull request.")
 def diff(old: Path, new: Path, *, exact: bool, json_path: Path | None, markdown: bool) -> int:
-    """Compare two reports that --json has written: what is broken, gone, fixed, new or changed.
+    """Compare two reports and list what broke.
 
-    Exits with 1 if a clause is broken or gone, or is new and fails as no baseline knows.
+    OLD and NEW are files of `run --json`. Exits with 1 if a clause broke or is gone, or if a clause
+    is new and fails as no baseline knows.
     """
     from conformance.reporting import diff as differences  # noqa: PLC0415
     from conformance.reporting.report import BadReport, read  # noqa: PLC0415
@@ -215,16 +277,22 @@ def diff(old: Path, new: Path, *, exact: bool, json_path: Path | None, markdown:
     return int(Exit.DEVIATES if stops else Exit.CONFORMS)
 
 
-@click.group(name="baseline")
+@cloup.group(name="baseline", epilog=examples("baseline update expected.toml report.json --check"))
 def baseline_group() -> None:
-    """Work on an expected.toml, the file of a client's known failures."""
+    """Maintain an expected.toml, a file of known failures."""
 
 
-@baseline_group.command("update")
-@click.argument("file", type=Path, callback=writable)
-@click.argument("reports", nargs=-1, required=True, type=Path, metavar="REPORT…")
-@click.option("--client", help="Whose runs count, where the reports have several clients.")
-@click.option(
+@baseline_group.command(
+    "update",
+    epilog=examples(
+        "baseline update expected.toml report.json --check",
+        "baseline update expected.toml report.json --explanation A42-RING-05='is ignored'",
+    ),
+)
+@cloup.argument("file", type=Path, callback=writable)
+@cloup.argument("reports", nargs=-1, required=True, type=Path, metavar="REPORT…")
+@cloup.option("--client", help="The client, if the reports have several.")
+@cloup.option(
     "--explanation",
     "--words",
     "explanations",
@@ -233,23 +301,25 @@ def baseline_group() -> None:
     metavar="CLAUSE=TEXT",
     help="Why a clause newly fails, by the client's source or the text; --words is its old name.",
 )
-@click.option(
+@cloup.option(
     "--issue",
     "issues",
     multiple=True,
     callback=pairs,
     metavar="CLAUSE=URL",
-    help="Where the client's maintainers know of it.",
+    help="The issue in the client's tracker.",
 )
-@click.option(
+@cloup.option(
     "--over",
     type=Path,
     metavar="BELOW",
-    help="The client's own expected.toml, where FILE is laid over it (run --baseline).",
+    help="The client's own expected.toml, if FILE overrides it (run --baseline).",
 )
-@click.option("--check", is_flag=True, help="Write nothing; exit with 1 if it is not up to date.")
+@cloup.option("--check", is_flag=True, help="Write nothing; exit with 1 if it is not up to date.")
 def update_baseline(file: Path, reports: tuple[Path, ...], *, check: bool, **said: Any) -> int:
-    """Bring FILE to what the REPORTs of one client show that --json has written.
+    """Update an expected.toml from reports.
+
+    REPORTs are files of `run --json`, of one client.
 
     New failures are added, each with the explanation that you give. Failures that are gone are
     removed, or bounded by the versions that show them if the reports have several. Explanations,
@@ -265,14 +335,15 @@ def update_baseline(file: Path, reports: tuple[Path, ...], *, check: bool, **sai
     return int(Exit.DEVIATES if check and changes else Exit.CONFORMS)
 
 
-@baseline_group.command("count")
-@click.argument("file", type=Path)
-@click.argument("reports", nargs=-1, required=True, type=Path, metavar="REPORT…")
-@click.option("--client", help="Whose runs count, where the reports have several clients.")
+@baseline_group.command("count", epilog=examples("baseline count expected.toml nightly-*.json"))
+@cloup.argument("file", type=Path)
+@cloup.argument("reports", nargs=-1, required=True, type=Path, metavar="REPORT…")
+@cloup.option("--client", help="The client, if the reports have several.")
 def count_baseline(file: Path, reports: tuple[Path, ...], *, client: str | None) -> int:
-    """Count in REPORTs what FILE says is seen in some runs only (`sometimes`).
+    """Check flaky entries against recorded runs.
 
-    Exits with 1 if something fails more often than FILE says, by more than chance.
+    Counts in REPORTs the failures that FILE declares with `sometimes`. Exits with 1 if a failure is
+    significantly more frequent than declared.
     """
     from conformance.command.baselines import count  # noqa: PLC0415
     from conformance.reporting.baseline_count import Judgement  # noqa: PLC0415
@@ -281,6 +352,6 @@ def count_baseline(file: Path, reports: tuple[Path, ...], *, client: str | None)
     for one in found:
         echo(str(one))
     if not found:
-        echo(f"{file} has nothing that is seen in some runs only")
+        echo(f"{file} has no entry with `sometimes`")
     is_worse = any(one.judgement is Judgement.MORE for one in found)
     return int(Exit.DEVIATES if is_worse else Exit.CONFORMS)

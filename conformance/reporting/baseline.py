@@ -301,9 +301,15 @@ def check_scenarios(
 
 
 def no_scenario(name: str, scenarios: Collection[str]) -> str:
-    """That there is none of this name, and what may be meant."""
-    near = difflib.get_close_matches(name, scenarios, n=1)
-    hint = f"did you mean {near[0]}?" if near else "`xdspec list scenarios` shows all"
+    """Return that no scenario has this name, and which name is nearest."""
+    functions = dict.fromkeys(one.partition("[")[0] for one in scenarios)
+    modules = dict.fromkeys(f"{one.partition('.')[0]}.*" for one in scenarios)
+    within = [one for one in functions if name.strip("*.") in one] if name.strip("*.") else []
+    near = (
+        difflib.get_close_matches(name, [*scenarios, *functions, *modules], n=1, cutoff=0.7)
+        or within
+    )
+    hint = f"did you mean {near[0]}?" if near else "`xdspec list scenarios` lists all"
     return f"there is no scenario {name}: {hint}"
 
 

@@ -1,34 +1,33 @@
-"""What ``xdspec explain`` says of a clause or a scenario."""
+"""Describe clauses, scenarios and editions for ``xdspec explain``."""
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
-from conformance.catalogue import Catalogue, Clause, Edition
+from conformance.catalogue import FOLDER, Catalogue, Clause, Edition
 from conformance.judging.claims import Claims
 
 
 def deciding(clause: str, declared: Mapping[str, Claims]) -> tuple[str, ...]:
-    """The scenarios that decide a clause."""
+    """Return the scenarios that decide a clause."""
     return tuple(name for name, one in declared.items() if clause in one.clauses)
 
 
 def explain_clause(clause: Clause, declared: Mapping[str, Claims]) -> str:
-    """A clause: its wordings, the source of its strength, how it is seen, and its scenarios."""
+    """Describe a clause: its wordings, how it is observed, and which scenarios decide it."""
     lines = [f"{clause.id}  {clause.title}"]
-    lines.append(f"  text      {clause.document}, {clause.section} [{clause.strength.value}]")
+    lines.append(f"  rule      {clause.document}, {clause.section} [{clause.strength.value}]")
     lines += [f"  {edition:8}  {clause.wordings[edition]}" for edition in clause.editions]
     if clause.open_in:
-        lines.append(f"  left open by {', '.join(clause.open_in)}: reported, and nobody is failed")
-    if clause.superseded_in:
-        old = ", ".join(clause.superseded_in)
-        lines.append(f"  superseded in {old}: its authors corrected it; reported, never a pass")
+        lines.append(f"  open      {', '.join(clause.open_in)}: reported, no client fails")
     if clause.basis:
         lines.append(f"  basis     {clause.basis}")
     if clause.rests_on:
         lines.append(f"  rests on  {clause.rests_on}")
     if clause.seen_by:
-        lines.append(f"  seen by   {clause.seen_by}")
+        lines.append(f"  observed  {clause.seen_by}")
     lines += [f"  choice    {choice}" for choice in clause.choices]
     if clause.grpc_only:
         lines.append(f"  gRPC only {clause.grpc_only}")
@@ -37,36 +36,73 @@ def explain_clause(clause: Clause, declared: Mapping[str, Claims]) -> str:
     deciders = deciding(clause.id, declared)
     lines += [f"  scenario  {name}" for name in deciders]
     if clause.awaits:
-        lines.append(f"  not judged yet: it awaits {clause.awaits}")
+        lines.append(f"  no scenario yet: it needs {clause.awaits}")
+    lines.append(f"  source    {row_of(clause.id)}")
     return "\n".join(lines)
 
 
 def explain_scenario(name: str, declared: Mapping[str, Claims], known: Catalogue) -> str:
-    """A scenario: the clauses that it decides and what it needs of the client."""
+    """Describe a scenario: its clauses, how they are observed, its needs, and its source."""
     one = declared[name]
     lines = [name]
-    lines += [f"  decides   {known[clause].id}  {known[clause].title}" for clause in one.clauses]
-    lines += [f"  needs     {need}" for need in one.needs]
+    for clause in (known[each] for each in one.clauses):
+        lines.append(f"  decides   {clause.id}  {clause.title} [{clause.strength.value}]")
+        lines += [f"  {edition:8}  {clause.wordings[edition]}" for edition in clause.editions]
+        if clause.seen_by:
+            lines.append(f"  observed  {clause.seen_by}")
+    lines += [f"  needs     capability {need}" for need in one.needs]
     lines += [f"  knob      {knob} = {value}" for knob, value in one.knobs.items()]
+    if place := function_of(name):
+        lines.append(f"  source    {place}")
     return "\n".join(lines)
 
 
+def row_of(clause: str) -> str:
+    """Return the file and line of a clause's row."""
+    for path in sorted(FOLDER.rglob("*.toml")):
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+            if line.strip() == f"[{clause}]":
+                return f"{_shown(path)}:{number}"
+    return _shown(FOLDER)
+
+
+def function_of(scenario: str) -> str:
+    """Return the file and line of a scenario's function; empty if it is none of this suite."""
+    module, _, rest = scenario.partition(".")
+    function = f"test_{rest.partition('[')[0]}"
+    for path in sorted(SCENARIOS.rglob(f"{module}.py")):
+        for node in ast.parse(path.read_text("utf-8")).body:
+            if not isinstance(node, ast.AsyncFunctionDef | ast.FunctionDef):
+                continue
+            if node.name == function:
+                return f"{_shown(path)}:{node.lineno}"
+    return ""
+
+
+SCENARIOS = Path(__file__).parents[1] / "scenarios"
+
+
+def _shown(path: Path) -> str:
+    """Return a path as it is in the repository, or in the installed package."""
+    return str(path.relative_to(Path(__file__).parents[2]))
+
+
 def explain_edition(edition: str, known: Catalogue) -> str:
-    """An edition: what it brings and since when, and the clauses judged by its own wording."""
+    """Describe an edition: its content and date, and the clauses that it words."""
     one, worded = known.editions[edition], known.worded_by(edition)
     lines = [f"{edition}  {_brings(one)}"]
     if one.date is not None:
-        lines.append(f"  worded so on {one.date}, by commit {one.commit} of grpc/proposal")
+        lines.append(f"  text of {one.date}, commit {one.commit} of grpc/proposal")
     lines += [f"  {clause.id:14}  {clause.title}" for clause in worded]
     if not worded:
-        lines.append("  no clause is worded by it yet: to state it changes no verdict")
+        lines.append("  no clause is worded by it yet: declaring it changes no verdict")
     else:
-        lines.append(f"  each: xdspec explain {worded[0].id}")
+        lines.append(f"  for details: xdspec explain {worded[0].id}")
     return "\n".join(lines)
 
 
 def edition_lines(known: Catalogue) -> Iterator[str]:
-    """Every edition: its date, what it brings, and how many clauses have a wording of its own."""
+    """Return every edition: its date, its content, and the number of clauses that it words."""
     for one in known.editions:
         count = len(known.worded_by(one.id))
         clauses = f"{count} clause{'' if count == 1 else 's'}" if count else "no clause yet"

@@ -417,6 +417,14 @@ def read_any(path: Path) -> Report:
         raise BadReport(f"{path} is no report of this suite: {error}") from None
 
 
+def is_shard(path: Path) -> bool:
+    """Return whether a file is the report of one shard of a run."""
+    try:
+        return any(run.part for run in read_any(path).runs)
+    except BadReport:
+        return False
+
+
 def read(path: Path) -> Report:
     """Read what ``--json`` has written.
 

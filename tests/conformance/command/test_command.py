@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+import re
+import shlex
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import parse
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
 from client_under_test import built_in, find
 from conformance.catalogue import load
 from conformance.command.cli import main
+from conformance.reporting.report import Exit
 from conformance.world import BY_ARCS
 
 ADAPTERS = Path(__file__).parents[2] / "adapters"
@@ -82,7 +86,7 @@ def unbuildable(folder: Path, program: str) -> str:
         (["run", CRASHER, "--wrap", "sh 'x"], "is no command such as"),
         (["run", CRASHER, "--seed", "x"], "--seed"),
         (["run", CRASHER, "--only", "a99"], "no clause is of a99: there are a27, a28, a32, a37"),
-        (["run", CRASHER, "--all"], "name some, or say --all"),
+        (["run", CRASHER, "--all"], "name clients, or use --all"),
         (["run", CRASHER, "--hold"], "name it with --scenario"),
         (["run", CRASHER, "--no-such-option"], "No such option"),
         (["serve"], "Missing argument"),
@@ -116,10 +120,18 @@ def unbuildable(folder: Path, program: str) -> str:
         (["explain"], "Missing argument"),
         (
             ["explain", "A65"],
-            "A65 is no clause, and no edition that is judged: there are A27-2020, ",
+            "A65 is not a clause, nor an edition of this suite: there are A27-2020, ",
         ),
         (["list", "tests"], "'tests' is not one of"),
         (["fly"], "No such command 'fly'"),
+        (["rnu"], "Did you mean 'run'?"),
+        (["run", "pyton"], "there is no client pyton: did you mean python?"),
+        (["run", CRASHER, "--scenario", "states"], "did you mean picker.states?"),
+        (["run", CRASHER, "--scenrio", "x"], "--scenario"),
+        (["explain", "A421"], "did you mean A42?"),
+        (["explain", "picker.stats"], "did you mean picker.states?"),
+        (["merge", "one.json"], "Missing option '-o'"),
+        (["site", "one.json"], "Missing option '-o'"),
     ],
 )
 def test_bad_input(
@@ -310,8 +322,54 @@ def test_help(words: list[str]) -> None:
 
 
 def test_the_exit_codes_are_in_the_help() -> None:
-    text = " ".join(invoke("--help").output.split())
-    assert "0 conforms, 1 does not conform, 2 interrupted, 3 trouble of the suite, 4 bad" in text
+    text = invoke("run", "--help").output
+    assert {int(code) for code in re.findall(r"^    (\d)  ", text, re.MULTILINE)} == {*Exit}
+
+
+def commands(group: click.Group = main, *above: str) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from commands(command, *above, name)
+        yield (*above, name), command
+
+
+def test_nothing_is_cut_off_in_the_list_of_commands() -> None:
+    text = invoke("--help").output
+    assert not re.findall(r"\.\.\.$", text, re.MULTILINE)
+    listed = re.findall(r"^  ([a-z][a-z-]+) +[A-Z]", text, re.MULTILINE)
+    shown = [name for name, command in main.commands.items() if not command.hidden]
+    assert sorted(listed) == sorted(shown), "each command stands in one section"
+    for names, command in commands():
+        summary = command.get_short_help_str(limit=200)
+        assert len(summary) <= 60, (names, summary)
+
+
+@pytest.mark.parametrize(
+    ("names", "command"), [*commands()], ids=[" ".join(names) for names, _ in commands()]
+)
+def test_the_help_of_each_command_has_an_example_that_can_be_typed(
+    names: tuple[str, ...], command: click.Command
+) -> None:
+    text = invoke(*names, "--help").output
+    lines = text[text.index("Examples:") :].splitlines()[1:]
+    typed = [shlex.split(line) for line in lines if line.strip()]
+    assert typed
+    for program, *words in typed:
+        assert program == "xdspec"
+        wanted = ("rejudge",) if names == ("judge",) else names
+        assert tuple(words[: len(wanted)]) == wanted
+        known = {name for one in command.params for name in (*one.opts, *one.secondary_opts)}
+        assert {word for word in words if word.startswith("-")} <= known | {"--help"} or (
+            names in {("test",), ("baseline",)}  # what follows is for pytest, or another command
+        )
+
+
+def test_options_of_a_run_stand_in_groups() -> None:
+    text = invoke("run", "--help").output
+    for group in ("Selection", "Execution", "Baselines", "Sharding", "Output"):
+        assert f"\n{group}:\n" in text
+    other = text[text.index("Other options:") : text.index("Examples:")]
+    assert re.findall(r"^  (-\S+)", other, re.MULTILINE) == ["-h,"]
 
 
 def test_list_clients_and_clauses() -> None:
@@ -344,15 +402,15 @@ def test_list_editions() -> None:
 
 def test_explain_an_edition() -> None:
     told = invoke("explain", "a113").output
-    assert "A113-WEIGHT-02  share that rounds to nothing" in told
-    assert "each: xdspec explain A42-LOC-07" in told
+    assert f"A113-WEIGHT-02  {load()['A113-WEIGHT-02'].title}" in told
+    assert "for details: xdspec explain A42-LOC-07" in told
     assert "changes no verdict" in invoke("explain", "A48-2021").output
     former = invoke("explain", "a56-2022").output
     assert former.startswith(
         "A56-2022  first wording of A56: the priority policy, before August 2025"
     )
-    assert "worded so on 2022-12-06, by commit 6da6b41b24e9" in former
-    assert "worded so" not in invoke("explain", "envoy").output
+    assert "text of 2022-12-06, commit 6da6b41b24e9" in former
+    assert "  text of" not in invoke("explain", "envoy").output
 
 
 def test_doctor_knows_the_editions_too(tmp_path: Path) -> None:
@@ -385,6 +443,33 @@ async def test_explain(xdspec: Any) -> None:
     assert (neither.code, "no clause A42-RING-99" in neither.err) == (4, True)
 
 
+def test_explain_takes_the_beginning_of_several_names() -> None:
+    told = invoke("explain", "picker.states").output
+    names = [line for line in told.splitlines() if line.startswith("picker.states[")]
+    assert len(names) > 5
+    assert load()["A42-PICK-02"].wordings["A42"] in told
+    assert load()["A42-PICK-02"].seen_by or "" in told
+    (place,) = set(re.findall(r"^  source    (.*)$", told, re.MULTILINE))
+    path, _, line = place.rpartition(":")
+    assert "test_states" in Path(path).read_text().splitlines()[int(line) - 1]
+    clauses = invoke("explain", "A42-DNS" if "A42-DNS-01" in load() else "A42-CONF").output
+    assert clauses.count("\n  rule      ") > 1
+
+
+def test_explain_names_the_row_of_a_clause() -> None:
+    told = invoke("explain", "A42-RING-09").output
+    (place,) = re.findall(r"^  source    (.*)$", told, re.MULTILINE)
+    path, _, line = place.rpartition(":")
+    assert Path(path).read_text().splitlines()[int(line) - 1] == "[A42-RING-09]"
+
+
+def test_the_former_name_of_a_command_is_not_listed() -> None:
+    assert "judge" in main.commands
+    listed = invoke("--help").output
+    assert "  rejudge " in listed
+    assert "  judge " not in listed
+
+
 def test_a_new_client_is_for_the_doctor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     made = invoke("new-client", "other", "my client")
@@ -401,8 +486,8 @@ def test_any_language_has_a_scaffold(language: str, tmp_path: Path) -> None:
     folder = tmp_path / "mine"
     ended = invoke("new-client", language, str(folder))
     assert ended.exit_code == 0
-    there = "for go, java, node, python, rust."
-    assert f"It has no program: for {language} there is none yet, but {there}" in ended.output
+    there = "only the skeletons for go, java, node, python, rust have one."
+    assert f"It has no program: {there}" in ended.output
     looked = invoke("doctor", str(folder)).output
     assert "needs nothing" not in looked
     assert f"mine          has no program yet: {folder}/adapter is not there" in looked
@@ -434,7 +519,7 @@ def test_a_number_that_is_none(variable: str, number: str, monkeypatch: pytest.M
 def test_a_soak_that_is_too_short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDSPEC_SOAK", "2.9")
     ended = invoke("run", CRASHER)
-    assert "XDSPEC_SOAK is '2.9': a number from 3 on is wanted" in ended.output
+    assert "XDSPEC_SOAK is '2.9': set it to a number >= 3" in ended.output
     assert ended.exit_code == 4
 
 
@@ -556,7 +641,7 @@ async def test_an_edition_that_is_only_stated(xdspec: Any, pretender: Path) -> N
     assert (clause["verdict"], clause["reason"]) == ("fail", "edition")
     assert clause["editions_consistent"] == ["A42"]
     assert "fits      A42" in ended.out
-    assert "one failure fits A42 instead of what client.toml states: if that" in ended.out
+    assert "one failure fits A42 instead of the edition in client.toml. If" in ended.out
 
     (pretender / "expected.toml").write_text(ENTRY.replace(WEIGHTS, "locality.nonsense"))
     refused = await xdspec.run(*words)
@@ -574,9 +659,10 @@ async def test_an_edition_that_is_only_stated(xdspec: Any, pretender: Path) -> N
     assert "not the verdicts of the run" not in again.out
 
     assert known.code == 0
-    assert f"fail (edition) expected  {WEIGHTS}" in known.out
-    assert "instead of what client.toml states" not in known.out
-    assert "fail (edition) expected  weight of an endpoint on the ring: Weights 1 to" in known.out
+    assert f"fail (edition) known  {WEIGHTS}" in known.out
+    assert "instead of the edition in client.toml" not in known.out
+    title = load()["A42-LOC-07"].title
+    assert f"fail (edition) known  {title}: Weights 1 to" in known.out
     assert [entry["scenarios"] for entry in known.report["runs"][0]["known"]] == [[WEIGHTS]]
     assert f"fail (edition)  {WEIGHTS}" in counted.out
     assert known.clauses["A42-LOC-07"]["expected"] is True

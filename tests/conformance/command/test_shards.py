@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from conformance.command.cli import main
+from conformance.reporting.report import is_shard
 
 RELEASED = str(Path(__file__).parents[2] / "adapters" / "released@1.5.0")
 SIZES = ("--scenario", "ring.size*", "--seed", "7", "--jobs", "1")
@@ -27,7 +28,8 @@ async def test_four_shards_are_the_whole_run(xdspec: Any, tmp_path: Path) -> Non
         assert len(ended.scenarios) < len(all_of_it.scenarios) / 2
     assert 1 in codes
     out = tmp_path / "merged.json"
-    ended = await xdspec.run("merge", str(out), *paths, "--junit", str(tmp_path / "junit.xml"))
+    junit = ("--junit", str(tmp_path / "junit.xml"))
+    ended = await xdspec.run("merge", *paths, "-o", str(out), *junit)
     assert ended.code == all_of_it.code == 1, ended.said
     compared = await xdspec.run("diff", "--exact", str(whole), str(out))
     assert compared.code == 0, compared.said
@@ -38,21 +40,25 @@ async def test_four_shards_are_the_whole_run(xdspec: Any, tmp_path: Path) -> Non
     assert run["part"] is None
     assert [one["part"] for one in merged["sources"]] == [1, 2, 3, 4]
     assert 'tests="8"' in (tmp_path / "junit.xml").read_text("utf-8")
-    ended = await xdspec.run("merge", str(out), *paths[1:])
-    assert ended.code == 4
-    assert ended.err == "xdspec: part 1 of 4 is missing\n"
+    former = await xdspec.run("merge", str(out), *paths[1:])  # without -o
+    assert former.code == 4
+    assert former.err == "xdspec: part 1 of 4 is missing\n"
+    lost = await xdspec.run("merge", *paths)
+    assert lost.code == 4
+    assert f"{paths[0]} is the report of a shard: name the output with -o" in lost.err
+    assert is_shard(Path(paths[0])), "it is as it was"
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
         (("--shard", "0/4", "--json", "x"), "'0/4' is no shard such as 2/4"),
-        (("--shard", "1/4", "--json", "x"), "the shards of a run draw the same numbers"),
+        (("--shard", "1/4", "--json", "x"), "--shard needs --seed"),
         (("--shard", "1/4", "--seed", "1"), "--shard needs --json"),
-        (("--durations", "x.json"), "--durations says what shards are dealt out by"),
+        (("--durations", "x.json"), "--durations balances shards"),
         (
             ("--shard", "1/4", "--seed", "1", "--json", "x", "--hold", *SIZES[:2]),
-            "--hold keeps the world of one scenario",
+            "--hold and --shard exclude each other",
         ),
     ],
 )
