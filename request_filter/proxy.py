@@ -131,7 +131,8 @@ class _Connection:
         self.client = transport
         self.client_address = _as_grpc_writes(transport.get_extra_info("peername"))
         self._proxy.begins(self)
-        self.client.pause_reading()
+        # Python 3.11.2, that of Debian 12, reads all the same if paused in `connection_made`.
+        asyncio.get_running_loop().call_soon(self.client.pause_reading)
         self._task = asyncio.get_running_loop().create_task(self._proxy.reach_server(self))
 
     def splice(self, server: asyncio.Transport) -> None:

@@ -23,6 +23,9 @@ from request_filter.hidden_server import unused_name
 
 DEADLINE = 20.0
 
+LATE = 0.1
+"""Seconds in which a loop reads what a client has sent."""
+
 
 class Served:
     """A server that answers each request with the address of its client."""
@@ -205,3 +208,33 @@ async def test_a_client_that_reads_nothing_does_not_hold_up_a_stop() -> None:
         writer.write(request(b"/any"))
         await it.good_request()
     writer.close()
+
+
+async def test_nothing_is_read_before_the_server_is_reached_on_older_pythons_either(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Python 3.11.2 begins to read from a transport that was paused in `connection_made`."""
+
+    def begin_to_read(transport: Any, handle: int, callback: Any, *arguments: Any) -> None:
+        transport._loop._add_reader(handle, callback, *arguments)
+
+    monkeypatch.setattr(
+        "asyncio.selector_events._SelectorSocketTransport._add_reader", begin_to_read
+    )
+    async with served() as one:
+        reach, sent = one.server.connect, asyncio.Event()
+
+        async def reach_late(*arguments: Any) -> Any:
+            await sent.wait()
+            return await reach(*arguments)
+
+        monkeypatch.setattr(one.server, "connect", reach_late)
+        reader, writer = await asyncio.open_connection("127.0.0.1", one.port)
+        connection = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True))
+        connection.initiate_connection()
+        writer.write(connection.data_to_send())
+        await writer.drain()
+        asyncio.get_running_loop().call_later(LATE, sent.set)
+        async with asyncio.timeout(DEADLINE):
+            assert await reader.read(9)  # the server's settings, so it has read the client's
+        writer.close()
