@@ -209,7 +209,8 @@ def those_that_exist(
     A37-TREE-24, A37-TREE-25, A37-TREE-26, A37-TREE-29, A37-TREE-30, A37-TREE-31, A37-TREE-33,
     A37-TREE-34, A37-TREE-36 (our choice), A37-TREE-37 (our choice), A37-TROUBLE-07,
     A37-TROUBLE-01, A37-TROUBLE-02, A37-TROUBLE-03, A37-TROUBLE-09, A37-TROUBLE-10,
-    A37-TROUBLE-12, A37-TROUBLE-14, A37-TROUBLE-18, A74-CONFIG-04, A37-DNS-12.
+    A37-TROUBLE-12, A37-TROUBLE-14, A37-TROUBLE-18, A37-TROUBLE-36 (our choice), A74-CONFIG-04,
+    A37-DNS-12.
     """
     if len(found) == 1 and isinstance(found[0], Missing):
         return found[0].status

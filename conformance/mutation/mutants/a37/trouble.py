@@ -411,3 +411,14 @@ last_endpoints_missed = Mutant(
     broken="a tree is used before the endpoints of its last leaf have come",
     xds=SHORT,
 )
+
+internal_in_a_cycle = Mutant(
+    clause="A37-TROUBLE-36",
+    broken="requests to a cycle end with INTERNAL",
+    rules={
+        "leaves": lambda root, found, in_force: (
+            those_that_exist(root, found, in_force) if found else Status("INTERNAL", "a cycle")
+        )
+    },
+    reports="INTERNAL",
+)
