@@ -1,0 +1,153 @@
+"""The guard of prose: what it reads, what it finds, and that what is allowed only shrinks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ci.prose import (
+    ALLOWED,
+    HABITS,
+    Hit,
+    Text,
+    bad_subjects,
+    folder_of,
+    habits,
+    hits,
+    of_page,
+    of_python,
+    of_toml,
+    shrunk,
+    texts,
+    too_many,
+)
+
+KNOWN = habits(HABITS.read_text("utf-8"))
+ROOT = HABITS.parents[1]
+
+
+def found(text: str) -> list[str]:
+    return [one.habit.name for one in hits([Text("x", 1, text)], KNOWN)]
+
+
+@pytest.mark.parametrize(
+    ("text", "habit"),
+    [
+        ("Who asks for nothing has nothing to answer.", "bare who"),
+        ("The client is told of it.", "told"),
+        ("It fails nobody.", "somebody"),
+        ("Of all hashes, the first.", "fronted of"),
+        ("Reports are held against the backends.", "verb of no field"),
+        ("A file is to be read first.", "is to"),
+        ("Whether it holds.", "whether without a verb"),
+        ("The same, but with errors.", "the same"),
+        ("It begins anew.", "old word"),
+        ("It keeps a shelf of builds.", "metaphor"),
+        ("So many calls.", "so many"),
+        ("The user says what he wants.", "he"),
+        ("The behaviour of a client.", "British spelling"),
+    ],
+)
+def test_each_habit_is_found(text: str, habit: str) -> None:
+    assert habit in found(text)
+
+
+def test_every_habit_has_an_example_here() -> None:
+    marks = test_each_habit_is_found.pytestmark  # type: ignore[attr-defined]
+    (table,) = (mark.args[1] for mark in marks if mark.name == "parametrize")
+    assert {habit for _, habit in table} == {one.name for one in KNOWN}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The client subscribes to the cluster and ACKs the response.",
+        "Who uses it? A maintainer of gRPC.",
+        "Of course it holds.",
+        "Return whether the client conforms.",
+    ],
+)
+def test_good_prose_has_none(text: str) -> None:
+    assert found(text) == []
+
+
+def test_a_page_is_read_without_code_and_generated_parts() -> None:
+    page = (
+        "# Who reads\n\n```sh\nwho is told\n```\n\n<!-- begin generated x -->\nnobody\n"
+        "<!-- end generated x -->\n\nIt is `nobody` who\nis told.\n"
+    )
+    said = [(one.line, one.text) for one in of_page("p.md", page)]
+    assert said == [(1, "Who reads"), (11, "It is `…` who"), (12, "is told.")]
+
+
+def test_a_module_is_read_with_its_docstrings_and_messages() -> None:
+    module = 'def f(x):\n    """Say it to nobody.\n\n    More of it here.\n    """\n'
+    module += '    raise E(f"the file {x} is told of")\n\nNAME = "a name"\n'
+    said = [(one.line, one.text) for one in of_python("m.py", module) if one.text]
+    assert said == [
+        (2, "Say it to nobody."),
+        (4, "More of it here."),
+        (6, "the file … is told of"),
+    ]
+
+
+def test_rows_of_a_catalogue_are_read() -> None:
+    row = '[A42-X-01]\nsection = "nobody"\ntitle = "one"\n[A42-X-01.wordings]\nA42 = "two"\n'
+    assert [(one.line, one.text) for one in of_toml("r.toml", row)] == [(3, "one"), (5, "two")]
+
+
+def hit(path: str) -> Hit:
+    return Hit(path, 1, KNOWN[0], "x")
+
+
+def test_texts_may_move_and_must_not_grow() -> None:
+    allowed = {"docs": 1, "conformance/a": 1}
+    assert too_many([hit("docs/a.md"), hit("conformance/a/x.py")], allowed) == []
+    assert too_many([hit("conformance/b/x.py"), hit("conformance/b/y.py")], allowed) == []
+    more = [hit("docs/a.md"), hit("conformance/b/x.py"), hit("conformance/a/x.py")]
+    assert [one.folder for one in too_many(more, allowed)] == ["conformance/b"]
+
+
+def test_what_is_allowed_only_shrinks() -> None:
+    assert shrunk([hit("docs/a.md")], {"docs": 2, "ci": 1}) == {"docs": 1}
+    with pytest.raises(ValueError, match="more habits of prose than allowed"):
+        shrunk([hit("docs/a.md")] * 3, {"docs": 1, "ci": 1})
+
+
+@pytest.mark.parametrize(
+    ("path", "folder"),
+    [
+        ("README.md", "."),
+        ("docs/compliance/go.md", "docs/compliance"),
+        ("conformance/command/cli.py", "conformance/command"),
+    ],
+)
+def test_the_folder_that_counts(path: str, folder: str) -> None:
+    assert folder_of(path) == folder
+
+
+@pytest.mark.parametrize(
+    ("subject", "wrong"),
+    [
+        ("Group failures by what they have in common", False),
+        ("x" * 73, True),
+        ("cli: group failures", True),
+        ("fix(run): group failures", True),
+        ("Name the folder of --out: it may be missing", False),
+    ],
+)
+def test_subjects_of_commits(subject: str, *, wrong: bool) -> None:
+    assert bool([*bad_subjects([subject])]) is wrong
+
+
+def test_all_prose_is_read() -> None:
+    paths = {one.path for one in texts(ROOT)}
+    wanted = (
+        "README.md",
+        "conformance/command/options.py",
+        "conformance/catalogue/a42/ring.toml",
+        "client_under_test/adapters/go/expected.toml",
+    )
+    assert paths.issuperset(wanted)
+    assert Path(ALLOWED).is_file()
