@@ -18,6 +18,7 @@ from conformance.judging.evidence import Record, Trouble
 from conformance.judging.verdicts import Verdict
 from conformance.running.evidence_files import write_files
 from conformance.running.given import withheld
+from conformance.running.plain_text import block, defused, plain
 from conformance.running.plugin.last_look import last_look
 from conformance.running.plugin.recording import kept, told_of
 from conformance.running.settings import Settings
@@ -75,7 +76,8 @@ async def conclude(
         else None,
     )
     said = "" if trouble is None else "\n".join([trouble.what, *_where(item, error)])
-    return Concluded(trouble, said, "\n".join(_below(record, trouble)))
+    told = "\n".join(map(block, _below(record, trouble)))
+    return Concluded(trouble, defused(plain(said)), defused(plain(told)))
 
 
 def _record(

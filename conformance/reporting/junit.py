@@ -37,6 +37,9 @@ def tree(report: Report) -> ElementTree[Element]:
         _suite(root, run)
     for left in report.not_run:
         _left_out(root, left)
+    for element in root.iter():  # whoever put words into whichever of them
+        element.attrib.update({name: _written(words) for name, words in element.attrib.items()})
+        element.text = element.text and _written(element.text)
     indent(root)
     return ElementTree(root)
 
@@ -65,7 +68,7 @@ def _suite(root: Element, run: Run) -> None:
 
 
 def _told(tag: str, kind: str, words: str) -> Element:
-    return Element(tag, message=_written(words), type=kind)
+    return Element(tag, message=words, type=kind)
 
 
 def _left_out(root: Element, left: NotRun) -> None:
@@ -75,7 +78,7 @@ def _left_out(root: Element, left: NotRun) -> None:
     for kind, name in COUNTS.items():
         suite.set(name, str(int(kind == tag)))
     case = SubElement(suite, "testcase", classname=left.client, name="start", time="0")
-    SubElement(case, tag, message=_written(left.words), type=left.reason.value)
+    SubElement(case, tag, message=left.words, type=left.reason.value)
 
 
 def _written(words: str) -> str:
@@ -113,7 +116,7 @@ def _outcome(scenario: Scenario, run: Run) -> Element | None:
             for entry in run.known
             if any(entry.knows(scenario.id, one) for one in bad)
         ]
-    element.text = _written("\n".join(lines)) or None
+    element.text = "\n".join(lines) or None
     return element
 
 

@@ -13,7 +13,7 @@ from conformance.reporting.report import Scenario
 from conformance.reporting.site import pages
 from conformance.reporting.site.model import Column, Failure, Site, clause_pages
 
-INDEX = "index.html"
+INDEX, STYLE = "index.html", "style.css"
 CLAUSES, FAILURES = "clause", "failure"
 
 OURS = "xdspec-site"
@@ -39,7 +39,7 @@ def write(site: Site, folder: Path, catalogue: Catalogue) -> int:
     for name in (CLAUSES, FAILURES):
         (folder / name).mkdir()
     (folder / INDEX).write_text(pages.index(site), "utf-8")
-    (folder / "style.css").write_text(pages.style(), "utf-8")
+    (folder / STYLE).write_text(pages.style(), "utf-8")
     for page in clause_pages(site):
         (folder / CLAUSES / f"{page.clause.id}.html").write_text(pages.clause(page), "utf-8")
     drawn: dict[tuple[str, str], Found] = {}
@@ -63,6 +63,9 @@ def _clear(folder: Path) -> None:
         return
     if not (folder / OURS).is_file():
         raise Occupied(f"{folder} is not empty, and no site of this suite: name another folder")
+    for name in (OURS, INDEX, STYLE, CLAUSES, FAILURES):
+        if (folder / name).is_symlink():  # pages would be removed and written where it leads
+            raise Occupied(f"{folder / name} is a link: name another folder")
     for page in _pages(folder):
         page.unlink()
     for name in (CLAUSES, FAILURES):
@@ -71,7 +74,7 @@ def _clear(folder: Path) -> None:
 
 
 def _pages(folder: Path) -> Iterator[Path]:
-    yield from (folder / name for name in (INDEX, "style.css") if (folder / name).is_file())
+    yield from (folder / name for name in (INDEX, STYLE) if (folder / name).is_file())
     for name in (CLAUSES, FAILURES):
         yield from (folder / name).glob("*.html")
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import msgspec
 import pytest
@@ -22,7 +23,7 @@ from conformance.command import cli
 from conformance.command.bundles import bundle
 from conformance.command.failures import Failure
 from conformance.judging.verdicts import Reason, Verdict
-from conformance.reporting import console, diff, history, summary, table
+from conformance.reporting import console, diff, history, junit, summary, table
 from conformance.reporting.markdown import code, escaped, fenced, link
 from conformance.reporting.report import (
     Exit,
@@ -298,3 +299,15 @@ def test_nothing_in_a_command_of_a_report_is_another_command() -> None:
         "XDSPEC_SOAK=30 ./xdspec run 'my client' --seed '1;' rm -rf x '&&' '$(id)' '`id`'"
     )
     assert shown_command("pytest -p pytest_xdspec 'tests/a b.py::c'").endswith("'tests/a b.py::c'")
+
+
+@pytest.mark.parametrize("poison", [*POISON, "\x00\x08\ufffe", "]]>", '"/><testcase name="x'])
+def test_junit_of_a_strange_report(report: Path, tmp_path: Path, poison: str) -> None:
+    made = strange(report, poison)
+    junit.write(made, tmp_path / "r.xml")
+    root = ET.parse(tmp_path / "r.xml").getroot()  # noqa: S314 - what was just written
+    assert len([*root.iter("testsuite")]) == 2
+    assert {one.tag for one in root.iter()} <= {
+        *("testsuites", "testsuite", "testcase", "properties", "property"),
+        *("failure", "error", "skipped"),
+    }

@@ -174,6 +174,19 @@ def test_a_site_is_written_anew_and_nothing_else_is_touched(tmp_path: Path) -> N
     assert [path.name for path in tmp_path.glob("*.txt")] == ["mine.txt"]
 
 
+@pytest.mark.parametrize("name", ["clause", "failure", "index.html", "style.css", "xdspec-site"])
+def test_a_site_with_a_link_in_it_is_left_alone(tmp_path: Path, name: str) -> None:
+    made = site([("r", report(go("1", FAILED)))], CATALOGUE)
+    write(made, tmp_path / "site", CATALOGUE)
+    elsewhere = tmp_path / "elsewhere"
+    (tmp_path / "site" / name).rename(elsewhere)
+    (tmp_path / "site" / name).symlink_to(elsewhere)
+    before = {one: one.stat().st_mtime_ns for one in [elsewhere, *elsewhere.rglob("*")]}
+    with pytest.raises(Occupied, match="is a link"):
+        write(made, tmp_path / "site", CATALOGUE)
+    assert {one: one.stat().st_mtime_ns for one in [elsewhere, *elsewhere.rglob("*")]} == before
+
+
 def test_the_command(tmp_path: Path) -> None:
     for name, one in reports():
         write_json(one, tmp_path / name)
