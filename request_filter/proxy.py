@@ -145,7 +145,7 @@ class _Connection:
     def from_client(self, data: bytes) -> None:
         assert self.server is not None, "nothing is read before"
         try:
-            self._scanner.feed(data)
+            passed = self._scanner.feed(data)
         except BadRequest as why:
             self._proxy.refused(self, why)
             if self._frames.is_between:
@@ -153,7 +153,7 @@ class _Connection:
             self.client.close()
             self.server.abort()
         else:
-            self.server.write(data)
+            self.server.write(passed)
 
     def from_server(self, data: bytes) -> None:
         self._frames.feed(data)

@@ -18,6 +18,11 @@ _LARGEST_BLOCK: Final = 1 << 16
 four times as long."""
 
 
+_LARGEST_HELD: Final = 2 * _LARGEST_BLOCK  # with the headers of frames
+
+_TOO_LARGE: Final = f"sent a header block of more than {_LARGEST_BLOCK:,} bytes"
+
+
 class RequestScanner:
     """Finds the header blocks in the bytes of a client, in whatever pieces these come.
 
@@ -28,58 +33,79 @@ class RequestScanner:
     def __init__(self) -> None:
         self._preface_left = _PREFACE
         self._is_http2 = True
-        self._skip = 0  # bytes of a frame that has no headers
-        self._kept = bytearray()  # the beginning of a frame that has
+        self._skip = 0  # bytes of a frame without headers whose beginning was passed on
+        self._kept = bytearray()  # the beginning of a frame that is not whole yet
         self._needed = _FRAME_HEADER
+        self._held = bytearray()  # whole frames of a header block that is not
         self._block = bytearray()
         self._stream = 0  # whose header block is under way; 0: of none
 
-    def feed(self, data: bytes) -> None:
-        """Look at what came next. The server must get none of it if this raises.
+    def feed(self, data: bytes) -> bytes:
+        """Take in what came next.
+
+        Returns:
+            What the server may get now. That is nothing of a header block before the whole of it is
+            known: grpcio takes a request even if the connection ends within its headers.
 
         Raises:
             BadRequest: a request would end the server.
         """
-        if self._preface_left:
-            data = self._after_preface(data)
         if not self._is_http2:
-            return
+            return data
+        preface = b""
+        if self._preface_left:
+            preface, data, self._is_http2 = self._split_preface(data)
+            if not self._is_http2:
+                return preface + data
         if self._kept:
             self._kept += data
             if len(self._kept) < self._needed:
-                return
+                return preface
             data = bytes(self._kept)
             self._kept.clear()
-        at = self._frames(data)
-        if at < len(data):
-            self._kept += data[at:]
-        self._skip = max(0, at - len(data))
+        return preface + self._frames(data)
 
-    def _frames(self, data: bytes) -> int:
-        """Look at each frame; returns where the first begins that cannot be looked at yet."""
-        at, end = self._skip, len(data)
+    def _split_preface(self, data: bytes) -> tuple[bytes, bytes, bool]:
+        expected = self._preface_left[: len(data)]
+        self._preface_left = self._preface_left[len(expected) :]
+        return data[: len(expected)], data[len(expected) :], data.startswith(expected)
+
+    def _frames(self, data: bytes) -> bytes:
+        """Look at each frame; returns those that may be passed on."""
+        passed: list[bytes] = []
+        begin, at, end = 0, self._skip, len(data)
         while end - at >= _FRAME_HEADER:
             length, kind = int.from_bytes(data[at : at + 3]), data[at + 3]
+            size = _FRAME_HEADER + length
             if kind in (_HEADERS, _CONTINUATION):
                 if length > _LARGEST_BLOCK:
-                    raise BadRequest(f"sent a header block of more than {_LARGEST_BLOCK:,} bytes")
-                self._needed = _FRAME_HEADER + length
-                if end - at < self._needed:
+                    raise BadRequest(_TOO_LARGE)
+                self._needed = size
+                if end - at < size:
                     break
-                self._header_frame(data[at : at + self._needed])
                 self._needed = _FRAME_HEADER
+                passed += self._in_order(data[begin:at], data[at : at + size])
+                begin = at + size
             elif self._stream:
                 raise BadRequest("sent another frame before the end of a header block")
-            at += _FRAME_HEADER + length
-        return at
+            at += size
+        stop = min(at, end)
+        self._kept += data[stop:]
+        self._skip = at - stop
+        passed.append(data[begin:stop])
+        return b"".join(passed)
 
-    def _after_preface(self, data: bytes) -> bytes:
-        expected = self._preface_left[: len(data)]
-        if not data.startswith(expected):
-            self._preface_left, self._is_http2 = b"", False
-            return b""
-        self._preface_left = self._preface_left[len(expected) :]
-        return data[len(expected) :]
+    def _in_order(self, before: bytes, frame: bytes) -> list[bytes]:
+        """What was before a frame with headers, and that frame once its block is whole."""
+        self._held += frame
+        if len(self._held) > _LARGEST_HELD:
+            raise BadRequest(_TOO_LARGE)
+        self._header_frame(frame)
+        if self._stream:
+            return [before]
+        whole = bytes(self._held)
+        self._held.clear()
+        return [before, whole]
 
     def _header_frame(self, frame: bytes) -> None:
         kind, flags = frame[3], frame[4]
@@ -90,7 +116,7 @@ class RequestScanner:
             raise BadRequest("sent a header block that belongs to no stream, or within another")
         self._block += _fragment(frame) if kind == _HEADERS else frame[_FRAME_HEADER:]
         if len(self._block) > _LARGEST_BLOCK:
-            raise BadRequest(f"sent a header block of more than {_LARGEST_BLOCK:,} bytes")
+            raise BadRequest(_TOO_LARGE)
         self._stream = stream
         if flags & _END_HEADERS:
             block = bytes(self._block)

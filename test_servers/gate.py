@@ -248,7 +248,7 @@ class _Connection:
         """Pass on what the client says, unless it would end the backend."""
         assert self.backend is not None, "there is a splice"
         try:
-            self._scanner.feed(data)
+            passed = self._scanner.feed(data)
         except BadRequest as why:
             self.gate.ledger.closed(self.id, "gate")
             if self._frames.is_between:
@@ -256,7 +256,7 @@ class _Connection:
             self.client.close()
             self.backend.abort()
         else:
-            self.backend.write(data)
+            self.backend.write(passed)
 
     def said(self, data: bytes) -> None:
         """Pass on what the backend says, and what the gate has to say for it."""

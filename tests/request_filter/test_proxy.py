@@ -111,6 +111,19 @@ async def test_a_path_that_is_not_utf8_is_refused_and_the_next_request_served() 
         assert not it.troubles
 
 
+async def test_headers_that_are_cut_short_do_not_reach_the_server() -> None:
+    """grpcio takes such a request when the connection ends."""
+    async with served() as it:
+        whole = request(b"/a/\xff")
+        for cut in range(len(whole) // 2, len(whole) - 14):
+            _, writer = await asyncio.open_connection("127.0.0.1", it.port)
+            writer.write(whole[:cut])
+            await writer.drain()
+            writer.close()
+            await it.good_request()
+        assert not it.troubles
+
+
 async def test_what_comes_before_the_server_is_reached_is_looked_at_too() -> None:
     async with served() as it:
         for _ in range(20):

@@ -23,7 +23,7 @@ from request_filter import BadRequest, RequestScanner
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 GOOD = hpack.Encoder().encode([(":method", "POST"), (":path", "/a/b")])
-BAD = hpack.Encoder().encode([(b":method", b"POST"), (b":path", b"/a/\xff")])
+BAD = hpack.Encoder().encode([(b":method", b"POST"), (b":path", b"/a/\xff")], huffman=False)
 LONG = b"\x00\x01a" + b"\x7f\x81\x7f" + b"x" * 16384  # a literal of 16 KiB
 
 
@@ -61,19 +61,21 @@ HARMFUL = [
 @given(st.sets(st.integers(1, len(HARMLESS) - 1)))
 def test_what_is_harmless_passes_in_any_pieces(cuts: set[int]) -> None:
     scanner = RequestScanner()
-    for begin, end in itertools.pairwise([0, *sorted(cuts), len(HARMLESS)]):
-        scanner.feed(HARMLESS[begin:end])
+    places = [0, *sorted(cuts), len(HARMLESS)]
+    passed = [scanner.feed(HARMLESS[begin:end]) for begin, end in itertools.pairwise(places)]
+    assert b"".join(passed) == HARMLESS
 
 
 @given(st.data())
-def test_what_ends_a_server_is_refused_before_its_last_byte(data: st.DataObject) -> None:
+def test_of_what_ends_a_server_no_header_is_passed_on(data: st.DataObject) -> None:
     harmful = data.draw(st.sampled_from(HARMFUL))
     cuts = data.draw(st.sets(st.integers(1, len(harmful) - 1)))
     scanner = RequestScanner()
     places = [0, *sorted(cuts), len(harmful)]
     pieces = [harmful[begin:end] for begin, end in itertools.pairwise(places)]
-    for piece in pieces[:-1]:
-        scanner.feed(piece)
+    passed = b"".join(scanner.feed(piece) for piece in pieces[:-1])
+    assert harmful.startswith(passed)
+    assert b"/a/" not in passed.removeprefix(HARMLESS), "a part of the block was passed on"
     with pytest.raises(BadRequest, match="UTF-8"):
         scanner.feed(pieces[-1])
 
@@ -89,6 +91,7 @@ def test_what_ends_a_server_is_refused_before_its_last_byte(data: st.DataObject)
         ((b"\x00\x00\x01\x01\x0c\x00\x00\x00\x01\x05",), "padding"),
         ((b"\x00\x00\x00\x01\x2c\x00\x00\x00\x01",), "padding"),
         ((b"\x01\x00\x01\x01\x04\x00\x00\x00\x01",), "more than 65,536 bytes"),
+        ((headers(b""), *(ContinuationFrame(1, b"") for _ in range(15_000))), "more than"),
         ((headers(LONG), *(ContinuationFrame(1, b"\x00" * 16384) for _ in range(4))), "more than"),
     ],
 )
@@ -99,14 +102,17 @@ def test_what_is_no_http2_is_refused(frames: tuple[bytes | Frame, ...], why: str
 
 def test_other_protocols_are_the_servers_to_refuse() -> None:
     scanner = RequestScanner()
-    scanner.feed(b"GET / HTTP/1.1\r\n")
-    scanner.feed(b"Host: a\r\n\r\n" + HARMFUL[0])
+    assert scanner.feed(b"GET / HTTP/1.1\r\n") == b"GET / HTTP/1.1\r\n"
+    assert scanner.feed(HARMFUL[0]) == HARMFUL[0]
 
 
 def test_frames_without_headers_are_not_kept() -> None:
     scanner = RequestScanner()
-    scanner.feed(said(PushPromiseFrame(1, 2, BAD)))
-    scanner.feed(b"\xff\xff\xff\x00\x00\x00\x00\x00\x01" + b"x" * 100_000)
+    for said_next in (
+        said(PushPromiseFrame(1, 2, BAD)),
+        b"\xff\xff\xff\x00\x00\x00\x00\x00\x01" + b"x" * 100_000,
+    ):
+        assert scanner.feed(said_next) == said_next
     assert not scanner._kept
 
 
