@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from client_under_test import Channel, ClientProcess, Manifest, StateWatch
+from client_under_test import Channel, ClientProcess, Exit, Manifest, StateWatch
+from client_under_test.contract.exceptions import LAST_WORDS, signal_name
 from client_under_test.contract.messages import StateName
 from client_under_test.launching.private_names import with_private_names, write_private_names
 from conformance import timing
@@ -31,6 +32,7 @@ class Channels:
         self._hands = hands
         self._given: dict[ClientProcess, Mapping[str, str | None]] = {}
         self._others: list[ClientProcess] = []
+        self._ended: dict[ClientProcess, Exit] = {}
         self._default: Channel | None = None
         self._names: dict[Channel, str] = {}
         self._processes: dict[Channel, ClientProcess] = {}
@@ -144,7 +146,28 @@ class Channels:
     async def close(self) -> None:
         """End the client."""
         for process in self.processes:
-            await process.close(deadline=timing.EXIT)
+            if process not in self._ended:
+                self._ended[process] = await process.close(deadline=timing.EXIT)
+
+    async def close_by_contract(self) -> str:
+        """End the client; in words how it broke the rule of its end, or empty if it did not.
+
+        Nothing is said of a process that had failed before, which is told in other words, or that
+        the suite had to kill: a busy machine may be why.
+        """
+        asked = [process for process in self.processes if process.failure is None]
+        await self.close()
+        return next(filter(None, (_broken(self._ended[process]) for process in asked)), "")
+
+
+def _broken(ended: Exit) -> str:
+    if ended.killed or ended.code == 0:
+        return ""
+    how = f"exited with code {ended.code}" if ended.signal is None else "died by "
+    how += signal_name(ended.signal) if ended.signal is not None else ""
+    lines = [line for line in ended.stderr_tail.splitlines() if line.strip()][-LAST_WORDS:]
+    last_words = "\n".join(["; its stderr ends:", *lines]) if lines else ""
+    return f"the adapter {how} after the end of stdin: the contract requires code 0{last_words}"
 
 
 class ChannelStates:

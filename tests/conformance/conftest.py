@@ -311,6 +311,8 @@ FAKES = {  # and the time scale of their runs
     "liar": 1.0,
     "crasher": 1.0,
     "exiter": 1.0,
+    "quitter": 1.0,
+    "late-crasher": 1.0,
     "breeder": 1.0,
     "flooder": 1.0,
     "babbler": 1.0,

@@ -59,9 +59,31 @@ async def finish(item: pytest.Item, made: World, settings: Settings, desk: Desk 
     if desk is not None:
         record = desk.signed(record)
         await desk.keep_up(record)
-    item.stash[RECORD] = with_evidence(
-        record, settings, lambda folder: write_files(folder, made, error)
-    )
+    record = with_evidence(record, settings, lambda folder: write_files(folder, made, error))
+    item.stash[RECORD] = record
+    if desk is not None:
+        return
+    broken = await made.channels.close_by_contract()
+    if broken and not any(one.verdict in BAD for one in record.decisions):
+        trouble = Trouble(verdict=Verdict.ERROR, reason=Reason.ADAPTER, what=broken)
+        spoiled = record_of(item, trouble=trouble, starved=waited, **told)
+        item.stash[RECORD] = _with_evidence_so_far(
+            spoiled, record, settings, lambda folder: write_files(folder, made, error)
+        )
+
+
+def _with_evidence_so_far(
+    record: Record, before: Record, settings: Settings, leave: Callable[[Path], tuple[str, ...]]
+) -> Record:
+    """The record with its folder, which may be there already, as each scenario has one."""
+    if not before.evidence:
+        return with_evidence(record, settings, leave)
+    record = msgspec.structs.replace(record, evidence=before.evidence, left=before.left)
+    try:
+        evidence.write(Path(before.evidence), record)
+    except OSError as error:
+        return msgspec.structs.replace(record, lost=error.strerror or type(error).__name__)
+    return record
 
 
 def told_of(made: World) -> dict[str, Any]:

@@ -39,6 +39,14 @@ CLAUSES = {"A42-RING-04", "A42-RING-09"}
         ("crasher", "fail", "crashed", 1, "died by SIGABRT; its stderr ends:\na last word"),
         ("exiter", "fail", "exited", 1, "exited with code 3 though nobody had asked it to"),
         ("breeder", "fail", "exited", 1, "exited with code 3 though nobody had asked it to"),
+        (
+            "quitter",
+            "error",
+            "adapter",
+            6,
+            "exited with code 3 after the end of stdin: the contract requires .*\na last word",
+        ),
+        ("late-crasher", "error", "adapter", 6, "died by SIGSEGV after the end of stdin: the con"),
         ("flooder", "fail", "flooded", 1, "wrote without end"),
         ("babbler", "error", "adapter", 6, "does not know"),
         (
