@@ -20,6 +20,7 @@ from client_under_test.launching.private_names import with_private_names, write_
 from conformance.running import machine
 from conformance.running.jobs import cores, default_jobs
 from conformance.running.scratch import scratch
+from regular_files import read_text
 from test_servers import NameServer
 from test_servers.exceptions import FleetTrouble, PortForbidden
 
@@ -96,7 +97,7 @@ def _resources() -> str:
     jobs = f"{default_jobs()} scenarios at once unless --jobs says otherwise"
     found = f"{cores()} {'core' if cores() == 1 else 'cores'}: {jobs}"
     if _MEMORY.is_file():
-        text = _MEMORY.read_text("ascii", "replace")
+        text = read_text(_MEMORY)
         kilobytes = dict(re.findall(r"^(MemTotal|MemAvailable): +(\d+) kB$", text, re.MULTILINE))
         total, free = (
             int(kilobytes.get(one, 0)) * 1024 / _GIB for one in ("MemTotal", "MemAvailable")

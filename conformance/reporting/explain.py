@@ -8,6 +8,7 @@ from pathlib import Path
 
 from conformance.catalogue import FOLDER, Catalogue, Clause, Edition
 from conformance.judging.claims import Claims
+from regular_files import read_text
 
 
 def deciding(clause: str, declared: Mapping[str, Claims]) -> tuple[str, ...]:
@@ -60,7 +61,7 @@ def explain_scenario(name: str, declared: Mapping[str, Claims], known: Catalogue
 def row_of(clause: str) -> str:
     """Return the file and line of a clause's row."""
     for path in sorted(FOLDER.rglob("*.toml")):
-        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+        for number, line in enumerate(read_text(path).splitlines(), 1):
             if line.strip() == f"[{clause}]":
                 return f"{_shown(path)}:{number}"
     return _shown(FOLDER)
@@ -71,7 +72,7 @@ def function_of(scenario: str) -> str:
     module, _, rest = scenario.partition(".")
     function = f"test_{rest.partition('[')[0]}"
     for path in sorted(SCENARIOS.rglob(f"{module}.py")):
-        for node in ast.parse(path.read_text("utf-8")).body:
+        for node in ast.parse(read_text(path)).body:
             if not isinstance(node, ast.AsyncFunctionDef | ast.FunctionDef):
                 continue
             if node.name == function:
