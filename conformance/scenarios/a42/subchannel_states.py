@@ -96,8 +96,9 @@ async def test_second_attempt_held(world: World) -> None:
     await world.judge("A42-SUB-08", calls, OnlyAt((met[1].address,)))
 
 
-@decides("A42-SUB-09", needs=("watch",), seconds=2.5, waits=True)
+@decides("A42-PICK-14", "A42-SUB-09", needs=("watch",), seconds=2.5, waits=True)
 async def test_both_tried_again(world: World) -> None:
+    """Without a further attempt at the second endpoint (A42-PICK-14) the state is not reached."""
     met = await walk(world, 2)
     await met.set_modes(Close(), Close())
     watched = await world.states.watch()
@@ -109,8 +110,12 @@ async def test_both_tried_again(world: World) -> None:
     tried = [len(one.attempts) for one in met]
     await met.set_modes(Hold(), Hold())
     await world.start([met.request] * 50, pace=timing.PACE)
+    world.bench.turn_to("A42-PICK-14")
     for one, count in zip(met, tried, strict=True):
         await world.attempts.demand_count(one, count + 1, why="its backoff is over")
+    again = Tried(least={one.address: count + 1 for one, count in zip(met, tried, strict=True)})
+    await world.judge("A42-PICK-14", world.attempts.seen(), again)
+    world.bench.turn_to("A42-SUB-09")
     await world.attempts.quiet_from_now(why="both attempts are held")
     states = world.states.told(watched, since=told)
     await world.judge("A42-SUB-09", states, NeverIn(("IDLE", "CONNECTING", "READY")))

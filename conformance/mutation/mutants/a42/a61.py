@@ -76,12 +76,6 @@ several_endpoints_at_a_time = Mutant(
     rules={"unasked": several_at_once},
 )
 
-none_at_a_time = Mutant(
-    clause="A61-PRO-01",
-    broken="nothing is connected without being picked",
-    rules={"unasked": unless(lambda _aggregated, _prospects: True)},
-)
-
 failed_ones_rest = Mutant(
     clause="A61-PRO-02",
     broken="a failed endpoint is tried again only when asked for",
