@@ -19,6 +19,8 @@ _PART = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _WIDTH = 110
+_ABOUT_THIS_MACHINE = ("reusing the build", "unchanged")
+"""What lines begin with that a reader on another machine does not see."""
 _ALLOWED = 900.0
 """Seconds for a command: it may build a client first."""
 
@@ -48,7 +50,8 @@ def _recorded(found: re.Match[str]) -> str:
         timeout=_ALLOWED,
     )
     output = ended.stdout.replace(f"{ROOT}/", "").strip("\n")
-    lines = (_cut(line) for line in (f"$ {found[2]}", *output.splitlines()))
+    printed = (line for line in output.splitlines() if not line.startswith(_ABOUT_THIS_MACHINE))
+    lines = (_cut(line) for line in (f"$ {found[2]}", *printed))
     return f"{found[1]}\n```console\n" + "\n".join(lines) + f"\n```\n\n{found[3]}"
 
 
