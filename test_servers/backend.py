@@ -29,6 +29,9 @@ _OPTIONS = (
     ("grpc.http2.bdp_probe", 0),
 )
 
+_LARGEST_PAYLOAD = 1 << 26
+"""Bytes: a request can ask for 2 GiB, several times over."""
+
 _HALF_CLOSE_DOUBT = 0.05
 """A lost stream looks half-closed to its handler until grpcio cancels it, microseconds later if the
 machine is idle. So a handler waits a little before it believes a half-close and ends with OK."""
@@ -286,6 +289,11 @@ async def _echo_status(request: Any, context: Context) -> None:
 
 
 async def _payload(size: int, context: Context) -> testing_pb2.Payload:
+    if size > _LARGEST_PAYLOAD:
+        await context.abort(
+            grpc.StatusCode.INVALID_ARGUMENT,
+            f"a payload of {size:,} bytes is larger than {_LARGEST_PAYLOAD:,}",
+        )
     if size < 0:
         await context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"a payload cannot have {size} bytes")
     return testing_pb2.Payload(body=bytes(size))

@@ -85,6 +85,11 @@ async def test_unary_call_returns_as_much_as_is_wanted(
             grpc.StatusCode.INVALID_ARGUMENT,
             "a payload cannot have -1 bytes",
         ),
+        (
+            pb.SimpleRequest(response_size=2**31 - 1),
+            grpc.StatusCode.INVALID_ARGUMENT,
+            "a payload of 2,147,483,647 bytes is larger than 67,108,864",
+        ),
         (b"\xff", grpc.StatusCode.INTERNAL, "the request is no SimpleRequest"),
     ],
 )

@@ -32,6 +32,9 @@ def test_items_are_read_in_turn(values: list[str], behaviors: tuple[Behavior, ..
         "error-code-0",
         "error-code-17",
         "keep-closed",
+        "error-code-٣",
+        "sleep-" + "9" * 5000,
+        "error-code-" + "9" * 5000,
     ],
 )
 def test_what_is_no_behavior_is_named(item: str) -> None:

@@ -5,6 +5,8 @@ import dns.message
 import dns.rcode
 import dns.rdatatype
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from test_servers import Answer, Found, NoSuchName, Question, ServerFailure, Silence
 from test_servers.zone import Transport, reply_to
@@ -110,3 +112,29 @@ def test_unknown_names_are_told_as_such() -> None:
     reply = reply_to(dns.message.make_query("nobody.test", "A").to_wire(), NAMES, "UDP")
     assert reply is not None
     assert reply.answer == NoSuchName()
+
+
+@given(
+    st.one_of(
+        st.binary(max_size=80),
+        st.tuples(
+            st.sampled_from(["a.test", "b.test", "."]),
+            st.sampled_from(["A", "AAAA", "TXT", "SRV", "ANY", "OPT", "AXFR"]),
+            st.lists(st.tuples(st.integers(0, 63), st.integers(0, 255)), max_size=4),
+            st.integers(0, 64),
+        ).map(lambda drawn: mutated(*drawn)),
+    ),
+    st.sampled_from(["UDP", "TCP"]),
+)
+def test_any_bytes_are_answered_or_ignored(wire: bytes, transport: Transport) -> None:
+    reply = reply_to(wire, {"a.test": Found(addresses=("127.0.0.1",))}, transport)
+    if reply is not None and reply.wire is not None:
+        assert dns.message.from_wire(reply.wire).flags & dns.flags.QR
+
+
+def mutated(name: str, kind: str, changes: list[tuple[int, int]], length: int) -> bytes:
+    """A query with some bytes changed, perhaps cut short."""
+    wire = bytearray(dns.message.make_query(name, kind).to_wire())
+    for at, byte in changes:
+        wire[at % len(wire)] = byte
+    return bytes(wire[:length] if length < len(wire) // 2 else wire)
