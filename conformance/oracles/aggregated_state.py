@@ -1,4 +1,4 @@
-"""The state that ring_hash reports (A42, Aggregated Connectivity State); who connects unasked."""
+"""Compute the state that ring_hash reports, and which endpoints it connects on its own (A42)."""
 
 from __future__ import annotations
 

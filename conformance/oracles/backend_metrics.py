@@ -1,4 +1,4 @@
-"""What a right client reports of its backends' own metrics, by what they have told (A64, A85).
+"""Compute the backend metrics in a load report from what the backends sent (A64, A85).
 
 Clauses: A64-METRIC-01, A64-METRIC-02, A64-METRIC-03, A64-METRIC-04, A85-LIST-01, A85-LIST-02,
 A85-LIST-03, A85-LIST-04, A85-LIST-05, A85-LIST-06.

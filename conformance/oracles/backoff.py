@@ -1,4 +1,4 @@
-"""How long a right client waits before it tries an endpoint again (gRPC's connection backoff).
+"""Compute how long a client waits before it connects again (gRPC's connection backoff).
 
 The document has an algorithm, and lets an implementation have another one, "in particular different
 jitter logic", as long as it does not try substantially more often. A42-PRO-08 has it kept.

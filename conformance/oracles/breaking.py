@@ -1,4 +1,4 @@
-"""How many requests a circuit breaker lets through (A32).
+"""Compute how many requests a circuit breaker lets through (A32).
 
 Clauses: A32-CB-01, A32-CB-03, A32-CB-04, A32-CB-05, A32-CB-06, A32-CB-07, A32-CB-08, A32-CB-10,
 A32-CB-11, A32-CB-12, A32-CB-13, A32-CB-15, A32-CB-16, A32-CB-17, A32-CB-18, A32-CB-19, A32-CB-20,

@@ -1,4 +1,4 @@
-"""The arc census: is this a ring of this size, whatever the keys of its entries?
+"""Judge the size of a ring by its arcs, whatever the keys of its entries are.
 
 Send many values, sort them by their hash, look at who answered each. A right hash and a sorted
 ring show as arcs: runs of one endpoint, whose number grows with the number of entries. Nothing

@@ -1,4 +1,4 @@
-"""What becomes of a cluster that routes lead to: its leaves in order, and what they take to know.
+"""Compute the leaves of a cluster in order, and which resources they need.
 
 A37 ("CDS LB Policy Support for Aggregate and Logical DNS Clusters"): an aggregate is followed to
 the clusters that it is made of, depth first, and a leaf counts once, where it is met first.

@@ -1,4 +1,4 @@
-"""What may become of a request while endpoints fail and lists change: which course is explained.
+"""Compute the allowed results of a request while endpoints fail and lists change.
 
 Nothing is said here of where a request has to go, only of what can be the reason that it went
 somewhere or failed. Times are seconds of one clock; what was so within the last moments before an

@@ -1,4 +1,4 @@
-"""What moves when the list of endpoints changes, and lists for which little may move.
+"""Compute which requests move when the list of endpoints changes.
 
 A ring is rescaled when its list changes, so that even a right client moves keys between endpoints
 that stayed. On an anchored ring it does not: with minimum size 1 the lightest endpoint has one

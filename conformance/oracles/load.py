@@ -1,4 +1,4 @@
-"""The load that a right client reports, computed from what its backends counted themselves (LRS).
+"""Compute the reported load from what the backends counted (LRS).
 
 Reports are summed before: what they say of requests issued, succeeded and failed are counts since
 the report before, what they say of requests in progress is a gauge.

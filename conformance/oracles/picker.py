@@ -1,4 +1,4 @@
-"""What becomes of one request on a ring of endpoints in given states (A42 and A61, Picker)."""
+"""Compute the result of a pick on a ring of endpoints in given states (A42, A61)."""
 
 from __future__ import annotations
 

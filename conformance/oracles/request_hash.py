@@ -1,4 +1,4 @@
-"""The hash of a request, from the hash policies of its route and its metadata.
+"""Compute the hash of a request from the hash policies of its route and its metadata.
 
 A42, "Hash Policy", with the header rules of A28 that it refers to. What the text leaves free, the
 way in which the hashes of several policies are combined, is here only as the one formula that is

@@ -1,4 +1,4 @@
-"""Bounds for what is random, each computed from a stated chance of a false alarm.
+"""Compute bounds for random results from a stated chance of a false alarm.
 
 The chance is that of calling a client wrong that is right; it is per check, and holds for any
 ring because the shares that go in are those of the very ring in use. Tails are sums of exact

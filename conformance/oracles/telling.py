@@ -1,4 +1,4 @@
-"""Header values asked because they tell a right way of finding an endpoint from wrong ones.
+"""Choose header values that distinguish right ways to find an endpoint from wrong ones.
 
 What is wrong may show for few hashes only, or on few rings. So values are not left to chance: they
 are taken from many until each wrong way shows in several of them, and if they cannot, that is an

@@ -1,4 +1,4 @@
-"""Expectations of an ACK or a NACK."""
+"""Expect an ACK or a NACK."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The expectation of backends' own metrics in reports of load."""
+"""Expect backend metrics in load reports."""
 
 from __future__ import annotations
 

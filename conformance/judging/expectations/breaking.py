@@ -1,4 +1,4 @@
-"""Expectations of circuit breaking and drops: how many requests get through."""
+"""Expect how many requests circuit breaking and drops let through."""
 
 from __future__ import annotations
 

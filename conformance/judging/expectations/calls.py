@@ -1,4 +1,4 @@
-"""Expectations of calls: their status, and the endpoints that they reach."""
+"""Expect the status of calls and the endpoints that they reach."""
 
 from __future__ import annotations
 

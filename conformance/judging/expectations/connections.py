@@ -1,4 +1,4 @@
-"""Expectations of connection attempts."""
+"""Expect connection attempts."""
 
 from __future__ import annotations
 

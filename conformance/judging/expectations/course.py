@@ -1,4 +1,4 @@
-"""Expectations of requests that are made while endpoints fail and lists change."""
+"""Expect the results of requests that are made while endpoints fail and lists change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The expectation of a time between two events."""
+"""Expect a time between two events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether lateness alone can make a right client miss an expectation, as it was missed.
+"""Decide whether lateness alone can explain a missed expectation.
 
 A scenario whose time was doubtful runs again alone, and that overrules what was missed for want of
 time. It overrules nothing else: a request on a wrong arc of the ring, or a good resource that was

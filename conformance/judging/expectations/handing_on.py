@@ -1,4 +1,4 @@
-"""Expectations of what a policy is given that the suite has registered."""
+"""Expect the config and endpoints that a registered policy receives."""
 
 from __future__ import annotations
 

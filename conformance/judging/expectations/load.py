@@ -1,4 +1,4 @@
-"""The expectation of reported load."""
+"""Expect reported load."""
 
 from __future__ import annotations
 

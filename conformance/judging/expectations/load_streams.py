@@ -1,4 +1,4 @@
-"""Expectations of load streams, and of single reports on them."""
+"""Expect load streams, and single reports on them."""
 
 from __future__ import annotations
 

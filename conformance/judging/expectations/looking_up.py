@@ -1,4 +1,4 @@
-"""Expectations of what the client asks its name server."""
+"""Expect the queries to the client's name server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expectations of the ring: each call where its request hash maps it."""
+"""Expect each call where the ring maps its request hash."""
 
 from __future__ import annotations
 

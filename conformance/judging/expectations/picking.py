@@ -1,4 +1,4 @@
-"""Expectations of what becomes of requests on a ring whose endpoints are in given states."""
+"""Expect the results of requests on a ring whose endpoints are in given states."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expectations of the connectivity states that a channel reports.
+"""Expect the connectivity states that a channel reports.
 
 A channel need not report each state that it was in: one that changes twice before its watch is told
 reports the last. So where nothing was reported that could be weighed, nobody is accused.

@@ -1,4 +1,4 @@
-"""Expectations of what the client asks the control plane for."""
+"""Expect the subscriptions of the client."""
 
 from __future__ import annotations
 

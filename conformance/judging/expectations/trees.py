@@ -1,4 +1,4 @@
-"""Expectations of trees of clusters: whose endpoints are tried, and serve, and in which order."""
+"""Expect which endpoints of a tree of clusters are tried, and serve, in which order."""
 
 from __future__ import annotations
 

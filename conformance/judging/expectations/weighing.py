@@ -1,4 +1,4 @@
-"""What every expectation has in common: its finding, and words for what was seen."""
+"""Define what every expectation has in common: its finding, and the text of observations."""
 
 from __future__ import annotations
 

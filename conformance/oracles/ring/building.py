@@ -1,4 +1,4 @@
-"""Rings built of weighted endpoints, and the ways of building them that explain what was seen.
+"""Build rings of weighted endpoints in every way that a client is known to use.
 
 A42, "Ring Construction": entries sorted by hash (A42-RING-01, A42-RING-02), made of nothing but the
 list that holds now (A42-RING-15, A42-RING-16, A42-RING-17, A42-RING-18, A42-RING-19).

@@ -1,4 +1,4 @@
-"""What is hashed for an entry of the ring: keys, and the hashes that they have.
+"""Compute the keys of ring entries and their hashes.
 
 A42, "Ring Construction", where the address and the entry's number are only an example; A76 for hash
 keys.

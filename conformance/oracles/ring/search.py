@@ -1,4 +1,4 @@
-"""A ring that is built, and where a hash finds its entry on it.
+"""Find the entry of a hash on a ring.
 
 A42, "Ring Construction" and "Picker Behavior". Hashes are integers, 0 <= hash < 2^64.
 """

@@ -1,4 +1,4 @@
-"""How many entries a ring has, and each of its endpoints.
+"""Compute the number of entries of a ring and of each endpoint.
 
 A42, "Ring Construction" and "LB Policy Config". In what order fractional counts are allotted the
 text does not say.

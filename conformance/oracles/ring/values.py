@@ -1,4 +1,4 @@
-"""Header values whose hashes lie where somebody wants them on a ring.
+"""Find header values whose hashes fall on chosen places of a ring.
 
 On an entry (A42-RING-12), before an order of endpoints (A42-PICK-08), or where a ring of another
 size (A42-RING-05, A42-RING-06, A42-RING-07, A42-RING-08, A42-RING-09) has another owner.

@@ -1,4 +1,4 @@
-"""What the text leaves to whoever builds a ring, and every way that is known.
+"""List what the text leaves open about a ring, and every known variant.
 
 The text fixes the order by hash, and the size but for one word. How an entry's hash is made is only
 its example (A42-RING-03), in what order fractional counts are allotted it does not say

@@ -1,4 +1,4 @@
-"""The endpoints of a ring, and what each of them weighs.
+"""Compute the endpoints of a ring and their weights.
 
 A42, "Background: Envoy vs. gRPC LB Policies"; A113 for normalised weights. Addresses are text,
 "127.0.0.1:80" or "[::1]:80".
