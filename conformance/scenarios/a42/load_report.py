@@ -19,7 +19,7 @@ from conformance.arranging.load_reports import (
 from conformance.arranging.priorities import endpoints, fail, ranked, serve_again
 from conformance.judging.claims import decides, row
 from conformance.judging.endings import SuiteStuck
-from conformance.judging.expectations import OnlyAt, Reaches
+from conformance.judging.expectations import OnlyAt, Outcome, Reaches
 from conformance.judging.seen import Calls
 from conformance.served.clusters import Drop
 from conformance.served.oddities import Odd
@@ -89,12 +89,13 @@ async def test_failed_and_queued(world: World) -> None:
     await judge(world, "A42-LOAD-04", served)
 
 
-@decides("A42-LOAD-04", seconds=20, waits=True)
+@decides("A42-LOAD-04", "A42-PICK-04", seconds=20, waits=True)
 async def test_locality_that_goes_and_returns(world: World) -> None:
     """What it had not reported when it went is reported once, if it is back before it is due.
 
     Another one takes its place meanwhile, which shows that the list is in use. No text says when a
-    connection is closed whose endpoint has gone: no request is made that may be picked for it.
+    connection is closed whose endpoint has gone: no request is made that may be picked for it. The
+    endpoint is IDLE when it returns, so requests for it wait for it (A42-PICK-04).
     """
     members = await world.endpoints(4)
     everything = apart(members, (*NAMES, "two"))
@@ -112,13 +113,16 @@ async def test_locality_that_goes_and_returns(world: World) -> None:
         await world.serve(without)
         await until_reached(world, members[3], at(before, *members[:2]))
         meanwhile = await world.demand_served(at(before, members[2]))
+        world.bench.turn_to("A42-PICK-04")
         await world.serve(served)
         await until_reached(world, members[2], at(meanwhile, *members[:2]))
+        world.bench.turn_to("A42-LOAD-04")
         times += len(world.plane.loads.rows) == known
         if times == TIMES:
             break
     else:
         raise SuiteStuck(f"in {TRIES} tries no list was back {TIMES} times before a report was due")
+    await world.judge("A42-PICK-04", await world.demand_served(headers), Outcome("OK"))
     await judge(world, "A42-LOAD-04", everything)
     await world.demand_served(headers)
     await judge(world, "A42-LOAD-04", everything)
