@@ -28,6 +28,7 @@ from conformance.command.failures import Failure, client_trouble, demand_machine
 from conformance.command.invocation import program
 from conformance.command.named import catalogue, found_client, known_clause
 from conformance.command.options import (
+    GATE,
     HISTORY,
     MUTANTS,
     OUT,
@@ -281,6 +282,58 @@ def _commits_of(source: Path | None, given: str | None, versions: Sequence[str])
     return Commits(source=source, good=good, bad=bad or "HEAD")
 
 
+@cloup.command(
+    epilog=examples(
+        "gate go --source ../grpc-go --base origin/master",
+        "gate go --source ../grpc-go --base 1.85.0 --only a42 --quick",
+    ),
+)
+@cloup.argument("client")
+@with_options(GATE)
+def gate(client: str, **options: Any) -> int:
+    """Compare a change of a client with its base.
+
+    The change is what --source names. Its base is a commit of that checkout, a released version, or
+    a report of `run --json`. Scenarios that differ run again alone on both sides before they count.
+    The command exits with 1 if the change breaks a clause that fails a run.
+    """
+    with forked() as worker:
+        return _gate(client, worker=worker, **options)
+
+
+def _gate(client: str, **options: Any) -> int:
+    from conformance.command.gate import Wish, gate  # noqa: PLC0415
+    from conformance.command.session import Options  # noqa: PLC0415
+
+    known = catalogue()
+    for clause in options["clauses"]:
+        known_clause(known, clause)
+    wish = Wish(
+        base=options.pop("base"),
+        quick=options.pop("quick"),
+        json_path=options.pop("json_path"),
+        junit_path=options.pop("junit_path"),
+        markdown=options.pop("markdown"),
+    )
+    two_files(wish.json_path, wish.junit_path, "--json and --junit")
+    if options["commit"] and not options["source"]:
+        raise Failure("--commit selects a commit of a checkout: name the checkout with --source")
+    seed = options.pop("seed")
+    given = Options(
+        **options,
+        every_client=False,
+        seed=random.SystemRandom().getrandbits(32) if seed is None else seed,
+        json_path=None,
+        junit_path=None,
+        keep_evidence=False,
+        no_baseline=False,
+        baseline=None,
+        hold=False,
+    )
+    screen = Screen(stderr=wish.markdown)  # of what is printed only the result is for a program
+    return int(gate(client, given, wish, known, screen))
+
+
 @cloup.command(epilog=examples("rejudge xdspec-out/go@1.85.0/ring.search"))
 @cloup.argument("folder", type=Path)
 def rejudge(folder: Path) -> int:
@@ -502,7 +555,7 @@ def _also_called(command: click.Command, name: str) -> click.Command:
     return former
 
 
-main.section("Run", run, serve)
+main.section("Run", run, gate, serve)
 main.section("Explore", list_things, explain)
 main.section("Adapters", doctor, new_client)
 main.section(

@@ -394,6 +394,58 @@ HISTORY = (
 )
 
 
+GATE = (
+    SOURCE_OPTION,
+    option(
+        "--commit",
+        group=EXECUTION,
+        metavar="REF",
+        help="Build from this commit of the --source checkout, not from its files.",
+    ),
+    option(
+        "--base",
+        required=True,
+        metavar="REF|VERSION|REPORT",
+        help="Compare with this commit of the checkout, released version, or report.",
+    ),
+    option(
+        "--quick",
+        group=SELECTION,
+        is_flag=True,
+        help="Run only the shortest scenarios that decide every selected clause.",
+    ),
+    *WHICH,
+    *HOW,
+    FAST_OPTION,
+    option(
+        "--strict",
+        group=BASELINES,
+        is_flag=True,
+        help="Treat failed SHOULD clauses as failures.",
+    ),
+    option(
+        "--json",
+        "json_path",
+        group=OUTPUT,
+        type=Path,
+        callback=writable,
+        metavar="FILE",
+        help="Write the comparison.",
+    ),
+    option(
+        "--junit",
+        "junit_path",
+        group=OUTPUT,
+        type=Path,
+        callback=writable,
+        metavar="FILE",
+        help="Write JUnit XML.",
+    ),
+    option("--markdown", group=OUTPUT, is_flag=True, help="Print Markdown."),
+    OUT_OPTION,
+)
+
+
 MUTANTS = (
     option(
         "--clause",

@@ -89,9 +89,17 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     durations: Report | None = None
     """How long scenarios took, beside what the suite has recorded."""
 
+    exactly: tuple[str, ...] = ()
+    """Of the selected scenarios these alone, by their ids; empty: all of them."""
+
     def selection(self) -> Selection:
         """Which scenarios they select."""
-        return Selection(only=self.only, scenarios=self.scenario_patterns, clauses=self.clauses)
+        return Selection(
+            only=self.only,
+            scenarios=self.scenario_patterns,
+            clauses=self.clauses,
+            exactly=tuple(("", name) for name in self.exactly),
+        )
 
 
 class Session:

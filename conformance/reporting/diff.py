@@ -89,7 +89,7 @@ def diff(old: Report, new: Report) -> Diff:
                 old=before.client if before else None,
                 new=after.client if after else None,
                 compared=len({*_clauses(before)} | {*_clauses(after)}),
-                clauses=tuple(_clause_differences(before, after)),
+                clauses=tuple(clause_differences(before, after)),
             )
             for before, after in _pairs(old.runs, new.runs)
         )
@@ -178,7 +178,8 @@ def _clauses(run: Run | None) -> Mapping[str, ClauseResult]:
     return run.clauses if run else {}
 
 
-def _clause_differences(old: Run | None, new: Run | None) -> Iterator[ClauseDifference]:
+def clause_differences(old: Run | None, new: Run | None) -> Iterator[ClauseDifference]:
+    """Return the clauses of which two runs show something else."""
     if not old or not new:
         return
     was, scenarios_were = by_clause(old.clauses), by_scenario(old.scenarios)

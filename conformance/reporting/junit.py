@@ -37,6 +37,11 @@ def tree(report: Report) -> ElementTree[Element]:
         _suite(root, run)
     for left in report.not_run:
         _left_out(root, left)
+    return finished(root)
+
+
+def finished(root: Element) -> ElementTree[Element]:
+    """Return a tree without characters that XML cannot write, indented."""
     for element in root.iter():  # whoever put words into whichever of them
         element.attrib.update({name: _written(words) for name, words in element.attrib.items()})
         element.text = element.text and _written(element.text)
@@ -120,8 +125,12 @@ def _outcome(scenario: Scenario, run: Run) -> Element | None:
     return element
 
 
+def as_xml(made: ElementTree[Element]) -> bytes:
+    """Return the bytes of a file."""
+    text: bytes = tostring(made.getroot(), encoding="utf-8", xml_declaration=True)
+    return text
+
+
 def write(report: Report, path: Path) -> None:
     """Write it."""
-    whole_files.write(
-        path, tostring(tree(report).getroot(), encoding="utf-8", xml_declaration=True)
-    )
+    whole_files.write(path, as_xml(tree(report)))

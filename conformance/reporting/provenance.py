@@ -50,10 +50,15 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     machine: Machine
 
 
+def suite() -> Suite:
+    """Return which suite this is."""
+    return Suite(version=suite_version(), commit=_commit())
+
+
 def provenance(catalogue: Catalogue, seed: int) -> Provenance:
     """That of a run that starts now."""
     return Provenance(
-        suite=Suite(version=suite_version(), commit=_commit()),
+        suite=suite(),
         catalogue=catalogue.version,
         dependencies={
             distribution.name: distribution.version

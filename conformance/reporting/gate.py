@@ -1,0 +1,451 @@
+"""Decide what a change of a client breaks and mends, from its run and the run of its base. Pure."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+from conformance.catalogue import Catalogue, Strength
+from conformance.judging.verdicts import BAD, PRECEDENCE, ClauseResult, Reason, Verdict
+from conformance.reporting.diff import ClauseDifference, clause_differences
+from conformance.reporting.failure_groups import Group, groups, listed
+from conformance.reporting.markdown import code, escaped
+from conformance.reporting.report import Exit, Run, is_fatal
+from conformance.reporting.told import Kind, Told, by_scenario
+from conformance.running import whole_files
+
+ALONE: Final = 10
+"""Runs of each side, once a scenario has not shown again alone what it showed before."""
+
+LUCK: Final = 0.01
+"""The largest chance of luck with which a difference counts that does not always show."""
+
+REPEATED: Final = 12
+"""Scenarios that are repeated at most: a defect that breaks more breaks these as well."""
+
+NAMED: Final = 12
+"""Clauses and scenarios that a line names."""
+
+PLURAL: Final = 2
+
+Shown = Mapping[str, Mapping[str, Told]]
+"""What one run showed, by scenario and clause."""
+
+
+class Rate(msgspec.Struct, frozen=True):
+    """In how many runs of a scenario alone something was seen."""
+
+    count: int
+    runs: int
+
+    def __str__(self) -> str:
+        return f"{self.count} of {self.runs}"
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """A clause of which the change and its base show something else."""
+
+    clause: str
+    title: str
+    strength: Strength
+    kind: Kind
+    was: Told | None
+    now: Told | None
+    scenarios: tuple[str, ...]
+    """Those that differ, that which was repeated first."""
+    head: Rate = Rate(0, 0)
+    """How often the change showed the difference in runs alone; 0 of 0 if none was repeated."""
+    base: Rate = Rate(0, 0)
+    """How often the base did."""
+    chance: float | None = None
+    """How likely such counts are if both sides are alike; None if each side was always the same."""
+    is_fatal: bool = False
+    """Whether it alone closes the gate."""
+
+    @property
+    def is_luck(self) -> bool:
+        """Return whether luck may explain it."""
+        return self.chance is not None and self.chance > LUCK
+
+    def __str__(self) -> str:
+        words = f"{self.was or 'not judged'} → {self.now or 'not judged'}"
+        if not self.head.runs:
+            return words
+        words += f"; alone: {self.head}, on the base {self.base}"
+        return words if self.chance is None else f"{words} (by luck: {self.chance:.2g})"
+
+
+class Gate(msgspec.Struct, frozen=True, kw_only=True):
+    """What ``xdspec gate --json`` writes."""
+
+    schema: Literal[1] = 1
+    head: str
+    """What was judged."""
+    base: str
+    changes: tuple[Change, ...]
+    mended: tuple[str, ...]
+    """Baseline entries whose failure is not seen any more."""
+    unchanged: dict[Verdict, int]
+    """Clauses of which both sides show the same, by verdict."""
+    known: int
+    """Of those that fail unchanged: how many the baseline knows."""
+
+    def of(self, *kinds: Kind) -> tuple[Change, ...]:
+        """Return the changes of these kinds that luck does not explain."""
+        return tuple(one for one in self.changes if one.kind in kinds and not one.is_luck)
+
+    @property
+    def broken(self) -> tuple[Change, ...]:
+        """Return what the change breaks."""
+        return tuple(
+            one
+            for one in self.of(Kind.BROKEN, Kind.GONE, Kind.NEW)
+            if one.kind is Kind.BROKEN or one.is_fatal
+        )
+
+    @property
+    def exit(self) -> Exit:
+        """Return the exit code."""
+        if not self.changes and not any(self.unchanged.values()):
+            return Exit.NOTHING_RAN
+        return Exit.DEVIATES if any(one.is_fatal for one in self.broken) else Exit.CONFORMS
+
+    @property
+    def last_word(self) -> str:
+        """Return the conclusion."""
+        fatal = sum(one.is_fatal for one in self.broken)
+        if self.exit is Exit.NOTHING_RAN:
+            return "no clause was judged"
+        if not self.broken:
+            return "this change breaks nothing"
+        words = f"this change breaks {_counted(len(self.broken))}"
+        if fatal == len(self.broken):
+            return words
+        return (
+            f"{words}, of which {fatal or 'none'} {'fails' if fatal < PLURAL else 'fail'} the gate"
+        )
+
+
+def _counted(clauses: int) -> str:
+    return "1 clause" if clauses == 1 else f"{clauses} clauses"
+
+
+def suspects(base: Run, head: Run) -> tuple[str, ...]:
+    """Return the scenarios to run again alone: for each clause that differs the shortest.
+
+    Failures come first, and no more than `REPEATED` are chosen.
+    """
+    return tuple(
+        dict.fromkeys(names[0] for one in _differences(base, head) if (names := _of(one, head)))
+    )[:REPEATED]
+
+
+def unclear(
+    base: Run, head: Run, on_base: Sequence[Shown], on_head: Sequence[Shown]
+) -> tuple[str, ...]:
+    """Return the scenarios that showed something else alone than before, or differ in their runs.
+
+    Args:
+        base: the run of the base.
+        head: the run of the change.
+        on_base: what scenarios of the base showed, in each run of them alone.
+        on_head: the same of the change.
+    """
+    found = []
+    for one in _differences(base, head):
+        names = _of(one, head)
+        rates = _rates(one, names, on_base, on_head)
+        if rates and not _is_plain(*rates):
+            found.append(names[0])
+    return tuple(dict.fromkeys(found))
+
+
+def gate(
+    base: Run,
+    head: Run,
+    catalogue: Catalogue,
+    *,
+    on_base: Sequence[Shown],
+    on_head: Sequence[Shown],
+    strict: bool = False,
+) -> Gate:
+    """Return what the change breaks, mends and leaves.
+
+    Args:
+        base: the run of the base.
+        head: the run of the change.
+        catalogue: the clauses.
+        on_base: what scenarios of the base showed, in each run of them alone.
+        on_head: the same of the change.
+        strict: whether a failed SHOULD clause counts.
+    """
+    differ = _differences(base, head)
+    changes = tuple(
+        _change(one, head, catalogue, on_base, on_head, strict=strict) for one in differ
+    )
+    rest = {name: one for name, one in head.clauses.items() if name not in _clauses(differ)}
+    counts = Counter(one.verdict for one in rest.values())
+    return Gate(
+        head=head.title,
+        base=base.title,
+        changes=changes,
+        mended=head.mended,
+        unchanged={verdict: counts[verdict] for verdict in PRECEDENCE},
+        known=sum(one.verdict is Verdict.FAIL and one.expected for one in rest.values()),
+    )
+
+
+def _clauses(differ: Sequence[ClauseDifference]) -> set[str]:
+    return {one.clause for one in differ}
+
+
+def _differences(base: Run, head: Run) -> Sequence[ClauseDifference]:
+    """Return the clauses that differ, what is broken first.
+
+    Whether a baseline knows a failure is no difference, since the client did the same. Nor is a
+    clause that only another failure keeps from being judged.
+    """
+    order = [*Kind]
+    found = [
+        one
+        for one in clause_differences(_unexpected(base), _unexpected(head))
+        if not (_is_blocked(head, one.clause) or _is_blocked(base, one.clause))
+    ]
+    return sorted(found, key=lambda one: order.index(one.kind))
+
+
+def _unexpected(run: Run) -> Run:
+    clauses = {
+        name: msgspec.structs.replace(one, expected=False) for name, one in run.clauses.items()
+    }
+    scenarios = tuple(
+        msgspec.structs.replace(
+            scenario,
+            findings=tuple(
+                msgspec.structs.replace(one, expected=False) for one in scenario.findings
+            ),
+        )
+        for scenario in run.scenarios
+    )
+    return msgspec.structs.replace(run, clauses=clauses, scenarios=scenarios)
+
+
+def _is_blocked(run: Run, clause: str) -> bool:
+    result = run.clauses.get(clause)
+    return result is not None and result.reason is Reason.BLOCKED
+
+
+def _of(one: ClauseDifference, head: Run) -> tuple[str, ...]:
+    """Return the scenarios in which a clause differs as in the whole run, the shortest first."""
+    seconds = {scenario.id: scenario.seconds for scenario in head.scenarios}
+    alike = [name for name, said in one.scenarios.items() if said.kind is one.kind]
+    return tuple(sorted(alike or one.scenarios, key=lambda name: seconds.get(name, math.inf)))
+
+
+def _shows(one: ClauseDifference, scenario: str) -> Callable[[Told], bool]:
+    """Return whether a run of a scenario shows what the change showed, and its base did not."""
+    if one.kind is Kind.BROKEN:
+        return lambda told: told.verdict in BAD
+    if one.kind is Kind.FIXED:
+        return lambda told: told.verdict not in BAD
+    now = one.scenarios[scenario].new
+    return lambda told: told == now
+
+
+def _rates(
+    one: ClauseDifference,
+    names: Sequence[str],
+    on_base: Sequence[Shown],
+    on_head: Sequence[Shown],
+) -> tuple[Rate, Rate] | None:
+    """Return how often the change and the base showed a difference alone; None if neither ran."""
+    if not names:
+        return None
+    scenario, shows = names[0], _shows(one, names[0])
+
+    def rate(runs: Sequence[Shown]) -> Rate:
+        told = [run[scenario][one.clause] for run in runs if one.clause in run.get(scenario, {})]
+        return Rate(sum(map(shows, told)), len(told))
+
+    head, base = rate(on_head), rate(on_base)
+    return (head, base) if head.runs or base.runs else None
+
+
+def _is_plain(head: Rate, base: Rate) -> bool:
+    """Return whether each side always showed the same, as it had before."""
+    return head.count == head.runs and base.count == 0
+
+
+def _change(
+    one: ClauseDifference,
+    head: Run,
+    catalogue: Catalogue,
+    on_base: Sequence[Shown],
+    on_head: Sequence[Shown],
+    *,
+    strict: bool,
+) -> Change:
+    names = _of(one, head)
+    rates = _rates(one, names, on_base, on_head)
+    clause = catalogue[one.clause]
+    return Change(
+        clause=one.clause,
+        title=clause.title,
+        strength=clause.strength,
+        kind=one.kind,
+        was=one.old,
+        now=one.new,
+        scenarios=names,
+        head=rates[0] if rates else Rate(0, 0),
+        base=rates[1] if rates else Rate(0, 0),
+        chance=None if rates is None or _is_plain(*rates) else luck(*rates),
+        is_fatal=_closes(one, head.clauses.get(one.clause), strict=strict),
+    )
+
+
+def _closes(one: ClauseDifference, result: ClauseResult | None, *, strict: bool) -> bool:
+    """Return whether a difference closes the gate: a new failure, or a clause not judged any more.
+
+    A client whose sources state fewer editions is not judged by their clauses, and not worse.
+    """
+    if one.kind is Kind.GONE:
+        return result is None or result.reason is not Reason.EDITION
+    is_bad = one.kind is Kind.BROKEN or (one.kind is Kind.NEW and not (result and result.expected))
+    if not (is_bad and result):
+        return False
+    return result.verdict is Verdict.ERROR or is_fatal(result, strict=strict, even_known=True)
+
+
+def luck(head: Rate, base: Rate) -> float:
+    """Return the chance of a difference as large as this, or larger, if both sides are alike.
+
+    Fisher's exact test, one-sided: of all ways to deal the runs that showed it out to both sides.
+    """
+    shown, runs = head.count + base.count, head.runs + base.runs
+    ways = math.comb(runs, shown)
+    most = min(shown, head.runs)
+    return (
+        sum(
+            math.comb(head.runs, count) * math.comb(base.runs, shown - count)
+            for count in range(head.count, most + 1)
+        )
+        / ways
+    )
+
+
+def shown(run: Run) -> Shown:
+    """Return what a run showed, by scenario and clause."""
+    found: dict[str, dict[str, Told]] = {}
+    for clause, scenarios in by_scenario(_unexpected(run).scenarios).items():
+        for scenario, told in scenarios.items():
+            found.setdefault(scenario, {})[clause] = told
+    return found
+
+
+# For people.
+
+
+def lines(found: Gate, head: Run, catalogue: Catalogue, repeat: str) -> Iterator[str]:
+    """Return what there is to say, in a screen.
+
+    Args:
+        found: what was compared.
+        head: the run of the change.
+        catalogue: the clauses.
+        repeat: the beginning of the command that runs one scenario of the change again.
+    """
+    yield f"change  {found.head}"
+    yield f"base    {found.base}"
+    yield from _broken_lines(found, head, catalogue, repeat)
+    for title, changes in _others(found):
+        yield f"\n{title}"
+        for one in changes:
+            yield f"  {one.clause:14} {one.title} [{one.strength.value}]: {one}"
+    if found.mended:
+        yield "\nremove from expected.toml once this is merged"
+        yield from (f"  {one}" for one in found.mended)
+    yield f"\nunchanged: {_unchanged(found)}"
+    yield found.last_word
+
+
+def _others(found: Gate) -> Iterator[tuple[str, tuple[Change, ...]]]:
+    left = [one for one in found.changes if one not in found.broken]
+    for title, kind in (
+        ("mended", Kind.FIXED),
+        ("changed", Kind.CHANGED),
+        ("judged for the first time", Kind.NEW),
+        ("not judged any more", Kind.GONE),
+    ):
+        if changes := tuple(one for one in left if one.kind is kind and not one.is_luck):
+            yield title, changes
+    if lucky := tuple(one for one in left if one.is_luck):
+        yield "not counted, since luck may explain it", lucky
+
+
+def _unchanged(found: Gate) -> str:
+    counts = [
+        f"{count} {verdict.value}" + (f" ({found.known} known)" if verdict is Verdict.FAIL else "")
+        for verdict, count in found.unchanged.items()
+        if count
+    ]
+    return ", ".join(counts) or "nothing"
+
+
+def _broken_lines(found: Gate, head: Run, catalogue: Catalogue, repeat: str) -> Iterator[str]:
+    """Describe what is broken, those clauses together that fail in the same way."""
+    left = {one.clause: one for one in found.broken}
+    if left:
+        yield f"\nbroken  {_counted(len(left))}"
+    for group in groups(_unexpected(head), catalogue):
+        own = [left.pop(clause) for clause in group.clauses if clause in left]
+        if own:
+            yield from _group_lines(own, group, repeat)
+    for one in left.values():
+        yield f"  {one.clause}  {one.title} [{one.strength.value}]: {one}"
+
+
+def _group_lines(own: Sequence[Change], group: Group, repeat: str) -> Iterator[str]:
+    first, *others = own
+    place = next(one for one in group.places if one.decision.clause == first.clause)
+    yield f"  {first.clause}  {first.title} [{first.strength.value}]"
+    yield f"    {first}"
+    for name, text in (
+        ("expected", place.decision.wanted),
+        ("observed", place.decision.saw),
+        ("differs", place.decision.differs),
+    ):
+        if text:
+            yield f"    {name:8}  {text}".replace("\n", f"\n{'':14}")
+    yield f"    repeat    {repeat} --scenario {shlex.quote(place.scenario.id)}"
+    if others:
+        yield f"    likewise  {listed([one.clause for one in others], NAMED)}"
+
+
+def markdown(found: Gate) -> Iterator[str]:
+    """Return the same as a comment on a pull request."""
+    yield f"### xdspec: {found.last_word}"
+    yield ""
+    yield f"{escaped(found.head)} against {escaped(found.base)}; unchanged: {_unchanged(found)}"
+    sections = [("broken", found.broken), *_others(found)]
+    for title, changes in sections:
+        if not changes:
+            continue
+        yield from ("", f"**{title}**", "", "| clause | | | scenarios |", "|---|---|---|---|")
+        for one in changes:
+            cells = (f"{one.clause} [{one.strength.value}]", one.title, f"{one}")
+            scenarios = "<br>".join(code(name, in_cell=True) for name in one.scenarios[:NAMED])
+            yield f"| {' | '.join(escaped(cell) for cell in cells)} | {scenarios} |"
+    if found.mended:
+        yield from ("", "Remove from expected.toml once this is merged:", "")
+        yield from (f"- {escaped(one)}" for one in found.mended)
+
+
+def write_json(found: Gate, path: Path) -> None:
+    """Write it for programs."""
+    whole_files.write_json(path, found)

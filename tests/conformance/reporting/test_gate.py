@@ -1,0 +1,158 @@
+"""What `xdspec gate` says of a change and its base."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+
+from conformance.catalogue import load
+from conformance.judging.verdicts import Decision, Reason, Verdict
+from conformance.reporting import gate_junit
+from conformance.reporting.gate import (
+    Gate,
+    Rate,
+    Shown,
+    gate,
+    lines,
+    luck,
+    markdown,
+    shown,
+    suspects,
+    unclear,
+)
+from conformance.reporting.report import Exit, Run
+from conformance.reporting.told import Kind
+
+from .test_diff import CLAUSE, ERROR, FAIL, FREE, KNOWN, OTHER, PASS, SKIP, run, seen
+
+SHOULD = "A42-RING-04"
+NO_SHOULD = msgspec.structs.replace(FAIL, clause=SHOULD)
+CATALOGUE = load()
+
+
+def compared(
+    base: Sequence[Decision],
+    head: Sequence[Decision],
+    *,
+    on_base: Sequence[Run] = (),
+    on_head: Sequence[Run] = (),
+    strict: bool = False,
+) -> Gate:
+    alone: list[list[Shown]] = [[*map(shown, runs)] for runs in (on_base, on_head)]
+    was, now = run(*base, version="1.85.0"), run(*head, version="1.86.0.dev0")
+    return gate(was, now, CATALOGUE, on_base=alone[0], on_head=alone[1], strict=strict)
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "kind", "code"),
+    [
+        (PASS, FAIL, Kind.BROKEN, Exit.DEVIATES),
+        (PASS, KNOWN, Kind.BROKEN, Exit.DEVIATES),
+        (PASS, ERROR, Kind.BROKEN, Exit.DEVIATES),
+        (SKIP, FAIL, Kind.BROKEN, Exit.DEVIATES),
+        (PASS, SKIP, Kind.GONE, Exit.DEVIATES),
+        (PASS, msgspec.structs.replace(SKIP, reason=Reason.EDITION), Kind.GONE, Exit.CONFORMS),
+        (FAIL, PASS, Kind.FIXED, Exit.CONFORMS),
+        (SKIP, PASS, Kind.NEW, Exit.CONFORMS),
+        (seen("the first entry"), seen("the last entry"), Kind.CHANGED, Exit.CONFORMS),
+    ],
+)
+def test_a_clause_that_differs(was: Decision, now: Decision, kind: Kind, code: Exit) -> None:
+    found = compared([was], [now])
+    (one,) = found.changes
+    assert (one.kind, found.exit) == (kind, code)
+    assert one.is_fatal == (code is Exit.DEVIATES)
+
+
+def test_what_is_alike_is_counted() -> None:
+    other = msgspec.structs.replace(PASS, clause=OTHER)
+    found = compared([KNOWN, other], [FAIL, other])
+    assert found.changes == ()
+    assert (found.unchanged[Verdict.FAIL], found.unchanged[Verdict.PASS]) == (1, 1)
+    assert found.exit is Exit.CONFORMS
+    assert found.last_word == "this change breaks nothing"
+
+
+def test_nothing_that_was_judged_opens_no_gate() -> None:
+    assert compared([], []).exit is Exit.NOTHING_RAN
+
+
+def test_a_should_closes_the_gate_if_that_is_wanted() -> None:
+    base = [msgspec.structs.replace(PASS, clause=SHOULD)]
+    assert compared(base, [NO_SHOULD]).exit is Exit.CONFORMS
+    assert "1 clause, of which none fails the gate" in compared(base, [NO_SHOULD]).last_word
+    assert compared(base, [NO_SHOULD], strict=True).exit is Exit.DEVIATES
+
+
+def test_a_clause_that_another_failure_hides_is_no_difference() -> None:
+    hidden = msgspec.structs.replace(
+        SKIP, clause=OTHER, reason=Reason.BLOCKED, blocked_by=CLAUSE, saw="the client is gone"
+    )
+    other = msgspec.structs.replace(PASS, clause=OTHER)
+    assert [one.clause for one in compared([PASS, other], [FAIL, hidden]).changes] == [CLAUSE]
+
+
+@pytest.mark.parametrize(
+    ("head", "base", "chance"),
+    [
+        (Rate(3, 10), Rate(0, 10), 120 / 1140),
+        (Rate(10, 10), Rate(0, 10), 1 / 184756),
+        (Rate(5, 10), Rate(5, 10), 0.6718591),
+        (Rate(0, 10), Rate(0, 10), 1.0),
+    ],
+)
+def test_the_chance_of_luck(head: Rate, base: Rate, chance: float) -> None:
+    """By hand: of 1,140 ways to choose 3 of 20 runs, 120 choose all from the first ten."""
+    assert luck(head, base) == pytest.approx(chance)
+
+
+def test_a_race_is_told_as_a_rate() -> None:
+    good, bad = run(PASS), run(FAIL)
+    often = compared([PASS], [FAIL], on_head=[*[bad] * 9, good], on_base=[good] * 10)
+    rare = compared([PASS], [FAIL], on_head=[*[bad] * 3, *[good] * 7], on_base=[good] * 10)
+    assert (often.exit, rare.exit) == (Exit.DEVIATES, Exit.CONFORMS)
+    assert "alone: 9 of 10, on the base 0 of 10 (by luck: " in f"{often.changes[0]}"
+    assert "alone: 3 of 10, on the base 0 of 10 (by luck: 0.11)" in f"{rare.changes[0]}"
+    assert rare.changes[0].is_luck
+    assert "not counted, since luck may explain it" in "\n".join(
+        lines(rare, bad, CATALOGUE, "./xdspec run one")
+    )
+
+
+def test_only_what_does_not_repeat_itself_runs_ten_times() -> None:
+    good, bad = run(PASS), run(FAIL)
+    (name,) = suspects(good, bad)
+    same = [shown(good)], [shown(bad)]
+    assert unclear(good, bad, *same) == ()
+    assert unclear(good, bad, [shown(good)], [shown(good)]) == (name,)
+    assert unclear(good, bad, [shown(bad)], [shown(bad)]) == (name,)
+
+
+def test_a_screen_names_the_clause_and_how_to_repeat_it() -> None:
+    bad = msgspec.structs.replace(FAIL, wanted="each call at a", saw="3 of 9 calls at b")
+    head = run(bad)
+    found = compared([PASS], [bad], on_base=[run(PASS)], on_head=[head])
+    text = "\n".join(lines(found, head, CATALOGUE, "./xdspec run one --seed 1"))
+    assert "broken  1 clause" in text
+    assert CATALOGUE[CLAUSE].title in text
+    assert "alone: 1 of 1, on the base 0 of 1" in text
+    assert "expected  each call at a" in text
+    assert "observed  3 of 9 calls at b" in text
+    assert f"./xdspec run one --seed 1 --scenario '{head.scenarios[0].id}'" in text
+    assert text.endswith("this change breaks 1 clause")
+
+
+def test_markdown_and_junit_say_the_same() -> None:
+    found = compared([PASS, seen("a")], [FAIL, seen("<b>@someone</b>")])
+    text = "\n".join(markdown(found))
+    assert text.startswith("### xdspec: this change breaks 1 clause")
+    assert " <b>" not in text
+    assert "@someone" not in text
+    assert CLAUSE in text
+    assert FREE in text
+    suite = gate_junit.tree(found).getroot()
+    cases = {case.get("name", ""): case.find("failure") is not None for case in suite}
+    assert [name.split(" ")[0] for name, failed in cases.items() if failed] == [CLAUSE]
+    assert (suite.get("tests"), suite.get("failures")) == ("3", "1")
