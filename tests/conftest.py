@@ -14,6 +14,7 @@ import runpy
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -26,6 +27,11 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("xdspec")
+
+if (here := Path(__file__).parent).name != "tests":
+    # In a wheel the folder is called xdspec_tests; modules of it import others as they do here.
+    sys.modules["tests"] = ModuleType("tests")
+    sys.modules["tests"].__path__ = [str(here)]
 
 PR_SET_CHILD_SUBREAPER = 36
 
