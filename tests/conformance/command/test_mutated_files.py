@@ -30,7 +30,7 @@ BROKEN = f"{MUTANT_VARIABLE}=conformance.mutation.mutants.a42.ring:weights_ignor
 FORESEEN = {0, 1, 4, 5, 6}
 """Exit codes: 3 would be trouble of the suite, and so what nobody foresaw."""
 
-WEIGHED_ANEW = "These are not the verdicts of the run"
+WEIGHED_ANEW = "These verdicts differ from those of the run"
 """Of evidence in which other things were seen: it may have no verdict of a clause, which is 3."""
 
 
