@@ -22,6 +22,7 @@ from conformance.reporting.baseline import Entry
 from conformance.reporting.baseline import read as read_baseline
 from conformance.reporting.report import BadReport, Report, demand_clauses
 from conformance.reporting.report import read as read_report
+from conformance.running.collecting import scenarios
 
 if TYPE_CHECKING:
     from ci.documentation.facts import Facts
@@ -78,11 +79,18 @@ def of_report(report: Report, known: Catalogue) -> Iterator[Result]:
     """Yield the results of each run of a report.
 
     Raises:
-        BadReport: a run has a clause that the catalogue does not have.
+        BadReport: a run has a clause that the catalogue does not have, or lacks one that a scenario
+            decides.
     """
     demand_clauses(report, known)
     made = report.provenance
+    decided = {clause for claims in scenarios().values() for clause in claims.clauses}
     for run in report.runs:
+        if missing := decided - run.clauses.keys():
+            raise BadReport(
+                f"the run of {run.client} is not whole: it lacks {len(missing)} clauses that "
+                f"scenarios decide, such as {min(missing)}; run all scenarios of this checkout"
+            )
         documents: dict[str, Counter[Verdict]] = {}
         for clause in known:
             if clause.id in run.clauses:
@@ -219,7 +227,8 @@ def deviations(known: Facts, page: str) -> str:
     text += f"{one.judged}, deviates from {of_now} clauses. Each paragraph has one cause: what the "
     text += "rule says, what the client does, why, in which versions, and the issue. "
     text += "[Compliance](/docs/compliance.md) says how to dispute one.\n"
-    text += f"\n## Version {one.version}\n" + _paragraphs(now, one, known)
+    if now:
+        text += f"\n## Version {one.version}\n" + _paragraphs(now, one, known)
     if past:
         text += "\n## Other versions\n" + _paragraphs(past, one, known)
     return text

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import re
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -130,6 +132,18 @@ def test_a_new_result_replaces_the_client_s_own(facts: Facts) -> None:
     assert compliance.record(old[:1], old) == old
     assert compliance.record([], old) == old
     assert old[0].client in compliance.summary(facts)
+
+
+def test_a_part_of_a_run_is_not_recorded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = tmp_path / "report.json"
+    command = ["run", "reference", "--scenario", "ring.search", "--json", str(report)]
+    subprocess.run([sys.executable, "-m", "conformance", *command], cwd=tmp_path, check=True)
+    before = compliance.RESULTS.read_bytes()
+    assert compliance.main([str(report)]) == 4
+    assert "is not whole: it lacks" in capsys.readouterr().err
+    assert compliance.RESULTS.read_bytes() == before
 
 
 def test_the_readme_is_short() -> None:
