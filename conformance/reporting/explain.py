@@ -23,6 +23,11 @@ def explain_clause(clause: Clause, declared: Mapping[str, Claims]) -> str:
     lines += [f"  {edition:8}  {clause.wordings[edition]}" for edition in clause.editions]
     if clause.open_in:
         lines.append(f"  open      {', '.join(clause.open_in)}: reported, no client fails")
+    if clause.superseded_in:
+        old = ", ".join(clause.superseded_in)
+        lines.append(
+            f"  corrected {old}: superseded by its own authors, so reported and never a pass"
+        )
     if clause.basis:
         lines.append(f"  basis     {clause.basis}")
     if clause.rests_on:

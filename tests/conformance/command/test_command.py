@@ -400,6 +400,12 @@ def test_list_editions() -> None:
     assert stated <= set(listed)
 
 
+def test_explain_shows_the_basis_and_a_superseded_wording() -> None:
+    told = invoke("explain", "A42-PRO-10").output
+    assert "  basis     A61, Ring Hash: " in told
+    assert "  corrected A61-2023: superseded by its own authors" in told
+
+
 def test_explain_an_edition() -> None:
     told = invoke("explain", "a113").output
     assert f"A113-WEIGHT-02  {load()['A113-WEIGHT-02'].title}" in told

@@ -282,7 +282,7 @@ def test_the_scenarios_of_the_built_in_baselines_decide_their_clauses(
     ("scenario", "words"),
     [
         ("ring.sums", f"{CLAUSE}: there is no scenario ring.sums: did you mean ring.some?"),
-        ("x", f"{CLAUSE}: there is no scenario x: `xdspec list scenarios` shows all"),
+        ("x", f"{CLAUSE}: there is no scenario x: `xdspec list scenarios` lists all"),
         ("ring.third", f"ring.third does not decide {CLAUSE}: `xdspec explain` tells"),
     ],
 )
