@@ -83,7 +83,7 @@ def count(
         raise Failure(str(error)) from None
     names = sorted({run.client.name for run in runs})
     if len(names) > 1:
-        raise Failure(f"the reports have runs of {' and '.join(names)}: say --client with one")
+        raise Failure(f"the reports have runs of {' and '.join(names)}: choose one with --client")
     found = counted(entries, runs)
     return tuple(sorted(found, key=lambda one: one.judgement is not Judgement.MORE))
 

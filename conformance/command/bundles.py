@@ -128,7 +128,7 @@ def _found(report: Report, path: Path, scenario: str, client: str | None) -> tup
     failed = [pair for pair in ran if pair[1].verdict == "fail"]
     if len(failed) > 1:
         names = ", ".join(str(run.client) for run, _ in failed)
-        raise Failure(f"{scenario} fails for {names}: say which by --client")
+        raise Failure(f"{scenario} fails for {names}: choose one with --client")
     return failed[0] if failed else ran[0]
 
 
@@ -281,7 +281,7 @@ def _demand_consent() -> None:
         Failure: he does not, or nobody can be asked.
     """
     if not _can_answer():
-        raise Failure("nobody can be asked whether to run this: add --yes")
+        raise Failure("there is no terminal to ask on: add --yes")
     if not click.confirm("Run this?", default=False):
         raise Failure("nothing was run")
 

@@ -79,7 +79,7 @@ class Command(cloup.Group):
             return Exit.INTERRUPTED
         except SystemExit:  # click's, with 1, where nobody reads the help that it prints
             settle_output()
-            tell(OutputLost("nobody reads standard output any more"))
+            tell(OutputLost("standard output was closed"))
             return Exit.SUITE_TROUBLE
         except Exception as error:  # noqa: BLE001 - whatever it is
             settle_output()

@@ -60,7 +60,7 @@ def history(
     """
     title, there = places_of(name, named) if isinstance(named, Commits) else places(name, named)
     if len(there) < FEWEST:
-        raise Failure(f"one version of {title} has no history: name more versions, or more reports")
+        raise Failure(f"one version of {title} has no history: name more versions or reports")
     if clients(there):
         demand_machine(options.jobs or default_jobs())
     entries = baselines(clients(there), catalogue, options.scenario_patterns, None)

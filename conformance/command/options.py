@@ -49,7 +49,7 @@ def tool(_: click.Context, option: click.Parameter, words: str | None) -> tuple[
     try:
         program, *arguments = shlex.split(words)
     except ValueError:  # nothing, or a quotation without its end
-        message = f"{words!r} is no command such as 'valgrind --log-file=%p.log'"
+        message = f"{words!r} is not a command such as 'valgrind --log-file=%p.log'"
         raise click.BadParameter(message, param=option) from None
     found = shutil.which(program)
     if found is None:
@@ -66,7 +66,7 @@ def writable(_: click.Context, option: click.Parameter, path: Path | None) -> Pa
         if not path.absolute().parent.is_dir():
             raise click.BadParameter(f"the folder of {path} does not exist", param=option)
         if path.is_dir():
-            raise click.BadParameter(f"{path} is a folder, and a file is wanted", param=option)
+            raise click.BadParameter(f"{path} is a folder: name a file", param=option)
         check_writable(path)
     except OSError as error:
         message = f"{path} cannot be written: {error.strerror}"
@@ -134,7 +134,7 @@ def shard(_: click.Context, option: click.Parameter, text: str | None) -> Shard 
     """The shard that `2/4` names."""
     found = None if text is None else parsed(text)
     if text is not None and found is None:
-        message = f"{text!r} is no shard such as 2/4, the second of four"
+        message = f"{text!r} is not a shard such as 2/4, the second of four"
         raise click.BadParameter(message, param=option)
     return found
 

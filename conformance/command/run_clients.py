@@ -56,7 +56,7 @@ def baselines(
         found = {folder: baseline.read(path, catalogue) for folder, path in files.items()}
         if over:
             if len(files) > 1:
-                raise Failure("--baseline is laid over that of one client: name one")
+                raise Failure("--baseline is for one client: name one")
             found = {
                 folder: baseline.read_over(over, catalogue, entries)
                 for folder, entries in found.items()

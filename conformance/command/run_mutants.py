@@ -54,7 +54,7 @@ def run_mutants(options: Options, catalogue: Catalogue, screen: Console) -> Exit
         and (not options.names or one.id in options.names)
     ]
     if not chosen:
-        raise Failure("no mutant breaks this", Exit.NOTHING_RAN)
+        raise Failure("no mutant matches", Exit.NOTHING_RAN)
     demand_machine(options.jobs or default_jobs())
     there = scenarios()
     if len(chosen) < len(everything):
@@ -99,11 +99,13 @@ def run_mutants(options: Options, catalogue: Catalogue, screen: Console) -> Exit
 def _check(mutants: tuple[Declared, ...], options: Options, catalogue: Catalogue) -> None:
     for one in mutants:
         if one.clause not in catalogue:
-            raise Failure(f"mutant {one.id} breaks {one.clause}, which is no clause")
+            raise Failure(f"mutant {one.id} breaks {one.clause}, which is not a clause")
     for area in options.areas:
         if not any(one.is_in(area) for one in mutants):
             known = ", ".join(sorted({one.module.partition("/")[0] for one in mutants}))
-            raise Failure(f"{area} is no area of mutants: {known}, or a file of one, as a42/ring")
+            raise Failure(
+                f"{area} is not an area of mutants: {known}, or a file of one, as a42/ring"
+            )
     for name in options.names:
         if name not in {one.id for one in mutants}:
             raise Failure(f"there is no mutant {name}: run without --mutant to see all")

@@ -53,7 +53,7 @@ def serve(pattern: str, options: Options, catalogue: Catalogue, screen: Console)
         client = found_client(options.client)
         if "metadata" not in client.manifest.capabilities:
             raise Failure(
-                f"{client} cannot make the calls that a scenario asks for one by one: name another "
+                f"{client} cannot make single calls for a scenario: choose another "
                 "client with --with"
             )
         with patience(screen, f"making what {client} needs"):
@@ -116,7 +116,7 @@ def the_one(pattern: str) -> tuple[str, tuple[str, ...]]:
     if len(there) > 1:
         listed = ", ".join(sorted(there)[:_SHOWN])
         more = f" and {len(there) - _SHOWN} more" if len(there) > _SHOWN else ""
-        raise Failure(f"{pattern} fits {len(there)} scenarios: name one of {listed}{more}")
+        raise Failure(f"{pattern} matches {len(there)} scenarios: name one of {listed}{more}")
     return there[0], found[there[0]].clauses
 
 
@@ -142,6 +142,6 @@ def _told(ran: Ran, desk: Desk, screen: Console) -> Exit:
 def _without_world(trouble: Trouble) -> NoReturn:
     """Say why no world came up."""
     if trouble.verdict is Verdict.SKIP:
-        raise Failure(f"{trouble.what}: name another client with --with")
+        raise Failure(f"{trouble.what}: choose another client with --with")
     is_adapters = trouble.reason is not Reason.SUITE
     raise Failure(trouble.what, Exit.ADAPTER_TROUBLE if is_adapters else Exit.SUITE_TROUBLE)

@@ -190,7 +190,7 @@ class Session:
                     evidence_files.keep_what_it_left(ran, kept / evidence_files.LEFT)
                 except OSError as error:
                     files = f"none, as {kept} cannot be written ({error.strerror})"
-                words += f"\nfiles: {files}; `xdspec doctor` tells more of an adapter"
+                words += f"\nfiles: {files}; `xdspec doctor` checks an adapter"
                 self._leave_out(client.name, Verdict.ERROR, Reason.ADAPTER, words)
                 return False
         return True

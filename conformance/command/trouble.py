@@ -16,7 +16,7 @@ PREFIX = "xdspec-trouble-"
 TROUBLE = "trouble.txt"
 """In the evidence of a client: all that is known of what ended its run."""
 
-PLEASE = "the suite itself is in trouble, please report it"
+PLEASE = "internal error of the suite, please report it"
 
 
 def tell(error: BaseException) -> None:
@@ -34,11 +34,11 @@ def sentence(error: BaseException) -> str:
         case OutputLost():
             said = str(error)
         case MemoryError():
-            said = "there is no memory left"
+            said = "out of memory"
         case RuntimeError() if "start new thread" in str(error):
-            said = "the system gives this process no more threads"
+            said = "the system refuses more threads"
         case OSError(strerror=str(why), filename=None):
-            said = f"the system refused something: {why}"
+            said = f"the system refused an operation: {why}"
         case OSError(strerror=str(why)):
             said = f"{os.fsdecode(error.filename)}: {why}"
         case _:
@@ -54,7 +54,7 @@ def details(error: BaseException) -> str:
         with os.fdopen(number, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)
         return f"details: {name}"
-    return "its details could be written nowhere"
+    return "its details could not be written"
 
 
 def in_a_line(text: str, file: Path) -> str:
@@ -69,7 +69,7 @@ def in_a_line(text: str, file: Path) -> str:
         with file.open("a", encoding="utf-8", errors="backslashreplace") as kept:
             kept.write(f"{text}\n\n")
     except OSError:
-        return short(f"{told} (its details could be written nowhere)")
+        return short(f"{told} (its details could not be written)")
     return short(f"{told} (details: {file})")
 
 

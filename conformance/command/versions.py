@@ -126,7 +126,7 @@ def _recorded(path: Path, client: str, variant: str | None) -> Iterator[Run]:
     if not of_it:
         wanted = f"{client}+{variant}" if variant else client
         there = ", ".join(dict.fromkeys(_named(run.client) for run in runs))
-        raise Failure(f"{path} has no run of {wanted}, but of {there or 'nobody'}")
+        raise Failure(f"{path} has no run of {wanted}, only of {there or 'no client'}")
     yield from of_it
 
 
@@ -150,11 +150,11 @@ def _to_be_run(client: Client, named: str) -> Place:
     elif Path(named).is_dir():
         chosen = found_client(named)
         if chosen.name != client.name:
-            raise Failure(f"{named} has the client {chosen.name}, and {client.name} is looked at")
+            raise Failure(f"{named} has the client {chosen.name}, not {client.name}")
     else:
         raise Failure(
-            f"{named} is no version such as 1.70.0, no variant such as +NAME, and neither a report "
-            "nor the folder of a client"
+            f"{named} is not a version such as 1.70.0, a variant such as +NAME, a report, or the "
+            "folder of a client"
         )
     manifest = chosen.manifest
     of_python = manifest.python.version if manifest.python else None

@@ -32,7 +32,7 @@ SCHEMA = 1
 FILE = "scenario.json"
 
 
-SHORTENED = "it is about a timer that --fast has shortened, or does not wait for"
+SHORTENED = "it is about a timer that --fast shortens or skips"
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
@@ -248,7 +248,7 @@ def read_in(folder: UntrustedFolder) -> Record:
     except OSError as error:
         raise BadEvidence(f"{path} cannot be read: {error.strerror}") from None
     except json_files.Alien as error:
-        raise BadEvidence(f"{path} is no evidence of this suite: {error}") from None
+        raise BadEvidence(f"{path} is not evidence of this suite: {error}") from None
     if record.schema != SCHEMA:
         raise BadEvidence(f"{path} has schema {record.schema}, this suite reads {SCHEMA}")
     return record

@@ -79,10 +79,11 @@ def found(reports: Iterable[Report], client: str | None) -> Found:
     if not by_name:
         there = [str(run.client) for report in reports for run in report.runs]
         there += [one.client for report in reports for one in report.not_run]
-        raise NoBadge(f"no run is of {client}: there is {', '.join(dict.fromkeys(there))}")
+        raise NoBadge(f"there is no run of {client}, but of {', '.join(dict.fromkeys(there))}")
     if len(by_name) > 1:
         raise NoBadge(
-            f"a badge is of one client, and there are {', '.join(by_name)}: say which by --client"
+            f"a badge shows one client, but the reports have {', '.join(by_name)}: choose one with "
+            "--client"
         )
     ((name, runs),) = by_name.items()
     return Found(name, tuple(runs))

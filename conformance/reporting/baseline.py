@@ -236,7 +236,7 @@ def parsed(
         where = place(content, f"expected[{number}]")
         for each in entry.each():
             if each.clause not in catalogue:
-                message = f"{path} expects a failure of {each.clause}, which is no clause{where}"
+                message = f"{path} expects a failure of {each.clause}, which is not a clause{where}"
                 raise BadBaseline(message)
             if complaint := _complaint(each):
                 raise BadBaseline(f"{path}: {each.clause}{complaint}{where}")
@@ -247,8 +247,8 @@ def parsed(
             if (one.clause, scenario) not in known:
                 where = place(content, f"fixed[{number}]")
                 raise BadBaseline(
-                    f"{path} calls {one.clause} fixed in {scenario}, and no baseline below knows "
-                    f"a failure of it there{where}"
+                    f"{path} marks {one.clause} as fixed in {scenario}, but the client's baseline "
+                    f"has no such failure{where}"
                 )
             covered.add((one.clause, scenario))
     return (*own, *_without(below, covered))
@@ -270,8 +270,8 @@ def _complaint(entry: Entry) -> str | None:
         return f" has no version range: {entry.versions!r}"
     if not (entry.shows or entry.versions):
         return (
-            ": write into `shows` a piece of what the report says was seen, so that no other "
-            "failure of the clause is taken for this one"
+            ": set `shows` to a piece of what the report observed, so that no other failure of "
+            "the clause matches this entry"
         )
     if port := PORT.search(entry.shows):
         return f": `shows` has {port[0]}, an address that another run will not have"
@@ -296,7 +296,7 @@ def check_scenarios(
             if name not in decided:
                 raise BadBaseline(f"{path}: {entry.clause}: {no_scenario(name, decided)}")
             if entry.clause not in decided[name]:
-                message = f"{path}: {name} does not decide {entry.clause}: `xdspec explain` tells"
+                message = f"{path}: {name} does not decide {entry.clause}: see `xdspec explain`"
                 raise BadBaseline(message)
 
 
@@ -374,7 +374,7 @@ def surprises(
     for entry, scenario, decisions in _judged(records, entries):
         words = _untrue(entry, scenario, decisions)
         if words and (is_release or not _is_mended(decisions)):
-            yield f"{words}: mend the entry of the baseline"
+            yield f"{words}: update the entry of the baseline"
 
 
 def mended(records: Iterable[Record], entries: Iterable[Entry]) -> Iterator[str]:
@@ -409,7 +409,7 @@ def _untrue(entry: Entry, scenario: str, decisions: Collection[Decision]) -> str
         return None
     said = verdict.value + (f" ({reason.value})" if reason else "")
     if verdict is Verdict.FAIL and reason is entry.reason:
-        said += f" by other words than {entry.shows!r}"
+        said += f", without {entry.shows!r} in what was observed"
     return (
         f"{entry.clause} is expected to fail in {scenario} "
         f"({entry.reason.value}: {entry.explanation}), but the verdict is {said}"

@@ -94,7 +94,7 @@ def _check(runs: Sequence[Run]) -> None:
     if not runs:
         raise Refused("the reports have no run: nothing can be said of a baseline")
     if len(names) > 1:
-        raise Refused(f"the reports have runs of {' and '.join(names)}: say --client with one")
+        raise Refused(f"the reports have runs of {' and '.join(names)}: choose one with --client")
     for run in runs:
         if not run.complete:
             raise Refused(f"the run of {run.client} broke off: run it again")

@@ -43,7 +43,7 @@ def merged(named: Sequence[Named], catalogue: Catalogue) -> Report:
     if first_report.provenance.catalogue != catalogue.version:
         raise BadReport(
             f"{first_name} is of catalogue {first_report.provenance.catalogue}, and this suite has "
-            f"{catalogue.version}: let the suite merge that ran"
+            f"{catalogue.version}: merge with the version of the suite that ran them"
         )
     _are_all(ordered)
     _are_alike([(name, _left(report)) for name, report in ordered])
@@ -110,11 +110,13 @@ def _number(name: str, report: Report) -> tuple[int, int]:
         BadReport: it is none, or has no end.
     """
     if not report.runs:
-        raise BadReport(f"{name} has no run: the command that began it came to none")
+        raise BadReport(
+            f"{name} contains no runs: the command that wrote it failed before starting one"
+        )
     for run in report.runs:
         part = _part(name, run)
         if not run.complete:
-            raise BadReport(f"{name}: {part} of {run.client} did not come to its end")
+            raise BadReport(f"{name}: {part} of {run.client} did not finish")
     clients = [run.client for run in report.runs]
     if len(set(clients)) < len(clients):
         raise BadReport(f"{name} has several runs of one client")
@@ -126,7 +128,7 @@ def _number(name: str, report: Report) -> tuple[int, int]:
 
 def _part(name: str, run: Run) -> Part:
     if run.part is None:
-        raise BadReport(f"{name} is no part of a run: it was made without --shard")
+        raise BadReport(f"{name} is not a part of a run: it was written without --shard")
     return run.part
 
 
@@ -198,7 +200,7 @@ def _are_alike(all_told: Sequence[tuple[str, Mapping[str, Any]]], client: object
             words = f": {first} in {before}, {value} in {name}" if are_short else ""
             words = words or f" in {before} and {name}"
             of = f" of {client}" if client else ""
-            raise BadReport(f"these are no shards of one run: another {thing}{of}{words}")
+            raise BadReport(f"these are not shards of one run: different {thing}{of}{words}")
 
 
 def _are_all(ordered: Sequence[Named]) -> None:
@@ -207,7 +209,7 @@ def _are_all(ordered: Sequence[Named]) -> None:
     for name, report in ordered:
         number, of = _number(name, report)
         if number in there:
-            raise BadReport(f"part {number} of {of} is there twice: {there[number]} and {name}")
+            raise BadReport(f"part {number} of {of} is given twice: {there[number]} and {name}")
         there[number] = name
     missing = [str(number) for number in range(1, of + 1) if number not in there]
     if missing:
@@ -227,7 +229,7 @@ def _clients(ordered: Sequence[Named]) -> Iterator[ClientId]:
         if not all(has):
             there, gone = ordered[has.index(True)][0], ordered[has.index(False)][0]
             raise BadReport(
-                f"these are no shards of one run: {client} is in {there} and not in {gone}"
+                f"these are not shards of one run: {client} is in {there} and not in {gone}"
             )
         yield client
 
@@ -245,11 +247,11 @@ def _demand_verdicts(name: str, part: Part, catalogue: Catalogue) -> None:
             raise BadReport(f"{name} has no verdict on a clause of {one.scenario}")
         for clause in decided:
             if clause not in catalogue:
-                raise BadReport(f"{name} judges {clause}, which is no clause")
+                raise BadReport(f"{name} judges {clause}, which is not a clause")
 
 
 def _are_as_planned(parts: Mapping[str, Part], client: ClientId) -> None:
     """See that each shard has just the scenarios that are its own."""
     piles = [[one.scenario for one in part.ended] for part in parts.values()]
     if plan_of(piles) != next(iter(parts.values())).plan:
-        raise BadReport(f"the shards of {client} do not have the scenarios that each was to run")
+        raise BadReport(f"the shards of {client} lack scenarios that the plan assigned to them")

@@ -321,11 +321,11 @@ def said_of(run: Run, *, strict: bool = False) -> tuple[Exit, ...]:
 def why_skipped(clause: Clause, result: ClauseResult) -> str:
     """Why nothing is said of a clause that was skipped."""
     if clause.grpc_only is not None and clause.grpc_only in result.seen:
-        return f"gRPC's alone: {clause.grpc_only.removesuffix('.')}"
+        return f"gRPC only: {clause.grpc_only.removesuffix('.')}"
     if result.blocked_by is not None:
         return f"by {result.blocked_by}"
     if result.reason is Reason.EDITION:
-        return f"a clause of {', '.join(clause.editions)}, which the client does not state"
+        return f"a clause of {', '.join(clause.editions)}, which the client does not declare"
     return "; ".join(result.seen)
 
 
@@ -414,7 +414,7 @@ def read_any(path: Path) -> Report:
     except json_files.Unreadable as error:
         raise BadReport(f"{path} cannot be read: {error}") from None
     except json_files.Alien as error:
-        raise BadReport(f"{path} is no report of this suite: {error}") from None
+        raise BadReport(f"{path} is not a report of this suite: {error}") from None
 
 
 def is_shard(path: Path) -> bool:
@@ -433,12 +433,14 @@ def read(path: Path) -> Report:
     """
     report = read_any(path)
     if not (report.runs or report.not_run):
-        raise BadReport(f"{path} has no run: the command that began it came to none")
+        raise BadReport(
+            f"{path} contains no runs: the command that wrote it failed before starting one"
+        )
     for run in report.runs:
         if not run.complete:
-            raise BadReport(f"{path} has a run of {run.client} that did not come to its end")
+            raise BadReport(f"{path} has a run of {run.client} that did not finish")
         if run.part:
-            raise BadReport(f"{path} is {run.part} of a run: `xdspec merge` makes one of all parts")
+            raise BadReport(f"{path} is {run.part} of a run: join all parts with `xdspec merge`")
         if wrong := _contradiction(run):
             raise BadReport(f"{path} contradicts itself on {run.client}: {wrong}")
     return report
@@ -453,7 +455,9 @@ def demand_clauses(report: Report, catalogue: Catalogue) -> None:
     for run in report.runs:
         for name in run.clauses:
             if name not in catalogue:
-                raise BadReport(f"{run.client} was judged by {name}, which is no clause any more")
+                raise BadReport(
+                    f"{run.client} was judged by {name}, which the catalogue no longer has"
+                )
 
 
 def _contradiction(run: Run) -> str | None:

@@ -49,7 +49,7 @@ class Screen(Console):
 
     def on_broken_pipe(self) -> NoReturn:
         """Say so, where rich would end the process as one that does not conform."""
-        raise OutputLost("nobody reads standard output any more")
+        raise OutputLost("standard output was closed")
 
 
 @contextmanager

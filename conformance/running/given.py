@@ -54,7 +54,7 @@ def demand_folder(path: Path) -> None:
     except OSError as error:
         raise Unusable(f"{path} cannot be made: {error.strerror}") from None
     if not there.is_dir():
-        raise Unusable(f"{there} is no folder")
+        raise Unusable(f"{there} is not a folder")
     if not is_utf_8(above[0]):
         raise Unusable(f"the name of {path} is not UTF-8")
     try:

@@ -58,8 +58,8 @@ def _check_threads(jobs: int) -> None:
             started.append(thread)
     except RuntimeError:
         raise Unfit(
-            f"this machine lets the suite have {len(started)} more processes and threads at once, "
-            f"and {wanted} are wanted for {jobs} scenarios at once: raise the limit (`ulimit -u`, "
+            f"this machine allows {len(started)} more processes and threads, but {jobs} "
+            f"scenarios at once need {wanted}: raise the limit (`ulimit -u`, "
             "or that of the container), or lower --jobs"
         ) from None
     finally:

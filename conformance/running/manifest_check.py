@@ -34,7 +34,7 @@ def _unknown(manifest: Manifest) -> Iterator[tuple[str, str]]:
     """Fields, and what is wrong with what they state."""
     for field, edition in _editions(manifest):
         if edition not in load().editions:
-            yield field, f"{edition} is no edition: {editions_there_are()}"
+            yield field, f"{edition} is not an edition: {editions_there_are()}"
     for number, table in enumerate(manifest.ring_key_formats):
         if table.format not in {*KEY_FORMATS, UNKNOWN}:
             known = f"there are {', '.join(KEY_FORMATS)}, and {UNKNOWN}"

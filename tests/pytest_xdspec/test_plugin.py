@@ -84,7 +84,9 @@ def test_the_example_fails_of_a_broken_client_and_says_why(project: Path) -> Non
     assert ended.code == 1, ended.said
     assert ended.said.count("what was seen is not what was expected") >= 2
     assert ">       world.expect(calls, served.mapping())" in ended.said
-    assert re.search(r"expected  each call where a ring of \d+ entries maps its hash", ended.said)
+    assert re.search(
+        r"expected  each call reaches the endpoint to which a ring of \d+ entries maps", ended.said
+    )
     assert re.search(r"saw       \d+ of 100 calls went elsewhere", ended.said)
     assert "own_world.py" not in ended.said  # the failure is a line of the test
     assert "4 passed" in ended.said  # all that does not know of rings

@@ -53,13 +53,13 @@ class Tried(msgspec.Struct, frozen=True, tag="tried", kw_only=True):
         if self.total:
             wanted.append(f"{self.total} or more in all")
         if not self.others:
-            wanted.append("none elsewhere")
+            wanted.append("none at any other endpoint" if wanted else "none at any endpoint")
         return Finding(
             counts.total() >= self.total
             and all(counts[where] >= count for where, count in self.least.items())
             and all(counts[where] <= count for where, count in self.most.items())
             and (self.others or set(counts) <= {*self.least, *self.most}),
-            f"attempts: {', '.join(wanted)}",
+            f"connection attempts: {', '.join(wanted)}",
             attempts_told(seen),
         )
 

@@ -107,7 +107,7 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
         calls = calls_of(seen)
         endpoints = weights(self.localities, self.weights or "raw")
         size = sum(entry_counts(endpoints, self.config).values())
-        wanted = f"each call where a ring of {size} entries maps its hash"
+        wanted = f"each call reaches the endpoint to which a ring of {size} entries maps its hash"
         if self.failed:
             wanted += f", or further along the ring past {' and '.join(self.failed)}"
         reading = WEIGHTS[self.weights] if self.weights else "any reading of the weights"

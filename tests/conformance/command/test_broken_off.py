@@ -52,7 +52,7 @@ async def test_a_worker_that_is_killed(started: Started) -> None:
     assert "Traceback" not in ended.said
     code, said = invoke("table", str(ended.folder / "r.json"))
     assert code == 4
-    assert "has a run of reference 1.0.0 that did not come to its end" in said
+    assert "has a run of reference 1.0.0 that did not finish" in said
 
 
 async def test_nobody_reads_what_a_run_says(started: Started) -> None:
@@ -61,7 +61,7 @@ async def test_nobody_reads_what_a_run_says(started: Started) -> None:
         running.process._transport.get_pipe_transport(1).close()
         _, err = await asyncio.wait_for(running.process.communicate(), 60)
     assert running.process.returncode == 3
-    assert err.decode() == "xdspec: nobody reads standard output any more\n"
+    assert err.decode() == "xdspec: standard output was closed\n"
     (made,) = json.loads((running.folder / "r.json").read_text())["runs"]
     assert made["complete"] is False
 
@@ -134,4 +134,7 @@ def test_what_an_earlier_command_has_left_is_not_taken_for_this_ones(tmp_path: P
     code, said = invoke("run", lost, "--json", str(path))
     assert (code, "ask for it" in said) == (4, True)
     code, said = invoke("table", str(path))
-    assert (code, "has no run: the command that began it came to none" in said) == (4, True)
+    assert (
+        code,
+        "contains no runs: the command that wrote it failed before starting one" in said,
+    ) == (4, True)

@@ -76,14 +76,14 @@ def unbuildable(folder: Path, program: str) -> str:
         (["run", CRASHER, "--json", "no/such/folder/r.json"], "does not exist"),
         (["run", CRASHER, "--junit", "no/such/folder/r.xml"], "does not exist"),
         (["run", CRASHER, "--json", "."], "is a folder"),
-        (["run", CRASHER, "--out", __file__], "is no folder"),
-        (["run", CRASHER, "--out", f"{__file__}/deeper"], "is no folder"),
+        (["run", CRASHER, "--out", __file__], "is not a folder"),
+        (["run", CRASHER, "--out", f"{__file__}/deeper"], "is not a folder"),
         (["run", CRASHER, "--env", "NAME"], "'NAME' is not of the form NAME=VALUE"),
         (["run", CRASHER, "--env", "=x"], "is not of the form NAME=VALUE"),
         (["run", CRASHER, "--jobs", "0"], "--jobs"),
         (["run", CRASHER, "--wrap", "valgrnd -q"], "there is no program valgrnd"),
-        (["run", CRASHER, "--wrap", "  "], "'  ' is no command such as"),
-        (["run", CRASHER, "--wrap", "sh 'x"], "is no command such as"),
+        (["run", CRASHER, "--wrap", "  "], "'  ' is not a command such as"),
+        (["run", CRASHER, "--wrap", "sh 'x"], "is not a command such as"),
         (["run", CRASHER, "--seed", "x"], "--seed"),
         (["run", CRASHER, "--only", "a99"], "no clause is of a99: there are a27, a28, a32, a37"),
         (["run", CRASHER, "--all"], "name clients, or use --all"),
@@ -91,24 +91,30 @@ def unbuildable(folder: Path, program: str) -> str:
         (["run", CRASHER, "--no-such-option"], "No such option"),
         (["serve"], "Missing argument"),
         (["serve", "ring.serch"], "did you mean ring.search?"),
-        (["serve", "ring.size"], "ring.size fits 8 scenarios: name one of ring.size[at-least-min"),
+        (
+            ["serve", "ring.size"],
+            "ring.size matches 8 scenarios: name one of ring.size[at-least-min",
+        ),
         (["serve", "header.*"], "scenarios: name one of header."),
         (["serve", "ring.search", "--with", "cobol"], "there is no client cobol"),
-        (["serve", "ring.search", "--with", "interop"], "interop cannot make the calls that a"),
-        (["serve", "ring.search", "--out", __file__], "is no folder"),
+        (["serve", "ring.search", "--with", "interop"], "interop cannot make single calls"),
+        (["serve", "ring.search", "--out", __file__], "is not a folder"),
         (["history", CRASHER], "Missing argument"),
         (["history", "cobol", "1.0", "1.1"], "there is no client cobol"),
         (["history", CRASHER, "0"], "one version of crasher has no history"),
         (["history", CRASHER, "0", "0"], "0 of crasher is named twice"),
         (["history", CRASHER, "0", "7"], "is there in version 0 only"),
-        (["history", CRASHER, "0", "r.json"], "r.json is no version such as 1.70.0, no variant"),
-        (["history", CRASHER, "0", str(ADAPTERS / "liar")], "has the client liar, and crasher is"),
+        (["history", CRASHER, "0", "r.json"], "r.json is not a version such as 1.70.0, a variant"),
+        (["history", CRASHER, "0", str(ADAPTERS / "liar")], "has the client liar, not crasher"),
         (["history", CRASHER, "0", "+no-such-variant"], "no-such-variant"),
         (["history", "python@1.60.1", "1.65.5", "1.66.0"], "python@1.60.1 is one version: name"),
         (["history", CRASHER, "0", "7", "--bisect", "A42-RING-99"], "There is no clause A42-RI"),
         (["history", CRASHER, "0", "--bisect", "A42-RING-05", "--only", "a42"], "leave --clause"),
-        (["mutants", "--out", f"{__file__}/deeper"], "is no folder"),
-        (["mutants", "--area", "a99"], "no area of mutants: a27, a32, a37, a42, a52, or a file"),
+        (["mutants", "--out", f"{__file__}/deeper"], "is not a folder"),
+        (
+            ["mutants", "--area", "a99"],
+            "not an area of mutants: a27, a32, a37, a42, a52, or a file",
+        ),
         (["run", CRASHER, "--out", "/proc/nope"], "nothing can be written in /proc"),
         (["doctor", "cobol"], "there is no client cobol"),
         (["new-client", "to go", "mine"], "'to go' is no name of a language such as go"),
@@ -154,14 +160,14 @@ def test_bad_input(
         (
             lambda folder: manifest(folder, MANIFEST.replace('"A42"', '"A42", "A65"')),
             4,
-            "client.toml: editions[0].follows: A65 is no edition: there are A27-2020, A27, ",
+            "client.toml: editions[0].follows: A65 is not an edition: there are A27-2020, A27, ",
         ),
         (
             lambda folder: manifest(
                 folder, MANIFEST + '[variants.new]\nenvironment = {}\nfollows-also = ["a61"]'
             ),
             4,
-            "client.toml: variants.new.follows-also: a61 is no edition: there are A27-2020, ",
+            "client.toml: variants.new.follows-also: a61 is not an edition: there are A27-2020, ",
         ),
         (
             lambda folder: manifest(folder, MANIFEST + '[[ring-key-formats]]\nformat = "ip"'),
@@ -421,7 +427,7 @@ def test_explain_an_edition() -> None:
 
 def test_doctor_knows_the_editions_too(tmp_path: Path) -> None:
     ended = invoke("doctor", manifest(tmp_path, MANIFEST.replace("A42", "A65")))
-    assert (ended.exit_code, "A65 is no edition" in ended.output) == (4, True)
+    assert (ended.exit_code, "A65 is not an edition" in ended.output) == (4, True)
 
 
 def test_list_scenarios(decided: dict[str, list[str]]) -> None:

@@ -112,7 +112,7 @@ async def test_its_page_has_all_that_explains_it(page: Element) -> None:
         "A42, Ring Hash LB Policy",
         "MUST · worded by A42",
         "fail since 1.5.0, pass in 1.4.0",
-        "each call where a ring of 15 entries maps its hash",
+        "to which a ring of 15 entries maps its hash",
         "calls went elsewhere",
         "RING_HASH, minimum 12, maximum unset",
         'minimumRingSize: "12"',

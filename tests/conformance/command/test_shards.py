@@ -52,7 +52,7 @@ async def test_four_shards_are_the_whole_run(xdspec: Any, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--shard", "0/4", "--json", "x"), "'0/4' is no shard such as 2/4"),
+        (("--shard", "0/4", "--json", "x"), "'0/4' is not a shard such as 2/4"),
         (("--shard", "1/4", "--json", "x"), "--shard needs --seed"),
         (("--shard", "1/4", "--seed", "1"), "--shard needs --json"),
         (("--durations", "x.json"), "--durations balances shards"),

@@ -46,7 +46,7 @@ def test_it_is_one_sentence_and_all_of_it_is_in_a_file(
     assert ended.exit_code == 3
     (kept,) = tmp_path.glob(f"{trouble.PREFIX}*")
     assert ended.output == (
-        "xdspec: the suite itself is in trouble, please report it: LookupError: no such "
+        "xdspec: internal error of the suite, please report it: LookupError: no such "
         f"\\x1b[31mthing (details: {kept})\n"
     )
     assert "Traceback" in kept.read_text("utf-8")
@@ -55,7 +55,7 @@ def test_it_is_one_sentence_and_all_of_it_is_in_a_file(
 
 def test_the_details_have_no_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
-    assert trouble.details(OSError()) == "its details could be written nowhere"
+    assert trouble.details(OSError()) == "its details could not be written"
 
 
 @pytest.mark.parametrize(
@@ -63,9 +63,9 @@ def test_the_details_have_no_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     [
         (OSError(errno.EACCES, "Permission denied", "/some/place"), "/some/place: Permission de"),
         (OSError(errno.EACCES, "Permission denied", b"/some/\xff"), r"/some/\xff: Permission"),
-        (OSError(errno.EMFILE, "Too many open files"), "the system refused something: Too many"),
-        (RuntimeError("can't start new thread"), "the system gives this process no more threads"),
-        (MemoryError(), "there is no memory left"),
+        (OSError(errno.EMFILE, "Too many open files"), "the system refused an operation: Too many"),
+        (RuntimeError("can't start new thread"), "the system refuses more threads"),
+        (MemoryError(), "out of memory"),
         (OutputLost("nobody reads"), "nobody reads"),
         (ValueError(HUGE), "please report it: ValueError: aaa"),
     ],
@@ -86,7 +86,7 @@ def test_no_threads_are_left(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     monkeypatch.setattr(threading.Thread, "start", refused)
     ended = CliRunner().invoke(cli.main, ["run", "reference", "--out", str(tmp_path / "out")])
     assert ended.exit_code == 3
-    assert "xdspec: the system gives this process no more threads (details: " in ended.output
+    assert "xdspec: the system refuses more threads (details: " in ended.output
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
@@ -109,7 +109,7 @@ def test_nobody_reads_standard_output(tmp_path: Path, words: tuple[str, ...]) ->
     os.close(writer)
     assert (ended.returncode, ended.stderr) == (
         3,
-        "xdspec: nobody reads standard output any more\n",
+        "xdspec: standard output was closed\n",
     )
 
 
@@ -296,4 +296,4 @@ def test_what_ended_a_run_in_a_line(text: str, begins: str, tmp_path: Path) -> N
     assert not file.exists()
     (tmp_path / "file").touch()
     told = trouble.in_a_line(TRACEBACK, tmp_path / "file" / trouble.TROUBLE)
-    assert told.endswith("(its details could be written nowhere)")
+    assert told.endswith("(its details could not be written)")

@@ -310,16 +310,16 @@ CHECK = json.loads(msgspec.json.encode(HOLDS))
     ("content", "words"),
     [
         (None, "cannot be read"),
-        (b"", "is no evidence of this suite"),
-        (b"[1, 2]", "is no evidence of this suite"),
-        (b"\xff\xfe", "is no evidence of this suite"),
-        (b'{"schema": 1}', "is no evidence of this suite"),
+        (b"", "is not evidence of this suite"),
+        (b"[1, 2]", "is not evidence of this suite"),
+        (b"\xff\xfe", "is not evidence of this suite"),
+        (b'{"schema": 1}', "is not evidence of this suite"),
         (spoiled(schema=2), "has schema 2, this suite reads 1"),
         (spoiled(clauses=["A42-RING-99"]), "judges A42-RING-99"),
         (spoiled(clauses=[]), "decides no clause"),
         (spoiled(checks=[CHECK | {"clause": "A42-RING-99"}]), "judges A42-RING-99"),
         (spoiled(checks=[CHECK | {"expected": {}}]), "cannot be weighed"),
-        (spoiled(checks=[CHECK | {"expected": {"A42": {"type": "x"}}}]), "is no evidence"),
+        (spoiled(checks=[CHECK | {"expected": {"A42": {"type": "x"}}}]), "is not evidence"),
     ],
 )
 def test_a_folder_that_cannot_be_judged(tmp_path: Path, content: bytes | None, words: str) -> None:

@@ -139,12 +139,12 @@ def test_whose_badge_it_is() -> None:
     assert badge(found(several, "c")) == Badge("xDS c", "not run", GREY)
     assert badge(found(several, "two"), label="us").label == "us"
     with pytest.raises(
-        NoBadge, match=r"one client, and there are one 1\.2\.3, one 1\.3\.0: say which"
+        NoBadge, match=r"one client, but the reports have one 1\.2\.3, one 1\.3\.0: choose one"
     ):
         found(several, "one")
-    with pytest.raises(NoBadge, match=r"there are one 1\.2\.3, two 1\.0"):
+    with pytest.raises(NoBadge, match=r"the reports have one 1\.2\.3, two 1\.0"):
         found(several[:1], None)
-    with pytest.raises(NoBadge, match="no run is of three: there is one 1"):
+    with pytest.raises(NoBadge, match="there is no run of three, but of one 1"):
         found(several, "three")
 
 
@@ -254,8 +254,8 @@ def test_the_command(written: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "say which by --client"),
-        (("--client", "nobody"), "no run is of nobody"),
+        ((), "choose one with --client"),
+        (("--client", "nobody"), "there is no run of nobody"),
         (("--client", "one", "--only", "a1"), "no clause is of a1"),
         (("--client", "one", "--svg", "/nowhere/x.svg"), "the folder of /nowhere/x.svg"),
         (("--client", "one", "--svg", "x", "--json", "x"), "name one file"),
@@ -271,7 +271,7 @@ def test_a_report_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "none.json").write_text("{}")
     ended = command(tmp_path / "none.json")
     assert ended.exit_code == 4
-    assert "is no report of this suite" in ended.output
+    assert "is not a report of this suite" in ended.output
 
 
 def test_all_colours_are_tried() -> None:

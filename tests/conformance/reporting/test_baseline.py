@@ -106,7 +106,7 @@ def test_a_surprise_says_what_to_do() -> None:
     (surprise,) = surprises([record(decision(Verdict.PASS))], [KNOWN])
     assert surprise == (
         "A42-RING-05 is expected to fail in ring.some (deviates: has no ring), but the verdict is "
-        "pass: mend the entry of the baseline"
+        "pass: update the entry of the baseline"
     )
 
 
@@ -224,20 +224,20 @@ def test_words_are_left_out_for_old_versions_only(tmp_path: Path) -> None:
     (one,) = baseline.read(path, load())
     assert one.knows(SCENARIO, DEVIATES)
     path.write_text(GOOD.replace("shows", "# ").replace("versions", "# "))
-    with pytest.raises(BadBaseline, match="write into `shows` a piece of what the report says"):
+    with pytest.raises(BadBaseline, match="set `shows` to a piece of what the report observed"):
         baseline.read(path, load())
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (GOOD + 'also = { A42-RING-99 = "ring.a" }', "A42-RING-99, which is no clause"),
+        (GOOD + 'also = { A42-RING-99 = "ring.a" }', "A42-RING-99, which is not a clause"),
         (GOOD + 'also = ["A42-RING-06"]', "breaks the rules.*also"),
         (GOOD + "also = { A42-RING-06 = [] }", "breaks the rules.*also"),
         (GOOD.replace("ring of one", "127.0.0.1:4711: 3"), "`shows` has 127.0.0.1:4711"),
         (GOOD + 'like = "A42-RING-06"', "breaks the rules.*like"),
         (GOOD.replace('"ring.some"', "[]"), "breaks the rules.*scenario"),
-        (GOOD.replace("A42-RING-05", "A42-RING-99"), "A42-RING-99, which is no clause"),
+        (GOOD.replace("A42-RING-05", "A42-RING-99"), "A42-RING-99, which is not a clause"),
         (GOOD.replace(">=1.54,<1.60", "new ones"), "no version range: 'new ones'"),
         (
             GOOD.replace('"deviates"', '"odd"'),
@@ -283,7 +283,7 @@ def test_the_scenarios_of_the_built_in_baselines_decide_their_clauses(
     [
         ("ring.sums", f"{CLAUSE}: there is no scenario ring.sums: did you mean ring.some?"),
         ("x", f"{CLAUSE}: there is no scenario x: `xdspec list scenarios` lists all"),
-        ("ring.third", f"ring.third does not decide {CLAUSE}: `xdspec explain` tells"),
+        ("ring.third", f"ring.third does not decide {CLAUSE}: see `xdspec explain`"),
     ],
 )
 def test_a_scenario_that_is_none(scenario: str, words: str) -> None:
@@ -330,7 +330,7 @@ def test_a_baseline_over_another() -> None:
 
 
 def test_what_is_called_fixed_was_broken() -> None:
-    with pytest.raises(BadBaseline, match=r"fixed in ring.other, and no .* line 11"):
+    with pytest.raises(BadBaseline, match=r"fixed in ring.other, but .* line 11"):
         baseline.parsed(OWN.encode(), load(), Path("own.toml"))
 
 

@@ -191,7 +191,7 @@ def test_a_race_may_stay_away() -> None:
     [
         ("", [], "no run"),
         ("", [run(ONE)], r"A42-RING-05 fails anew: explain it.*--explanation 'A42-RING-05=…'"),
-        ("", [run(ONE), run(ONE, name="other")], "runs of it and other: say --client"),
+        ("", [run(ONE), run(ONE, name="other")], "runs of it and other: choose one with --client"),
         ("", [msgspec.structs.replace(run(ONE), complete=False)], "it 1.5 broke off"),
         (
             ENTRY,

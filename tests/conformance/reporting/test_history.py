@@ -267,7 +267,7 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["a.json", "b.json", "c.json"], 0, "broken from 1.10.0 to 1.11.0: pass → fail (deviates)"),
         (["a.json", "b.json"], 0, "one: 2 versions, 2 clauses, none of them changed"),
         (["a.json", "a.json"], 4, "one version of one has no history"),
-        (["a.json", "other.json"], 4, "other.json has no run of one, but of other+new"),
+        (["a.json", "other.json"], 4, "other.json has no run of one, only of other+new"),
         (["a.json", "b.json", "c.json", "--bisect", CLAUSE], 0, "one: broken in 1.11.0: pass up"),
         (["a.json", "b.json", "--bisect", CLAUSE], 1, "is the same in all versions that were loo"),
         (["a.json", "d.json", "--bisect", CLAUSE], 5, "nobody can tell what 1.12.0 does"),

@@ -297,69 +297,73 @@ def judged(**fields: Any) -> dict[str, Any]:
 
 
 MIXED: dict[str, Callable[[Report], Report]] = {
-    "another number of shards: 4 in 1.json, 5 in 2.json": lambda one: with_part(one, of=5),
-    "another version of the suite: 0.1.0 in 1.json, 0.2.0 in 2.json": lambda one: with_origin(
+    "different number of shards: 4 in 1.json, 5 in 2.json": lambda one: with_part(one, of=5),
+    "different version of the suite: 0.1.0 in 1.json, 0.2.0 in 2.json": lambda one: with_origin(
         one, suite=msgspec.structs.replace(one.provenance.suite, version="0.2.0")
     ),
-    "another commit of the suite: 0123456789abcdef in 1.json, none in 2.json": lambda one: (
+    "different commit of the suite: 0123456789abcdef in 1.json, none in 2.json": lambda one: (
         with_origin(one, suite=msgspec.structs.replace(one.provenance.suite, commit=None))
     ),
-    "another catalogue: ": lambda one: with_origin(one, catalogue="0"),
-    "another seed: 1 in 1.json, 2 in 2.json": lambda one: with_origin(one, seed=2),
-    "another version of grpcio: ": lambda one: with_origin(
+    "different catalogue: ": lambda one: with_origin(one, catalogue="0"),
+    "different seed: 1 in 1.json, 2 in 2.json": lambda one: with_origin(one, seed=2),
+    "different version of grpcio: ": lambda one: with_origin(
         one, dependencies={**one.provenance.dependencies, "grpcio": "1.0.0"}
     ),
-    "another clients not run: none in 1.json, java in 2.json": lambda one: msgspec.structs.replace(
-        one,
-        not_run=(
-            NotRun(client="java", verdict=Verdict.SKIP, reason=Reason.ENVIRONMENT, words="no"),
-        ),
+    "different clients not run: none in 1.json, java in 2.json": lambda one: (
+        msgspec.structs.replace(
+            one,
+            not_run=(
+                NotRun(client="java", verdict=Verdict.SKIP, reason=Reason.ENVIRONMENT, words="no"),
+            ),
+        )
     ),
     "python 1.85.1 is in 1.json and not in 2.json": lambda one: with_run(
         one, client=msgspec.structs.replace(ID, version="1.86.0")
     ),
-    "another editions of python 1.85.1 in 1.json and 2.json": lambda one: with_run(
+    "different editions of python 1.85.1 in 1.json and 2.json": lambda one: with_run(
         one, follows=("A61",)
     ),
-    "another commit of python 1.85.1: none in 1.json, bbbbbbbbbbbb with changes in 2.json": (
+    "different commit of python 1.85.1: none in 1.json, bbbbbbbbbbbb with changes in 2.json": (
         lambda one: with_run(one, identity=Identity(source="/a", commit="b" * 40, dirty=True))
     ),
-    "another content of its sources of python 1.85.1: none in 1.json, cccccccccccc in 2.json": (
+    "different content of its sources of python 1.85.1: none in 1.json, cccccccccccc in 2.json": (
         lambda one: with_run(one, identity=Identity(source="/a", tree="c" * 64))
     ),
-    "another --fast of python 1.85.1: False in 1.json, True in 2.json": lambda one: with_part(
+    "different --fast of python 1.85.1: False in 1.json, True in 2.json": lambda one: with_part(
         one, given=Given(fast=True)
     ),
-    "another --strict of": lambda one: with_part(one, given=Given(strict=True)),
-    "another --only of": lambda one: with_part(one, given=Given(only=(MUST,))),
-    "another --scenario of": lambda one: with_part(one, given=Given(scenarios=("ring.*",))),
-    "another --clause of": lambda one: with_part(one, given=Given(clauses=(MUST,))),
-    "another --env of": lambda one: with_part(one, given=Given(environment="0" * 64)),
-    "another --wrap of": lambda one: with_part(one, given=Given(wrap=("valgrind",))),
-    "another set of variables of": lambda one: with_part(
+    "different --strict of": lambda one: with_part(one, given=Given(strict=True)),
+    "different --only of": lambda one: with_part(one, given=Given(only=(MUST,))),
+    "different --scenario of": lambda one: with_part(one, given=Given(scenarios=("ring.*",))),
+    "different --clause of": lambda one: with_part(one, given=Given(clauses=(MUST,))),
+    "different --env of": lambda one: with_part(one, given=Given(environment="0" * 64)),
+    "different --wrap of": lambda one: with_part(one, given=Given(wrap=("valgrind",))),
+    "different set of variables of": lambda one: with_part(
         one, given=Given(variables={"XDSPEC_SOAK": "30"})
     ),
-    "another baseline of": lambda one: with_part(one, entries=(entry(MUST, "ring.a"),)),
-    "another plan of who has which scenarios of": lambda one: with_part(one, plan="0" * 64),
-    "another key format of its rings of python 1.85.1: unknown in 1.json, ip:port_i in 2.json": (
+    "different baseline of": lambda one: with_part(one, entries=(entry(MUST, "ring.a"),)),
+    "different plan of who has which scenarios of": lambda one: with_part(one, plan="0" * 64),
+    "different key format of its rings of python 1.85.1: unknown in 1.json, ip:port_i in 2.json": (
         lambda one: with_part(one, **judged(ring_keys=RingKeys(format="ip:port_i")))
     ),
-    "another set of stated choices of": lambda one: with_part(
+    "different set of stated choices of": lambda one: with_part(
         one, **judged(choices={FREE: "upwards"})
     ),
-    "2.json is no part of a run: it was made without --shard": lambda one: with_run(one, part=None),
-    "2.json: part 2 of 4 of python 1.85.1 did not come to its end": lambda one: with_run(
+    "2.json is not a part of a run: it was written without --shard": lambda one: with_run(
+        one, part=None
+    ),
+    "2.json: part 2 of 4 of python 1.85.1 did not finish": lambda one: with_run(
         one, complete=False
     ),
-    "2.json has no run": lambda one: msgspec.structs.replace(one, runs=()),
+    "2.json contains no runs": lambda one: msgspec.structs.replace(one, runs=()),
     "2.json has several runs of one client": lambda one: msgspec.structs.replace(
         one, runs=one.runs * 2
     ),
     "2.json has several parts of one run": lambda one: msgspec.structs.replace(
         one, runs=(*one.runs, with_part(with_run(one, client=GO), number=3).runs[0])
     ),
-    "part 1 of 4 is there twice: 1.json and 2.json": lambda one: with_part(one, number=1),
-    "the shards of python 1.85.1 do not have the scenarios that each was to run": (
+    "part 1 of 4 is given twice: 1.json and 2.json": lambda one: with_part(one, number=1),
+    "the shards of python 1.85.1 lack scenarios that the plan assigned to them": (
         lambda one: with_part(one, ended=())
     ),
     "2.json has no verdict on a clause of ring.passes[1]": lambda one: with_ended(
@@ -368,7 +372,7 @@ MIXED: dict[str, Callable[[Report], Report]] = {
     "2.json has no verdict on a clause of ring.passes[1] ": lambda one: with_ended(
         one, clauses=(FREE, MUST)
     ),
-    "2.json judges A42-RING-99, which is no clause": lambda one: with_ended(
+    "2.json judges A42-RING-99, which is not a clause": lambda one: with_ended(
         one, clauses=("A42-RING-99",), decisions=(decision("A42-RING-99"),)
     ),
 }
@@ -396,7 +400,7 @@ def test_what_is_no_shard_of_one_run_is_refused(words: str) -> None:
     [
         ([0, 1, 3], "part 3 of 4 is missing"),
         ([2], "parts 1, 2, 4 of 4 are missing"),
-        ([0, 1, 2, 3, 1], "part 2 of 4 is there twice: 2.json and 5.json"),
+        ([0, 1, 2, 3, 1], "part 2 of 4 is given twice: 2.json and 5.json"),
     ],
 )
 def test_gaps_and_doubles(left: list[int], words: str) -> None:
@@ -416,7 +420,7 @@ def test_no_other_command_takes_a_part_for_the_whole(tmp_path: Path) -> None:
     path = tmp_path / "first.json"
     report.write_json(first, path)
     assert report.read_any(path) == first
-    with pytest.raises(BadReport, match="is part 1 of 2 of a run: `xdspec merge` makes one of all"):
+    with pytest.raises(BadReport, match="is part 1 of 2 of a run: join all parts with"):
         report.read(path)
 
 

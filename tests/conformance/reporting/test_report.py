@@ -39,10 +39,10 @@ def test_why_a_clause_was_skipped() -> None:
 
     assert words(MUST, Reason.CAPABILITY, "it cannot") == "it cannot"
     assert words(MUST, Reason.EDITION, "all calls") == (
-        "a clause of A42-2021, A42, which the client does not state"
+        "a clause of A42-2021, A42, which the client does not declare"
     )
     alone = CATALOGUE["A42-CHAN-01"].grpc_only or ""
-    assert words("A42-CHAN-01", Reason.EDITION, alone) == f"gRPC's alone: {alone[:-1]}"
+    assert words("A42-CHAN-01", Reason.EDITION, alone) == f"gRPC only: {alone[:-1]}"
 
 
 @pytest.mark.parametrize(("verdict", "advised"), [(Verdict.FAIL, 1), (Verdict.SKIP, 0)])
@@ -454,7 +454,7 @@ def test_a_failure_by_other_words_is_new() -> None:
     assert both.surprises == ()
     other = run(record(name, one), entries=[shows])
     (surprise,) = other.surprises
-    assert "the verdict is fail (deviates) by other words than 'a ring of two'" in surprise
+    assert "the verdict is fail (deviates), without 'a ring of two' in what was" in surprise
     assert other.known == ()
 
 

@@ -89,7 +89,7 @@ TITLES = {one.id: escaped(one.title) for one in load()}
         "- seen: a ring of 17 entries",
         "- again: `xdspec run one@1.2.3 --scenario 'ring.some[3]'`",
         "- skip (capability): it cannot do this: A42-RING-09",
-        "- skip (edition): a clause of A76, which the client does not state: A76-KEY-01",
+        "- skip (edition): a clause of A76, which the client does not declare: A76-KEY-01",
     ],
 )
 def test_lines(line: str) -> None:
@@ -123,9 +123,9 @@ def test_the_same_reports_give_the_same_text(tmp_path: Path) -> None:
     ("content", "says"),
     [
         (None, "cannot be read: No such file"),
-        (b"{}", "no report of this suite"),
-        (b"not JSON", "no report of this suite"),
-        (made(run("one", complete=False)), "has a run of one 1.2.3 that did not come"),
+        (b"{}", "not a report of this suite"),
+        (b"not JSON", "not a report of this suite"),
+        (made(run("one", complete=False)), "has a run of one 1.2.3 that did not finish"),
     ],
 )
 def test_reports_that_make_no_table(tmp_path: Path, content: Any, says: str) -> None:

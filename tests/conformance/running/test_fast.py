@@ -86,7 +86,7 @@ async def test_what_no_text_of_the_client_says_is_left_out(xdspec: Any) -> None:
     assert left_out["reason"] == "edition"
     assert chosen["clauses"] == {"A113-WEIGHT-03": "seen"}
     assert not ended.clauses["A76-REQ-04"]["seen"]
-    assert "a clause of A76, which the client does not state" in ended.out
+    assert "a clause of A76, which the client does not declare" in ended.out
 
 
 async def test_nobody_waits_until_a_resource_does_not_exist(xdspec: Any) -> None:

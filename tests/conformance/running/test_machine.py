@@ -29,7 +29,7 @@ def test_a_limit_of_threads_is_told_before_anything_starts(monkeypatch: pytest.M
 
     monkeypatch.setattr(threading.Thread, "start", limited)
     machine.check(1)
-    with pytest.raises(machine.Unfit, match=r"have 40 more .* 64 are wanted for 2 .*ulimit -u"):
+    with pytest.raises(machine.Unfit, match=r"allows 40 more .* 2 .*need 64.*ulimit -u"):
         machine.check(2)
     assert alive() == 0
 

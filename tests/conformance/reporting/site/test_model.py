@@ -102,5 +102,5 @@ def test_what_no_baseline_knows_comes_first() -> None:
 def test_a_clause_that_is_none_any_more() -> None:
     made = go("1", PASSED)
     strange = {**made.clauses, "A42-RING-99": made.clauses["A42-RING-05"]}
-    with pytest.raises(BadReport, match="A42-RING-99, which is no clause any more"):
+    with pytest.raises(BadReport, match="A42-RING-99, which the catalogue no longer has"):
         site([("a", report(msgspec.structs.replace(made, clauses=strange)))], CATALOGUE)

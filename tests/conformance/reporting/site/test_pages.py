@@ -200,7 +200,7 @@ def test_the_command(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("folder", "content", "words"),
     [
-        ("site", b"{", "is no report of this suite"),
+        ("site", b"{", "is not a report of this suite"),
         ("r.json", None, "cannot be written"),
         ("r.json/site", None, "cannot be written"),
     ],
