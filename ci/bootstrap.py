@@ -109,7 +109,7 @@ def make(wanted: str) -> None:
     # Each of many processes would compile it all again where PYTHONDONTWRITEBYTECODE is set, as in
     # many container images. Where it cannot be kept, that is only slower.
     sources = [str(ROOT / package) for package in PACKAGES]
-    subprocess.run([str(PYTHON), "-m", "compileall", "-q", *sources], check=False)
+    subprocess.run([str(PYTHON), "-m", "compileall", "-qq", *sources], check=False)
     STAMP.write_text(wanted, "utf-8")
 
 
