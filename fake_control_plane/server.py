@@ -187,6 +187,11 @@ class ControlPlane:
         """What the control plane itself could not do: no client is to be judged by it."""
         return tuple(self._troubles)
 
+    async def probe(self) -> None:
+        """Add to `troubles` if the gRPC server has ended by itself and nobody has noticed yet."""
+        if self._served is not None and not self._stopping:
+            await self._served[0].probe()
+
     def client_of(self, peer: str) -> str:
         """The address of a client, by what gRPC calls the peer of its stream."""
         return peer if self._served is None else self._served[1].client_of(peer)

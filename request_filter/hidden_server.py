@@ -88,6 +88,20 @@ class HiddenServer:
                     await self._serve()
         return await self._connect(make, name)
 
+    async def probe(self) -> None:
+        """Report a server that has ended by itself since somebody connected last, and replace it.
+
+        Connections that were open before go on without it: what comes over them is not served.
+        """
+        if self._folder is None:
+            return
+        try:
+            transport = await self.connect(asyncio.Protocol, unused_name()[0])
+        except OSError as error:
+            self._report(f"the gRPC server cannot be reached: {error}")
+        else:
+            transport.abort()
+
     async def stop(self) -> None:
         """End the server and all of its calls at once."""
         async with self._restart:

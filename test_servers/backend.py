@@ -144,6 +144,10 @@ class Backend:
     async def _make(self) -> Any:
         return grpc.aio.server(handlers=(_Handlers(self),), options=_OPTIONS)
 
+    async def probe(self) -> None:
+        """Reports a server that has ended by itself, if nobody has noticed yet."""
+        await self._server.probe()
+
     async def stop(self) -> None:
         """Ends the server and every RPC at once."""
         await self._server.stop()

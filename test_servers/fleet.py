@@ -133,6 +133,10 @@ class Fleet:
         """What the fleet itself could not do: if there is any, no client is to be judged by it."""
         return tuple(self._troubles)
 
+    async def probe(self) -> None:
+        """Adds to `troubles` if the gRPC server has ended by itself and nobody has noticed yet."""
+        await self._backend.probe()
+
     async def endpoint(
         self, mode: Mode = _SERVE, *, host: str = "127.0.0.1", port: int = 0
     ) -> Endpoint:

@@ -49,13 +49,14 @@ class Backend:
         self.idle = asyncio.Event()
         self._news = asyncio.Event()
         self._half_closed = asyncio.Event()
+        self._server = HiddenServer(self._make, self.troubles.append)
 
     @classmethod
     @contextlib.asynccontextmanager
     async def running(cls) -> AsyncIterator[Backend]:
         """Serve on a loopback port until the end of the block."""
         backend = cls()
-        server = HiddenServer(backend._make, backend.troubles.append)
+        server = backend._server
         await server.start()
         proxy = Proxy(server, backend.refused.append)
         try:
@@ -66,6 +67,10 @@ class Backend:
             proxy.close()
             await server.stop()
             await proxy.end()
+
+    async def probe(self) -> None:
+        """Add to `troubles` if the gRPC server has ended by itself and nobody has noticed yet."""
+        await self._server.probe()
 
     async def _make(self) -> Any:
         server = aio.server(options=(("grpc.so_reuseport", 0),))

@@ -32,6 +32,10 @@ from client_under_test.environments import Prepared
 _ASKED: Final = f'{{"type": "hello", "id": 0, "contract": {NEWEST}}}'
 
 
+class BackendFailed(Exception):
+    """The doctor's own backend failed, so nothing that was found judges the adapter."""
+
+
 async def examine(
     prepared: Prepared, *, folder: Path, say: Callable[[str], None] = lambda _line: None
 ) -> tuple[Finding, ...]:
@@ -41,6 +45,9 @@ async def examine(
         prepared: the adapter.
         folder: gets its stderr, and what else a check needs.
         say: hears of it, line by line, as it goes on.
+
+    Raises:
+        BackendFailed: the doctor's backend failed meanwhile.
     """
     findings: list[Finding] = []
     async with Backend.running() as backend:
@@ -53,6 +60,13 @@ async def examine(
                     say(line)
         finally:
             await adapter.end()
+        await backend.probe()
+        if backend.troubles:
+            why = "; ".join(backend.troubles)
+            raise BackendFailed(
+                f"the doctor's backend failed ({why}), so these findings do not judge the adapter: "
+                "run xdspec doctor again"
+            )
     for line in _last_lines(prepared.name, findings):
         say(line)
     return tuple(findings)

@@ -431,7 +431,7 @@ def doctor(client: str | None) -> int:
     """
     import asyncio  # noqa: PLC0415
 
-    from client_under_test.doctor import examine, is_healthy  # noqa: PLC0415
+    from client_under_test.doctor import BackendFailed, examine, is_healthy  # noqa: PLC0415
     from conformance.reporting.live import patience  # noqa: PLC0415
     from conformance.reporting.toolchains import toolchain_lines  # noqa: PLC0415
     from conformance.running.scratch import scratch  # noqa: PLC0415
@@ -457,7 +457,10 @@ def doctor(client: str | None) -> int:
             prepared = prepare(found)
         demand_machine(jobs=1)
         with scratch() as folder:
-            healthy = is_healthy(asyncio.run(examine(prepared, folder=folder, say=echo)))
+            try:
+                healthy = is_healthy(asyncio.run(examine(prepared, folder=folder, say=echo)))
+            except BackendFailed as failed:
+                raise Failure(str(failed), Exit.SUITE_TROUBLE) from None
     if healthy:
         echo(f"next: {program()} run {shlex.quote(client)} --scenario 'ring.*'")
     return int(Exit.CONFORMS if healthy else Exit.ADAPTER_TROUBLE)

@@ -14,12 +14,12 @@ from typing import Any
 import grpc.aio
 import h2.config
 import h2.connection
-import h2.events
 import pytest
 
 from conformance.running import scratch
 from request_filter import HiddenServer, Proxy
 from request_filter.hidden_server import unused_name
+from tests.request_filter.ended_server import end_by_itself, request
 
 DEADLINE = 20.0
 
@@ -72,27 +72,6 @@ async def served() -> AsyncIterator[Served]:
         await it.proxy.end()
 
 
-def request(path: bytes) -> bytes:
-    config = h2.config.H2Configuration(
-        header_encoding=None,
-        validate_outbound_headers=False,
-        normalize_outbound_headers=False,
-    )
-    client = h2.connection.H2Connection(config)
-    client.initiate_connection()
-    headers = {
-        b":method": b"POST",
-        b":scheme": b"http",
-        b":path": path,
-        b":authority": b"here",
-        b"te": b"trailers",
-        b"content-type": b"application/grpc",
-    }
-    client.send_headers(1, list(headers.items()))
-    client.send_data(1, b"\x00" * 5, end_stream=True)
-    return client.data_to_send()
-
-
 async def answer_to(reader: asyncio.StreamReader) -> bytes:
     async with asyncio.timeout(DEADLINE):
         return await reader.read()
@@ -140,25 +119,25 @@ async def test_a_server_that_ended_by_itself_is_told_of_and_replaced(
 ) -> None:
     """As it would be by whatever the scanner does not know."""
     async with served() as it:
-        reader, writer = await asyncio.open_unix_connection(it.server.path)
-        writer.write(request(b"/a/\xff"))
-        await it_is_gone(it.server.path)
+        await end_by_itself(it.server)
         await it.good_request()
         assert it.troubles == ["the gRPC server ended by itself; another one serves now"]
-        await answer_to(reader)
-        writer.close()
     caplog.clear()
 
 
-async def it_is_gone(path: str) -> None:
-    async with asyncio.timeout(DEADLINE):
-        while True:
-            try:
-                _, writer = await asyncio.open_unix_connection(path)
-            except OSError:
-                return
-            writer.close()
-            await asyncio.sleep(0)
+async def test_a_probe_notices_a_server_that_ended_by_itself(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with served() as it:
+        await it.server.probe()
+        assert not it.troubles
+        await end_by_itself(it.server)
+        await it.server.probe()
+        assert it.troubles == ["the gRPC server ended by itself; another one serves now"]
+        await it.good_request()
+    await it.server.probe()
+    assert len(it.troubles) == 1
+    caplog.clear()
 
 
 async def test_nobody_else_reaches_the_server_and_nothing_of_it_is_left() -> None:

@@ -13,6 +13,8 @@ from conformance.judging.evidence import Trouble
 from conformance.judging.verdicts import Reason, Verdict
 from conformance.world import World
 from conformance.world.starvation import starved
+from fake_control_plane import ControlPlane
+from test_servers import Fleet
 
 VOID: Final = ClientLied | ClockWrong | ClientNeverCame
 """Of a word that is known to be false nothing is made: neither for the client nor against it. Nor
@@ -25,14 +27,11 @@ class LastLook(NamedTuple):
     error: BaseException | None
     """What ended the scenario early, or would have: of several the one that says most."""
     trouble: Trouble | None
-    """What that says of all that the scenario decides."""
+    """What that, or a server of the suite that failed, says of all that the scenario decides."""
     starved: float
     """For how many seconds the client waited for a processor, if there was an error."""
-
-    @property
-    def is_void(self) -> bool:
-        """Whether nothing that was seen says anything of the client."""
-        return isinstance(self.error, VOID)
+    is_void: bool
+    """Whether nothing that was seen says anything of the client."""
 
 
 async def last_look(made: World, error: BaseException | None) -> LastLook:
@@ -63,7 +62,17 @@ async def last_look(made: World, error: BaseException | None) -> LastLook:
         )
         if not isinstance(error, VOID):
             trouble = msgspec.structs.replace(trouble, at=made.bench.at)
-    if made.fleet.troubles:
-        what = "; ".join(made.fleet.troubles)
-        trouble = Trouble(verdict=Verdict.ERROR, reason=Reason.SUITE, what=what)
-    return LastLook(error, trouble, waited)
+    is_void = isinstance(error, VOID)
+    if failed := await _failed_servers(made):
+        # A client that a server of the suite has left alone is not to be judged by what it did.
+        trouble = Trouble(verdict=Verdict.ERROR, reason=Reason.SUITE, what="; ".join(failed))
+        is_void = True
+    return LastLook(error, trouble, waited, is_void)
+
+
+async def _failed_servers(made: World) -> list[str]:
+    """What the servers of the suite could not do, each sentence with whose server it was."""
+    servers: dict[str, ControlPlane | Fleet] = {"control plane": made.plane, "backends": made.fleet}
+    for server in servers.values():
+        await server.probe()
+    return [f"{whose}: {one}" for whose, server in servers.items() for one in server.troubles]

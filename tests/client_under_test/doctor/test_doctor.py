@@ -1,16 +1,22 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from click.testing import CliRunner
 
 from client_under_test import doctor, find, prepare
+from client_under_test.doctor.backend import Backend as DoctorsBackend
 from client_under_test.doctor.check import Finding
 from client_under_test.manifests.clients import BUILT_IN
+from conformance.command import cli
+from tests.request_filter.ended_server import end_by_itself
 
 ADAPTERS = Path(__file__).parents[2] / "adapters"
 
@@ -210,3 +216,33 @@ def test_the_next_step_is_told_last(findings: dict[str, tuple[Finding, ...]]) ->
     *_, waiting, summary = LINES["crasher"]
     assert waiting.startswith("then     metadata, unknown-method, statuses, ")
     assert summary == "crasher: obeys 4 of 25 rules of the contract; next: not-a-request"
+
+
+async def test_a_backend_that_ended_is_no_fault_of_the_adapter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It ends before the first check, so that calls would fail if nobody noticed."""
+    begun = DoctorsBackend.running
+
+    @contextlib.asynccontextmanager
+    async def failing() -> AsyncIterator[DoctorsBackend]:
+        async with begun() as backend:
+            await end_by_itself(backend._server)
+            yield backend
+
+    monkeypatch.setattr(DoctorsBackend, "running", failing)
+    lines: list[str] = []
+    with pytest.raises(doctor.BackendFailed, match=r"ended by itself.*do not judge the adapter"):
+        await doctor.examine(prepare(find("reference")), folder=tmp_path, say=lines.append)
+    assert not any("healthy" in line for line in lines)
+    caplog.clear()
+
+
+def test_the_command_says_that_the_backend_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def examine(*_: object, **__: object) -> tuple[Finding, ...]:
+        raise doctor.BackendFailed("the doctor's backend failed")
+
+    monkeypatch.setattr(doctor, "examine", examine)
+    ended = CliRunner().invoke(cli.main, ["doctor", "reference"])
+    assert ended.exit_code == 3
+    assert ended.output.endswith("xdspec: the doctor's backend failed\n")
