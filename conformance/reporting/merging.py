@@ -169,7 +169,7 @@ def _conduct(run: Run, part: Part) -> dict[str, Any]:
         "--clause": part.given.clauses,
         "--fast": part.given.fast,
         "--strict": part.given.strict,
-        "--env": part.given.environment,
+        "names given by --env": part.given.environment or "none",
         "--wrap": part.given.wrap,
         "set of variables": part.given.variables,
         "baseline": part.entries,

@@ -10,7 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 from conformance.command.cli import main
+from conformance.command.sharding import given
+from conformance.reporting.part import Given
 from conformance.reporting.report import is_shard
+from conformance.running.selection import Selection
 
 RELEASED = str(Path(__file__).parents[2] / "adapters" / "released@1.5.0")
 SIZES = ("--scenario", "ring.size*", "--seed", "7", "--jobs", "1")
@@ -69,3 +72,13 @@ def test_what_is_no_shard_is_bad_input(
     ended = CliRunner().invoke(main, ["run", "reference", *words])
     assert ended.exit_code == 4
     assert told in ended.output
+
+
+def test_nothing_of_a_shard_depends_on_a_value_of_env() -> None:
+    """Else it could be guessed from the report, and compared with what was guessed."""
+
+    def told(**environment: str) -> Given:
+        return given(Selection(), fast=False, strict=False, environment=environment, wrap=())
+
+    assert told(TOKEN="1234") == told(TOKEN="5678")
+    assert told(TOKEN="1234") != told(OTHER="1234")
