@@ -252,8 +252,11 @@ class Both:
                 names = gates.unclear(before, after, on_base, on_head)
             if not names:
                 break
-            count = "1 scenario" if len(names) == 1 else f"{len(names)} scenarios"
-            self._screen.print(f"running {count} again alone, on both sides", highlight=False)
+            if number <= 1:
+                count = "1 scenario" if len(names) == 1 else f"{len(names)} scenarios"
+                times = f", {gates.ALONE} times" if number else ""
+                words = f"running {count} again alone on both sides{times}"
+                self._screen.print(words, highlight=False)
             on_head.append(self._alone(head, names))
             if base:
                 on_base.append(self._alone(base, names))

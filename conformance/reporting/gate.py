@@ -149,7 +149,9 @@ def suspects(base: Run, head: Run) -> tuple[str, ...]:
 def unclear(
     base: Run, head: Run, on_base: Sequence[Shown], on_head: Sequence[Shown]
 ) -> tuple[str, ...]:
-    """Return the scenarios that showed something else alone than before, or differ in their runs.
+    """Return the scenarios whose failures did not show again alone, or showed on the base as well.
+
+    What else differs is only reported, so one run alone is enough for it.
 
     Args:
         base: the run of the base.
@@ -160,7 +162,7 @@ def unclear(
     found = []
     for one in _differences(base, head):
         names = _of(one, head)
-        rates = _rates(one, names, on_base, on_head)
+        rates = _rates(one, names, on_base, on_head) if one.kind is Kind.BROKEN else None
         if rates and not _is_plain(*rates):
             found.append(names[0])
     return tuple(dict.fromkeys(found))
