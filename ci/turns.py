@@ -6,7 +6,7 @@ All that runs on a day takes about 25 minutes on a quiet machine with two cores;
 as there are turns everything has run. What a change touched runs whatever the day:
 
 - the mutants of each clause that a touched row, scenario, mutant or rule of the reference client
-  names, where it is touched, with those beside them in their files;
+  names, where it is touched by more than words, with those beside them in their files;
 - touched scenarios, against all clients;
 - a client whose adapter it is.
 
@@ -30,6 +30,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -193,25 +194,93 @@ def ids_in(path: Path) -> Ids:
 
 
 def ids_touched(path: Path, commit: str) -> Ids:
-    """The clauses that are named where a file is not as it was in a commit.
+    """Return the clauses that are named where a file is not as it was in a commit.
 
-    That is in the same function, assignment or other statement of a module or class, and elsewhere
-    in the same paragraph, which a table of TOML is.
+    In a module that is the same function, assignment or other statement of it or of a class, unless
+    only its docstring differs. Of a row of the catalogue that is the row, unless only its text
+    differs: what is judged is the same. Elsewhere it is the same paragraph.
     """
     if not path.is_file():
         return Ids()
     text = path.read_text("utf-8", "replace")
     told = git("diff", "--unified=0", "--no-renames", commit, "--", str(path))
+    before = git("show", f"{commit}:./{path.relative_to(ROOT)}") if told else ""
+    if before and path.suffix == ".toml" and "catalogue" in path.parts:
+        return rows_touched(before, text)
     hunks = [(int(first), int(count or 1)) for first, count in HUNK.findall(told)]
     # Where lines were only taken away, those on either side stand for them.
     places = [(first, first + (count - 1 if count else 1)) for first, count in hunks]
     lines = text.splitlines()
+    same = code_of(before) if path.suffix == ".py" else {}
+    now = code_of(text) if same else {}
     return Ids(
         clause
         for begin, end in passages(path.suffix, text)
         if not told or any(first <= end and begin <= last for first, last in places)
+        if not (begin in now and now[begin] in same.values())
         for clause in ID.findall("\n".join(lines[begin - 1 : end]))
     )
+
+
+TEXT = {"title", "seen_by", "basis", "section"}
+"""Fields of a row that are for people."""
+
+PRESENCE = {"unobservable", "awaits", "grpc_only", "envoy"}
+"""Fields that count by being there, as the wordings of gRFCs do."""
+
+
+def rows_touched(before: str, now: str) -> Ids:
+    """Return the rows that are not judged as they were before."""
+    was, told = (_judged(tomllib.loads(text)) for text in (before, now))
+    return Ids(name for name in {*was, *told} if was.get(name) != told.get(name))
+
+
+def _judged(rows: Mapping[str, object]) -> dict[str, dict[str, object]]:
+    """Return what decides how each row is judged, with what the file says of all of them."""
+    common = {name: one for name, one in rows.items() if not isinstance(one, dict)}
+    return {
+        name: {
+            field: is_there(field) or value
+            for field, value in (common | row).items()
+            if field not in TEXT
+        }
+        for name, row in rows.items()
+        if isinstance(row, dict)
+    }
+
+
+def is_there(field: str) -> bool:
+    """Return whether a field of a row counts by being there, whatever it says."""
+    return field in PRESENCE or re.fullmatch(r"A\d+(-[A-Z0-9]+)?", field) is not None
+
+
+def code_of(text: str) -> dict[int, str]:
+    """Return the code of each statement by its first line, without docstrings."""
+    try:
+        module = ast.parse(text)
+    except SyntaxError:
+        return {}
+    for node in ast.walk(module):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = [one for one in node.body if not _is_text(one)] or [ast.Pass()]
+    return {first: ast.dump(one) for first, one in _of_module(module.body)}
+
+
+def _is_text(one: ast.stmt) -> bool:
+    return isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant)
+
+
+def _of_module(body: Iterable[ast.stmt]) -> Iterator[tuple[int, ast.stmt]]:
+    """Return statements with their first lines; those in a class follow the empty class."""
+    for one in body:
+        decorators = getattr(one, "decorator_list", [])
+        first = min([getattr(one, "lineno", 0), *(each.lineno for each in decorators)])
+        if isinstance(one, ast.ClassDef):
+            inside, one.body = one.body, []
+            yield first, one
+            yield from _of_module(inside)
+        else:
+            yield first, one
 
 
 HUNK = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", re.MULTILINE)

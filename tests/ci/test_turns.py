@@ -288,11 +288,17 @@ class Rules:
 """
 TABLES = "conformance/catalogue/a42/some.toml"
 OLD_TABLES = """
+about = 'route'
+
 [A42-RING-06]
-title = "one"
+strength = "MUST"
+A42 = "A client must."
+A61 = "It may."
 
 [A42-RING-07]
 title = "two"
+strength = "MAY"
+A42 = "A client may."
 """
 
 
@@ -301,14 +307,19 @@ title = "two"
     [
         (RULES, OLD_RULES, "ALL = 1", "ALL = 2", {"01"}),
         (RULES, OLD_RULES, "first: bool", "first: int", {"03"}),
-        (RULES, OLD_RULES, "-03.", "-03, and more.", {"03"}),
+        (RULES, OLD_RULES, "-03.", "-03, and more.", set()),
+        (RULES, OLD_RULES, "As it is told.", "Return two.", set()),
         (RULES, OLD_RULES, "        return 1", "        return 3", {"04"}),
         (RULES, OLD_RULES, "        return 1\n", "", {"04"}),
         (RULES, OLD_RULES, "return 2", "return 3", {"05"}),
         (RULES, OLD_RULES, "class Rules", "class Others", {"02"}),
         (RULES, OLD_RULES, "return 2", "return (", {"01", "02", "03", "04", "05"}),
-        (TABLES, OLD_TABLES, '"two"', '"three"', {"07"}),
-        (TABLES, OLD_TABLES, 'title = "one"\n', "", {"06"}),
+        (TABLES, OLD_TABLES, '"two"', '"three"', set()),
+        (TABLES, OLD_TABLES, "A client may.", "The client may.", set()),
+        (TABLES, OLD_TABLES, "MUST", "SHOULD", {"06"}),
+        (TABLES, OLD_TABLES, 'A61 = "It may."\n', "", {"06"}),
+        (TABLES, OLD_TABLES, 'strength = "MAY"\n', "", {"07"}),
+        (TABLES, OLD_TABLES, "about = 'route'", "about = 'cluster'", {"06", "07"}),
     ],
 )
 def test_what_is_named_where_a_file_changed(
