@@ -215,7 +215,7 @@ _IMPLEMENTATIONS = {
 
 
 def deviations(known: Facts, page: str) -> str:
-    """Return the deviations of a client, one paragraph for each cause."""
+    """Return the deviations of a client, one section for each cause."""
     one = next(one for one in results() if one.page.stem == page)
     entries = _entries(one, known.known)
     now = [entry for entry in entries if entry.applies_to(one.version, one.variant)]
@@ -224,7 +224,7 @@ def deviations(known: Facts, page: str) -> str:
     ]
     of_now = len({entry.clause for entry in now})
     text = f"For maintainers of `{one.client}` and readers of its results. {one.name}, judged on "
-    text += f"{one.judged}, deviates from {of_now} clauses. Each paragraph has one cause: what the "
+    text += f"{one.judged}, deviates from {of_now} clauses. Each section has one cause: what the "
     text += "rule says, what the client does, why, in which versions, and the issue. "
     text += "[Compliance](/docs/compliance.md) says how to dispute one.\n"
     if now:
@@ -248,19 +248,19 @@ def _paragraphs(entries: Iterable[Entry], one: Result, known: Facts) -> str:
         clause = known.known[entry.clause]
         more = [other.clause for other in listed if _has_same_cause(other, entry)]
         text += f"\n### {clause.id} {escaped(clause.title)}\n\n"
-        text += f"{known.link(clause.id)} [{clause.strength.value}] says: "
-        text += f"{escaped(_wording(clause, one))} "
-        text += f"**Observed**: {escaped(entry.seen)} **Cause**: {escaped(entry.explanation)}"
-        text += (
-            f" **Versions**: {f'`{entry.versions}`' if entry.versions else 'all that were judged'}."
-        )
+        text += f"- **Rule** ({known.link(clause.id)}, {clause.strength.value}): "
+        text += f"{escaped(_wording(clause, one))}\n"
+        text += f"- **Observed**: {escaped(entry.seen)}\n"
+        text += f"- **Cause**: {escaped(entry.explanation)}\n"
+        versions = f"`{entry.versions}`" if entry.versions else "all that were judged"
+        text += f"- **Versions**: {versions}\n"
         if entry.sometimes:
-            text += f" **How often**: {escaped(entry.sometimes)}."
+            text += f"- **How often**: {escaped(entry.sometimes)}\n"
         if more:
             links = ", ".join(known.link(other) for other in dict.fromkeys(more))
-            text += f" **Same cause**: {links}."
-        text += f" **Issue**: <{entry.issue}>." if entry.issue else " **Issue**: none known."
-        text += f" **Repeat**: `xdspec run {_named(one)} --scenario '{entry.scenarios[0]}'`.\n"
+            text += f"- **Same cause**: {links}\n"
+        text += f"- **Issue**: {f'<{entry.issue}>' if entry.issue else 'none known'}\n"
+        text += f"- **Repeat**: `xdspec run {_named(one)} --scenario '{entry.scenarios[0]}'`\n"
     return text
 
 

@@ -154,12 +154,12 @@ def _recorded(client: Client, path: Path) -> Run:
     who = (client.name, client.variant)
     own = [run for run in made.runs if (run.client.name, run.client.variant) == who]
     if len(own) != 1:
-        raise Failure(f"{path} has {len(own)} runs of {client.name}, and one is wanted")
+        raise Failure(f"{path} has {len(own)} runs of {client.name}: a base needs exactly one")
     if made.provenance.suite != suite():
         there = made.provenance.suite
         raise Failure(
-            f"{path} was made by xdspec {there.version} ({there.commit or 'a package'}): make it "
-            "again with this version, so that the same clauses are compared"
+            f"{path} was made by xdspec {there.version} ({there.commit or 'a package'}): run "
+            "the base again with this version, so that both have the same clauses"
         )
     return own[0]
 
@@ -214,7 +214,7 @@ class Both:
             return code
         if {one.id for one in before.scenarios} != {one.id for one in after.scenarios}:
             raise Failure(
-                f"{named} was judged by other scenarios than the change: give both the same "
+                f"{named} was judged by other scenarios than the change: run both with the same "
                 "--only, --scenario, --clause and --fast"
             )
         head_alone, base_alone = self._repeat(before, after, made, on_base)
@@ -312,8 +312,8 @@ class Both:
             return None
         (run,) = made.runs
         self._screen.print(
-            f"{run.title}: its run of {made.provenance.started} is used again "
-            f"(delete {shlex.quote(str(place))} to run it again)",
+            f"{run.title}: its run of {made.provenance.started} is reused "
+            f"(delete {shlex.quote(str(place))} to repeat it)",
             highlight=False,
             markup=False,
         )

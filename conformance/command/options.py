@@ -395,6 +395,13 @@ HISTORY = (
 
 
 GATE = (
+    option(
+        "--base",
+        group=EXECUTION,
+        required=True,
+        metavar="REF|VERSION|REPORT",
+        help="Compare with this commit of the checkout, released version, or report.",
+    ),
     SOURCE_OPTION,
     option(
         "--commit",
@@ -403,16 +410,10 @@ GATE = (
         help="Build from this commit of the --source checkout, not from its files.",
     ),
     option(
-        "--base",
-        required=True,
-        metavar="REF|VERSION|REPORT",
-        help="Compare with this commit of the checkout, released version, or report.",
-    ),
-    option(
         "--quick",
         group=SELECTION,
         is_flag=True,
-        help="Run only the shortest scenarios that decide every selected clause.",
+        help="Run few, short scenarios that together decide every selected clause.",
     ),
     *WHICH,
     *HOW,

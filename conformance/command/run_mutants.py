@@ -127,7 +127,7 @@ def _show(
     # What survived comes last, beside the sum: whoever reads the end of a log needs just that.
     for one in sorted(made.mutants, key=lambda one: one.verdict):
         colour = {"killed": "green", "untried": "yellow", "survived": "red"}[one.verdict]
-        by = f" by {escape(', '.join(one.by))}" if one.by else ""
+        by = f"; fails in {escape(', '.join(one.by))}" if one.by else ""
         also = f"; also failed: {', '.join(one.also_failed)}" if one.also_failed else ""
         what = f"{one.clause:13}  {one.id}: {escape(words[one.id])}{by}{also}"
         screen.print(

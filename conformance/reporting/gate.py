@@ -24,7 +24,7 @@ ALONE: Final = 10
 """Runs of each side, once a scenario has not shown again alone what it showed before."""
 
 LUCK: Final = 0.01
-"""The largest chance of luck with which a difference counts that does not always show."""
+"""The largest p-value with which a difference counts that does not show in every run."""
 
 REPEATED: Final = 12
 """Scenarios that are repeated at most: a defect that breaks more breaks these as well."""
@@ -77,8 +77,10 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
         words = f"{self.was or 'not judged'} → {self.now or 'not judged'}"
         if not self.head.runs:
             return words
-        words += f"; alone: {self.head}, on the base {self.base}"
-        return words if self.chance is None else f"{words} (by luck: {self.chance:.2g})"
+        words += f"; repeated alone: in {self.head}"
+        if self.base.runs:
+            words += f", on the base in {self.base}"
+        return words if self.chance is None else f"{words} (p = {self.chance:.2g})"
 
 
 class Gate(msgspec.Struct, frozen=True, kw_only=True):
@@ -387,7 +389,7 @@ def _others(found: Gate) -> Iterator[tuple[str, tuple[Change, ...]]]:
         if changes := tuple(one for one in left if one.kind is kind and not one.is_luck):
             yield title, changes
     if lucky := tuple(one for one in left if one.is_luck):
-        yield "not counted, since luck may explain it", lucky
+        yield f"not counted, because chance may explain it (p > {LUCK})", lucky
 
 
 def _unchanged(found: Gate) -> str:

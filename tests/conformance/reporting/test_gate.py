@@ -113,10 +113,10 @@ def test_a_race_is_told_as_a_rate() -> None:
     often = compared([PASS], [FAIL], on_head=[*[bad] * 9, good], on_base=[good] * 10)
     rare = compared([PASS], [FAIL], on_head=[*[bad] * 3, *[good] * 7], on_base=[good] * 10)
     assert (often.exit, rare.exit) == (Exit.DEVIATES, Exit.CONFORMS)
-    assert "alone: 9 of 10, on the base 0 of 10 (by luck: " in f"{often.changes[0]}"
-    assert "alone: 3 of 10, on the base 0 of 10 (by luck: 0.11)" in f"{rare.changes[0]}"
+    assert "repeated alone: in 9 of 10, on the base in 0 of 10 (p = " in f"{often.changes[0]}"
+    assert "repeated alone: in 3 of 10, on the base in 0 of 10 (p = 0.11)" in f"{rare.changes[0]}"
     assert rare.changes[0].is_luck
-    assert "not counted, since luck may explain it" in "\n".join(
+    assert "not counted, because chance may explain it" in "\n".join(
         lines(rare, bad, CATALOGUE, "./xdspec run one")
     )
 
@@ -137,7 +137,7 @@ def test_a_screen_names_the_clause_and_how_to_repeat_it() -> None:
     text = "\n".join(lines(found, head, CATALOGUE, "./xdspec run one --seed 1"))
     assert "broken  1 clause" in text
     assert CATALOGUE[CLAUSE].title in text
-    assert "alone: 1 of 1, on the base 0 of 1" in text
+    assert "repeated alone: in 1 of 1, on the base in 0 of 1" in text
     assert "expected  each call at a" in text
     assert "observed  3 of 9 calls at b" in text
     assert f"./xdspec run one --seed 1 --scenario '{head.scenarios[0].id}'" in text
