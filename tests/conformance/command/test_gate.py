@@ -75,7 +75,7 @@ async def test_a_change_that_cannot_be_built_is_no_verdict(xdspec: Any, library:
         (["gate", COMPILED, "--source", "/", "--base", "main"], "/ is no git checkout"),
         (["gate", COMPILED, "--base", "1.0", "--commit", "x"], "--commit selects a commit"),
         (["gate", "nobody", "--base", "1.0"], "nobody"),
-        (["gate", COMPILED, "--base", __file__], "is no report of this suite"),
+        (["gate", COMPILED, "--base", __file__], "is not a report of this suite"),
     ],
 )
 def test_bad_input(words: list[str], says: str) -> None:
