@@ -124,31 +124,58 @@ class _Stopped(BaseException):
     """A signal has come while a folder was read; no exception, so that no reader handles it."""
 
 
-@contextlib.contextmanager
-def _interruptible() -> Iterator[None]:
-    """Let SIGINT and SIGTERM end a block in which the event loop has no turn.
+class _Signals:
+    """Handles SIGINT and SIGTERM, also in a block in which the event loop has no turn.
 
-    Raises:
-        _Stopped: one has come.
+    Args:
+        end: Called in the event loop when one has come.
     """
 
-    def stop(_number: int, _frame: object) -> None:
-        raise _Stopped
+    def __init__(self, end: Callable[[], object]) -> None:
+        self._end = end
+        self._loop = asyncio.get_running_loop()
+        self._have_come = False
+        self._may_raise = False
 
-    handlers = {number: signal.signal(number, stop) for number in _SIGNALS}
-    try:
-        yield
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
+    @contextlib.contextmanager
+    def handled(self) -> Iterator[None]:
+        """Handle them for the length of a `with` block."""
+        before = {number: signal.signal(number, self._handle) for number in _SIGNALS}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    @contextlib.contextmanager
+    def interrupting(self) -> Iterator[None]:
+        """Let one end the block.
+
+        Raises:
+            _Stopped: one has come, perhaps before the block began.
+        """
+        self._may_raise = True
+        try:
+            if self._have_come:
+                raise _Stopped
+            yield
+        finally:
+            self._may_raise = False
+
+    def _handle(self, _number: int, _frame: object) -> None:
+        self._have_come = True
+        if self._may_raise:
+            raise _Stopped
+        self._loop.call_soon_threadsafe(self._end)
 
 
 class _Folder:
     """Serves a folder: all of it first, then the types that change."""
 
-    def __init__(self, path: Path, plane: ControlPlane) -> None:
+    def __init__(self, path: Path, plane: ControlPlane, signals: _Signals) -> None:
         self._path = path
         self._plane = plane
+        self._signals = signals
         self._served: dict[Kind, Any] = {}
         self._held: int | None = None
 
@@ -158,8 +185,11 @@ class _Folder:
         Raises:
             ControlPlaneTrouble: it cannot be read; what was served stays.
         """
-        with _interruptible():
-            content = load_folder(self._path)
+        with self._signals.interrupting():
+            await self._serve()
+
+    async def _serve(self) -> None:
+        content = load_folder(self._path)
         resources, versions = content.resources, content.versions
         if not resources and self._is_another():
             raise _StillEmpty(f"{self._path}: was made again, and holds no resource yet.")
@@ -198,27 +228,33 @@ class _Folder:
 
 async def _serve(options: argparse.Namespace) -> None:
     wake = asyncio.Event()
-    stop = asyncio.Event()
+    stop = threading.Event()
 
     def end() -> None:
         stop.set()
         wake.set()
 
-    for number in _SIGNALS:
-        asyncio.get_running_loop().add_signal_handler(number, end)
-    if options.until_eof:
-        _call_at_eof(end)
+    signals = _Signals(end)
+    with signals.handled():
+        if options.until_eof:
+            _call_at_eof(end)
+        await _serve_until(stop, wake, options, signals)
+
+
+async def _serve_until(
+    stop: threading.Event, wake: asyncio.Event, options: argparse.Namespace, signals: _Signals
+) -> None:
     token = _read_token(options.token_file)
-    with _interruptible():
+    with signals.interrupting():
         load_folder(options.resources)  # so that a bad folder is said before anything listens
     listen = options.listen
     control = options.control or argparse.Namespace(host=listen.host, port=0)
     async with contextlib.AsyncExitStack() as stack:
-        await stack.enter_async_context(watching(options.resources, wake))
+        await stack.enter_async_context(watching(options.resources, wake, stop))
         plane = await stack.enter_async_context(
             ControlPlane.running(host=listen.host, port=listen.port, keep=_KEPT)
         )
-        folder = _Folder(options.resources, plane)
+        folder = _Folder(options.resources, plane, signals)
         stack.callback(folder.close)
         await folder.serve()
         steering = await stack.enter_async_context(
@@ -282,4 +318,5 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    # All is closed by now. To free what was read, one by one, would take most of a second.
+    os._exit(main())

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
+import threading
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -32,20 +34,24 @@ _MOST_LOOKS: Final = 10
 
 
 @contextlib.asynccontextmanager
-async def watching(folder: Path, changed: asyncio.Event) -> AsyncIterator[None]:
+async def watching(
+    folder: Path, changed: asyncio.Event, stop: threading.Event
+) -> AsyncIterator[None]:
     """Watch a folder and all within it for the length of a `with` block.
 
     Args:
         folder: The folder; it may go and come again.
         changed: Set at each change from now on; it is the caller's to clear.
+        stop: Ends a look that is under way, if it is set; at the end of the block it is.
     """
-    watch = _Watch(folder, changed)
+    watch = _Watch(folder, changed, stop)
     noting = asyncio.create_task(watch.note())
     await asyncio.sleep(0)  # its first step sets the watch up, before anything here is read
-    looking = asyncio.create_task(watch.look(await asyncio.to_thread(_fingerprint, folder)))
+    looking = asyncio.create_task(watch.look(await watch.fingerprint()))
     try:
         yield
     finally:
+        stop.set()  # no thread ends by being cancelled, and the process waits for it
         looking.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await looking
@@ -56,9 +62,10 @@ async def watching(folder: Path, changed: asyncio.Event) -> AsyncIterator[None]:
 class _Watch:
     """Two ways to see a change of one folder."""
 
-    def __init__(self, folder: Path, changed: asyncio.Event) -> None:
+    def __init__(self, folder: Path, changed: asyncio.Event, stop: threading.Event) -> None:
         self._folder = folder
         self._changed = changed
+        self._stop = stop
         self._anew = asyncio.Event()
         self._is_over = False
 
@@ -82,12 +89,16 @@ class _Watch:
         """Tell of each look that sees another folder, or other files, than the one before."""
         while True:
             began = time.monotonic()
-            now = await asyncio.to_thread(_fingerprint, self._folder)
+            now = await self.fingerprint()
             if now != seen:
                 seen = await self._settled(now)
                 self._changed.set()
                 self._anew.set()
             await asyncio.sleep(max(_PAUSE, _REST * (time.monotonic() - began)))
+
+    async def fingerprint(self) -> Any:
+        """Look at the folder, in a thread."""
+        return await asyncio.to_thread(_fingerprint, self._folder, self._stop)
 
     def end(self) -> None:
         """Let `note` return."""
@@ -98,16 +109,17 @@ class _Watch:
         """What is seen when nothing changes any more; a folder is removed file by file."""
         for _ in range(_MOST_LOOKS):
             await asyncio.sleep(_TOGETHER / 1000)
-            before, now = now, await asyncio.to_thread(_fingerprint, self._folder)
+            before, now = now, await self.fingerprint()
             if now == before:
                 break
         return now
 
 
-def _fingerprint(folder: Path) -> Any:
-    """What a look sees: which folder it is, and each of its files."""
+def _fingerprint(folder: Path, stop: threading.Event) -> Any:
+    """What a look sees: which folder it is, and each of its files; cut short by `stop`."""
     try:
-        return _identity(folder), [(path, _identity(path)) for path in resource_files(folder)]
+        files = itertools.takewhile(lambda _: not stop.is_set(), resource_files(folder))
+        return _identity(folder), [(path, _identity(path)) for path in files]
     except ControlPlaneTrouble as trouble:
         return str(trouble)
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 import shutil
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -19,11 +21,14 @@ import pytest
 from google.protobuf import any_pb2, json_format
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from fake_control_plane import Kind, control_pb2, control_pb2_grpc
+from fake_control_plane import ControlPlane, Kind, control_pb2, control_pb2_grpc, watch
 from fake_control_plane.__main__ import main
+from fake_control_plane.files import load_folder
 from fake_control_plane.resources import eds_cluster, endpoints, listener, route_configuration
+from fake_control_plane.snapshot import pack_all
 
 DEADLINE = 10.0
+ENDLESS = 10_000_000
 CDS, EDS = Kind.CLUSTER, Kind.ENDPOINTS
 
 
@@ -354,3 +359,58 @@ def test_a_signal_ends_the_reading_of_a_folder(
     monkeypatch.setattr("fake_control_plane.__main__.load_folder", slow)
     assert main(["--resources", str(tmp_path)]) == 0
     assert signal.getsignal(number) is before
+
+
+@pytest.mark.parametrize("during", ["the first look", "the preparation of what is served"])
+def test_a_signal_before_a_folder_is_read_is_obeyed(
+    during: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder is read at once and looked at in a thread; then it is read to be served."""
+    write(tmp_path, eds_cluster("c"))
+    reads: list[Path] = []
+
+    def signalling(call: Callable[..., Any]) -> Callable[..., Any]:
+        def called(*arguments: Any) -> Any:
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGTERM)  # type: ignore[arg-type]
+            return call(*arguments)
+
+        return called
+
+    def counted(folder: Path) -> Any:
+        reads.append(folder)
+        return load_folder(folder)
+
+    monkeypatch.setattr("fake_control_plane.__main__.load_folder", counted)
+    if during == "the first look":
+        monkeypatch.setattr(watch, "_fingerprint", signalling(watch._fingerprint))
+    else:
+        monkeypatch.setattr("fake_control_plane.__main__.pack_all", signalling(pack_all))
+        monkeypatch.setattr(
+            ControlPlane, "replace", lambda *_, **__: pytest.fail("it went on to serve")
+        )
+    assert main(["--resources", str(tmp_path)]) == 0
+    assert len(reads) == (1 if during == "the first look" else 2)
+
+
+async def test_a_look_at_a_large_folder_does_not_outlast_a_stop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing cancels a thread, and the process waits for it."""
+    looks: list[str] = []
+
+    def files(folder: Path) -> Iterator[Path]:
+        if looks:
+            looks.append("begun")
+            begun.set()
+            yield from itertools.repeat(folder, ENDLESS)
+            looks.append("ended by itself")
+        looks.append("first")
+
+    begun = threading.Event()
+    monkeypatch.setattr(watch, "resource_files", files)
+    stop = threading.Event()
+    async with watch.watching(tmp_path, asyncio.Event(), stop):
+        assert await asyncio.to_thread(begun.wait, DEADLINE)
+    assert stop.is_set()
+    await asyncio.get_running_loop().shutdown_default_executor()
+    assert looks == ["first", "begun"]
