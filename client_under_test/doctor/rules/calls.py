@@ -20,10 +20,10 @@ from client_under_test.launching.channels import CALL_ID_KEY
 
 @check(
     "unary",
-    rule="a unary call reports status, who answered, start and end, and is made once",
+    rule="a unary call is made once and reports status, backend, start and end",
     advice=(
-        "make each of `calls`, with its metadata and no bytes as its message, say finished with "
-        "the response header `hostname`, and done after the last one"
+        "make each of `calls` with its metadata and an empty message; write `finished` with the "
+        "response header `hostname` for each, and `done` after the last one"
     ),
     after="open-channel",
 )
@@ -53,8 +53,8 @@ async def _unary_call(adapter: ExaminedAdapter) -> None:
     "metadata",
     rule="repeated keys keep their order, and -bin values arrive as bytes",
     advice=(
-        "send every pair, in order, without replacing an earlier one of its key, and decode the "
-        "base64 of values whose key ends in -bin"
+        "send every pair in order, also if its key repeats; decode the base64 of values whose key "
+        "ends in -bin"
     ),
     after="unary",
     needs=("metadata",),
@@ -85,7 +85,7 @@ async def _metadata(adapter: ExaminedAdapter) -> None:
 @check(
     "unknown-method",
     rule="a method that the backend does not know ends as UNIMPLEMENTED",
-    advice="a call that fails has finished like any other: say its status",
+    advice="write `finished` with the status for a call that fails, too",
     after="unary",
     needs=("metadata",),
 )
@@ -97,8 +97,8 @@ async def _unknown_method(adapter: ExaminedAdapter) -> None:
     "statuses",
     rule="every status is reported by its gRPC name, with its details",
     advice=(
-        "say a status by gRPC's name of it (CANCELLED, neither Canceled nor 1), and its message "
-        "as `details`"
+        "write the status by its gRPC name (CANCELLED, not Canceled or 1), and its message as "
+        "`details`"
     ),
     after="unary",
 )
@@ -116,7 +116,7 @@ async def _statuses(adapter: ExaminedAdapter) -> None:
 @check(
     "deadline",
     rule="a call ends as DEADLINE_EXCEEDED at its deadline",
-    advice="give the call its deadline: microseconds, reckoned from that call's own start",
+    advice="set the deadline of the call: microseconds from the start of this call",
     after="unary",
 )
 async def _deadline(adapter: ExaminedAdapter) -> None:
@@ -133,7 +133,7 @@ async def _deadline(adapter: ExaminedAdapter) -> None:
 @check(
     "fail-fast",
     rule="a call that cannot connect fails as UNAVAILABLE",
-    advice="turn retries off, and wait for ready only where the call says so",
+    advice="turn retries off; set wait_for_ready only if the call has it",
     after="unary",
 )
 async def _fail_fast(adapter: ExaminedAdapter) -> None:
@@ -143,8 +143,8 @@ async def _fail_fast(adapter: ExaminedAdapter) -> None:
 
 @check(
     "wait-for-ready",
-    rule="a call that waits for ready does not fail as it connects",
-    advice="make a call with wait_for_ready wait, until its deadline",
+    rule="a call with wait_for_ready waits while the channel connects",
+    advice="let a call with wait_for_ready wait until its deadline",
     after="unary",
     needs=("wait_for_ready",),
 )

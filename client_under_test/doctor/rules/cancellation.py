@@ -14,9 +14,9 @@ from client_under_test.doctor.examined_adapter import ExaminedAdapter
 
 @check(
     "cancel",
-    rule="cancelled calls end as CANCELLED, those whose turn has not come without being sent",
+    rule="cancelled calls end as CANCELLED; those that have not started are never sent",
     advice=(
-        "note the calls before the next line is read, for a cancel may be in it, and finish those "
+        "register the calls before you read the next line, which may cancel them; finish calls "
         "that are never sent as CANCELLED"
     ),
     after="unary",
@@ -37,11 +37,11 @@ async def _cancel(adapter: ExaminedAdapter) -> None:
 @check(
     "kept-open",
     rule=(
-        "a kept-open stream reports when it opened, lets other requests by, and ends when cancelled"
+        "a kept-open stream reports when it opens, blocks no other request, and ends when cancelled"
     ),
     advice=(
-        "open a bidirectional stream, send neither a message nor a half-close, say opened when its "
-        "headers are there, and read until it ends"
+        "open a bidirectional stream, send neither a message nor a half-close, write `opened` when "
+        "the headers arrive, and read until it ends"
     ),
     after="cancel",
     needs=(

@@ -15,10 +15,10 @@ from client_under_test.launching.channels import Channel
 
 @check(
     "open-channel",
-    rule="a channel is opened, and done is said",
+    rule="open_channel opens a channel and gets a done",
     advice=(
-        "make a channel to `target`, not connected yet, without credentials and with retries "
-        "off, keep it under the request's id, and say done"
+        "create a channel to `target` without connecting it, without credentials and with retries "
+        "off; keep it under the request's id, and write `done`"
     ),
     after="hello",
 )
@@ -28,8 +28,8 @@ async def _open_channel(adapter: ExaminedAdapter) -> None:
 
 @check(
     "unknown-channel",
-    rule="a request for a channel that is not open is answered by an error",
-    advice="look for the channel first, and say an error if it is not open",
+    rule="a request for a channel that is not open gets an error",
+    advice="look the channel up first, and write an `error` if it is not open",
     after="hello",
 )
 async def _unknown_channel(adapter: ExaminedAdapter) -> None:
@@ -43,8 +43,8 @@ async def _unknown_channel(adapter: ExaminedAdapter) -> None:
 
 @check(
     "close",
-    rule="close ends the channel: its calls as CANCELLED, a watch of it as done",
-    advice="cancel the channel's calls, close it, end its watch with done, and then say done",
+    rule="close ends the channel, its calls as CANCELLED, and its watch with a done",
+    advice="cancel the channel's calls, close it, write `done` for its watch, then for the request",
     after="unary",
 )
 async def _close(adapter: ExaminedAdapter) -> None:
@@ -69,8 +69,8 @@ async def _close(adapter: ExaminedAdapter) -> None:
 
 @check(
     "channels",
-    rule="channels are independent: closing one leaves the others",
-    advice="keep each channel under its own number, and what belongs to it beside it",
+    rule="channels are independent: others stay open if one is closed",
+    advice="keep the calls and the watch of each channel under the number of the channel",
     after="close",
     needs=("channels",),
 )

@@ -16,8 +16,8 @@ from client_under_test.doctor.examined_adapter import ExaminedAdapter
 
 @check(
     "watch",
-    rule="a watch tells the state at once and does not make the channel connect",
-    advice="ask for the state without the wish to connect, say it at once, and then each change",
+    rule="a watch reports the state at once and does not make the channel connect",
+    advice="read the state without connecting; write `state` at once and at each change",
     after="open-channel",
     needs=("watch",),
 )
@@ -33,10 +33,10 @@ async def _watch(adapter: ExaminedAdapter) -> None:
 
 @check(
     "connect",
-    rule="a channel that is asked to connect does, and a watch sees it",
+    rule="connect makes an idle channel connect, and a watch reports it",
     advice=(
-        "ask the channel to connect, as by asking for its state with that wish, and say done "
-        "without waiting for it"
+        "ask the library to connect the channel, and write `done` without waiting for the "
+        "connection"
     ),
     after="watch",
     needs=(

@@ -14,10 +14,10 @@ from client_under_test.launching.hello_check import contradiction
 
 @check(
     "hello",
-    rule="hello tells the version and the capabilities that the manifest tells",
+    rule="hello has the version and the capabilities of the manifest",
     advice=(
-        "let the program that client.toml starts answer `hello` with contract 1 and the "
-        "capabilities and version that client.toml tells, and keep logs on stderr"
+        "let the program that client.toml starts answer `hello` with contract 2, and with the "
+        "capabilities and the version of client.toml; write logs to stderr"
     ),
 )
 async def _hello(adapter: ExaminedAdapter) -> None:
@@ -27,8 +27,8 @@ async def _hello(adapter: ExaminedAdapter) -> None:
 
 @check(
     "not-a-request",
-    rule="a line that is no request is answered by an error whose id is null",
-    advice="catch what the JSON parser raises, and say an error with id null",
+    rule="a line that is not a request gets an error whose id is null",
+    advice="catch what the JSON parser raises, and write an `error` with the id null",
     after="hello",
 )
 async def _not_a_request(adapter: ExaminedAdapter) -> None:
@@ -40,8 +40,8 @@ async def _not_a_request(adapter: ExaminedAdapter) -> None:
 
 @check(
     "unknown-request",
-    rule="a request of unknown type is answered by an error with its id",
-    advice="end the choice between the types of requests with an error that has the request's id",
+    rule="a request of unknown type gets an error with its id",
+    advice="write an `error` with the id of the request if its type is none that you know",
     after="hello",
 )
 async def _unknown_request(adapter: ExaminedAdapter) -> None:

@@ -19,11 +19,11 @@ _CONFIG: Final = {"endpoint": 0.0, "kept": {"": [1.5, None, True, "é", {}, []],
 
 @check(
     "custom-policy",
-    rule="a registered policy picks by its config, and each update is told as it was given",
+    rule="a registered policy picks by its config, and reports each update as received",
     advice=(
-        "put a policy of that name into the library's registry that keeps the JSON which its "
-        "parser is given, says policy_update before it acts, and hands endpoint number `endpoint` "
-        "to the library's pick_first; give channels their `service_config`"
+        "register a policy of that name. It keeps the JSON that its parser receives, writes "
+        "`policy_update` before it acts, and passes endpoint number `endpoint` to the library's "
+        "pick_first. Set the `service_config` of channels"
     ),
     after="unary",
     needs=("custom_policy",),

@@ -25,7 +25,7 @@ _NO_SUCH_NAME: Final = b"\x81\x83"
 
 @check(
     "host-names",
-    rule="a name is looked up in the table of hosts that the adapter's process sees",
+    rule="names are looked up in the hosts table that the adapter's process sees",
     advice="",  # who does not is not wrong
     after="unary",
 )
@@ -52,7 +52,7 @@ async def _host_names(adapter: ExaminedAdapter) -> None:
 
 @check(
     "name-server",
-    rule="a name that is in no table is asked for at the name server that the process is given",
+    rule="names in no table are looked up at the name server of the process",
     advice="",  # who does not is not wrong
     after="unary",
 )

@@ -13,8 +13,8 @@ from client_under_test.doctor.examined_adapter import ExaminedAdapter
 
 @check(
     "end",
-    rule="the end of stdin ends the process with code 0, whatever is under way",
-    advice="exit with code 0 as soon as stdin ends, without waiting for calls or closing anything",
+    rule="the end of stdin ends the process with code 0, whatever is in progress",
+    advice="exit with code 0 as soon as stdin ends; wait for no call and close nothing",
     after="open-channel",
 )
 async def _end(adapter: ExaminedAdapter) -> None:

@@ -14,7 +14,7 @@ _CALLS: Final = 12
 
 @check(
     "all-at-once",
-    rule="calls without concurrency and pace are all under way at once",
+    rule="calls without concurrency and pace all run at once",
     advice="if both concurrency and pace are null, start every call before waiting for any",
     after="unary",
     needs=("metadata",),
@@ -26,8 +26,8 @@ async def _all_at_once(adapter: ExaminedAdapter) -> None:
 
 @check(
     "concurrency",
-    rule="so many calls are under way at once as the request says",
-    advice="let as many workers as `concurrency` take calls from one queue, until it is empty",
+    rule="`concurrency` calls run at once",
+    advice="let `concurrency` workers take calls from one queue until it is empty",
     after="unary",
     needs=("metadata",),
 )
@@ -54,9 +54,9 @@ async def _most_under_way(
 
 @check(
     "pace",
-    rule="calls with a pace start one after the other, in order, not waiting for the last",
+    rule="calls with a pace start in order, without waiting for earlier calls to end",
     advice=(
-        "start call number n at n times `pace` after the first, whatever has become of the others"
+        "start call number n at n times `pace` after the first, whether or not others have ended"
     ),
     after="unary",
     needs=("metadata",),
@@ -78,8 +78,8 @@ async def _pace(adapter: ExaminedAdapter) -> None:
 
 @check(
     "long-line",
-    rule="a request of a megabyte is one line like any other",
-    advice="read lines of any length, and let neither reading nor writing wait for a call",
+    rule="a request of a megabyte is still one line",
+    advice="read lines of any length; let neither reading nor writing wait for a call",
     after="unary",
 )
 async def _long_line(adapter: ExaminedAdapter) -> None:
