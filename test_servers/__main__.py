@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
@@ -14,8 +14,12 @@ import msgspec
 
 from test_servers.exceptions import FleetTrouble
 from test_servers.fleet import Fleet
+from test_servers.ledger import Ledger, Rpc, as_lines
 
 _BAD_INPUT = 4
+
+_KEPT = 20_000
+"""RPCs, and attempts, in memory. An RPC takes up to 16 KiB, as much metadata as gRPC accepts."""
 
 
 @click.command(name="python -m test_servers")
@@ -33,7 +37,7 @@ _BAD_INPUT = 4
 @click.option(
     "--ledger",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Where to write every RPC at the end, as JSON lines.",
+    help="Where to write every RPC, as JSON lines. The last 20,000 are written at the end.",
 )
 @click.option(
     "--until-eof",
@@ -74,16 +78,31 @@ async def _serve(
         _call_at_eof(over.set)
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, over.set)
-    async with Fleet.running() as fleet:
+    kept = Ledger(_KEPT, lambda rpcs: _append(rpcs, ledger))
+    async with Fleet.running(kept) as fleet:
         endpoints = [await fleet.endpoint(host=host, port=port) for port in ports]
+        if ledger is not None:
+            ledger.open("wb").close()  # that of an earlier process
         for one in endpoints:
             line = {"id": one.id, "address": one.address, "host": one.host, "port": one.port}
             click.echo(msgspec.json.encode(line))
         await over.wait()
-    if ledger is not None:
-        fleet.ledger.write(ledger)
+    _append(kept.rpcs, ledger)
     for trouble in fleet.troubles:
         click.echo(f"test_servers: {trouble}", err=True)
+
+
+def _append(rpcs: Sequence[Rpc], ledger: Path | None) -> None:
+    """Append RPCs to the file of the ledger, if one is wanted."""
+    if ledger is None:
+        return
+    try:
+        with ledger.open("ab") as file:
+            file.write(as_lines(rpcs))
+    except OSError as error:
+        click.echo(
+            f"test_servers: {len(rpcs):,} RPCs are not in {ledger}: {error.strerror}", err=True
+        )
 
 
 def _call_at_eof(end: Callable[[], object]) -> None:

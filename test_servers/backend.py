@@ -32,6 +32,10 @@ _OPTIONS = (
 _LARGEST_PAYLOAD = 1 << 26
 """Bytes: a request can ask for 2 GiB, several times over."""
 
+_MANY_PEERS = 10_000
+_REMEMBERED = 1000
+"""Connections."""
+
 _HALF_CLOSE_DOUBT = 0.05
 """A lost stream looks half-closed to its handler until grpcio cancels it, microseconds later if the
 machine is idle. So a handler waits a little before it believes a half-close and ends with OK."""
@@ -131,8 +135,9 @@ class Backend:
 
     def __init__(self, ledger: Ledger, report: Callable[[str], None]) -> None:
         self._ledger = ledger
-        # Nobody is forgotten when a connection ends: its RPCs may be learnt of later.
         self._peers: dict[str, tuple[Host, int]] = {}
+        self._connections: dict[str, asyncio.Transport] = {}
+        self._most_peers = _MANY_PEERS
         # By row: what ends each RPC that has wishes, should it be kept open.
         self._kept_open: dict[int, asyncio.Future[grpc.StatusCode]] = {}
         self._server = HiddenServer(self._make, report)
@@ -162,7 +167,22 @@ class Backend:
         """
         name, peer = unused_name()
         self._peers[peer] = host, connection
-        return await self._server.connect(make, name)
+        try:
+            transport = await self._server.connect(make, name)
+        except BaseException:
+            del self._peers[peer]
+            raise
+        self._connections[peer] = transport
+        if len(self._connections) > self._most_peers:
+            self._forget_ended()
+        return transport
+
+    def _forget_ended(self) -> None:
+        """Forget connections that ended long ago: RPCs of the newest may be learnt of later."""
+        for peer, transport in [*self._connections.items()][:-_REMEMBERED]:
+            if transport.is_closing():
+                del self._connections[peer], self._peers[peer]
+        self._most_peers = max(_MANY_PEERS, 2 * len(self._connections))
 
     def handlers(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
         """Handlers by path; messages are bytes but for streams and health."""

@@ -89,19 +89,19 @@ class Fleet:
     """Endpoints and the ledger of all that they see.
 
     Attributes:
-        ledger: Every attempt and every RPC.
+        ledger: Every attempt and every RPC, as far as the ledger that it is made with keeps them.
     """
 
-    def __init__(self) -> None:
-        self.ledger = Ledger()
+    def __init__(self, ledger: Ledger | None = None) -> None:
+        self.ledger = Ledger() if ledger is None else ledger
         self._endpoints: list[Endpoint] = []
         self._gates: list[Gate] = []
         self._troubles: list[str] = []
         self._backend = Backend(self.ledger, self._troubles.append)
 
     @classmethod
-    async def start(cls) -> Self:
-        """Makes a fleet without endpoints, ended by `stop`.
+    async def start(cls, ledger: Ledger | None = None) -> Self:
+        """Makes a fleet without endpoints, ended by `stop`; its ledger keeps all, or is given.
 
         The process is allowed more open files than its soft limit, up to what the fleet may need.
         """
@@ -109,15 +109,15 @@ class Fleet:
         enough = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _OPEN_FILES)
         if soft != resource.RLIM_INFINITY and soft < enough:
             resource.setrlimit(resource.RLIMIT_NOFILE, (enough, hard))
-        fleet = cls()
+        fleet = cls(ledger)
         await fleet._backend.start()
         return fleet
 
     @classmethod
     @asynccontextmanager
-    async def running(cls) -> AsyncIterator[Self]:
-        """A fleet that is stopped at the end of the block."""
-        fleet = await cls.start()
+    async def running(cls, ledger: Ledger | None = None) -> AsyncIterator[Self]:
+        """A fleet that is stopped at the end of the block; its ledger as of `start`."""
+        fleet = await cls.start(ledger)
         try:
             yield fleet
         finally:

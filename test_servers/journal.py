@@ -16,33 +16,50 @@ class Journal(Generic[Row]):
 
     Args:
         noun: What a row is, in the plural, for messages.
+        most: How many rows are kept at most, None for all. The oldest half goes for one more.
+        forget: Gets those that go.
     """
 
-    def __init__(self, noun: str) -> None:
+    def __init__(
+        self,
+        noun: str,
+        most: int | None = None,
+        forget: Callable[[list[Row]], object] = lambda _: None,
+    ) -> None:
         self._noun = noun
+        self._most = most
+        self._forget = forget
+        self._gone = 0
         self._rows: list[Row] = []
         self._waits: set[_Wait[Row]] = set()
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """All rows as they are now."""
+        """All rows that are kept, as they are now."""
         return tuple(self._rows)
 
     def __len__(self) -> int:
-        return len(self._rows)
+        """How many rows there have been."""
+        return self._gone + len(self._rows)
 
-    def __getitem__(self, index: int) -> Row:
-        return self._rows[index]
+    def get(self, index: int) -> Row | None:
+        """The row at an index, None if it is not kept any more."""
+        return self._rows[index - self._gone] if index >= self._gone else None
 
     def append(self, row: Row) -> None:
         """Adds a row; its index is the journal's length before."""
+        if len(self._rows) == self._most:
+            old = self._rows[: (self._most + 1) // 2]
+            del self._rows[: len(old)]
+            self._gone += len(old)
+            self._forget(old)
         self._rows.append(row)
         if self._waits:
-            self._tell(len(self._rows) - 1, row)
+            self._tell(len(self) - 1, row)
 
     def amend(self, index: int, row: Row) -> None:
-        """Replaces the row at an index."""
-        self._rows[index] = row
+        """Replaces the row at an index, which is kept."""
+        self._rows[index - self._gone] = row
         if self._waits:
             self._tell(index, row)
 
@@ -70,8 +87,8 @@ class Journal(Generic[Row]):
             DeadlinePassed: Fewer rows satisfied it in time; the message says how many.
         """
         wait = _Wait(predicate, count, since)
-        for index in range(since, len(self._rows)):
-            wait.see(index, self._rows[index])
+        for index in range(max(since, self._gone), len(self)):
+            wait.see(index, self._rows[index - self._gone])
         self._waits.add(wait)
         try:
             async with asyncio.timeout(deadline):
@@ -80,7 +97,7 @@ class Journal(Generic[Row]):
             last = f"; the last is {self._rows[-1]!r}" if self._rows else ""
             raise DeadlinePassed(
                 f"{len(wait.found)} of {count} awaited {self._noun} were seen within "
-                f"{deadline:g} s, of {len(self._rows)} in all{last}"
+                f"{deadline:g} s, of {len(self)} in all{last}"
             ) from None
         finally:
             self._waits.discard(wait)

@@ -1,7 +1,7 @@
 """What the fleet saw: every attempt to connect, and every RPC that reached a backend."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -91,22 +91,35 @@ class Deed(msgspec.Struct, frozen=True, kw_only=True):
     what: Literal["", "kill", "go away"] = ""
 
 
-class Ledger:
-    """The record of one fleet. Rows are frozen; what happens to one later replaces it."""
+def as_lines(rpcs: Sequence[Rpc]) -> bytes:
+    """JSON lines, with bytes in base64."""
+    return msgspec.json.Encoder().encode_lines(rpcs)
 
-    def __init__(self) -> None:
+
+class Ledger:
+    """The record of one fleet. Rows are frozen; what happens to one later replaces it.
+
+    Args:
+        most: How many RPCs and how many attempts are kept at most, None for all. When there are
+            more, the oldest half of them goes.
+        forget: Gets the RPCs that go.
+    """
+
+    def __init__(
+        self, most: int | None = None, forget: Callable[[list[Rpc]], object] = lambda _: None
+    ) -> None:
         self._deeds: list[Deed] = []
-        self._rpcs: Journal[Rpc] = Journal("RPCs")
-        self._attempts: Journal[Attempt] = Journal("attempts")
+        self._rpcs: Journal[Rpc] = Journal("RPCs", most, forget)
+        self._attempts: Journal[Attempt] = Journal("attempts", most)
 
     @property
     def rpcs(self) -> tuple[Rpc, ...]:
-        """All RPCs, in the order in which they began."""
+        """All RPCs that are kept, in the order in which they began."""
         return self._rpcs.rows
 
     @property
     def attempts(self) -> tuple[Attempt, ...]:
-        """All attempts, in the order in which they were accepted."""
+        """All attempts that are kept, in the order in which they were accepted."""
         return self._attempts.rows
 
     @property
@@ -115,7 +128,7 @@ class Ledger:
         return tuple(self._deeds)
 
     def __len__(self) -> int:
-        """How many RPCs there are: a mark for `since`."""
+        """How many RPCs there have been: a mark for `since`."""
         return len(self._rpcs)
 
     async def wait(
@@ -151,8 +164,8 @@ class Ledger:
         return await self._attempts.wait(predicate, count=count, since=since, deadline=deadline)
 
     def write(self, path: Path) -> None:
-        """Writes the RPCs as JSON lines, bytes in base64."""
-        path.write_bytes(msgspec.json.Encoder().encode_lines(self.rpcs))
+        """Writes the RPCs that are kept as JSON lines, bytes in base64."""
+        path.write_bytes(as_lines(self.rpcs))
 
     # What follows is for gates and backends.
 
@@ -183,10 +196,11 @@ class Ledger:
 
     def ended(self, index: int, status: str, metrics: BackendMetrics | None = None) -> None:
         """Records the end of an RPC, and what its backend told of its load."""
-        row, now = self._rpcs[index], time.monotonic()
-        self._rpcs.amend(
-            index, msgspec.structs.replace(row, ended_at=now, status=status, metrics=metrics)
-        )
+        row, now = self._rpcs.get(index), time.monotonic()
+        if row is not None:
+            self._rpcs.amend(
+                index, msgspec.structs.replace(row, ended_at=now, status=status, metrics=metrics)
+            )
 
     def accepted(self, endpoint: str, peer: str, mode: Mode, at: float) -> int:
         """Records an attempt; returns the connection's id."""
@@ -204,15 +218,16 @@ class Ledger:
 
     def heard(self, connection: int) -> None:
         """Records the first byte of a connection."""
-        row = self._attempts[connection - 1]
-        self._attempts.amend(
-            connection - 1, msgspec.structs.replace(row, first_byte_at=time.monotonic())
-        )
+        row = self._attempts.get(connection - 1)
+        if row is not None:
+            self._attempts.amend(
+                connection - 1, msgspec.structs.replace(row, first_byte_at=time.monotonic())
+            )
 
     def closed(self, connection: int, by: Ender) -> None:
         """Records the end of a connection; only the first sign of it counts."""
-        row = self._attempts[connection - 1]
-        if row.closed_at is None:
+        row = self._attempts.get(connection - 1)
+        if row is not None and row.closed_at is None:
             self._attempts.amend(
                 connection - 1,
                 msgspec.structs.replace(row, closed_at=time.monotonic(), closed_by=by),

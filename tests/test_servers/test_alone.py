@@ -14,6 +14,9 @@ import grpc
 import grpc.aio
 import pytest
 
+from test_servers import Ledger
+from test_servers import __main__ as program
+
 
 @asynccontextmanager
 async def alone(*arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
@@ -55,6 +58,48 @@ async def test_it_serves_until_a_signal_and_leaves_a_ledger(
             assert await process.stderr.read() == b""
     rpcs = [json.loads(line) for line in ledger.read_text().splitlines()]
     assert [rpc["endpoint"] for rpc in rpcs] == ["endpoint-0", "endpoint-1"]
+
+
+async def test_the_file_has_every_rpc_and_memory_the_newest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    made: list[Ledger] = []
+
+    def ledger_of(most: int, *more: Any) -> Ledger:
+        assert most == 20_000
+        made.append(Ledger(4, *more))
+        return made[0]
+
+    monkeypatch.setattr(program, "Ledger", ledger_of)
+    file = tmp_path / "ledger.jsonl"
+    file.write_text("of an earlier process\n")
+    serving = asyncio.create_task(program._serve("127.0.0.1", (0,), file, until_eof=False))
+    said = b""
+    async with asyncio.timeout(20):
+        while b"\n" not in said:
+            await asyncio.sleep(0)
+            said += capsysbinary.readouterr().out
+        async with grpc.aio.insecure_channel(json.loads(said)["address"]) as channel:
+            call: Any = channel.unary_unary("/grpc.testing.TestService/UnaryCall")
+            for number in range(11):
+                await call(b"", metadata=(("number", str(number)),))
+                assert len(made[0].rpcs) <= 4
+        signal.raise_signal(signal.SIGTERM)
+        await serving
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().remove_signal_handler(number)
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [dict(row["metadata"])["number"] for row in rows] == [*map(str, range(11))]
+    assert {row["status"] for row in rows} == {"OK"}
+
+
+async def test_a_ledger_that_cannot_be_appended_to_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program._append((), tmp_path)
+    assert (
+        capsys.readouterr().err == f"test_servers: 0 RPCs are not in {tmp_path}: Is a directory\n"
+    )
 
 
 async def test_the_end_of_standard_input_ends_it() -> None:

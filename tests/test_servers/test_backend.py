@@ -305,3 +305,26 @@ async def test_what_is_over_is_not_ended_again(fleet: Fleet, channel: Any) -> No
     await fleet.ledger.wait(lambda rpc: rpc.ended_at is not None, deadline=5)
     with pytest.raises(KeyError):
         fleet.end(0)
+
+
+async def one_call(channel: Any) -> None:
+    await channel.unary_unary(UNARY)(b"", timeout=5)
+
+
+async def test_connections_that_ended_are_forgotten_and_live_ones_are_not(
+    fleet: Fleet, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("test_servers.backend._MANY_PEERS", 6)
+    monkeypatch.setattr("test_servers.backend._REMEMBERED", 2)
+    fleet._backend._most_peers = 6
+    own = (("grpc.use_local_subchannel_pool", 1),)
+    async with grpc.aio.insecure_channel(endpoint.address, options=own) as lasting:
+        await one_call(lasting)
+        for number in range(20):
+            async with grpc.aio.insecure_channel(endpoint.address, options=own) as channel:
+                await one_call(channel)
+            await fleet.ledger.wait_attempts(
+                lambda one: one.closed_at is not None, count=number + 1, deadline=5
+            )
+        assert len(fleet._backend._peers) == len(fleet._backend._connections) <= 12
+        await one_call(lasting)

@@ -60,6 +60,23 @@ async def test_rows_before_the_mark_do_not_count() -> None:
     assert await waiting == (10,)
 
 
+async def test_the_oldest_half_goes_when_there_are_more_than_are_kept() -> None:
+    gone: list[int] = []
+    journal: Journal[int] = Journal("numbers", 4, gone.extend)
+    for number in range(10):
+        journal.append(number)
+        assert len(journal) == number + 1
+        assert len(journal.rows) <= 4
+        assert [*gone, *journal.rows] == [*range(number + 1)]
+    assert gone == [*range(6)]
+    assert (journal.get(5), journal.get(6)) == (None, 6)
+    journal.amend(6, 60)
+    assert journal.rows == (60, 7, 8, 9)
+    assert await journal.wait(is_even, since=7, deadline=0) == (8,)
+    with pytest.raises(DeadlinePassed, match=r"1 of 2 awaited numbers .* of 10 in all"):
+        await journal.wait(is_even, since=7, count=2, deadline=0)
+
+
 async def test_a_deadline_says_what_was_seen_instead() -> None:
     with pytest.raises(
         DeadlinePassed,
