@@ -97,8 +97,8 @@ func hello(r *request) {
 	})
 }
 
-// begin does what must be in the order of the requests, and gives what may take long: it runs beside
-// the requests that follow, and done is said at its end.
+// begin does what must happen in the order of the requests, and returns the rest, which may take long.
+// The rest runs while later requests are handled, and the adapter writes `done` at its end.
 func begin(r *request) (rest func(), err error) {
 	switch r.Type { // in the order in which `xdspec doctor` asks for them
 	case "open_channel", "start_calls", "cancel", "watch", "connect", "close":

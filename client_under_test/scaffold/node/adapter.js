@@ -14,8 +14,8 @@ const now = () => Number((process.hrtime.bigint() - zero) / 1000n); // microseco
 
 const say = (type, fields) => process.stdout.write(`${JSON.stringify({ type, ...fields })}\n`);
 
-// To write, in the order in which `xdspec doctor` asks for them. Each may give a promise: done is said
-// when it is kept, and other requests go on meanwhile. What it throws is told to the suite.
+// To write, in the order in which `xdspec doctor` asks for them. Each may return a promise. The adapter writes
+// `done` when it resolves, and handles other requests until then. It reports what throws as `error`.
 const requests = {
   open_channel({ id, target, options }) {
     throw new Error('open_channel is not written yet');

@@ -48,7 +48,7 @@ class Adapter:
                 "close": self.close,
             }
             await do[request["type"]](request)
-        except Exception as trouble:  # noqa: BLE001 - the suite is told of every one
+        except Exception as trouble:  # noqa: BLE001 - the suite receives every one
             number = request.get("id") if isinstance(request, dict) else None
             place = traceback.extract_tb(trouble.__traceback__)[-1]
             where = f"{place.name}, line {place.lineno}"
@@ -61,7 +61,7 @@ class Adapter:
         self.say("hello", id=request["id"], **about, capabilities=CAPABILITIES, at=self.now())
 
     # To write, in the order in which `xdspec doctor` asks for them. Each ends with
-    # self.say("done", id=request["id"]); whatever it raises is told to the suite.
+    # self.say("done", id=request["id"]); the adapter reports what it raises as `error`.
 
     async def open_channel(self, request: Fields) -> None:
         raise NotImplementedError("open_channel is not written yet")

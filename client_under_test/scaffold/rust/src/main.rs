@@ -65,8 +65,8 @@ impl Adapter {
         }));
     }
 
-    /// Does what must be in the order of the requests, and gives what may take long: it runs beside
-    /// the requests that follow, and done is said at its end.
+    /// Does what must happen in the order of requests, and returns the rest, which may take long.
+    /// The rest runs while later requests are handled, and the adapter writes `done` at its end.
     fn begin(&mut self, request: &Value) -> Result<Rest, String> {
         match request["type"].as_str().unwrap_or_default() {
             // In the order in which `xdspec doctor` asks for them.

@@ -73,8 +73,8 @@ public final class Adapter {
   }
 
   /**
-   * Does what must be in the order of the requests, and gives what may take long: it runs beside the
-   * requests that follow, and done is said at its end.
+   * Does what must happen in the order of requests, and returns the rest, which may take long. The
+   * rest runs while later requests are handled, and the adapter writes `done` at its end.
    */
   private Runnable begin(int id, String type, JsonObject request) {
     switch (type) { // in the order in which `xdspec doctor` asks for them
