@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from request_filter.exceptions import BadRequest
 from request_filter.frames import Frames
-from request_filter.hidden_server import HiddenServer
+from request_filter.hidden_server import HiddenServer, keep_folders_in
 from request_filter.proxy import Proxy
 from request_filter.scanner import RequestScanner
 
-__all__ = ["BadRequest", "Frames", "HiddenServer", "Proxy", "RequestScanner"]
+__all__ = ["BadRequest", "Frames", "HiddenServer", "Proxy", "RequestScanner", "keep_folders_in"]

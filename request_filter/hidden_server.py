@@ -20,6 +20,15 @@ _LONGEST_PATH: Final = 107
 _PREFIX: Final = "xdspec-scratch-"
 
 
+_within: Path | None = None
+
+
+def keep_folders_in(folder: Path) -> None:
+    """Make the folders of sockets in this one, whose owner removes it even if this process dies."""
+    global _within  # noqa: PLW0603 - of this process, as the folder of temporary files is
+    _within = folder
+
+
 def unused_name() -> tuple[str, str]:
     """A name for a connection to a hidden server, and what grpcio calls its peer then.
 
@@ -144,7 +153,7 @@ def _private_folder() -> tuple[Path, int]:
     processes that were killed.
     """
     while True:
-        folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=_within))
         if len(os.fsencode(folder / "s")) > _LONGEST_PATH:  # TMPDIR is too deep
             folder.rmdir()
             folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir="/tmp"))

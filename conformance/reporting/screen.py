@@ -57,7 +57,7 @@ def _told(where: str) -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
-        raise OutputLost(f"nobody reads {where} any more") from None
+        raise OutputLost(f"{where} was closed") from None
     except OSError as error:
         raise OutputLost(f"{where} cannot be written: {error.strerror}") from error
 

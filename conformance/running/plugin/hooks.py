@@ -42,6 +42,7 @@ from conformance.running.plugin.items import (
 from conformance.running.plugin.recording import PROPERTY, without_world
 from conformance.running.selection import is_selected, may_be_selected
 from conformance.running.settings import Settings
+from request_filter import keep_folders_in
 
 PR_SET_PDEATHSIG = 1
 _PREFIX: Final = "test_"
@@ -59,6 +60,8 @@ def pytest_configure(config: pytest.Config) -> None:
     path = config.getoption("--xdspec-settings")
     config.stash[SETTINGS] = Settings.read(Path(path)) if path else Settings()
     if hasattr(config, "workerinput"):
+        if path:  # in a folder of the command, which outlives this process
+            keep_folders_in(Path(path).parent)
         _die_with(config.stash[SETTINGS].command)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command ends its workers itself
 

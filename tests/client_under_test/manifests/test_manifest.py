@@ -286,7 +286,7 @@ def test_names(tmp_path: Path, suffix: str, version: str | None, variant: str | 
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("nobody", "there is no client nobody: name one of "),
+        ("nobody", "there is no client nobody: did you mean node? Name one of "),
         ("nobody@1.2", "there is no client nobody"),
         ("no/where", "there is no client no/where"),
         ("", "a client needs a name"),

@@ -108,7 +108,7 @@ async def test_its_page_has_all_that_explains_it(page: Element) -> None:
     """Read by itself: the text, what was served, what was wanted, what came, and since when."""
     text = " ".join("".join(page.itertext()).split())
     for piece in (
-        "The ring has no fewer entries than the minimum size",
+        "The ring must have at least min_ring_size entries",
         "A42, Ring Hash LB Policy",
         "MUST · worded by A42",
         "fail since 1.5.0, pass in 1.4.0",
