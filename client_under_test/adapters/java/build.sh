@@ -1,9 +1,28 @@
 #!/bin/sh
 # Builds the adapter of folder $1 with grpc-java $2 here: jars, and an archive of loaded classes.
+# With $3 and the Python $4, the jars in $3 take the place of the released ones.
 set -eu
 cp "$1"/*.java "$1/pom.xml" "$1/java.options" .
-mvn --batch-mode --strict-checksums --quiet --no-transfer-progress "-Dgrpc.version=$2" \
-    compiler:compile jar:jar dependency:copy-dependencies >&2
+run_maven() {
+    mvn --batch-mode --strict-checksums --quiet --no-transfer-progress "$@" >&2
+}
+if [ $# -gt 2 ]; then
+    case $2 in
+    *-SNAPSHOT) run_maven dependency:copy-dependencies ;; # what is no grpc-java, as the pinned release has it
+    *) run_maven "-Dgrpc.version=$2" dependency:copy-dependencies ;;
+    esac
+    "$4" -I "$1/inspect_source.py" "$3" lib
+    javac --release 17 -d target -cp 'lib/*' *.java
+    {
+        printf 'Main-Class: Adapter\nClass-Path:'
+        printf ' \n  %s' lib/*.jar
+        echo
+    } >manifest
+    jar --create --file adapter.jar --manifest manifest -C target .
+    rm manifest
+else
+    run_maven "-Dgrpc.version=$2" compiler:compile jar:jar dependency:copy-dependencies
+fi
 rm -r target *.java pom.xml
 # Classes for reading resources are loaded whole: a training sees few kinds of them.
 java @java.options -Xlog:disable -Xshare:off -XX:DumpLoadedClassList=classes.txt \

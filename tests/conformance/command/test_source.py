@@ -131,6 +131,8 @@ async def test_a_bisection_names_the_commit(xdspec: Any, library: Path) -> None:
         (["run", "python", "--source", __file__], "a file ends in .whl, .tar.gz or .zip"),
         (["run", "node", "--source", "/"], "it has no file *.tgz, and no folder packages"),
         (["run", "node", "--source", __file__], "cannot be read as a file that npm packed"),
+        (["run", "java", "--source", "/"], "it has no jar of grpc-xds, such as grpc-xds-1.85.1"),
+        (["run", "java", "--source", __file__], "it is a file: name the folder that contains it"),
         (["run", "go", "--commit", "HEAD"], "--commit needs --source: name the checkout"),
         (["run", "go", "--source", "/", "--commit", "x"], "/ is no git checkout, so it has no"),
         (
