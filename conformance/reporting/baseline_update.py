@@ -14,6 +14,7 @@ import tomlkit
 from packaging.version import Version
 from tomlkit.items import AoT, Table
 
+from conformance.judging.expectations.mapping import CLOSEST
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting import baseline
 from conformance.reporting.baseline import Entry
@@ -278,7 +279,7 @@ def _new_failures(runs: Iterable[Run]) -> Mapping[tuple[str, Reason, str], Seque
 
 def _piece(saws: Iterable[str]) -> str:
     """The longest piece that each of them has and that other runs will have too; or nothing."""
-    first, *others = dict.fromkeys(saws)
+    first, *others = dict.fromkeys(one.partition(CLOSEST)[0] for one in saws)
     pieces = {one.strip(" ,;:") for one in VARYING.split(first)} | {LOCAL} & {first[: len(LOCAL)]}
     common = [one for one in pieces if one and all(one in other for other in others)]
     return max(common, key=lambda one: (len(one), one), default="")

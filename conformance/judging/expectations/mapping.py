@@ -37,6 +37,10 @@ FEWEST_FOR_CENSUS = 20
 """With fewer hashes any number of changes is to be accepted."""
 
 
+CLOSEST: Final = "The closest known ring"
+"""What comes behind it depends on the ports, so it may be another ring in the next run."""
+
+
 class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
     """Each call reaches the endpoint to which a ring of this kind maps its request hash.
 
@@ -184,7 +188,7 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
                     f"{best} of {len(observed)} calls went elsewhere: {call.id} "
                     f"({headers_of(call)}{_rewritten(call, self.policies)}, hash "
                     f"{observed[first][0]:#018x}) reached {call.endpoint} instead of {pick}. "
-                    f"The closest known ring: {_named(candidate)}"
+                    f"{CLOSEST}: {_named(candidate)}"
                 )
         return said, min(best / max(len(observed), 1), 1.0)
 
