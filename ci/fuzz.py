@@ -310,12 +310,13 @@ async def fuzz_all(ports: list[str], seed: int, seconds: float) -> int:
     """Attack ports one after another; the exit code."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "cluster.json").write_text(
-            '{"@type": "type.googleapis.com/envoy.config.cluster.v3.Cluster", "name": "c"}'
+            '{"@type": "type.googleapis.com/envoy.config.cluster.v3.Cluster", "name": "c"}',
+            "utf-8",
         )
         print(f"seed {seed}")
         bad = [port for port in ports if not await fuzz(port, seed, seconds, folder)]
         for port in bad:
-            print((Path(folder) / f"{port}.stderr").read_text(errors="replace")[-2000:])
+            print((Path(folder) / f"{port}.stderr").read_text("utf-8", "replace")[-2000:])
     return 1 if bad else 0
 
 

@@ -214,7 +214,7 @@ def new_subjects(root: Path) -> list[str]:
     """Return the subjects of commits that are not in main; none without a history."""
     for main in ("origin/main", "main"):
         command = ("git", "-C", str(root), "log", "--no-merges", "--format=%s", f"{main}..HEAD")
-        ran = subprocess.run(command, capture_output=True, text=True, check=False)
+        ran = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
         if ran.returncode == 0:
             return ran.stdout.splitlines()
     return []
@@ -224,7 +224,7 @@ def changed_files(root: Path) -> frozenset[str]:
     """Return the files that differ from main; none without a history."""
     for main in ("origin/main", "main"):
         command = ("git", "-C", str(root), "diff", "--name-only", f"{main}...HEAD")
-        ran = subprocess.run(command, capture_output=True, text=True, check=False)
+        ran = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
         if ran.returncode == 0:
             return frozenset(ran.stdout.splitlines())
     return frozenset()

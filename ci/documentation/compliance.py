@@ -125,7 +125,8 @@ def make_pages() -> None:
         if not one.page.exists():
             one.page.write_text(
                 f"# Deviations of {one.client}\n\n<!-- begin generated deviations "
-                f"{one.page.stem} -->\n<!-- end generated -->\n"
+                f"{one.page.stem} -->\n<!-- end generated -->\n",
+                "utf-8",
             )
 
 

@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PLACES = ("conformance", "client_under_test", "fake_control_plane", "test_servers", "ci")
+PLACES = (
+    "conformance",
+    "client_under_test",
+    "fake_control_plane",
+    "test_servers",
+    "request_filter",
+    "ci",
+)
 
 # The positional argument, counted from 0, that is the encoding of a method, or of a function.
 AS_METHOD = {"read_text": 0, "write_text": 1}

@@ -98,7 +98,11 @@ NOT_BY_HASH = {
 @pytest.mark.parametrize("policy", NOT_BY_HASH.values(), ids=NOT_BY_HASH)
 @decides("A42-LOC-10")
 async def test_locality_without_a_weight_by_turns(world: World, policy: str) -> None:
-    """Locality weights reach these policies on another way than the ring's."""
+    """Locality weights reach these policies on another way than the ring's.
+
+    Envoy weighs localities below RING_HASH only.
+    """
+    world.bench.demand("A52-WRR-01")
     served, unused = await beside_one_without_weight(world, RoundRobin())
     await world.serve(given_as(served, Odd("", policy).of(served.cluster())))
     both = tuple(endpoint.address for endpoint in served.own().localities[0].endpoints)
