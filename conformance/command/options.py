@@ -259,6 +259,20 @@ VERBOSE_OPTION = option(
     help="List every scenario and clause, and describe every failure.",
 )
 
+COMMIT_OPTION = option(
+    "--commit",
+    group=EXECUTION,
+    metavar="REF",
+    help="Build from this commit of the --source checkout, not from its files.",
+)
+
+STRICT_OPTION = option(
+    "--strict",
+    group=BASELINES,
+    is_flag=True,
+    help="Treat failed SHOULD clauses as failures.",
+)
+
 RUN = (
     option(
         "--all",
@@ -271,12 +285,7 @@ RUN = (
     *HOW,
     FAST_OPTION,
     SOURCE_OPTION,
-    option(
-        "--commit",
-        group=EXECUTION,
-        metavar="REF",
-        help="Build from this commit of the --source checkout, not from its files.",
-    ),
+    COMMIT_OPTION,
     option(
         "--hold",
         group=EXECUTION,
@@ -291,12 +300,7 @@ RUN = (
         metavar="FILE",
         help="Your own expected.toml; its entries override those of the client.",
     ),
-    option(
-        "--strict",
-        group=BASELINES,
-        is_flag=True,
-        help="Treat failed SHOULD clauses as failures.",
-    ),
+    STRICT_OPTION,
     option(
         "--shard",
         group=SHARDING,
@@ -403,12 +407,7 @@ GATE = (
         help="Compare with this commit of the checkout, released version, or report.",
     ),
     SOURCE_OPTION,
-    option(
-        "--commit",
-        group=EXECUTION,
-        metavar="REF",
-        help="Build from this commit of the --source checkout, not from its files.",
-    ),
+    COMMIT_OPTION,
     option(
         "--quick",
         group=SELECTION,
@@ -418,12 +417,7 @@ GATE = (
     *WHICH,
     *HOW,
     FAST_OPTION,
-    option(
-        "--strict",
-        group=BASELINES,
-        is_flag=True,
-        help="Treat failed SHOULD clauses as failures.",
-    ),
+    STRICT_OPTION,
     option(
         "--json",
         "json_path",
