@@ -1,37 +1,40 @@
-"""Which of the long parts of CI run today: they take turns by the day of the year.
+"""Print which of the long parts of CI run today: they take turns by the day of the year.
 
-Clients that are slow take turns, and a variant of one that hardly differs from what runs every day.
+Slow clients take turns, and variants of a client that hardly differ from one that runs every day.
+After as many days as there are turns, everything has run. What a change touches runs on any day:
 
-All that runs on a day takes about 25 minutes on a quiet machine with two cores; after as many days
-as there are turns everything has run. What a change touched runs whatever the day:
+- the mutants of each clause that a changed row, scenario, mutant or rule of the reference client
+  names, unless only text such as a docstring changed
+- the scenarios among them, against all clients
+- a client whose adapter changed
 
-- the mutants of each clause that a touched row, scenario, mutant or rule of the reference client
-  names, where it is touched by more than words, with those beside them in their files;
-- touched scenarios, against all clients;
-- a client whose adapter it is.
+Code is compared with all code that was there before, so a statement may move to another file. A
+change of many clauses, such as a rename of the whole repository, does not run all of them: a sample
+runs, drawn by the day, which prefers clauses where more than names changed. Standard error says so.
 
-Any other file, such as one of those that judge, adds nothing: the clients of every day run all
-scenarios, and the turn's mutants run theirs.
+Other files, such as those that judge, add nothing: the clients of every day run all scenarios, and
+the mutants of the turn run theirs.
 
-The change is what is here and not in the main that has landed, also what is not committed. Where
-git knows of no such main, or this is it, the change is the last commit: of a merge, all that it
-brought. Where git knows nothing, all files are. XDSPEC_CI_SINCE names another commit to look from;
-XDSPEC_CI_TURN forces a turn, by its number or as `all`.
+The change is what is here and not in the main that has landed, whether committed or not. If git
+knows no such main, or this is it, the change is the last commit: of a merge, all that it brought.
+Without history everything runs. XDSPEC_CI_SINCE names another commit to compare with.
+XDSPEC_CI_TURN chooses a turn by its number, or `all`. XDSPEC_CI_SEED replaces the seed of the day.
 
-Uses the standard library only. Prints what the script is to do, in three lines that may be empty:
-clients; clients that run touched scenarios only, with these; options of `xdspec mutants`. What is
-left out is said on standard error.
+Uses the standard library only. Prints lines that may be empty: clients; clients that run touched
+scenarios only, with options that select these; options of `xdspec mutants` for the turn; its
+options for the change. Standard error says what is left out.
 """
 
 from __future__ import annotations
 
 import ast
 import os
+import random
 import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -41,14 +44,21 @@ MUTANTS = ROOT / "conformance" / "mutation" / "mutants"
 
 TURN = "XDSPEC_CI_TURN"
 SINCE = "XDSPEC_CI_SINCE"
+SEED = "XDSPEC_CI_SEED"
 ALL = "all"
 BAD_INPUT = 4
 
 Ids = frozenset[str]
+NONE = Ids()
 ID = re.compile(r"\bA\d+-[A-Z]+-\d+\b")
+BROKEN = re.compile(rf'\bclause="({ID.pattern})"')
+"""How a mutant declares the clause that it breaks."""
 
 LANDED = ("origin/HEAD", "origin/main", "main")
-"""What the main that has landed may be called; the first that there is counts."""
+"""Names of the main that has landed; the first that exists counts."""
+
+MOST = 150
+"""Touched clauses that all run. Their mutants take about a minute and a half."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +78,7 @@ EVERY_DAY = (
     *("reference+seed", "reference+seed-2021", "reference+2023", "reference+modern"),
     *("python@1.85.1", "go", "envoy"),
 )
-"""Clients. The real ones without a version stand for the one that their manifest pins."""
+"""Clients. A real client without a version runs in the version that its manifest pins."""
 
 TURNS: tuple[Turn, ...] = (
     Turn(clients=("java", "reference+weighted-round-robin")),
@@ -84,11 +94,29 @@ AREAS = tuple(area for turn in TURNS for area in turn.areas)
 class Touched:
     """What a change is about."""
 
-    clients: frozenset[str] = frozenset()
-    areas: frozenset[str] = frozenset()
-    """Of mutants: a base text, or a file of one, such as ``a42/ring``."""
-    scenarios: frozenset[str] = frozenset()
-    """Patterns of names."""
+    clients: frozenset[str] = NONE
+    clauses: Ids = NONE
+    certain: Ids = NONE
+    """Clauses among them where more than names changed."""
+    scenarios: Ids = NONE
+    """Clauses among them that a changed scenario decides."""
+
+    def sample(self, seed: str) -> Touched:
+        """Return a change of at most `MOST` clauses, those with more than new names first."""
+        if len(self.clauses) <= MOST:
+            return self
+        draw = random.Random(f"clauses {seed}")
+        certain = self.certain
+        if len(certain) > MOST:
+            certain = Ids(draw.sample(sorted(certain), MOST))
+        rest = sorted(self.clauses - self.certain)
+        chosen = certain | {*draw.sample(rest, min(MOST - len(certain), len(rest)))}
+        return Touched(
+            clients=self.clients,
+            clauses=chosen,
+            certain=certain,
+            scenarios=self.scenarios & chosen,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,131 +124,121 @@ class Today:
     """What runs of the long parts."""
 
     clients: tuple[str, ...]
-    """The slow ones that run whole."""
+    """The slow clients that run whole."""
     areas: tuple[str, ...]
+    mutants: tuple[str, ...]
+    """Clauses of other areas."""
     scenarios: tuple[str, ...]
-    """What the other slow ones run."""
+    """Clauses that the other slow clients run."""
 
     @property
     def others(self) -> tuple[str, ...]:
         """Slow clients that do not run whole."""
-        return tuple(one for one in SLOW if one not in self.clients)
+        return tuple(client for client in SLOW if client not in self.clients)
 
-    def orders(self) -> tuple[str, str, str]:
-        """The three lines."""
-        part = (*self.others, *(f"--scenario={one}" for one in self.scenarios))
+    def lines(self) -> tuple[str, str, str, str]:
+        """Return what is printed."""
+        part = (*self.others, *(f"--clause={clause}" for clause in self.scenarios))
         return (
             " ".join((*EVERY_DAY, *self.clients)),
             " ".join(part) if self.others and self.scenarios else "",
-            " ".join(f"--area={one}" for one in self.areas),
+            " ".join(f"--area={area}" for area in self.areas),
+            " ".join(f"--clause={clause}" for clause in self.mutants),
         )
 
     def left_out(self) -> str:
-        """What does not run, or runs in part."""
-        beside = f" (but for {' '.join(self.scenarios)})" if self.scenarios else ""
-        rest = []
-        for area in (one for one in AREAS if one not in self.areas):
-            files = [one for one in self.areas if one.startswith(f"{area}/")]
-            rest.append(f"mutants of {area}" + (f" (but for {' '.join(files)})" if files else ""))
-        return ", ".join([*(f"{one}{beside}" for one in self.others), *rest]) or "nothing"
+        """Return what does not run, or only in part."""
+        part = f" (but for {_count(self.scenarios)})" if self.scenarios else ""
+        rest = [f"{client}{part}" for client in self.others]
+        if areas := [area for area in AREAS if area not in self.areas]:
+            part = f" (but for those of {_count(self.mutants)})" if self.mutants else ""
+            rest.append(f"mutants of {' '.join(areas)}{part}")
+        return ", ".join(rest) or "nothing"
+
+
+def _count(clauses: tuple[str, ...]) -> str:
+    return " ".join(clauses) if len(clauses) < 6 else f"{len(clauses)} clauses"  # noqa: PLR2004
 
 
 class BadVariable(Exception):
-    """It says what cannot be."""
+    """A variable has a value that it cannot have; the text says which."""
 
 
 def number_of(forced: str, day: int) -> int:
-    """The number of a turn, from 1 on.
+    """Return the number of a turn, from 1 on.
 
     Args:
-        forced: what the variable says, if anything.
+        forced: the value of the variable, or nothing.
         day: of the year.
     """
     if not forced:
         return day % len(TURNS) + 1
     if forced not in map(str, range(1, len(TURNS) + 1)):
         raise BadVariable(
-            f"{TURN} is {forced!r}: {ALL}, or a number from 1 to {len(TURNS)} is wanted"
+            f"{TURN} is {forced!r}: set it to {ALL}, or to a number from 1 to {len(TURNS)}"
         )
     return int(forced)
 
 
-def touched(files: Mapping[str, Ids], mutants: Mapping[str, Ids]) -> Touched:
-    """Tell what a change is about.
+@dataclass(frozen=True)
+class Change:
+    """A file that changed."""
 
-    Args:
-        files: that it changed, by path, and the clauses that are named there.
-        mutants: their files, such as ``a42/ring``, and the clauses that each names.
-    """
-    clients, ids, scenarios = set[str](), set[str](), set[str]()
-    for path, names in files.items():
-        match PurePosixPath(path).parts:
-            case ("client_under_test", "adapters", client, *_):
-                clients.add(client)
-            case ("client_under_test", "reference", *_):
-                ids |= names
-            case ("conformance", "catalogue" | "mutation", *_):
-                ids |= names
-            case ("conformance", "scenarios", _, name) if name.endswith(".py"):
-                ids |= names
-                scenarios.add(f"{name.removesuffix('.py')}.*")
+    path: str
+    before: str = ""
+    now: str = ""
+    """Its content; empty if there is no such file."""
+
+
+def touched(changes: Iterable[Change]) -> Touched:
+    """Return what a change is about."""
+    clients, rows, code = set[str](), list[Change](), list[Change]()
+    scenarios = list[str]()
+    for change in changes:
+        parts, suffix = PurePosixPath(change.path).parts, PurePosixPath(change.path).suffix
+        if parts[:2] == ("client_under_test", "adapters") and suffix != ".md" and change.now:
+            clients.add(parts[2])
+        elif "catalogue" in parts and suffix == ".toml":
+            rows.append(change)
+        elif suffix == ".py" and "tests" not in parts:
+            if "scenarios" in parts:
+                scenarios.append(change.path)
+            if "scenarios" in parts or "mutation" in parts or parts[1:2] == ("reference",):
+                code.append(change)
+    of_rows = _rows(code_of_rows(rows, "before"), code_of_rows(rows, "now"))
+    by_file = changed_in(code, lambda code: code)
+    of_code = Ids().union(*by_file.values())
     return Touched(
         clients=frozenset(clients),
-        areas=frozenset(file for file, names in mutants.items() if names & ids),
-        scenarios=frozenset(scenarios),
+        clauses=of_rows | of_code,
+        certain=of_rows | Ids().union(*changed_in(code, shape).values()),
+        scenarios=Ids().union(*(by_file[path] for path in scenarios)),
     )
 
 
-def today(turns: Iterable[Turn], change: Touched) -> Today:
-    """What runs in these turns, and for a change."""
+def today(turns: Iterable[Turn], change: Touched, mutants: Mapping[str, Ids]) -> Today:
+    """Return what runs in these turns, and for a change.
+
+    Args:
+        turns: of the day.
+        change: what it touches.
+        mutants: the clauses that the mutants of each area break.
+    """
     turns = tuple(turns)
     clients = change.clients.union(*(turn.clients for turn in turns))
-    areas = change.areas.union(*(turn.areas for turn in turns))
+    areas = {area for turn in turns for area in turn.areas}
+    broken = {area: mutants.get(area, Ids()) for area in AREAS}
+    of_turn = Ids().union(*(broken[area] for area in areas))
+    others = Ids().union(*broken.values()) - of_turn
     return Today(
-        clients=tuple(one for one in SLOW if one in clients),
-        areas=tuple(
-            sorted(one for one in areas if "/" not in one or one.partition("/")[0] not in areas)
-        ),
+        clients=tuple(client for client in SLOW if client in clients),
+        areas=tuple(area for area in AREAS if area in areas),
+        mutants=tuple(sorted(change.clauses & others)),
         scenarios=tuple(sorted(change.scenarios)),
     )
 
 
-# What is read: files, and git.
-
-
-def ids_in(path: Path) -> Ids:
-    """The clauses that a file names."""
-    return frozenset(ID.findall(path.read_text("utf-8", "replace"))) if path.is_file() else Ids()
-
-
-def ids_touched(path: Path, commit: str) -> Ids:
-    """Return the clauses that are named where a file is not as it was in a commit.
-
-    In a module that is the same function, assignment or other statement of it or of a class, unless
-    only its docstring differs. Of a row of the catalogue that is the row, unless only its text
-    differs: what is judged is the same. Elsewhere it is the same paragraph.
-    """
-    if not path.is_file():
-        return Ids()
-    text = path.read_text("utf-8", "replace")
-    told = git("diff", "--unified=0", "--no-renames", commit, "--", str(path))
-    before = git("show", f"{commit}:./{path.relative_to(ROOT)}") if told else ""
-    if before and path.suffix == ".toml" and "catalogue" in path.parts:
-        return rows_touched(before, text)
-    hunks = [(int(first), int(count or 1)) for first, count in HUNK.findall(told)]
-    # Where lines were only taken away, those on either side stand for them.
-    places = [(first, first + (count - 1 if count else 1)) for first, count in hunks]
-    lines = text.splitlines()
-    same = code_of(before) if path.suffix == ".py" else {}
-    now = code_of(text) if same else {}
-    return Ids(
-        clause
-        for begin, end in passages(path.suffix, text)
-        if not told or any(first <= end and begin <= last for first, last in places)
-        if not (begin in now and now[begin] in same.values())
-        for clause in ID.findall("\n".join(lines[begin - 1 : end]))
-    )
-
+# Rows.
 
 TEXT = {"title", "seen_by", "basis", "section"}
 """Fields of a row that are for people."""
@@ -228,25 +246,30 @@ TEXT = {"title", "seen_by", "basis", "section"}
 PRESENCE = {"unobservable", "awaits", "grpc_only", "envoy"}
 """Fields that count by being there, as the wordings of gRFCs do."""
 
-
-def rows_touched(before: str, now: str) -> Ids:
-    """Return the rows that are not judged as they were before."""
-    was, told = (_judged(tomllib.loads(text)) for text in (before, now))
-    return Ids(name for name in {*was, *told} if was.get(name) != told.get(name))
+Rows = dict[str, dict[str, object]]
 
 
-def _judged(rows: Mapping[str, object]) -> dict[str, dict[str, object]]:
-    """Return what decides how each row is judged, with what the file says of all of them."""
-    common = {name: one for name, one in rows.items() if not isinstance(one, dict)}
-    return {
-        name: {
-            field: is_there(field) or value
-            for field, value in (common | row).items()
-            if field not in TEXT
-        }
-        for name, row in rows.items()
-        if isinstance(row, dict)
-    }
+def code_of_rows(changes: Iterable[Change], side: str) -> Rows:
+    """Return what decides how each row is judged, with what its file says of all its rows."""
+    found: Rows = {}
+    for change in changes:
+        rows = _parsed(getattr(change, side))
+        common = {name: value for name, value in rows.items() if not isinstance(value, dict)}
+        for name, row in rows.items():
+            if isinstance(row, dict) and ID.fullmatch(name):
+                found[name] = {
+                    field: is_there(field) or value
+                    for field, value in (common | row).items()
+                    if field not in TEXT
+                }
+    return found
+
+
+def _parsed(text: str) -> dict[str, object]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return {}
 
 
 def is_there(field: str) -> bool:
@@ -254,81 +277,136 @@ def is_there(field: str) -> bool:
     return field in PRESENCE or re.fullmatch(r"A\d+(-[A-Z0-9]+)?", field) is not None
 
 
-def code_of(text: str) -> dict[int, str]:
-    """Return the code of each statement by its first line, without docstrings."""
+def _rows(before: Rows, now: Rows) -> Ids:
+    """Return the rows that are not judged as they were before."""
+    return Ids(name for name in {*before, *now} if before.get(name) != now.get(name))
+
+
+# Code.
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A statement of a module or class, without docstrings."""
+
+    code: str
+    text: str
+    """Its lines, with a docstring and comments that follow."""
+    defines: frozenset[str]
+    """Names."""
+
+    @property
+    def ids(self) -> Ids:
+        """The clauses that it names."""
+        return Ids(ID.findall(self.text))
+
+
+def changed_in(changes: Iterable[Change], normal: Callable[[str], str]) -> dict[str, Ids]:
+    """Return the clauses that changed passages of each file name.
+
+    A passage changed if none of those before has its code. If it names no clause, the passages of
+    the file that use it count as changed, too.
+
+    Args:
+        changes: modules.
+        normal: returns what of a passage's code is compared.
+    """
+    changes = tuple(changes)
+    before = {normal(passage.code) for file in changes for passage in passages(file.before)}
+    return {
+        change.path: _clauses(
+            passages(change.now), lambda passage: normal(passage.code) not in before
+        )
+        for change in changes
+    }
+
+
+def _clauses(there: Iterable[Passage], is_new: Callable[[Passage], bool]) -> Ids:
+    left = tuple(there)
+    ids = set[str]()
+    changed = [passage for passage in left if is_new(passage)]
+    while changed:
+        left = tuple(passage for passage in left if passage not in changed)
+        ids.update(*(passage.ids for passage in changed))
+        helpers = {name for passage in changed if not passage.ids for name in passage.defines}
+        changed = [passage for passage in left if helpers & {*NAME.findall(passage.code)}]
+    return Ids(ids)
+
+
+NAME = re.compile(r"\b(?:id|attr|name|arg)='(\w+)'")
+"""A name in the dump of a syntax tree."""
+
+
+def shape(code: str) -> str:
+    """Return code with its names numbered in their order: the same for code that was renamed."""
+    numbers: dict[str, int] = {}
+    return NAME.sub(lambda name: str(numbers.setdefault(name[1], len(numbers))), code)
+
+
+def passages(text: str) -> Iterator[Passage]:
+    """Return the statements of a module, but for imports; all of it if it has bad syntax."""
     try:
         module = ast.parse(text)
     except SyntaxError:
-        return {}
+        yield Passage(code=text, text=text, defines=frozenset())
+        return
     for node in ast.walk(module):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            node.body = [one for one in node.body if not _is_text(one)] or [ast.Pass()]
-    return {first: ast.dump(one) for first, one in _of_module(module.body)}
+            node.body = [child for child in node.body if not _is_text(child)] or [ast.Pass()]
+    lines = text.splitlines()
+    statements = [*_statements(module.body)]
+    ends = [first for first, _ in statements[1:]] + [len(lines) + 1]
+    for (first, node), end in zip(statements, ends, strict=True):
+        if not isinstance(node, ast.Import | ast.ImportFrom):
+            yield Passage(
+                code=ast.dump(node),
+                text="\n".join(lines[first - 1 : end - 1]),
+                defines=frozenset(_defines(node)),
+            )
 
 
-def _is_text(one: ast.stmt) -> bool:
-    return isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant)
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
-def _of_module(body: Iterable[ast.stmt]) -> Iterator[tuple[int, ast.stmt]]:
+def _defines(node: ast.stmt) -> Iterator[str]:
+    match node:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case ast.Assign(targets=targets):
+            yield from (target.id for target in targets if isinstance(target, ast.Name))
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            yield name
+
+
+def _statements(body: Iterable[ast.stmt]) -> Iterator[tuple[int, ast.stmt]]:
     """Return statements with their first lines; those in a class follow the empty class."""
-    for one in body:
-        decorators = getattr(one, "decorator_list", [])
-        first = min([getattr(one, "lineno", 0), *(each.lineno for each in decorators)])
-        if isinstance(one, ast.ClassDef):
-            inside, one.body = one.body, []
-            yield first, one
-            yield from _of_module(inside)
+    for node in body:
+        decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+        first = min([getattr(node, "lineno", 0), *(each.lineno for each in decorators)])
+        if isinstance(node, ast.ClassDef):
+            inside, node.body = node.body, []
+            yield first, node
+            yield from _statements(child for child in inside if not isinstance(child, ast.Pass))
         else:
-            yield first, one
+            yield first, node
 
 
-HUNK = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
+# What is read: files, and git.
 
 
-def passages(suffix: str, text: str) -> Iterator[tuple[int, int]]:
-    """The first and the last line, counted from 1, of what belongs together in a file."""
-    last = len(text.splitlines())
-    begins = [1, *(_statements(text) if suffix == ".py" else _paragraphs(text))]
-    for begin, following in zip(begins, [*begins[1:], last + 1], strict=True):
-        yield begin, following - 1
-
-
-def _paragraphs(text: str) -> Iterator[int]:
-    """The first line of each."""
-    before = ""
-    for number, line in enumerate(text.splitlines(), start=1):
-        if line.strip() and not before.strip():
-            yield number
-        before = line
-
-
-def _statements(text: str) -> Iterator[int]:
-    """The first line of each of a module or class; a string goes with what it describes."""
+def git(*arguments: str) -> str:
+    """Return its output; nothing if it fails, or is not installed."""
+    command = ["git", "-C", str(ROOT), *arguments]
     try:
-        left: list[ast.stmt] = ast.parse(text).body
-    except SyntaxError:
-        return
-    while left:
-        one, *left = left
-        if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant)):
-            yield min([one.lineno, *(each.lineno for each in getattr(one, "decorator_list", []))])
-        if isinstance(one, ast.ClassDef):
-            left = [*one.body, *left]
-
-
-def git(*words: str) -> str:
-    """What it says; nothing if it cannot, or is not there."""
-    command = ["git", "-C", str(ROOT), *words]
-    try:
-        done = subprocess.run(command, check=False, capture_output=True, encoding="utf-8")
+        ended = subprocess.run(command, check=False, capture_output=True, encoding="utf-8")
     except OSError:
         return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
+    return ended.stdout.strip() if ended.returncode == 0 else ""
 
 
 def since(forced: str) -> str:
-    """The commit from which on files have changed; nothing if it is not known."""
+    """Return the commit from which on files have changed; nothing if it is not known."""
     if forced:
         if not (commit := git("rev-parse", "--verify", f"{forced}^{{commit}}")):
             raise BadVariable(f"{SINCE} is {forced!r}, which is no commit here")
@@ -339,34 +417,56 @@ def since(forced: str) -> str:
     return git("rev-parse", "--verify", "HEAD^")
 
 
-def changed(commit: str) -> list[str]:
-    """The files that are there and not as they were in a commit."""
-    told = git("diff", "--name-only", "--no-renames", "--diff-filter=d", "--relative", commit)
-    return [*told.splitlines(), *git("ls-files", "--others", "--exclude-standard").splitlines()]
+def changed(commit: str) -> tuple[Change, ...]:
+    """Return the files that are not as they were in a commit, but for those that are not text."""
+    names = git("diff", "--name-only", "--no-renames", "--relative", commit).splitlines()
+    names += git("ls-files", "--others", "--exclude-standard").splitlines()
+    return tuple(
+        Change(name, before=git("show", f"{commit}:./{name}"), now=_content(ROOT / name))
+        for name in names
+    )
+
+
+def _content(path: Path) -> str:
+    return path.read_text("utf-8", "replace") if path.is_file() else ""
+
+
+def broken_by_area() -> dict[str, Ids]:
+    """Return the clauses that the mutants of each area break."""
+    return {
+        area.name: Ids(
+            clause for file in area.glob("*.py") for clause in BROKEN.findall(_content(file))
+        )
+        for area in MUTANTS.iterdir()
+        if area.is_dir()
+    }
 
 
 def main() -> int:
-    """Print what is to be done."""
+    """Print what runs."""
     turns, name, looked_at, change = TURNS, "all turns", "no history", Touched()
     forced = os.environ.get(TURN, "")
+    seed = os.environ.get(SEED, "") or f"{datetime.now(UTC):%Y%m%d}"
     try:
         if commit := since(os.environ.get(SINCE, "")):
-            names = changed(commit)
-            looked_at = f"{len(names)} files changed since {commit[:9]}"
-            mutants = {f"{one.parent.name}/{one.stem}": one for one in MUTANTS.glob("*/[!_]*.py")}
-            change = touched(
-                {name: ids_touched(ROOT / name, commit) for name in names},
-                {name: ids_in(path) for name, path in mutants.items()},
-            )
+            files = changed(commit)
+            looked_at = f"{len(files)} files changed since {commit[:9]}"
+            everything = touched(files)
+            change = everything.sample(seed)
+            if change != everything:
+                looked_at += (
+                    f" touch {len(everything.clauses)} clauses, {len(everything.certain)} by more "
+                    f"than names: {len(change.clauses)} of them are drawn, with seed {seed}"
+                )
         if forced != ALL and (forced or commit):
             number = number_of(forced, datetime.now(UTC).timetuple().tm_yday)
             turns, name = (TURNS[number - 1],), f"turn {number} of {len(TURNS)}"
     except BadVariable as error:
         print(f"ci: {error}", file=sys.stderr)
         return BAD_INPUT
-    runs = today(turns, change)
+    runs = today(turns, change, broken_by_area())
     print(f"ci: {name}; {looked_at}; left out: {runs.left_out()}", file=sys.stderr)
-    print(*runs.orders(), sep="\n")
+    print(*runs.lines(), sep="\n")
     return 0
 
 

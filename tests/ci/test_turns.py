@@ -1,4 +1,4 @@
-"""What of the long parts of CI runs on a day, and for a change."""
+"""Check which long parts of CI run on a day, and for a change."""
 
 from __future__ import annotations
 
@@ -33,10 +33,9 @@ def turns() -> Any:
     return module
 
 
-MUTANTS = {
-    "a37/tree": frozenset({"A37-TREE-01", "A37-TREE-02"}),
-    "a42/picker": frozenset({"A42-PICK-15"}),
-    "a42/ring": frozenset({"A42-RING-03", "A42-RING-13"}),
+BROKEN = {
+    "a37": frozenset({"A37-TREE-01", "A37-TREE-02"}),
+    "a42": frozenset({"A42-PICK-15", "A42-RING-03", "A42-RING-13"}),
 }
 
 
@@ -48,13 +47,13 @@ def names(*ids: str) -> frozenset[str]:
 
 
 def test_each_area_of_mutants_has_one_turn(turns: Any) -> None:
-    assert sorted(turns.AREAS) == sorted({one.module.partition("/")[0] for one in declared()})
+    assert sorted(turns.AREAS) == sorted({mutant.module.partition("/")[0] for mutant in declared()})
 
 
 def test_each_slow_client_has_one_turn_and_none_is_unknown(turns: Any) -> None:
     clients = [*turns.SLOW, *turns.EVERY_DAY]
     assert len(clients) == len({*clients})
-    assert {one.partition("+")[0].partition("@")[0] for one in clients} <= {*built_in()}
+    assert {client.partition("+")[0].partition("@")[0] for client in clients} <= {*built_in()}
 
 
 # Days.
@@ -72,54 +71,62 @@ def test_a_turn_is_forced(turns: Any) -> None:
 
 @pytest.mark.parametrize("forced", ["0", "-1", "01", "99", "two", " 1", "²"])
 def test_a_turn_that_there_is_not(turns: Any, forced: str) -> None:
-    with pytest.raises(turns.BadVariable, match=r"all, or a number from 1 to \d is wanted"):
+    with pytest.raises(turns.BadVariable, match=r"set it to all, or to a number from 1 to \d"):
         turns.number_of(forced, 1)
 
 
 # Changes.
 
+SCENARIO_TEXT = '@decides("A42-RING-13", "A37-TREE-01")\nasync def test_search(): ...\n'
+
 
 @pytest.mark.parametrize(
-    "path",
+    ("path", "text"),
     [
-        "conformance/catalogue/a42/ring.toml",
-        "conformance/mutation/mutants/a42/ring.py",
-        "client_under_test/reference/policies/rules/ring.py",
+        ("conformance/catalogue/a42/ring.toml", '[A42-RING-13]\nstrength = "MUST"'),
+        ("conformance/mutation/mutants/a42/ring.py", 'last = Mutant(clause="A42-RING-13")'),
+        ("client_under_test/reference/rules/ring.py", 'def find():\n    """A42-RING-13."""'),
     ],
 )
-def test_what_names_a_clause_touches_its_mutants(turns: Any, path: str) -> None:
-    change = turns.touched({path: names("A42-RING-13", "A42-RING-99")}, MUTANTS)
-    assert change == turns.Touched(areas=names("a42/ring"))
+def test_what_names_a_clause_touches_its_mutants(turns: Any, path: str, text: str) -> None:
+    change = turns.touched([turns.Change(path, now=text)])
+    assert change == turns.Touched(clauses=names("A42-RING-13"), certain=names("A42-RING-13"))
 
 
 def test_a_scenario_runs_against_all_with_the_mutants_of_its_clauses(turns: Any) -> None:
     path = "conformance/scenarios/a37/nack.py"
-    change = turns.touched({path: names("A37-TREE-01", "A42-PICK-15")}, MUTANTS)
-    assert change.scenarios == names("nack.*")
-    assert change.areas == names("a37/tree", "a42/picker")
+    change = turns.touched([turns.Change(path, now=SCENARIO_TEXT)])
+    assert change.scenarios == names("A42-RING-13", "A37-TREE-01") == change.clauses
     whole = turns.TURNS[0].clients
-    today = turns.today([turns.Turn(clients=whole, areas=("a42",))], change)
-    clients, part, mutants = today.orders()
+    today = turns.today([turns.Turn(clients=whole, areas=("a42",))], change, BROKEN)
+    clients, part, areas, mutants = today.lines()
     assert clients.split() == [*turns.EVERY_DAY, *whole]
-    assert part == "reference+data-errors reference+least-request node --scenario=nack.*"
-    assert mutants == "--area=a37/tree --area=a42"
+    assert part == (
+        "reference+data-errors reference+least-request node --clause=A37-TREE-01 "
+        "--clause=A42-RING-13"
+    )
+    assert (areas, mutants) == ("--area=a42", "--clause=A37-TREE-01")
+    some = "(but for A37-TREE-01 A42-RING-13)"
     assert today.left_out() == (
-        "reference+data-errors (but for nack.*), reference+least-request (but for nack.*), "
-        "node (but for nack.*), mutants of a27, mutants of a32, "
-        "mutants of a37 (but for a37/tree), mutants of a52"
+        f"reference+data-errors {some}, reference+least-request {some}, node {some}, "
+        "mutants of a27 a32 a37 a52 (but for those of A37-TREE-01)"
     )
 
 
 def test_an_adapter_touches_its_client(turns: Any) -> None:
-    change = turns.touched({"client_under_test/adapters/node/expected.toml": names()}, MUTANTS)
-    today = turns.today(turns.TURNS[:1], change)
+    adapters = "client_under_test/adapters"
+    change = turns.touched([turns.Change(f"{adapters}/node/expected.toml", now=ROW_TEXT)])
+    today = turns.today(turns.TURNS[:1], change, BROKEN)
     assert today.clients == (*turns.TURNS[0].clients, "node")
     assert today.others == ("reference+data-errors", "reference+least-request")
+    assert turns.touched([turns.Change(f"{adapters}/node/README.md", now="text")]) == (
+        turns.Touched()
+    )
 
 
 def test_a_client_of_every_day_is_not_run_twice(turns: Any) -> None:
-    change = turns.touched({"client_under_test/adapters/go/main.go": names()}, MUTANTS)
-    assert turns.today([turns.Turn()], change).orders()[0].split() == [*turns.EVERY_DAY]
+    change = turns.touched([turns.Change("client_under_test/adapters/go/main.go", now="package")])
+    assert turns.today([turns.Turn()], change, {}).lines()[0].split() == [*turns.EVERY_DAY]
 
 
 @pytest.mark.parametrize(
@@ -129,20 +136,85 @@ def test_a_client_of_every_day_is_not_run_twice(turns: Any) -> None:
         "conformance/oracles/ring/search.py",
         "conformance/scenarios/pytest.ini",
         "fake_control_plane/plane.py",
+        "tests/conformance/scenarios/test_ring.py",
         "docs/compliance.md",
         "README.md",
     ],
 )
 def test_what_adds_nothing_to_a_turn(turns: Any, path: str) -> None:
-    assert turns.touched({path: names("A42-RING-13")}, MUTANTS) == turns.Touched()
+    assert turns.touched([turns.Change(path, now=SCENARIO_TEXT)]) == turns.Touched()
 
 
 def test_all_turns_leave_nothing_out(turns: Any) -> None:
-    today = turns.today(turns.TURNS, turns.Touched(scenarios=names("nack.*")))
+    broken = {area: names(f"{area.upper()}-TREE-01") for area in turns.AREAS}
+    change = turns.Touched(clauses=names("A37-TREE-01"), scenarios=names("A37-TREE-01"))
+    today = turns.today(turns.TURNS, change, broken)
     assert today.clients == turns.SLOW
     assert sorted(today.areas) == sorted(turns.AREAS)
-    assert today.orders()[1] == ""
+    assert (today.lines()[1], today.lines()[3]) == ("", "")
     assert today.left_out() == "nothing"
+
+
+# A change of many clauses.
+
+
+def scenarios(*numbers: int, name: str = "world", limit: int = 1) -> str:
+    return "\n".join(
+        f'@decides("A42-RING-{number}")\nasync def test_{number}({name}):\n'
+        f"    await {name}.call({limit})\n"
+        for number in numbers
+    )
+
+
+MANY = range(100, 400)
+OLD, NEW = "conformance/scenarios/a42/ring.py", "conformance/scenarios/ring_hash/ring.py"
+
+
+def test_a_statement_that_moves_to_another_file_is_not_touched(turns: Any) -> None:
+    text = scenarios(*MANY)
+    changes = [turns.Change(OLD, before=text), turns.Change(NEW, now=f"import this\n{text}")]
+    assert turns.touched(changes) == turns.Touched()
+
+
+def test_names_alone_count_as_a_change_of_few_clauses(turns: Any) -> None:
+    changes = [
+        turns.Change(OLD, before="A = min(1)  # A42-RING-01", now="A = max(1) # A42-RING-01")
+    ]
+    change = turns.touched(changes)
+    assert (change.clauses, change.certain) == (names("A42-RING-01"), names())
+    assert change.sample("today") == change
+
+
+def test_of_a_rename_a_sample_runs_after_what_else_changed(turns: Any) -> None:
+    renamed = scenarios(*MANY[:-1], name="place") + scenarios(MANY[-1], name="place", limit=2)
+    changes = [turns.Change(OLD, before=scenarios(*MANY)), turns.Change(NEW, now=renamed)]
+    change = turns.touched(changes)
+    assert len(change.clauses) == len(MANY)
+    assert change.certain == names(f"A42-RING-{MANY[-1]}")
+    today, tomorrow = change.sample("today"), change.sample("tomorrow")
+    assert today == change.sample("today")
+    assert today != tomorrow
+    for sample in (today, tomorrow):
+        assert len(sample.clauses) == turns.MOST
+        assert change.certain < sample.clauses < change.clauses
+        assert sample.scenarios == sample.clauses
+
+
+def test_where_more_than_names_changed_everywhere_a_sample_runs_too(turns: Any) -> None:
+    changes = [turns.Change(OLD, before=scenarios(*MANY), now=scenarios(*MANY, limit=2))]
+    change = turns.touched(changes)
+    assert len(change.certain) == len(MANY)
+    assert len(change.sample("today").clauses) == turns.MOST
+
+
+def test_a_helper_touches_the_clauses_that_use_it(turns: Any) -> None:
+    text = (
+        "LIMIT = 1\n\ndef helper():\n    return LIMIT\n\n"
+        '@decides("A42-RING-01")\ndef test_it():\n    helper()\n\n'
+        '@decides("A42-RING-02")\ndef test_other(): ...\n'
+    )
+    change = turns.touched([turns.Change(OLD, before=text, now=text.replace("= 1", "= 2"))])
+    assert change.clauses == change.certain == names("A42-RING-01")
 
 
 # The command, in a history of its own.
@@ -153,7 +225,7 @@ class Checkout:
         self.folder = folder
         self.turns = folder / "ci" / "turns.py"
         self.write("ci/turns.py", TURNS.read_text("utf-8"))
-        self.write("conformance/mutation/mutants/a42/ring.py", "A42-RING-13")
+        self.write("conformance/mutation/mutants/a42/ring.py", 'a = M(clause="A42-RING-13")')
 
     def write(self, path: str, text: str) -> None:
         (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -180,10 +252,12 @@ class Checkout:
         )
 
     def turn(self, **variables: str) -> list[str]:
-        """What the first turn has beside what it always has."""
+        """Return what the first turn has in addition to what it always has."""
         asked = self.asks(XDSPEC_CI_TURN="1", **variables)
         assert asked.returncode == 0, asked.stderr
-        return asked.stdout.split("\n")[1:3]
+        _, part, areas, mutants, _ = asked.stdout.split("\n")
+        assert not areas
+        return [part, mutants]
 
 
 @pytest.fixture
@@ -202,21 +276,26 @@ def checkout(exported: Checkout) -> Checkout:
 
 ROW = "conformance/catalogue/a42/ring.toml"
 SCENARIO = "conformance/scenarios/a42/ring.py"
-OF_ROW = ["", "--area=a42/ring"]
-OF_SCENARIO = ["reference+data-errors reference+least-request node --scenario=ring.*", ""]
+ROW_TEXT = '[A42-RING-13]\nstrength = "MUST"\n'
+OF_ROW = ["", "--clause=A42-RING-13"]
+OF_SCENARIO = [
+    "reference+data-errors reference+least-request node --clause=A42-RING-14",
+    "",
+]
+DECIDES = '@decides("A42-RING-14")\ndef test_it(): ...\n'
 
 
 def test_without_history_everything_runs_unless_a_turn_is_forced(exported: Checkout) -> None:
     asked = exported.asks()
     assert asked.returncode == 0
     assert asked.stderr == "ci: all turns; no history; left out: nothing\n"
-    assert asked.stdout.split()[-5:] == [
+    assert {*asked.stdout.split()[-5:]} == {
         "--area=a27",
         "--area=a32",
         "--area=a37",
         "--area=a42",
         "--area=a52",
-    ]
+    }
     assert exported.turn() == ["", ""]
 
 
@@ -225,17 +304,17 @@ def test_a_first_commit_is_no_history(checkout: Checkout) -> None:
 
 
 def test_the_last_commit_is_the_change(checkout: Checkout) -> None:
-    checkout.commit(ROW, "[A42-RING-13]")
+    checkout.commit(ROW, ROW_TEXT)
     assert checkout.turn() == OF_ROW
-    checkout.commit(SCENARIO)
+    checkout.commit(SCENARIO, DECIDES)
     assert checkout.turn() == OF_SCENARIO
     assert checkout.turn(XDSPEC_CI_SINCE="HEAD~2") == [OF_SCENARIO[0], OF_ROW[1]]
 
 
 def test_of_a_merge_all_that_it_brought_is_the_change(checkout: Checkout) -> None:
     checkout.git("checkout", "-b", "branch")
-    checkout.commit(ROW, "[A42-RING-13]")
-    checkout.commit(SCENARIO)
+    checkout.commit(ROW, ROW_TEXT)
+    checkout.commit(SCENARIO, DECIDES)
     checkout.git("checkout", "landed")
     checkout.git("merge", "--no-ff", "branch")
     assert checkout.turn() == [OF_SCENARIO[0], OF_ROW[1]]
@@ -243,8 +322,8 @@ def test_of_a_merge_all_that_it_brought_is_the_change(checkout: Checkout) -> Non
 
 def test_the_change_is_what_has_not_landed(checkout: Checkout) -> None:
     checkout.git("update-ref", "refs/remotes/origin/main", "HEAD")
-    checkout.commit(ROW, "[A42-RING-13]")
-    checkout.commit(SCENARIO)
+    checkout.commit(ROW, ROW_TEXT)
+    checkout.commit(SCENARIO, DECIDES)
     assert checkout.turn() == [OF_SCENARIO[0], OF_ROW[1]]
     checkout.git("update-ref", "refs/remotes/origin/main", "HEAD")
     assert checkout.turn() == OF_SCENARIO
@@ -253,14 +332,14 @@ def test_the_change_is_what_has_not_landed(checkout: Checkout) -> None:
 def test_what_is_not_committed_is_a_change(checkout: Checkout) -> None:
     checkout.commit("docs/some.md")
     assert checkout.turn() == ["", ""]
-    checkout.write(ROW, "[A42-RING-13]")
+    checkout.write(ROW, ROW_TEXT)
     assert checkout.turn() == OF_ROW
     checkout.git("add", "--all")
     assert checkout.turn() == OF_ROW
 
 
 def test_what_is_gone_is_not_asked_for(checkout: Checkout) -> None:
-    checkout.commit(SCENARIO)
+    checkout.commit(SCENARIO, DECIDES)
     checkout.git("rm", SCENARIO)
     checkout.git("commit", "--message", "without it")
     assert checkout.turn() == ["", ""]
@@ -325,12 +404,12 @@ A42 = "A client may."
 def test_what_is_named_where_a_file_changed(
     checkout: Checkout, path: str, old: str, was: str, becomes: str, clauses: set[str]
 ) -> None:
-    for number in range(1, 8):
-        checkout.write(f"conformance/mutation/mutants/a42/r0{number}.py", f"A42-RING-0{number}")
+    mutants = "".join(f'a = M(clause="A42-RING-0{number}")\n' for number in range(1, 8))
+    checkout.write("conformance/mutation/mutants/a42/ring.py", mutants)
     checkout.commit(path, old)
     checkout.commit(path, old.replace(was, becomes))
-    areas = " ".join(f"--area=a42/r{clause}" for clause in sorted(clauses))
-    assert checkout.turn() == ["", areas]
+    options = " ".join(f"--clause=A42-RING-{clause}" for clause in sorted(clauses))
+    assert checkout.turn() == ["", options]
 
 
 @pytest.mark.parametrize("variable", ["XDSPEC_CI_TURN", "XDSPEC_CI_SINCE"])
