@@ -37,6 +37,7 @@ from conformance.by_hand.say import Say
 from conformance.by_hand.summing_up import BY_HAND, Step
 from conformance.judging.endings import ClientUnable, ScenarioLeft
 from conformance.judging.evidence import Record
+from conformance.running.interaction import Interaction
 from conformance.served.bootstrap import VARIABLE
 from conformance.world import World
 from conformance.world.under_way import Caller, Hands, Started
@@ -54,7 +55,7 @@ class _Reply(msgspec.Struct, frozen=True):
     """As which it was asked for; 0: as none."""
 
 
-class Desk:
+class Desk(Interaction):
     """Where the person is. It has one world after another on it.
 
     Args:

@@ -9,14 +9,15 @@ from conformance.mutation import mutants
 from conformance.running.collecting import SCENARIOS
 
 
-def twice(folder: Path) -> list[str]:
+def twice(folder: Path, *, beside: str = "") -> list[str]:
     """The stems that several modules of a folder have."""
-    stems = Counter(path.stem for path in folder.rglob("*.py") if path.stem != "__init__")
+    files = [path for path in folder.rglob("*.py") if path.parent.name != beside]
+    stems = Counter(path.stem for path in files if path.stem != "__init__")
     return [stem for stem, count in stems.items() if count > 1]
 
 
 def test_a_scenario_is_named_by_its_module_alone() -> None:
-    assert not twice(SCENARIOS)
+    assert not twice(SCENARIOS, beside="helpers")
 
 
 def test_a_mutant_is_named_by_its_module_alone() -> None:

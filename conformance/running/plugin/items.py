@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from conformance.by_hand import Desk
 from conformance.catalogue import Catalogue, edition_for, is_foreign
 from conformance.judging.claims import (
     Claims,
@@ -27,11 +26,6 @@ RECORD: pytest.StashKey[Record] = pytest.StashKey()
 TROUBLE: pytest.StashKey[BaseException] = pytest.StashKey()
 STARTED_AT: pytest.StashKey[float] = pytest.StashKey()
 NEXT: pytest.StashKey[pytest.Item | None] = pytest.StashKey()
-
-
-def desk_of(config: pytest.Config) -> Desk | None:
-    """Where a person has the world of the one scenario that runs, if one does."""
-    return next((one for one in config.pluginmanager.get_plugins() if isinstance(one, Desk)), None)
 
 
 def subject_of(item: pytest.Item) -> Subject:

@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from conformance.by_hand import Desk
 from conformance.judging import causes, evidence
 from conformance.judging.claims import (
     claims_of,
@@ -22,6 +21,7 @@ from conformance.judging.endings import ClientUnable
 from conformance.judging.evidence import Record, Trouble
 from conformance.judging.verdicts import BAD, Reason, Verdict
 from conformance.running.evidence_files import ALONE, folder_name, write_exception, write_files
+from conformance.running.interaction import Interaction
 from conformance.running.plugin.items import (
     CATALOGUE,
     RECORD,
@@ -41,7 +41,9 @@ PROPERTY = "xdspec"
 """The name under which a report carries the scenario's record, as JSON."""
 
 
-async def finish(item: pytest.Item, made: World, settings: Settings, desk: Desk | None) -> None:
+async def finish(
+    item: pytest.Item, made: World, settings: Settings, desk: Interaction | None
+) -> None:
     """Decide, and leave the evidence, while everything is still there to be asked."""
     is_by_hand = desk is not None and desk.hands is not None
     look = await last_look(made, item.stash.get(TROUBLE, None))

@@ -20,12 +20,12 @@ from client_under_test.launching.prefork import ForkServers
 from conformance import timing
 from conformance.judging.claims import Bootstrap, claims_of, scenario_id
 from conformance.judging.evidence import Record
+from conformance.running.interaction import interaction_of
 from conformance.running.plugin.items import (
     CATALOGUE,
     NEXT,
     SETTINGS,
     asks_nothing,
-    desk_of,
     is_hurried,
     resolves_soon,
     subject_of,
@@ -134,7 +134,7 @@ async def world(
     """The world of one scenario."""
     item = request.node
     settings = request.config.stash[SETTINGS]
-    desk = desk_of(request.config)
+    desk = interaction_of(request.config)
     hands = desk.hands if desk else None
     if asks_nothing(item) and hands is None:
         pytest.skip("nothing that it decides is asked of this client")

@@ -1,0 +1,1 @@
+"""Scenarios, collected by path, and the package of helpers that they share."""
