@@ -25,6 +25,7 @@ from fake_control_plane.exceptions import (
     TokenNeeded,
 )
 from fake_control_plane.faults import NO_RESOURCE_TYPE, Nonce
+from fake_control_plane.load_reporting import LoadScript
 from fake_control_plane.loads import seconds
 from fake_control_plane.ports import Reservation
 from fake_control_plane.server import SERVER_OPTIONS, ControlPlane
@@ -202,7 +203,7 @@ class _Control:
 
     async def _break(self, fault: pb.Fault, node: str | None) -> Push | None:
         """Carry out a fault; the push that it made, if it sends something that is answered."""
-        match fault.WhichOneof("fault"):
+        match _field_of(fault):
             case "resend":
                 return self._resend(fault.resend, node)
             case "malformed":
@@ -231,7 +232,7 @@ class _Control:
             case "resume":
                 await self._plane.resume()
             case None:
-                raise BadFault("The fault is empty: set one of its fields.")
+                raise BadFault("The fault is empty, or newer than this server: set a known field.")
             case _:
                 self._change(fault)
         return None
@@ -239,7 +240,7 @@ class _Control:
     def _change(self, fault: pb.Fault) -> None:
         """Change a setting of the script."""
         script = self._script
-        match fault.WhichOneof("fault"):
+        match _field_of(fault):
             case "withhold":
                 script.withhold(kind_from(fault.withhold.kind), fault.withhold.name)
             case "permit":
@@ -255,15 +256,29 @@ class _Control:
                 )
             case "accept_streams":
                 script.accept_streams(service_from(fault.accept_streams.service))
+            case "send_unsolicited":
+                script.volunteer(*map(kind_from, fault.send_unsolicited.kinds))
+            case "wrap_in_resource":
+                script.wrap(*map(kind_from, fault.wrap_in_resource.kinds))
+            case _:
+                self._change_loads(fault, script.loads)
+
+    def _change_loads(self, fault: pb.Fault, loads: LoadScript) -> None:
+        """Change what load reports are requested."""
+        match _field_of(fault):
             case "load_reporting":
                 asked = fault.load_reporting
-                script.loads.ask(
+                loads.ask(
                     interval=seconds(asked.interval),
                     clusters=asked.clusters or None,
                     endpoint_granularity=asked.endpoint_granularity,
                 )
             case "load_silence":
-                script.loads.be_silent()
+                loads.be_silent()
+            case "all_clusters":
+                loads.know(fault.all_clusters.clusters)
+            case unknown:
+                raise BadFault(f"This server cannot carry out the fault {unknown}.")
 
     def _resend(self, resend: pb.Fault.Resend, node: str | None) -> Push:
         nonce: Nonce | str = Nonce.FRESH
@@ -275,6 +290,12 @@ class _Control:
         return self._script.faults.resend(
             kind_from(resend.kind), version=version, nonce=nonce, node=node
         )
+
+
+def _field_of(fault: pb.Fault) -> str | None:
+    """Return which fault it is; None for none, or for one of a newer proto."""
+    field: str | None = fault.WhichOneof("fault")
+    return field
 
 
 @contextlib.asynccontextmanager

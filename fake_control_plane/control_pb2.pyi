@@ -81,7 +81,7 @@ class HoldResponse(_message.Message):
     def __init__(self, held: _Optional[_Iterable[_Union[Kind, str]]] = ...) -> None: ...
 
 class Fault(_message.Message):
-    __slots__ = ("node", "withhold", "permit", "order", "resend", "malformed", "wrong_type", "delay", "end_streams", "refuse_streams", "accept_streams", "load_reporting", "load_silence", "stop", "resume")
+    __slots__ = ("node", "withhold", "permit", "order", "resend", "malformed", "wrong_type", "delay", "end_streams", "refuse_streams", "accept_streams", "load_reporting", "load_silence", "stop", "resume", "send_unsolicited", "wrap_in_resource", "all_clusters")
     class Withhold(_message.Message):
         __slots__ = ("kind", "name")
         KIND_FIELD_NUMBER: _ClassVar[int]
@@ -160,6 +160,21 @@ class Fault(_message.Message):
         clusters: _containers.RepeatedScalarFieldContainer[str]
         endpoint_granularity: bool
         def __init__(self, interval: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., clusters: _Optional[_Iterable[str]] = ..., endpoint_granularity: _Optional[bool] = ...) -> None: ...
+    class AllClusters(_message.Message):
+        __slots__ = ("clusters",)
+        CLUSTERS_FIELD_NUMBER: _ClassVar[int]
+        clusters: _containers.RepeatedScalarFieldContainer[str]
+        def __init__(self, clusters: _Optional[_Iterable[str]] = ...) -> None: ...
+    class SendUnsolicited(_message.Message):
+        __slots__ = ("kinds",)
+        KINDS_FIELD_NUMBER: _ClassVar[int]
+        kinds: _containers.RepeatedScalarFieldContainer[Kind]
+        def __init__(self, kinds: _Optional[_Iterable[_Union[Kind, str]]] = ...) -> None: ...
+    class WrapInResource(_message.Message):
+        __slots__ = ("kinds",)
+        KINDS_FIELD_NUMBER: _ClassVar[int]
+        kinds: _containers.RepeatedScalarFieldContainer[Kind]
+        def __init__(self, kinds: _Optional[_Iterable[_Union[Kind, str]]] = ...) -> None: ...
     class LoadSilence(_message.Message):
         __slots__ = ()
         def __init__(self) -> None: ...
@@ -184,6 +199,9 @@ class Fault(_message.Message):
     LOAD_SILENCE_FIELD_NUMBER: _ClassVar[int]
     STOP_FIELD_NUMBER: _ClassVar[int]
     RESUME_FIELD_NUMBER: _ClassVar[int]
+    SEND_UNSOLICITED_FIELD_NUMBER: _ClassVar[int]
+    WRAP_IN_RESOURCE_FIELD_NUMBER: _ClassVar[int]
+    ALL_CLUSTERS_FIELD_NUMBER: _ClassVar[int]
     node: str
     withhold: Fault.Withhold
     permit: Fault.Withhold
@@ -199,7 +217,10 @@ class Fault(_message.Message):
     load_silence: Fault.LoadSilence
     stop: Fault.Stop
     resume: Fault.Resume
-    def __init__(self, node: _Optional[str] = ..., withhold: _Optional[_Union[Fault.Withhold, _Mapping]] = ..., permit: _Optional[_Union[Fault.Withhold, _Mapping]] = ..., order: _Optional[_Union[Fault.Order, _Mapping]] = ..., resend: _Optional[_Union[Fault.Resend, _Mapping]] = ..., malformed: _Optional[_Union[Fault.Malformed, _Mapping]] = ..., wrong_type: _Optional[_Union[Fault.WrongType, _Mapping]] = ..., delay: _Optional[_Union[Fault.Delay, _Mapping]] = ..., end_streams: _Optional[_Union[Fault.EndStreams, _Mapping]] = ..., refuse_streams: _Optional[_Union[Fault.RefuseStreams, _Mapping]] = ..., accept_streams: _Optional[_Union[Fault.AcceptStreams, _Mapping]] = ..., load_reporting: _Optional[_Union[Fault.LoadReporting, _Mapping]] = ..., load_silence: _Optional[_Union[Fault.LoadSilence, _Mapping]] = ..., stop: _Optional[_Union[Fault.Stop, _Mapping]] = ..., resume: _Optional[_Union[Fault.Resume, _Mapping]] = ...) -> None: ...
+    send_unsolicited: Fault.SendUnsolicited
+    wrap_in_resource: Fault.WrapInResource
+    all_clusters: Fault.AllClusters
+    def __init__(self, node: _Optional[str] = ..., withhold: _Optional[_Union[Fault.Withhold, _Mapping]] = ..., permit: _Optional[_Union[Fault.Withhold, _Mapping]] = ..., order: _Optional[_Union[Fault.Order, _Mapping]] = ..., resend: _Optional[_Union[Fault.Resend, _Mapping]] = ..., malformed: _Optional[_Union[Fault.Malformed, _Mapping]] = ..., wrong_type: _Optional[_Union[Fault.WrongType, _Mapping]] = ..., delay: _Optional[_Union[Fault.Delay, _Mapping]] = ..., end_streams: _Optional[_Union[Fault.EndStreams, _Mapping]] = ..., refuse_streams: _Optional[_Union[Fault.RefuseStreams, _Mapping]] = ..., accept_streams: _Optional[_Union[Fault.AcceptStreams, _Mapping]] = ..., load_reporting: _Optional[_Union[Fault.LoadReporting, _Mapping]] = ..., load_silence: _Optional[_Union[Fault.LoadSilence, _Mapping]] = ..., stop: _Optional[_Union[Fault.Stop, _Mapping]] = ..., resume: _Optional[_Union[Fault.Resume, _Mapping]] = ..., send_unsolicited: _Optional[_Union[Fault.SendUnsolicited, _Mapping]] = ..., wrap_in_resource: _Optional[_Union[Fault.WrapInResource, _Mapping]] = ..., all_clusters: _Optional[_Union[Fault.AllClusters, _Mapping]] = ...) -> None: ...
 
 class TranscriptRequest(_message.Message):
     __slots__ = ("since",)

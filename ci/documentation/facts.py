@@ -172,18 +172,36 @@ class Facts:
     def control_calls(self) -> str:
         """The calls of the control service, by the comments above them."""
         text = (ROOT / "fake_control_plane/control.proto").read_text("utf-8")
-        found = re.finditer(
-            r"((?: *//.*\n)*) *rpc (\w+)\((\w+)\) returns \((?:stream )?(\w+)\);", text
-        )
+        found = re.findall(rf"{COMMENT}rpc (\w+)\((\w+)\) returns \((?:stream )?(\w+)\);", text)
         rows = (
-            (
-                f"`{call}`",
-                cell(escaped(re.sub(r"^ *// ?", "", comment, flags=re.MULTILINE))),
-                f"`{asked}` → `{said}`",
-            )
-            for comment, call, asked, said in (one.groups() for one in found)
+            (f"`{call}`", comment_text(comment), f"`{request}` → `{response}`")
+            for comment, call, request, response in found
         )
         return table(("call", "what it does", "messages"), rows)
+
+    def control_faults(self) -> str:
+        """Every fault of the control service, by its proto."""
+        text = (ROOT / "fake_control_plane/control.proto").read_text("utf-8")
+        fault = re.search(r"^message Fault \{\n(.*?)^\}", text, re.MULTILINE | re.DOTALL)
+        assert fault is not None, "control.proto has no message Fault"
+        fields, messages = fault[1].split("oneof fault {")[1].split("\n  }\n", 1)
+        comments = {
+            name: comment for comment, name in re.findall(rf"{COMMENT}message (\w+)", messages)
+        }
+        rows = (
+            (f"`{field}`", comment_text(comment or comments[message]))
+            for comment, message, field in re.findall(rf"{COMMENT}(\w+) (\w+) = \d+;", fields)
+        )
+        return table(("fault", "what it does"), rows)
+
+
+COMMENT = r"((?: *//.*\n)*) *"
+"""In front of a declaration of a proto."""
+
+
+def comment_text(comment: str) -> str:
+    """Return a comment of a proto as the cell of a table."""
+    return cell(escaped(re.sub(r"^ *// ?", "", comment, flags=re.MULTILINE)))
 
 
 def symbol(path: Path, name: str) -> str:
@@ -297,6 +315,7 @@ GENERATED: Mapping[str, Callable[[Facts], str]] = {
     "clauses": Facts.clauses,
     "command-line": Facts.command_line,
     "control-calls": Facts.control_calls,
+    "control-faults": Facts.control_faults,
     "editions": Facts.editions,
     "expectations": Facts.expectations,
     "messages": Facts.messages,

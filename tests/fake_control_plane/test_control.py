@@ -9,12 +9,16 @@ from typing import Any
 import grpc.aio
 import pytest
 from envoy.config.endpoint.v3 import load_report_pb2
+from envoy.service.discovery.v3 import discovery_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from fake_control_plane import ControlPlane, Kind, TokenNeeded, control_pb2
 from fake_control_plane.control import SERVICE_NAME, ControlServer
+from fake_control_plane.faults import Faults
+from fake_control_plane.load_reporting import LoadScript
 from fake_control_plane.resources import eds_cluster, endpoints
+from fake_control_plane.script import Script
 from fake_control_plane.server import Keep
 
 CDS, EDS = Kind.CLUSTER, Kind.ENDPOINTS
@@ -217,6 +221,109 @@ async def test_a_bounded_transcript_begins_with_what_it_dropped(clients: Any) ->
         first, second = await controls.events(2)
         assert first.WhichOneof("event") == "dropped"
         assert first.dropped.count == first.index + 1 == second.index > 20
+
+
+async def test_resources_that_no_client_subscribed_to_and_their_wrapper(
+    plane: ControlPlane, controls: Any, clients: Any
+) -> None:
+    both = [control_pb2.CLUSTER, control_pb2.ENDPOINTS]
+    await controls.fault(send_unsolicited={"kinds": both})
+    await controls.fault(wrap_in_resource={"kinds": both})
+    await controls.set(eds_cluster("d"))
+    client = await clients.ads(plane.address)
+    await client.request(CDS, ["c"])
+    wrapped = discovery_pb2.Resource()
+    names = []
+    for resource in (await client.receive()).resources:
+        assert resource.Unpack(wrapped)
+        names.append(wrapped.name)
+    assert names == ["c", "d"]
+    await controls.fault(send_unsolicited={})
+    await controls.fault(wrap_in_resource={})
+    await controls.fault(resend={"kind": control_pb2.CLUSTER})
+    (alone,) = (await client.receive()).resources
+    assert alone.type_url == CDS.type_url
+
+
+async def test_clusters_that_a_client_cannot_be_asked_for_together(
+    plane: ControlPlane, controls: Any, clients: Any
+) -> None:
+    client = await clients.lrs(plane.address)
+    await client.report(node="n")
+    assert (await client.receive()).send_all_clusters
+    await controls.fault(all_clusters={"clusters": ["c", "d"]})
+    assert list((await client.receive()).clusters) == ["c", "d"]
+
+
+FIELDS = {field.name for field in control_pb2.Fault.DESCRIPTOR.oneofs_by_name["fault"].fields}
+CALLS = {call.name for call in control_pb2.DESCRIPTOR.services_by_name["Control"].methods}
+
+CONTROLS = {
+    ControlPlane.set: "Set",
+    ControlPlane.replace: "Replace",
+    ControlPlane.delete: "Delete",
+    ControlPlane.stop: "stop",
+    ControlPlane.resume: "resume",
+    Script.hold: "Hold",
+    Script.release: "Release",
+    Script.withhold: "withhold",
+    Script.permit: "permit",
+    Script.volunteer: "send_unsolicited",
+    Script.wrap: "wrap_in_resource",
+    Script.order: "order",
+    Script.delay: "delay",
+    Script.end_streams: "end_streams",
+    Script.refuse_streams: "refuse_streams",
+    Script.accept_streams: "accept_streams",
+    Faults.resend: "resend",
+    Faults.send_malformed: "malformed",
+    Faults.send_wrong_type: "wrong_type",
+    LoadScript.ask: "load_reporting",
+    LoadScript.name: "load_reporting",
+    LoadScript.know: "all_clusters",
+    LoadScript.be_silent: "load_silence",
+}
+"""What a test steers in Python, by the field of `Fault` or the call that does the same."""
+
+READING = {"Transcript", "Load"}
+"""Calls that steer nothing."""
+
+GETTERS = {Script.delay_of, Script.refusal}
+
+
+def test_the_proto_steers_whatever_python_steers() -> None:
+    verbs = {
+        verb
+        for kind in (Script, Faults, LoadScript)
+        for name, verb in vars(kind).items()
+        if callable(verb) and not name.startswith("_")
+    }
+    assert verbs - GETTERS <= CONTROLS.keys()
+    assert {*CONTROLS.values()} == FIELDS | CALLS - READING - {"Break"}
+
+
+@pytest.mark.parametrize("field", sorted(FIELDS))
+async def test_each_fault_of_the_proto_is_carried_out(controls: Any, field: str) -> None:
+    """With empty fields some lack something, but none is unknown."""
+    fault = control_pb2.Fault()
+    getattr(fault, field).SetInParent()
+    call = controls.stub.Break(fault)
+    assert await call.code() in {grpc.StatusCode.OK, grpc.StatusCode.INVALID_ARGUMENT}
+    assert "cannot carry out" not in await call.details()
+
+
+async def test_a_fault_that_is_not_carried_out_is_an_error(
+    controls: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "fake_control_plane.control._field_of", lambda _: "load_from_another_planet"
+    )
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await controls.fault(stop={})
+    assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert caught.value.details() == (
+        "This server cannot carry out the fault load_from_another_planet."
+    )
 
 
 BAD_CALLS = [

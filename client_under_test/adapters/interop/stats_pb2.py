@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%client_under_test/adapters/interop/stats.proto\x12\x0exdspec.interop\"\xc0\x02\n\x16\x43lientConfigureRequest\x12=\n\x05types\x18\x01 \x03(\x0e\x32..xdspec.interop.ClientConfigureRequest.RpcType\x12\x41\n\x08metadata\x18\x02 \x03(\x0b\x32/.xdspec.interop.ClientConfigureRequest.Metadata\x12\x13\n\x0btimeout_sec\x18\x03 \x01(\x05\x1a\x64\n\x08Metadata\x12<\n\x04type\x18\x01 \x01(\x0e\x32..xdspec.interop.ClientConfigureRequest.RpcType\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\r\n\x05value\x18\x03 \x01(\t\")\n\x07RpcType\x12\x0e\n\nEMPTY_CALL\x10\x00\x12\x0e\n\nUNARY_CALL\x10\x01\"A\n\x18LoadBalancerStatsRequest\x12\x10\n\x08num_rpcs\x18\x01 \x01(\x05\x12\x13\n\x0btimeout_sec\x18\x02 \x01(\x05\"\xb5\x01\n\x19LoadBalancerStatsResponse\x12O\n\x0crpcs_by_peer\x18\x01 \x03(\x0b\x32\x39.xdspec.interop.LoadBalancerStatsResponse.RpcsByPeerEntry\x12\x14\n\x0cnum_failures\x18\x02 \x01(\x05\x1a\x31\n\x0fRpcsByPeerEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x05:\x02\x38\x01\"%\n#LoadBalancerAccumulatedStatsRequest\"\xb6\x03\n$LoadBalancerAccumulatedStatsResponse\x12\x62\n\x10stats_per_method\x18\x04 \x03(\x0b\x32H.xdspec.interop.LoadBalancerAccumulatedStatsResponse.StatsPerMethodEntry\x1a\xb0\x01\n\x0bMethodStats\x12\x14\n\x0crpcs_started\x18\x01 \x01(\x05\x12\\\n\x06result\x18\x02 \x03(\x0b\x32L.xdspec.interop.LoadBalancerAccumulatedStatsResponse.MethodStats.ResultEntry\x1a-\n\x0bResultEntry\x12\x0b\n\x03key\x18\x01 \x01(\x05\x12\r\n\x05value\x18\x02 \x01(\x05:\x02\x38\x01\x1aw\n\x13StatsPerMethodEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12O\n\x05value\x18\x02 \x01(\x0b\x32@.xdspec.interop.LoadBalancerAccumulatedStatsResponse.MethodStats:\x02\x38\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n.client_under_test/adapters/interop/stats.proto\x12\x0exdspec.interop\"\xc0\x02\n\x16\x43lientConfigureRequest\x12=\n\x05types\x18\x01 \x03(\x0e\x32..xdspec.interop.ClientConfigureRequest.RpcType\x12\x41\n\x08metadata\x18\x02 \x03(\x0b\x32/.xdspec.interop.ClientConfigureRequest.Metadata\x12\x13\n\x0btimeout_sec\x18\x03 \x01(\x05\x1a\x64\n\x08Metadata\x12<\n\x04type\x18\x01 \x01(\x0e\x32..xdspec.interop.ClientConfigureRequest.RpcType\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\r\n\x05value\x18\x03 \x01(\t\")\n\x07RpcType\x12\x0e\n\nEMPTY_CALL\x10\x00\x12\x0e\n\nUNARY_CALL\x10\x01\"A\n\x18LoadBalancerStatsRequest\x12\x10\n\x08num_rpcs\x18\x01 \x01(\x05\x12\x13\n\x0btimeout_sec\x18\x02 \x01(\x05\"\xb5\x01\n\x19LoadBalancerStatsResponse\x12O\n\x0crpcs_by_peer\x18\x01 \x03(\x0b\x32\x39.xdspec.interop.LoadBalancerStatsResponse.RpcsByPeerEntry\x12\x14\n\x0cnum_failures\x18\x02 \x01(\x05\x1a\x31\n\x0fRpcsByPeerEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x05:\x02\x38\x01\"%\n#LoadBalancerAccumulatedStatsRequest\"\xb6\x03\n$LoadBalancerAccumulatedStatsResponse\x12\x62\n\x10stats_per_method\x18\x04 \x03(\x0b\x32H.xdspec.interop.LoadBalancerAccumulatedStatsResponse.StatsPerMethodEntry\x1a\xb0\x01\n\x0bMethodStats\x12\x14\n\x0crpcs_started\x18\x01 \x01(\x05\x12\\\n\x06result\x18\x02 \x03(\x0b\x32L.xdspec.interop.LoadBalancerAccumulatedStatsResponse.MethodStats.ResultEntry\x1a-\n\x0bResultEntry\x12\x0b\n\x03key\x18\x01 \x01(\x05\x12\r\n\x05value\x18\x02 \x01(\x05:\x02\x38\x01\x1aw\n\x13StatsPerMethodEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12O\n\x05value\x18\x02 \x01(\x0b\x32@.xdspec.interop.LoadBalancerAccumulatedStatsResponse.MethodStats:\x02\x38\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,26 +37,26 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LOADBALANCERACCUMULATEDSTATSRESPONSE_METHODSTATS_RESULTENTRY']._serialized_options = b'8\001'
   _globals['_LOADBALANCERACCUMULATEDSTATSRESPONSE_STATSPERMETHODENTRY']._loaded_options = None
   _globals['_LOADBALANCERACCUMULATEDSTATSRESPONSE_STATSPERMETHODENTRY']._serialized_options = b'8\001'
-  _globals['_CLIENTCONFIGUREREQUEST']._serialized_start=58
-  _globals['_CLIENTCONFIGUREREQUEST']._serialized_end=378
-  _globals['_CLIENTCONFIGUREREQUEST_METADATA']._serialized_start=235
-  _globals['_CLIENTCONFIGUREREQUEST_METADATA']._serialized_end=335
-  _globals['_CLIENTCONFIGUREREQUEST_RPCTYPE']._serialized_start=337
-  _globals['_CLIENTCONFIGUREREQUEST_RPCTYPE']._serialized_end=378
-  _globals['_LOADBALANCERSTATSREQUEST']._serialized_start=380
-  _globals['_LOADBALANCERSTATSREQUEST']._serialized_end=445
-  _globals['_LOADBALANCERSTATSRESPONSE']._serialized_start=448
-  _globals['_LOADBALANCERSTATSRESPONSE']._serialized_end=629
-  _globals['_LOADBALANCERSTATSRESPONSE_RPCSBYPEERENTRY']._serialized_start=580
-  _globals['_LOADBALANCERSTATSRESPONSE_RPCSBYPEERENTRY']._serialized_end=629
-  _globals['_LOADBALANCERACCUMULATEDSTATSREQUEST']._serialized_start=631
-  _globals['_LOADBALANCERACCUMULATEDSTATSREQUEST']._serialized_end=668
-  _globals['_LOADBALANCERACCUMULATEDSTATSRESPONSE']._serialized_start=671
-  _globals['_LOADBALANCERACCUMULATEDSTATSRESPONSE']._serialized_end=1109
-  _globals['_LOADBALANCERACCUMULATEDSTATSRESPONSE_METHODSTATS']._serialized_start=812
-  _globals['_LOADBALANCERACCUMULATEDSTATSRESPONSE_METHODSTATS']._serialized_end=988
-  _globals['_LOADBALANCERACCUMULATEDSTATSRESPONSE_METHODSTATS_RESULTENTRY']._serialized_start=943
-  _globals['_LOADBALANCERACCUMULATEDSTATSRESPONSE_METHODSTATS_RESULTENTRY']._serialized_end=988
-  _globals['_LOADBALANCERACCUMULATEDSTATSRESPONSE_STATSPERMETHODENTRY']._serialized_start=990
-  _globals['_LOADBALANCERACCUMULATEDSTATSRESPONSE_STATSPERMETHODENTRY']._serialized_end=1109
+  _globals['_CLIENTCONFIGUREREQUEST']._serialized_start=67
+  _globals['_CLIENTCONFIGUREREQUEST']._serialized_end=387
+  _globals['_CLIENTCONFIGUREREQUEST_METADATA']._serialized_start=244
+  _globals['_CLIENTCONFIGUREREQUEST_METADATA']._serialized_end=344
+  _globals['_CLIENTCONFIGUREREQUEST_RPCTYPE']._serialized_start=346
+  _globals['_CLIENTCONFIGUREREQUEST_RPCTYPE']._serialized_end=387
+  _globals['_LOADBALANCERSTATSREQUEST']._serialized_start=389
+  _globals['_LOADBALANCERSTATSREQUEST']._serialized_end=454
+  _globals['_LOADBALANCERSTATSRESPONSE']._serialized_start=457
+  _globals['_LOADBALANCERSTATSRESPONSE']._serialized_end=638
+  _globals['_LOADBALANCERSTATSRESPONSE_RPCSBYPEERENTRY']._serialized_start=589
+  _globals['_LOADBALANCERSTATSRESPONSE_RPCSBYPEERENTRY']._serialized_end=638
+  _globals['_LOADBALANCERACCUMULATEDSTATSREQUEST']._serialized_start=640
+  _globals['_LOADBALANCERACCUMULATEDSTATSREQUEST']._serialized_end=677
+  _globals['_LOADBALANCERACCUMULATEDSTATSRESPONSE']._serialized_start=680
+  _globals['_LOADBALANCERACCUMULATEDSTATSRESPONSE']._serialized_end=1118
+  _globals['_LOADBALANCERACCUMULATEDSTATSRESPONSE_METHODSTATS']._serialized_start=821
+  _globals['_LOADBALANCERACCUMULATEDSTATSRESPONSE_METHODSTATS']._serialized_end=997
+  _globals['_LOADBALANCERACCUMULATEDSTATSRESPONSE_METHODSTATS_RESULTENTRY']._serialized_start=952
+  _globals['_LOADBALANCERACCUMULATEDSTATSRESPONSE_METHODSTATS_RESULTENTRY']._serialized_end=997
+  _globals['_LOADBALANCERACCUMULATEDSTATSRESPONSE_STATSPERMETHODENTRY']._serialized_start=999
+  _globals['_LOADBALANCERACCUMULATEDSTATSRESPONSE_STATSPERMETHODENTRY']._serialized_end=1118
 # @@protoc_insertion_point(module_scope)

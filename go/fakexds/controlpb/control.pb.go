@@ -523,6 +523,9 @@ type Fault struct {
 	//	*Fault_LoadSilence_
 	//	*Fault_Stop_
 	//	*Fault_Resume_
+	//	*Fault_SendUnsolicited_
+	//	*Fault_WrapInResource_
+	//	*Fault_AllClusters_
 	Fault         isFault_Fault `protobuf_oneof:"fault"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -698,6 +701,33 @@ func (x *Fault) GetResume() *Fault_Resume {
 	return nil
 }
 
+func (x *Fault) GetSendUnsolicited() *Fault_SendUnsolicited {
+	if x != nil {
+		if x, ok := x.Fault.(*Fault_SendUnsolicited_); ok {
+			return x.SendUnsolicited
+		}
+	}
+	return nil
+}
+
+func (x *Fault) GetWrapInResource() *Fault_WrapInResource {
+	if x != nil {
+		if x, ok := x.Fault.(*Fault_WrapInResource_); ok {
+			return x.WrapInResource
+		}
+	}
+	return nil
+}
+
+func (x *Fault) GetAllClusters() *Fault_AllClusters {
+	if x != nil {
+		if x, ok := x.Fault.(*Fault_AllClusters_); ok {
+			return x.AllClusters
+		}
+	}
+	return nil
+}
+
 type isFault_Fault interface {
 	isFault_Fault()
 }
@@ -707,6 +737,7 @@ type Fault_Withhold_ struct {
 }
 
 type Fault_Permit struct {
+	// Serves a withheld resource again.
 	Permit *Fault_Withhold `protobuf:"bytes,3,opt,name=permit,proto3,oneof"`
 }
 
@@ -761,6 +792,18 @@ type Fault_Resume_ struct {
 	Resume *Fault_Resume `protobuf:"bytes,15,opt,name=resume,proto3,oneof"`
 }
 
+type Fault_SendUnsolicited_ struct {
+	SendUnsolicited *Fault_SendUnsolicited `protobuf:"bytes,16,opt,name=send_unsolicited,json=sendUnsolicited,proto3,oneof"`
+}
+
+type Fault_WrapInResource_ struct {
+	WrapInResource *Fault_WrapInResource `protobuf:"bytes,17,opt,name=wrap_in_resource,json=wrapInResource,proto3,oneof"`
+}
+
+type Fault_AllClusters_ struct {
+	AllClusters *Fault_AllClusters `protobuf:"bytes,18,opt,name=all_clusters,json=allClusters,proto3,oneof"`
+}
+
 func (*Fault_Withhold_) isFault_Fault() {}
 
 func (*Fault_Permit) isFault_Fault() {}
@@ -788,6 +831,12 @@ func (*Fault_LoadSilence_) isFault_Fault() {}
 func (*Fault_Stop_) isFault_Fault() {}
 
 func (*Fault_Resume_) isFault_Fault() {}
+
+func (*Fault_SendUnsolicited_) isFault_Fault() {}
+
+func (*Fault_WrapInResource_) isFault_Fault() {}
+
+func (*Fault_AllClusters_) isFault_Fault() {}
 
 type TranscriptRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1646,7 +1695,7 @@ func (x *Fault_Withhold) GetName() string {
 	return ""
 }
 
-// The order in which the types of one push are sent; types left out follow in the usual order.
+// Sets the order in which the types of one push are sent; types left out follow in the usual order.
 type Fault_Order struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Kinds         []Kind                 `protobuf:"varint,1,rep,packed,name=kinds,proto3,enum=xdspec.control.v1.Kind" json:"kinds,omitempty"`
@@ -1691,7 +1740,7 @@ func (x *Fault_Order) GetKinds() []Kind {
 	return nil
 }
 
-// Sends what was subscribed to once more.
+// Sends subscribed resources once more.
 type Fault_Resend struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Kind  Kind                   `protobuf:"varint,1,opt,name=kind,proto3,enum=xdspec.control.v1.Kind" json:"kind,omitempty"`
@@ -1965,6 +2014,7 @@ func (x *Fault_Delay) GetBy() *durationpb.Duration {
 	return nil
 }
 
+// Ends the open streams of a service; clients may open new ones.
 type Fault_EndStreams struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Service Service                `protobuf:"varint,1,opt,name=service,proto3,enum=xdspec.control.v1.Service" json:"service,omitempty"`
@@ -2026,6 +2076,7 @@ func (x *Fault_EndStreams) GetDetails() string {
 	return ""
 }
 
+// Ends each new stream of a service at once; open streams stay.
 type Fault_RefuseStreams struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Service       Service                `protobuf:"varint,1,opt,name=service,proto3,enum=xdspec.control.v1.Service" json:"service,omitempty"`
@@ -2086,6 +2137,7 @@ func (x *Fault_RefuseStreams) GetDetails() string {
 	return ""
 }
 
+// Accepts new streams of a service again.
 type Fault_AcceptStreams struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Service       Service                `protobuf:"varint,1,opt,name=service,proto3,enum=xdspec.control.v1.Service" json:"service,omitempty"`
@@ -2130,6 +2182,7 @@ func (x *Fault_AcceptStreams) GetService() Service {
 	return Service_ADS
 }
 
+// Requests load reports on open and new load streams. Endpoint granularity requests the load of each endpoint.
 type Fault_LoadReporting struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Interval *durationpb.Duration   `protobuf:"bytes,1,opt,name=interval,proto3" json:"interval,omitempty"`
@@ -2191,6 +2244,144 @@ func (x *Fault_LoadReporting) GetEndpointGranularity() bool {
 	return false
 }
 
+// Names the clusters that a client must report instead of all, if its node lacks the feature
+// envoy.lrs.supports_send_all_clusters. Open load streams learn them at once.
+type Fault_AllClusters struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Clusters      []string               `protobuf:"bytes,1,rep,name=clusters,proto3" json:"clusters,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Fault_AllClusters) Reset() {
+	*x = Fault_AllClusters{}
+	mi := &file_fake_control_plane_control_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Fault_AllClusters) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Fault_AllClusters) ProtoMessage() {}
+
+func (x *Fault_AllClusters) ProtoReflect() protoreflect.Message {
+	mi := &file_fake_control_plane_control_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Fault_AllClusters.ProtoReflect.Descriptor instead.
+func (*Fault_AllClusters) Descriptor() ([]byte, []int) {
+	return file_fake_control_plane_control_proto_rawDescGZIP(), []int{5, 10}
+}
+
+func (x *Fault_AllClusters) GetClusters() []string {
+	if x != nil {
+		return x.Clusters
+	}
+	return nil
+}
+
+// From the next response of these types on, sends all resources of the type, whether the client
+// subscribed to them or not. It replaces the types of earlier calls; none ends it.
+type Fault_SendUnsolicited struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Kinds         []Kind                 `protobuf:"varint,1,rep,packed,name=kinds,proto3,enum=xdspec.control.v1.Kind" json:"kinds,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Fault_SendUnsolicited) Reset() {
+	*x = Fault_SendUnsolicited{}
+	mi := &file_fake_control_plane_control_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Fault_SendUnsolicited) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Fault_SendUnsolicited) ProtoMessage() {}
+
+func (x *Fault_SendUnsolicited) ProtoReflect() protoreflect.Message {
+	mi := &file_fake_control_plane_control_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Fault_SendUnsolicited.ProtoReflect.Descriptor instead.
+func (*Fault_SendUnsolicited) Descriptor() ([]byte, []int) {
+	return file_fake_control_plane_control_proto_rawDescGZIP(), []int{5, 11}
+}
+
+func (x *Fault_SendUnsolicited) GetKinds() []Kind {
+	if x != nil {
+		return x.Kinds
+	}
+	return nil
+}
+
+// Sends each resource of these types in an envoy.service.discovery.v3.Resource message. It replaces the
+// types of earlier calls; none ends it.
+type Fault_WrapInResource struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Kinds         []Kind                 `protobuf:"varint,1,rep,packed,name=kinds,proto3,enum=xdspec.control.v1.Kind" json:"kinds,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Fault_WrapInResource) Reset() {
+	*x = Fault_WrapInResource{}
+	mi := &file_fake_control_plane_control_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Fault_WrapInResource) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Fault_WrapInResource) ProtoMessage() {}
+
+func (x *Fault_WrapInResource) ProtoReflect() protoreflect.Message {
+	mi := &file_fake_control_plane_control_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Fault_WrapInResource.ProtoReflect.Descriptor instead.
+func (*Fault_WrapInResource) Descriptor() ([]byte, []int) {
+	return file_fake_control_plane_control_proto_rawDescGZIP(), []int{5, 12}
+}
+
+func (x *Fault_WrapInResource) GetKinds() []Kind {
+	if x != nil {
+		return x.Kinds
+	}
+	return nil
+}
+
 type Fault_LoadSilence struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -2199,7 +2390,7 @@ type Fault_LoadSilence struct {
 
 func (x *Fault_LoadSilence) Reset() {
 	*x = Fault_LoadSilence{}
-	mi := &file_fake_control_plane_control_proto_msgTypes[26]
+	mi := &file_fake_control_plane_control_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2211,7 +2402,7 @@ func (x *Fault_LoadSilence) String() string {
 func (*Fault_LoadSilence) ProtoMessage() {}
 
 func (x *Fault_LoadSilence) ProtoReflect() protoreflect.Message {
-	mi := &file_fake_control_plane_control_proto_msgTypes[26]
+	mi := &file_fake_control_plane_control_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2224,7 +2415,7 @@ func (x *Fault_LoadSilence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fault_LoadSilence.ProtoReflect.Descriptor instead.
 func (*Fault_LoadSilence) Descriptor() ([]byte, []int) {
-	return file_fake_control_plane_control_proto_rawDescGZIP(), []int{5, 10}
+	return file_fake_control_plane_control_proto_rawDescGZIP(), []int{5, 13}
 }
 
 type Fault_Stop struct {
@@ -2235,7 +2426,7 @@ type Fault_Stop struct {
 
 func (x *Fault_Stop) Reset() {
 	*x = Fault_Stop{}
-	mi := &file_fake_control_plane_control_proto_msgTypes[27]
+	mi := &file_fake_control_plane_control_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2247,7 +2438,7 @@ func (x *Fault_Stop) String() string {
 func (*Fault_Stop) ProtoMessage() {}
 
 func (x *Fault_Stop) ProtoReflect() protoreflect.Message {
-	mi := &file_fake_control_plane_control_proto_msgTypes[27]
+	mi := &file_fake_control_plane_control_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2260,7 +2451,7 @@ func (x *Fault_Stop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fault_Stop.ProtoReflect.Descriptor instead.
 func (*Fault_Stop) Descriptor() ([]byte, []int) {
-	return file_fake_control_plane_control_proto_rawDescGZIP(), []int{5, 11}
+	return file_fake_control_plane_control_proto_rawDescGZIP(), []int{5, 14}
 }
 
 type Fault_Resume struct {
@@ -2271,7 +2462,7 @@ type Fault_Resume struct {
 
 func (x *Fault_Resume) Reset() {
 	*x = Fault_Resume{}
-	mi := &file_fake_control_plane_control_proto_msgTypes[28]
+	mi := &file_fake_control_plane_control_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2283,7 +2474,7 @@ func (x *Fault_Resume) String() string {
 func (*Fault_Resume) ProtoMessage() {}
 
 func (x *Fault_Resume) ProtoReflect() protoreflect.Message {
-	mi := &file_fake_control_plane_control_proto_msgTypes[28]
+	mi := &file_fake_control_plane_control_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2296,7 +2487,7 @@ func (x *Fault_Resume) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fault_Resume.ProtoReflect.Descriptor instead.
 func (*Fault_Resume) Descriptor() ([]byte, []int) {
-	return file_fake_control_plane_control_proto_rawDescGZIP(), []int{5, 12}
+	return file_fake_control_plane_control_proto_rawDescGZIP(), []int{5, 15}
 }
 
 type Event_StreamOpened struct {
@@ -2309,7 +2500,7 @@ type Event_StreamOpened struct {
 
 func (x *Event_StreamOpened) Reset() {
 	*x = Event_StreamOpened{}
-	mi := &file_fake_control_plane_control_proto_msgTypes[29]
+	mi := &file_fake_control_plane_control_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2321,7 +2512,7 @@ func (x *Event_StreamOpened) String() string {
 func (*Event_StreamOpened) ProtoMessage() {}
 
 func (x *Event_StreamOpened) ProtoReflect() protoreflect.Message {
-	mi := &file_fake_control_plane_control_proto_msgTypes[29]
+	mi := &file_fake_control_plane_control_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2364,7 +2555,7 @@ type Event_StreamClosed struct {
 
 func (x *Event_StreamClosed) Reset() {
 	*x = Event_StreamClosed{}
-	mi := &file_fake_control_plane_control_proto_msgTypes[30]
+	mi := &file_fake_control_plane_control_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2376,7 +2567,7 @@ func (x *Event_StreamClosed) String() string {
 func (*Event_StreamClosed) ProtoMessage() {}
 
 func (x *Event_StreamClosed) ProtoReflect() protoreflect.Message {
-	mi := &file_fake_control_plane_control_proto_msgTypes[30]
+	mi := &file_fake_control_plane_control_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2441,7 +2632,7 @@ type Event_Request struct {
 
 func (x *Event_Request) Reset() {
 	*x = Event_Request{}
-	mi := &file_fake_control_plane_control_proto_msgTypes[31]
+	mi := &file_fake_control_plane_control_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2453,7 +2644,7 @@ func (x *Event_Request) String() string {
 func (*Event_Request) ProtoMessage() {}
 
 func (x *Event_Request) ProtoReflect() protoreflect.Message {
-	mi := &file_fake_control_plane_control_proto_msgTypes[31]
+	mi := &file_fake_control_plane_control_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2567,7 +2758,7 @@ type Event_Response struct {
 
 func (x *Event_Response) Reset() {
 	*x = Event_Response{}
-	mi := &file_fake_control_plane_control_proto_msgTypes[32]
+	mi := &file_fake_control_plane_control_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2579,7 +2770,7 @@ func (x *Event_Response) String() string {
 func (*Event_Response) ProtoMessage() {}
 
 func (x *Event_Response) ProtoReflect() protoreflect.Message {
-	mi := &file_fake_control_plane_control_proto_msgTypes[32]
+	mi := &file_fake_control_plane_control_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2647,7 +2838,7 @@ type Event_LoadReport struct {
 
 func (x *Event_LoadReport) Reset() {
 	*x = Event_LoadReport{}
-	mi := &file_fake_control_plane_control_proto_msgTypes[33]
+	mi := &file_fake_control_plane_control_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2659,7 +2850,7 @@ func (x *Event_LoadReport) String() string {
 func (*Event_LoadReport) ProtoMessage() {}
 
 func (x *Event_LoadReport) ProtoReflect() protoreflect.Message {
-	mi := &file_fake_control_plane_control_proto_msgTypes[33]
+	mi := &file_fake_control_plane_control_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2701,7 +2892,7 @@ type Event_LoadResponse struct {
 
 func (x *Event_LoadResponse) Reset() {
 	*x = Event_LoadResponse{}
-	mi := &file_fake_control_plane_control_proto_msgTypes[34]
+	mi := &file_fake_control_plane_control_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2713,7 +2904,7 @@ func (x *Event_LoadResponse) String() string {
 func (*Event_LoadResponse) ProtoMessage() {}
 
 func (x *Event_LoadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fake_control_plane_control_proto_msgTypes[34]
+	mi := &file_fake_control_plane_control_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2768,7 +2959,7 @@ type Event_Dropped struct {
 
 func (x *Event_Dropped) Reset() {
 	*x = Event_Dropped{}
-	mi := &file_fake_control_plane_control_proto_msgTypes[35]
+	mi := &file_fake_control_plane_control_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2780,7 +2971,7 @@ func (x *Event_Dropped) String() string {
 func (*Event_Dropped) ProtoMessage() {}
 
 func (x *Event_Dropped) ProtoReflect() protoreflect.Message {
-	mi := &file_fake_control_plane_control_proto_msgTypes[35]
+	mi := &file_fake_control_plane_control_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2814,7 +3005,7 @@ type Event_Note struct {
 
 func (x *Event_Note) Reset() {
 	*x = Event_Note{}
-	mi := &file_fake_control_plane_control_proto_msgTypes[36]
+	mi := &file_fake_control_plane_control_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2826,7 +3017,7 @@ func (x *Event_Note) String() string {
 func (*Event_Note) ProtoMessage() {}
 
 func (x *Event_Note) ProtoReflect() protoreflect.Message {
-	mi := &file_fake_control_plane_control_proto_msgTypes[36]
+	mi := &file_fake_control_plane_control_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2864,7 +3055,7 @@ type Event_Identity struct {
 
 func (x *Event_Identity) Reset() {
 	*x = Event_Identity{}
-	mi := &file_fake_control_plane_control_proto_msgTypes[37]
+	mi := &file_fake_control_plane_control_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2876,7 +3067,7 @@ func (x *Event_Identity) String() string {
 func (*Event_Identity) ProtoMessage() {}
 
 func (x *Event_Identity) ProtoReflect() protoreflect.Message {
-	mi := &file_fake_control_plane_control_proto_msgTypes[37]
+	mi := &file_fake_control_plane_control_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2958,7 +3149,7 @@ const file_fake_control_plane_control_proto_rawDesc = "" +
 	"\vHoldRequest\x12-\n" +
 	"\x05kinds\x18\x01 \x03(\x0e2\x17.xdspec.control.v1.KindR\x05kinds\";\n" +
 	"\fHoldResponse\x12+\n" +
-	"\x04held\x18\x01 \x03(\x0e2\x17.xdspec.control.v1.KindR\x04held\"\x86\x10\n" +
+	"\x04held\x18\x01 \x03(\x0e2\x17.xdspec.control.v1.KindR\x04held\"\xab\x13\n" +
 	"\x05Fault\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12?\n" +
 	"\bwithhold\x18\x02 \x01(\v2!.xdspec.control.v1.Fault.WithholdH\x00R\bwithhold\x12;\n" +
@@ -2977,7 +3168,10 @@ const file_fake_control_plane_control_proto_rawDesc = "" +
 	"\x0eload_reporting\x18\f \x01(\v2&.xdspec.control.v1.Fault.LoadReportingH\x00R\rloadReporting\x12I\n" +
 	"\fload_silence\x18\r \x01(\v2$.xdspec.control.v1.Fault.LoadSilenceH\x00R\vloadSilence\x123\n" +
 	"\x04stop\x18\x0e \x01(\v2\x1d.xdspec.control.v1.Fault.StopH\x00R\x04stop\x129\n" +
-	"\x06resume\x18\x0f \x01(\v2\x1f.xdspec.control.v1.Fault.ResumeH\x00R\x06resume\x1aK\n" +
+	"\x06resume\x18\x0f \x01(\v2\x1f.xdspec.control.v1.Fault.ResumeH\x00R\x06resume\x12U\n" +
+	"\x10send_unsolicited\x18\x10 \x01(\v2(.xdspec.control.v1.Fault.SendUnsolicitedH\x00R\x0fsendUnsolicited\x12S\n" +
+	"\x10wrap_in_resource\x18\x11 \x01(\v2'.xdspec.control.v1.Fault.WrapInResourceH\x00R\x0ewrapInResource\x12I\n" +
+	"\fall_clusters\x18\x12 \x01(\v2$.xdspec.control.v1.Fault.AllClustersH\x00R\vallClusters\x1aK\n" +
 	"\bWithhold\x12+\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x17.xdspec.control.v1.KindR\x04kind\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x1a6\n" +
@@ -3015,7 +3209,13 @@ const file_fake_control_plane_control_proto_rawDesc = "" +
 	"\rLoadReporting\x125\n" +
 	"\binterval\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\binterval\x12\x1a\n" +
 	"\bclusters\x18\x02 \x03(\tR\bclusters\x121\n" +
-	"\x14endpoint_granularity\x18\x03 \x01(\bR\x13endpointGranularity\x1a\r\n" +
+	"\x14endpoint_granularity\x18\x03 \x01(\bR\x13endpointGranularity\x1a)\n" +
+	"\vAllClusters\x12\x1a\n" +
+	"\bclusters\x18\x01 \x03(\tR\bclusters\x1a@\n" +
+	"\x0fSendUnsolicited\x12-\n" +
+	"\x05kinds\x18\x01 \x03(\x0e2\x17.xdspec.control.v1.KindR\x05kinds\x1a?\n" +
+	"\x0eWrapInResource\x12-\n" +
+	"\x05kinds\x18\x01 \x03(\x0e2\x17.xdspec.control.v1.KindR\x05kinds\x1a\r\n" +
 	"\vLoadSilence\x1a\x06\n" +
 	"\x04Stop\x1a\b\n" +
 	"\x06ResumeB\a\n" +
@@ -3181,56 +3381,59 @@ func file_fake_control_plane_control_proto_rawDescGZIP() []byte {
 }
 
 var file_fake_control_plane_control_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_fake_control_plane_control_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
+var file_fake_control_plane_control_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_fake_control_plane_control_proto_goTypes = []any{
-	(Kind)(0),                   // 0: xdspec.control.v1.Kind
-	(Service)(0),                // 1: xdspec.control.v1.Service
-	(Event_Side)(0),             // 2: xdspec.control.v1.Event.Side
-	(Event_Answer)(0),           // 3: xdspec.control.v1.Event.Answer
-	(*SetRequest)(nil),          // 4: xdspec.control.v1.SetRequest
-	(*DeleteRequest)(nil),       // 5: xdspec.control.v1.DeleteRequest
-	(*Push)(nil),                // 6: xdspec.control.v1.Push
-	(*HoldRequest)(nil),         // 7: xdspec.control.v1.HoldRequest
-	(*HoldResponse)(nil),        // 8: xdspec.control.v1.HoldResponse
-	(*Fault)(nil),               // 9: xdspec.control.v1.Fault
-	(*TranscriptRequest)(nil),   // 10: xdspec.control.v1.TranscriptRequest
-	(*Event)(nil),               // 11: xdspec.control.v1.Event
-	(*LoadRequest)(nil),         // 12: xdspec.control.v1.LoadRequest
-	(*LoadLedger)(nil),          // 13: xdspec.control.v1.LoadLedger
-	(*ClusterLoad)(nil),         // 14: xdspec.control.v1.ClusterLoad
-	(*LocalityLoad)(nil),        // 15: xdspec.control.v1.LocalityLoad
-	(*EndpointLoad)(nil),        // 16: xdspec.control.v1.EndpointLoad
-	(*MetricLoad)(nil),          // 17: xdspec.control.v1.MetricLoad
-	(*Locality)(nil),            // 18: xdspec.control.v1.Locality
-	(*Push_Version)(nil),        // 19: xdspec.control.v1.Push.Version
-	(*Fault_Withhold)(nil),      // 20: xdspec.control.v1.Fault.Withhold
-	(*Fault_Order)(nil),         // 21: xdspec.control.v1.Fault.Order
-	(*Fault_Resend)(nil),        // 22: xdspec.control.v1.Fault.Resend
-	(*Fault_Malformed)(nil),     // 23: xdspec.control.v1.Fault.Malformed
-	(*Fault_WrongType)(nil),     // 24: xdspec.control.v1.Fault.WrongType
-	(*Fault_Delay)(nil),         // 25: xdspec.control.v1.Fault.Delay
-	(*Fault_EndStreams)(nil),    // 26: xdspec.control.v1.Fault.EndStreams
-	(*Fault_RefuseStreams)(nil), // 27: xdspec.control.v1.Fault.RefuseStreams
-	(*Fault_AcceptStreams)(nil), // 28: xdspec.control.v1.Fault.AcceptStreams
-	(*Fault_LoadReporting)(nil), // 29: xdspec.control.v1.Fault.LoadReporting
-	(*Fault_LoadSilence)(nil),   // 30: xdspec.control.v1.Fault.LoadSilence
-	(*Fault_Stop)(nil),          // 31: xdspec.control.v1.Fault.Stop
-	(*Fault_Resume)(nil),        // 32: xdspec.control.v1.Fault.Resume
-	(*Event_StreamOpened)(nil),  // 33: xdspec.control.v1.Event.StreamOpened
-	(*Event_StreamClosed)(nil),  // 34: xdspec.control.v1.Event.StreamClosed
-	(*Event_Request)(nil),       // 35: xdspec.control.v1.Event.Request
-	(*Event_Response)(nil),      // 36: xdspec.control.v1.Event.Response
-	(*Event_LoadReport)(nil),    // 37: xdspec.control.v1.Event.LoadReport
-	(*Event_LoadResponse)(nil),  // 38: xdspec.control.v1.Event.LoadResponse
-	(*Event_Dropped)(nil),       // 39: xdspec.control.v1.Event.Dropped
-	(*Event_Note)(nil),          // 40: xdspec.control.v1.Event.Note
-	(*Event_Identity)(nil),      // 41: xdspec.control.v1.Event.Identity
-	nil,                         // 42: xdspec.control.v1.ClusterLoad.DroppedByCategoryEntry
-	(*anypb.Any)(nil),           // 43: google.protobuf.Any
-	(*durationpb.Duration)(nil), // 44: google.protobuf.Duration
+	(Kind)(0),                     // 0: xdspec.control.v1.Kind
+	(Service)(0),                  // 1: xdspec.control.v1.Service
+	(Event_Side)(0),               // 2: xdspec.control.v1.Event.Side
+	(Event_Answer)(0),             // 3: xdspec.control.v1.Event.Answer
+	(*SetRequest)(nil),            // 4: xdspec.control.v1.SetRequest
+	(*DeleteRequest)(nil),         // 5: xdspec.control.v1.DeleteRequest
+	(*Push)(nil),                  // 6: xdspec.control.v1.Push
+	(*HoldRequest)(nil),           // 7: xdspec.control.v1.HoldRequest
+	(*HoldResponse)(nil),          // 8: xdspec.control.v1.HoldResponse
+	(*Fault)(nil),                 // 9: xdspec.control.v1.Fault
+	(*TranscriptRequest)(nil),     // 10: xdspec.control.v1.TranscriptRequest
+	(*Event)(nil),                 // 11: xdspec.control.v1.Event
+	(*LoadRequest)(nil),           // 12: xdspec.control.v1.LoadRequest
+	(*LoadLedger)(nil),            // 13: xdspec.control.v1.LoadLedger
+	(*ClusterLoad)(nil),           // 14: xdspec.control.v1.ClusterLoad
+	(*LocalityLoad)(nil),          // 15: xdspec.control.v1.LocalityLoad
+	(*EndpointLoad)(nil),          // 16: xdspec.control.v1.EndpointLoad
+	(*MetricLoad)(nil),            // 17: xdspec.control.v1.MetricLoad
+	(*Locality)(nil),              // 18: xdspec.control.v1.Locality
+	(*Push_Version)(nil),          // 19: xdspec.control.v1.Push.Version
+	(*Fault_Withhold)(nil),        // 20: xdspec.control.v1.Fault.Withhold
+	(*Fault_Order)(nil),           // 21: xdspec.control.v1.Fault.Order
+	(*Fault_Resend)(nil),          // 22: xdspec.control.v1.Fault.Resend
+	(*Fault_Malformed)(nil),       // 23: xdspec.control.v1.Fault.Malformed
+	(*Fault_WrongType)(nil),       // 24: xdspec.control.v1.Fault.WrongType
+	(*Fault_Delay)(nil),           // 25: xdspec.control.v1.Fault.Delay
+	(*Fault_EndStreams)(nil),      // 26: xdspec.control.v1.Fault.EndStreams
+	(*Fault_RefuseStreams)(nil),   // 27: xdspec.control.v1.Fault.RefuseStreams
+	(*Fault_AcceptStreams)(nil),   // 28: xdspec.control.v1.Fault.AcceptStreams
+	(*Fault_LoadReporting)(nil),   // 29: xdspec.control.v1.Fault.LoadReporting
+	(*Fault_AllClusters)(nil),     // 30: xdspec.control.v1.Fault.AllClusters
+	(*Fault_SendUnsolicited)(nil), // 31: xdspec.control.v1.Fault.SendUnsolicited
+	(*Fault_WrapInResource)(nil),  // 32: xdspec.control.v1.Fault.WrapInResource
+	(*Fault_LoadSilence)(nil),     // 33: xdspec.control.v1.Fault.LoadSilence
+	(*Fault_Stop)(nil),            // 34: xdspec.control.v1.Fault.Stop
+	(*Fault_Resume)(nil),          // 35: xdspec.control.v1.Fault.Resume
+	(*Event_StreamOpened)(nil),    // 36: xdspec.control.v1.Event.StreamOpened
+	(*Event_StreamClosed)(nil),    // 37: xdspec.control.v1.Event.StreamClosed
+	(*Event_Request)(nil),         // 38: xdspec.control.v1.Event.Request
+	(*Event_Response)(nil),        // 39: xdspec.control.v1.Event.Response
+	(*Event_LoadReport)(nil),      // 40: xdspec.control.v1.Event.LoadReport
+	(*Event_LoadResponse)(nil),    // 41: xdspec.control.v1.Event.LoadResponse
+	(*Event_Dropped)(nil),         // 42: xdspec.control.v1.Event.Dropped
+	(*Event_Note)(nil),            // 43: xdspec.control.v1.Event.Note
+	(*Event_Identity)(nil),        // 44: xdspec.control.v1.Event.Identity
+	nil,                           // 45: xdspec.control.v1.ClusterLoad.DroppedByCategoryEntry
+	(*anypb.Any)(nil),             // 46: google.protobuf.Any
+	(*durationpb.Duration)(nil),   // 47: google.protobuf.Duration
 }
 var file_fake_control_plane_control_proto_depIdxs = []int32{
-	43, // 0: xdspec.control.v1.SetRequest.resources:type_name -> google.protobuf.Any
+	46, // 0: xdspec.control.v1.SetRequest.resources:type_name -> google.protobuf.Any
 	0,  // 1: xdspec.control.v1.DeleteRequest.kind:type_name -> xdspec.control.v1.Kind
 	19, // 2: xdspec.control.v1.Push.versions:type_name -> xdspec.control.v1.Push.Version
 	0,  // 3: xdspec.control.v1.HoldRequest.kinds:type_name -> xdspec.control.v1.Kind
@@ -3246,69 +3449,74 @@ var file_fake_control_plane_control_proto_depIdxs = []int32{
 	27, // 13: xdspec.control.v1.Fault.refuse_streams:type_name -> xdspec.control.v1.Fault.RefuseStreams
 	28, // 14: xdspec.control.v1.Fault.accept_streams:type_name -> xdspec.control.v1.Fault.AcceptStreams
 	29, // 15: xdspec.control.v1.Fault.load_reporting:type_name -> xdspec.control.v1.Fault.LoadReporting
-	30, // 16: xdspec.control.v1.Fault.load_silence:type_name -> xdspec.control.v1.Fault.LoadSilence
-	31, // 17: xdspec.control.v1.Fault.stop:type_name -> xdspec.control.v1.Fault.Stop
-	32, // 18: xdspec.control.v1.Fault.resume:type_name -> xdspec.control.v1.Fault.Resume
-	33, // 19: xdspec.control.v1.Event.stream_opened:type_name -> xdspec.control.v1.Event.StreamOpened
-	34, // 20: xdspec.control.v1.Event.stream_closed:type_name -> xdspec.control.v1.Event.StreamClosed
-	35, // 21: xdspec.control.v1.Event.request:type_name -> xdspec.control.v1.Event.Request
-	36, // 22: xdspec.control.v1.Event.response:type_name -> xdspec.control.v1.Event.Response
-	37, // 23: xdspec.control.v1.Event.load_request:type_name -> xdspec.control.v1.Event.LoadReport
-	38, // 24: xdspec.control.v1.Event.load_response:type_name -> xdspec.control.v1.Event.LoadResponse
-	39, // 25: xdspec.control.v1.Event.dropped:type_name -> xdspec.control.v1.Event.Dropped
-	40, // 26: xdspec.control.v1.Event.note:type_name -> xdspec.control.v1.Event.Note
-	14, // 27: xdspec.control.v1.LoadLedger.clusters:type_name -> xdspec.control.v1.ClusterLoad
-	44, // 28: xdspec.control.v1.ClusterLoad.interval:type_name -> google.protobuf.Duration
-	15, // 29: xdspec.control.v1.ClusterLoad.localities:type_name -> xdspec.control.v1.LocalityLoad
-	42, // 30: xdspec.control.v1.ClusterLoad.dropped_by_category:type_name -> xdspec.control.v1.ClusterLoad.DroppedByCategoryEntry
-	18, // 31: xdspec.control.v1.LocalityLoad.locality:type_name -> xdspec.control.v1.Locality
-	17, // 32: xdspec.control.v1.LocalityLoad.metrics:type_name -> xdspec.control.v1.MetricLoad
-	16, // 33: xdspec.control.v1.LocalityLoad.endpoints:type_name -> xdspec.control.v1.EndpointLoad
-	17, // 34: xdspec.control.v1.LocalityLoad.utilizations:type_name -> xdspec.control.v1.MetricLoad
-	17, // 35: xdspec.control.v1.EndpointLoad.metrics:type_name -> xdspec.control.v1.MetricLoad
-	0,  // 36: xdspec.control.v1.Push.Version.kind:type_name -> xdspec.control.v1.Kind
-	0,  // 37: xdspec.control.v1.Fault.Withhold.kind:type_name -> xdspec.control.v1.Kind
-	0,  // 38: xdspec.control.v1.Fault.Order.kinds:type_name -> xdspec.control.v1.Kind
-	0,  // 39: xdspec.control.v1.Fault.Resend.kind:type_name -> xdspec.control.v1.Kind
-	0,  // 40: xdspec.control.v1.Fault.Malformed.kind:type_name -> xdspec.control.v1.Kind
-	0,  // 41: xdspec.control.v1.Fault.WrongType.kind:type_name -> xdspec.control.v1.Kind
-	0,  // 42: xdspec.control.v1.Fault.Delay.kind:type_name -> xdspec.control.v1.Kind
-	44, // 43: xdspec.control.v1.Fault.Delay.by:type_name -> google.protobuf.Duration
-	1,  // 44: xdspec.control.v1.Fault.EndStreams.service:type_name -> xdspec.control.v1.Service
-	1,  // 45: xdspec.control.v1.Fault.RefuseStreams.service:type_name -> xdspec.control.v1.Service
-	1,  // 46: xdspec.control.v1.Fault.AcceptStreams.service:type_name -> xdspec.control.v1.Service
-	44, // 47: xdspec.control.v1.Fault.LoadReporting.interval:type_name -> google.protobuf.Duration
-	1,  // 48: xdspec.control.v1.Event.StreamOpened.service:type_name -> xdspec.control.v1.Service
-	1,  // 49: xdspec.control.v1.Event.StreamClosed.service:type_name -> xdspec.control.v1.Service
-	2,  // 50: xdspec.control.v1.Event.StreamClosed.by:type_name -> xdspec.control.v1.Event.Side
-	3,  // 51: xdspec.control.v1.Event.Request.answer:type_name -> xdspec.control.v1.Event.Answer
-	41, // 52: xdspec.control.v1.Event.Request.identity:type_name -> xdspec.control.v1.Event.Identity
-	43, // 53: xdspec.control.v1.Event.Response.resources:type_name -> google.protobuf.Any
-	14, // 54: xdspec.control.v1.Event.LoadReport.clusters:type_name -> xdspec.control.v1.ClusterLoad
-	41, // 55: xdspec.control.v1.Event.LoadReport.identity:type_name -> xdspec.control.v1.Event.Identity
-	44, // 56: xdspec.control.v1.Event.LoadResponse.interval:type_name -> google.protobuf.Duration
-	18, // 57: xdspec.control.v1.Event.Identity.locality:type_name -> xdspec.control.v1.Locality
-	4,  // 58: xdspec.control.v1.Control.Set:input_type -> xdspec.control.v1.SetRequest
-	4,  // 59: xdspec.control.v1.Control.Replace:input_type -> xdspec.control.v1.SetRequest
-	5,  // 60: xdspec.control.v1.Control.Delete:input_type -> xdspec.control.v1.DeleteRequest
-	7,  // 61: xdspec.control.v1.Control.Hold:input_type -> xdspec.control.v1.HoldRequest
-	7,  // 62: xdspec.control.v1.Control.Release:input_type -> xdspec.control.v1.HoldRequest
-	9,  // 63: xdspec.control.v1.Control.Break:input_type -> xdspec.control.v1.Fault
-	10, // 64: xdspec.control.v1.Control.Transcript:input_type -> xdspec.control.v1.TranscriptRequest
-	12, // 65: xdspec.control.v1.Control.Load:input_type -> xdspec.control.v1.LoadRequest
-	6,  // 66: xdspec.control.v1.Control.Set:output_type -> xdspec.control.v1.Push
-	6,  // 67: xdspec.control.v1.Control.Replace:output_type -> xdspec.control.v1.Push
-	6,  // 68: xdspec.control.v1.Control.Delete:output_type -> xdspec.control.v1.Push
-	8,  // 69: xdspec.control.v1.Control.Hold:output_type -> xdspec.control.v1.HoldResponse
-	8,  // 70: xdspec.control.v1.Control.Release:output_type -> xdspec.control.v1.HoldResponse
-	6,  // 71: xdspec.control.v1.Control.Break:output_type -> xdspec.control.v1.Push
-	11, // 72: xdspec.control.v1.Control.Transcript:output_type -> xdspec.control.v1.Event
-	13, // 73: xdspec.control.v1.Control.Load:output_type -> xdspec.control.v1.LoadLedger
-	66, // [66:74] is the sub-list for method output_type
-	58, // [58:66] is the sub-list for method input_type
-	58, // [58:58] is the sub-list for extension type_name
-	58, // [58:58] is the sub-list for extension extendee
-	0,  // [0:58] is the sub-list for field type_name
+	33, // 16: xdspec.control.v1.Fault.load_silence:type_name -> xdspec.control.v1.Fault.LoadSilence
+	34, // 17: xdspec.control.v1.Fault.stop:type_name -> xdspec.control.v1.Fault.Stop
+	35, // 18: xdspec.control.v1.Fault.resume:type_name -> xdspec.control.v1.Fault.Resume
+	31, // 19: xdspec.control.v1.Fault.send_unsolicited:type_name -> xdspec.control.v1.Fault.SendUnsolicited
+	32, // 20: xdspec.control.v1.Fault.wrap_in_resource:type_name -> xdspec.control.v1.Fault.WrapInResource
+	30, // 21: xdspec.control.v1.Fault.all_clusters:type_name -> xdspec.control.v1.Fault.AllClusters
+	36, // 22: xdspec.control.v1.Event.stream_opened:type_name -> xdspec.control.v1.Event.StreamOpened
+	37, // 23: xdspec.control.v1.Event.stream_closed:type_name -> xdspec.control.v1.Event.StreamClosed
+	38, // 24: xdspec.control.v1.Event.request:type_name -> xdspec.control.v1.Event.Request
+	39, // 25: xdspec.control.v1.Event.response:type_name -> xdspec.control.v1.Event.Response
+	40, // 26: xdspec.control.v1.Event.load_request:type_name -> xdspec.control.v1.Event.LoadReport
+	41, // 27: xdspec.control.v1.Event.load_response:type_name -> xdspec.control.v1.Event.LoadResponse
+	42, // 28: xdspec.control.v1.Event.dropped:type_name -> xdspec.control.v1.Event.Dropped
+	43, // 29: xdspec.control.v1.Event.note:type_name -> xdspec.control.v1.Event.Note
+	14, // 30: xdspec.control.v1.LoadLedger.clusters:type_name -> xdspec.control.v1.ClusterLoad
+	47, // 31: xdspec.control.v1.ClusterLoad.interval:type_name -> google.protobuf.Duration
+	15, // 32: xdspec.control.v1.ClusterLoad.localities:type_name -> xdspec.control.v1.LocalityLoad
+	45, // 33: xdspec.control.v1.ClusterLoad.dropped_by_category:type_name -> xdspec.control.v1.ClusterLoad.DroppedByCategoryEntry
+	18, // 34: xdspec.control.v1.LocalityLoad.locality:type_name -> xdspec.control.v1.Locality
+	17, // 35: xdspec.control.v1.LocalityLoad.metrics:type_name -> xdspec.control.v1.MetricLoad
+	16, // 36: xdspec.control.v1.LocalityLoad.endpoints:type_name -> xdspec.control.v1.EndpointLoad
+	17, // 37: xdspec.control.v1.LocalityLoad.utilizations:type_name -> xdspec.control.v1.MetricLoad
+	17, // 38: xdspec.control.v1.EndpointLoad.metrics:type_name -> xdspec.control.v1.MetricLoad
+	0,  // 39: xdspec.control.v1.Push.Version.kind:type_name -> xdspec.control.v1.Kind
+	0,  // 40: xdspec.control.v1.Fault.Withhold.kind:type_name -> xdspec.control.v1.Kind
+	0,  // 41: xdspec.control.v1.Fault.Order.kinds:type_name -> xdspec.control.v1.Kind
+	0,  // 42: xdspec.control.v1.Fault.Resend.kind:type_name -> xdspec.control.v1.Kind
+	0,  // 43: xdspec.control.v1.Fault.Malformed.kind:type_name -> xdspec.control.v1.Kind
+	0,  // 44: xdspec.control.v1.Fault.WrongType.kind:type_name -> xdspec.control.v1.Kind
+	0,  // 45: xdspec.control.v1.Fault.Delay.kind:type_name -> xdspec.control.v1.Kind
+	47, // 46: xdspec.control.v1.Fault.Delay.by:type_name -> google.protobuf.Duration
+	1,  // 47: xdspec.control.v1.Fault.EndStreams.service:type_name -> xdspec.control.v1.Service
+	1,  // 48: xdspec.control.v1.Fault.RefuseStreams.service:type_name -> xdspec.control.v1.Service
+	1,  // 49: xdspec.control.v1.Fault.AcceptStreams.service:type_name -> xdspec.control.v1.Service
+	47, // 50: xdspec.control.v1.Fault.LoadReporting.interval:type_name -> google.protobuf.Duration
+	0,  // 51: xdspec.control.v1.Fault.SendUnsolicited.kinds:type_name -> xdspec.control.v1.Kind
+	0,  // 52: xdspec.control.v1.Fault.WrapInResource.kinds:type_name -> xdspec.control.v1.Kind
+	1,  // 53: xdspec.control.v1.Event.StreamOpened.service:type_name -> xdspec.control.v1.Service
+	1,  // 54: xdspec.control.v1.Event.StreamClosed.service:type_name -> xdspec.control.v1.Service
+	2,  // 55: xdspec.control.v1.Event.StreamClosed.by:type_name -> xdspec.control.v1.Event.Side
+	3,  // 56: xdspec.control.v1.Event.Request.answer:type_name -> xdspec.control.v1.Event.Answer
+	44, // 57: xdspec.control.v1.Event.Request.identity:type_name -> xdspec.control.v1.Event.Identity
+	46, // 58: xdspec.control.v1.Event.Response.resources:type_name -> google.protobuf.Any
+	14, // 59: xdspec.control.v1.Event.LoadReport.clusters:type_name -> xdspec.control.v1.ClusterLoad
+	44, // 60: xdspec.control.v1.Event.LoadReport.identity:type_name -> xdspec.control.v1.Event.Identity
+	47, // 61: xdspec.control.v1.Event.LoadResponse.interval:type_name -> google.protobuf.Duration
+	18, // 62: xdspec.control.v1.Event.Identity.locality:type_name -> xdspec.control.v1.Locality
+	4,  // 63: xdspec.control.v1.Control.Set:input_type -> xdspec.control.v1.SetRequest
+	4,  // 64: xdspec.control.v1.Control.Replace:input_type -> xdspec.control.v1.SetRequest
+	5,  // 65: xdspec.control.v1.Control.Delete:input_type -> xdspec.control.v1.DeleteRequest
+	7,  // 66: xdspec.control.v1.Control.Hold:input_type -> xdspec.control.v1.HoldRequest
+	7,  // 67: xdspec.control.v1.Control.Release:input_type -> xdspec.control.v1.HoldRequest
+	9,  // 68: xdspec.control.v1.Control.Break:input_type -> xdspec.control.v1.Fault
+	10, // 69: xdspec.control.v1.Control.Transcript:input_type -> xdspec.control.v1.TranscriptRequest
+	12, // 70: xdspec.control.v1.Control.Load:input_type -> xdspec.control.v1.LoadRequest
+	6,  // 71: xdspec.control.v1.Control.Set:output_type -> xdspec.control.v1.Push
+	6,  // 72: xdspec.control.v1.Control.Replace:output_type -> xdspec.control.v1.Push
+	6,  // 73: xdspec.control.v1.Control.Delete:output_type -> xdspec.control.v1.Push
+	8,  // 74: xdspec.control.v1.Control.Hold:output_type -> xdspec.control.v1.HoldResponse
+	8,  // 75: xdspec.control.v1.Control.Release:output_type -> xdspec.control.v1.HoldResponse
+	6,  // 76: xdspec.control.v1.Control.Break:output_type -> xdspec.control.v1.Push
+	11, // 77: xdspec.control.v1.Control.Transcript:output_type -> xdspec.control.v1.Event
+	13, // 78: xdspec.control.v1.Control.Load:output_type -> xdspec.control.v1.LoadLedger
+	71, // [71:79] is the sub-list for method output_type
+	63, // [63:71] is the sub-list for method input_type
+	63, // [63:63] is the sub-list for extension type_name
+	63, // [63:63] is the sub-list for extension extendee
+	0,  // [0:63] is the sub-list for field type_name
 }
 
 func init() { file_fake_control_plane_control_proto_init() }
@@ -3331,6 +3539,9 @@ func file_fake_control_plane_control_proto_init() {
 		(*Fault_LoadSilence_)(nil),
 		(*Fault_Stop_)(nil),
 		(*Fault_Resume_)(nil),
+		(*Fault_SendUnsolicited_)(nil),
+		(*Fault_WrapInResource_)(nil),
+		(*Fault_AllClusters_)(nil),
 	}
 	file_fake_control_plane_control_proto_msgTypes[7].OneofWrappers = []any{
 		(*Event_StreamOpened_)(nil),
@@ -3352,7 +3563,7 @@ func file_fake_control_plane_control_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fake_control_plane_control_proto_rawDesc), len(file_fake_control_plane_control_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   39,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
