@@ -215,6 +215,15 @@ class Streams:
         self._world.fleet.end(self._world.calls.row(one.call.id), code)
         await ended(one)
 
+    async def end_all_at(self, address: str) -> None:
+        """Have the backend of this endpoint end all of its streams."""
+        gone = [stream for stream in self._open if stream.call.endpoint == address]
+        self._open = [stream for stream in self._open if stream not in gone]
+        for stream in gone:
+            self._world.fleet.end(self._world.calls.row(stream.call.id), grpc.StatusCode.OK)
+        for stream in gone:
+            await ended(stream)
+
     async def expired(self, to: str) -> None:
         """Wait until the newest stream by a route has ended by its deadline."""
         await ended(self._taken(to, newest=True))

@@ -13,6 +13,7 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
+from statistics import NormalDist
 from typing import Final
 
 from msgspec import Struct
@@ -102,6 +103,28 @@ def draws_needed(one: Share, other: Share, false_alarm: float = FALSE_ALARM) -> 
         else:
             low = middle
     return high
+
+
+def draws_that_tell(right: Share, wrong: Share, missed: float) -> int:
+    """A number of draws whose interval around one share seldom has a count of the other.
+
+    The normal approximation of the arcsine of the root is near enough: only the chance to miss
+    what is wrong rests on it, and not that of a false alarm.
+
+    Args:
+        right: whose interval is asked, with the usual chance of a false alarm.
+        wrong: the other share.
+        missed: the chance that a count of it is in that interval.
+
+    Raises:
+        ValueError: the shares are equal.
+    """
+    if right == wrong:
+        raise ValueError(f"No number of draws tells the share {right} from itself.")
+    usual = NormalDist()
+    deviations = usual.inv_cdf(1 - FALSE_ALARM / 2) + usual.inv_cdf(1 - missed)
+    distance = math.asin(math.sqrt(right)) - math.asin(math.sqrt(wrong))
+    return math.ceil((deviations / (2 * distance)) ** 2)
 
 
 def all_same_chance(shares: Iterable[Share], draws: int) -> float:

@@ -270,6 +270,8 @@ class Shares(msgspec.Struct, frozen=True, tag="shares"):
     """
 
     shares: dict[str, tuple[int, int]]
+    rest: tuple[str, ...] = ()
+    """Endpoints that all other calls may reach, however they are divided among them."""
 
     def finding(self, seen: Seen) -> Finding:
         """Weigh calls."""
@@ -277,11 +279,13 @@ class Shares(msgspec.Struct, frozen=True, tag="shares"):
         exact = {where: Fraction(*share) for where, share in self.shares.items()}
         bounds = statistics.intervals(len(calls), exact)
         wanted = ", ".join(f"{w}: {b.low} to {b.high}" for w, b in bounds.items())
+        if self.rest:
+            wanted += f", and all others at {', '.join(self.rest)}"
         if trouble := trouble_of(calls):
             return Finding(holds=False, wanted=wanted, saw=trouble)
         counts = Counter(call.endpoint or "" for call in calls)
         inside = all(counts[where] in bound for where, bound in bounds.items())
-        holds = inside and set(counts) <= set(bounds)
+        holds = inside and set(counts) <= {*bounds, *self.rest}
         return Finding(holds, wanted, tally(calls), "statistics.intervals")
 
 

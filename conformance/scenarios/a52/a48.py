@@ -1,6 +1,9 @@
 """A48: least_request, by lb_policy and by the list, and choice_count."""
 
+import math
+from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import chain
 
 import pytest
 
@@ -9,20 +12,38 @@ from conformance.arranging.forests import calls_to, leaf
 from conformance.arranging.live_clusters import AFTERWARDS, UNCHANGED, LiveCluster
 from conformance.judging.claims import decides, row
 from conformance.judging.expectations import Reaches, Shares
-from conformance.oracles.statistics import draws_needed
+from conformance.judging.seen import Calls
+from conformance.oracles.statistics import draws_needed, draws_that_tell
 from conformance.served.endpoints import Endpoint, Locality
 from conformance.served.oddities import Odd
 from conformance.served.policies import RoundRobin
 from conformance.served.policy_lists import in_localities, least_request, policies
 from conformance.served.routes import TO
 from conformance.served.serving import given_as, one_cluster
-from conformance.world import World
+from conformance.world import Headers, World
 
 ELEVEN, MANY, LARGEST = 11, 2**31 - 1, 2**32 - 1
-USUAL = 2
-"""Endpoints that are drawn if nothing else is said."""
+USUAL, MOST = 2, 10
+"""Endpoints that are drawn if nothing else is said, and at most."""
+
+WHERE_IT_SHOWS = 1.6
+"""Where e^-x of the requests draw busy endpoints only, one more draw changes most: the largest
+x / sqrt(e^x - 1) is that of about this x."""
+
+MISSED = 1e-3
+"""The chance that a client that draws one endpoint too many, or too few, passes once."""
+
+AT_ONCE = 8
+"""Requests at the same time: so many streams keep an endpoint busier than the idle one."""
+
+ROUND = 500
+"""Requests that are made with one command."""
 
 OLD = "lb_policy: LEAST_REQUEST"
+LISTED = policies(in_localities(least_request()))
+
+Said = Callable[[int], str]
+"""Makes what a Cluster says of a choice_count."""
 
 
 def beside(choice_count: int) -> str:
@@ -30,42 +51,85 @@ def beside(choice_count: int) -> str:
     return f"{OLD} least_request_lb_config {{ {count(choice_count)} }}"
 
 
+def listed(choice_count: int) -> str:
+    """The new field."""
+    return policies(least_request(count(choice_count)))
+
+
 def count(choice_count: int) -> str:
     """The field of either message."""
     return f"choice_count {{ value: {choice_count} }}"
 
 
-def to_tell(drawn: int) -> int:
-    """Calls that tell so many draws from the usual two, and two from one."""
-    return draws_needed(2**-drawn, 1 / 4 if drawn > USUAL else 1 / 2)
+def endpoints_for(drawn: int) -> int:
+    """How many endpoints, of which one is idle, tell such a number of draws from the next."""
+    return max(2, round(1 / (1 - math.exp(-WHERE_IT_SHOWS / drawn))))
+
+
+def share_of_the_idle(drawn: int, endpoints: int) -> float:
+    """Of the requests those that draw it at least once."""
+    return 1 - (1 - 1 / endpoints) ** drawn
+
+
+def enough(drawn: int, endpoints: int, others: Sequence[int]) -> int:
+    """Requests that tell so many draws from each other number of draws."""
+    right = share_of_the_idle(drawn, endpoints)
+    wrong = (share_of_the_idle(other, endpoints) for other in others)
+    return max(draws_that_tell(right, share, MISSED) for share in wrong)
+
+
+def in_rounds(headers: Sequence[Headers]) -> list[Sequence[Headers]]:
+    """So few at a time that those at the end do not wait too long."""
+    return [headers[start : start + ROUND] for start in range(0, len(headers), ROUND)]
+
+
+def by_default(said: str) -> Said:
+    """Make a Cluster that says nothing of a choice_count."""
+    return lambda _count: said
+
+
+def next_to(drawn: int) -> tuple[int, int]:
+    """Off by one."""
+    return drawn - 1, drawn + 1
 
 
 @pytest.mark.parametrize(
-    ("clause", "said", "drawn"),
+    ("clause", "said", "counts"),
     [
-        row("old", "A48-LEAST-01", OLD, 2),
-        row("listed", "A48-LEAST-02", policies(in_localities(least_request())), 2),
-        row("old-five", "A48-LEAST-03", beside(5), 5),
-        row("listed-five", "A48-LEAST-03", policies(least_request(count(5))), 5),
-        row("many", "A48-LEAST-04", beside(MANY), 10),
+        row("old", "A48-LEAST-01", by_default(OLD), (USUAL,)),
+        row("listed", "A48-LEAST-02", by_default(LISTED), (USUAL,)),
+        row("old-count", "A48-LEAST-03", beside, (3, 5)),
+        row("listed-count", "A48-LEAST-03", listed, (4, 6)),
+        row("old-eleven", "A48-LEAST-04", beside, (ELEVEN,)),
+        row("listed-many", "A48-LEAST-04", listed, (MANY,)),
     ],
 )
-@decides(needs=("kept_open",))
-async def test_one_with_an_open_stream(world: World, clause: str, said: str, drawn: int) -> None:
-    """It is taken if nothing else is drawn."""
-    a, b = members = await world.endpoints(2)
+@decides(needs=("kept_open",), seconds=3)
+async def test_one_is_idle(world: World, clause: str, said: Said, counts: tuple[int, ...]) -> None:
+    """It is taken unless only busy ones are drawn. No constant is a count of both forms.
+
+    A client that draws MANY would need hours for what tells ten from eleven.
+    """
+    asked = world.rng.choice(counts)
+    drawn = min(asked, MOST)
+    members = await world.endpoints(endpoints_for(drawn))
+    idle, *busy = (member.address for member in members)
     served = routed(leaf("c", members))
-    await world.serve(given_as(served, Odd(clause, said).of(served.cluster())))
-    both = Reaches((a.address, b.address))
-    await world.rounds.demand(both, partial(calls_to, world, "c"), why="they serve")
+    await world.serve(given_as(served, Odd(clause, said(asked)).of(served.cluster())))
+    several = partial(calls_to, world, "c", 10 * len(members))
+    await world.rounds.demand(Reaches((idle, *busy)), several, why="they serve")
     streams = Streams(world)
-    await streams.fill("c")
-    busy, idle = (a, b) if streams.at(a.address) else (b, a)
-    headers = [{**one, TO: "c"} for one in world.sessions(to_tell(drawn))]
-    calls = await world.call(headers, concurrency=1)
-    all_draws = 2**drawn
-    shares = {busy.address: (1, all_draws), idle.address: (all_draws - 1, all_draws)}
-    await world.judge(clause, calls, Shares(shares))
+    while min(map(streams.at, busy)) < AT_ONCE:
+        await streams.fill("c")
+    await streams.end_all_at(idle)
+    others = next_to(drawn) if asked < MANY else (USUAL, LARGEST)
+    requests = enough(drawn, len(members), others)
+    headers = [{**session, TO: "c"} for session in world.sessions(requests)]
+    rounds = [await world.call(some, concurrency=AT_ONCE) for some in in_rounds(headers)]
+    calls = Calls(tuple(chain.from_iterable(rounds)))
+    all_draws = len(members) ** drawn
+    share = (all_draws - len(busy) ** drawn, all_draws)
+    await world.judge(clause, calls, Shares({idle: share}, rest=tuple(busy)))
 
 
 @decides("A48-LEAST-06")

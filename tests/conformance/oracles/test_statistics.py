@@ -13,6 +13,7 @@ from conformance.oracles import (
     Interval,
     all_same_chance,
     draws_needed,
+    draws_that_tell,
     draws_to_differ,
     draws_to_meet_all,
     interval,
@@ -93,6 +94,19 @@ def test_draws_needed_keep_the_intervals_apart() -> None:
     assert draws_needed(0.25, 0.3) > needed > draws_needed(0.25, 0.5, 1e-2)
     with pytest.raises(ValueError, match="from itself"):
         draws_needed(0.5, 0.5)
+
+
+@pytest.mark.parametrize(("right", "wrong"), [(0.75, 0.5), (0.786, 0.75), (0.786, 0.816)])
+def test_draws_that_tell_seldom_miss_the_wrong_share(right: float, wrong: float) -> None:
+    """About so often as asked, whichever of the two is the larger; fewer draws would miss more."""
+    missed = 1e-3
+    draws = draws_that_tell(right, wrong, missed)
+    for count, fits in ((draws, True), (draws * 9 // 10, False)):
+        accepted = interval(count, right)
+        inside = below(count, wrong, accepted.high + 1) - below(count, wrong, accepted.low)
+        assert (inside <= 1.5 * missed) is fits
+    with pytest.raises(ValueError, match="from itself"):
+        draws_that_tell(right, right, missed)
 
 
 def test_draws_that_are_all_the_same() -> None:

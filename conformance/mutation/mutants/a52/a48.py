@@ -11,6 +11,7 @@ from client_under_test.reference.xds.rules import supported_policy
 from conformance.mutation.mutants.findings import refusing
 
 EDITION: Final = "least-request"
+FOUR: Final = 4
 MOST: Final = 10
 ENUM: Final = 1
 
@@ -39,6 +40,50 @@ always_two = Mutant(
     clause="A48-LEAST-03",
     broken="choice_count is not looked at",
     xds={"choice_count": lambda written: choice_count(written) and choice_count(None)},
+    edition=EDITION,
+)
+
+always_ten = Mutant(
+    clause="A48-LEAST-03",
+    broken="every choice_count that is written counts as ten",
+    xds={"choice_count": lambda written: choice_count(written and MOST)},
+    edition=EDITION,
+)
+
+always_four = Mutant(
+    clause="A48-LEAST-03",
+    broken="every choice_count that is written counts as four",
+    xds={"choice_count": lambda written: choice_count(written and FOUR)},
+    edition=EDITION,
+)
+
+one_too_few = Mutant(
+    clause="A48-LEAST-03",
+    broken="one endpoint fewer than choice_count is sampled",
+    xds={"choice_count": lambda written: choice_count(written) if written is None else written - 1},
+    edition=EDITION,
+)
+
+three_by_default = Mutant(
+    clause="A48-LEAST-02",
+    broken="without a choice_count three endpoints are sampled",
+    xds={"choice_count": lambda written: choice_count(3 if written is None else written)},
+    edition=EDITION,
+)
+
+nine_at_most = Mutant(
+    clause="A48-LEAST-04",
+    broken="a choice_count above nine counts as nine",
+    xds={"choice_count": lambda written: choice_count(written and min(written, MOST - 1))},
+    edition=EDITION,
+)
+
+eleven_at_most = Mutant(
+    clause="A48-LEAST-04",
+    broken="a choice_count above eleven counts as eleven",
+    xds={
+        "choice_count": lambda written: MOST + 1 if (written or 0) > MOST else choice_count(written)
+    },
     edition=EDITION,
 )
 
