@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 USERS = ("root", "ordinary", "no-namespaces", "nameless")
-"""`ordinary` may make user namespaces, `no-namespaces` may not; `nameless` has a number only."""
+"""`ordinary` may make user namespaces, `no-namespaces` may not; `nameless` is a uid without account."""
 
 PLACES = ("plain", "odd", "tmp", "tmpfs", "read-only")
 """`odd` has a space, a quote and a letter beyond ASCII; `tmpfs` is on another file system than the
@@ -26,14 +26,16 @@ home folder; `read-only` has its environment elsewhere, by XDSPEC_VENV."""
 
 SYSTEMS = (
     "this",
-    "newest-python",
     "no-ipv6",
     "no-git",
     "umask-077",
     "lang-c",
     "60-columns",
+    "debian-bookworm",
+    "debian-testing",
 )
-"""What is changed of this machine; `this` is the machine as it is."""
+"""What differs from this machine (`this` is the machine as it is). `debian-…` is another userland:
+the oldest Python that is supported, 3.11, and the newest that has packages of all dependencies."""
 
 FORCED = "XDSPEC_CI_CELL"
 

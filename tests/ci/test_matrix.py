@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -49,7 +50,7 @@ def test_the_script_knows_each_value_and_runs_tests_that_are_there() -> None:
     script = (ROOT / "ci" / "matrix").read_text("utf-8")
     as_it_is = {"root", "plain", "this"}
     for value in {*matrix.USERS, *matrix.PLACES, *matrix.SYSTEMS} - as_it_is:
-        assert value in script, value
+        assert re.sub("^debian-.*", "debian-*", value) in script, value
     listed = script.split("\ntests=(")[1].partition(")")[0].split()
     assert all((ROOT / one).exists() for one in listed)
 

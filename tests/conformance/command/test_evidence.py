@@ -133,10 +133,10 @@ async def test_reports_tell_how_to_repeat_and_keep_what_env_gave_to_themselves(x
         assert b"not for you" not in file.read_bytes(), file
 
 
-def test_deadlines_grow_behind_a_tool(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deadlines_grow_behind_a_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     option = next(one for one in run.params if one.name == "wrap")
     monkeypatch.setenv("XDSPEC_TIME_SCALE", "1")
-    with run.make_context("run", []) as context:
+    with run.make_context("run", ["--out", str(tmp_path)]) as context:
         monkeypatch.delenv("XDSPEC_TIME_SCALE")
         program, *arguments = tool(context, option, "sh -c x")
         assert (Path(program).name, arguments) == ("sh", ["-c", "x"])
