@@ -18,7 +18,8 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 USERS = ("root", "ordinary", "no-namespaces", "nameless")
-"""`ordinary` may make user namespaces, `no-namespaces` may not; `nameless` is a uid without account."""
+"""`ordinary` may make user namespaces, `no-namespaces` may not;
+`nameless` is a uid without account."""
 
 PLACES = ("plain", "odd", "tmp", "tmpfs", "read-only")
 """`odd` has a space, a quote and a letter beyond ASCII; `tmpfs` is on another file system than the
