@@ -7,6 +7,7 @@ After as many days as there are turns, everything has run. What a change touches
   names, unless only text such as a docstring changed
 - the scenarios among them, against all clients
 - a client whose adapter changed
+- slow tests whose file changed, or a file that `WATCHED` lists for them
 
 Code is compared with all code that was there before, so a statement may move to another file. A
 change of many clauses, such as a rename of the whole repository, does not run all of them: a sample
@@ -22,7 +23,7 @@ XDSPEC_CI_TURN chooses a turn by its number, or `all`. XDSPEC_CI_SEED replaces t
 
 Uses the standard library only. Prints lines that may be empty: clients; clients that run touched
 scenarios only, with options that select these; options of `xdspec mutants` for the turn; its
-options for the change. Standard error says what is left out.
+options for the change; files with slow tests. Standard error says what is left out.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -85,6 +87,17 @@ TURNS: tuple[Turn, ...] = (
     Turn(clients=("reference+data-errors", "reference+least-request"), areas=("a42",)),
     Turn(clients=("node",), areas=("a27", "a32", "a37", "a52")),
 )
+
+WATCHED = {
+    "tests/ci/test_action.py": ("ci/action/", "ci/examples/"),
+    "tests/ci/test_container.py": ("ci/container/", "ci/examples/"),
+    "tests/ci/test_documentation_commands.py": ("docs/", "README.md", "CONTRIBUTING.md"),
+    "tests/ci/test_documentation_site.py": ("docs/", "ci/documentation/", "requirements-docs.lock"),
+    "tests/ci/test_package.py": ("pyproject.toml", "requirements.lock"),
+    "tests/conformance/command/test_serve_go.py": ("fake_control_plane/control.proto",),
+    "tests/fakexds/test_go_module.py": ("go/", "fake_control_plane/control.proto"),
+}
+"""Beginnings of the paths with which slow tests run on any day, by file of tests."""
 
 SLOW = tuple(client for turn in TURNS for client in turn.clients)
 AREAS = tuple(area for turn in TURNS for area in turn.areas)
@@ -236,6 +249,25 @@ def today(turns: Iterable[Turn], change: Touched, mutants: Mapping[str, Ids]) ->
         mutants=tuple(sorted(change.clauses & others)),
         scenarios=tuple(sorted(change.scenarios)),
     )
+
+
+def slow_tests(
+    files: Iterable[str], numbers: AbstractSet[int], changes: Iterable[str]
+) -> list[str]:
+    """Return the files of slow tests that run.
+
+    Args:
+        files: with slow tests; the turns share them out.
+        numbers: of the turns, from 1 on.
+        changes: paths of changed files.
+    """
+    changes = tuple(changes)
+    return [
+        file
+        for place, file in enumerate(sorted(files))
+        if place % len(TURNS) + 1 in numbers
+        or any(path.startswith((file, *WATCHED.get(file, ()))) for path in changes)
+    ]
 
 
 # Rows.
@@ -442,9 +474,16 @@ def broken_by_area() -> dict[str, Ids]:
     }
 
 
+def files_with_slow_tests() -> list[str]:
+    """Return the paths of test modules that mark tests as slow."""
+    found = (ROOT / "tests").rglob("test_*.py")
+    return [str(file.relative_to(ROOT)) for file in found if "mark.slow" in _content(file)]
+
+
 def main() -> int:
     """Print what runs."""
     turns, name, looked_at, change = TURNS, "all turns", "no history", Touched()
+    numbers, files = {*range(1, len(TURNS) + 1)}, tuple[Change, ...]()
     forced = os.environ.get(TURN, "")
     seed = os.environ.get(SEED, "") or f"{datetime.now(UTC):%Y%m%d}"
     try:
@@ -460,13 +499,20 @@ def main() -> int:
                 )
         if forced != ALL and (forced or commit):
             number = number_of(forced, datetime.now(UTC).timetuple().tm_yday)
+            numbers = {number}
             turns, name = (TURNS[number - 1],), f"turn {number} of {len(TURNS)}"
     except BadVariable as error:
         print(f"ci: {error}", file=sys.stderr)
         return BAD_INPUT
     runs = today(turns, change, broken_by_area())
-    print(f"ci: {name}; {looked_at}; left out: {runs.left_out()}", file=sys.stderr)
-    print(*runs.lines(), sep="\n")
+    slow = files_with_slow_tests()
+    tests = slow_tests(slow, numbers, (file.path for file in files))
+    print(
+        f"ci: {name}; {looked_at}; left out: {runs.left_out()}; "
+        f"{len(tests)} of {len(slow)} files of slow tests run",
+        file=sys.stderr,
+    )
+    print(*runs.lines(), " ".join(tests), sep="\n")
     return 0
 
 

@@ -243,19 +243,22 @@ def _opened(place: Path | str, flags: int = 0, above: int | None = None) -> int:
 def _content(handle: int, most: int, file: Path, *, from_end: bool = False) -> bytes:
     """What is in a file that is open, which is closed then."""
     try:
-        mode = os.fstat(handle).st_mode
-        if stat.S_ISDIR(mode):
+        status = os.fstat(handle)
+        if stat.S_ISDIR(status.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(file))
-        if not stat.S_ISREG(mode):
+        if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "it is no regular file", str(file))
         with open(handle, "rb", closefd=False) as opened:
             if from_end:
-                opened.seek(max(0, os.fstat(handle).st_size - most))
+                opened.seek(max(0, status.st_size - most))
                 return opened.read(most)
-            content = opened.read(most + 1) if most else b""
+            if not most:
+                return b""
+            # The size is 0 for files of /proc, and may have grown: it only saves reading.
+            content = b"" if status.st_size > most else opened.read(most + 1)
     finally:
         os.close(handle)
-    if len(content) > most:
+    if max(status.st_size, len(content)) > most:
         raise OSError(errno.EFBIG, f"it is larger than {most:,} bytes", str(file))
     return content
 

@@ -29,7 +29,9 @@ def test_each_costly_fixture_is_there_once(dealing: Any) -> None:
     assert {found[name] for name in dealing.COSTLY} == {1}
 
 
-def test_who_asks_for_one_stays_with_the_others_and_begins_first(dealing: Any) -> None:
+def test_who_asks_for_one_stays_with_the_others_and_begins_first(
+    dealing: Any, pytestconfig: pytest.Config
+) -> None:
     class Item:
         def __init__(self, *fixturenames: str) -> None:
             self.fixturenames = fixturenames
@@ -38,11 +40,11 @@ def test_who_asks_for_one_stays_with_the_others_and_begins_first(dealing: Any) -
         def add_marker(self, marker: pytest.MarkDecorator) -> None:
             self.groups += marker.args
 
-        def get_closest_marker(self, _: str) -> str | None:
-            return next(iter(self.groups), None)
+        def get_closest_marker(self, name: str) -> str | None:
+            return next(iter(self.groups), None) if name == "xdist_group" else None
 
     items = [Item("xdspec"), Item("fakes", "xdspec"), Item("kept"), Item("fakes")]
-    dealing.pytest_collection_modifyitems(items)
+    dealing.pytest_collection_modifyitems(pytestconfig, items)
     assert [one.groups for one in items] == [["fakes"], ["kept"], ["fakes"], []]
 
 

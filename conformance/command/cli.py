@@ -514,15 +514,23 @@ def mutants(**options: Any) -> int:
 
 @cloup.command(
     context_settings={"ignore_unknown_options": True},
-    epilog=examples("test", "test tests/conformance/oracles -k census"),
+    epilog=examples("test", "test tests/conformance/oracles -k census", "test --slow"),
+)
+@cloup.option(
+    "--slow",
+    is_flag=True,
+    help="Also run slow tests, and try more examples of each property.",
 )
 @cloup.option("--mutants", "with_mutants", is_flag=True, help="Then run `xdspec mutants`, too.")
 @cloup.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
-def test(context: click.Context, arguments: tuple[str, ...], *, with_mutants: bool) -> int:
+def test(
+    context: click.Context, arguments: tuple[str, ...], *, slow: bool, with_mutants: bool
+) -> int:
     """Run the project's own tests.
 
-    ARGUMENTS go to pytest.
+    ARGUMENTS go to pytest. Slow tests run with --slow, with -m slow, or if you name them or their
+    file.
     """
     from conformance.running.jobs import default_jobs  # noqa: PLC0415
 
@@ -536,7 +544,8 @@ def test(context: click.Context, arguments: tuple[str, ...], *, with_mutants: bo
     places = () if is_named else (str(folder),)
     # What is named is looked at in one process.
     at_once = () if is_named else ("-n", str(default_jobs()), "--dist", "loadgroup")
-    command = [sys.executable, "-m", "pytest", *at_once, *arguments, *places]
+    options = (*at_once, "--slow") if slow else at_once
+    command = [sys.executable, "-m", "pytest", *options, *arguments, *places]
     if folder.name != "tests":  # a wheel has no pyproject.toml beside the tests
         command += ["--import-mode=importlib", "-p", "no:cacheprovider", "-o", "asyncio_mode=auto"]
         for scope in ("fixture", "test"):

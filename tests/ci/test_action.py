@@ -100,6 +100,7 @@ def test_the_example_gives_what_the_action_takes() -> None:
     assert set(used["with"]) <= set(action["inputs"])
 
 
+@pytest.mark.slow
 def test_a_step_of_a_client_that_conforms(tmp_path: Path) -> None:
     two = step(tmp_path, "reference", "--scenario 'ring.size[[]*i*]' --jobs 2")
     assert two.code == 0, two.said
@@ -114,6 +115,7 @@ def test_a_step_of_a_client_that_conforms(tmp_path: Path) -> None:
     assert "| gone |" in one.page
 
 
+@pytest.mark.slow
 def test_a_step_of_a_client_that_does_not(tmp_path: Path) -> None:
     left = step(tmp_path, str(LIAR), ONE)
     assert left.code == 1, left.said
@@ -125,6 +127,7 @@ def test_a_step_of_a_client_that_does_not(tmp_path: Path) -> None:
     assert {"report.json", "junit.xml", "evidence"} <= {one.name for one in kept.iterdir()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("client", "arguments", "words"),
     [

@@ -219,6 +219,7 @@ def merge(reports: Path) -> subprocess.CompletedProcess[str]:
     return pod("merge", REPORTS=str(reports))
 
 
+@pytest.mark.slow
 def test_pods_share_a_run_and_the_merge_has_all_of_it(tmp_path: Path) -> None:
     empty = merge(tmp_path)
     assert empty.returncode == 4
@@ -241,6 +242,7 @@ def test_pods_share_a_run_and_the_merge_has_all_of_it(tmp_path: Path) -> None:
     assert (tmp_path / "junit.xml").stat().st_size
 
 
+@pytest.mark.slow
 def test_of_a_client_that_does_not_conform_the_merge_says_so(tmp_path: Path) -> None:
     liar = str(ROOT / "tests" / "adapters" / "liar")
     for index in (0, 1):
@@ -252,6 +254,7 @@ def test_of_a_client_that_does_not_conform_the_merge_says_so(tmp_path: Path) -> 
     assert "fail (lied)" in (tmp_path / "summary.md").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_a_pod_whose_input_is_bad_fails(tmp_path: Path) -> None:
     ran = shard(0, tmp_path, "nobody")
     assert ran.returncode == 4

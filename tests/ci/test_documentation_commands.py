@@ -29,6 +29,8 @@ if not (ROOT / "ci" / "documentation").is_dir():
 
 from ci.documentation.reading import PAGES, Fence, fences  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 DEADLINE = 300.0
 """Of one block, on a machine that is busy with other tests: a hang meets it."""
 

@@ -23,6 +23,8 @@ if not (ROOT / "ci" / "documentation").is_dir():
 
 from ci.documentation.build import build  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 DEADLINE = 900.0
 """Of all pages, on a machine that is busy with other tests."""
 

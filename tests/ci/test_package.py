@@ -25,6 +25,8 @@ RESOURCES = ROOT / "docs" / "sample-resources"
 if not (ROOT / "pyproject.toml").is_file() or not UV.exists():
     pytest.skip("needs a checkout", allow_module_level=True)
 
+pytestmark = pytest.mark.slow
+
 DEADLINE = 300.0
 """Of one command, on a machine that is busy with other tests: a hang meets it."""
 

@@ -155,6 +155,26 @@ def test_all_turns_leave_nothing_out(turns: Any) -> None:
     assert today.left_out() == "nothing"
 
 
+# Slow tests.
+
+
+def test_the_turns_share_the_files_of_slow_tests(turns: Any) -> None:
+    files = turns.files_with_slow_tests()
+    shares = [turns.slow_tests(files, {number}, ()) for number in range(1, len(turns.TURNS) + 1)]
+    assert sorted(file for share in shares for file in share) == sorted(files)
+    assert max(map(len, shares)) - min(map(len, shares)) <= 1
+    assert turns.WATCHED.keys() <= {*files}
+
+
+def test_slow_tests_run_for_a_change_of_what_they_watch(turns: Any) -> None:
+    files = turns.files_with_slow_tests()
+    for change in ("tests/ci/test_action.py", "ci/action/run"):
+        assert turns.slow_tests(files, set(), [change]) == ["tests/ci/test_action.py"]
+    assert turns.slow_tests(files, set(), ["conformance/world/world.py"]) == []
+    for paths in turns.WATCHED.values():
+        assert all((ROOT / path).exists() for path in paths), paths
+
+
 # A change of many clauses.
 
 
@@ -255,7 +275,7 @@ class Checkout:
         """Return what the first turn has in addition to what it always has."""
         asked = self.asks(XDSPEC_CI_TURN="1", **variables)
         assert asked.returncode == 0, asked.stderr
-        _, part, areas, mutants, _ = asked.stdout.split("\n")
+        _, part, areas, mutants, _, _ = asked.stdout.split("\n")
         assert not areas
         return [part, mutants]
 
@@ -288,7 +308,9 @@ DECIDES = '@decides("A42-RING-14")\ndef test_it(): ...\n'
 def test_without_history_everything_runs_unless_a_turn_is_forced(exported: Checkout) -> None:
     asked = exported.asks()
     assert asked.returncode == 0
-    assert asked.stderr == "ci: all turns; no history; left out: nothing\n"
+    assert asked.stderr == (
+        "ci: all turns; no history; left out: nothing; 0 of 0 files of slow tests run\n"
+    )
     assert {*asked.stdout.split()[-5:]} == {
         "--area=a27",
         "--area=a32",

@@ -17,6 +17,7 @@ DEADLINE = 900.0
 """Seconds for a first build of grpc-go on a busy machine."""
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(not MODULE.exists(), reason="needs a checkout"),
     pytest.mark.skipif(shutil.which("go") is None, reason="there is no Go toolchain here"),
     pytest.mark.xdist_group("serve_go"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -43,6 +44,19 @@ def test_what_cannot_be_read_is_told_at_once(
     make(place)
     with pytest.raises(OSError, match=words):
         read_text(place, most=100)
+
+
+def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
+    place = tmp_path / "file"
+    place.touch()
+    os.truncate(place, 1 << 40)
+    tracemalloc.start()
+    try:
+        with pytest.raises(OSError, match="larger than 67,108,864 bytes"):
+            read_text(place, most=64 << 20)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_socket_is_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,6 +75,7 @@ async def made(on: Channel, calls: list[Call]) -> tuple[Outcome, ...]:
     return await (await on.start_calls(calls)).finished(deadline=DEADLINE)
 
 
+@pytest.mark.slow
 async def test_the_doctor_finds_it_well(tmp_path: Path) -> None:
     findings = await doctor.examine(bridge(stock()), folder=tmp_path)
     assert {one.check: one.seen for one in findings if one.verdict == "wrong"} == {}

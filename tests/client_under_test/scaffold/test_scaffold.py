@@ -62,6 +62,7 @@ def test_a_folder_that_is_not_free(tmp_path: Path) -> None:
     assert {path: path.read_bytes() for path in (tmp_path / "some").iterdir()} == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", BUILT)
 async def test_it_is_built_and_says_hello(
     language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

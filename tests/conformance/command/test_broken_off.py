@@ -66,6 +66,7 @@ async def test_nobody_reads_what_a_run_says(started: Started) -> None:
     assert made["complete"] is False
 
 
+@pytest.mark.slow
 async def test_reports_that_cannot_be_written_any_more(started: Started, tmp_path: Path) -> None:
     folder = tmp_path / "reports"
     folder.mkdir()
@@ -81,6 +82,7 @@ async def test_reports_that_cannot_be_written_any_more(started: Started, tmp_pat
     assert f"{folder / 'r.xml'} cannot be written" in ended.out
 
 
+@pytest.mark.slow
 async def test_evidence_that_cannot_be_kept(xdspec: Any, started: Started) -> None:
     async with started("run", CRASHER, *ONE) as running:
         folder = running.folder / "out" / "crasher"

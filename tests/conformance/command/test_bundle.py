@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from conformance.catalogue import load
 from conformance.command.bundles import bundle
 
@@ -14,6 +16,7 @@ PINNED = "python@1.85.1"
 SCENARIO = "header.pseudo_header"
 
 
+@pytest.mark.slow
 async def test_a_bundle_shows_its_failure_and_no_other_clients(xdspec: Any, tmp_path: Path) -> None:
     ended = await xdspec.run("run", PINNED, "--scenario", SCENARIO)
     out = tmp_path / "b"

@@ -644,6 +644,7 @@ words = "does not normalise weights yet"
 """
 
 
+@pytest.mark.slow
 async def test_an_edition_that_is_only_stated(xdspec: Any, pretender: Path) -> None:
     words = ["run", f"{pretender}@1.85.1", "--scenario", WEIGHTS, "--jobs", "1"]
     (pretender / "expected.toml").unlink(missing_ok=True)

@@ -84,6 +84,7 @@ async def test_what_runs_again_replaces_what_it_had_left(xdspec: Any, tmp_path: 
     assert folder not in everything_in(tmp_path)
 
 
+@pytest.mark.slow
 async def test_what_kept_a_client_from_starting_is_gone_once_it_starts(
     xdspec: Any, tmp_path: Path
 ) -> None:
@@ -98,6 +99,7 @@ CORES = Path("/proc/sys/kernel/core_pattern")
 WITH_CORES = "sh -c 'ulimit -c unlimited; exec \"$@\"' sh"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not CORES.exists() or CORES.read_text()[0] in "|/",
     reason="cores of this machine go elsewhere",

@@ -13,6 +13,8 @@ import pytest
 
 import client_under_test
 
+pytestmark = pytest.mark.slow
+
 REFERENCE = Path(client_under_test.__file__).parent / "adapters" / "reference" / "client.toml"
 STATED = re.compile(r"\[\[choices\]\]\n.*\n.*\n|reads-late = .*\n")
 

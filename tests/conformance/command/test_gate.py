@@ -19,6 +19,7 @@ SHOULD = "A42-RING-04"
 """Which a ring that is too small breaks as well."""
 
 
+@pytest.mark.slow
 async def test_a_change_is_held_against_a_commit(xdspec: Any, library: Path) -> None:
     commit(library)
     (library / "ring").write_text("down")

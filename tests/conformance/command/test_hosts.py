@@ -54,6 +54,7 @@ async def test_who_sees_them_and_uses_no_address_has_failed(xdspec: Any) -> None
     assert (found["verdict"], found["reason"]) == ("fail", "deviates"), ended.said
 
 
+@pytest.mark.slow
 async def test_who_may_make_no_namespace_is_told_what_would_allow_it(
     xdspec: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -80,6 +81,7 @@ NO_MOUNTS = ("setpriv", "--bounding-set=-sys_admin", "--inh-caps=-all")
 """What a container leaves its root without, unless somebody asks for it."""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a capability up for others")
 @pytest.mark.skipif(shutil.which(NO_MOUNTS[0]) is None, reason="setpriv of util-linux is missing")
 async def test_nothing_about_names_fails_where_root_may_not_mount(started: Any) -> None:
@@ -93,6 +95,7 @@ async def test_nothing_about_names_fails_where_root_may_not_mount(started: Any) 
     assert ended.clauses["A37-DNS-13"]["verdict"] == "pass"
 
 
+@pytest.mark.slow
 async def test_who_asks_elsewhere_is_not_failed(xdspec: Any) -> None:
     await port_53()
     ended = await xdspec.run("run", str(SECLUDED), "--scenario", "dns.name_and_port")

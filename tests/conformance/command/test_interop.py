@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 STOCK = Path(__file__).parents[2] / "adapters" / "stock" / "stock.py"
 PATH = "/grpc.testing.TestService/UnaryCall"
 
@@ -19,6 +21,7 @@ def only(*scenarios: str) -> list[str]:
     return [word for name in scenarios for word in ("--scenario", name.replace("[", "[[]"))]
 
 
+@pytest.mark.slow
 async def test_a_first_report_without_an_adapter(xdspec: Any) -> None:
     ended = await xdspec.run(
         *("run", "interop", "--env", told()),
@@ -49,6 +52,7 @@ async def test_a_first_report_without_an_adapter(xdspec: Any) -> None:
     assert f"interop 1.0.0 ({told_of})" in ended.out
 
 
+@pytest.mark.slow
 async def test_who_reports_what_the_backends_did_not_count_lies(xdspec: Any) -> None:
     ended = await xdspec.run(
         "run", "interop", "--env", told("--misdeed=lies"), *only("cluster.round_robin")

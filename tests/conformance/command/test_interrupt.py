@@ -56,10 +56,10 @@ def hears_of_a_closed_terminal() -> Iterator[None]:
     ("number", "group"),
     [
         pytest.param(signal.SIGINT, True, id="ctrl-c"),
-        pytest.param(signal.SIGINT, False, id="sigint"),
+        pytest.param(signal.SIGINT, False, id="sigint", marks=pytest.mark.slow),
         pytest.param(signal.SIGTERM, False, id="sigterm"),
-        pytest.param(signal.SIGHUP, True, id="terminal-closed"),
-        pytest.param(signal.SIGHUP, False, id="sighup"),
+        pytest.param(signal.SIGHUP, True, id="terminal-closed", marks=pytest.mark.slow),
+        pytest.param(signal.SIGHUP, False, id="sighup", marks=pytest.mark.slow),
     ],
 )
 async def test_interrupt(started: Started, number: signal.Signals, *, group: bool) -> None:
@@ -84,6 +84,7 @@ async def test_interrupt(started: Started, number: signal.Signals, *, group: boo
         assert ended.left == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM])
 async def test_what_is_said_twice_at_once_is_said_once(
     started: Started, second: signal.Signals
@@ -109,6 +110,7 @@ def fill(pipe: str) -> None:
     os.close(handle)
 
 
+@pytest.mark.slow
 async def test_who_does_not_want_to_wait_for_the_report_need_not(started: Started) -> None:
     """Nobody reads it: it waits for room in the pipe."""
     async with started(*LONG_RUN) as running:
@@ -135,6 +137,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 """
 
 
+@pytest.mark.slow
 async def test_a_closed_terminal_keeps_the_report(tmp_path: Path) -> None:
     ours, theirs = os.openpty()
     words = [*LONG_RUN, "--json", "r.json", "--out", "out"]
@@ -162,6 +165,7 @@ async def test_a_closed_terminal_keeps_the_report(tmp_path: Path) -> None:
     assert set(os.listdir(tmp_path)) <= {"out", "r.json"}  # noqa: PTH208
 
 
+@pytest.mark.slow
 async def test_who_was_told_to_outlive_the_terminal_does(started: Started) -> None:
     deaf = ("sh", "-c", 'trap "" HUP; exec "$@"', "sh")
     words = ["--scenario", "ring.size?lightest*", "--jobs", "1"]
@@ -173,6 +177,7 @@ async def test_who_was_told_to_outlive_the_terminal_does(started: Started) -> No
         assert ended.report["runs"][0]["complete"] is True
 
 
+@pytest.mark.slow
 async def test_interrupt_in_the_second_client_leaves_the_first(started: Started) -> None:
     three = ["--scenario", "ring.size?lightest*", "--jobs", "1"]
     async with started("run", str(ADAPTERS / "exiter"), PINNED, *three) as running:
@@ -280,6 +285,7 @@ async def hung_up(reader: asyncio.StreamReader, deadline: float) -> bool:
             return True
 
 
+@pytest.mark.slow
 async def test_interrupt_ends_what_a_client_has_started(started: Started, tmp_path: Path) -> None:
     async with telephone() as (port, called):
         (tmp_path / "parent.py").write_text(PARENT)
@@ -326,7 +332,10 @@ async def test_before_there_is_a_run(number: signal.Signals) -> None:
     ("client", "scenario", "endpoints", "how", "code"),
     [
         (PINNED, "validation.xdstp_name_of_an_aggregate", 6, "enter", 0),
-        (str(ADAPTERS / "crasher"), "ring.size[by-weight]", 3, "sigterm", 1),
+        pytest.param(
+            *(str(ADAPTERS / "crasher"), "ring.size[by-weight]", 3, "sigterm", 1),
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 async def test_hold(
@@ -381,6 +390,7 @@ async def lasts(xdspec: Any) -> float:
     return time.monotonic() - began
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 async def test_at_any_moment(started: Started, lasts: float, seed: int) -> None:
     """What was done is told, once, and nothing is left; what was over has its result."""

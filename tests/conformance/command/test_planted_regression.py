@@ -62,6 +62,7 @@ async def test_history_dates_it(xdspec: Any, versions: Path) -> None:
     assert "broken from 1.4.0 to 1.5.0: pass → fail (deviates)" in ended.out
 
 
+@pytest.mark.slow
 async def test_bisecting_finds_it_in_few_runs(xdspec: Any, versions: Path) -> None:
     """Beside what is recorded three of ten versions are run, and one cannot be built."""
     ended = await xdspec.run(
@@ -80,6 +81,7 @@ async def test_bisecting_finds_it_in_few_runs(xdspec: Any, versions: Path) -> No
     assert told["not_looked_at"] == ["1.1.0", "1.2.0", "1.3.0", "1.6.0", "1.7.0"]
 
 
+@pytest.mark.slow
 async def test_versions_side_by_side(xdspec: Any) -> None:
     """One that does not come up, and one that cannot be built, are told of and stop no other."""
     versions = ("1.5.0", "1.4.1", "1.2.0", "1.1.0")

@@ -145,7 +145,7 @@ async def test_a_client_started_by_hand(started: Started) -> None:
         # Of which some are begun, and something else is looked at while they are under way.
         ("picker.next_along_the_ring", "A42-PICK-08", 4),
         # Of which some are dropped: no backend hears of them, and the person says what he saw.
-        ("leaf_drops.every_priority", "A37-DROP-04", 2),
+        pytest.param("leaf_drops.every_priority", "A37-DROP-04", 2, marks=pytest.mark.slow),
     ],
 )
 async def test_each_step_by_hand(started: Started, scenario: str, clause: str, steps: int) -> None:
@@ -161,6 +161,7 @@ async def test_each_step_by_hand(started: Started, scenario: str, clause: str, s
         assert len(re.findall(r"^  step \d+, by hand: ", ended.out, re.MULTILINE)) >= steps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["at once", "when asked"])
 async def test_streams_that_are_opened_and_cancelled_by_hand(started: Started, when: str) -> None:
     """The person says how those ended that no backend has, at once or when he is asked."""
@@ -191,6 +192,7 @@ async def test_streams_that_are_opened_and_cancelled_by_hand(started: Started, w
         assert asked == (1 if when == "at once" else 1 + sum(map(bool, statuses)))
 
 
+@pytest.mark.slow
 async def test_a_stream_that_waits_is_told_as_one(started: Started) -> None:
     """The person's client has it wait, instead of having it fail by the limit."""
     async with started("serve", "circuit_breaking.channels") as running:
@@ -205,6 +207,7 @@ async def test_a_stream_that_waits_is_told_as_one(started: Started) -> None:
         assert "WAITING: 1" in ended.out
 
 
+@pytest.mark.slow
 async def test_the_calls_file_and_the_words_agree(started: Started) -> None:
     async with started("serve", "ring.search") as running:
         person = Person(running)
@@ -226,6 +229,7 @@ async def test_a_script_lets_the_adapter_do_all(started: Started) -> None:
         assert set(decided(ended.out).values()) <= {"pass", "seen"}
 
 
+@pytest.mark.slow
 async def test_nothing_is_decided_of_two_clients(started: Started) -> None:
     async with started("serve", "header.repeated_header") as running:
         person = Person(running)
@@ -240,6 +244,7 @@ async def test_nothing_is_decided_of_two_clients(started: Started) -> None:
         assert set(decided(ended.out).values()) == {"open"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("said", "words"),
     [
@@ -262,6 +267,7 @@ async def test_what_nobody_has_done_is_open(started: Started, said: str, words: 
         assert set(decided(ended.out).values()) == {"open"}
 
 
+@pytest.mark.slow
 async def test_a_failure_by_hand(started: Started) -> None:
     """The person says that calls failed which a right client serves."""
     async with started("serve", "ring.search") as running:
@@ -315,6 +321,7 @@ async def test_what_is_done_to_the_world(started: Started, tmp_path: Path) -> No
         assert (await person.quit()).code == 0
 
 
+@pytest.mark.slow
 async def test_the_control_service_does_the_same(started: Started) -> None:
     async with started("serve", "ring.search") as running:
         person = Person(running)
@@ -328,6 +335,7 @@ async def test_the_control_service_does_the_same(started: Started) -> None:
         assert (await person.quit()).code == 0
 
 
+@pytest.mark.slow
 async def test_what_the_client_refuses_ends_the_scenario(started: Started, tmp_path: Path) -> None:
     """Though the person has not said that his calls are over."""
     (tmp_path / "cds.yaml").write_text(
@@ -352,7 +360,9 @@ async def test_what_the_client_refuses_ends_the_scenario(started: Started, tmp_p
 
 
 @pytest.mark.parametrize("when", ["while it asks", "at its end"])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
 async def test_a_signal(started: Started, number: signal.Signals, when: str) -> None:
     async with started("serve", "ring.search") as running:
         person = Person(running)
@@ -373,6 +383,7 @@ async def test_a_signal(started: Started, number: signal.Signals, when: str) -> 
             assert "no call was made" in ended.out
 
 
+@pytest.mark.slow
 async def test_a_kill(started: Started) -> None:
     async with started("serve", "ring.search") as running:
         person = Person(running)
@@ -385,6 +396,7 @@ async def test_a_kill(started: Started) -> None:
         assert not sockets & running.sockets_of_all()
 
 
+@pytest.mark.slow
 async def test_the_end_of_what_is_said(started: Started) -> None:
     """Whoever closes the pipe has left."""
     async with started("serve", "ring.search") as running:
@@ -396,6 +408,7 @@ async def test_the_end_of_what_is_said(started: Started) -> None:
         assert decided(ended.out)["A42-RING-13"] == "pass"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scenario", "answer", "word"),
     [

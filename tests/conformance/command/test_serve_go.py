@@ -22,6 +22,7 @@ BUILDING = 900.0
 """Seconds for a build from nothing, of all that grpc-go needs, on a busy machine."""
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(not EXAMPLE.exists(), reason="needs a checkout"),
     pytest.mark.skipif(shutil.which("go") is None, reason="there is no Go toolchain here"),
     pytest.mark.xdist_group("serve_go"),

@@ -76,6 +76,7 @@ async def test_sources_are_judged_as_they_are(xdspec: Any, library: Path) -> Non
     assert names(library) == {".git", "ring", "version"}, "nothing is written there"
 
 
+@pytest.mark.slow
 async def test_a_commit_of_a_checkout_is_judged(xdspec: Any, library: Path) -> None:
     named = commit(library)
     (library / "ring").write_text("down")
@@ -92,6 +93,7 @@ async def test_a_commit_of_a_checkout_is_judged(xdspec: Any, library: Path) -> N
     )
 
 
+@pytest.mark.slow
 async def test_a_bisection_names_the_commit(xdspec: Any, library: Path) -> None:
     """Also if some of the commits between cannot be built."""
     commit(library)

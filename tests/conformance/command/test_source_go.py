@@ -13,7 +13,10 @@ import pytest
 from client_under_test import find, prepare
 from client_under_test.environments import fingerprint
 
-pytestmark = pytest.mark.skipif(shutil.which("go") is None, reason="needs go")
+pytestmark = [
+    pytest.mark.skipif(shutil.which("go") is None, reason="needs go"),
+    pytest.mark.slow,
+]
 
 MODULE = "google.golang.org/grpc"
 CLAUSE = "A42-RING-12"

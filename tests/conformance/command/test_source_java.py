@@ -37,6 +37,7 @@ def jar(path: Path, content: Mapping[str, bytes]) -> Path:
     return path
 
 
+@pytest.mark.slow
 @needs_maven
 async def test_a_changed_class_changes_the_verdict(
     xdspec: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -60,6 +60,7 @@ def packed(path: Path, content: Mapping[str, bytes | str]) -> Path:
     return path
 
 
+@pytest.mark.slow
 @needs_npm
 async def test_a_changed_token_changes_the_verdict(
     xdspec: Any, checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -85,6 +86,7 @@ async def test_a_changed_token_changes_the_verdict(
     assert bad.report["runs"][0]["clauses"][CLAUSE]["verdict"] == "fail"
 
 
+@pytest.mark.slow
 @needs_npm
 async def test_a_checkout_is_packed_and_nothing_of_it_runs(
     xdspec: Any, checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
