@@ -25,7 +25,7 @@ from client_under_test.environments.places import cache
 from client_under_test.environments.shelf import Shelf, alone, made_once, use, writable
 from client_under_test.guarding import guarded
 from client_under_test.manifests.clients import Client
-from client_under_test.manifests.manifest import Build
+from client_under_test.manifests.manifest import Build, Tool
 from client_under_test.manifests.version_ranges import is_version
 from regular_files import read_bytes
 
@@ -40,6 +40,9 @@ _DIGITS: Final = 16
 
 # Lines of a builder that are quoted: what it says of the mistake comes before how it sums up.
 _LAST_WORDS: Final = 60
+
+# Of a client that has a build from the user's sources only.
+_NO_BUILD: Final = Build(command=())
 
 # In a client's folder, but nothing that a build reads.
 _NO_SOURCES: Final = {"README.md", "client.toml", "expected.toml"}
@@ -92,6 +95,11 @@ class _Wanted(msgspec.Struct, frozen=True, kw_only=True):
         return (*own, self.client.source) if self.client.source else tuple(own)
 
     @property
+    def tools(self) -> Iterator[Tool]:
+        """The programs that it needs; a library may be what the user's source is."""
+        return (one for one in self.build.tools if self.client.source is None or not one.of)
+
+    @property
     def says_what_it_reads(self) -> bool:
         """Whether nothing that it reads can change without being seen.
 
@@ -127,8 +135,8 @@ def built(client: Client, version: str) -> Built:
     Raises:
         MissingToolchain, BuildFailed, CacheUnusable: as they say.
     """
-    build = client.manifest.build
-    assert build is not None, "asked for clients that have one"
+    build = client.manifest.build or _NO_BUILD
+    assert build.command or client.source is not None, "asked for clients that have one"
     toolchain.demand(client.name, build.tools, ask=False)
     wanted = _Wanted(client=client, version=version, build=build)
     state, tree = _readable(wanted)
@@ -271,7 +279,7 @@ def _listed(draft: Path) -> tuple[str, ...]:
 def _build(wanted: _Wanted, draft: Path) -> None:
     """Run the build's command in a new folder."""
     client, work = wanted.client, _work_folder(wanted.client)
-    toolchain.demand(client.name, wanted.build.tools, ask=True)
+    toolchain.demand(client.name, wanted.tools, ask=True)
     draft.mkdir()
     places = {
         "folder": client.folder,

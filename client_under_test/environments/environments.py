@@ -21,7 +21,7 @@ from client_under_test.environments.identity import Identity, identity_of
 from client_under_test.environments.places import cache
 from client_under_test.environments.shelf import Shelf, made_once
 from client_under_test.manifests.clients import Client
-from client_under_test.manifests.manifest import PythonEnvironment
+from client_under_test.manifests.manifest import PythonEnvironment, Source
 from client_under_test.manifests.version_ranges import is_version, is_within, parsed
 from regular_files import read_bytes
 
@@ -76,14 +76,14 @@ def prepare(client: Client, environment: Mapping[str, str] | None = None) -> Pre
     answers = _answers(client, {**os.environ, **(environment or {})})
     client, of_ref = refs.resolved(client)
     manifest, there = client.manifest, commits.located(client)
-    made = _of_python(there) if manifest.python is not None else _of_build(there)
+    made = _made(there)
     places = {"folder": str(client.folder), "python": sys.executable, **made.places}
     variant = manifest.variants[client.variant].environment if client.variant else {}
     command = manifest.start.command
     return Prepared(
         client=client,
         command=tuple(part.format(**places, version=made.version) for part in command),
-        environment={**manifest.start.environment, **variant, **answers},
+        environment={**manifest.start.environment, **variant, **answers, **made.environment},
         version=made.version,
         editions=manifest.editions_of(made.version, client.variant),
         notes=made.notes,
@@ -103,11 +103,42 @@ class _Made(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     places: dict[str, str] = {}
     """What the placeholders of its command stand for."""
+    environment: dict[str, str] = {}
+    """Variables that name it to the adapter."""
     notes: tuple[str, ...] = ()
     tree: str = ""
     digest: str = ""
     locked: bool | None = None
     """As `Identity` has it."""
+
+
+def _made(client: Client) -> _Made:
+    stated = client.manifest.source
+    if client.source is not None and stated is not None and stated.is_program:
+        return _of_program(client, stated)
+    return _of_python(client) if client.manifest.python is not None else _of_build(client)
+
+
+def _of_program(client: Client, stated: Source) -> _Made:
+    """What a client needs whose adapter starts a program that the user has."""
+    assert client.source is not None, "asked for clients that have one"
+    version = sources.version_of(client)
+    client.manifest.editions_of(version, client.variant)  # before anything is built
+    places = {"source": str(client.source)}
+    if stated.build is not None:
+        built = builds.built(client, version)
+        places["output"] = str(built.folder)
+        made = _Made(version=version, notes=_notes(built), tree=built.tree, digest=built.digest)
+    else:
+        made = _Made(version=version, tree=sources.tree_of(client.source))
+    named = {name: text.format(**places) for name, text in stated.start_environment.items()}
+    if client.manifest.python is not None:
+        places |= _of_python(msgspec.structs.replace(client, source=None)).places
+    return msgspec.structs.replace(made, places=places, environment=named)
+
+
+def _notes(built: builds.Built) -> tuple[str, ...]:
+    return (built.note,) if built.note else ()
 
 
 def _of_python(client: Client) -> _Made:
@@ -139,7 +170,7 @@ def _of_build(client: Client) -> _Made:
     return _Made(
         version=version,
         places={"output": str(made.folder)},
-        notes=(made.note,) if made.note else (),
+        notes=_notes(made),
         tree=made.tree,
         digest=made.digest,
         locked=_is_locked(client, version),
@@ -177,8 +208,9 @@ def _identity(client: Client) -> Identity:
 
 def _answers(client: Client, environment: Mapping[str, str]) -> dict[str, str]:
     """What the user says to each question of the manifest."""
-    asks = client.manifest.start.asks
-    answers = {name: environment.get(name, "").strip() for name in asks}
+    stated, asks = client.manifest.source, client.manifest.start.asks
+    named = stated.start_environment if client.source is not None and stated is not None else {}
+    answers = {name: environment.get(name, "").strip() for name in asks if name not in named}
     for name, answer in answers.items():
         if not answer:
             raise NotTold(

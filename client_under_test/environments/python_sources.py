@@ -57,7 +57,7 @@ def installed(client: Client) -> Installed:
     assert stated is not None, "a client without it has no source"
     path = sources.there(client)
     _demand(path, wanted.distribution, stated.of)
-    tree = _digest(path)
+    tree = sources.tree_of(path)
     shelf = cache() / "python" / installer.PLATFORM / "sources"
     place = shelf / f"{wanted.distribution}-{_key(tree, wanted, stated.environment)}"
 
@@ -66,7 +66,7 @@ def installed(client: Client) -> Installed:
         work.parent.mkdir(parents=True, exist_ok=True)
         with alone(work):
             copied = _copy(path, work)
-            if _digest(path) != tree:
+            if sources.tree_of(path) != tree:
                 raise BuildFailed(f"{path} changed while it was read: run the command again")
             installer.install_from(
                 copied,
@@ -94,13 +94,6 @@ def _key(tree: str, wanted: PythonEnvironment, environment: dict[str, str]) -> s
 def _name_of(path: Path) -> str:
     """A name for the copy of what is at a path."""
     return fingerprint.of_bytes(os.fsencode(path))[:_DIGITS]
-
-
-def _digest(path: Path) -> str:
-    try:
-        return fingerprint.digest([path])
-    except OSError as trouble:
-        raise UnfitSource(f"{trouble.filename} cannot be read: {trouble.strerror}") from trouble
 
 
 def _version_in(environment: Path, distribution: str) -> str:

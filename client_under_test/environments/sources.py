@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from client_under_test.contract.exceptions import BuildFailed, UnfitSource
+from client_under_test.environments import fingerprint
 from client_under_test.guarding import guarded
 from client_under_test.manifests.clients import Client
 from client_under_test.manifests.version_ranges import is_version, is_within
@@ -41,6 +42,18 @@ def there(client: Client) -> Path:
     if not os.access(path, os.R_OK | (os.X_OK if path.is_dir() else 0)):
         raise UnfitSource(f"{path} cannot be read: Permission denied")
     return path
+
+
+def tree_of(path: Path) -> str:
+    """Return the SHA-256 of what is at a path.
+
+    Raises:
+        UnfitSource: a part of it cannot be read.
+    """
+    try:
+        return fingerprint.digest([path])
+    except OSError as trouble:
+        raise UnfitSource(f"{trouble.filename} cannot be read: {trouble.strerror}") from trouble
 
 
 def version_of(client: Client) -> str:

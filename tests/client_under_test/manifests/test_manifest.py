@@ -73,6 +73,32 @@ def some(text: str = GOOD) -> Manifest:
         ("https:", "ftp:", "issues: expected `str` matching regex"),
         ("[python]", "[pythno]", "the file: object contains unknown field `pythno`"),
         (
+            "[knobs]",
+            '[source]\nof = "a program"\nstart-environment = { A = "{source}" }\n[knobs]',
+            "source: a program needs inspect, which prints its version",
+        ),
+        (
+            "[knobs]",
+            (
+                '[source]\nof = "a program"\ninspect = ["a"]\n'
+                'start-environment = { A = "{output}/a" }\n[knobs]'
+            ),
+            "source.start-environment.A: {output} is unknown here: there are {source}",
+        ),
+        (
+            '[python]\ndistribution = "somepc"',
+            (
+                'version = "1"\n[build]\ncommand = ["a"]\n[source]\nof = "a"\ninspect = ["a"]\n'
+                'build = ["a"]\nstart-environment = { A = "{source}" }'
+            ),
+            "source.start-environment: only for a client without a [build] table",
+        ),
+        (
+            '[python]\ndistribution = "somepc"',
+            'version = "1"\n[source]\nof = "a folder"',
+            "source: only for a client with a [python] or a [build] table, or with start-",
+        ),
+        (
             "issues =",
             'versions = ">1"\nissues =',
             f"the file: {UNKNOWN} `versions`: did you mean variants or version? `versions` belongs",
