@@ -13,6 +13,7 @@ from conformance.judging.expectations import (
     Answered,
     AsksBesideClusters,
     Expectation,
+    Fails,
     OnlyAt,
     Outcome,
 )
@@ -182,21 +183,22 @@ class LiveCluster:
         asked = await self._world.control.asked_until(expected)
         await self._judge(clause, asked, expected)
 
-    async def accepted(self, odd: Odd, then: str) -> None:
+    async def accepted(self, odd: Odd, then: str, *, case: str) -> None:
         """Judge that an odd update is accepted, and report what becomes of requests.
 
         Args:
             odd: the change.
             then: the clause on the requests.
+            case: which of several changes it is, in the report.
         """
         answer = await self._offer(odd)
         await self._judge(odd.clause, answer, Answered(acked=True))
         if answer.acked:
             ways: dict[str, Expectation] = {
-                "served": self.leads(1),
-                "served as before": self.leads(),
-                "fail": Outcome("UNAVAILABLE"),
-                "wait": Outcome("DEADLINE_EXCEEDED"),
+                f"{case}: served": self.leads(1),
+                f"{case}: served as before": self.leads(),
+                f"{case}: fail": Fails(),
+                f"{case}: wait": Outcome("DEADLINE_EXCEEDED"),
             }
             moments = timing.SEVERAL_MOMENTS
             calls = partial(calls_to, self._world, self.name, deadline=moments)

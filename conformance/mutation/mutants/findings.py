@@ -18,6 +18,19 @@ def overlooking(field: str, words: str = "") -> Weigh:
     return weigh
 
 
+def overlooking_below(message: str) -> Weigh:
+    """What is wrong within a field does not count, but for what it lacks."""
+
+    def weigh(_message: Any, found: Sequence[Finding]) -> Sequence[Finding]:
+        return [
+            finding
+            for finding in found
+            if not (f"{message}." in finding[0] and finding[1] != "is missing")
+        ]
+
+    return weigh
+
+
 def refusing(is_wrong: Callable[[Any], bool]) -> Weigh:
     """A Cluster that is like this is a bad one, too."""
 

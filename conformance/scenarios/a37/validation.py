@@ -110,6 +110,7 @@ def instance(field: str, name: str = PROVIDER) -> str:
 
 
 ROOT = instance("ca_certificate_provider_instance")
+OTHER_ROOT = instance("ca_certificate_provider_instance", "other")
 TLS = "envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext"
 
 
@@ -122,6 +123,11 @@ def tls(context: str, fields: str = "") -> str:
 def validated(checks: str = "") -> str:
     """A validation context that is good, but for these checks."""
     return f"validation_context {{ {ROOT} {checks} }}"
+
+
+def combined(context: str) -> str:
+    """The other place of a validation context."""
+    return f"combined_validation_context {{ default_{context} }}"
 
 
 def socket(clause: str, said: str, *otherwise: str) -> Odd:
@@ -143,7 +149,7 @@ SECURITY = (
     socket("A29-CDS-02", tls("combined_validation_context { default_validation_context {} }")),
     socket(
         "A29-CDS-03",
-        tls(f"validation_context {{ {instance('ca_certificate_provider_instance', 'other')} }}"),
+        tls(f"validation_context {{ {OTHER_ROOT} }}"),
     ),
     socket(
         "A29-CDS-04",
@@ -156,7 +162,9 @@ SECURITY = (
     socket("A29-CDS-05", tls(validated() + "tls_certificate_sds_secret_configs { name: 'one' }")),
     socket("A29-CDS-06", tls(validated() + "tls_params {}")),
     socket("A29-CDS-06", tls(validated() + "custom_handshaker { name: 'a-handshaker' }")),
+    socket("A29-CDS-03", tls(combined(f"validation_context {{ {OTHER_ROOT} }}"))),
     *(socket("A29-CDS-07", tls(validated(check))) for check in CHECKS),
+    *(socket("A29-CDS-07", tls(combined(validated(check)))) for check in CHECKS),
     socket("A29-CDS-08", f"name: 'other' {given_bytes(f'{TYPE}/a.Socket')}"),
     socket(
         "A29-CDS-08",
@@ -255,10 +263,7 @@ SECURE = (
     socket("A29-CDS-09", tls(validated())),
     socket(
         "A29-CDS-09",
-        tls(
-            f"combined_validation_context {{ default_{validated()} }}"
-            + instance("tls_certificate_provider_instance")
-        ),
+        tls(combined(validated()) + instance("tls_certificate_provider_instance")),
     ),
     *(socket("A29-CDS-11", tls(validated() + "alpn_protocols: 'h2'", one)) for one in FIELDS),
 )

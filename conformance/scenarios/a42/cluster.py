@@ -166,38 +166,46 @@ async def test_old_config_after_a_nack(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("clause", "change", "readings"),
+    ("clause", "case", "change", "readings"),
     [
         row(
             "minimum-above-maximum",
             "A42-CDS-16",
+            "minimum 64 above maximum 32",
             RingHash(minimum=64, maximum=32),
             {"the maximum": RingHash(maximum=32, minimum=32), "the minimum": RingHash(minimum=64)},
         ),
         row(
             "default-above-maximum",
             "A42-CDS-16",
-            RingHash(maximum=8),
-            {"the maximum": RingHash(maximum=8, minimum=8), "the minimum": RingHash()},
+            "maximum 50 alone",
+            RingHash(maximum=50),
+            {
+                "the maximum": RingHash(maximum=50, minimum=50),
+                "the default minimum": RingHash(),
+                "the smallest minimum": RingHash(maximum=50, minimum=1),
+            },
         ),
         row(
             "minimum-zero",
             "A42-CDS-17",
+            "",
             RingHash(minimum=0),
             {"the default": RingHash(), "the smallest": RingHash(minimum=1)},
         ),
-        row("maximum-zero", "A42-CDS-18", RingHash(maximum=0), {"the default": RingHash()}),
+        row("maximum-zero", "A42-CDS-18", "", RingHash(maximum=0), {"the default": RingHash()}),
     ],
 )
 async def test_left_open(
-    world: World, clause: str, change: RingHash, readings: dict[str, RingHash]
+    world: World, clause: str, case: str, change: RingHash, readings: dict[str, RingHash]
 ) -> None:
     """The ring before is of none of these sizes."""
     served = await world.plain_ring(ring=RingHash(minimum=400))
     await world.demand_served(world.sessions(1))
     answer = await world.control.offer(Kind.CLUSTER, served.balanced_by(change).cluster())
     rings = {f"a ring of {name}": served.balanced_by(one) for name, one in readings.items()}
-    await judge_choice(world, clause, answer, {name: one.mapping() for name, one in rings.items()})
+    mapped = {name: ring.mapping() for name, ring in rings.items()}
+    await judge_choice(world, clause, answer, mapped, case=case)
 
 
 @decides("A42-CDS-20")
@@ -223,17 +231,27 @@ async def test_maglev(world: World) -> None:
 
 
 async def judge_choice(
-    world: World, clause: str, answer: Answer, rings: Mapping[str, MapsLike] = NO_RINGS
+    world: World,
+    clause: str,
+    answer: Answer,
+    rings: Mapping[str, MapsLike] = NO_RINGS,
+    *,
+    case: str = "",
 ) -> None:
-    """A NACK, or an ACK and what becomes of calls then, is reported."""
+    """A NACK, or an ACK and what becomes of calls then, is reported; `case` tells several apart."""
+    told = f"{case}: " if case else ""
     if not answer.acked:
-        await world.judge(clause, answer, {"NACK": Answered(acked=False)})
+        await world.judge(clause, answer, {f"{told}NACK": Answered(acked=False)})
         return
     await world.attempts.quiet(why="the ACK: time for the resource to be applied")
     calls = await world.call(world.values.sessions_to_map())
     served: Mapping[str, Expectation] = rings or {"calls succeed": Outcome("OK")}
-    ways = {**served, "calls fail": Outcome("UNAVAILABLE")}
-    await world.judge(clause, calls, {f"ACK, and {name}": how for name, how in ways.items()})
+    ways: dict[str, Expectation] = {
+        **served,
+        "calls fail": Outcome("UNAVAILABLE"),
+        "calls fail with INTERNAL": Outcome("INTERNAL"),
+    }
+    await world.judge(clause, calls, {f"{told}ACK, and {how}": way for how, way in ways.items()})
 
 
 async def offer_cluster(world: World, change: Callable[[Served], Any]) -> Answer:

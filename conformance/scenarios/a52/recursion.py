@@ -12,10 +12,17 @@ def deep(clause: str, levels: int) -> Odd:
     return Odd(clause, policies(nested(levels)))
 
 
+DEPTHS = (2, 3, 4, 5, 8, 16)
+"""From the usual one, RoundRobin below WrrLocality, to the deepest."""
+
+
 @decides("A52-DEPTH-01", "A52-DEPTH-04", AFTERWARDS)
-async def test_16_levels(world: World) -> None:
+async def test_2_to_16_levels(world: World) -> None:
+    """From which depth on requests fail shows where a client that accepts all of them gives up."""
     live = await LiveCluster.begin(world, "EDS")
-    await live.accepted(deep("A52-DEPTH-01", 16), then="A52-DEPTH-04")
+    for levels in DEPTHS:
+        case = f"{levels} levels"
+        await live.accepted(deep("A52-DEPTH-01", levels), then="A52-DEPTH-04", case=case)
 
 
 @decides("A52-DEPTH-03", AFTERWARDS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from client_under_test.reference.conduct.mutants import Mutant
-from conformance.mutation.mutants.findings import overlooking, refusing
+from conformance.mutation.mutants.findings import overlooking, overlooking_below, refusing
 
 no_validation_context = Mutant(
     clause="A29-CDS-01",
@@ -35,6 +35,16 @@ any_ca_provider = Mutant(
     clause="A29-CDS-03",
     broken="an instance for CA certificates is not looked up in the bootstrap",
     xds={"wrong_with_cluster": overlooking("ca_certificate_provider_instance", "is no provider")},
+)
+
+any_combined_ca_provider = Mutant(
+    clause="A29-CDS-03",
+    broken="below combined_validation_context an instance is not looked up in the bootstrap",
+    xds={
+        "wrong_with_cluster": overlooking(
+            "default_validation_context.ca_certificate_provider_instance", "is no provider"
+        )
+    },
 )
 
 any_identity_provider = Mutant(
@@ -95,6 +105,12 @@ validator_unchecked = Mutant(
     clause="A29-CDS-07",
     broken="a custom_validator_config is passed over",
     xds={"wrong_with_cluster": overlooking("custom_validator_config")},
+)
+
+combined_checks_ignored = Mutant(
+    clause="A29-CDS-07",
+    broken="below combined_validation_context all checks are passed over",
+    xds={"wrong_with_cluster": overlooking_below("default_validation_context")},
 )
 
 other_sockets_ignored = Mutant(

@@ -311,7 +311,7 @@ minimum_above_maximum_accepted = Mutant(
     clause="A42-CDS-16",
     broken="a minimum above the maximum is accepted",
     xds={"sizes_fit": lambda _minimum, _maximum: True},
-    reports="ACK, and a ring of the maximum",
+    reports="minimum 64 above maximum 32: ACK, and a ring of the maximum",
 )
 
 default_gives_way = Mutant(
@@ -323,7 +323,7 @@ default_gives_way = Mutant(
             ring_sizes(config)[1],
         )
     },
-    reports="ACK, and a ring of the maximum",
+    reports="maximum 50 alone: ACK, and a ring of the maximum",
 )
 
 minimum_of_zero_accepted = Mutant(

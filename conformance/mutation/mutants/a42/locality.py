@@ -298,6 +298,16 @@ locality_without_weight_is_used = Mutant(
     issue="https://github.com/grpc/grpc-java/pull/6874",
 )
 
+unweighted_but_for_rings = Mutant(
+    clause="A42-LOC-10",
+    broken="a locality without a weight weighs one under every policy but ring_hash",
+    rules={
+        "locality_is_used": lambda _locality: True,
+        "ring_endpoints": lambda _before, now: [one for one in now if one.locality_weight],
+        "target_weight": lambda _target, weight: max(weight, 1),
+    },
+)
+
 locality_of_weight_zero_is_rejected = Mutant(
     clause="A42-LOC-11",
     broken="a locality of weight zero is rejected",

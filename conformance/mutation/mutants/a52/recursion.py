@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from client_under_test.reference.conduct.mutants import Mutant
 from client_under_test.reference.values import Locality
+from client_under_test.reference.xds.policy_list_rules import list_is_too_deep
 
 MOST = 16
 
@@ -37,17 +38,26 @@ class LostWithin:
     """Endpoints get lost between the levels of a deep list, which asks often for their locality."""
 
     def __init__(self) -> None:
+        self._deepest = 0
         self._asked = 0
 
-    def name(self, locality: Locality) -> str:
-        """Its own at first, and from then on another one each time."""
-        self._asked += 1
-        return f"{locality} {self._asked if self._asked > MOST else 0}"
+    def is_too_deep(self, level: int) -> bool:
+        """Note how deep the list is that is read."""
+        self._deepest = level
+        return list_is_too_deep(level)
 
+    def name(self, locality: Locality) -> str:
+        """Its own, and below many lists another one each time."""
+        self._asked += 1
+        return f"{locality} {self._asked if self._deepest >= MOST else 0}"
+
+
+LOST = LostWithin()
 
 lost_within = Mutant(
     clause="A52-DEPTH-04",
-    broken="a locality within localities has no endpoints",
-    rules={"locality_target": LostWithin().name},
-    reports="fail",
+    broken="a locality within 15 localities has no endpoints",
+    rules={"locality_target": LOST.name},
+    xds={"list_is_too_deep": LOST.is_too_deep},
+    reports="16 levels: fail",
 )
