@@ -58,6 +58,7 @@ def test_it(number, worker_id):
 """
 
 
+@pytest.mark.slow
 def test_what_deals_them_out_keeps_a_group_together(tmp_path: Path) -> None:
     """A release of pytest after which it silently did not is kept out in pyproject.toml."""
     for name in "ab":

@@ -1,4 +1,4 @@
-"""By the id: whoever searches for a clause's id finds its rule, its mutants and its oracle."""
+"""Check that a search for a clause's id finds its rule and its mutants."""
 
 import ast
 import importlib
@@ -19,12 +19,9 @@ from client_under_test.reference.conduct.mutants import Mutant
 from client_under_test.reference.xds.rules import XdsRules
 from conformance.catalogue import Catalogue, load
 from conformance.mutation.fates import declared
-from conformance.running.collecting import scenarios
 
 ID = re.compile(r"\bA\d+-[A-Z]+-\d+\b")
 SUITE = Path(conformance.__file__).parent
-ORACLES = SUITE / "oracles"
-EXPECTATIONS = SUITE / "judging" / "expectations"
 GUIDE = SUITE.parent / "CONTRIBUTING.md"
 REFERENCE = Path(client_under_test.__file__).parent / "reference"
 
@@ -112,79 +109,6 @@ def test_ids_exist(folder: Path, catalogue: Catalogue) -> None:
         if each not in catalogue
     ]
     assert not unknown
-
-
-# Oracles.
-
-
-def told_within(node: ast.AST) -> str:
-    """What all docstrings say, those of fields and constants too."""
-    return "\n".join(
-        one.value.value
-        for one in ast.walk(node)
-        if isinstance(one, ast.Expr)
-        and isinstance(one.value, ast.Constant)
-        and isinstance(one.value.value, str)
-    )
-
-
-def called_in(node: ast.AST) -> set[str]:
-    """What a piece of code calls, as it is written there."""
-    return {ast.unparse(one.func) for one in ast.walk(node) if isinstance(one, ast.Call)}
-
-
-@pytest.mark.parametrize("module", modules(ORACLES), ids=lambda one: one.path)
-def test_what_an_oracle_offers_names_a_clause(module: Module) -> None:
-    """In its own docstring, or in that of its module."""
-    if ID.search(ast.get_docstring(module.syntax) or ""):
-        return
-    nameless = [
-        f"{module.path}: {each.name} names no clause: put the id of one that it helps to decide "
-        f"into its docstring or the module's."
-        for each in module.syntax.body
-        if isinstance(each, ast.FunctionDef | ast.ClassDef)
-        and not each.name.startswith("_")
-        and not ID.search(told_within(each))
-    ]
-    assert not nameless
-
-
-def test_an_expectation_names_the_oracle_that_it_asks() -> None:
-    offered = {
-        written: f"{Path(module.path).stem}.{each.name}"
-        for module in modules(ORACLES)
-        for each in module.syntax.body
-        if isinstance(each, ast.FunctionDef)
-        for written in (each.name, f"{Path(module.path).stem}.{each.name}")
-    }
-    silent = []
-    for module in modules(EXPECTATIONS):
-        body = module.syntax.body
-        helpers = {one.name: called_in(one) for one in body if isinstance(one, ast.FunctionDef)}
-        for each in body:
-            if not isinstance(each, ast.ClassDef):
-                continue
-            called = called_in(each)
-            called |= {name for one in called & helpers.keys() for name in helpers[one]}
-            asked = {offered[name] for name in called & offered.keys()}
-            told = ast.get_docstring(each) or ""
-            if asked and not any(f"``{name}``" in told for name in asked):
-                silent.append(
-                    f"{module.path}: {each.name} asks {' and '.join(sorted(asked))}: say in its "
-                    f"docstring by which of them its truth is computed."
-                )
-    assert not silent
-
-
-def test_each_decided_clause_is_named_where_its_truth_is(catalogue: Catalogue) -> None:
-    told = "\n".join(told_within(one.syntax) for one in modules(ORACLES, EXPECTATIONS))
-    decided = {each for one in scenarios().values() for each in one.clauses}
-    silent = [
-        f"A scenario decides {each}: name it in the docstring of the oracle that computes what is "
-        f"right, or, if nothing is computed, in that of the expectation that says it."
-        for each in sorted(decided - {*ID.findall(told)})
-    ]
-    assert not silent
 
 
 # What CONTRIBUTING says of it. The wheel has no such file.
