@@ -18,8 +18,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from client_under_test import Call, ClientProcess, find, prepare
-from conformance.served.bootstrap import VARIABLE, bootstrap
-from conformance.served.serving import LISTENER, plain
+from conformance.xds_config.bootstrap import VARIABLE, bootstrap
+from conformance.xds_config.config import LISTENER, plain
 from fake_control_plane import ControlPlane, Kind, resources
 from test_servers import Fleet
 

@@ -39,7 +39,7 @@ PACKAGES = (
     "request_filter",
 )
 
-GUARD = ROOT / "client_under_test" / "guarding" / "guard.py"
+GUARD = ROOT / "client_under_test" / "supervision" / "supervisor.py"
 MAKE = "--make-environment"
 
 BAD_INPUT = 4

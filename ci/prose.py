@@ -154,7 +154,7 @@ def texts(root: Path) -> Iterator[Text]:
     for path in _files(root, PACKAGES, ".py"):
         if not path.name.endswith(("_pb2.py", "_pb2_grpc.py")):
             yield from of_python(*_read(root, path))
-    for path in _files(root, ("conformance/catalogue", "client_under_test/adapters"), ".toml"):
+    for path in _files(root, ("conformance/spec/catalogue", "client_under_test/adapters"), ".toml"):
         if path.name != "client.toml":
             yield from of_toml(*_read(root, path))
 

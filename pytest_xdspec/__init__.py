@@ -14,11 +14,12 @@ What is in `__all__` is for scenarios; all else below may change with any versio
 from __future__ import annotations
 
 from conformance.judging import expectations
-from conformance.judging.claims import Bootstrap
+from conformance.judging.declaration import Bootstrap
 from conformance.judging.expectations import Expectation
-from conformance.judging.seen import Attempts, Call, Calls, Contrast
-from conformance.oracles.request_hash import ChannelIdPolicy, HeaderPolicy
-from conformance.served.clusters import (
+from conformance.judging.observations import Attempts, Call, Calls, Contrast
+from conformance.spec.oracles.request_hash import ChannelIdPolicy, HeaderPolicy
+from conformance.world import DUPLEX, EMPTY, UNARY
+from conformance.xds_config.clusters import (
     Aggregate,
     Cluster,
     Drop,
@@ -26,10 +27,7 @@ from conformance.served.clusters import (
     LogicalDns,
     Threshold,
 )
-from conformance.served.endpoints import Endpoint, Locality
-from conformance.served.policies import RingHash, RoundRobin
-from conformance.served.routes import SESSION, Route
-from conformance.served.serving import (
+from conformance.xds_config.config import (
     Served,
     aggregate,
     beside,
@@ -38,7 +36,9 @@ from conformance.served.serving import (
     plain,
     weighted,
 )
-from conformance.world import DUPLEX, EMPTY, UNARY
+from conformance.xds_config.endpoints import Endpoint, Locality
+from conformance.xds_config.policies import RingHash, RoundRobin
+from conformance.xds_config.routes import SESSION, Route
 from pytest_xdspec.hooks import (
     pytest_addoption,
     pytest_collection_finish,
@@ -52,7 +52,7 @@ from pytest_xdspec.hooks import (
     pytest_runtest_protocol,
     pytest_xdist_setupnodes,
 )
-from pytest_xdspec.own_world import World
+from pytest_xdspec.user_world import World
 from pytest_xdspec.worlds import world, xdspec_subject, xdspec_worlds
 from test_servers import Close, Hold, Mode, Refuse, Serve, Stall
 

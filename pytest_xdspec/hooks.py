@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from conformance.judging.verdicts import Verdict
-from conformance.running.settings import Settings
+from conformance.runner.settings import Settings
 from pytest_xdspec import options
-from pytest_xdspec.conclusion import conclude
+from pytest_xdspec.client_setup import ready
 from pytest_xdspec.items import (
     HELD,
     MARK,
@@ -27,7 +27,7 @@ from pytest_xdspec.items import (
     has_world,
     subject_of,
 )
-from pytest_xdspec.readying import ready
+from pytest_xdspec.teardown import conclude
 
 WORKER_INPUT = "xdspec_settings"
 LOOP = "session"

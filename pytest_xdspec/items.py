@@ -8,12 +8,12 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
-from conformance.judging.claims import AS_ALWAYS, Bootstrap
-from conformance.running.plugin.worlds import Wanted
-from conformance.running.settings import Settings
-from conformance.running.subjects import Subject
+from conformance.judging.declaration import AS_ALWAYS, Bootstrap
+from conformance.runner.plugin.worlds import Wanted
+from conformance.runner.settings import Settings
+from conformance.runner.targets import Subject
 from pytest_xdspec.options import Wish
-from pytest_xdspec.own_world import World
+from pytest_xdspec.user_world import World
 
 SUBJECT: Final = "xdspec_subject"
 """The fixture on which that of a world rests: a test that has it has a world."""

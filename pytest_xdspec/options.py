@@ -10,9 +10,9 @@ import pytest
 
 from client_under_test import Client, built_in, find
 from client_under_test.contract.exceptions import ClientTrouble
-from conformance.running.given import Unusable, demand_folder, pairs
-from conformance.running.manifest_check import check
-from conformance.running.settings import Settings
+from conformance.runner.manifest_check import check
+from conformance.runner.settings import Settings
+from conformance.runner.user_input import Unusable, demand_folder, pairs
 
 INI: Final = "xdspec_clients"
 

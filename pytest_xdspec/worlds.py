@@ -11,11 +11,11 @@ import pytest
 import pytest_asyncio
 
 from client_under_test.contract.exceptions import ConversationFailed
-from conformance.catalogue import load
 from conformance.judging import causes
-from conformance.running.plugin.worlds import Worlds
-from conformance.running.settings import Settings
-from conformance.running.subjects import Subject
+from conformance.runner.plugin.worlds import Worlds
+from conformance.runner.settings import Settings
+from conformance.runner.targets import Subject
+from conformance.spec.catalogue import load
 from pytest_xdspec.items import (
     HELD,
     NEXT,
@@ -26,7 +26,7 @@ from pytest_xdspec.items import (
     name_of,
     wanted_by,
 )
-from pytest_xdspec.own_world import World
+from pytest_xdspec.user_world import World
 from test_servers import Fleet
 
 

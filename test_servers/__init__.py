@@ -4,7 +4,6 @@ Beside it a name server, whose answers are scripted, too.
 """
 
 from test_servers.backend_metrics import BackendMetrics
-from test_servers.door import Door
 from test_servers.exceptions import (
     DeadlinePassed,
     FleetTrouble,
@@ -17,6 +16,7 @@ from test_servers.fleet import Endpoint, Fleet
 from test_servers.ledger import Attempt, Deed, Ledger, Rpc
 from test_servers.modes import Close, Hold, Mode, Refuse, Serve, Stall
 from test_servers.name_server import NameServer, Query
+from test_servers.server_proxy import Door
 from test_servers.zone import Answer, Found, NoSuchName, Question, ServerFailure, Silence
 
 __all__ = [

@@ -12,9 +12,9 @@ import grpc
 from test_servers.backend import Backend, Host
 from test_servers.backend_metrics import BackendMetrics
 from test_servers.exceptions import NotLoopback
-from test_servers.gate import Gate, host_port
 from test_servers.ledger import Attempt, Ledger
 from test_servers.modes import Mode, Serve
+from test_servers.proxy import Gate, host_port
 
 __all__ = ["Endpoint", "Fleet"]
 

@@ -16,13 +16,13 @@ import msgspec
 
 from ci.documentation.markdown import escaped, table
 from client_under_test.manifests.clients import find
-from conformance.catalogue import Catalogue, Clause, edition_for, load
 from conformance.judging.verdicts import Verdict
 from conformance.reporting.baseline import Entry
 from conformance.reporting.baseline import read as read_baseline
 from conformance.reporting.report import BadReport, Report, demand_clauses
 from conformance.reporting.report import read as read_report
-from conformance.running.collecting import scenarios
+from conformance.runner.collection import scenarios
+from conformance.spec.catalogue import Catalogue, Clause, edition_for, load
 
 if TYPE_CHECKING:
     from ci.documentation.facts import Facts

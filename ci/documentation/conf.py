@@ -20,7 +20,7 @@ include_patterns = [
     "CONTRIBUTING.md",
     "SECURITY.md",
     "docs/**.md",
-    "conformance/catalogue/README.md",
+    "conformance/spec/catalogue/README.md",
     "client_under_test/adapters/*/README.md",
     "client_under_test/contract/contract.md",
     "client_under_test/reference/README.md",

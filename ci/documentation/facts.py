@@ -16,9 +16,9 @@ from typing import Any
 import click
 
 from ci.documentation.markdown import cell, escaped, table
-from conformance.catalogue import FOLDER, Catalogue, Edition, ground
-from conformance.command.cli import main
-from conformance.oracles import FALSE_ALARM
+from conformance.cli.commands import main
+from conformance.spec.catalogue import FOLDER, Catalogue, Edition, ground
+from conformance.spec.oracles import FALSE_ALARM
 
 ROOT = Path(__file__).parents[2]
 
@@ -123,7 +123,7 @@ class Facts:
     def oracles(self) -> str:
         """Return a table of the modules of the oracles."""
         text = f"A random check has a false-alarm probability of at most {FALSE_ALARM:g}.\n\n"
-        return text + self._modules(ROOT / "conformance/oracles")
+        return text + self._modules(ROOT / "conformance/spec/oracles")
 
     def expectations(self) -> str:
         """Return a table of the modules of the expectations."""

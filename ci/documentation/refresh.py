@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 
 from ci.documentation import compliance, facts
 from ci.documentation.facts import GENERATED, ROOT, Facts
-from conformance.catalogue import load
+from conformance.spec.catalogue import load
 
 _PART = re.compile(
     r"^(<!-- begin generated ([^\n]+) -->\n).*?^(<!-- end generated -->)$", re.MULTILINE | re.DOTALL

@@ -8,7 +8,7 @@ from typing import Final, Literal
 import msgspec
 
 from client_under_test.contract.messages import Capability
-from client_under_test.doctor.examined_adapter import ExaminedAdapter
+from client_under_test.doctor.adapter_under_check import ExaminedAdapter
 
 HELLO: Final = "hello"
 """The check on which every other one builds."""

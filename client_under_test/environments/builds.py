@@ -20,13 +20,13 @@ import msgspec
 
 from client_under_test.contract.exceptions import BuildFailed, MissingToolchain
 from client_under_test.environments import fingerprint, toolchain
+from client_under_test.environments.build_cache import Shelf, alone, made_once, use, writable
 from client_under_test.environments.outside_paths import outside_paths
 from client_under_test.environments.places import cache
-from client_under_test.environments.shelf import Shelf, alone, made_once, use, writable
-from client_under_test.guarding import guarded
 from client_under_test.manifests.clients import Client
 from client_under_test.manifests.manifest import Build, Tool
 from client_under_test.manifests.version_ranges import is_version
+from client_under_test.supervision import guarded
 from regular_files import read_bytes
 
 MOST_BUILDS: Final = 16

@@ -12,8 +12,8 @@ from typing import Final
 import msgspec
 
 from client_under_test.contract.exceptions import UnfitSource
+from client_under_test.environments.build_cache import Shelf, made_once
 from client_under_test.environments.places import cache
-from client_under_test.environments.shelf import Shelf, made_once
 from client_under_test.manifests.clients import Client
 
 MOST_TREES: Final = 8

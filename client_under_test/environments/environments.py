@@ -17,9 +17,9 @@ from packaging.version import Version
 
 from client_under_test.contract.exceptions import NoSuchVersion, NotTold
 from client_under_test.environments import builds, commits, installer, python_sources, refs, sources
+from client_under_test.environments.build_cache import Shelf, made_once
 from client_under_test.environments.identity import Identity, identity_of
 from client_under_test.environments.places import cache
-from client_under_test.environments.shelf import Shelf, made_once
 from client_under_test.manifests.clients import Client
 from client_under_test.manifests.manifest import PythonEnvironment, Source
 from client_under_test.manifests.version_ranges import is_version, is_within, parsed

@@ -15,7 +15,7 @@ from typing import Final
 import uv
 
 from client_under_test.contract.exceptions import BuildFailed, NoSuchVersion, NoWheel
-from client_under_test.guarding import guarded
+from client_under_test.supervision import guarded
 
 # What a wheel depends on besides its version.
 PLATFORM: Final = f"{sys.implementation.cache_tag}-{sysconfig.get_platform()}"

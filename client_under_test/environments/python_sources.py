@@ -23,8 +23,8 @@ from packaging.utils import (
 
 from client_under_test.contract.exceptions import BuildFailed, UnfitSource
 from client_under_test.environments import fingerprint, installer, sources
+from client_under_test.environments.build_cache import Shelf, alone, made_once
 from client_under_test.environments.places import cache
-from client_under_test.environments.shelf import Shelf, alone, made_once
 from client_under_test.manifests.clients import Client
 from client_under_test.manifests.manifest import PythonEnvironment
 from regular_files import copy, read_bytes, read_text

@@ -12,9 +12,9 @@ import msgspec
 from client_under_test.contract.exceptions import BuildFailed, NoSuchVersion
 from client_under_test.environments import installer
 from client_under_test.environments.identity import Identity
-from client_under_test.guarding import guarded
 from client_under_test.manifests.clients import Client
 from client_under_test.manifests.version_ranges import is_version
+from client_under_test.supervision import guarded
 
 PRE_RELEASE: Final = "pre"
 """The newest version of a Python distribution, be it a pre-release."""

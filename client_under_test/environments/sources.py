@@ -12,9 +12,9 @@ import msgspec
 
 from client_under_test.contract.exceptions import BuildFailed, UnfitSource
 from client_under_test.environments import fingerprint
-from client_under_test.guarding import guarded
 from client_under_test.manifests.clients import Client
 from client_under_test.manifests.version_ranges import is_version, is_within
+from client_under_test.supervision import guarded
 
 # Lines of an inspection that are quoted.
 _LAST_WORDS: Final = 5

@@ -24,7 +24,7 @@ from client_under_test.contract.messages import (
     StatusName,
     Watch,
 )
-from client_under_test.launching.dialogue import Dialogue
+from client_under_test.launching.protocol import Dialogue
 
 # On every call, so that a backend's ledger can be matched with what the adapter reports.
 CALL_ID_KEY: Final = "xdspec-call"

@@ -11,7 +11,7 @@ import msgspec
 
 from client_under_test.contract.exceptions import NotSeen
 from client_under_test.contract.messages import Answer, PolicyUpdate
-from client_under_test.launching.dialogue import Dialogue
+from client_under_test.launching.protocol import Dialogue
 
 
 class Updated(msgspec.Struct, frozen=True, kw_only=True):

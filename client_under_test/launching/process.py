@@ -30,13 +30,13 @@ from client_under_test.contract.exceptions import (
 )
 from client_under_test.contract.messages import Hello, OpenChannel, OptionValue, RegisterPolicy
 from client_under_test.environments import Prepared
-from client_under_test.guarding import guarded
 from client_under_test.launching.channels import Channel
-from client_under_test.launching.dialogue import Dialogue
+from client_under_test.launching.environment import found, inherited
 from client_under_test.launching.hello_check import contradiction
 from client_under_test.launching.pipes import Pipes
 from client_under_test.launching.policies import RegisteredPolicy
-from client_under_test.launching.surroundings import found, inherited
+from client_under_test.launching.protocol import Dialogue
+from client_under_test.supervision import guarded
 
 # The first hello finds the process starting up; the next ones measure nothing but the pipes.
 _HELLOS: Final = 4

@@ -18,8 +18,8 @@ import msgspec
 from client_under_test.reference import endpoint_by_number
 from client_under_test.reference.channel.channel import Call, CallSpec, Channel
 from client_under_test.reference.client import Client
-from client_under_test.reference.conduct import conduct
-from client_under_test.reference.conduct.editions import NoSuchEdition
+from client_under_test.reference.editions import behavior
+from client_under_test.reference.editions.editions import NoSuchEdition
 from client_under_test.reference.transport.clock import BadScale, Clock
 from client_under_test.reference.transport.http2 import Header
 from client_under_test.reference.values import Endpoint, State, Status
@@ -349,7 +349,7 @@ async def main() -> None:
     stdin = asyncio.StreamReader(limit=_LINE_LIMIT)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(stdin), sys.stdin)
     try:
-        client = Client(conduct.from_environment(), Clock.from_environment(loop), random.Random())
+        client = Client(behavior.from_environment(), Clock.from_environment(loop), random.Random())
     except (NoSuchEdition, BadScale) as bad:
         sys.exit(str(bad))
     adapter = Adapter(client, _write)

@@ -12,12 +12,12 @@ from typing import Final
 
 from client_under_test.reference.channel.balancer import Surroundings
 from client_under_test.reference.channel.channel import Channel
-from client_under_test.reference.conduct.conduct import Conduct
+from client_under_test.reference.editions.behavior import Conduct
 from client_under_test.reference.policies import registry
 from client_under_test.reference.policies.configs import RING_CAP, PickFirstConfig
 from client_under_test.reference.policies.interface import PolicyConfig
 from client_under_test.reference.policies.ledger import Ledger
-from client_under_test.reference.resolving.means import Means
+from client_under_test.reference.resolving.context import Means
 from client_under_test.reference.resolving.resolver import (
     NOWHERE,
     DnsResolver,

@@ -15,9 +15,9 @@ from collections.abc import Collection, Iterable, Sequence
 import msgspec
 
 from client_under_test.contract.exceptions import ClientCrashed, ClientExited, signal_name
-from conformance.catalogue import Catalogue, Strength, edition_for
 from conformance.judging.evidence import Record
 from conformance.judging.verdicts import Cause, Verdict, blocked
+from conformance.spec.catalogue import Catalogue, Strength, edition_for
 
 VARIES = re.compile(
     r"\d+\.\d+\.\d+\.\d+:\d+"  # an address

@@ -13,7 +13,7 @@ from client_under_test.contract.exceptions import (
 )
 from conformance import timing
 from conformance.judging import blocking
-from conformance.judging.endings import (
+from conformance.judging.aborts import (
     ClientLied,
     ClientNeverCame,
     ClientRefused,

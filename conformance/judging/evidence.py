@@ -11,7 +11,6 @@ from pathlib import Path
 
 import msgspec
 
-from conformance.catalogue import Catalogue, Clause, edition_for, is_foreign
 from conformance.judging import json_files
 from conformance.judging.ring_keys import RingKeys
 from conformance.judging.verdicts import (
@@ -25,7 +24,8 @@ from conformance.judging.verdicts import (
     decide,
     leaves_a_choice,
 )
-from conformance.oracles.backoff import Backoff
+from conformance.spec.catalogue import Catalogue, Clause, edition_for, is_foreign
+from conformance.spec.oracles.backoff import Backoff
 from regular_files import UntrustedFolder
 
 SCHEMA = 1

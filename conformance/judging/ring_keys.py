@@ -9,9 +9,9 @@ from __future__ import annotations
 import msgspec
 
 from conformance.judging.expectations import Expectation, MapsLike
-from conformance.judging.seen import Calls
+from conformance.judging.observations import Calls
 from conformance.judging.verdicts import Cause
-from conformance.oracles.ring.keys import KEY_FORMATS, KeyFormat
+from conformance.spec.oracles.ring.keys import KEY_FORMATS, KeyFormat
 
 CLAUSE = "A42-RING-03"
 """The clause that leaves the format to the client; a manifest states it as `ring-key-formats`."""

@@ -14,10 +14,10 @@ from typing import TypeVar
 
 import msgspec
 
-from conformance.catalogue import ENVOY, Clause, Strength, edition_for
 from conformance.judging.expectations import Expectation, MapsLike, fits, kind_of
-from conformance.judging.expectations.excuses import excusable
-from conformance.judging.seen import Seen
+from conformance.judging.expectations.timing_sensitivity import excusable
+from conformance.judging.observations import Seen
+from conformance.spec.catalogue import ENVOY, Clause, Strength, edition_for
 
 Wanted = TypeVar("Wanted", bound=Expectation)
 

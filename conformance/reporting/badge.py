@@ -13,7 +13,7 @@ import msgspec
 
 from conformance.judging.verdicts import Reason, Verdict
 from conformance.reporting.outcome import CONFORMS, counted, no_new_failures
-from conformance.reporting.pages.templates_of import render
+from conformance.reporting.pages.template_loader import render
 from conformance.reporting.report import (
     ClientId,
     Exit,

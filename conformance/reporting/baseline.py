@@ -19,9 +19,9 @@ import msgspec
 from client_under_test.manifests.toml_errors import BrokenRule, converted
 from client_under_test.manifests.toml_file import Unreadable, contents, decoded, place
 from client_under_test.manifests.version_ranges import is_range, is_within, newest_known
-from conformance.catalogue import Catalogue
 from conformance.judging.evidence import Record
 from conformance.judging.verdicts import Decision, Reason, Verdict, worst
+from conformance.spec.catalogue import Catalogue
 
 FILE = "expected.toml"
 

@@ -14,7 +14,7 @@ import tomlkit
 from packaging.version import Version
 from tomlkit.items import AoT, Table
 
-from conformance.judging.expectations.mapping import CLOSEST
+from conformance.judging.expectations.ring_mapping import CLOSEST
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting import baseline
 from conformance.reporting.baseline import Entry

@@ -8,16 +8,16 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from rich.console import Console
 from rich.markup import escape
 
-from conformance.catalogue import Catalogue, Clause
-from conformance.catalogue.editions import ENVOY
 from conformance.judging.verdicts import ClauseResult, Reason, Verdict
 from conformance.reporting import report
-from conformance.reporting.colours import painted
+from conformance.reporting.colors import painted
 from conformance.reporting.failure_groups import listed
 from conformance.reporting.failure_texts import advice, failures
 from conformance.reporting.outcome import counted, outcome
 from conformance.reporting.report import Exit, NotRun, Run, why_skipped
-from conformance.running.plain_text import block
+from conformance.runner.terminal_escape import block
+from conformance.spec.catalogue import Catalogue, Clause
+from conformance.spec.catalogue.editions import ENVOY
 
 
 def show(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from conformance.catalogue import Behaviour
+from conformance.spec.catalogue import Behaviour
 
 
 def coverage_lines(ground: Mapping[str, tuple[Behaviour, ...]]) -> Iterator[str]:

@@ -10,10 +10,10 @@ from typing import Literal
 import msgspec
 
 from conformance.judging.verdicts import BAD, ClauseResult
+from conformance.reporting.clause_summary import Kind, Told, by_clause, by_scenario, kind_of
 from conformance.reporting.markdown import code, escaped
 from conformance.reporting.report import ClientId, Report, Run
-from conformance.reporting.told import Kind, Told, by_clause, by_scenario, kind_of
-from conformance.running import whole_files
+from conformance.runner import atomic_files
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
@@ -150,7 +150,7 @@ def _worst_first(clauses: Iterable[ClauseDifference]) -> Sequence[ClauseDifferen
 
 def write_json(found: Diff, path: Path) -> None:
     """Write the differences for programs."""
-    whole_files.write_json(path, found)
+    atomic_files.write_json(path, found)
 
 
 def _pairs(old: Sequence[Run], new: Sequence[Run]) -> Iterator[tuple[Run | None, Run | None]]:

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from conformance.catalogue import FOLDER, Catalogue, Clause, Edition
-from conformance.judging.claims import Claims
+from conformance.judging.declaration import Claims
+from conformance.spec.catalogue import FOLDER, Catalogue, Clause, Edition
 from regular_files import read_text
 
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from conformance.catalogue import Catalogue, Strength
 from conformance.judging.verdicts import BAD, Decision, Reason, Verdict
 from conformance.reporting.report import NEVER_RIGHT, Run, Scenario
+from conformance.spec.catalogue import Catalogue, Strength
 
 
 class Place(NamedTuple):

@@ -7,13 +7,13 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from conformance.catalogue import Catalogue, Clause, load
 from conformance.judging.ring_keys import CLAUSE
 from conformance.judging.verdicts import BAD, NONE_KNOWN, Decision, Reason, Verdict
 from conformance.reporting.failure_groups import Group, Place, groups, listed
 from conformance.reporting.outcome import counted
 from conformance.reporting.report import Run, Scenario, is_fatal
-from conformance.running.plain_text import block
+from conformance.runner.terminal_escape import block
+from conformance.spec.catalogue import Catalogue, Clause, load
 
 SHOWN = 8
 """Scenarios of a group that are named; the JSON report has all."""

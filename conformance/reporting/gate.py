@@ -11,14 +11,14 @@ from typing import Final, Literal
 
 import msgspec
 
-from conformance.catalogue import Catalogue, Strength
 from conformance.judging.verdicts import BAD, PRECEDENCE, ClauseResult, Reason, Verdict
+from conformance.reporting.clause_summary import Kind, Told, by_scenario
 from conformance.reporting.diff import ClauseDifference, clause_differences
 from conformance.reporting.failure_groups import Group, groups, listed
 from conformance.reporting.markdown import code, escaped
 from conformance.reporting.report import Exit, Run, is_fatal
-from conformance.reporting.told import Kind, Told, by_scenario
-from conformance.running import whole_files
+from conformance.runner import atomic_files
+from conformance.spec.catalogue import Catalogue, Strength
 
 ALONE: Final = 10
 """Runs of each side, once a scenario has not shown again alone what it showed before."""
@@ -452,4 +452,4 @@ def markdown(found: Gate) -> Iterator[str]:
 
 def write_json(found: Gate, path: Path) -> None:
     """Write it for programs."""
-    whole_files.write_json(path, found)
+    atomic_files.write_json(path, found)

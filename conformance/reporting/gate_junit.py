@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element, ElementTree, SubElement
 
 from conformance.reporting.gate import Change, Gate
 from conformance.reporting.junit import as_xml, finished
-from conformance.running import whole_files
+from conformance.runner import atomic_files
 
 SUITE = "xdspec gate"
 REST = "unchanged"
@@ -40,4 +40,4 @@ def _name(change: Change) -> str:
 
 def write(found: Gate, path: Path) -> None:
     """Write it for a CI."""
-    whole_files.write(path, as_xml(tree(found)))
+    atomic_files.write(path, as_xml(tree(found)))

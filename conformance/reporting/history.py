@@ -10,11 +10,11 @@ from typing import Final, Literal
 import msgspec
 
 from conformance.judging.verdicts import PRECEDENCE, Verdict
-from conformance.reporting.bisecting import Bisection, Untold
+from conformance.reporting.bisection import Bisection, Untold
+from conformance.reporting.clause_summary import Kind, Told, by_clause, kind_of
 from conformance.reporting.markdown import escaped
 from conformance.reporting.report import ClientId, Run
-from conformance.reporting.told import Kind, Told, by_clause, kind_of
-from conformance.running import whole_files
+from conformance.runner import atomic_files
 
 NOT_THERE: Final = "-"
 """Stands where no run of a version has a clause."""
@@ -333,4 +333,4 @@ def bisected_markdown(found: Bisected, client: str) -> Iterator[str]:
 
 def write_json(seen: History, path: Path) -> None:
     """Write it for programs."""
-    whole_files.write_json(path, seen)
+    atomic_files.write_json(path, seen)

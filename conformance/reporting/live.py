@@ -16,8 +16,8 @@ from rich.progress import Progress as Bar
 from conformance import timing
 from conformance.judging.evidence import Record
 from conformance.judging.verdicts import BAD, Cause, Verdict, worst
-from conformance.reporting.colours import painted
-from conformance.running.progress import Known, Progress, nobody_knows
+from conformance.reporting.colors import painted
+from conformance.runner.progress import Known, Progress, nobody_knows
 
 STEPS: Final = 10
 """Lines of progress in a log, of a run of many scenarios."""

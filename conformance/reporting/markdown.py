@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from conformance.running.plain_text import defused, plain
+from conformance.runner.terminal_escape import defused, plain
 
 _SIGNS: Final = re.compile(r"[\\|<*`\[&~$]|(?<!\w)_|_(?!\w)")
 """What Markdown or a cell of its tables takes for its own: _ too, but within a word."""

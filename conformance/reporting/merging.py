@@ -11,8 +11,6 @@ from datetime import datetime
 from typing import Any, Final
 
 from client_under_test.environments.identity import SHORT
-from conformance.catalogue import Catalogue
-from conformance.reporting.part import Part
 from conformance.reporting.report import (
     BadReport,
     ClientId,
@@ -21,7 +19,9 @@ from conformance.reporting.report import (
     Source,
     build_run,
 )
-from conformance.running.sharding import plan_of
+from conformance.reporting.shard_report import Part
+from conformance.runner.sharding import plan_of
+from conformance.spec.catalogue import Catalogue
 
 Named = tuple[str, Report]
 """A report, and what the user calls it."""

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from conformance.catalogue import Catalogue
-from conformance.running.jobs import cores
+from conformance.runner.jobs import cores
+from conformance.spec.catalogue import Catalogue
 
 ROOT = Path(__file__).resolve().parents[2]
 

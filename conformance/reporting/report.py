@@ -14,7 +14,6 @@ from typing import Any, Literal
 import msgspec
 
 from client_under_test import Identity
-from conformance.catalogue import Catalogue, Clause, Strength
 from conformance.judging import json_files
 from conformance.judging.blocking import left_open, once_each
 from conformance.judging.evidence import Record
@@ -31,10 +30,11 @@ from conformance.judging.verdicts import (
 )
 from conformance.reporting import baseline
 from conformance.reporting.baseline import Entry
-from conformance.reporting.part import Part
 from conformance.reporting.provenance import Machine, Provenance
-from conformance.running import whole_files
-from conformance.running.settings import LEAST
+from conformance.reporting.shard_report import Part
+from conformance.runner import atomic_files
+from conformance.runner.settings import LEAST
+from conformance.spec.catalogue import Catalogue, Clause, Strength
 
 SCHEMA_FILE = Path(__file__).with_name("report.schema.json")
 
@@ -400,7 +400,7 @@ def schema() -> dict[str, Any]:
 
 def write_json(report: Report, path: Path) -> None:
     """Write the report for programs."""
-    whole_files.write_json(path, report)
+    atomic_files.write_json(path, report)
 
 
 def read_any(path: Path) -> Report:

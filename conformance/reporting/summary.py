@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from conformance.catalogue import Catalogue
 from conformance.judging.verdicts import Reason, Verdict
 from conformance.reporting.failure_groups import groups
 from conformance.reporting.markdown import code, escaped, link
@@ -19,6 +18,7 @@ from conformance.reporting.report import (
     demand_clauses,
     said_of,
 )
+from conformance.spec.catalogue import Catalogue
 
 LONGEST = 300
 """Characters of what was seen that are told: the report has all."""

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from conformance.catalogue import Catalogue, Clause, edition_for
 from conformance.judging.verdicts import PRECEDENCE, ClauseResult, Verdict
 from conformance.reporting.markdown import code, escaped, link
 from conformance.reporting.provenance import Provenance
 from conformance.reporting.report import NotRun, Report, Run, demand_clauses, why_skipped
+from conformance.spec.catalogue import Catalogue, Clause, edition_for
 
 HEAD = """\
 # Clauses and clients

@@ -1,9 +1,7 @@
 """One world a scenario: a control plane, a fleet, a client process, and what was seen of them."""
 
 from conformance.world.calls import CONCURRENCY, DUPLEX, EMPTY, UNARY, Headers
-from conformance.world.launched import Launched, launch
-from conformance.world.under_way import UnderWay
-from conformance.world.values import (
+from conformance.world.header_values import (
     BY_ARCS,
     ENOUGH_OF_EIGHT,
     ENOUGH_TO_DIFFER,
@@ -13,6 +11,8 @@ from conformance.world.values import (
     TURNS,
     TWICE_AS_MANY,
 )
+from conformance.world.launched import Launched, launch
+from conformance.world.pending_calls import UnderWay
 from conformance.world.world import PLAIN_ENDPOINTS, World
 
 __all__ = [

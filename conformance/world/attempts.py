@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from functools import partial
 
 from conformance import timing
-from conformance.judging.endings import ClientStuck
+from conformance.judging.aborts import ClientStuck
 from conformance.judging.expectations import Expectation, fits
-from conformance.judging.seen import Attempt, Attempts, Connections
+from conformance.judging.observations import Attempt, Attempts, Connections
 from conformance.world import waits
 from conformance.world.calls import CallMaker, Headers
 from conformance.world.clock import Clock
 from conformance.world.control import Control
-from conformance.world.members import Members
+from conformance.world.endpoints import Members
 from conformance.world.rounds import stuck
 from test_servers import Attempt as Accepted
 from test_servers import DeadlinePassed, Endpoint, Fleet, Mode

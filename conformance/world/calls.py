@@ -10,17 +10,17 @@ from typing import Any, TypeVar
 from client_under_test import Call as PlannedCall
 from client_under_test import Channel, OpenedStream, Outcome
 from conformance import timing
+from conformance.judging.aborts import ClientLied, ClientStrayed, ClientStuck, ClientUnable
 from conformance.judging.contradictions import Told
-from conformance.judging.endings import ClientLied, ClientStrayed, ClientStuck, ClientUnable
 from conformance.judging.expectations import Outcome as Ends
-from conformance.judging.expectations.excuses import excusable
-from conformance.judging.seen import Call, Calls
+from conformance.judging.expectations.timing_sensitivity import excusable
+from conformance.judging.observations import Call, Calls
 from conformance.world import settlement, waits
 from conformance.world.channels import Channels
 from conformance.world.clock import Clock
 from conformance.world.control import Control
-from conformance.world.members import Members
-from conformance.world.under_way import Caller, Hands, UnderWay
+from conformance.world.endpoints import Members
+from conformance.world.pending_calls import Caller, Hands, UnderWay
 from test_servers import Fleet, Rpc
 
 UNARY = "/grpc.testing.TestService/UnaryCall"

@@ -10,13 +10,13 @@ from client_under_test.contract.exceptions import LAST_WORDS, signal_name
 from client_under_test.contract.messages import StateName
 from client_under_test.launching.private_names import with_private_names, write_private_names
 from conformance import timing
-from conformance.judging.endings import ClientStuck
-from conformance.judging.seen import Reported, States
-from conformance.served.serving import LISTENER
+from conformance.judging.aborts import ClientStuck
+from conformance.judging.observations import Reported, States
 from conformance.world import waits
 from conformance.world.clock import Clock
 from conformance.world.launched import Launched
-from conformance.world.under_way import Hands
+from conformance.world.pending_calls import Hands
+from conformance.xds_config.config import LISTENER
 
 
 class Channels:

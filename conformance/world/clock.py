@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from conformance.judging.seen import Elapsed
+from conformance.judging.observations import Elapsed
 from conformance.world.lateness import Lateness
 
 

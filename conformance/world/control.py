@@ -13,16 +13,16 @@ from grpc import StatusCode
 
 from conformance import timing
 from conformance.judging import blocking
-from conformance.judging.endings import ClientRefused, ClientSilent, ClientStuck
+from conformance.judging.aborts import ClientRefused, ClientSilent, ClientStuck
 from conformance.judging.expectations import Expectation, MapsLike, fits
-from conformance.judging.seen import Answer, Asked, Subscriptions
-from conformance.served import dialect
-from conformance.served.clusters import Aggregate
-from conformance.served.policies import RoundRobin
-from conformance.served.routes import CLUSTER
-from conformance.served.serving import Served
-from conformance.served.subscriptions import subscriptions
+from conformance.judging.observations import Answer, Asked, Subscriptions
 from conformance.world import waits
+from conformance.xds_config import dialect
+from conformance.xds_config.clusters import Aggregate
+from conformance.xds_config.config import Served
+from conformance.xds_config.policies import RoundRobin
+from conformance.xds_config.routes import CLUSTER
+from conformance.xds_config.subscriptions import subscriptions
 from fake_control_plane import (
     ControlPlane,
     DeadlinePassed,

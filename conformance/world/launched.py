@@ -9,11 +9,11 @@ from pathlib import Path
 import msgspec
 
 from client_under_test import ClientProcess, Prepared
-from client_under_test.launching.prefork import ForkServers
-from conformance.judging.claims import AS_ALWAYS, Bootstrap
-from conformance.served import dialect
-from conformance.served.bootstrap import VARIABLE as BOOTSTRAP_VARIABLE
-from conformance.served.bootstrap import bootstrap
+from client_under_test.launching.zygotes import ForkServers
+from conformance.judging.declaration import AS_ALWAYS, Bootstrap
+from conformance.xds_config import dialect
+from conformance.xds_config.bootstrap import VARIABLE as BOOTSTRAP_VARIABLE
+from conformance.xds_config.bootstrap import bootstrap
 from fake_control_plane import ControlPlane
 
 

@@ -11,9 +11,9 @@ from client_under_test import ClientProcess
 from client_under_test.launching.policies import RegisteredPolicy
 from conformance import timing
 from conformance.judging.expectations import Expectation, fits
-from conformance.judging.seen import PolicyUpdate, PolicyUpdates
+from conformance.judging.observations import PolicyUpdate, PolicyUpdates
 from conformance.world import waits
-from conformance.world.under_way import Hands
+from conformance.world.pending_calls import Hands
 
 TEST_POLICY: Final = "xdspec.TestPolicy"
 

@@ -8,22 +8,22 @@ from contextlib import suppress
 from client_under_test import Channel
 from client_under_test.contract.exceptions import ClientTrouble, ConversationFailed
 from conformance import timing
-from conformance.catalogue import ENVOY
-from conformance.judging.contradictions import Contradiction, contradictions
-from conformance.judging.endings import (
+from conformance.judging.aborts import (
     ClientLied,
     ClientNeverCame,
     ClientStuck,
     ClientUnable,
     HostsUnseen,
 )
-from conformance.served.bootstrap import VARIABLE as BOOTSTRAP_VARIABLE
+from conformance.judging.contradictions import Contradiction, contradictions
+from conformance.spec.catalogue import ENVOY
 from conformance.world import settlement, waits
 from conformance.world.calls import CallMaker
 from conformance.world.channels import Channels
 from conformance.world.clock import Clock
+from conformance.world.header_values import HeaderValues
 from conformance.world.starvation import starved
-from conformance.world.values import HeaderValues
+from conformance.xds_config.bootstrap import VARIABLE as BOOTSTRAP_VARIABLE
 from fake_control_plane import ControlPlane, StreamOpened
 from test_servers import Endpoint, Fleet, Serve, Stall
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 
 from conformance import timing
-from conformance.judging.endings import ClientStuck
+from conformance.judging.aborts import ClientStuck
 from conformance.judging.expectations import Expectation, fits, kind_of
+from conformance.judging.observations import Calls, Seen
 from conformance.judging.ring_keys import RingKeys
-from conformance.judging.seen import Calls, Seen
 from conformance.world import waits
 
 Round = Callable[[], Awaitable[Calls]]

@@ -15,7 +15,7 @@ import msgspec
 
 from client_under_test import CALL_ID_KEY, OpenedStream, Outcome
 from client_under_test import Call as PlannedCall
-from conformance.judging.seen import OPEN, WAITING, Call
+from conformance.judging.observations import OPEN, WAITING, Call
 from test_servers import Rpc
 
 Told = tuple[str | None, str]

@@ -6,29 +6,29 @@ import random
 from collections.abc import Mapping
 
 from conformance import timing
-from conformance.catalogue import Catalogue
 from conformance.judging.evidence import Judged
 from conformance.judging.expectations import Evenly, Expectation, Reaches
-from conformance.judging.seen import Calls, Seen
-from conformance.oracles.request_hash import HashPolicy
-from conformance.served.clusters import Cluster
-from conformance.served.policies import Policy, RingHash
-from conformance.served.routes import BY_SESSION, SESSION
-from conformance.served.serving import Served, plain
+from conformance.judging.observations import Calls, Seen
+from conformance.spec.catalogue import Catalogue
+from conformance.spec.oracles.request_hash import HashPolicy
 from conformance.world.attempts import AttemptWatch
-from conformance.world.bench import Bench
 from conformance.world.calls import CallMaker, Headers
 from conformance.world.channels import Channels, ChannelStates
+from conformance.world.checks import Bench
 from conformance.world.clock import Clock
 from conformance.world.control import Control
+from conformance.world.endpoints import Members
+from conformance.world.header_values import ROUNDS, TURNS, HeaderValues
+from conformance.world.host_names import Names
 from conformance.world.launched import Launched
-from conformance.world.members import Members
-from conformance.world.names import Names
+from conformance.world.pending_calls import Hands
 from conformance.world.policies import Policies
 from conformance.world.preconditions import Preconditions
 from conformance.world.rounds import Rounds
-from conformance.world.under_way import Hands
-from conformance.world.values import ROUNDS, TURNS, HeaderValues
+from conformance.xds_config.clusters import Cluster
+from conformance.xds_config.config import Served, plain
+from conformance.xds_config.policies import Policy, RingHash
+from conformance.xds_config.routes import BY_SESSION, SESSION
 from test_servers import Endpoint, Fleet
 
 PLAIN_ENDPOINTS = 4

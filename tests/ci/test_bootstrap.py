@@ -54,7 +54,7 @@ exec "%s" -I -S -c "import sys; sys.version_info = %r; $4"
 
 def checkout(folder: Path, make: str = "") -> Path:
     """What of a checkout the bootstrap reads; `make` is done in the place of what it does."""
-    for path in (BOOTSTRAP, ROOT / "client_under_test" / "guarding" / "guard.py"):
+    for path in (BOOTSTRAP, ROOT / "client_under_test" / "supervision" / "supervisor.py"):
         there = folder / path.relative_to(ROOT)
         there.parent.mkdir(parents=True)
         shutil.copy(path, there)

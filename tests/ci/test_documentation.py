@@ -13,14 +13,14 @@ import pytest
 
 import fake_control_plane.__main__ as control_plane
 import pytest_xdspec.options
-from conformance.catalogue import load
-from conformance.command.cli import main
+from conformance.cli.commands import main
 from conformance.judging.verdicts import Verdict
 from conformance.reporting.report import write_json
+from conformance.spec.catalogue import load
 from test_servers.__main__ import command as fleet
-from tests.conformance.reporting.made import decision
-from tests.conformance.reporting.made import report as made_report
-from tests.conformance.reporting.made import run as made_run
+from tests.conformance.reporting.sample_reports import decision
+from tests.conformance.reporting.sample_reports import report as made_report
+from tests.conformance.reporting.sample_reports import run as made_run
 
 ROOT = Path(__file__).parents[2]
 
@@ -83,7 +83,7 @@ def test_a_part_that_does_not_exist_is_reported(facts: Facts) -> None:
 def test_links_of_generated_parts_are_relative(facts: Facts) -> None:
     text = "<!-- begin generated oracles -->\n<!-- end generated -->\n"
     deep = refresh.refreshed(ROOT / "docs/compliance/x.md", text, facts)
-    assert "](../../conformance/oracles/picker.py)" in deep
+    assert "](../../conformance/spec/oracles/picker.py)" in deep
 
 
 def test_the_command_line_page_has_every_command(facts: Facts) -> None:
@@ -101,12 +101,12 @@ def test_the_contract_page_has_every_message(facts: Facts) -> None:
 
 
 def test_source_is_shown_as_it_is() -> None:
-    assert "def pick" in symbol(ROOT / "conformance/oracles/ring/search.py", "Ring.pick")
-    assert row(ROOT / "conformance/catalogue/a42/ring.toml", "A42-RING-13").startswith("[A42-")
+    assert "def pick" in symbol(ROOT / "conformance/spec/oracles/ring/search.py", "Ring.pick")
+    assert row(ROOT / "conformance/spec/catalogue/a42/ring.toml", "A42-RING-13").startswith("[A42-")
     with pytest.raises(LookupError):
-        symbol(ROOT / "conformance/oracles/ring/search.py", "Ring.nothing")
+        symbol(ROOT / "conformance/spec/oracles/ring/search.py", "Ring.nothing")
     with pytest.raises(LookupError):
-        row(ROOT / "conformance/catalogue/a42/ring.toml", "A42-RING-99")
+        row(ROOT / "conformance/spec/catalogue/a42/ring.toml", "A42-RING-99")
 
 
 def test_markdown_of_plain_text() -> None:

@@ -120,7 +120,7 @@ def test_what_is_allowed_only_shrinks() -> None:
     [
         ("README.md", "."),
         ("docs/compliance/go.md", "docs/compliance"),
-        ("conformance/command/cli.py", "conformance/command"),
+        ("conformance/cli/commands.py", "conformance/cli"),
     ],
 )
 def test_the_folder_that_counts(path: str, folder: str) -> None:
@@ -145,8 +145,8 @@ def test_all_prose_is_read() -> None:
     paths = {one.path for one in texts(ROOT)}
     wanted = (
         "README.md",
-        "conformance/command/options.py",
-        "conformance/catalogue/a42/ring.toml",
+        "conformance/cli/options.py",
+        "conformance/spec/catalogue/a42/ring.toml",
         "client_under_test/adapters/go/expected.toml",
     )
     assert paths.issuperset(wanted)

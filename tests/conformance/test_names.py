@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from conformance.mutation import mutants
-from conformance.running.collecting import SCENARIOS
+from conformance.runner.collection import SCENARIOS
 
 
 def twice(folder: Path, *, beside: str = "") -> list[str]:

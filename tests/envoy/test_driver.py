@@ -17,11 +17,11 @@ import pytest
 from client_under_test import Call, ClientProcess, Prepared, find, prepare
 from client_under_test.contract.exceptions import ClientCrashed, RequestRefused
 from client_under_test.launching.pidfd import pidfd_open
-from conformance.served import dialect
-from conformance.served.bootstrap import VARIABLE, bootstrap
-from conformance.served.policies import RingHash
-from conformance.served.routes import CLUSTER, SESSION
-from conformance.served.serving import LISTENER, plain
+from conformance.xds_config import dialect
+from conformance.xds_config.bootstrap import VARIABLE, bootstrap
+from conformance.xds_config.config import LISTENER, plain
+from conformance.xds_config.policies import RingHash
+from conformance.xds_config.routes import CLUSTER, SESSION
 from fake_control_plane import ControlPlane, Kind, LoadResponse
 from test_servers import Fleet
 

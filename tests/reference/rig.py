@@ -10,7 +10,7 @@ from typing import Any
 
 from client_under_test.reference.channel.channel import Call, CallSpec, Channel
 from client_under_test.reference.client import Client
-from client_under_test.reference.conduct import conduct
+from client_under_test.reference.editions import behavior
 from client_under_test.reference.transport.clock import Clock
 from client_under_test.reference.transport.http2 import Header
 from client_under_test.reference.values import Metadata, State, Status
@@ -71,7 +71,7 @@ class Rig:
 
     def client(self, *, scale: float = 1.0, edition: str = "modern") -> Client:
         clock = Clock(asyncio.get_running_loop(), scale)
-        made_here = Client(conduct.of_edition(edition), clock, random.Random(7))
+        made_here = Client(behavior.of_edition(edition), clock, random.Random(7))
         self.clients.append(made_here)
         return made_here
 

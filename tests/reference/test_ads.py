@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from google.protobuf.any_pb2 import Any as Packed
 
-from client_under_test.reference.conduct import conduct
+from client_under_test.reference.editions import behavior
 from client_under_test.reference.values import Status
 from client_under_test.reference.xds.ads import (
     Absent,
@@ -339,7 +339,7 @@ def test_lost_is_not_gone() -> None:
 def test_data_errors_by_server_feature(
     name: str, features: tuple[str, ...], *, deleted: bool, refused: bool
 ) -> None:
-    rules = replace(conduct.of_edition(name).xds, server_features=frozenset(features))
+    rules = replace(behavior.of_edition(name).xds, server_features=frozenset(features))
     for messages, gone in (([good("b")], deleted), ([bad("a"), good("b")], refused)):
         ads = Ads(rules)
         ads.subscribe(Kind.CLUSTER, "a")
@@ -351,7 +351,7 @@ def test_data_errors_by_server_feature(
 
 def test_a88_the_timer_may_be_transient() -> None:
     feature = frozenset({"resource_timer_is_transient_error"})
-    rules = conduct.of_edition("seed+A88-XDS").xds
+    rules = behavior.of_edition("seed+A88-XDS").xds
     assert rules.time_to_come(frozenset()) == (15.0, True)
     assert rules.time_to_come(feature) == (30.0, False)
     ads = Ads(replace(rules, server_features=feature))

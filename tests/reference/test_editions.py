@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from client_under_test import adapters, find, prepare, reference
-from client_under_test.reference.conduct.editions import (
+from client_under_test.reference.editions.editions import (
     AMENDMENTS,
     MODERN,
     SEED,
@@ -19,7 +19,7 @@ from client_under_test.reference.conduct.editions import (
     Rules,
     edition,
 )
-from conformance import catalogue
+from conformance.spec import catalogue
 
 MANIFEST = Path(adapters.__file__).parent / "reference" / "client.toml"
 CITED = re.compile(r"\bA\d+-[A-Z]+-\d\d\b")

@@ -11,7 +11,7 @@ import xxhash
 from envoy.config.route.v3 import route_components_pb2
 
 from client_under_test.reference import hash_policy
-from client_under_test.reference.conduct.editions import SEED, SEED_2021, Rules
+from client_under_test.reference.editions.editions import SEED, SEED_2021, Rules
 from client_under_test.reference.hash_policy import (
     ChannelIdPolicy,
     HashPolicy,

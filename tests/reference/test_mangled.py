@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from client_under_test.reference.clusters import aggregates
 from client_under_test.reference.clusters.aggregates import Found, PriorityNames
 from client_under_test.reference.clusters.discovery import Leaf
-from client_under_test.reference.conduct.editions import MODERN, SEED, SEED_2021, Edition
+from client_under_test.reference.editions.editions import MODERN, SEED, SEED_2021, Edition
 from client_under_test.reference.policies import registry
 from client_under_test.reference.policies.cluster_manager import ClusterManager
 from client_under_test.reference.policies.configs import ClusterManagerConfig

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from client_under_test.reference.conduct.editions import MODERN
+from client_under_test.reference.editions.editions import MODERN
 from client_under_test.reference.resolving.selector import (
     RouteSelector,
     Selection,

@@ -23,14 +23,14 @@ LIBRARY = {"load", "copy", "copy2", "copyfile", "copytree"}
 MODULES = {"shutil", "tomllib", "json", "yaml", "os", "io", "pickle", "codecs"}
 
 ELSEWHERE = {
-    ("client_under_test/environments/shelf.py", "os.open"): "a lock of the cache, never read",
-    ("client_under_test/guarding/guard.py", "open"): "/proc; the guard imports nothing",
-    ("client_under_test/launching/forker.py", "read_bytes"): "runs in the client's environment",
+    ("client_under_test/environments/build_cache.py", "os.open"): "a lock of the cache, never read",
+    ("client_under_test/supervision/supervisor.py", "open"): "/proc; the guard imports nothing",
+    ("client_under_test/launching/zygote.py", "read_bytes"): "runs in the client's environment",
     ("client_under_test/launching/process.py", "open"): "the end of a log of the suite's own",
-    ("conformance/command/trouble.py", "os.open"): "/dev/null, to write",
-    ("conformance/running/interruption.py", "open"): "/proc, amid a signal",
-    ("conformance/running/scratch.py", "os.open"): "a lock, never read",
-    ("conformance/running/whole_files.py", "os.open"): "asks whether it is a terminal",
+    ("conformance/cli/error_report.py", "os.open"): "/dev/null, to write",
+    ("conformance/runner/interruption.py", "open"): "/proc, amid a signal",
+    ("conformance/runner/temporary_folders.py", "os.open"): "a lock, never read",
+    ("conformance/runner/atomic_files.py", "os.open"): "asks whether it is a terminal",
     ("fake_control_plane/__main__.py", "os.open"): "holds a folder, never read",
     ("request_filter/hidden_server.py", "os.open"): "a lock, never read",
 }

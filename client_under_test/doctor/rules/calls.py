@@ -10,11 +10,11 @@ from typing import Any, Final
 
 import grpc
 
+from client_under_test.doctor.adapter_under_check import ExaminedAdapter
 from client_under_test.doctor.backend import SERVICE
 from client_under_test.doctor.check import check
 from client_under_test.doctor.deadlines import ANSWER_DEADLINE
-from client_under_test.doctor.demands import NoUse, demand, demand_status
-from client_under_test.doctor.examined_adapter import ExaminedAdapter
+from client_under_test.doctor.requirements import NoUse, demand, demand_status
 from client_under_test.launching.channels import CALL_ID_KEY
 
 

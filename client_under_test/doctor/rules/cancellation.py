@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
+from client_under_test.doctor.adapter_under_check import ExaminedAdapter
 from client_under_test.doctor.backend import DUPLEX
 from client_under_test.doctor.check import check
 from client_under_test.doctor.deadlines import ANSWER_DEADLINE, QUIET
-from client_under_test.doctor.demands import Wrong, demand, demand_status
-from client_under_test.doctor.examined_adapter import ExaminedAdapter
+from client_under_test.doctor.requirements import Wrong, demand, demand_status
 
 
 @check(

@@ -6,10 +6,10 @@ from typing import Final
 
 from client_under_test.contract.exceptions import RequestRefused
 from client_under_test.contract.messages import OpenChannel, Watch
+from client_under_test.doctor.adapter_under_check import ExaminedAdapter
 from client_under_test.doctor.check import check
 from client_under_test.doctor.deadlines import ANSWER_DEADLINE
-from client_under_test.doctor.demands import Wrong, demand_answer, demand_status
-from client_under_test.doctor.examined_adapter import ExaminedAdapter
+from client_under_test.doctor.requirements import Wrong, demand_answer, demand_status
 from client_under_test.launching.channels import Channel
 
 

@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 from client_under_test.contract.messages import StateName
+from client_under_test.doctor.adapter_under_check import ExaminedAdapter
 from client_under_test.doctor.check import check
 from client_under_test.doctor.deadlines import ANSWER_DEADLINE, QUIET
-from client_under_test.doctor.demands import demand
-from client_under_test.doctor.examined_adapter import ExaminedAdapter
+from client_under_test.doctor.requirements import demand
 
 
 @check(

@@ -6,9 +6,9 @@ from typing import Final
 
 import msgspec
 
+from client_under_test.doctor.adapter_under_check import ExaminedAdapter
 from client_under_test.doctor.check import check
-from client_under_test.doctor.demands import demand, demand_answer
-from client_under_test.doctor.examined_adapter import ExaminedAdapter
+from client_under_test.doctor.requirements import demand, demand_answer
 from client_under_test.launching.hello_check import contradiction
 
 

@@ -8,9 +8,9 @@ import socket
 from typing import Final
 
 from client_under_test.contract.exceptions import ConversationFailed, NoOwnHosts, NotSeen
+from client_under_test.doctor.adapter_under_check import ExaminedAdapter
 from client_under_test.doctor.check import check
-from client_under_test.doctor.demands import Lacking
-from client_under_test.doctor.examined_adapter import ExaminedAdapter
+from client_under_test.doctor.requirements import Lacking
 from client_under_test.launching.private_names import with_private_names, write_private_names
 
 # A name that is in the table of hosts of one process alone.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from client_under_test.contract.exceptions import signal_name
+from client_under_test.doctor.adapter_under_check import ExaminedAdapter
 from client_under_test.doctor.check import check
 from client_under_test.doctor.deadlines import ANSWER_DEADLINE
-from client_under_test.doctor.demands import demand
-from client_under_test.doctor.examined_adapter import ExaminedAdapter
+from client_under_test.doctor.requirements import demand
 
 
 @check(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from client_under_test.doctor.adapter_under_check import ExaminedAdapter
 from client_under_test.doctor.check import check
 from client_under_test.doctor.deadlines import ANSWER_DEADLINE
-from client_under_test.doctor.demands import demand, demand_status
-from client_under_test.doctor.examined_adapter import ExaminedAdapter
+from client_under_test.doctor.requirements import demand, demand_status
 
 _CALLS: Final = 12
 

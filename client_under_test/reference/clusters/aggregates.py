@@ -23,7 +23,7 @@ from client_under_test.reference.policies.configs import (
     PriorityConfig,
 )
 from client_under_test.reference.policies.interface import PolicyConfig, Update
-from client_under_test.reference.policies.rules.gatekeeping import DropCategory
+from client_under_test.reference.policies.rules.admission import DropCategory
 from client_under_test.reference.values import Endpoint, Locality, Place, Status
 
 # What is known of endpoints.

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from client_under_test.reference.policies.interface import PolicyConfig
-from client_under_test.reference.policies.rules.gatekeeping import MAX_REQUESTS
+from client_under_test.reference.policies.rules.admission import MAX_REQUESTS
 from client_under_test.reference.values import Status
 
 DEPTH_LIMIT: Final = 16  # A37, CDS LB Policy Support for Aggregate and Logical DNS Clusters

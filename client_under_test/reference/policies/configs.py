@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from client_under_test.reference.policies.interface import PolicyConfig
-from client_under_test.reference.policies.rules.gatekeeping import MAX_REQUESTS, DropCategory
+from client_under_test.reference.policies.rules.admission import MAX_REQUESTS, DropCategory
 from client_under_test.reference.values import Status
 
 DEFAULT_MINIMUM: Final = 1024  # A42-CONF-06

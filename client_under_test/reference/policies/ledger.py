@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from client_under_test.reference.policies.interface import Account, Drop, Subchannel
+from client_under_test.reference.policies.rules.admission import Counts, LoadKey
 from client_under_test.reference.policies.rules.backend_metrics import Metric, MetricSums
-from client_under_test.reference.policies.rules.gatekeeping import Counts, LoadKey
 from client_under_test.reference.policies.rules.policy_rules import PolicyRules
 from client_under_test.reference.values import BackendMetrics, Locality, Status
 

@@ -19,7 +19,7 @@ from client_under_test.reference.clusters.discovery import (
 )
 from client_under_test.reference.policies.configs import FailingConfig, WaitingConfig
 from client_under_test.reference.policies.interface import PolicyConfig, Update
-from client_under_test.reference.resolving.means import Means
+from client_under_test.reference.resolving.context import Means
 from client_under_test.reference.transport.dns import Result
 from client_under_test.reference.values import Endpoint, Status
 from client_under_test.reference.xds.ads import Absent

@@ -9,8 +9,8 @@ from typing import Final, Protocol
 
 from client_under_test.reference.policies.configs import ClusterManagerConfig
 from client_under_test.reference.policies.interface import PolicyConfig, Update
+from client_under_test.reference.resolving.context import Means
 from client_under_test.reference.resolving.dependencies import ClusterTrees, Looked
-from client_under_test.reference.resolving.means import Means
 from client_under_test.reference.resolving.selector import (
     FailingSelector,
     PlainSelector,

@@ -10,7 +10,7 @@ from envoy.config.cluster.v3 import cluster_pb2
 from envoy.config.core.v3 import base_pb2
 from envoy.extensions.clusters.aggregate.v3 import cluster_pb2 as aggregate_pb2
 
-from client_under_test.reference.policies.rules.gatekeeping import MAX_REQUESTS
+from client_under_test.reference.policies.rules.admission import MAX_REQUESTS
 
 EDS: Final = "EDS"
 LOGICAL_DNS: Final = "LOGICAL_DNS"

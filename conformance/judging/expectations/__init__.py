@@ -14,7 +14,6 @@ from conformance.judging.expectations.answers import (
     SaysWhy,
 )
 from conformance.judging.expectations.backend_metrics import TellsMetrics
-from conformance.judging.expectations.breaking import Admits, LosesShare
 from conformance.judging.expectations.calls import (
     Avoids,
     Evenly,
@@ -32,6 +31,7 @@ from conformance.judging.expectations.calls import (
     Shares,
     Spread,
 )
+from conformance.judging.expectations.circuit_breaking import Admits, LosesShare
 from conformance.judging.expectations.connections import (
     Apart,
     AtMost,
@@ -41,9 +41,8 @@ from conformance.judging.expectations.connections import (
     Tried,
     Untouched,
 )
-from conformance.judging.expectations.course import FailsForAReason, OnlyListed
 from conformance.judging.expectations.durations import Takes
-from conformance.judging.expectations.handing_on import HandsOn
+from conformance.judging.expectations.finding import Finding, WrongKind
 from conformance.judging.expectations.load import Balances, DropsByShare, TellsDrops
 from conformance.judging.expectations.load_streams import (
     BeginsLoadStreams,
@@ -55,19 +54,20 @@ from conformance.judging.expectations.load_streams import (
     TellsIssued,
     TellsNoEndpoints,
 )
-from conformance.judging.expectations.looking_up import LooksUp, NeverLooksUp
-from conformance.judging.expectations.mapping import MapsLike
-from conformance.judging.expectations.picking import Blames, BlamesOnly, Connects, Picks
+from conformance.judging.expectations.name_lookups import LooksUp, NeverLooksUp
+from conformance.judging.expectations.picks import Blames, BlamesOnly, Connects, Picks
+from conformance.judging.expectations.policy_updates import HandsOn
+from conformance.judging.expectations.ring_mapping import MapsLike
+from conformance.judging.expectations.soak import FailsForAReason, OnlyListed
 from conformance.judging.expectations.states import EndsIn, NeverIn
-from conformance.judging.expectations.subscribing import (
+from conformance.judging.expectations.subscriptions import (
     AsksBesideClusters,
     AsksFor,
     AsksOnce,
     GoesOnAsking,
 )
 from conformance.judging.expectations.trees import AtTheFirst, InTreeOrder
-from conformance.judging.expectations.weighing import Finding, WrongKind
-from conformance.judging.seen import Seen
+from conformance.judging.observations import Seen
 
 Expectation = (
     Outcome

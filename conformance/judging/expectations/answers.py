@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from conformance.judging.expectations.weighing import Finding, WrongKind
-from conformance.judging.seen import Answer, Seen
+from conformance.judging.expectations.finding import Finding, WrongKind
+from conformance.judging.observations import Answer, Seen
 
 
 class Answered(msgspec.Struct, frozen=True, tag="answered"):

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import msgspec
 
-from conformance.judging.expectations.weighing import Finding, WrongKind
-from conformance.judging.seen import Metrics, ReportedMetrics, Seen
-from conformance.oracles.backend_metrics import Metric, Sum, Sums, metrics_due
-from conformance.oracles.load import Place
+from conformance.judging.expectations.finding import Finding, WrongKind
+from conformance.judging.observations import Metrics, ReportedMetrics, Seen
+from conformance.spec.oracles.backend_metrics import Metric, Sum, Sums, metrics_due
+from conformance.spec.oracles.load import Place
 
 
 class TellsMetrics(msgspec.Struct, frozen=True, tag="tells_metrics", kw_only=True):

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import msgspec
 
-from conformance.judging.expectations.weighing import (
+from conformance.judging.expectations.finding import (
     Finding,
     WrongKind,
     all_failed,
@@ -18,11 +18,11 @@ from conformance.judging.expectations.weighing import (
     tally,
     trouble_of,
 )
-from conformance.judging.seen import Call, Contrast, Seen
-from conformance.oracles import statistics
-from conformance.oracles.census import met_intervals
-from conformance.oracles.ring.sizes import RingConfig, entry_counts
-from conformance.oracles.ring.weights import RingLocality, weights
+from conformance.judging.observations import Call, Contrast, Seen
+from conformance.spec.oracles import statistics
+from conformance.spec.oracles.census import met_intervals
+from conformance.spec.oracles.ring.sizes import RingConfig, entry_counts
+from conformance.spec.oracles.ring.weights import RingLocality, weights
 
 
 class Outcome(msgspec.Struct, frozen=True, tag="outcome"):

@@ -7,10 +7,10 @@ from itertools import pairwise
 
 import msgspec
 
-from conformance.judging.expectations.weighing import Finding, WrongKind
-from conformance.judging.seen import Attempt, Attempts, Connections, Seen
-from conformance.oracles import backoff
-from conformance.oracles.backoff import Backoff
+from conformance.judging.expectations.finding import Finding, WrongKind
+from conformance.judging.observations import Attempt, Attempts, Connections, Seen
+from conformance.spec.oracles import backoff
+from conformance.spec.oracles.backoff import Backoff
 
 
 class Untouched(msgspec.Struct, frozen=True, tag="untouched"):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from conformance.judging.expectations.weighing import Finding, WrongKind
-from conformance.judging.seen import Elapsed, Seen
+from conformance.judging.expectations.finding import Finding, WrongKind
+from conformance.judging.observations import Elapsed, Seen
 
 
 class Takes(msgspec.Struct, frozen=True, tag="takes", kw_only=True):

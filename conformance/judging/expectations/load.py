@@ -7,11 +7,11 @@ from fractions import Fraction
 
 import msgspec
 
-from conformance.judging.expectations.breaking import DRAWN
-from conformance.judging.expectations.weighing import Finding, WrongKind
-from conformance.judging.seen import Loads, Seen
-from conformance.oracles import statistics
-from conformance.oracles.load import Dropped, Load, Place, balances, drops_balance, due
+from conformance.judging.expectations.circuit_breaking import DRAWN
+from conformance.judging.expectations.finding import Finding, WrongKind
+from conformance.judging.observations import Loads, Seen
+from conformance.spec.oracles import statistics
+from conformance.spec.oracles.load import Dropped, Load, Place, balances, drops_balance, due
 
 
 class Balances(msgspec.Struct, frozen=True, tag="balances", kw_only=True):

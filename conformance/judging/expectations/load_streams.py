@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from conformance.judging.expectations.weighing import Finding, WrongKind
-from conformance.judging.seen import LoadReport, LoadReports, Loads, Seen
-from conformance.oracles.load import Place
+from conformance.judging.expectations.finding import Finding, WrongKind
+from conformance.judging.observations import LoadReport, LoadReports, Loads, Seen
+from conformance.spec.oracles.load import Place
 
 
 class BeginsWithNode(msgspec.Struct, frozen=True, tag="begins_with_node", kw_only=True):

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import msgspec
 
-from conformance.judging.expectations.weighing import Finding, WrongKind
-from conformance.judging.seen import Seen, States
+from conformance.judging.expectations.finding import Finding, WrongKind
+from conformance.judging.observations import Seen, States
 
 
 class EndsIn(msgspec.Struct, frozen=True, tag="ends_in"):

@@ -6,9 +6,9 @@ import msgspec
 
 from conformance.judging.expectations.calls import Fails, OnlyAt
 from conformance.judging.expectations.connections import attempts_of, attempts_told
-from conformance.judging.expectations.weighing import Finding
-from conformance.judging.seen import Seen
-from conformance.oracles.cluster_tree import Cluster, first_usable, joined
+from conformance.judging.expectations.finding import Finding
+from conformance.judging.observations import Seen
+from conformance.spec.oracles.cluster_tree import Cluster, first_usable, joined
 
 Endpoints = dict[str, tuple[tuple[str, ...], ...]]
 """The addresses of each leaf's endpoints, by priority."""

@@ -6,8 +6,8 @@ import msgspec
 
 from conformance.judging.verdicts import Decision, Verdict
 from conformance.reporting.baseline import Entry
-from conformance.reporting.pictures.folder import Folder
 from conformance.reporting.provenance import Provenance
+from conformance.reporting.rendering.folder import Folder
 from conformance.reporting.report import ClientId
 
 

@@ -8,16 +8,16 @@ from typing import Any, Final
 
 import msgspec
 
-from conformance.catalogue import Catalogue
 from conformance.reporting.bundle.case import Case
+from conformance.reporting.bundle.expected_failure import FILE, Bundle, Failed
 from conformance.reporting.bundle.readme import readme
-from conformance.reporting.bundle.replaying import FILE, Bundle, Failed
-from conformance.reporting.bundle.told import lines
-from conformance.reporting.pictures.folder import Event, Folder
-from conformance.reporting.pictures.phases import phases
-from conformance.reporting.pictures.scenario import checked
-from conformance.reporting.pictures.served import Sent
-from conformance.reporting.pictures.timeline import KINDS, timeline
+from conformance.reporting.bundle.timeline_text import lines
+from conformance.reporting.rendering.folder import Event, Folder
+from conformance.reporting.rendering.phases import phases
+from conformance.reporting.rendering.scenario import checked
+from conformance.reporting.rendering.served import Sent
+from conformance.reporting.rendering.timeline import KINDS, timeline
+from conformance.spec.catalogue import Catalogue
 from regular_files import file_name
 
 REPLAY: Final = '''\

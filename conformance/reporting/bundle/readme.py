@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from conformance.catalogue import Catalogue
 from conformance.judging.verdicts import Decision
 from conformance.reporting.bundle.case import Case
 from conformance.reporting.markdown import code, escaped, fenced, link
-from conformance.reporting.pictures.phases import Phase, in_words
+from conformance.reporting.rendering.phases import Phase, in_words
+from conformance.spec.catalogue import Catalogue
 
 SHOWN = 40
 """Files with resources that are named on the page."""

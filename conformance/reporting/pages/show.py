@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from conformance.reporting.pages.templates_of import render, style
-from conformance.reporting.pictures.scenario import Scene
+from conformance.reporting.pages.template_loader import render, style
+from conformance.reporting.rendering.scenario import Scene
 
 
 def page(scene: Scene) -> str:

@@ -9,11 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from client_under_test.manifests.version_ranges import by_version
-from conformance.catalogue import Catalogue, Clause, edition_for
 from conformance.judging.verdicts import BAD, ClauseResult, Decision
 from conformance.reporting.baseline import Entry
-from conformance.reporting.pictures.compared import Compared, compared
 from conformance.reporting.provenance import Provenance
+from conformance.reporting.rendering.comparison import Compared, compared
 from conformance.reporting.report import (
     NotRun,
     Report,
@@ -23,6 +22,7 @@ from conformance.reporting.report import (
     demand_clauses,
     repeat_of,
 )
+from conformance.spec.catalogue import Catalogue, Clause, edition_for
 
 
 class Column(msgspec.Struct, frozen=True, kw_only=True):

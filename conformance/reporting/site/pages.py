@@ -11,9 +11,9 @@ from markupsafe import Markup
 
 from conformance.judging.verdicts import BAD
 from conformance.reporting.outcome import in_one_line
-from conformance.reporting.pages import templates_of
-from conformance.reporting.pages.templates_of import FOLDER, environment, render
-from conformance.reporting.pictures.scenario import Scene, Shown
+from conformance.reporting.pages import template_loader
+from conformance.reporting.pages.template_loader import FOLDER, environment, render
+from conformance.reporting.rendering.scenario import Scene, Shown
 from conformance.reporting.report import blocked, said_of, why_skipped
 from conformance.reporting.site.model import ClausePage, Failure, Site, verdict_words
 from regular_files import read_text
@@ -47,7 +47,7 @@ def pictures(scene: Scene) -> Pictures:
 
 def style() -> str:
     """The style sheet of all pages."""
-    return str(templates_of.style())
+    return str(template_loader.style())
 
 
 def index(site: Site) -> str:

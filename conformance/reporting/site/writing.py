@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from conformance.catalogue import Catalogue
 from conformance.judging.evidence import BadEvidence
 from conformance.reporting.evidence_places import opened_folder
-from conformance.reporting.pictures.scenario import recorded
+from conformance.reporting.rendering.scenario import recorded
 from conformance.reporting.report import Scenario
 from conformance.reporting.site import pages
 from conformance.reporting.site.model import Column, Failure, Site, clause_pages
+from conformance.spec.catalogue import Catalogue
 
 INDEX, STYLE = "index.html", "style.css"
 CLAUSES, FAILURES = "clause", "failure"

@@ -7,13 +7,13 @@ no more than that, and clients differ: that is reported.
 import pytest
 from msgspec.structs import replace
 
-from conformance.arranging.offering import offered_endpoints, placed
-from conformance.judging.claims import decides, row
+from conformance.judging.declaration import decides, row
 from conformance.judging.expectations import Answered, OnlyAt
-from conformance.served.oddities import Odd
-from conformance.served.policies import RoundRobin
-from conformance.served.serving import Served, plain
+from conformance.scenarios.helpers.updates import offered_endpoints, placed
 from conformance.world import World
+from conformance.xds_config.config import Served, plain
+from conformance.xds_config.policies import RoundRobin
+from conformance.xds_config.variants import Odd
 
 ENTRY = "endpoints.lb_endpoints"
 ENDPOINT = f"{ENTRY}.endpoint"

@@ -4,7 +4,9 @@ from functools import partial
 
 import pytest
 
-from conformance.arranging.backend_metrics import (
+from conformance.judging.declaration import decides, row
+from conformance.judging.expectations import Reaches, TellsMetrics
+from conformance.scenarios.helpers.backend_metrics import (
     ANOTHER,
     NAMED,
     OTHER,
@@ -15,12 +17,10 @@ from conformance.arranging.backend_metrics import (
     told_of,
     with_another,
 )
-from conformance.arranging.load_reports import BEHAVIOR, balanced, reported
-from conformance.judging.claims import decides, row
-from conformance.judging.expectations import Reaches, TellsMetrics
-from conformance.oracles.backend_metrics import ALL_NAMED
-from conformance.served.serving import Served
+from conformance.scenarios.helpers.load_reports import BEHAVIOR, balanced, reported
+from conformance.spec.oracles.backend_metrics import ALL_NAMED
 from conformance.world import World
+from conformance.xds_config.config import Served
 from fake_control_plane import UTILIZATIONS
 
 QUEUE, HITS = "named_metrics.queue", "named_metrics.hits"

@@ -6,17 +6,7 @@ from typing import Any
 import pytest
 
 from conformance import timing
-from conformance.arranging.breaking import (
-    below,
-    demand_failures,
-    dropping,
-    limited,
-    routed,
-    until_at,
-)
-from conformance.arranging.forests import calls_to, forest
-from conformance.arranging.load_reports import reported
-from conformance.judging.claims import decides
+from conformance.judging.declaration import decides
 from conformance.judging.expectations import (
     Answered,
     DropsByShare,
@@ -26,11 +16,21 @@ from conformance.judging.expectations import (
     OnlyAt,
     Outcome,
 )
-from conformance.judging.expectations.breaking import DRAWN
-from conformance.oracles.statistics import FALSE_ALARM, draws_needed
-from conformance.served.clusters import Cluster, Drop
-from conformance.served.routes import TO
+from conformance.judging.expectations.circuit_breaking import DRAWN
+from conformance.scenarios.helpers.aggregates import calls_to, forest
+from conformance.scenarios.helpers.circuit_breaking import (
+    below,
+    demand_failures,
+    dropping,
+    limited,
+    routed,
+    until_at,
+)
+from conformance.scenarios.helpers.load_reports import reported
+from conformance.spec.oracles.statistics import FALSE_ALARM, draws_needed
 from conformance.world import World
+from conformance.xds_config.clusters import Cluster, Drop
+from conformance.xds_config.routes import TO
 from fake_control_plane import Kind
 from test_servers import Hold, Serve
 

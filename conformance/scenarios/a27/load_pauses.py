@@ -4,8 +4,17 @@ import grpc
 from msgspec.structs import replace
 
 from conformance import timing
-from conformance.arranging.load_reports import apart, balanced, reported, two_clusters
-from conformance.arranging.load_streams import (
+from conformance.judging.aborts import ClientStuck
+from conformance.judging.declaration import decides
+from conformance.judging.expectations import (
+    Apart,
+    LeavesLoadStreams,
+    OnlyAt,
+    SendsReports,
+    Takes,
+)
+from conformance.scenarios.helpers.load_reports import apart, balanced, reported, two_clusters
+from conformance.scenarios.helpers.load_streams import (
     accept_streams,
     ask,
     attempts_at_streams,
@@ -17,19 +26,10 @@ from conformance.arranging.load_streams import (
     reports_until,
     stream_accepted,
 )
-from conformance.arranging.open_calls import end, kept_open
-from conformance.judging.claims import decides
-from conformance.judging.endings import ClientStuck
-from conformance.judging.expectations import (
-    Apart,
-    LeavesLoadStreams,
-    OnlyAt,
-    SendsReports,
-    Takes,
-)
-from conformance.served.routes import CLUSTER
-from conformance.served.serving import Served
+from conformance.scenarios.helpers.open_calls import end, kept_open
 from conformance.world import EMPTY, World
+from conformance.xds_config.config import Served
+from conformance.xds_config.routes import CLUSTER
 from fake_control_plane import LoadRequest
 
 MEANWHILE, LATER = 20, 5

@@ -8,28 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from conformance import timing
-from conformance.arranging.breaking import KEPT_OPEN, limited, routed
-from conformance.arranging.load_reports import (
-    apart,
-    balanced,
-    loads,
-    reported,
-    two_clusters,
-)
-from conformance.arranging.load_streams import (
-    accept_streams,
-    ask,
-    ending,
-    load_reports,
-    load_stream,
-    lose_stream,
-    newest_report,
-    next_reports,
-    stream_accepted,
-)
-from conformance.arranging.open_calls import end, kept_open
-from conformance.judging.claims import decides
-from conformance.judging.endings import ClientStuck, ClientUnable
+from conformance.judging.aborts import ClientStuck, ClientUnable
+from conformance.judging.declaration import decides
 from conformance.judging.expectations import (
     Balances,
     BeginsLoadStreams,
@@ -43,14 +23,34 @@ from conformance.judging.expectations import (
     TellsNoEndpoints,
     fits,
 )
-from conformance.judging.seen import LoadReports, Loads
-from conformance.oracles.load import due
-from conformance.oracles.statistics import draws_to_meet_all
-from conformance.served.bootstrap import NODE
-from conformance.served.policies import RoundRobin
-from conformance.served.routes import CLUSTER, SESSION, TO
-from conformance.served.serving import Served
+from conformance.judging.observations import LoadReports, Loads
+from conformance.scenarios.helpers.circuit_breaking import KEPT_OPEN, limited, routed
+from conformance.scenarios.helpers.load_reports import (
+    apart,
+    balanced,
+    loads,
+    reported,
+    two_clusters,
+)
+from conformance.scenarios.helpers.load_streams import (
+    accept_streams,
+    ask,
+    ending,
+    load_reports,
+    load_stream,
+    lose_stream,
+    newest_report,
+    next_reports,
+    stream_accepted,
+)
+from conformance.scenarios.helpers.open_calls import end, kept_open
+from conformance.spec.oracles.load import due
+from conformance.spec.oracles.statistics import draws_to_meet_all
 from conformance.world import EMPTY, World, waits
+from conformance.xds_config.bootstrap import NODE
+from conformance.xds_config.config import Served
+from conformance.xds_config.policies import RoundRobin
+from conformance.xds_config.routes import CLUSTER, SESSION, TO
 from fake_control_plane import OF_ALL, LoadRequest
 
 BETWEEN = 2

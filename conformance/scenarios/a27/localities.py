@@ -5,14 +5,14 @@ from functools import partial
 import pytest
 
 from conformance import timing
-from conformance.arranging.localities import Lines, judge_below, judge_lines
-from conformance.arranging.priorities import judge_kept
-from conformance.judging.claims import decides, row
+from conformance.judging.declaration import decides, row
 from conformance.judging.expectations import OnlyAt, Tried
-from conformance.served.endpoints import Endpoint, Locality
-from conformance.served.policies import RoundRobin
-from conformance.served.serving import one_cluster
+from conformance.scenarios.helpers.localities import Lines, judge_below, judge_lines
+from conformance.scenarios.helpers.priorities import judge_kept
 from conformance.world import World
+from conformance.xds_config.config import one_cluster
+from conformance.xds_config.endpoints import Endpoint, Locality
+from conformance.xds_config.policies import RoundRobin
 from test_servers import Close, Hold, Serve
 
 MEANWHILE, AFTERWARDS = 200, 40

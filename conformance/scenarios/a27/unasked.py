@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from conformance.arranging.forests import forest, leaf, plant
-from conformance.arranging.positions import judge_each
-from conformance.judging.claims import decides
+from conformance.judging.declaration import decides
 from conformance.judging.expectations import Untouched
-from conformance.served.clusters import Cluster
-from conformance.served.trees import asks_for
+from conformance.scenarios.helpers.aggregates import forest, leaf, plant
+from conformance.scenarios.helpers.leaf_positions import judge_each
 from conformance.world import World
+from conformance.xds_config.clusters import Cluster
+from conformance.xds_config.trees import asks_for
 from fake_control_plane import Kind
 from test_servers import Endpoint as Member
 

@@ -3,14 +3,14 @@
 import pytest
 from msgspec.structs import replace
 
-from conformance.judging.claims import decides
-from conformance.judging.endings import ClientRefused
+from conformance.judging.aborts import ClientRefused
+from conformance.judging.declaration import decides
 from conformance.judging.expectations import Answered, Shares
-from conformance.judging.seen import Answer
-from conformance.served.policies import RoundRobin
-from conformance.served.routes import BY_SESSION, Route
-from conformance.served.serving import beside, plain
+from conformance.judging.observations import Answer
 from conformance.world import EMPTY, World
+from conformance.xds_config.config import beside, plain
+from conformance.xds_config.policies import RoundRobin
+from conformance.xds_config.routes import BY_SESSION, Route
 
 REQUESTS = 500
 """Enough that shares out of 100 lie outside of the bounds for all of the weights below."""

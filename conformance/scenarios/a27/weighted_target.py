@@ -3,14 +3,14 @@
 from functools import partial
 
 from conformance import timing
-from conformance.arranging.localities import Lines
-from conformance.judging.claims import decides
+from conformance.judging.declaration import decides
 from conformance.judging.expectations import EndsIn, OnlyAt, Outcome, Reaches
-from conformance.served.endpoints import Endpoint, Locality
-from conformance.served.oddities import Odd
-from conformance.served.policy_lists import in_localities, pick_first, policies, round_robin
-from conformance.served.serving import given_as, one_cluster
+from conformance.scenarios.helpers.localities import Lines
 from conformance.world import World
+from conformance.xds_config.config import given_as, one_cluster
+from conformance.xds_config.endpoints import Endpoint, Locality
+from conformance.xds_config.policy_lists import in_localities, pick_first, policies, round_robin
+from conformance.xds_config.variants import Odd
 from test_servers import Hold, Serve
 
 WAITS = Outcome("DEADLINE_EXCEEDED")

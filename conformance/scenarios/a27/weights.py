@@ -2,13 +2,13 @@
 
 from functools import partial
 
-from conformance.arranging.offering import placed
-from conformance.judging.claims import decides
+from conformance.judging.declaration import decides
 from conformance.judging.expectations import Answered, OnlyAt, Reaches
-from conformance.served.endpoints import Endpoint, Locality
-from conformance.served.policies import RoundRobin
-from conformance.served.serving import one_cluster
+from conformance.scenarios.helpers.updates import placed
 from conformance.world import World
+from conformance.xds_config.config import one_cluster
+from conformance.xds_config.endpoints import Endpoint, Locality
+from conformance.xds_config.policies import RoundRobin
 
 LARGEST = 2**32 - 1
 

@@ -2,12 +2,12 @@
 
 from functools import partial
 
-from conformance.judging.claims import decides
-from conformance.judging.endings import ClientUnable
+from conformance.judging.aborts import ClientUnable
+from conformance.judging.declaration import decides
 from conformance.judging.expectations import OnlyAt
-from conformance.served.policies import RoundRobin
-from conformance.served.serving import plain
 from conformance.world import World
+from conformance.xds_config.config import plain
+from conformance.xds_config.policies import RoundRobin
 from fake_control_plane import Kind, Request
 
 FEATURE = "xds.config.resource-in-sotw"

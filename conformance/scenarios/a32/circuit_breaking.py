@@ -7,18 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from conformance import timing
-from conformance.arranging.breaking import (
-    Streams,
-    connected,
-    demand_failures,
-    dropping,
-    failed,
-    limited,
-    routed,
-)
-from conformance.arranging.forests import calls_to
-from conformance.arranging.load_reports import reported
-from conformance.judging.claims import decides, row
+from conformance.judging.declaration import decides, row
 from conformance.judging.expectations import (
     Expectation,
     Fails,
@@ -27,14 +16,25 @@ from conformance.judging.expectations import (
     Reaches,
     TellsDrops,
 )
-from conformance.judging.seen import OPEN, Calls
-from conformance.oracles.breaking import UNLIMITED
-from conformance.served.clusters import Drop, Threshold
-from conformance.served.endpoints import Endpoint, Locality
-from conformance.served.limits import admits
-from conformance.served.policies import RingHash
-from conformance.served.routes import TO
+from conformance.judging.observations import OPEN, Calls
+from conformance.scenarios.helpers.aggregates import calls_to
+from conformance.scenarios.helpers.circuit_breaking import (
+    Streams,
+    connected,
+    demand_failures,
+    dropping,
+    failed,
+    limited,
+    routed,
+)
+from conformance.scenarios.helpers.load_reports import reported
+from conformance.spec.oracles.circuit_breaking import UNLIMITED
 from conformance.world import World
+from conformance.xds_config.clusters import Drop, Threshold
+from conformance.xds_config.endpoints import Endpoint, Locality
+from conformance.xds_config.limits import admits
+from conformance.xds_config.policies import RingHash
+from conformance.xds_config.routes import TO
 from test_servers import Hold, Serve
 
 LIMITS: Mapping[str, tuple[str, tuple[Threshold | int, ...]]] = {

@@ -3,9 +3,9 @@
 from functools import partial
 
 from conformance import timing
-from conformance.arranging.absence import judge_time, started, waiting_for_all
-from conformance.arranging.forests import Shape, calls_to, in_use, plant, with_route
-from conformance.arranging.positions import (
+from conformance.judging.declaration import decides
+from conformance.scenarios.helpers.aggregates import Shape, calls_to, in_use, plant, with_route
+from conformance.scenarios.helpers.leaf_positions import (
     ROOTS,
     TREES,
     demand_asked,
@@ -14,12 +14,12 @@ from conformance.arranging.positions import (
     lose_before_x,
     without_one,
 )
-from conformance.judging.claims import decides
-from conformance.served.bootstrap import VARIABLE, bootstrap
-from conformance.served.routes import TO
-from conformance.served.trees import at_the_first, with_clusters
-from conformance.served.troubles import lacking
+from conformance.scenarios.helpers.resource_timeout import judge_time, started, waiting_for_all
 from conformance.world import World
+from conformance.xds_config.bootstrap import VARIABLE, bootstrap
+from conformance.xds_config.broken import lacking
+from conformance.xds_config.routes import TO
+from conformance.xds_config.trees import at_the_first, with_clusters
 from fake_control_plane import Kind
 from test_servers import Door, Hold, Serve
 

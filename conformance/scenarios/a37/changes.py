@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from conformance.arranging.breaking import Streams
-from conformance.arranging.forests import (
+from conformance.judging.declaration import decides, row
+from conformance.judging.expectations import AsksOnce, GoesOnAsking, Outcome
+from conformance.scenarios.helpers.aggregates import (
     Shape,
     aggregates,
     calls_to,
@@ -18,16 +19,15 @@ from conformance.arranging.forests import (
     plant,
     prefixed,
 )
-from conformance.arranging.load_reports import balanced, reported
-from conformance.arranging.meanwhile import Meanwhile
-from conformance.arranging.positions import demand_asked, judge_lists
-from conformance.judging.claims import decides, row
-from conformance.judging.expectations import AsksOnce, GoesOnAsking, Outcome
-from conformance.served.clusters import Cluster, Threshold
-from conformance.served.routes import TO
-from conformance.served.serving import Served
-from conformance.served.trees import asks_for, at_the_first, with_clusters
+from conformance.scenarios.helpers.background_traffic import Meanwhile
+from conformance.scenarios.helpers.circuit_breaking import Streams
+from conformance.scenarios.helpers.leaf_positions import demand_asked, judge_lists
+from conformance.scenarios.helpers.load_reports import balanced, reported
 from conformance.world import World
+from conformance.xds_config.clusters import Cluster, Threshold
+from conformance.xds_config.config import Served
+from conformance.xds_config.routes import TO
+from conformance.xds_config.trees import asks_for, at_the_first, with_clusters
 from fake_control_plane import Kind
 
 MEANWHILE = 60

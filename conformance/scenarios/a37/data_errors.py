@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from conformance import timing
-from conformance.arranging.absence import TWICE_THE_TIME, judge_time, started
-from conformance.arranging.forests import Planted, in_use, plant
-from conformance.arranging.positions import (
+from conformance.judging.declaration import decides
+from conformance.scenarios.helpers.aggregates import Planted, in_use, plant
+from conformance.scenarios.helpers.leaf_positions import (
     BEFORE_X,
     BESIDE,
     ROOTS,
@@ -19,12 +19,17 @@ from conformance.arranging.positions import (
     judge_each,
     without_one,
 )
-from conformance.judging.claims import decides
-from conformance.served.bootstrap import FAILS_ON_DATA, KEEPS_DELETED, WAITS_LONGER, with_features
-from conformance.served.serving import Served
-from conformance.served.trees import at_the_first, with_clusters
-from conformance.served.troubles import amid, at, lacking, refusable, refusable_endpoints
+from conformance.scenarios.helpers.resource_timeout import TWICE_THE_TIME, judge_time, started
 from conformance.world import UnderWay, World
+from conformance.xds_config.bootstrap import (
+    FAILS_ON_DATA,
+    KEEPS_DELETED,
+    WAITS_LONGER,
+    with_features,
+)
+from conformance.xds_config.broken import amid, at, lacking, refusable, refusable_endpoints
+from conformance.xds_config.config import Served
+from conformance.xds_config.trees import at_the_first, with_clusters
 from fake_control_plane import Kind
 from test_servers import Close
 

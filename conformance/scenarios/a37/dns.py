@@ -8,14 +8,7 @@ from typing import Final
 import pytest
 
 from conformance import timing
-from conformance.arranging.forests import calls_to, forest, in_use, leaf, plant
-from conformance.arranging.host_names import by_name, host, known, named, served_again
-from conformance.arranging.load_reports import balanced, reported
-from conformance.arranging.meanwhile import Meanwhile
-from conformance.arranging.positions import ROOTS, TREES, each, judge_each, lose_before_x
-from conformance.arranging.priorities import fail
-from conformance.arranging.trouble import FAILS
-from conformance.judging.claims import decides, row
+from conformance.judging.declaration import decides, row
 from conformance.judging.expectations import (
     Avoids,
     Expectation,
@@ -28,13 +21,26 @@ from conformance.judging.expectations import (
     Untouched,
     fits,
 )
-from conformance.served.clusters import Aggregate, Cluster, LogicalDns
-from conformance.served.oddities import Odd
-from conformance.served.policies import Policy, RingHash, RoundRobin
-from conformance.served.routes import TO
-from conformance.served.serving import given_as
-from conformance.served.trees import asks_for, at_the_first
+from conformance.scenarios.helpers.aggregates import calls_to, forest, in_use, leaf, plant
+from conformance.scenarios.helpers.background_traffic import Meanwhile
+from conformance.scenarios.helpers.failing_tree import FAILS
+from conformance.scenarios.helpers.host_names import by_name, host, known, named, served_again
+from conformance.scenarios.helpers.leaf_positions import (
+    ROOTS,
+    TREES,
+    each,
+    judge_each,
+    lose_before_x,
+)
+from conformance.scenarios.helpers.load_reports import balanced, reported
+from conformance.scenarios.helpers.priorities import fail
 from conformance.world import ENOUGH_TO_DIFFER, World
+from conformance.xds_config.clusters import Aggregate, Cluster, LogicalDns
+from conformance.xds_config.config import given_as
+from conformance.xds_config.policies import Policy, RingHash, RoundRobin
+from conformance.xds_config.routes import TO
+from conformance.xds_config.trees import asks_for, at_the_first
+from conformance.xds_config.variants import Odd
 from test_servers import Answer, Found, NoSuchName, ServerFailure, Silence
 from test_servers import Endpoint as Member
 

@@ -5,16 +5,16 @@ from functools import partial
 from typing import Final
 
 from conformance import timing
-from conformance.arranging.forests import calls_to, forest, in_use, leaf, plant
-from conformance.arranging.host_names import by_name, host, kept_long, known, named
-from conformance.arranging.priorities import fail
-from conformance.arranging.trouble import FAILS
-from conformance.judging.claims import decides
-from conformance.judging.endings import ClientUnable
+from conformance.judging.aborts import ClientUnable
+from conformance.judging.declaration import decides
 from conformance.judging.expectations import Expectation, LooksUp, OnlyAt, fits
-from conformance.judging.seen import Calls
-from conformance.served.trees import at_the_first
+from conformance.judging.observations import Calls
+from conformance.scenarios.helpers.aggregates import calls_to, forest, in_use, leaf, plant
+from conformance.scenarios.helpers.failing_tree import FAILS
+from conformance.scenarios.helpers.host_names import by_name, host, kept_long, known, named
+from conformance.scenarios.helpers.priorities import fail
 from conformance.world import World
+from conformance.xds_config.trees import at_the_first
 from test_servers import Answer, Close, Found, NoSuchName, Refuse, ServerFailure
 
 

@@ -7,17 +7,17 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from conformance.arranging.breaking import Streams, connected, limited
-from conformance.arranging.forests import calls_to, forest, leaf, plant
-from conformance.arranging.positions import BEFORE_X, TREES, each, judge_each
-from conformance.arranging.priorities import serve_again
-from conformance.judging.claims import decides
+from conformance.judging.declaration import decides
 from conformance.judging.expectations import OnlyAt, Outcome
-from conformance.served.clusters import LogicalDns
-from conformance.served.limits import admits
-from conformance.served.oddities import Odd
-from conformance.served.serving import given_as
+from conformance.scenarios.helpers.aggregates import calls_to, forest, leaf, plant
+from conformance.scenarios.helpers.circuit_breaking import Streams, connected, limited
+from conformance.scenarios.helpers.leaf_positions import BEFORE_X, TREES, each, judge_each
+from conformance.scenarios.helpers.priorities import serve_again
 from conformance.world import World
+from conformance.xds_config.clusters import LogicalDns
+from conformance.xds_config.config import given_as
+from conformance.xds_config.limits import admits
+from conformance.xds_config.variants import Odd
 
 
 @decides("A37-DNS-15")

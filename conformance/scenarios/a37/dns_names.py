@@ -7,16 +7,16 @@ import pytest
 from msgspec.structs import replace
 
 from conformance import timing
-from conformance.arranging.forests import calls_to, in_use, plant
-from conformance.arranging.host_names import by_name, host, known, named
-from conformance.arranging.live_clusters import AFTERWARDS
-from conformance.arranging.trouble import FAILS
-from conformance.judging.claims import decides, row
+from conformance.judging.declaration import decides, row
 from conformance.judging.expectations import Answered, Expectation, Fails, OnlyAt
-from conformance.served.clusters import Cluster, LogicalDns
-from conformance.served.serving import Served
-from conformance.served.trees import at_the_first, with_clusters
+from conformance.scenarios.helpers.aggregates import calls_to, in_use, plant
+from conformance.scenarios.helpers.failing_tree import FAILS
+from conformance.scenarios.helpers.host_names import by_name, host, known, named
+from conformance.scenarios.helpers.live_clusters import AFTERWARDS
 from conformance.world import World
+from conformance.xds_config.clusters import Cluster, LogicalDns
+from conformance.xds_config.config import Served
+from conformance.xds_config.trees import at_the_first, with_clusters
 from fake_control_plane import Kind
 from test_servers import Answer, Found, NoSuchName, ServerFailure, Silence
 

@@ -5,20 +5,27 @@ from functools import partial
 import pytest
 
 from conformance import timing
-from conformance.arranging.forests import calls_to, plant
-from conformance.arranging.positions import BESIDE, ROOTS, TREES, by_health, each, judge_each
-from conformance.arranging.trouble import told_and_waited
-from conformance.judging.claims import decides, row
+from conformance.judging.declaration import decides, row
 from conformance.judging.expectations import Takes
-from conformance.served.trees import at_the_first
-from conformance.served.troubles import (
+from conformance.scenarios.helpers.aggregates import calls_to, plant
+from conformance.scenarios.helpers.failing_tree import told_and_waited
+from conformance.scenarios.helpers.leaf_positions import (
+    BESIDE,
+    ROOTS,
+    TREES,
+    by_health,
+    each,
+    judge_each,
+)
+from conformance.world import World
+from conformance.xds_config.broken import (
     Trouble,
     amid,
     with_bad_health,
     with_empty_localities,
     without_localities,
 )
-from conformance.world import World
+from conformance.xds_config.trees import at_the_first
 from test_servers import Serve
 
 AT_ONCE = Takes(most=timing.FAR_FROM_FAILOVER, allowance=timing.BELIEVED)

@@ -3,15 +3,15 @@
 import pytest
 
 from conformance import timing
-from conformance.arranging.forests import calls_to, plant, with_route
-from conformance.arranging.positions import POSITIONS, demand_asked
-from conformance.judging.claims import decides
+from conformance.judging.declaration import decides
 from conformance.judging.expectations import Expectation, Outcome, Untouched
-from conformance.served.routes import TO
-from conformance.served.serving import Served
-from conformance.served.trees import asks_for, at_the_first
-from conformance.served.troubles import lacking
+from conformance.scenarios.helpers.aggregates import calls_to, plant, with_route
+from conformance.scenarios.helpers.leaf_positions import POSITIONS, demand_asked
 from conformance.world import UnderWay, World
+from conformance.xds_config.broken import lacking
+from conformance.xds_config.config import Served
+from conformance.xds_config.routes import TO
+from conformance.xds_config.trees import asks_for, at_the_first
 from fake_control_plane import Kind
 
 WAITS = Outcome("DEADLINE_EXCEEDED")

@@ -4,7 +4,10 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from conformance.arranging.breaking import (
+from conformance.judging.declaration import decides
+from conformance.judging.expectations import OnlyAt, Outcome, Untouched
+from conformance.scenarios.helpers.aggregates import calls_to, forest, leaf
+from conformance.scenarios.helpers.circuit_breaking import (
     NEARLY_ALL,
     below,
     demand_failures,
@@ -12,12 +15,9 @@ from conformance.arranging.breaking import (
     limited,
     lose,
 )
-from conformance.arranging.forests import calls_to, forest, leaf
-from conformance.judging.claims import decides
-from conformance.judging.expectations import OnlyAt, Outcome, Untouched
-from conformance.served.clusters import Drop
-from conformance.served.troubles import out_of_use
 from conformance.world import World
+from conformance.xds_config.broken import out_of_use
+from conformance.xds_config.clusters import Drop
 
 ALL, NOTHING = Drop("a", 100, "HUNDRED"), Drop("a", 0, "HUNDRED")
 DROPPED = Outcome("UNAVAILABLE")

@@ -5,15 +5,15 @@ from functools import partial
 import pytest
 
 from conformance import timing
-from conformance.arranging.forests import Planted, calls_to, in_use, plant
-from conformance.arranging.priorities import fail, judge_kept, serve_again
-from conformance.judging.claims import decides
+from conformance.judging.declaration import decides
 from conformance.judging.expectations import Expectation, OnlyAt, Outcome, Takes, Untouched
-from conformance.judging.seen import Elapsed
-from conformance.served.routes import TO
-from conformance.served.trees import at_the_first
-from conformance.served.troubles import amid, at
+from conformance.judging.observations import Elapsed
+from conformance.scenarios.helpers.aggregates import Planted, calls_to, in_use, plant
+from conformance.scenarios.helpers.priorities import fail, judge_kept, serve_again
 from conformance.world import World
+from conformance.xds_config.broken import amid, at
+from conformance.xds_config.routes import TO
+from conformance.xds_config.trees import at_the_first
 from test_servers import Close, Endpoint, Hold, Serve, Stall
 
 

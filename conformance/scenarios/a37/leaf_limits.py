@@ -3,7 +3,10 @@
 import pytest
 from msgspec.structs import replace
 
-from conformance.arranging.breaking import (
+from conformance.judging.declaration import decides
+from conformance.judging.expectations import OnlyAt, Outcome, Untouched
+from conformance.scenarios.helpers.aggregates import Shape, aggregates, calls_to, forest, leaf
+from conformance.scenarios.helpers.circuit_breaking import (
     Streams,
     below,
     connected,
@@ -11,13 +14,10 @@ from conformance.arranging.breaking import (
     lose,
     until_at,
 )
-from conformance.arranging.forests import Shape, aggregates, calls_to, forest, leaf
-from conformance.arranging.positions import judge_lists
-from conformance.judging.claims import decides
-from conformance.judging.expectations import OnlyAt, Outcome, Untouched
-from conformance.served.limits import admits
-from conformance.served.troubles import out_of_use
+from conformance.scenarios.helpers.leaf_positions import judge_lists
 from conformance.world import World
+from conformance.xds_config.broken import out_of_use
+from conformance.xds_config.limits import admits
 
 
 @decides("A37-CB-01", "A37-CB-02", "A37-CB-03", needs=("kept_open",))

@@ -3,7 +3,10 @@
 import pytest
 from msgspec.structs import replace
 
-from conformance.arranging.breaking import (
+from conformance.judging.declaration import decides, row
+from conformance.judging.expectations import TellsDrops
+from conformance.scenarios.helpers.aggregates import calls_to, forest
+from conformance.scenarios.helpers.circuit_breaking import (
     NEARLY_ALL,
     Streams,
     below,
@@ -15,15 +18,12 @@ from conformance.arranging.breaking import (
     lose,
     until_at,
 )
-from conformance.arranging.forests import calls_to, forest
-from conformance.arranging.load_reports import balanced, reported
-from conformance.arranging.priorities import fail, serve_again
-from conformance.judging.claims import decides, row
-from conformance.judging.expectations import TellsDrops
-from conformance.served.clusters import Cluster, Drop
-from conformance.served.routes import TO
-from conformance.served.troubles import out_of_use
+from conformance.scenarios.helpers.load_reports import balanced, reported
+from conformance.scenarios.helpers.priorities import fail, serve_again
 from conformance.world import World
+from conformance.xds_config.broken import out_of_use
+from conformance.xds_config.clusters import Cluster, Drop
+from conformance.xds_config.routes import TO
 
 
 def reported_below(name: str, *leaves: str) -> Cluster:

@@ -6,19 +6,26 @@ from functools import partial
 from msgspec.structs import replace
 
 from conformance import timing
-from conformance.arranging.forests import aggregates, calls_to, forest, in_use, leaf, plant
-from conformance.arranging.meanwhile import Meanwhile
-from conformance.arranging.priorities import endpoints, fail, judge_kept, serve_again, tier
-from conformance.judging.claims import decides
+from conformance.judging.declaration import decides
 from conformance.judging.expectations import OnlyAt, Outcome, Reaches, Shares, Tried
-from conformance.served.clusters import Cluster, Eds
-from conformance.served.endpoints import Endpoint, Locality
-from conformance.served.policies import RoundRobin
-from conformance.served.routes import TO
-from conformance.served.serving import Served, aggregate, plain
-from conformance.served.trees import at_the_first, with_clusters
-from conformance.served.troubles import amid
+from conformance.scenarios.helpers.aggregates import (
+    aggregates,
+    calls_to,
+    forest,
+    in_use,
+    leaf,
+    plant,
+)
+from conformance.scenarios.helpers.background_traffic import Meanwhile
+from conformance.scenarios.helpers.priorities import endpoints, fail, judge_kept, serve_again, tier
 from conformance.world import World
+from conformance.xds_config.broken import amid
+from conformance.xds_config.clusters import Cluster, Eds
+from conformance.xds_config.config import Served, aggregate, plain
+from conformance.xds_config.endpoints import Endpoint, Locality
+from conformance.xds_config.policies import RoundRobin
+from conformance.xds_config.routes import TO
+from conformance.xds_config.trees import at_the_first, with_clusters
 from test_servers import Close, Serve
 from test_servers import Endpoint as Member
 

@@ -5,10 +5,7 @@ from functools import partial
 import pytest
 
 from conformance import timing
-from conformance.arranging.breaking import lose
-from conformance.arranging.forests import calls_to, plant
-from conformance.arranging.live_clusters import AFTERWARDS, LiveCluster
-from conformance.judging.claims import decides
+from conformance.judging.declaration import decides
 from conformance.judging.expectations import (
     Expectation,
     OneEndpoint,
@@ -16,12 +13,15 @@ from conformance.judging.expectations import (
     Reaches,
     SeveralEndpoints,
 )
-from conformance.served.oddities import Odd
-from conformance.served.policies import RoundRobin
-from conformance.served.routes import SESSION, TO
-from conformance.served.serving import aggregate, plain
-from conformance.served.troubles import amid, out_of_use
+from conformance.scenarios.helpers.aggregates import calls_to, plant
+from conformance.scenarios.helpers.circuit_breaking import lose
+from conformance.scenarios.helpers.live_clusters import AFTERWARDS, LiveCluster
 from conformance.world import ENOUGH_TO_DIFFER, ENOUGH_TO_SPREAD, TURNS, World
+from conformance.xds_config.broken import amid, out_of_use
+from conformance.xds_config.config import aggregate, plain
+from conformance.xds_config.policies import RoundRobin
+from conformance.xds_config.routes import SESSION, TO
+from conformance.xds_config.variants import Odd
 from test_servers import Serve, Stall
 
 GUARD = "GRPC_XDS_AGGREGATE_CLUSTER_BACKWARD_COMPAT"

@@ -7,16 +7,23 @@ import pytest
 from msgspec.structs import replace
 
 from conformance import timing
-from conformance.arranging.forests import Planted, aggregates, calls_to, plant, prefixed, route_to
-from conformance.arranging.positions import BESIDE, demand_asked, each_of
-from conformance.arranging.trouble import FAILS, STATUSES, told_and_waited
-from conformance.judging.claims import decides
+from conformance.judging.declaration import decides
 from conformance.judging.expectations import Expectation, Outcome
-from conformance.served.routes import TO
-from conformance.served.serving import Served
-from conformance.served.trees import at_the_first, with_clusters
-from conformance.served.troubles import lacking
+from conformance.scenarios.helpers.aggregates import (
+    Planted,
+    aggregates,
+    calls_to,
+    plant,
+    prefixed,
+    route_to,
+)
+from conformance.scenarios.helpers.failing_tree import FAILS, STATUSES, told_and_waited
+from conformance.scenarios.helpers.leaf_positions import BESIDE, demand_asked, each_of
 from conformance.world import UnderWay, World
+from conformance.xds_config.broken import lacking
+from conformance.xds_config.config import Served
+from conformance.xds_config.routes import TO
+from conformance.xds_config.trees import at_the_first, with_clusters
 from fake_control_plane import Kind
 
 USED, CHANGED = "used-m", "changed-m"

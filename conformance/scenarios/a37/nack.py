@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from conformance.arranging.forests import calls_to, forest, leaf
-from conformance.arranging.positions import demand_asked
-from conformance.judging.claims import decides
+from conformance.judging.declaration import decides
 from conformance.judging.expectations import (
     Answered,
     Expectation,
@@ -20,10 +18,12 @@ from conformance.judging.expectations import (
     Outcome,
     SaysWhy,
 )
-from conformance.served.oddities import Odd
-from conformance.served.routes import TO
-from conformance.served.serving import Served
+from conformance.scenarios.helpers.aggregates import calls_to, forest, leaf
+from conformance.scenarios.helpers.leaf_positions import demand_asked
 from conformance.world import World
+from conformance.xds_config.config import Served
+from conformance.xds_config.routes import TO
+from conformance.xds_config.variants import Odd
 from fake_control_plane import Kind, RawResource
 
 NO_EDS_CONFIG = Odd("", less="eds_cluster_config")

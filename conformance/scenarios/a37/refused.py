@@ -2,8 +2,11 @@
 
 from functools import partial
 
-from conformance.arranging.forests import Planted, aggregates, calls_to, in_use, plant
-from conformance.arranging.positions import (
+from conformance.judging.declaration import decides
+from conformance.judging.expectations import Expectation
+from conformance.scenarios.helpers.aggregates import Planted, aggregates, calls_to, in_use, plant
+from conformance.scenarios.helpers.failing_tree import told_and_waited
+from conformance.scenarios.helpers.leaf_positions import (
     BESIDE,
     ROOTS,
     TREES,
@@ -15,20 +18,17 @@ from conformance.arranging.positions import (
     lose_before_x,
     without_one,
 )
-from conformance.arranging.trouble import told_and_waited
-from conformance.judging.claims import decides
-from conformance.judging.expectations import Expectation
-from conformance.served.routes import TO
-from conformance.served.serving import Served
-from conformance.served.trees import at_the_first, with_clusters
-from conformance.served.troubles import (
+from conformance.world import UnderWay, World
+from conformance.xds_config.broken import (
     amid,
     at,
     lacking,
     refusable,
     refusable_endpoints,
 )
-from conformance.world import UnderWay, World
+from conformance.xds_config.config import Served
+from conformance.xds_config.routes import TO
+from conformance.xds_config.trees import at_the_first, with_clusters
 from fake_control_plane import Kind
 
 NESTED = {"nested-m": "nested-n nested-c", "nested-n": "nested-x nested-b"}

@@ -9,16 +9,24 @@ import pytest
 from msgspec.structs import replace
 
 from conformance import timing
-from conformance.arranging.forests import Shape, aggregates, calls_to, chain, leaf, plant, prefixed
-from conformance.arranging.trouble import STATUSES
-from conformance.judging.claims import decides, row
+from conformance.judging.declaration import decides, row
 from conformance.judging.expectations import AsksOnce, EndsIn, Expectation, Fails, Outcome, Tried
-from conformance.served.clusters import Cluster, Eds
-from conformance.served.routes import TO
-from conformance.served.serving import Served, given_as
-from conformance.served.trees import asks_for, at_the_first, in_tree_order, with_clusters
-from conformance.served.troubles import amid, at
+from conformance.scenarios.helpers.aggregates import (
+    Shape,
+    aggregates,
+    calls_to,
+    chain,
+    leaf,
+    plant,
+    prefixed,
+)
+from conformance.scenarios.helpers.failing_tree import STATUSES
 from conformance.world import World
+from conformance.xds_config.broken import amid, at
+from conformance.xds_config.clusters import Cluster, Eds
+from conformance.xds_config.config import Served, given_as
+from conformance.xds_config.routes import TO
+from conformance.xds_config.trees import asks_for, at_the_first, in_tree_order, with_clusters
 from fake_control_plane import Kind
 from test_servers import Close
 

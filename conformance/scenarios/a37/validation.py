@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from conformance import timing
-from conformance.arranging.forests import calls_to, forest, leaf
-from conformance.arranging.live_clusters import AFTERWARDS, UNCHANGED, Form, LiveCluster
-from conformance.judging.claims import AS_ALWAYS, Bootstrap, decides, row
+from conformance.judging.declaration import AS_ALWAYS, Bootstrap, decides, row
 from conformance.judging.expectations import OnlyAt
-from conformance.served.bootstrap import AUTHORITY, PROVIDER, WITH_AUTHORITY, WITH_CERTIFICATES
-from conformance.served.oddities import TYPE, Odd, given_bytes, packed
-from conformance.served.trees import asks_for
+from conformance.scenarios.helpers.aggregates import calls_to, forest, leaf
+from conformance.scenarios.helpers.live_clusters import AFTERWARDS, UNCHANGED, Form, LiveCluster
 from conformance.world import World
+from conformance.xds_config.bootstrap import AUTHORITY, PROVIDER, WITH_AUTHORITY, WITH_CERTIFICATES
+from conformance.xds_config.trees import asks_for
+from conformance.xds_config.variants import TYPE, Odd, given_bytes, packed
 
 AGGREGATE = "envoy.extensions.clusters.aggregate.v3.ClusterConfig"
 LOCALITY = "load_assignment.endpoints"

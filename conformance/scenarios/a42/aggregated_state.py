@@ -3,18 +3,18 @@
 from itertools import dropwhile
 
 from conformance import timing
-from conformance.arranging.priorities import endpoints, ranked, tier
-from conformance.arranging.unasked import serve_unasked
-from conformance.arranging.walk import walk
-from conformance.judging.claims import decides
+from conformance.judging.declaration import decides
 from conformance.judging.expectations import EndsIn, NeverIn, OnlyAt, Outcome, Untouched
-from conformance.judging.seen import States
-from conformance.oracles.aggregated_state import aggregated_state
-from conformance.oracles.picker import State
-from conformance.served.endpoints import Endpoint, Locality
-from conformance.served.policies import RingHash
-from conformance.served.serving import one_cluster
+from conformance.judging.observations import States
+from conformance.scenarios.helpers.preload import serve_unasked
+from conformance.scenarios.helpers.priorities import endpoints, ranked, tier
+from conformance.scenarios.helpers.ring_order import walk
+from conformance.spec.oracles.aggregated_state import aggregated_state
+from conformance.spec.oracles.picker import State
 from conformance.world import World
+from conformance.xds_config.config import one_cluster
+from conformance.xds_config.endpoints import Endpoint, Locality
+from conformance.xds_config.policies import RingHash
 from test_servers import Close, Hold, Serve, Stall
 
 WAITS = Outcome(status="DEADLINE_EXCEEDED")

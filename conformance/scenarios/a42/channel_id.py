@@ -1,11 +1,9 @@
 """A42, Hash Policy: filter_state with the key io.grpc.channel_id."""
 
-from conformance.judging.claims import decides
+from conformance.judging.declaration import decides
 from conformance.judging.expectations import FewAlike, OneEndpoint, SeveralEndpoints, fits
-from conformance.judging.seen import Calls
-from conformance.oracles.request_hash import ChannelIdPolicy
-from conformance.served.routes import BY_SESSION, SESSION, Route
-from conformance.served.serving import one_cluster, plain
+from conformance.judging.observations import Calls
+from conformance.spec.oracles.request_hash import ChannelIdPolicy
 from conformance.world import (
     EMPTY,
     ENOUGH_OF_EIGHT,
@@ -14,6 +12,8 @@ from conformance.world import (
     UNARY,
     World,
 )
+from conformance.xds_config.config import one_cluster, plain
+from conformance.xds_config.routes import BY_SESSION, SESSION, Route
 from fake_control_plane import Kind
 
 CHANNELS = 40

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from conformance import timing
-from conformance.arranging.live_policies import in_use, requests_meanwhile
-from conformance.judging.claims import decides, row
-from conformance.judging.endings import ClientRefused
+from conformance.judging.aborts import ClientRefused
+from conformance.judging.declaration import decides, row
 from conformance.judging.expectations import (
     Answered,
     Evenly,
@@ -20,11 +19,12 @@ from conformance.judging.expectations import (
     SaysWhy,
     SeveralEndpoints,
 )
-from conformance.judging.seen import Answer, Calls
-from conformance.served.policies import Policy, RingHash, RoundRobin
-from conformance.served.routes import SESSION
-from conformance.served.serving import Served, aggregate, plain, weighted
+from conformance.judging.observations import Answer, Calls
+from conformance.scenarios.helpers.live_policies import in_use, requests_meanwhile
 from conformance.world import ENOUGH_TO_DIFFER, ROUNDS, TURNS, World
+from conformance.xds_config.config import Served, aggregate, plain, weighted
+from conformance.xds_config.policies import Policy, RingHash, RoundRobin
+from conformance.xds_config.routes import SESSION
 from fake_control_plane import Kind
 
 LIMIT = 8 * 1024 * 1024

@@ -4,13 +4,13 @@ from itertools import product
 
 from client_under_test import Channel
 from conformance import timing
-from conformance.arranging.walk import LARGE, Walk
-from conformance.judging.claims import decides
+from conformance.judging.declaration import decides
 from conformance.judging.expectations import Avoids, OneEndpoint, OnlyAt, Outcome, Outcomes
-from conformance.judging.seen import Calls, Contrast
-from conformance.served.endpoints import Endpoint, Locality
-from conformance.served.serving import Served, by_dns, one_cluster
+from conformance.judging.observations import Calls, Contrast
+from conformance.scenarios.helpers.ring_order import LARGE, Walk
 from conformance.world import ENOUGH_TO_DIFFER, ENOUGH_TO_TELL, World
+from conformance.xds_config.config import Served, by_dns, one_cluster
+from conformance.xds_config.endpoints import Endpoint, Locality
 from test_servers import Close, Hold, Refuse, Serve
 
 NAME = "several.xdspec.test"

@@ -1,6 +1,6 @@
 """A76: the hash_key of an endpoint's metadata places it on the ring."""
 
-from conformance.judging.claims import decides
+from conformance.judging.declaration import decides
 from conformance.judging.expectations import (
     MapsLike,
     MovesOnly,
@@ -9,10 +9,10 @@ from conformance.judging.expectations import (
     SeveralEndpoints,
     fits,
 )
-from conformance.judging.seen import Contrast
-from conformance.served.endpoints import Endpoint, Locality
-from conformance.served.serving import Served, one_cluster, plain
+from conformance.judging.observations import Contrast
 from conformance.world import ENOUGH_TO_TELL, World
+from conformance.xds_config.config import Served, one_cluster, plain
+from conformance.xds_config.endpoints import Endpoint, Locality
 
 KEYS = ("tick", "trick", "track")
 GUARD = "GRPC_XDS_ENDPOINT_HASH_KEY_BACKWARD_COMPAT"

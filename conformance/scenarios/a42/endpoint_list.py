@@ -1,13 +1,13 @@
 """A42, ring_hash_experimental LB policy: lists of endpoints that are not as plain as others."""
 
 from conformance import timing
-from conformance.judging.claims import decides
-from conformance.judging.endings import SuiteStuck
+from conformance.judging.aborts import SuiteStuck
+from conformance.judging.declaration import decides
 from conformance.judging.expectations import Answered, Avoids, OnlyAt, Tried, fits
-from conformance.served.endpoints import Endpoint, Locality
-from conformance.served.policies import RingHash
-from conformance.served.serving import plain
 from conformance.world import ENOUGH_TO_TELL, World
+from conformance.xds_config.config import plain
+from conformance.xds_config.endpoints import Endpoint, Locality
+from conformance.xds_config.policies import RingHash
 from fake_control_plane import Kind
 from test_servers import Stall
 

@@ -7,11 +7,8 @@ from msgspec.structs import replace
 
 from client_under_test import StateWatch
 from conformance import timing
-from conformance.arranging.priorities import endpoints, ranked, serve_again, tier
-from conformance.arranging.unasked import serve_unasked
-from conformance.arranging.walk import LARGE, Walk, walk
-from conformance.judging.claims import decides
-from conformance.judging.endings import ClientUnable
+from conformance.judging.aborts import ClientUnable
+from conformance.judging.declaration import decides
 from conformance.judging.expectations import (
     BlamesOnly,
     EndsIn,
@@ -23,9 +20,12 @@ from conformance.judging.expectations import (
     Untouched,
     fits,
 )
-from conformance.judging.seen import Attempt, Attempts, Calls, Elapsed
-from conformance.served.policies import RoundRobin
+from conformance.judging.observations import Attempt, Attempts, Calls, Elapsed
+from conformance.scenarios.helpers.preload import serve_unasked
+from conformance.scenarios.helpers.priorities import endpoints, ranked, serve_again, tier
+from conformance.scenarios.helpers.ring_order import LARGE, Walk, walk
 from conformance.world import World, waits
+from conformance.xds_config.policies import RoundRobin
 from test_servers import Close, Hold, Refuse, Serve, Stall
 from test_servers import Endpoint as Member
 

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 from msgspec.structs import replace
 
-from conformance.judging.claims import decides, row
+from conformance.judging.declaration import decides, row
 from conformance.judging.expectations import (
     Answered,
     MovesOnly,
@@ -14,11 +14,8 @@ from conformance.judging.expectations import (
     OnlyAt,
     SeveralEndpoints,
 )
-from conformance.judging.seen import Calls, Contrast
-from conformance.oracles.request_hash import HeaderPolicy, UnsupportedKind, UnsupportedPolicy
-from conformance.served.policies import RoundRobin
-from conformance.served.routes import BY_SESSION, SESSION, Route
-from conformance.served.serving import beside, one_cluster, plain
+from conformance.judging.observations import Calls, Contrast
+from conformance.spec.oracles.request_hash import HeaderPolicy, UnsupportedKind, UnsupportedPolicy
 from conformance.world import (
     EMPTY,
     ENOUGH_OF_EIGHT,
@@ -29,6 +26,9 @@ from conformance.world import (
     UNARY,
     World,
 )
+from conformance.xds_config.config import beside, one_cluster, plain
+from conformance.xds_config.policies import RoundRobin
+from conformance.xds_config.routes import BY_SESSION, SESSION, Route
 from fake_control_plane import Kind
 
 A, B, C = HeaderPolicy(name="a"), HeaderPolicy(name="b"), HeaderPolicy(name="c")

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from conformance.judging.claims import decides, row
+from conformance.judging.declaration import decides, row
 from conformance.judging.expectations import (
     Answered,
     Expectation,
@@ -14,17 +14,17 @@ from conformance.judging.expectations import (
     Reaches,
     SeveralEndpoints,
 )
-from conformance.judging.seen import Contrast
-from conformance.oracles.request_hash import HeaderPolicy, SeveralValues, rewrite
-from conformance.served.policies import RingHash
-from conformance.served.routes import BY_SESSION, SESSION
-from conformance.served.serving import plain
+from conformance.judging.observations import Contrast
+from conformance.spec.oracles.request_hash import HeaderPolicy, SeveralValues, rewrite
 from conformance.world import (
     BY_ARCS,
     ENOUGH_TO_DIFFER,
     ENOUGH_TO_SPREAD,
     World,
 )
+from conformance.xds_config.config import plain
+from conformance.xds_config.policies import RingHash
+from conformance.xds_config.routes import BY_SESSION, SESSION
 from fake_control_plane import Kind
 
 MANY_ENDPOINTS = 256

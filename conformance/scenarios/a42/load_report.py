@@ -6,7 +6,11 @@ from functools import partial
 import pytest
 
 from conformance import timing
-from conformance.arranging.load_reports import (
+from conformance.judging.aborts import SuiteStuck
+from conformance.judging.declaration import decides, row
+from conformance.judging.expectations import OnlyAt, Outcome, Reaches
+from conformance.judging.observations import Calls
+from conformance.scenarios.helpers.load_reports import (
     BEHAVIOR,
     NAMES,
     apart,
@@ -16,17 +20,13 @@ from conformance.arranging.load_reports import (
     reported,
     two_clusters,
 )
-from conformance.arranging.priorities import endpoints, fail, ranked, serve_again
-from conformance.judging.claims import decides, row
-from conformance.judging.endings import SuiteStuck
-from conformance.judging.expectations import OnlyAt, Outcome, Reaches
-from conformance.judging.seen import Calls
-from conformance.served.clusters import Drop
-from conformance.served.oddities import Odd
-from conformance.served.policies import RingHash, RoundRobin
-from conformance.served.policy_lists import pick_first, policies, round_robin
-from conformance.served.serving import Served, by_dns, given_as
+from conformance.scenarios.helpers.priorities import endpoints, fail, ranked, serve_again
 from conformance.world import EMPTY, World
+from conformance.xds_config.clusters import Drop
+from conformance.xds_config.config import Served, by_dns, given_as
+from conformance.xds_config.policies import RingHash, RoundRobin
+from conformance.xds_config.policy_lists import pick_first, policies, round_robin
+from conformance.xds_config.variants import Odd
 from test_servers import Close, Hold, Serve
 from test_servers import Endpoint as Member
 

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 from msgspec.structs import replace
 
-from conformance.judging.claims import decides, row
+from conformance.judging.declaration import decides, row
 from conformance.judging.expectations import (
     Answered,
     Avoids,
@@ -17,19 +17,19 @@ from conformance.judging.expectations import (
     Shares,
     Untouched,
 )
-from conformance.judging.seen import Contrast
-from conformance.oracles.request_hash import xxh64
-from conformance.oracles.ring.building import build_for
-from conformance.oracles.ring.variants import CANDIDATES
-from conformance.oracles.ring.weights import WeightReading
-from conformance.served.endpoints import Endpoint, Locality
-from conformance.served.oddities import Odd
-from conformance.served.policies import Policy, RingHash, RoundRobin
-from conformance.served.policy_lists import in_localities, policies, round_robin
-from conformance.served.routes import SESSION
-from conformance.served.serving import Served, given_as, one_cluster
-from conformance.served.telling import keep_entries
+from conformance.judging.observations import Contrast
+from conformance.spec.oracles.request_hash import xxh64
+from conformance.spec.oracles.ring.building import build_for
+from conformance.spec.oracles.ring.variants import CANDIDATES
+from conformance.spec.oracles.ring.weights import WeightReading
 from conformance.world import ENOUGH_TO_SPREAD, ENOUGH_TO_TELL, World
+from conformance.xds_config.config import Served, given_as, one_cluster
+from conformance.xds_config.distinguishing import keep_entries
+from conformance.xds_config.endpoints import Endpoint, Locality
+from conformance.xds_config.policies import Policy, RingHash, RoundRobin
+from conformance.xds_config.policy_lists import in_localities, policies, round_robin
+from conformance.xds_config.routes import SESSION
+from conformance.xds_config.variants import Odd
 from fake_control_plane import Kind
 from test_servers import Endpoint as Member
 from test_servers import Refuse

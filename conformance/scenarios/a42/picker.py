@@ -3,14 +3,14 @@
 import pytest
 
 from conformance import timing
-from conformance.arranging.walk import walk
-from conformance.judging.claims import decides, row
-from conformance.judging.endings import ClientUnable
+from conformance.judging.aborts import ClientUnable
+from conformance.judging.declaration import decides, row
 from conformance.judging.expectations import Blames, OnlyAt, Outcome, Takes, Tried, fits
-from conformance.oracles.picker import State
-from conformance.served.endpoints import Endpoint, Locality
-from conformance.served.routes import BY_SESSION, Route
+from conformance.scenarios.helpers.ring_order import walk
+from conformance.spec.oracles.picker import State
 from conformance.world import EMPTY, ENOUGH_TO_TELL, World
+from conformance.xds_config.endpoints import Endpoint, Locality
+from conformance.xds_config.routes import BY_SESSION, Route
 from test_servers import Close, Hold, Serve, Stall
 
 FAILED: State = "TRANSIENT_FAILURE"

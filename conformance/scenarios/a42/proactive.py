@@ -4,10 +4,8 @@ import itertools
 from collections.abc import Sequence
 
 from conformance import timing
-from conformance.arranging.priorities import endpoints, ranked, tier
-from conformance.arranging.walk import LARGE, Walk, walk
-from conformance.judging.claims import decides
-from conformance.judging.endings import ClientUnable
+from conformance.judging.aborts import ClientUnable
+from conformance.judging.declaration import decides
 from conformance.judging.expectations import (
     Apart,
     AtMost,
@@ -17,9 +15,11 @@ from conformance.judging.expectations import (
     Outcome,
     Tried,
 )
-from conformance.oracles.backoff import most
-from conformance.served.endpoints import Locality
+from conformance.scenarios.helpers.priorities import endpoints, ranked, tier
+from conformance.scenarios.helpers.ring_order import LARGE, Walk, walk
+from conformance.spec.oracles.backoff import most
 from conformance.world import World
+from conformance.xds_config.endpoints import Locality
 from test_servers import Close, Hold, Mode, Serve, Stall
 from test_servers import Endpoint as Member
 

@@ -3,13 +3,13 @@
 import pytest
 
 from conformance import timing
-from conformance.arranging.walk import LARGE, Walk, walk
-from conformance.judging.claims import decides, row
+from conformance.judging.declaration import decides, row
 from conformance.judging.expectations import Answered, AtMost, OnlyAt, Outcome, Tried
-from conformance.oracles.picker import State
-from conformance.served.policies import TypedRingHash
-from conformance.served.routes import SESSION
+from conformance.scenarios.helpers.ring_order import LARGE, Walk, walk
+from conformance.spec.oracles.picker import State
 from conformance.world import ENOUGH_TO_DIFFER, ENOUGH_TO_SPREAD, PLAIN_ENDPOINTS, World
+from conformance.xds_config.policies import TypedRingHash
+from conformance.xds_config.routes import SESSION
 from fake_control_plane import Kind
 from test_servers import Stall
 

@@ -5,21 +5,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import pytest
 
-from conformance.judging.claims import decides, row
+from conformance.judging.declaration import decides, row
 from conformance.judging.expectations import Avoids, MapsLike, MovesOnly, OneEndpoint, Reaches
-from conformance.judging.seen import Contrast
-from conformance.oracles.request_hash import xxh64
-from conformance.oracles.ring.building import build_for
-from conformance.oracles.ring.keys import KEY_FORMATS, KeyFormat
-from conformance.oracles.ring.search import Search
-from conformance.oracles.ring.sizes import DEFAULT_CAP, Allotment
-from conformance.oracles.ring.variants import Candidate, RingVariant
-from conformance.served.endpoints import Endpoint, Locality
-from conformance.served.policies import ExtensionRingHash, Policy, RingHash, TypedRingHash
-from conformance.served.routes import SESSION
-from conformance.served.serving import Served, one_cluster, plain, weighted
-from conformance.served.telling import TO_CHOOSE_FROM, first_told_apart
+from conformance.judging.observations import Contrast
+from conformance.spec.oracles.request_hash import xxh64
+from conformance.spec.oracles.ring.building import build_for
+from conformance.spec.oracles.ring.keys import KEY_FORMATS, KeyFormat
+from conformance.spec.oracles.ring.search import Search
+from conformance.spec.oracles.ring.sizes import DEFAULT_CAP, Allotment
+from conformance.spec.oracles.ring.variants import Candidate, RingVariant
 from conformance.world import ENOUGH_TO_DIFFER, ENOUGH_TO_TELL, World
+from conformance.xds_config.config import Served, one_cluster, plain, weighted
+from conformance.xds_config.distinguishing import TO_CHOOSE_FROM, first_told_apart
+from conformance.xds_config.endpoints import Endpoint, Locality
+from conformance.xds_config.policies import ExtensionRingHash, Policy, RingHash, TypedRingHash
+from conformance.xds_config.routes import SESSION
 
 ORDERS: Mapping[Allotment, str] = {
     "list": "as listed",

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from conformance.judging.claims import decides
+from conformance.judging.declaration import decides
 from conformance.judging.expectations import MapsLike
-from conformance.served.endpoints import Endpoint, Locality
-from conformance.served.policies import RingHash
-from conformance.served.serving import Served, one_cluster
-from conformance.served.telling import first_told_apart
 from conformance.world import World
+from conformance.xds_config.config import Served, one_cluster
+from conformance.xds_config.distinguishing import first_told_apart
+from conformance.xds_config.endpoints import Endpoint, Locality
+from conformance.xds_config.policies import RingHash
 
 GUARD = "GRPC_EXPERIMENTAL_PF_WEIGHTED_SHUFFLING"
 

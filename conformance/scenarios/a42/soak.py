@@ -1,9 +1,9 @@
 """A42 as a whole: requests without end, while endpoints fail at random and lists change."""
 
 from conformance import timing
-from conformance.arranging.soak import Soak, plan
-from conformance.judging.claims import decides
+from conformance.judging.declaration import decides
 from conformance.judging.expectations import FailsForAReason, OnlyListed
+from conformance.scenarios.helpers.soak import Soak, plan
 from conformance.world import World
 
 MEMBERS = 8

@@ -3,10 +3,7 @@
 from collections.abc import Sequence
 
 from conformance import timing
-from conformance.arranging.priorities import endpoints, ranked
-from conformance.arranging.unasked import serve_unasked
-from conformance.arranging.walk import walk
-from conformance.judging.claims import decides
+from conformance.judging.declaration import decides
 from conformance.judging.expectations import (
     EndsIn,
     NeverIn,
@@ -16,8 +13,11 @@ from conformance.judging.expectations import (
     Tried,
     Untouched,
 )
-from conformance.served.endpoints import Endpoint, Locality
+from conformance.scenarios.helpers.preload import serve_unasked
+from conformance.scenarios.helpers.priorities import endpoints, ranked
+from conformance.scenarios.helpers.ring_order import walk
 from conformance.world import ENOUGH_TO_SPREAD, World
+from conformance.xds_config.endpoints import Endpoint, Locality
 from test_servers import Close, Hold, Serve
 from test_servers import Endpoint as Member
 

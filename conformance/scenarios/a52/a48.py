@@ -7,20 +7,20 @@ from itertools import chain
 
 import pytest
 
-from conformance.arranging.breaking import Streams, routed
-from conformance.arranging.forests import calls_to, leaf
-from conformance.arranging.live_clusters import AFTERWARDS, UNCHANGED, LiveCluster
-from conformance.judging.claims import decides, row
+from conformance.judging.declaration import decides, row
 from conformance.judging.expectations import Reaches, Shares
-from conformance.judging.seen import Calls
-from conformance.oracles.statistics import draws_needed, draws_that_tell
-from conformance.served.endpoints import Endpoint, Locality
-from conformance.served.oddities import Odd
-from conformance.served.policies import RoundRobin
-from conformance.served.policy_lists import in_localities, least_request, policies
-from conformance.served.routes import TO
-from conformance.served.serving import given_as, one_cluster
+from conformance.judging.observations import Calls
+from conformance.scenarios.helpers.aggregates import calls_to, leaf
+from conformance.scenarios.helpers.circuit_breaking import Streams, routed
+from conformance.scenarios.helpers.live_clusters import AFTERWARDS, UNCHANGED, LiveCluster
+from conformance.spec.oracles.statistics import draws_needed, draws_that_tell
 from conformance.world import Headers, World
+from conformance.xds_config.config import given_as, one_cluster
+from conformance.xds_config.endpoints import Endpoint, Locality
+from conformance.xds_config.policies import RoundRobin
+from conformance.xds_config.policy_lists import in_localities, least_request, policies
+from conformance.xds_config.routes import TO
+from conformance.xds_config.variants import Odd
 
 ELEVEN, MANY, LARGEST = 11, 2**31 - 1, 2**32 - 1
 USUAL, MOST = 2, 10

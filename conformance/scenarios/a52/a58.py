@@ -2,18 +2,18 @@
 
 import pytest
 
-from conformance.arranging.live_clusters import AFTERWARDS, UNCHANGED, LiveCluster
-from conformance.arranging.live_policies import LivePolicy
-from conformance.judging.claims import decides, row
-from conformance.served.oddities import Odd
-from conformance.served.policies import RoundRobin
-from conformance.served.policy_lists import (
+from conformance.judging.declaration import decides, row
+from conformance.scenarios.helpers.live_clusters import AFTERWARDS, UNCHANGED, LiveCluster
+from conformance.scenarios.helpers.live_policies import LivePolicy
+from conformance.world import World
+from conformance.xds_config.policies import RoundRobin
+from conformance.xds_config.policy_lists import (
     in_localities,
     policies,
     ring_hash,
     weighted_round_robin,
 )
-from conformance.world import World
+from conformance.xds_config.variants import Odd
 
 BAD_RING = ring_hash(function="hash_function: MURMUR_HASH_2")
 """Who reaches it refuses the Cluster."""

@@ -5,10 +5,10 @@ from collections.abc import Callable
 import pytest
 
 from conformance import timing
-from conformance.arranging.live_clusters import AFTERWARDS, LiveCluster
-from conformance.judging.claims import decides, row
-from conformance.served.oddities import TYPE, OddBytes
-from conformance.served.policy_bytes import (
+from conformance.judging.declaration import decides, row
+from conformance.scenarios.helpers.live_clusters import AFTERWARDS, LiveCluster
+from conformance.world import World
+from conformance.xds_config.policy_bytes import (
     entry,
     nested,
     policies,
@@ -17,7 +17,7 @@ from conformance.served.policy_bytes import (
     text,
     unknown,
 )
-from conformance.world import World
+from conformance.xds_config.variants import TYPE, OddBytes
 
 NO_MESSAGE = b"\xff\xff"
 """Bytes that no message begins with."""

@@ -7,16 +7,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from conformance.arranging.custom_policies import Config, CustomCluster, custom, hands_on
-from conformance.arranging.live_policies import LivePolicy, in_use, requests_meanwhile
-from conformance.arranging.offering import offered
-from conformance.arranging.priorities import fail, tier
-from conformance.judging.claims import decides, row
+from conformance.judging.declaration import decides, row
 from conformance.judging.expectations import Answered, OnlyAt, Outcome
-from conformance.served.endpoints import Endpoint
-from conformance.served.oddities import TYPE, Odd
-from conformance.served.policies import Policy, RingHash, RoundRobin
-from conformance.served.policy_lists import (
+from conformance.scenarios.helpers.custom_policies import Config, CustomCluster, custom, hands_on
+from conformance.scenarios.helpers.live_policies import LivePolicy, in_use, requests_meanwhile
+from conformance.scenarios.helpers.priorities import fail, tier
+from conformance.scenarios.helpers.updates import offered
+from conformance.world import World
+from conformance.world.policies import TEST_POLICY
+from conformance.xds_config.endpoints import Endpoint
+from conformance.xds_config.policies import Policy, RingHash, RoundRobin
+from conformance.xds_config.policy_lists import (
     UDPA_STRUCT,
     XDS_STRUCT,
     in_localities,
@@ -26,8 +27,7 @@ from conformance.served.policy_lists import (
     typed_struct,
     unknown,
 )
-from conformance.world import World
-from conformance.world.policies import TEST_POLICY
+from conformance.xds_config.variants import TYPE, Odd
 
 NEEDS = ("custom_policy",)
 

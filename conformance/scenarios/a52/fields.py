@@ -1,12 +1,12 @@
 """A52, Proposal: load_balancing_policy, beside lb_policy and in its place."""
 
-from conformance.arranging.live_clusters import AFTERWARDS, UNCHANGED, LiveCluster
-from conformance.arranging.live_policies import LivePolicy
-from conformance.judging.claims import decides
-from conformance.served.oddities import Odd
-from conformance.served.policies import RingHash, RoundRobin
-from conformance.served.policy_lists import policies, ring_hash, round_robin
+from conformance.judging.declaration import decides
+from conformance.scenarios.helpers.live_clusters import AFTERWARDS, UNCHANGED, LiveCluster
+from conformance.scenarios.helpers.live_policies import LivePolicy
 from conformance.world import World
+from conformance.xds_config.policies import RingHash, RoundRobin
+from conformance.xds_config.policy_lists import policies, ring_hash, round_robin
+from conformance.xds_config.variants import Odd
 
 TURNS = policies(round_robin())
 RING = policies(ring_hash())

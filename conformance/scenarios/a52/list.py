@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from conformance.arranging.live_clusters import AFTERWARDS, UNCHANGED, LiveCluster
-from conformance.arranging.live_policies import LivePolicy
-from conformance.judging.claims import decides
-from conformance.served.oddities import TYPE, Odd, given_bytes
-from conformance.served.policies import Policy, RingHash, RoundRobin
-from conformance.served.policy_lists import (
+from conformance.judging.declaration import decides
+from conformance.scenarios.helpers.live_clusters import AFTERWARDS, UNCHANGED, LiveCluster
+from conformance.scenarios.helpers.live_policies import LivePolicy
+from conformance.world import World
+from conformance.xds_config.policies import Policy, RingHash, RoundRobin
+from conformance.xds_config.policy_lists import (
     NO_CONFIG,
     NO_EXTENSION,
     RING_HASH,
@@ -22,7 +22,7 @@ from conformance.served.policy_lists import (
     struct,
     unknown,
 )
-from conformance.world import World
+from conformance.xds_config.variants import TYPE, Odd, given_bytes
 
 NO_MESSAGE = r"\377\377"
 """Bytes that no message begins with."""

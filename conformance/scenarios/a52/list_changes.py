@@ -4,10 +4,8 @@ from functools import partial
 
 import pytest
 
-from conformance.arranging.live_policies import in_use, requests_meanwhile
-from conformance.arranging.offering import offered
-from conformance.judging.claims import decides
-from conformance.judging.endings import ClientRefused
+from conformance.judging.aborts import ClientRefused
+from conformance.judging.declaration import decides
 from conformance.judging.expectations import (
     Answered,
     AtMost,
@@ -19,13 +17,21 @@ from conformance.judging.expectations import (
     Reaches,
     SeveralEndpoints,
 )
-from conformance.judging.seen import Answer, Calls
-from conformance.served.oddities import Odd
-from conformance.served.policies import Policy, RingHash, RoundRobin
-from conformance.served.policy_lists import in_localities, policies, ring_hash, round_robin, unknown
-from conformance.served.routes import SESSION
-from conformance.served.serving import aggregate, given_as, plain
+from conformance.judging.observations import Answer, Calls
+from conformance.scenarios.helpers.live_policies import in_use, requests_meanwhile
+from conformance.scenarios.helpers.updates import offered
 from conformance.world import ENOUGH_TO_DIFFER, ROUNDS, TURNS, World
+from conformance.xds_config.config import aggregate, given_as, plain
+from conformance.xds_config.policies import Policy, RingHash, RoundRobin
+from conformance.xds_config.policy_lists import (
+    in_localities,
+    policies,
+    ring_hash,
+    round_robin,
+    unknown,
+)
+from conformance.xds_config.routes import SESSION
+from conformance.xds_config.variants import Odd
 from fake_control_plane import Kind
 
 GUARD = "GRPC_EXPERIMENTAL_XDS_CUSTOM_LB_CONFIG"

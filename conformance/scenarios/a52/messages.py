@@ -4,16 +4,17 @@ from functools import partial
 
 import pytest
 
-from conformance.arranging.live_clusters import AFTERWARDS, UNCHANGED, LiveCluster
-from conformance.arranging.live_policies import SAME, LivePolicy
-from conformance.arranging.offering import offered
-from conformance.judging.claims import decides, row
+from conformance.judging.declaration import decides, row
 from conformance.judging.expectations import Answered, Evenly, Expectation, OneEndpoint, Reaches
-from conformance.served import policy_bytes
-from conformance.served.endpoints import Endpoint, Locality
-from conformance.served.oddities import Odd, OddBytes
-from conformance.served.policies import RingHash
-from conformance.served.policy_lists import (
+from conformance.scenarios.helpers.live_clusters import AFTERWARDS, UNCHANGED, LiveCluster
+from conformance.scenarios.helpers.live_policies import SAME, LivePolicy
+from conformance.scenarios.helpers.updates import offered
+from conformance.world import ENOUGH_TO_DIFFER, World
+from conformance.xds_config import policy_bytes
+from conformance.xds_config.config import given_as, one_cluster, plain
+from conformance.xds_config.endpoints import Endpoint, Locality
+from conformance.xds_config.policies import RingHash
+from conformance.xds_config.policy_lists import (
     XX_HASH,
     least_request,
     pick_first,
@@ -22,8 +23,7 @@ from conformance.served.policy_lists import (
     round_robin,
     weighted_round_robin,
 )
-from conformance.served.serving import given_as, one_cluster, plain
-from conformance.world import ENOUGH_TO_DIFFER, World
+from conformance.xds_config.variants import Odd, OddBytes
 
 BEYOND = 8_388_609
 NO_FUNCTION = ""

@@ -1,10 +1,10 @@
 """A52, xDS LB Policy Registry: how deep lists may lie in one another."""
 
-from conformance.arranging.live_clusters import AFTERWARDS, UNCHANGED, LiveCluster
-from conformance.judging.claims import decides
-from conformance.served.oddities import Odd
-from conformance.served.policy_lists import nested, policies
+from conformance.judging.declaration import decides
+from conformance.scenarios.helpers.live_clusters import AFTERWARDS, UNCHANGED, LiveCluster
 from conformance.world import World
+from conformance.xds_config.policy_lists import nested, policies
+from conformance.xds_config.variants import Odd
 
 
 def deep(clause: str, levels: int) -> Odd:

@@ -6,8 +6,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from conformance import timing
-from conformance.arranging.offering import placed
-from conformance.judging.claims import decides
+from conformance.judging.declaration import decides
 from conformance.judging.expectations import (
     Answered,
     AtMost,
@@ -17,14 +16,15 @@ from conformance.judging.expectations import (
     Reaches,
     Shares,
 )
-from conformance.oracles.statistics import draws_needed
-from conformance.served.endpoints import Endpoint, Locality
-from conformance.served.oddities import Odd
-from conformance.served.policies import RoundRobin
-from conformance.served.policy_lists import in_localities, policies, round_robin
-from conformance.served.routes import SESSION
-from conformance.served.serving import Served, given_as, one_cluster
+from conformance.scenarios.helpers.updates import placed
+from conformance.spec.oracles.statistics import draws_needed
 from conformance.world import World
+from conformance.xds_config.config import Served, given_as, one_cluster
+from conformance.xds_config.endpoints import Endpoint, Locality
+from conformance.xds_config.policies import RoundRobin
+from conformance.xds_config.policy_lists import in_localities, policies, round_robin
+from conformance.xds_config.routes import SESSION
+from conformance.xds_config.variants import Odd
 from fake_control_plane import Kind
 from test_servers import Refuse, Stall
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from client_under_test.reference import adapter
-from client_under_test.reference.conduct.conduct import MUTANT_VARIABLE
+from client_under_test.reference.editions.behavior import MUTANT_VARIABLE
 
 output = Path(sys.argv[1])
 if (output / "ring").read_text("utf-8").strip() == "down":

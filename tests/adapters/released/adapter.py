@@ -8,7 +8,7 @@ import os
 import sys
 
 from client_under_test.reference import adapter
-from client_under_test.reference.conduct.conduct import MUTANT_VARIABLE
+from client_under_test.reference.editions.behavior import MUTANT_VARIABLE
 
 BROKEN = "conformance.mutation.mutants.a42.ring:rounded_down"
 

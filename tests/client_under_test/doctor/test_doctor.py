@@ -15,7 +15,7 @@ from client_under_test import doctor, find, prepare
 from client_under_test.doctor.backend import Backend as DoctorsBackend
 from client_under_test.doctor.check import Finding
 from client_under_test.manifests.clients import BUILT_IN
-from conformance.command import cli
+from conformance.cli import commands
 from tests.request_filter.ended_server import end_by_itself
 
 ADAPTERS = Path(__file__).parents[2] / "adapters"
@@ -243,6 +243,6 @@ def test_the_command_says_that_the_backend_failed(monkeypatch: pytest.MonkeyPatc
         raise doctor.BackendFailed("the doctor's backend failed")
 
     monkeypatch.setattr(doctor, "examine", examine)
-    ended = CliRunner().invoke(cli.main, ["doctor", "reference"])
+    ended = CliRunner().invoke(commands.main, ["doctor", "reference"])
     assert ended.exit_code == 3
     assert ended.output.endswith("xdspec: the doctor's backend failed\n")

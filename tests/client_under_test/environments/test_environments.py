@@ -19,7 +19,7 @@ from client_under_test.contract.exceptions import (
     NoSuchVersion,
     NoWheel,
 )
-from client_under_test.environments import builds, environments, installer, shelf, toolchain
+from client_under_test.environments import build_cache, builds, environments, installer, toolchain
 from client_under_test.environments.installer import IndexNotReached
 from client_under_test.launching.pidfd import pidfd_open
 from client_under_test.manifests.manifest import Tool
@@ -121,9 +121,9 @@ def test_builds_that_were_used_long_ago_go(tmp_path: Path, monkeypatch: pytest.M
         (folder / "make.py").write_text(MAKE.replace("0.2", "0") + f"# {state}\n")
         made.append(Path(prepare(find(str(folder))).command[0]).parent)
         os.utime(made[-1], (state, state))
-        for handle in shelf._used.values():  # as if that run were over
+        for handle in build_cache._used.values():  # as if that run were over
             os.close(handle)
-        shelf._used.clear()
+        build_cache._used.clear()
     assert [place.is_dir() for place in made] == [False, False, True, True]
 
 

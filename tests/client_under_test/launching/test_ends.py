@@ -22,7 +22,7 @@ from client_under_test.contract.exceptions import (
     StdoutClosed,
 )
 from client_under_test.launching.pidfd import pidfd_open
-from client_under_test.launching.prefork import ForkServers
+from client_under_test.launching.zygotes import ForkServers
 
 ADAPTERS = Path(__file__).parents[2] / "adapters"
 DEADLINE = 10.0

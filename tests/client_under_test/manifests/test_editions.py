@@ -13,7 +13,7 @@ from packaging.version import Version
 from client_under_test.manifests.clients import built_in, find
 from client_under_test.manifests.manifest import Editions, Evidence, Manifest, Variant
 from client_under_test.manifests.version_ranges import beginning, is_within
-from conformance.catalogue import edition_for, load
+from conformance.spec.catalogue import edition_for, load
 
 TABLE = re.compile(
     r"https://github\.com/grpc/grpc/blob/[0-9a-f]{40}/doc/grpc_xds_features\.md(?!.)"

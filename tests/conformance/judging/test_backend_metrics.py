@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from conformance.judging.expectations import TellsMetrics, WrongKind
-from conformance.judging.seen import Calls, Metrics, ReportedMetrics
-from conformance.oracles.backend_metrics import Metric, Sum, Told, metrics_due
-from conformance.oracles.load import Place
+from conformance.judging.observations import Calls, Metrics, ReportedMetrics
+from conformance.spec.oracles.backend_metrics import Metric, Sum, Told, metrics_due
+from conformance.spec.oracles.load import Place
 
 HERE, THERE = Place("a", "", "here"), Place("a", "", "there")
 PLACES = {"1:1": HERE, "2:2": HERE, "3:3": THERE}

@@ -11,19 +11,19 @@ import pytest
 from rich.console import Console
 
 from client_under_test.contract.exceptions import ClientCrashed, ClientExited, ClientHung
-from conformance.catalogue import load
 from conformance.judging import blocking, causes
-from conformance.judging.endings import ClientRefused
+from conformance.judging.aborts import ClientRefused
 from conformance.judging.evidence import Judged, Record, Trouble, decisions_of
 from conformance.judging.expectations import Outcome
-from conformance.judging.seen import Call, Calls
+from conformance.judging.observations import Call, Calls
 from conformance.judging.verdicts import Cause, Check, Reason, Verdict
-from conformance.mutation.fates import Declared, Fate, fate
+from conformance.mutation.results import Declared, Fate, fate
 from conformance.reporting import console, junit, live
 from conformance.reporting.baseline import Entry
 from conformance.reporting.provenance import provenance
 from conformance.reporting.report import ClientId, Exit, Report, Run, build_run, exit_of
 from conformance.reporting.table import table
+from conformance.spec.catalogue import load
 
 CATALOGUE = load()
 CALLS = Calls((Call(id="call-0", channel="channel-1", path="/s/m", metadata=(), status="OK"),))

@@ -11,9 +11,8 @@ import pytest
 
 from client_under_test.contract import exceptions as trouble
 from conformance import timing
-from conformance.catalogue import Catalogue, load
 from conformance.judging import causes, evidence
-from conformance.judging.endings import (
+from conformance.judging.aborts import (
     ClientLied,
     ClientRefused,
     ClientSilent,
@@ -22,8 +21,9 @@ from conformance.judging.endings import (
 )
 from conformance.judging.evidence import BadEvidence, Judged, Record, Trouble, decisions_of
 from conformance.judging.expectations import Outcome
-from conformance.judging.seen import Call, Calls
+from conformance.judging.observations import Call, Calls
 from conformance.judging.verdicts import Check, Decision, Reason, Verdict
+from conformance.spec.catalogue import Catalogue, load
 
 CATALOGUE: Catalogue = load()
 CLIENT = Judged(name="python", version="1.85.1", variant=None, follows=("A42", "A61"))

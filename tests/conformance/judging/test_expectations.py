@@ -15,7 +15,6 @@ import xxhash
 from msgspec.structs import replace
 
 from client_under_test.manifests.clients import BUILT_IN
-from conformance.catalogue import load
 from conformance.judging.expectations import (
     Answered,
     Avoids,
@@ -35,17 +34,18 @@ from conformance.judging.expectations import (
     Spread,
     WrongKind,
 )
+from conformance.judging.observations import Answer, Call, Calls, Contrast, Seen
 from conformance.judging.ring_keys import RingKeys
-from conformance.judging.seen import Answer, Call, Calls, Contrast, Seen
 from conformance.judging.verdicts import Check
-from conformance.oracles.request_hash import ChannelIdPolicy, xxh64
-from conformance.oracles.ring.values import NoSuchValueError
-from conformance.oracles.telling import SEVERAL
 from conformance.reporting import baseline
-from conformance.served.endpoints import Endpoint, Locality
-from conformance.served.policies import RingHash
-from conformance.served.serving import Served, one_cluster, plain, weighted
-from conformance.served.telling import STEPS, TO_CHOOSE_FROM, first_told_apart
+from conformance.spec.catalogue import load
+from conformance.spec.oracles.distinguishing import SEVERAL
+from conformance.spec.oracles.request_hash import ChannelIdPolicy, xxh64
+from conformance.spec.oracles.ring.values import NoSuchValueError
+from conformance.xds_config.config import Served, one_cluster, plain, weighted
+from conformance.xds_config.distinguishing import STEPS, TO_CHOOSE_FROM, first_told_apart
+from conformance.xds_config.endpoints import Endpoint, Locality
+from conformance.xds_config.policies import RingHash
 
 A, B, C, D = (f"127.0.0.1:{port}" for port in (34101, 34102, 34103, 34104))
 PLACES = (A, B, C, D)

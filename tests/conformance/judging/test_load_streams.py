@@ -16,7 +16,7 @@ from conformance.judging.expectations import (
     TellsNoEndpoints,
     WrongKind,
 )
-from conformance.judging.seen import (
+from conformance.judging.observations import (
     Calls,
     LoadReport,
     LoadReports,
@@ -24,7 +24,7 @@ from conformance.judging.seen import (
     ReportedLoad,
     ReportOfACluster,
 )
-from conformance.oracles.load import Load, Place
+from conformance.spec.oracles.load import Load, Place
 
 HERE, THERE = Place("a", "", "one"), Place("a", "", "two")
 

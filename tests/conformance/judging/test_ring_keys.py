@@ -7,16 +7,16 @@ from bisect import bisect_left
 import pytest
 import xxhash
 
-from conformance.catalogue import load
 from conformance.judging import ring_keys
+from conformance.judging.observations import Call, Calls
 from conformance.judging.ring_keys import RingKeys
-from conformance.judging.seen import Call, Calls
-from conformance.mutation.fates import declared
-from conformance.oracles.ring.building import build_for
-from conformance.oracles.ring.keys import KEY_FORMATS
-from conformance.oracles.ring.variants import Candidate, RingVariant
-from conformance.served.policies import RingHash
-from conformance.served.serving import Served, plain
+from conformance.mutation.results import declared
+from conformance.spec.catalogue import load
+from conformance.spec.oracles.ring.building import build_for
+from conformance.spec.oracles.ring.keys import KEY_FORMATS
+from conformance.spec.oracles.ring.variants import Candidate, RingVariant
+from conformance.xds_config.config import Served, plain
+from conformance.xds_config.policies import RingHash
 
 PLACES = tuple(f"127.0.0.1:{port}" for port in (34101, 34102, 34103, 34104))
 FOUR = plain(PLACES, policy=RingHash(minimum=1024, maximum=1024))

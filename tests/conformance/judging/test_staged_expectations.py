@@ -5,7 +5,6 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from conformance.catalogue import load
 from conformance.judging.expectations import (
     Apart,
     Balances,
@@ -23,7 +22,7 @@ from conformance.judging.expectations import (
     Tried,
     WrongKind,
 )
-from conformance.judging.seen import (
+from conformance.judging.observations import (
     Attempt,
     Attempts,
     Call,
@@ -37,10 +36,11 @@ from conformance.judging.seen import (
     States,
 )
 from conformance.judging.verdicts import Check, Reason, Verdict, decide
-from conformance.oracles.backoff import Backoff
-from conformance.oracles.course import Fault, Listing, Request
-from conformance.oracles.load import Dropped, Load, Place, Received
-from conformance.oracles.picker import State
+from conformance.spec.catalogue import load
+from conformance.spec.oracles.backoff import Backoff
+from conformance.spec.oracles.load import Dropped, Load, Place, Received
+from conformance.spec.oracles.picker import State
+from conformance.spec.oracles.soak import Fault, Listing, Request
 
 A, B, C = (f"127.0.0.1:{port}" for port in (34101, 34102, 34103))
 

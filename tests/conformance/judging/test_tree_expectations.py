@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from conformance.judging.expectations import AtTheFirst, InTreeOrder
-from conformance.judging.seen import Attempt, Attempts, Call, Calls
-from conformance.oracles.cluster_tree import Aggregate, Cluster, Leaf
+from conformance.judging.observations import Attempt, Attempts, Call, Calls
+from conformance.spec.oracles.cluster_tree import Aggregate, Cluster, Leaf
 
 CLUSTERS: dict[str, Cluster] = {
     "root": Aggregate(("b", "low")),

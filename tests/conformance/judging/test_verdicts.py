@@ -6,9 +6,8 @@ import itertools
 
 import pytest
 
-from conformance.catalogue import Clause, Strength
 from conformance.judging.expectations import Expectation, Outcome
-from conformance.judging.seen import Call, Calls
+from conformance.judging.observations import Call, Calls
 from conformance.judging.verdicts import (
     PRECEDENCE,
     Check,
@@ -20,6 +19,7 @@ from conformance.judging.verdicts import (
     expectation_of,
     worst,
 )
+from conformance.spec.catalogue import Clause, Strength
 
 AT_ONCE = Outcome("UNAVAILABLE")
 QUEUED = Outcome("DEADLINE_EXCEEDED")

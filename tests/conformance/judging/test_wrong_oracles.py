@@ -15,15 +15,20 @@ from typing import Any
 import pytest
 import xxhash
 
-from conformance.catalogue import load
 from conformance.judging import evidence
-from conformance.judging.expectations import mapping
+from conformance.judging.expectations import ring_mapping
 from conformance.judging.verdicts import Decision, Reason, Verdict
-from conformance.oracles.ring import building, keys, sizes
-from conformance.oracles.ring.search import Ring
-from conformance.oracles.ring.sizes import RingConfig
-from conformance.oracles.ring.variants import Candidate
-from conformance.oracles.ring.weights import RingLocality, WeightedEndpoint, WeightReading, weights
+from conformance.spec.catalogue import load
+from conformance.spec.oracles.ring import building, keys, sizes
+from conformance.spec.oracles.ring.search import Ring
+from conformance.spec.oracles.ring.sizes import RingConfig
+from conformance.spec.oracles.ring.variants import Candidate
+from conformance.spec.oracles.ring.weights import (
+    RingLocality,
+    WeightedEndpoint,
+    WeightReading,
+    weights,
+)
 
 CATALOGUE = load()
 
@@ -34,7 +39,7 @@ PRODUCTS = "locality.weight_of_locality_and_endpoint"
 WEIGHTED = "ring.size[by-weight]"
 SMALL = "ring.size[lightest-whole]"
 SEARCH = "ring.search"
-KEPT = (building.assembled, keys._numbered_so_far, mapping._hash, sizes.dealings)
+KEPT = (building.assembled, keys._numbered_so_far, ring_mapping._hash, sizes.dealings)
 EVERY = (DEFAULT, HEADER, FLAT, PRODUCTS, WEIGHTED, SMALL, SEARCH)
 
 
@@ -73,7 +78,9 @@ Patch = Callable[[pytest.MonkeyPatch], None]
 
 
 def wrong_hash_of_requests(patch: pytest.MonkeyPatch) -> None:
-    module = sys.modules["conformance.oracles.request_hash"]  # its package has a function so named
+    module = sys.modules[
+        "conformance.spec.oracles.request_hash"
+    ]  # its package has a function so named
     patch.setattr(module, "xxh64", other_seed)
 
 
@@ -115,9 +122,9 @@ def a_ring_for_each_locality(patch: pytest.MonkeyPatch) -> None:
     ) -> RingOfEachLocality:
         return RingOfEachLocality([right([place], config, candidate) for place in localities])
 
-    for user in (building, mapping):
+    for user in (building, ring_mapping):
         patch.setattr(user, "build_for", wrong)
-    patch.setattr(mapping, "fits_otherwise", lambda *_ring, **_failed: False)
+    patch.setattr(ring_mapping, "fits_otherwise", lambda *_ring, **_failed: False)
 
 
 def no_wrap(patch: pytest.MonkeyPatch) -> None:
@@ -144,7 +151,7 @@ def swapped_weights(patch: pytest.MonkeyPatch) -> None:
             for one, other in zip(flat, reversed(flat), strict=True)
         )
 
-    for user in (building, mapping):
+    for user in (building, ring_mapping):
         patch.setattr(user, "weights", wrong)
 
 
@@ -156,7 +163,7 @@ def weights_ignored(patch: pytest.MonkeyPatch) -> None:
     ) -> tuple[WeightedEndpoint, ...]:
         return tuple(WeightedEndpoint(address=one.address) for one in right(localities, reading))
 
-    for user in (building, mapping):
+    for user in (building, ring_mapping):
         patch.setattr(user, "weights", wrong)
 
 

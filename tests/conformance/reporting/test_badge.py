@@ -11,8 +11,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
-from conformance.catalogue import load
-from conformance.command.cli import main
+from conformance.cli.commands import main
 from conformance.judging.verdicts import Decision, Reason, Verdict, blocked
 from conformance.reporting import badge as badges
 from conformance.reporting.badge import (
@@ -32,9 +31,10 @@ from conformance.reporting.badge import (
 )
 from conformance.reporting.baseline import Entry
 from conformance.reporting.report import NotRun, Run, write_json
+from conformance.spec.catalogue import load
 
-from . import made
-from .made import report, run
+from . import sample_reports as made
+from .sample_reports import report, run
 
 if TYPE_CHECKING:
     from tests.chromium import Browser

@@ -11,12 +11,12 @@ import pytest
 
 from client_under_test import Identity
 from client_under_test.manifests.clients import BUILT_IN
-from conformance.catalogue import load
 from conformance.judging.evidence import Judged, Record
 from conformance.judging.verdicts import Decision, Reason, Verdict, blocked
 from conformance.reporting import baseline
 from conformance.reporting.baseline import BadBaseline, Entry, marked, surprises
 from conformance.reporting.report import ClientId, Run, build_run
+from conformance.spec.catalogue import load
 
 CLAUSE = "A42-RING-05"
 SCENARIO = "ring.some"

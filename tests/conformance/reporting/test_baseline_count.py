@@ -9,17 +9,17 @@ import pytest
 from click.testing import CliRunner
 
 from client_under_test.manifests.clients import BUILT_IN
-from conformance.catalogue import load
-from conformance.command.cli import main
+from conformance.cli.commands import main
 from conformance.judging.evidence import Judged
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting import baseline, report
 from conformance.reporting.baseline import Entry
 from conformance.reporting.baseline_count import Frequency, Judgement, by_chance, counted, said
 from conformance.reporting.report import ClientId, Run, build_run
+from conformance.spec.catalogue import load
 
-from .made import records
-from .made import report as made
+from .sample_reports import records
+from .sample_reports import report as made
 
 CLAUSE = "A42-RING-05"
 PASS = Decision(clause=CLAUSE, verdict=Verdict.PASS, edition="A42")

@@ -10,14 +10,14 @@ import pytest
 from click.testing import CliRunner
 
 from client_under_test.manifests.clients import BUILT_IN
-from conformance.catalogue import load
-from conformance.command.cli import main
+from conformance.cli.commands import main
 from conformance.judging.evidence import Judged, Record
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting import baseline, report
 from conformance.reporting.baseline_update import Refused, Said, update
 from conformance.reporting.provenance import provenance
 from conformance.reporting.report import ClientId, Report, Run, build_run
+from conformance.spec.catalogue import load
 
 KNOWN, OTHER = "A42-RING-05", "A42-RING-06"
 FILE = Path("expected.toml")

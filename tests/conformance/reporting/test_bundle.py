@@ -11,15 +11,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from conformance.catalogue import load
-from conformance.command.bundles import bundle
-from conformance.command.failures import Failure
+from conformance.cli.bundles import bundle
+from conformance.cli.failures import Failure
 from conformance.judging import evidence
 from conformance.judging.evidence import Judged, Record
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting import report as reports
 from conformance.reporting.baseline import Entry
-from conformance.reporting.bundle.replaying import (
+from conformance.reporting.bundle.expected_failure import (
     FILE,
     Again,
     BadBundle,
@@ -30,10 +29,11 @@ from conformance.reporting.bundle.replaying import (
     read,
 )
 from conformance.reporting.report import ClientId
-from conformance.running.evidence_files import BOOTSTRAP
+from conformance.runner.evidence_files import BOOTSTRAP
+from conformance.spec.catalogue import load
 from fake_control_plane.files import load_file
 
-from . import made
+from . import sample_reports as made
 
 CATALOGUE = load()
 SCENARIO, CLAUSE = "ring.search", "A42-RING-13"

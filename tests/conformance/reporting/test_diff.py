@@ -9,17 +9,17 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from conformance.catalogue import load
-from conformance.command.cli import main
+from conformance.cli.commands import main
 from conformance.judging.evidence import Judged
 from conformance.judging.verdicts import UNSEEN, Decision, Reason, Verdict
 from conformance.reporting import report
+from conformance.reporting.clause_summary import Kind
 from conformance.reporting.diff import diff, lines, markdown
 from conformance.reporting.provenance import provenance
 from conformance.reporting.report import ClientId, Report, Run, build_run
-from conformance.reporting.told import Kind
+from conformance.spec.catalogue import load
 
-from .made import records
+from .sample_reports import records
 
 FOLLOWS = ("A42", "A61")
 CLAUSE, OTHER, FREE = "A42-RING-05", "A42-RING-06", "A42-RING-14"

@@ -10,13 +10,13 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from conformance.catalogue import load
 from conformance.judging.evidence import Judged, Record
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting import console
 from conformance.reporting.baseline import Entry
 from conformance.reporting.failure_texts import SHOWN, advice, failures, program_of
 from conformance.reporting.report import ClientId, Exit, Run, build_run, said_of
+from conformance.spec.catalogue import load
 
 CATALOGUE = load()
 MUST, OTHER = "A42-RING-13", "A42-RING-09"

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from conformance.catalogue import load
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting import gate_junit
+from conformance.reporting.clause_summary import Kind
 from conformance.reporting.gate import (
     Gate,
     Rate,
@@ -23,7 +23,7 @@ from conformance.reporting.gate import (
     unclear,
 )
 from conformance.reporting.report import Exit, Run
-from conformance.reporting.told import Kind
+from conformance.spec.catalogue import load
 
 from .test_diff import CLAUSE, ERROR, FAIL, FREE, KNOWN, OTHER, PASS, SKIP, run, seen
 

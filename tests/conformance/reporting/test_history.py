@@ -10,18 +10,18 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from conformance.catalogue import load
-from conformance.command.cli import main
+from conformance.cli.commands import main
 from conformance.judging.evidence import Judged
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting import history as histories
 from conformance.reporting import report
+from conformance.reporting.clause_summary import Kind
 from conformance.reporting.history import History, Version, bisected, bisected_lines, lines
 from conformance.reporting.report import ClientId, Run, build_run
-from conformance.reporting.told import Kind
+from conformance.spec.catalogue import load
 
-from .made import records
-from .made import report as made
+from .sample_reports import records
+from .sample_reports import report as made
 
 FOLLOWS = ("A42", "A61")
 CLAUSE, FREE = "A42-RING-05", "A42-RING-14"

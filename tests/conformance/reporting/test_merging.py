@@ -13,14 +13,12 @@ import pytest
 from click.testing import CliRunner
 
 from client_under_test import Identity
-from conformance.catalogue import load
-from conformance.command import cli
+from conformance.cli import commands
 from conformance.judging.evidence import Judged, Record, Trouble
 from conformance.judging.ring_keys import RingKeys
 from conformance.judging.verdicts import Cause, Decision, Reason, Verdict
 from conformance.reporting import diff, merging, report
 from conformance.reporting.baseline import Entry
-from conformance.reporting.part import Given, Part, ended_as
 from conformance.reporting.report import (
     BadReport,
     ClientId,
@@ -31,12 +29,14 @@ from conformance.reporting.report import (
     build_run,
     exit_of,
 )
-from conformance.running.sharding import plan_of
-from tests.conformance.command.mutations import SEEDS, mutated_json
-from tests.conformance.reporting import made
+from conformance.reporting.shard_report import Given, Part, ended_as
+from conformance.runner.sharding import plan_of
+from conformance.spec.catalogue import load
+from tests.conformance.cli.mutations import SEEDS, mutated_json
+from tests.conformance.reporting import sample_reports
 
 CATALOGUE = load()
-ORIGIN = made.report().provenance
+ORIGIN = sample_reports.report().provenance
 ID = ClientId("python", "1.85.1", None)
 CLIENT = Judged(name="python", version="1.85.1", variant=None, follows=("A42",), issues="https://x")
 MUST, OTHER, FREE, OF_CLUSTERS = "A42-RING-05", "A42-RING-07", "A42-RING-10", "A42-CDS-01"
@@ -437,7 +437,7 @@ def test_mangled_shards_are_merged_or_refused_in_one_sentence(tmp_path: Path) ->
         for number in range(4):
             paths[0].write_bytes(mutated_json(good, Random(f"shard {seed} {number}")))
             words = ["merge", str(tmp_path / "all.json"), *map(str, paths)]
-            ended = CliRunner().invoke(cli.main, words)
+            ended = CliRunner().invoke(commands.main, words)
             if ended.exit_code == Exit.SUITE_TROUBLE and "please report" in ended.output:
                 wrong.append(f"{seed} {number}: {ended.output[-300:]}")
     assert not wrong

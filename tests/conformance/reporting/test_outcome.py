@@ -14,9 +14,9 @@ from conformance.judging.verdicts import Reason, Verdict
 from conformance.reporting import badge, console, junit, summary
 from conformance.reporting.baseline import Entry
 from conformance.reporting.outcome import in_one_line
-from conformance.reporting.part import Given, Part
 from conformance.reporting.provenance import provenance
 from conformance.reporting.report import Report, Run, read, said_of, write_json
+from conformance.reporting.shard_report import Given, Part
 from conformance.reporting.site.model import site
 from conformance.reporting.site.pages import index
 

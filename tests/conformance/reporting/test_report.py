@@ -15,7 +15,6 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from conformance.catalogue import Catalogue, Strength, load
 from conformance.judging.evidence import Judged, Record
 from conformance.judging.ring_keys import RingKeys
 from conformance.judging.verdicts import ClauseResult, Decision, Reason, Verdict
@@ -23,6 +22,7 @@ from conformance.reporting import console, failure_texts, junit, report
 from conformance.reporting.baseline import Entry
 from conformance.reporting.provenance import provenance
 from conformance.reporting.report import ClientId, Exit, Report, Run, build_run, exit_of, first_of
+from conformance.spec.catalogue import Catalogue, Strength, load
 
 CATALOGUE: Catalogue = load()
 CLIENT = ClientId("python", "1.85.1", None)

@@ -13,12 +13,12 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
-from conformance.command import bundles, cli
-from conformance.command.session import Options
-from conformance.reporting.bundle.replaying import FILE, Bundle, Failed
+from conformance.cli import bundles, commands
+from conformance.cli.session import Options
+from conformance.reporting.bundle.expected_failure import FILE, Bundle, Failed
 from conformance.reporting.report import Exit
-from conformance.running.evidence_files import BOOTSTRAP
-from tests.conformance.command.mutations import SEEDS, mutated_json
+from conformance.runner.evidence_files import BOOTSTRAP
+from tests.conformance.cli.mutations import SEEDS, mutated_json
 
 from .test_bundle import ADDRESS, CLAUSE, FAILURE, GO, SCENARIO, ran, response
 
@@ -35,7 +35,7 @@ command = ["sh", "-c", "touch {folder}/../RAN"]
 
 
 def xdspec(*words: object, **more: Any) -> Result:
-    return CliRunner().invoke(cli.main, [*map(str, words)], **more)
+    return CliRunner().invoke(commands.main, [*map(str, words)], **more)
 
 
 def written(folder: Path, **more: Any) -> Path:

@@ -18,10 +18,9 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from conformance.catalogue import load
-from conformance.command import cli
-from conformance.command.bundles import bundle
-from conformance.command.failures import Failure
+from conformance.cli import commands
+from conformance.cli.bundles import bundle
+from conformance.cli.failures import Failure
 from conformance.judging.verdicts import Reason, Verdict
 from conformance.reporting import console, diff, history, junit, summary, table
 from conformance.reporting.markdown import code, escaped, fenced, link
@@ -35,8 +34,9 @@ from conformance.reporting.report import (
     said_of,
     shown_command,
 )
-from conformance.reporting.screen import Screen
-from conformance.running.plain_text import defused, plain
+from conformance.reporting.stdout import Screen
+from conformance.runner.terminal_escape import defused, plain
+from conformance.spec.catalogue import load
 
 from .test_bundle import CLAUSE, FAILURE, SCENARIO, ran
 
@@ -270,7 +270,7 @@ def test_annotations_are_the_only_commands(report: Path) -> None:
         for one in scenario["findings"]:
             one |= {"expected": False, "saw": "a\n::error::b"}
     report.write_text(json.dumps(made))
-    said = CliRunner().invoke(cli.main, ["summary", "--annotations", str(report)]).output
+    said = CliRunner().invoke(commands.main, ["summary", "--annotations", str(report)]).output
     lines = said.splitlines()
     assert len(lines) == 1
     assert lines[0].startswith("::error title=go 1.85.0")

@@ -9,15 +9,15 @@ import msgspec
 import pytest
 
 from client_under_test import Identity
-from conformance.catalogue import load
 from conformance.judging.verdicts import Reason, Verdict
 from conformance.reporting.baseline import Entry
 from conformance.reporting.markdown import escaped
 from conformance.reporting.outcome import OTHERS
 from conformance.reporting.report import BadReport, Exit, NotRun
 from conformance.reporting.summary import ANNOTATIONS, LONGEST, annotation_lines, markdown_lines
+from conformance.spec.catalogue import load
 
-from .made import decision, report, run
+from .sample_reports import decision, report, run
 
 DEVIATES = (Verdict.FAIL, Reason.DEVIATES)
 KNOWN = Entry(

@@ -10,18 +10,18 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from conformance.catalogue import load
-from conformance.command.cli import main
+from conformance.cli.commands import main
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting import report
 from conformance.reporting.baseline import Entry
 from conformance.reporting.markdown import escaped
 from conformance.reporting.report import BadReport, NotRun, Report, Run, read
 from conformance.reporting.table import table
+from conformance.spec.catalogue import load
 
-from .made import decision
-from .made import report as made
-from .made import run as made_run
+from .sample_reports import decision
+from .sample_reports import report as made
+from .sample_reports import run as made_run
 
 DEVIATES = (Verdict.FAIL, Reason.DEVIATES)
 ENTRY = Entry(

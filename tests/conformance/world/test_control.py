@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from conformance.judging.endings import ClientSilent, ClientStuck
-from conformance.judging.seen import Answer
-from conformance.served.policies import RoundRobin
-from conformance.served.serving import Served, aggregate, beside, by_dns, one_cluster, plain
+from conformance.judging.aborts import ClientSilent, ClientStuck
+from conformance.judging.observations import Answer
 from conformance.world.control import Control
+from conformance.xds_config.config import Served, aggregate, beside, by_dns, one_cluster, plain
+from conformance.xds_config.policies import RoundRobin
 from fake_control_plane import (
     ControlPlane,
     Event,

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from conformance import timing
-from conformance.judging.endings import ClientStuck
+from conformance.judging.aborts import ClientStuck
 from conformance.judging.expectations import Outcome
+from conformance.judging.observations import Call, Calls
 from conformance.judging.ring_keys import RingKeys
-from conformance.judging.seen import Call, Calls
 from conformance.world.rounds import Round, Rounds
 
 SERVED, ROUNDS = Outcome("OK"), Rounds(RingKeys())

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from client_under_test import Call, OpenedStream, Outcome
-from conformance.judging.seen import OPEN, WAITING
+from conformance.judging.observations import OPEN, WAITING
 from conformance.world.settlement import (
     Told,
     answered_by,

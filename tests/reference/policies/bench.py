@@ -6,7 +6,7 @@ import random
 from collections import deque
 from collections.abc import Sequence
 
-from client_under_test.reference.conduct.editions import Rules
+from client_under_test.reference.editions.editions import Rules
 from client_under_test.reference.policies import registry
 from client_under_test.reference.policies.family import Tools
 from client_under_test.reference.policies.interface import (

@@ -14,7 +14,7 @@ from client_under_test.reference.clusters.aggregates import (
     make_update,
 )
 from client_under_test.reference.clusters.discovery import Aggregate, Leaf
-from client_under_test.reference.conduct.editions import MODERN, SEED, SEED_2021, Rules, edition
+from client_under_test.reference.editions.editions import MODERN, SEED, SEED_2021, Rules, edition
 from client_under_test.reference.policies.configs import RingHashConfig, RoundRobinConfig
 from client_under_test.reference.policies.interface import Complete, Update
 from client_under_test.reference.values import Endpoint, Locality

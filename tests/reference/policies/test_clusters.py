@@ -19,7 +19,7 @@ from client_under_test.reference.clusters.aggregates import (
     shares_a_locality,
 )
 from client_under_test.reference.clusters.discovery import Aggregate, Leaf
-from client_under_test.reference.conduct.editions import MODERN, SEED, Rules
+from client_under_test.reference.editions.editions import MODERN, SEED, Rules
 from client_under_test.reference.policies.configs import (
     ClusterImplConfig,
     ClusterManagerConfig,
@@ -41,7 +41,7 @@ from client_under_test.reference.policies.interface import (
     Update,
 )
 from client_under_test.reference.policies.ledger import ClusterLoad, Ledger, LocalityLoad
-from client_under_test.reference.policies.rules.gatekeeping import DropCategory
+from client_under_test.reference.policies.rules.admission import DropCategory
 from client_under_test.reference.values import Endpoint, Locality, Status
 
 from .bench import CONNECTING, FAILED, READY, Bench, endpoint

@@ -14,7 +14,7 @@ from client_under_test.reference.clusters.discovery import (
     Missing,
     discover,
 )
-from client_under_test.reference.conduct.editions import MODERN, SEED, Rules, edition
+from client_under_test.reference.editions.editions import MODERN, SEED, Rules, edition
 from client_under_test.reference.policies.configs import RoundRobinConfig
 from client_under_test.reference.values import Status
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from client_under_test.reference.conduct.editions import Rules, edition
+from client_under_test.reference.editions.editions import Rules, edition
 from client_under_test.reference.policies.configs import PickFirstConfig
 from client_under_test.reference.policies.interface import Fail, Queue
 from client_under_test.reference.policies.pick_first import flattened

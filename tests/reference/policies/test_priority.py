@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from client_under_test.reference.conduct.editions import MODERN, SEED, Rules, edition
+from client_under_test.reference.editions.editions import MODERN, SEED, Rules, edition
 from client_under_test.reference.policies.configs import (
     PriorityChild,
     PriorityConfig,

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from client_under_test.reference import endpoint_by_number
-from client_under_test.reference.conduct.editions import MODERN, SEED
+from client_under_test.reference.editions.editions import MODERN, SEED
 from client_under_test.reference.policies.configs import (
     PickFirstConfig,
     RingHashConfig,

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from client_under_test.reference.clusters import weights
-from client_under_test.reference.conduct.editions import MODERN, SEED
+from client_under_test.reference.editions.editions import MODERN, SEED
 from client_under_test.reference.policies.rules import ring
 from client_under_test.reference.values import Endpoint
 

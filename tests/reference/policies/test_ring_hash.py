@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from client_under_test.reference.conduct.editions import MODERN, SEED, SEED_2021, Rules, edition
+from client_under_test.reference.editions.editions import MODERN, SEED, SEED_2021, Rules, edition
 from client_under_test.reference.policies.configs import RingHashConfig
 from client_under_test.reference.policies.interface import (
     Complete,

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from client_under_test.reference.conduct.editions import MODERN, SEED, Rules
+from client_under_test.reference.editions.editions import MODERN, SEED, Rules
 from client_under_test.reference.policies.configs import RoundRobinConfig, WrrLocalityConfig
 from client_under_test.reference.policies.interface import Fail
 from client_under_test.reference.policies.weighted_target import by_locality

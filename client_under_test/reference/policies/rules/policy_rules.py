@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from client_under_test.reference.policies.rules.admission import ClusterImplRules
 from client_under_test.reference.policies.rules.backend_metrics import BackendMetricRules
 from client_under_test.reference.policies.rules.failover import PriorityRules
-from client_under_test.reference.policies.rules.gatekeeping import ClusterImplRules
 from client_under_test.reference.policies.rules.least_request import LeastRequestRules
 from client_under_test.reference.policies.rules.localities import LocalityRules
 from client_under_test.reference.policies.rules.ring_picks import PickRules
 from client_under_test.reference.policies.rules.ring_states import RingStateRules
-from client_under_test.reference.policies.rules.sharing import SharingRules
+from client_under_test.reference.policies.rules.round_robin import RoundRobinRules
 from client_under_test.reference.policies.rules.shuffling import PickFirstRules
+from client_under_test.reference.policies.rules.subchannel_pool import SharingRules
 from client_under_test.reference.policies.rules.switching import SwitchRules
-from client_under_test.reference.policies.rules.turns import RoundRobinRules
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from envoy.type.v3 import percent_pb2
 
 from client_under_test.reference.clusters.aggregates import Found, LocalityEndpoints
-from client_under_test.reference.policies.rules.gatekeeping import DropCategory
+from client_under_test.reference.policies.rules.admission import DropCategory
 from client_under_test.reference.values import Endpoint, Locality
 from client_under_test.reference.xds.resources.findings import Findings
 from client_under_test.reference.xds.rules import XdsRules

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.editions.mutants import Mutant
 from conformance.mutation.mutants.findings import overlooking, overlooking_below, refusing
 
 no_validation_context = Mutant(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.xds.cluster_rules import (
     duration_is_accepted,
     percentage_is_accepted,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.policies.rules.backend_metrics import (
     Metric,
     MetricSum,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from client_under_test.reference.conduct.mutants import Mutant, for_good
+from client_under_test.reference.editions.mutants import Mutant, for_good
 from client_under_test.reference.policies.interface import Account
 from client_under_test.reference.policies.rules.backend_metrics import (
     Metric,

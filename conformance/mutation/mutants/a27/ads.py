@@ -1,6 +1,6 @@
 """Mutants of the clauses in ads.toml."""
 
-from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.editions.mutants import Mutant
 
 no_wrappers = Mutant(
     clause="A27-ADS-01",

@@ -17,7 +17,7 @@ from client_under_test.reference.clusters.aggregates import (
     a_policy_for_each_leaf,
 )
 from client_under_test.reference.clusters.discovery import Aggregate
-from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.policies.interface import Update
 from client_under_test.reference.policies.rules.failover import (
     ChildView,

@@ -11,9 +11,9 @@ from client_under_test.reference.clusters.aggregates import (
     a_policy_for_each_leaf,
 )
 from client_under_test.reference.clusters.discovery import Aggregate
-from client_under_test.reference.conduct.mutants import Mutant, for_good
+from client_under_test.reference.editions.mutants import Mutant, for_good
 from client_under_test.reference.policies.interface import Account, Update
-from client_under_test.reference.policies.rules.gatekeeping import (
+from client_under_test.reference.policies.rules.admission import (
     LoadKey,
     counted_for,
     when_ended,

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Sequence
 
-from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.xds.resources.values import WeightedCluster
 
 OUT_OF = 100

@@ -1,6 +1,6 @@
 """Mutants of the clauses in weighted_target.toml."""
 
-from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.policies.rules.localities import all_together
 from client_under_test.reference.values import State
 

@@ -6,10 +6,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from client_under_test.reference.clusters.aggregates import cluster_impl
-from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.policies.configs import ClusterImplConfig
 from client_under_test.reference.policies.interface import Drop, Fail, PickResult, Queue
-from client_under_test.reference.policies.rules.gatekeeping import (
+from client_under_test.reference.policies.rules.admission import (
     MAX_REQUESTS,
     in_flight_key,
     status_of_drop,

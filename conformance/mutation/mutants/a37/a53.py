@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.xds.data_rules import DOES_NOT_EXIST_SECONDS, IGNORES_DELETION
 from client_under_test.reference.xds.rules import left_out_is_deleted, the_very_name
 

@@ -1,6 +1,6 @@
 """Mutants of the clauses in a57.toml."""
 
-from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.editions.mutants import Mutant
 
 ten_seconds = Mutant(
     clause="A57-TIMER-01",

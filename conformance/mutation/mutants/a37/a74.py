@@ -9,7 +9,7 @@ from client_under_test.reference.clusters.discovery import (
     all_or_nothing,
     those_that_exist,
 )
-from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.resolving.dependency_rules import each_by_itself
 from conformance.mutation.mutants.a37.trouble import Choice
 from conformance.mutation.mutants.a37.trouble_absence import SOON

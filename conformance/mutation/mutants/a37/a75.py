@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from client_under_test.reference.clusters.aggregates import policy_of_the_aggregate
 from client_under_test.reference.clusters.discovery import Aggregate, Leaf
-from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.policies.interface import PolicyConfig
 from conformance.mutation.mutants.a42.failover_timer import the_last_ready
 from conformance.mutation.mutants.findings import refusing

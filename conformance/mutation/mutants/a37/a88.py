@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection
 
-from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.xds.data_rules import (
     DOES_NOT_EXIST_SECONDS,
     FAILS_ON_DATA_ERRORS,

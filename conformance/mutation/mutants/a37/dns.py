@@ -19,9 +19,9 @@ from client_under_test.reference.clusters.aggregates import (
     own_policy,
 )
 from client_under_test.reference.clusters.discovery import Cluster, Leaf
-from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.policies.configs import ClusterImplConfig
-from client_under_test.reference.policies.rules.gatekeeping import DropCategory
+from client_under_test.reference.policies.rules.admission import DropCategory
 from client_under_test.reference.transport.dns import addresses_of
 from client_under_test.reference.values import Locality
 from client_under_test.reference.xds.cluster_rules import as_found, host_and_port

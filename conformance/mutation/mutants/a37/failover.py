@@ -14,7 +14,7 @@ from client_under_test.reference.clusters.aggregates import (
     one_list_of_priorities,
 )
 from client_under_test.reference.clusters.discovery import Aggregate, Leaf
-from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.policies.configs import RoundRobinConfig
 from client_under_test.reference.policies.interface import PolicyConfig
 from client_under_test.reference.policies.rules.failover import (

@@ -11,7 +11,7 @@ from client_under_test.reference.clusters.aggregates import (
     one_list_of_priorities,
 )
 from client_under_test.reference.clusters.discovery import Aggregate
-from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.policies.configs import ClusterImplConfig, PriorityConfig
 from client_under_test.reference.policies.interface import Update
 from conformance.mutation.mutants.a37.trouble import of_leaves

@@ -5,9 +5,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from client_under_test.reference.clusters.aggregates import cluster_impl
-from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.policies.configs import ClusterImplConfig
-from client_under_test.reference.policies.rules.gatekeeping import in_flight_key
+from client_under_test.reference.policies.rules.admission import in_flight_key
 from conformance.mutation.mutants.a42.failover_timer import make_all
 
 

@@ -5,10 +5,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from client_under_test.reference.clusters.aggregates import cluster_impl
-from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.policies.configs import ClusterImplConfig
 from client_under_test.reference.policies.interface import Account
-from client_under_test.reference.policies.rules.gatekeeping import LoadKey, counted_for
+from client_under_test.reference.policies.rules.admission import LoadKey, counted_for
 from conformance.mutation.mutants.a42.load_report import first_cluster_with_it
 
 

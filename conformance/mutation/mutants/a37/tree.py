@@ -12,7 +12,7 @@ from client_under_test.reference.clusters.discovery import (
     is_too_deep,
     those_that_exist,
 )
-from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.values import Status
 
 Known = Mapping[str, Cluster]

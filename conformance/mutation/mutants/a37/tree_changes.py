@@ -13,7 +13,7 @@ from client_under_test.reference.clusters.discovery import (
     Missing,
     those_that_exist,
 )
-from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.values import Status
 from conformance.mutation.mutants.a37.trouble import NOT_BESIDE_ANOTHER
 

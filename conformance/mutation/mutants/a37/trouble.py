@@ -18,7 +18,7 @@ from client_under_test.reference.clusters.discovery import (
     all_or_nothing,
     those_that_exist,
 )
-from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.policies.configs import FailingConfig, WaitingConfig
 from client_under_test.reference.policies.interface import PickResult, Update
 from client_under_test.reference.resolving.dependency_rules import each_by_itself

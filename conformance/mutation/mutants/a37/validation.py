@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from envoy.config.cluster.v3.cluster_pb2 import Cluster
 
-from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.xds.cluster_rules import (
     EDS,
     host_and_port,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import prod
 
 from client_under_test.reference.clusters.weights import Weights, products, shares
-from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.editions.mutants import Mutant
 
 
 def exact_shares(localities: Sequence[Weights]) -> tuple[tuple[int, ...], ...]:

@@ -8,7 +8,7 @@ from client_under_test.reference.clusters.aggregates import (
     an_endpoint_for_each_address,
     only_the_first,
 )
-from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.policies.rules.ring_states import Prospect
 from client_under_test.reference.values import Endpoint, State
 from conformance.mutation.mutants.a42.proactive import Unasked, several_at_once, unless

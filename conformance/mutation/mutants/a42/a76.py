@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.policies.interface import Drop, Fail, PickArgs, PickResult, Queue
 from client_under_test.reference.policies.rules.ring import place_by_address
 from client_under_test.reference.policies.rules.ring_config import text_header

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.policies.rules.ring_states import aggregated_state
 from client_under_test.reference.values import State
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import count
 
 from client_under_test.reference.clusters import aggregates
-from client_under_test.reference.conduct.mutants import Mutant, for_good
+from client_under_test.reference.editions.mutants import Mutant, for_good
 from client_under_test.reference.policies.configs import DEFAULT_MAXIMUM, DEFAULT_MINIMUM
 from client_under_test.reference.policies.interface import FailPicker, Report
 from client_under_test.reference.policies.rules.ring import capped_sizes

@@ -8,7 +8,7 @@ from typing import Any
 
 import re2
 
-from client_under_test.reference.conduct.mutants import Mutant, for_good
+from client_under_test.reference.editions.mutants import Mutant, for_good
 from client_under_test.reference.hash_policy import (
     BadHashPolicy,
     ChannelIdPolicy,

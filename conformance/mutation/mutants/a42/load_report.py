@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.policies.interface import Account
-from client_under_test.reference.policies.rules.gatekeeping import (
+from client_under_test.reference.policies.rules.admission import (
     Counts,
     LoadKey,
     counted_for,

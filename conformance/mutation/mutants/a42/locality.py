@@ -13,7 +13,7 @@ from client_under_test.reference.clusters.aggregates import (
 )
 from client_under_test.reference.clusters.discovery import Aggregate, Leaf
 from client_under_test.reference.clusters.weights import Weights, products, shares
-from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.policies.configs import (
     ClusterImplConfig,
     PriorityConfig,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.policies.interface import (
     Drop,
     Fail,

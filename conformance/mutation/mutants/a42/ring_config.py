@@ -1,6 +1,6 @@
 """Mutants of the clauses in ring_config.toml."""
 
-from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.policies.configs import (
     DEFAULT_MAXIMUM,
     DEFAULT_MINIMUM,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from msgspec.structs import replace
 
-from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.policies.interface import Drop, PickArgs, PickResult, Target
 from client_under_test.reference.policies.rules.ring_picks import Candidate, pick_by_a61
 from client_under_test.reference.policies.rules.ring_states import Prospect, counted_state

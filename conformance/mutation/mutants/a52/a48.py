@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.policies.rules.least_request import choice_count
 from client_under_test.reference.xds.policy_list_rules import LEAST_REQUEST
 from client_under_test.reference.xds.rules import supported_policy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.xds.policy_list_rules import WEIGHTED
 
 EDITION: Final = "weighted-round-robin"

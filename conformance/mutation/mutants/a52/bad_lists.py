@@ -6,7 +6,7 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.editions.mutants import Mutant
 from conformance.mutation.mutants.findings import overlooking, refusing
 
 BEGINNING = b"\xca\x02"

@@ -6,7 +6,7 @@ from typing import Any
 
 from client_under_test.reference.clusters.aggregates import Found, cluster_impl
 from client_under_test.reference.clusters.discovery import Aggregate, Leaf
-from client_under_test.reference.conduct.mutants import Mutant, for_good
+from client_under_test.reference.editions.mutants import Mutant, for_good
 from client_under_test.reference.policies.configs import (
     ClusterImplConfig,
     PriorityChild,

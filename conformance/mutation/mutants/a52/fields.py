@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.xds.policy_list_rules import prefers_extension
 from client_under_test.reference.xds.rules import ring_sizes, supported_policy
 from conformance.mutation.mutants.findings import refusing

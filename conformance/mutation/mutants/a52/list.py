@@ -8,7 +8,7 @@ from typing import Any
 from envoy.config.cluster.v3.cluster_pb2 import LoadBalancingPolicy
 from xds.type.v3.typed_struct_pb2 import TypedStruct
 
-from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.xds.policy_list_rules import PICK_FIRST, type_of
 from conformance.mutation.mutants.findings import overlooking, refusing
 

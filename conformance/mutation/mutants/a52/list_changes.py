@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from client_under_test.reference.clusters import aggregates
-from client_under_test.reference.conduct.mutants import Mutant, for_good
+from client_under_test.reference.editions.mutants import Mutant, for_good
 from client_under_test.reference.policies.interface import FailPicker, Report
 from client_under_test.reference.values import State, Status
 from client_under_test.reference.xds.policy_list_rules import in_order

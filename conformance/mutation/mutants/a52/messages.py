@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.policies.rules.ring_config import LARGEST_RING, ring_size_is_valid
 from client_under_test.reference.xds.policy_list_rules import extension_function_is_accepted
 from client_under_test.reference.xds.rules import ring_sizes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.values import Locality
 from client_under_test.reference.xds.policy_list_rules import list_is_too_deep
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from client_under_test.reference.conduct.mutants import Mutant
+from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.values import Endpoint
 
 LARGEST_SIGNED = 2**31 - 1

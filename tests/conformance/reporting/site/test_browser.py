@@ -10,7 +10,7 @@ import pytest
 from conformance.reporting.site.model import site
 from conformance.reporting.site.writing import write
 
-from .made import CATALOGUE, FAILED, go, left_behind, report, reports
+from .sample_site import CATALOGUE, FAILED, go, left_behind, report, reports
 
 if TYPE_CHECKING:
     from tests.chromium import Browser

@@ -11,7 +11,7 @@ from conformance.judging.verdicts import Reason, Verdict
 from conformance.reporting.report import BadReport
 from conformance.reporting.site.model import clause_pages, site, verdict_words
 
-from .made import CATALOGUE, FAILED, NASTY, PASSED, decision, go, report, reports, run
+from .sample_site import CATALOGUE, FAILED, NASTY, PASSED, decision, go, report, reports, run
 
 SITE = site(reports(), CATALOGUE)
 

@@ -11,13 +11,13 @@ import html5lib
 import pytest
 from click.testing import CliRunner
 
-from conformance.command.cli import main
+from conformance.cli.commands import main
 from conformance.reporting.report import write_json
 from conformance.reporting.site.model import site
 from conformance.reporting.site.pages import index, style
 from conformance.reporting.site.writing import Occupied, write
 
-from .made import CATALOGUE, FAILED, NASTY, decision, go, left_behind, report, reports, run
+from .sample_site import CATALOGUE, FAILED, NASTY, decision, go, left_behind, report, reports, run
 
 MOST = 2_000_000
 """Bytes of the first page."""

@@ -1,0 +1,520 @@
+"""Print which of the long parts of CI run today: they take turns by the day of the year.
+
+Slow clients take turns, and variants of a client that hardly differ from one that runs every day.
+After as many days as there are turns, everything has run. What a change touches runs on any day:
+
+- the mutants of each clause that a changed row, scenario, mutant or rule of the reference client
+  names, unless only text such as a docstring changed
+- the scenarios among them, against all clients
+- a client whose adapter changed
+- slow tests whose file changed, or a file that `WATCHED` lists for them
+
+Code is compared with all code that was there before, so a statement may move to another file. A
+change of many clauses, such as a rename of the whole repository, does not run all of them: a sample
+runs, drawn by the day, which prefers clauses where more than names changed. Standard error says so.
+
+Other files, such as those that judge, add nothing: the clients of every day run all scenarios, and
+the mutants of the turn run theirs.
+
+The change is what is here and not in the main that has landed, whether committed or not. If git
+knows no such main, or this is it, the change is the last commit: of a merge, all that it brought.
+Without history everything runs. XDSPEC_CI_SINCE names another commit to compare with.
+XDSPEC_CI_TURN chooses a turn by its number, or `all`. XDSPEC_CI_SEED replaces the seed of the day.
+
+Uses the standard library only. Prints lines that may be empty: clients; clients that run touched
+scenarios only, with options that select these; options of `xdspec mutants` for the turn; its
+options for the change; files with slow tests. Standard error says what is left out.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import random
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+
+ROOT = Path(__file__).resolve().parent.parent
+MUTANTS = ROOT / "conformance" / "mutation" / "mutants"
+
+TURN = "XDSPEC_CI_TURN"
+SINCE = "XDSPEC_CI_SINCE"
+SEED = "XDSPEC_CI_SEED"
+ALL = "all"
+BAD_INPUT = 4
+
+Ids = frozenset[str]
+NONE = Ids()
+ID = re.compile(r"\bA\d+-[A-Z]+-\d+\b")
+BROKEN = re.compile(rf'\bclause="({ID.pattern})"')
+"""How a mutant declares the clause that it breaks."""
+
+LANDED = ("origin/HEAD", "origin/main", "main")
+"""Names of the main that has landed; the first that exists counts."""
+
+MOST = 150
+"""Touched clauses that all run. Their mutants take about a minute and a half."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turn:
+    """What runs on one of the days.
+
+    Attributes:
+        clients: as the command line names them.
+        areas: of mutants, by base text.
+    """
+
+    clients: tuple[str, ...] = ()
+    areas: tuple[str, ...] = ()
+
+
+EVERY_DAY = (
+    *("reference+seed", "reference+seed-2021", "reference+2023", "reference+modern"),
+    *("python@1.85.1", "go", "envoy"),
+)
+"""Clients. A real client without a version runs in the version that its manifest pins."""
+
+TURNS: tuple[Turn, ...] = (
+    Turn(clients=("java", "reference+weighted-round-robin")),
+    Turn(clients=("reference+data-errors", "reference+least-request"), areas=("a42",)),
+    Turn(clients=("node",), areas=("a27", "a32", "a37", "a52")),
+)
+
+WATCHED = {
+    "tests/ci/test_action.py": ("ci/action/", "ci/examples/"),
+    "tests/ci/test_container.py": ("ci/container/", "ci/examples/"),
+    "tests/ci/test_documentation_commands.py": ("docs/", "README.md", "CONTRIBUTING.md"),
+    "tests/ci/test_documentation_site.py": ("docs/", "ci/documentation/", "requirements-docs.lock"),
+    "tests/ci/test_package.py": ("pyproject.toml", "requirements.lock"),
+    "tests/conformance/cli/test_serve_go.py": ("fake_control_plane/control.proto",),
+    "tests/fakexds/test_go_module.py": ("go/", "fake_control_plane/control.proto"),
+}
+"""Beginnings of the paths with which slow tests run on any day, by file of tests."""
+
+SLOW = tuple(client for turn in TURNS for client in turn.clients)
+AREAS = tuple(area for turn in TURNS for area in turn.areas)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Touched:
+    """What a change is about."""
+
+    clients: frozenset[str] = NONE
+    clauses: Ids = NONE
+    certain: Ids = NONE
+    """Clauses among them where more than names changed."""
+    scenarios: Ids = NONE
+    """Clauses among them that a changed scenario decides."""
+
+    def sample(self, seed: str) -> Touched:
+        """Return a change of at most `MOST` clauses, those with more than new names first."""
+        if len(self.clauses) <= MOST:
+            return self
+        draw = random.Random(f"clauses {seed}")
+        certain = self.certain
+        if len(certain) > MOST:
+            certain = Ids(draw.sample(sorted(certain), MOST))
+        rest = sorted(self.clauses - self.certain)
+        chosen = certain | {*draw.sample(rest, min(MOST - len(certain), len(rest)))}
+        return Touched(
+            clients=self.clients,
+            clauses=chosen,
+            certain=certain,
+            scenarios=self.scenarios & chosen,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Today:
+    """What runs of the long parts."""
+
+    clients: tuple[str, ...]
+    """The slow clients that run whole."""
+    areas: tuple[str, ...]
+    mutants: tuple[str, ...]
+    """Clauses of other areas."""
+    scenarios: tuple[str, ...]
+    """Clauses that the other slow clients run."""
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """Slow clients that do not run whole."""
+        return tuple(client for client in SLOW if client not in self.clients)
+
+    def lines(self) -> tuple[str, str, str, str]:
+        """Return what is printed."""
+        part = (*self.others, *(f"--clause={clause}" for clause in self.scenarios))
+        return (
+            " ".join((*EVERY_DAY, *self.clients)),
+            " ".join(part) if self.others and self.scenarios else "",
+            " ".join(f"--area={area}" for area in self.areas),
+            " ".join(f"--clause={clause}" for clause in self.mutants),
+        )
+
+    def left_out(self) -> str:
+        """Return what does not run, or only in part."""
+        part = f" (but for {_count(self.scenarios)})" if self.scenarios else ""
+        rest = [f"{client}{part}" for client in self.others]
+        if areas := [area for area in AREAS if area not in self.areas]:
+            part = f" (but for those of {_count(self.mutants)})" if self.mutants else ""
+            rest.append(f"mutants of {' '.join(areas)}{part}")
+        return ", ".join(rest) or "nothing"
+
+
+def _count(clauses: tuple[str, ...]) -> str:
+    return " ".join(clauses) if len(clauses) < 6 else f"{len(clauses)} clauses"  # noqa: PLR2004
+
+
+class BadVariable(Exception):
+    """A variable has a value that it cannot have; the text says which."""
+
+
+def number_of(forced: str, day: int) -> int:
+    """Return the number of a turn, from 1 on.
+
+    Args:
+        forced: the value of the variable, or nothing.
+        day: of the year.
+    """
+    if not forced:
+        return day % len(TURNS) + 1
+    if forced not in map(str, range(1, len(TURNS) + 1)):
+        raise BadVariable(
+            f"{TURN} is {forced!r}: set it to {ALL}, or to a number from 1 to {len(TURNS)}"
+        )
+    return int(forced)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A file that changed."""
+
+    path: str
+    before: str = ""
+    now: str = ""
+    """Its content; empty if there is no such file."""
+
+
+def touched(changes: Iterable[Change]) -> Touched:
+    """Return what a change is about."""
+    clients, rows, code = set[str](), list[Change](), list[Change]()
+    scenarios = list[str]()
+    for change in changes:
+        parts, suffix = PurePosixPath(change.path).parts, PurePosixPath(change.path).suffix
+        if parts[:2] == ("client_under_test", "adapters") and suffix != ".md" and change.now:
+            clients.add(parts[2])
+        elif "catalogue" in parts and suffix == ".toml":
+            rows.append(change)
+        elif suffix == ".py" and "tests" not in parts:
+            if "scenarios" in parts:
+                scenarios.append(change.path)
+            if "scenarios" in parts or "mutation" in parts or parts[1:2] == ("reference",):
+                code.append(change)
+    of_rows = _rows(code_of_rows(rows, "before"), code_of_rows(rows, "now"))
+    by_file = changed_in(code, lambda code: code)
+    of_code = Ids().union(*by_file.values())
+    return Touched(
+        clients=frozenset(clients),
+        clauses=of_rows | of_code,
+        certain=of_rows | Ids().union(*changed_in(code, shape).values()),
+        scenarios=Ids().union(*(by_file[path] for path in scenarios)),
+    )
+
+
+def today(turns: Iterable[Turn], change: Touched, mutants: Mapping[str, Ids]) -> Today:
+    """Return what runs in these turns, and for a change.
+
+    Args:
+        turns: of the day.
+        change: what it touches.
+        mutants: the clauses that the mutants of each area break.
+    """
+    turns = tuple(turns)
+    clients = change.clients.union(*(turn.clients for turn in turns))
+    areas = {area for turn in turns for area in turn.areas}
+    broken = {area: mutants.get(area, Ids()) for area in AREAS}
+    of_turn = Ids().union(*(broken[area] for area in areas))
+    others = Ids().union(*broken.values()) - of_turn
+    return Today(
+        clients=tuple(client for client in SLOW if client in clients),
+        areas=tuple(area for area in AREAS if area in areas),
+        mutants=tuple(sorted(change.clauses & others)),
+        scenarios=tuple(sorted(change.scenarios)),
+    )
+
+
+def slow_tests(
+    files: Iterable[str], numbers: AbstractSet[int], changes: Iterable[str]
+) -> list[str]:
+    """Return the files of slow tests that run.
+
+    Args:
+        files: with slow tests; the turns share them out.
+        numbers: of the turns, from 1 on.
+        changes: paths of changed files.
+    """
+    changes = tuple(changes)
+    return [
+        file
+        for place, file in enumerate(sorted(files))
+        if place % len(TURNS) + 1 in numbers
+        or any(path.startswith((file, *WATCHED.get(file, ()))) for path in changes)
+    ]
+
+
+# Rows.
+
+TEXT = {"title", "seen_by", "basis", "section"}
+"""Fields of a row that are for people."""
+
+PRESENCE = {"unobservable", "awaits", "grpc_only", "envoy"}
+"""Fields that count by being there, as the wordings of gRFCs do."""
+
+Rows = dict[str, dict[str, object]]
+
+
+def code_of_rows(changes: Iterable[Change], side: str) -> Rows:
+    """Return what decides how each row is judged, with what its file says of all its rows."""
+    found: Rows = {}
+    for change in changes:
+        rows = _parsed(getattr(change, side))
+        common = {name: value for name, value in rows.items() if not isinstance(value, dict)}
+        for name, row in rows.items():
+            if isinstance(row, dict) and ID.fullmatch(name):
+                found[name] = {
+                    field: is_there(field) or value
+                    for field, value in (common | row).items()
+                    if field not in TEXT
+                }
+    return found
+
+
+def _parsed(text: str) -> dict[str, object]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return {}
+
+
+def is_there(field: str) -> bool:
+    """Return whether a field of a row counts by being there, whatever it says."""
+    return field in PRESENCE or re.fullmatch(r"A\d+(-[A-Z0-9]+)?", field) is not None
+
+
+def _rows(before: Rows, now: Rows) -> Ids:
+    """Return the rows that are not judged as they were before."""
+    return Ids(name for name in {*before, *now} if before.get(name) != now.get(name))
+
+
+# Code.
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A statement of a module or class, without docstrings."""
+
+    code: str
+    text: str
+    """Its lines, with a docstring and comments that follow."""
+    defines: frozenset[str]
+    """Names."""
+
+    @property
+    def ids(self) -> Ids:
+        """The clauses that it names."""
+        return Ids(ID.findall(self.text))
+
+
+def changed_in(changes: Iterable[Change], normal: Callable[[str], str]) -> dict[str, Ids]:
+    """Return the clauses that changed passages of each file name.
+
+    A passage changed if none of those before has its code. If it names no clause, the passages of
+    the file that use it count as changed, too.
+
+    Args:
+        changes: modules.
+        normal: returns what of a passage's code is compared.
+    """
+    changes = tuple(changes)
+    before = {normal(passage.code) for file in changes for passage in passages(file.before)}
+    return {
+        change.path: _clauses(
+            passages(change.now), lambda passage: normal(passage.code) not in before
+        )
+        for change in changes
+    }
+
+
+def _clauses(there: Iterable[Passage], is_new: Callable[[Passage], bool]) -> Ids:
+    left = tuple(there)
+    ids = set[str]()
+    changed = [passage for passage in left if is_new(passage)]
+    while changed:
+        left = tuple(passage for passage in left if passage not in changed)
+        ids.update(*(passage.ids for passage in changed))
+        helpers = {name for passage in changed if not passage.ids for name in passage.defines}
+        changed = [passage for passage in left if helpers & {*NAME.findall(passage.code)}]
+    return Ids(ids)
+
+
+NAME = re.compile(r"\b(?:id|attr|name|arg)='(\w+)'")
+"""A name in the dump of a syntax tree."""
+
+
+def shape(code: str) -> str:
+    """Return code with its names numbered in their order: the same for code that was renamed."""
+    numbers: dict[str, int] = {}
+    return NAME.sub(lambda name: str(numbers.setdefault(name[1], len(numbers))), code)
+
+
+def passages(text: str) -> Iterator[Passage]:
+    """Return the statements of a module, but for imports; all of it if it has bad syntax."""
+    try:
+        module = ast.parse(text)
+    except SyntaxError:
+        yield Passage(code=text, text=text, defines=frozenset())
+        return
+    for node in ast.walk(module):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = [child for child in node.body if not _is_text(child)] or [ast.Pass()]
+    lines = text.splitlines()
+    statements = [*_statements(module.body)]
+    ends = [first for first, _ in statements[1:]] + [len(lines) + 1]
+    for (first, node), end in zip(statements, ends, strict=True):
+        if not isinstance(node, ast.Import | ast.ImportFrom):
+            yield Passage(
+                code=ast.dump(node),
+                text="\n".join(lines[first - 1 : end - 1]),
+                defines=frozenset(_defines(node)),
+            )
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _defines(node: ast.stmt) -> Iterator[str]:
+    match node:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case ast.Assign(targets=targets):
+            yield from (target.id for target in targets if isinstance(target, ast.Name))
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            yield name
+
+
+def _statements(body: Iterable[ast.stmt]) -> Iterator[tuple[int, ast.stmt]]:
+    """Return statements with their first lines; those in a class follow the empty class."""
+    for node in body:
+        decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+        first = min([getattr(node, "lineno", 0), *(each.lineno for each in decorators)])
+        if isinstance(node, ast.ClassDef):
+            inside, node.body = node.body, []
+            yield first, node
+            yield from _statements(child for child in inside if not isinstance(child, ast.Pass))
+        else:
+            yield first, node
+
+
+# What is read: files, and git.
+
+
+def git(*arguments: str) -> str:
+    """Return its output; nothing if it fails, or is not installed."""
+    command = ["git", "-C", str(ROOT), *arguments]
+    try:
+        ended = subprocess.run(command, check=False, capture_output=True, encoding="utf-8")
+    except OSError:
+        return ""
+    return ended.stdout.strip() if ended.returncode == 0 else ""
+
+
+def since(forced: str) -> str:
+    """Return the commit from which on files have changed; nothing if it is not known."""
+    if forced:
+        if not (commit := git("rev-parse", "--verify", f"{forced}^{{commit}}")):
+            raise BadVariable(f"{SINCE} is {forced!r}, which is no commit here")
+        return commit
+    bases = [base for name in LANDED if (base := git("merge-base", name, "HEAD"))]
+    if bases and bases[0] != git("rev-parse", "HEAD"):
+        return bases[0]
+    return git("rev-parse", "--verify", "HEAD^")
+
+
+def changed(commit: str) -> tuple[Change, ...]:
+    """Return the files that are not as they were in a commit, but for those that are not text."""
+    names = git("diff", "--name-only", "--no-renames", "--relative", commit).splitlines()
+    names += git("ls-files", "--others", "--exclude-standard").splitlines()
+    return tuple(
+        Change(name, before=git("show", f"{commit}:./{name}"), now=_content(ROOT / name))
+        for name in names
+    )
+
+
+def _content(path: Path) -> str:
+    return path.read_text("utf-8", "replace") if path.is_file() else ""
+
+
+def broken_by_area() -> dict[str, Ids]:
+    """Return the clauses that the mutants of each area break."""
+    return {
+        area.name: Ids(
+            clause for file in area.glob("*.py") for clause in BROKEN.findall(_content(file))
+        )
+        for area in MUTANTS.iterdir()
+        if area.is_dir()
+    }
+
+
+def files_with_slow_tests() -> list[str]:
+    """Return the paths of test modules that mark tests as slow."""
+    found = (ROOT / "tests").rglob("test_*.py")
+    return [str(file.relative_to(ROOT)) for file in found if "mark.slow" in _content(file)]
+
+
+def main() -> int:
+    """Print what runs."""
+    turns, name, looked_at, change = TURNS, "all turns", "no history", Touched()
+    numbers, files = {*range(1, len(TURNS) + 1)}, tuple[Change, ...]()
+    forced = os.environ.get(TURN, "")
+    seed = os.environ.get(SEED, "") or f"{datetime.now(UTC):%Y%m%d}"
+    try:
+        if commit := since(os.environ.get(SINCE, "")):
+            files = changed(commit)
+            looked_at = f"{len(files)} files changed since {commit[:9]}"
+            everything = touched(files)
+            change = everything.sample(seed)
+            if change != everything:
+                looked_at += (
+                    f" touch {len(everything.clauses)} clauses, {len(everything.certain)} by more "
+                    f"than names: {len(change.clauses)} of them are drawn, with seed {seed}"
+                )
+        if forced != ALL and (forced or commit):
+            number = number_of(forced, datetime.now(UTC).timetuple().tm_yday)
+            numbers = {number}
+            turns, name = (TURNS[number - 1],), f"turn {number} of {len(TURNS)}"
+    except BadVariable as error:
+        print(f"ci: {error}", file=sys.stderr)
+        return BAD_INPUT
+    runs = today(turns, change, broken_by_area())
+    slow = files_with_slow_tests()
+    tests = slow_tests(slow, numbers, (file.path for file in files))
+    print(
+        f"ci: {name}; {looked_at}; left out: {runs.left_out()}; "
+        f"{len(tests)} of {len(slow)} files of slow tests run",
+        file=sys.stderr,
+    )
+    print(*runs.lines(), " ".join(tests), sep="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,170 @@
+"""Checks an adapter against the contract, on plain channels to a backend of its own: no xDS.
+
+What fails here is the adapter's trouble and is never reported as a client's non-conformance. The
+checks are in the order in which an author writes an adapter, and lead through the contract.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from client_under_test.contract.exceptions import (
+    ClientBabbled,
+    ClientCrashed,
+    ClientExited,
+    ClientMute,
+    ClockWrong,
+    ConversationFailed,
+    NotSeen,
+    NotStarted,
+)
+from client_under_test.contract.messages import NEWEST
+from client_under_test.doctor.adapter_under_check import ExaminedAdapter
+from client_under_test.doctor.backend import Backend
+from client_under_test.doctor.check import HELLO, Check, Finding, Verdict
+from client_under_test.doctor.requirements import Lacking, NoUse, Wrong
+from client_under_test.doctor.rules import checks_for
+from client_under_test.environments import Prepared
+
+_ASKED: Final = f'{{"type": "hello", "id": 0, "contract": {NEWEST}}}'
+
+
+class BackendFailed(Exception):
+    """The doctor's own backend failed, so nothing that was found judges the adapter."""
+
+
+async def examine(
+    prepared: Prepared, *, folder: Path, say: Callable[[str], None] = lambda _line: None
+) -> tuple[Finding, ...]:
+    """Run every check on an adapter, in order.
+
+    Args:
+        prepared: the adapter.
+        folder: gets its stderr, and what else a check needs.
+        say: hears of it, line by line, as it goes on.
+
+    Raises:
+        BackendFailed: the doctor's backend failed meanwhile.
+    """
+    findings: list[Finding] = []
+    async with Backend.running() as backend:
+        adapter = ExaminedAdapter(prepared, folder, backend, say)
+        examination = _Examination(adapter)
+        try:
+            for check in checks_for(prepared.client.manifest.capabilities):
+                findings.append(await examination.finding_of(check))
+                for line in _lines(findings[-1]):
+                    say(line)
+        finally:
+            await adapter.end()
+        await backend.probe()
+        if backend.troubles:
+            why = "; ".join(backend.troubles)
+            raise BackendFailed(
+                f"the doctor's backend failed ({why}), so these findings do not judge the adapter: "
+                "run xdspec doctor again"
+            )
+    for line in _last_lines(prepared.name, findings):
+        say(line)
+    return tuple(findings)
+
+
+def is_healthy(findings: Sequence[Finding]) -> bool:
+    """Whether an adapter obeys every rule that could be looked at."""
+    return all(finding.verdict != "wrong" for finding in findings)
+
+
+class _Examination:
+    """One check after the other, each only if those that it builds on have not failed."""
+
+    def __init__(self, adapter: ExaminedAdapter) -> None:
+        self._adapter = adapter
+        self._blocked: dict[str, str] = {}  # checks that say nothing, and on account of which
+
+    async def finding_of(self, check: Check) -> Finding:
+        """One check's finding."""
+        missing = [
+            capability for capability in check.needs if not self._adapter.is_able(capability)
+        ]
+        verdict: Verdict = "skipped"
+        advice = check.advice
+        waits_for = self._blocked.get(check.after) or self._blocked.get(HELLO)
+        if missing:
+            seen = f"its manifest does not state: {', '.join(missing)}"
+        elif waits_for:
+            self._blocked[check.name] = waits_for
+            seen = f"it waits for {waits_for}"
+        else:
+            verdict, seen, advice = await self._findings_of(check)
+        return Finding(
+            check=check.name,
+            rule=check.rule,
+            advice=advice,
+            verdict=verdict,
+            seen=seen,
+            missing=tuple(missing),
+            waits_for=None if missing else waits_for,
+        )
+
+    async def _findings_of(self, check: Check) -> tuple[Verdict, str, str]:
+        """Verdict, what was seen, and what to do."""
+        try:
+            await check.run(self._adapter)
+        except (Wrong, NotSeen) as wrong:
+            if isinstance(wrong, NoUse):
+                self._blocked[check.name] = check.name
+            return "wrong", str(wrong), check.advice
+        except Lacking as lacking:
+            return "skipped", str(lacking), check.advice
+        except ConversationFailed as failure:
+            self._blocked[check.name if self._adapter.is_running else HELLO] = check.name
+            await self._adapter.end()
+            return "wrong", failure.with_last_words(), self._advice(failure) or check.advice
+        return "ok", "", check.advice
+
+    def _advice(self, failure: ConversationFailed) -> str | None:
+        """What helps against this, whatever the check was; None if that is the check's own."""
+        if isinstance(failure, ClientBabbled):
+            return "write messages to stdout, each on a line, and nothing else: logs go to stderr"
+        if isinstance(failure, ClockWrong):
+            return "take every time from one monotonic clock, when that happens which it is told of"
+        if isinstance(failure, NotStarted):
+            return "let the command under [start] in client.toml name a program that is there"
+        if isinstance(failure, ClientMute):
+            return f"answer each line as it comes, and flush stdout after each; {self._by_hand()}"
+        if isinstance(failure, ClientExited | ClientCrashed) and not failure.hello_said:
+            return self._by_hand()
+        return None
+
+    def _by_hand(self) -> str:
+        return f"start it by hand and type {_ASKED}: {shlex.join(self._adapter.prepared.command)}"
+
+
+def _lines(finding: Finding) -> Iterator[str]:
+    """A finding in words; those that wait for another one are told together at the end."""
+    if finding.waits_for:
+        return
+    yield f"{finding.verdict:7}  {finding.check:15}  {finding.rule}"
+    if finding.seen:
+        mark = "saw: " if finding.verdict == "wrong" else ""
+        yield f"{'':26}{mark}{finding.seen}".replace("\n", f"\n{'':28}")
+    if finding.verdict == "wrong":
+        yield f"{'':26}do:  {finding.advice}"
+
+
+def _last_lines(name: str, findings: Sequence[Finding]) -> Iterator[str]:
+    """What follows from all of them, and the author's next step."""
+    wrong = [finding.check for finding in findings if finding.verdict == "wrong"]
+    waiting = [finding.check for finding in findings if finding.waits_for]
+    if waiting:
+        yield f"then     {', '.join(waiting)}"
+    if not wrong:
+        skipped = sum(bool(finding.missing) for finding in findings)
+        for_want = f"; {skipped} rules ask for capabilities that it does not state"
+        yield f"{name}: healthy{for_want if skipped else ''}"
+        return
+    right = sum(finding.verdict == "ok" for finding in findings)
+    yield f"{name}: obeys {right} of {len(findings)} rules of the contract; next: {wrong[0]}"

@@ -1,0 +1,277 @@
+"""Which rules a client follows: the seed texts, and each amendment as a change of a few rules.
+
+`Rules` are all rules that an amendment rewords or that someone may want to see broken, as callables
+by name. Each part of the client declares its own, beside the functions that they are by default
+(`HashPolicyRules`, `RingRules`, `PriorityRules`, ...), and knows no editions; here they are put
+together. An `Edition` is a name and its rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Final
+
+from client_under_test.reference import hash_policy
+from client_under_test.reference.clusters import aggregates, discovery, weights
+from client_under_test.reference.policies.rules import (
+    backend_metrics,
+    failover,
+    ring,
+    ring_config,
+    ring_picks,
+    ring_states,
+    shuffling,
+)
+from client_under_test.reference.policies.rules.policy_rules import PolicyRules
+from client_under_test.reference.policies.rules.ring_config import RingConfigRules
+from client_under_test.reference.resolving import dependency_rules
+from client_under_test.reference.resolving.context import ResolverRules
+from client_under_test.reference.transport.backoff import BackoffRules
+from client_under_test.reference.xds import data_rules, policy_list_rules
+from client_under_test.reference.xds.data_rules import DataErrorRules
+from client_under_test.reference.xds.policy_list_rules import SupportedPolicyRules
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules(
+    ResolverRules,
+    PolicyRules,
+    RingConfigRules,
+    DataErrorRules,
+    SupportedPolicyRules,
+    BackoffRules,
+):
+    """One way of reading the specifications. The defaults are the seed texts as they are now.
+
+    Those that xDS is read by as well have the same names there.
+    """
+
+
+def with_a42_2021(rules: Rules) -> Rules:
+    """A42's first wording: terminal goes by the policy's own result, headers know no exception."""
+    return replace(
+        rules,
+        ends_the_list=hash_policy.ends_with_own_result,
+        header_value=hash_policy.any_header_value,
+    )
+
+
+def with_a48(rules: Rules) -> Rules:
+    """A Cluster may ask for least_request, by its old field or its new one."""
+    return replace(rules, supports=policy_list_rules.asked_by_a48)
+
+
+def with_a58_cds(rules: Rules) -> Rules:
+    """A Cluster may ask for weighted_round_robin; no loads of backends are read."""
+    return replace(rules, supports=policy_list_rules.asked_by_a58)
+
+
+def with_a53(rules: Rules) -> Rules:
+    """What is deleted stays, by a server feature."""
+    return replace(rules, deletion_counts=data_rules.deletion_counts_unless_ignored)
+
+
+def with_a88(rules: Rules) -> Rules:
+    """What is deleted or refused stays, unless a server feature says otherwise; a longer timer."""
+    return replace(
+        rules,
+        deletion_counts=data_rules.deletion_counts_as_a_data_error,
+        refusal_counts=data_rules.refusal_counts_as_a_data_error,
+        time_to_come=data_rules.time_to_come_by_feature,
+    )
+
+
+def with_a56(rules: Rules) -> Rules:
+    """When all priorities are given up, the first that is CONNECTING is used."""
+    return replace(rules, choose_priority=failover.choose_by_a56)
+
+
+def with_a56_2022(rules: Rules) -> Rules:
+    """When all priorities are given up, the last is used: A56 before August 2025."""
+    return replace(rules, choose_priority=failover.choose_by_a42)
+
+
+def with_a61(rules: Rules) -> Rules:
+    """Endpoints of several addresses, each with a pick_first that goes on trying; the new picker.
+
+    What its guard switches off (A61-GUARD-01) is an edition without it.
+
+    What it says of the children of ring_hash rests on A62, so it holds here with or without that.
+    """
+    return replace(
+        rules,
+        endpoint_identity=ring.all_addresses_identity,
+        ring_endpoints_retry=True,
+        unasked=ring_states.first_idle,
+        pick=ring_picks.pick_by_a61,
+        used_addresses=aggregates.every_address,
+        attempt_delay=0.25,
+    )
+
+
+def with_a61_2023(rules: Rules) -> Rules:
+    """The lazy pick_firsts of A61, whose failures alone have others connected: before 2025."""
+    return replace(with_a61(rules), unasked=ring_states.first_idle_after_failure)
+
+
+def with_a61_dns(rules: Rules) -> Rules:
+    """What A61 got in March 2025: a LOGICAL_DNS cluster is one endpoint, under its own policy."""
+    return replace(rules, dns_endpoints=aggregates.one_endpoint, dns_policy=aggregates.own_policy)
+
+
+def with_a62(rules: Rules) -> Rules:
+    """pick_first stays in TRANSIENT_FAILURE until it is READY, and a Cluster may ask for it."""
+    return replace(rules, pick_first_sticks=True, supports=policy_list_rules.asked_by_a62)
+
+
+def with_a74(rules: Rules) -> Rules:
+    """One manager of all that routes lead to; an aggregate passes over clusters that are not there.
+
+    There is no xds_cluster_resolver any more, whose list of leaves would be switched gracefully.
+    """
+    return replace(
+        rules,
+        leaves=discovery.those_that_exist,
+        enclosed=aggregates.without_its_list_of_leaves,
+        may_be_used=dependency_rules.all_at_once,
+    )
+
+
+def with_a64(rules: Rules) -> Rules:
+    """All named metrics of backends are in the load report."""
+    return replace(rules, told_metrics=backend_metrics.all_named)
+
+
+def with_a85(rules: Rules) -> Rules:
+    """Of the metrics of backends those are in the load report that the Cluster lists."""
+    return replace(rules, metrics_by_list=backend_metrics.those_listed)
+
+
+def with_a75(rules: Rules) -> Rules:
+    """Each leaf of an aggregate has its own policy, below a priority policy over the leaves."""
+    return replace(
+        rules,
+        policy_of_aggregate_counts=False,
+        policy_source=aggregates.policy_of_the_leaf,
+        tree=aggregates.a_policy_for_each_leaf,
+    )
+
+
+def with_a76(rules: Rules) -> Rules:
+    """Keys of endpoints, and a request header in the config of ring_hash.
+
+    What its guards switch off (A76-KEY-06, A76-KEY-07, A76-REQ-12) is an edition without it.
+    """
+    return replace(
+        rules,
+        ring_key=ring.place_by_hash_key,
+        hash_for_pick=ring_picks.hash_of_the_header,
+        request_hash_header=ring_config.text_header,
+    )
+
+
+def with_a113(rules: Rules) -> Rules:
+    """Endpoints weigh by shares in fixed point; without it, as if by its guard (A113-WEIGHT-03)."""
+    return replace(rules, endpoint_weights=weights.shares, shuffled=shuffling.by_weight)
+
+
+AMENDMENTS: Final[Mapping[str, Callable[[Rules], Rules]]] = MappingProxyType(
+    {
+        "A53": with_a53,
+        "A56": with_a56,
+        "A61": with_a61,
+        "A61-DNS": with_a61_dns,
+        "A62": with_a62,
+        "A64": with_a64,
+        "A74": with_a74,
+        "A75": with_a75,
+        "A76": with_a76,
+        "A85": with_a85,
+        "A113": with_a113,
+    }
+)
+
+
+OTHERS: Final[Mapping[str, Callable[[Rules], Rules]]] = MappingProxyType(
+    {
+        "A48": with_a48,
+        "A56-2022": with_a56_2022,
+        "A58-CDS": with_a58_cds,
+        "A61-2023": with_a61_2023,
+        "A88-XDS": with_a88,
+    }
+)
+"""Policies that are left to a client, amendments as they were first written, and one that takes A53
+back; `modern` has none of them."""
+
+_WHOLE: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "modern": tuple(AMENDMENTS),
+        "2023": ("A53", "A56-2022", "A61-2023", "A62", "A64", "A74", "A75"),
+        "data-errors": (*AMENDMENTS, "A88-XDS"),
+        "least-request": (*AMENDMENTS, "A48"),
+        "weighted-round-robin": (*AMENDMENTS, "A58-CDS"),
+    }
+)
+"""Editions that go by a name of their own, with the amendments of the seed texts that they have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edition:
+    """A set of texts to follow, and the rules that come of them.
+
+    `stated` are the editions of the catalogue that a client following it states.
+    """
+
+    name: str
+    stated: tuple[str, ...]
+    rules: Rules
+
+
+class NoSuchEdition(Exception):
+    """A name that is no edition; the message lists those that are."""
+
+
+_BENEATH: Final = ("A27", "A28", "A29-CDS", "A32", "A46", "A47", "A50-CDS", "A57")
+"""What all rest on."""
+
+_BASES: Final[Mapping[str, Edition]] = MappingProxyType(
+    {
+        "seed": Edition("seed", (*_BENEATH, "A37", "A42", "A52"), Rules()),
+        "seed-2021": Edition(
+            "seed-2021", (*_BENEATH, "A37", "A42-2021", "A52"), with_a42_2021(Rules())
+        ),
+    }
+)
+
+
+def edition(name: str) -> Edition:
+    """Find an edition: "seed" or "seed-2021", with amendments or without, or one of `_WHOLE`.
+
+    Amendments are written behind it with plus signs, as in "seed+A61+A62".
+
+    Raises:
+        NoSuchEdition: a part of the name is unknown.
+    """
+    if name in _WHOLE:
+        return replace(edition("+".join(("seed", *_WHOLE[name]))), name=name)
+    base, *amendments = name.split("+")
+    written = {**AMENDMENTS, **OTHERS}
+    if base not in _BASES or not written.keys() >= set(amendments):
+        known = ", ".join((*_BASES, *_WHOLE))
+        raise NoSuchEdition(
+            f"no edition {name!r}; there are {known}, and seed or seed-2021 followed by any of "
+            + ", ".join(f"+{one}" for one in written)
+        )
+    found = _BASES[base]
+    rules = found.rules
+    for amendment in amendments:
+        rules = written[amendment](rules)
+    return Edition(name, (*found.stated, *amendments), rules)
+
+
+SEED: Final = edition("seed")
+SEED_2021: Final = edition("seed-2021")
+MODERN: Final = edition("modern")

@@ -1,0 +1,586 @@
+"""The ``xdspec`` command: options in, exit code out; the work is done elsewhere."""
+
+from __future__ import annotations
+
+import copy
+import io
+import math
+import os
+import random
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+import cloup
+import msgspec
+
+from client_under_test import built_in, prepare
+from client_under_test.environments import kept
+from client_under_test.environments.toolchain import look
+from conformance.cli import reports
+from conformance.cli.error_report import settle_output, tell
+from conformance.cli.failures import Failure, client_trouble, demand_machine
+from conformance.cli.invocation import program
+from conformance.cli.lookup import catalogue, found_client, known_clause
+from conformance.cli.options import (
+    GATE,
+    HISTORY,
+    MUTANTS,
+    OUT,
+    RUN,
+    SERVE,
+    TIME_SCALE,
+    WRAPPED_SCALE,
+    examples,
+    two_files,
+    with_options,
+)
+from conformance.reporting.report import Exit
+from conformance.reporting.stdout import OutputLost, Screen, echo, in_utf_8
+from conformance.runner.interruption import end_is_decided
+from conformance.runner.settings import LEAST
+from conformance.runner.terminal_escape import LONGEST, block, short
+from conformance.runner.workers import forked
+from conformance.spec.catalogue import ground
+
+if TYPE_CHECKING:
+    from conformance.cli.versions import Commits
+
+
+class Command(cloup.Group):
+    """The group of all commands; usage errors have this suite's exit code for bad input."""
+
+    def main(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Run, and exit with a code of ours."""
+        kwargs["standalone_mode"] = False
+        in_utf_8()
+        try:
+            sys.exit(self._said(lambda: super(Command, self).main(*args, **kwargs)))
+        finally:
+            end_is_decided()
+
+    def _said(self, do: Callable[[], Any]) -> int:
+        """Do it; what ends it is told, and is an exit code: 1 is said of a client alone."""
+        try:
+            code = do()
+            sys.stdout.flush()
+        except click.ClickException as error:
+            words = io.StringIO()
+            error.show(words)
+            with suppress(OutputLost):
+                echo(short(words.getvalue()), nl=False, err=True)
+            return error.code if isinstance(error, Failure) else Exit.BAD_INPUT
+        except (click.Abort, KeyboardInterrupt):
+            return Exit.INTERRUPTED
+        except SystemExit:  # click's, with 1, where nobody reads the help that it prints
+            settle_output()
+            tell(OutputLost("standard output was closed"))
+            return Exit.SUITE_TROUBLE
+        except Exception as error:  # noqa: BLE001 - whatever it is
+            settle_output()
+            tell(error)
+            return Exit.SUITE_TROUBLE
+        return code if isinstance(code, int) else Exit.CONFORMS
+
+
+@cloup.group(
+    cls=Command,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    subcommand_metavar="COMMAND [OPTIONS]",
+    options_metavar="",
+    epilog=examples("run go --only a42", "explain A42-PICK-08", "run --help"),
+)
+@click.version_option(package_name="xdspec")
+def main() -> None:
+    """Conformance tests and a fake xDS server for gRPC clients."""
+    for variable, least in LEAST.items():
+        number = os.environ.get(variable, f"{least}")
+        try:
+            good = least <= float(number) < math.inf
+        except ValueError:
+            good = False
+        if not good:
+            raise Failure(f"{variable} is {number!r}: set it to a number >= {least:g}")
+
+
+@cloup.command(
+    epilog=examples(
+        "run go --only a42",
+        "run java@1.60.0 --scenario 'ring.*'",
+        "run ./my-adapter --json report.json --fast",
+        "run go --shard 1/4 --seed 7 --json part-1.json",
+    ),
+)
+@cloup.argument("clients", nargs=-1)
+@with_options(RUN)
+def run(clients: tuple[str, ...], **options: Any) -> int:
+    """Run scenarios against one or more clients.
+
+    CLIENTS are names, NAME@VERSION, NAME+VARIANT, or folders with an adapter. Without a name, the
+    newest grpcio is judged.
+
+    \b
+    Exit codes (the first that applies):
+      2  the run was interrupted
+      3  an error of the suite or the machine, such as a timing problem
+      6  an error of an adapter
+      1  a new failure, or the baseline is out of date
+      0  no new failures
+      5  no clause was judged
+      4  bad input
+    """  # noqa: D301 - click takes these lines as they are
+    _check_shard(options)
+    if options["hold"]:
+        _hush_servers()
+    with forked() as worker:  # first, to load what this process loads now while it does
+        return _run(clients, worker=worker, **options)
+
+
+def _hush_servers() -> None:
+    """Keep what gRPC's own servers log from a person's screen; clients inherit nothing of it."""
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+
+
+def _check_shard(options: Mapping[str, Any]) -> None:
+    """See that what shards need is there, and nothing that is for them alone without one."""
+    if not options["shard"]:
+        if options["durations"]:
+            raise Failure("--durations balances shards: use it with --shard")
+        return
+    if options["seed"] is None:
+        raise Failure("--shard needs --seed: all shards of a run have the same seed")
+    if not options["json_path"]:
+        raise Failure("--shard needs --json: `xdspec merge` reads the report")
+    if options["hold"]:
+        raise Failure("--hold and --shard exclude each other: --hold is for one scenario")
+
+
+def _run(clients: tuple[str, ...], **options: Any) -> int:
+    from conformance.cli.run_clients import run_clients  # noqa: PLC0415  # pytest is slow to load
+    from conformance.cli.session import Options  # noqa: PLC0415
+    from conformance.cli.sharding import read_durations  # noqa: PLC0415
+
+    known = catalogue()
+    for clause in options["clauses"]:
+        known_clause(known, clause)
+    options["durations"] = read_durations(options["durations"])
+    seed = options.pop("seed")
+    given = Options(seed=random.SystemRandom().getrandbits(32) if seed is None else seed, **options)
+    two_files(given.json_path, given.junit_path, "--json and --junit")
+    if given.every_client and clients:
+        raise Failure("--all runs every client: name clients, or use --all")
+    if given.baseline and given.no_baseline:
+        raise Failure("--baseline and --no-baseline exclude each other")
+    if given.source and len(clients) != 1:
+        raise Failure("--source is for one client: name that client")
+    if given.commit and not given.source:
+        raise Failure("--commit needs --source: name the checkout")
+    if given.hold and len(given.scenario_patterns) != 1:
+        raise Failure("--hold is for one scenario: name it with --scenario")
+    return int(run_clients(clients or ("python",), given, known, Screen()))
+
+
+@cloup.command(epilog=examples("serve ring.search", "serve ring.search --with go"))
+@cloup.argument("scenario")
+@with_options(SERVE)
+def serve(scenario: str, **options: Any) -> int:
+    """Serve one scenario for a client you start yourself.
+
+    Prints the bootstrap and the target for your client, which may run in a debugger, and then
+    every event. If the scenario needs calls, it lists them: make them and type `done`, or type
+    `make` to let the client of --with make them. `help` lists all commands. Deadlines for your
+    client are ten times as long as in a run, unless XDSPEC_TIME_SCALE is set.
+    """
+    os.environ.setdefault(TIME_SCALE, WRAPPED_SCALE)
+    _hush_servers()
+    from conformance.cli.serve import Options, serve  # noqa: PLC0415 - times are read after that
+
+    seed = options.pop("seed")
+    given = Options(seed=random.SystemRandom().getrandbits(32) if seed is None else seed, **options)
+    return int(serve(scenario, given, catalogue(), Screen()))
+
+
+@cloup.command(
+    epilog=examples(
+        "history python 1.60.1 1.65.5 1.70.0",
+        "history go 1.64.0 1.70.0 1.85.0 --bisect A42-PICK-08",
+        "history go --source ../grpc-go --commits v1.85.0..HEAD",
+    ),
+)
+@cloup.argument("client")
+@cloup.argument("versions", nargs=-1, metavar="VERSION…")
+@with_options(HISTORY)
+def history(client: str, versions: tuple[str, ...], **options: Any) -> int:
+    """Compare versions of a client, or bisect a verdict.
+
+    A VERSION is a number, NUMBER+VARIANT, +VARIANT, a folder with another version of the client, or
+    a report of `run --json`, whose runs are not repeated. With --bisect, the command exits with 1
+    if the verdict has not changed.
+
+    With --source and --commits, the versions are commits of a checkout; commits that cannot be
+    built are skipped.
+    """
+    if not versions and not options["commits"]:
+        raise click.UsageError("Missing argument 'VERSION…', or --source with --commits")
+    all_recorded = bool(versions) and all(Path(one).is_file() for one in versions)
+    with nullcontext() if all_recorded else forked() as worker:
+        return _history(client, versions, worker=worker, **options)
+
+
+def _history(client: str, versions: tuple[str, ...], **given: Any) -> int:
+    from conformance.cli.history import Wish, history  # noqa: PLC0415
+    from conformance.cli.session import Options  # noqa: PLC0415
+
+    known = catalogue()
+    bisect, markdown = given.pop("bisect"), given.pop("markdown")
+    if bisect:
+        if given["clauses"] or given["only"]:
+            raise Failure(
+                "--bisect selects the scenarios of its clause: leave --clause and --only out"
+            )
+        given["clauses"] = (bisect := known_clause(known, bisect).id,)
+    for clause in given["clauses"]:
+        known_clause(known, clause)
+    wish = Wish(bisect=bisect, json_path=given.pop("json_path"), markdown=markdown)
+    report, seed = given.pop("report_path"), given.pop("seed")
+    two_files(wish.json_path, report, "--json and --report")
+    commits = _commits_of(given.pop("source"), given.pop("commits"), versions)
+    options = Options(
+        **given,
+        every_client=True,
+        seed=random.SystemRandom().getrandbits(32) if seed is None else seed,
+        json_path=report,
+        junit_path=None,
+        keep_evidence=False,
+        no_baseline=False,
+        baseline=None,
+        strict=False,
+        hold=False,
+    )
+    screen = Screen(stderr=markdown)  # of what is printed only the result is for a program
+    return int(history(client, commits or versions, options, wish, known, screen))
+
+
+def _commits_of(source: Path | None, given: str | None, versions: Sequence[str]) -> Commits | None:
+    """Return the commits that --source and --commits name together."""
+    if not source and not given:
+        return None
+    if not (source and given):
+        raise Failure("--source and --commits belong together: name a checkout and its commits")
+    if versions:
+        raise Failure(f"--commits selects the versions: leave {versions[0]} out")
+    from conformance.cli.versions import Commits  # noqa: PLC0415
+
+    good, dots, bad = given.partition("..")
+    if not (good and dots) or bad.startswith("."):
+        raise Failure(f"--commits has the form GOOD..BAD, such as v1.85.0..HEAD: {given} has not")
+    return Commits(source=source, good=good, bad=bad or "HEAD")
+
+
+@cloup.command(
+    epilog=examples(
+        "gate go --source ../grpc-go --base origin/master",
+        "gate go --source ../grpc-go --base 1.85.0 --only a42 --quick",
+    ),
+)
+@cloup.argument("client")
+@with_options(GATE)
+def gate(client: str, **options: Any) -> int:
+    """Compare a change of a client with its base.
+
+    The change is what --source names. Its base is a commit of that checkout, a released version, or
+    a report of `run --json`. Scenarios that differ run again alone on both sides before they count.
+    The command exits with 1 if the change breaks a clause that fails a run.
+    """
+    with forked() as worker:
+        return _gate(client, worker=worker, **options)
+
+
+def _gate(client: str, **options: Any) -> int:
+    from conformance.cli.gate import Wish, gate  # noqa: PLC0415
+    from conformance.cli.session import Options  # noqa: PLC0415
+
+    known = catalogue()
+    for clause in options["clauses"]:
+        known_clause(known, clause)
+    wish = Wish(
+        base=options.pop("base"),
+        quick=options.pop("quick"),
+        json_path=options.pop("json_path"),
+        junit_path=options.pop("junit_path"),
+        markdown=options.pop("markdown"),
+    )
+    two_files(wish.json_path, wish.junit_path, "--json and --junit")
+    if options["commit"] and not options["source"]:
+        raise Failure("--commit selects a commit of a checkout: name the checkout with --source")
+    seed = options.pop("seed")
+    given = Options(
+        **options,
+        every_client=False,
+        seed=random.SystemRandom().getrandbits(32) if seed is None else seed,
+        json_path=None,
+        junit_path=None,
+        keep_evidence=False,
+        no_baseline=False,
+        baseline=None,
+        hold=False,
+    )
+    screen = Screen(stderr=wish.markdown)  # of what is printed only the result is for a program
+    return int(gate(client, given, wish, known, screen))
+
+
+@cloup.command(epilog=examples("rejudge xdspec-out/go@1.85.0/ring.search"))
+@cloup.argument("folder", type=Path)
+def rejudge(folder: Path) -> int:
+    """Re-evaluate saved evidence.
+
+    FOLDER has the evidence of one scenario. No client runs: the oracles and the catalogue of this
+    version of the suite judge what was recorded.
+    """
+    from conformance.judging import evidence  # noqa: PLC0415
+    from conformance.reporting.failure_texts import decision_lines  # noqa: PLC0415
+    from conformance.reporting.report import ClientId, build_run, exit_of  # noqa: PLC0415
+
+    known = catalogue()
+    try:
+        record, decisions = evidence.judge(folder, known)
+    except evidence.BadEvidence as error:
+        raise Failure(str(error)) from None
+    client = record.client
+    echo(block(f"{record.scenario}, {client.name} {client.version}, seed {record.seed}"))
+    for line in decision_lines(decisions, known):
+        echo(block(line))
+    if decisions != record.decisions:
+        echo("These verdicts differ from those of the run: the suite has changed since.")
+    judged = build_run(
+        (msgspec.structs.replace(record, decisions=decisions),),
+        known,
+        client=ClientId(client.name, client.version, client.variant),
+        follows=client.follows,
+        wall_seconds=record.seconds,
+    )
+    return int(exit_of(judged))
+
+
+@cloup.command("list", epilog=examples("list clauses", "list coverage"))
+@cloup.argument(
+    "what", type=click.Choice(["clients", "scenarios", "clauses", "editions", "coverage"])
+)
+def list_things(what: str) -> None:
+    """List clients, scenarios, clauses, editions or coverage.
+
+    `coverage` compares the scenarios with the tests of gRPC's implementations.
+    """
+    if what == "clients":
+        for name in built_in():
+            echo(name)
+        return
+    if what == "coverage":
+        from conformance.reporting.coverage import coverage_lines  # noqa: PLC0415
+
+        for line in coverage_lines(ground()):
+            echo(line)
+        return
+    known = catalogue()
+    if what == "editions":
+        from conformance.reporting.explain import edition_lines  # noqa: PLC0415
+
+        for line in edition_lines(known):
+            echo(line)
+        return
+    if what == "clauses":
+        for clause in known:
+            mark = " (not observable)" if clause.unobservable else ""
+            mark += " (no scenario yet)" if clause.awaits else ""
+            echo(f"{clause.id:14}  {clause.strength.value:11}  {clause.title}{mark}")
+        return
+    from conformance.runner.collection import scenarios  # noqa: PLC0415
+
+    for name, declared in scenarios().items():
+        echo(f"{name:60}  {' '.join(declared.clauses)}")
+
+
+@cloup.command(
+    epilog=examples("explain A42-PICK-08", "explain picker.states", "explain A42", "explain ring")
+)
+@cloup.argument("identifier", metavar="ID")
+def explain(identifier: str) -> None:
+    """Describe a clause, scenario or edition.
+
+    ID may be the beginning of several: `picker.states` describes each of its scenarios, and
+    A42-PICK each clause of that name.
+    """
+    from conformance.cli.explanations import explained  # noqa: PLC0415
+
+    for text in explained(identifier, catalogue()):
+        echo(text)
+
+
+@cloup.command(epilog=examples("doctor", "doctor ./my-adapter"))
+@cloup.argument("client", required=False)
+def doctor(client: str | None) -> int:
+    """Check toolchains, or an adapter against the contract.
+
+    Without CLIENT, print what this machine can do, what is skipped for want of something, and the
+    toolchains of all clients. With CLIENT, check its adapter without any xDS.
+    """
+    import asyncio  # noqa: PLC0415
+
+    from client_under_test.doctor import BackendFailed, examine, is_healthy  # noqa: PLC0415
+    from conformance.reporting.live import patience  # noqa: PLC0415
+    from conformance.reporting.toolchains import toolchain_lines  # noqa: PLC0415
+    from conformance.runner.temporary_folders import scratch  # noqa: PLC0415
+
+    if client is None:
+        from conformance.cli import machine_report  # noqa: PLC0415
+
+        for line in machine_report.lines(machine_report.survey()):
+            echo(line)
+        echo("Clients:")
+    with client_trouble():
+        there = [found_client(name) for name in (built_in() if client is None else [client])]
+        lacks = False
+        for one in there:
+            tools = [look(tool) for tool in one.manifest.tools]
+            lacks |= any(tool.is_missing for tool in tools)
+            for line in toolchain_lines(one, tools, kept(one)):
+                echo(line)
+        if client is None:
+            return int(Exit.BAD_INPUT if lacks else Exit.CONFORMS)
+        (found,) = there
+        with patience(Screen(), f"making what {found} needs"):
+            prepared = prepare(found)
+        demand_machine(jobs=1)
+        with scratch() as folder:
+            try:
+                healthy = is_healthy(asyncio.run(examine(prepared, folder=folder, say=echo)))
+            except BackendFailed as failed:
+                raise Failure(str(failed), Exit.SUITE_TROUBLE) from None
+    if healthy:
+        echo(f"next: {program()} run {shlex.quote(client)} --scenario 'ring.*'")
+    return int(Exit.CONFORMS if healthy else Exit.ADAPTER_TROUBLE)
+
+
+@cloup.command("new-client", epilog=examples("new-client", "new-client go ./my-adapter"))
+@cloup.argument("language", metavar="LANG", required=False)
+@cloup.argument("folder", metavar="DIR", type=Path, required=False)
+def new_client(language: str | None, folder: Path | None) -> None:
+    """Create an adapter skeleton.
+
+    Writes an adapter in LANG, which may be any language, into DIR. Without LANG, list the languages
+    whose skeleton has a program that starts.
+    """
+    from client_under_test import scaffold  # noqa: PLC0415
+
+    *with_program, _ = scaffold.languages()
+    if language is None:
+        echo("\n".join(with_program))
+        echo("For any other language, the skeleton has a manifest, the contract and a README.")
+        return
+    if folder is None:
+        raise click.UsageError("Missing argument 'DIR': the folder for the skeleton")
+    if len(language) > LONGEST:
+        raise click.UsageError(f"{language} is not the name of a language")
+    with client_trouble():
+        files = scaffold.write(language, folder)
+    echo(f"{folder} has {', '.join(map(str, files))}")
+    if language not in with_program:
+        named = ", ".join(with_program)
+        echo(f"It has no program: only the skeletons for {named} have one.")
+    echo(f"Next: {program()} doctor {shlex.quote(str(folder))}")
+
+
+@cloup.command(epilog=examples("mutants --clause A42-RING-13", "mutants --area a42/ring"))
+@with_options(MUTANTS)
+def mutants(**options: Any) -> int:
+    """Break the reference client; scenarios must notice.
+
+    Each mutant is the reference client with one rule replaced. A mutant that no scenario of its
+    clause notices has survived, and the command exits with 1.
+    """
+    with forked() as worker:
+        from conformance.cli.run_mutants import Options, run_mutants  # noqa: PLC0415
+
+        known = catalogue()
+        for clause in options["clauses"]:
+            known_clause(known, clause)
+        return int(run_mutants(Options(worker=worker, **options), known, Screen()))
+
+
+@cloup.command(
+    context_settings={"ignore_unknown_options": True},
+    epilog=examples("test", "test tests/conformance/spec/oracles -k census", "test --slow"),
+)
+@cloup.option(
+    "--slow",
+    is_flag=True,
+    help="Also run slow tests, and try more examples of each property.",
+)
+@cloup.option("--mutants", "with_mutants", is_flag=True, help="Then run `xdspec mutants`, too.")
+@cloup.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
+def test(
+    context: click.Context, arguments: tuple[str, ...], *, slow: bool, with_mutants: bool
+) -> int:
+    """Run the project's own tests.
+
+    ARGUMENTS go to pytest. Slow tests run with --slow, with -m slow, or if you name them or their
+    file.
+    """
+    from conformance.runner.jobs import default_jobs  # noqa: PLC0415
+
+    root = Path(__file__).resolve().parents[2]
+    folder = next(
+        (root / name for name in ("tests", "xdspec_tests") if (root / name).is_dir()), None
+    )
+    if folder is None:
+        raise Failure("the tests are not installed: use a checkout, or the wheel")
+    is_named = any((Path.cwd() / one.partition("::")[0]).exists() for one in arguments)
+    places = () if is_named else (str(folder),)
+    # What is named is looked at in one process.
+    at_once = () if is_named else ("-n", str(default_jobs()), "--dist", "loadgroup")
+    options = (*at_once, "--slow") if slow else at_once
+    command = [sys.executable, "-m", "pytest", *options, *arguments, *places]
+    if folder.name != "tests":  # a wheel has no pyproject.toml beside the tests
+        command += ["--import-mode=importlib", "-p", "no:cacheprovider", "-o", "asyncio_mode=auto"]
+        for scope in ("fixture", "test"):
+            command += ["-o", f"asyncio_default_{scope}_loop_scope=session"]
+    code = subprocess.run(command, check=False, cwd=folder.parent).returncode
+    if code == 0 and with_mutants:
+        code = int(
+            context.invoke(
+                mutants, clauses=(), areas=(), names=(), jobs=None, json_path=None, out=OUT
+            )
+        )
+    return code
+
+
+def _also_called(command: click.Command, name: str) -> click.Command:
+    """Return a command under a former name, which help does not list."""
+    former = copy.copy(command)
+    former.name, former.hidden = name, True
+    return former
+
+
+main.section("Run", run, gate, serve)
+main.section("Explore", list_things, explain)
+main.section("Adapters", doctor, new_client)
+main.section(
+    "Reports",
+    reports.diff,
+    history,
+    reports.site,
+    reports.summary,
+    reports.table,
+    reports.badge,
+    reports.merge,
+    reports.baseline_group,
+)
+main.section("Failures", reports.show, rejudge, reports.bundle, reports.replay)
+main.section("Development", test, mutants)
+main.add_command(_also_called(rejudge, "judge"))

@@ -1,0 +1,51 @@
+"""Find what ``xdspec explain`` describes: an edition, clauses or scenarios, by name or prefix."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+
+from conformance.cli.failures import Failure
+from conformance.cli.lookup import known_clause
+from conformance.judging.declaration import Claims
+from conformance.reporting.explain import explain_clause, explain_edition, explain_scenario
+from conformance.spec.catalogue import Catalogue
+
+
+def explained(name: str, catalogue: Catalogue) -> Iterator[str]:
+    """Return the descriptions of what a name, or the beginning of several names, stands for.
+
+    Raises:
+        Failure: nothing has this name; the text names the nearest one.
+    """
+    from conformance.runner.collection import scenarios  # noqa: PLC0415 - pytest is slow to load
+
+    for edition in catalogue.editions.ids:
+        if name.upper() == edition.upper():
+            yield explain_edition(edition, catalogue)
+            return
+    declared = scenarios()
+    clauses = [one.id for one in catalogue if _stands_for(name.upper(), one.id)]
+    several = [one for one in declared if _stands_for(name, one)]
+    if not (clauses or several):
+        _fail(name, catalogue, declared)
+    for number, clause in enumerate(clauses):
+        yield ("\n" if number else "") + explain_clause(catalogue[clause], declared)
+    for number, scenario in enumerate(several):
+        more = "\n" if number or clauses else ""
+        yield more + explain_scenario(scenario, declared, catalogue)
+
+
+def _stands_for(name: str, full: str) -> bool:
+    """Return whether a name is another one, or a beginning of it that ends where a part does."""
+    return full == name or full.startswith(tuple(f"{name.rstrip('-.[')}{sign}" for sign in "-.["))
+
+
+def _fail(name: str, catalogue: Catalogue, declared: Mapping[str, Claims]) -> None:
+    """Say that nothing has this name, and which name is nearest."""
+    modules = dict.fromkeys(one.partition(".")[0] for one in declared)
+    functions = dict.fromkeys(one.partition("[")[0] for one in declared)
+    near = difflib.get_close_matches(name, [*declared, *functions, *modules], n=1)
+    if near:
+        raise Failure(f"no clause, scenario or edition is called {name}: did you mean {near[0]}?")
+    known_clause(catalogue, name)

@@ -1,0 +1,331 @@
+"""``xdspec gate``: judge a change of a client and its base, and report what the change breaks."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from rich.console import Console
+
+from client_under_test import Client, Prepared
+from client_under_test.contract.exceptions import UnfitSource
+from client_under_test.environments import commits
+from client_under_test.environments.identity import SHORT
+from client_under_test.environments.places import cache
+from client_under_test.manifests.version_ranges import is_version
+from conformance.cli.failures import Failure, client_trouble, demand_machine
+from conformance.cli.lookup import found_client
+from conformance.cli.run_clients import baselines
+from conformance.cli.session import Options, Session
+from conformance.judging.verdicts import Verdict
+from conformance.reporting import gate as gates
+from conformance.reporting import gate_junit, report
+from conformance.reporting.baseline import Entry
+from conformance.reporting.gate import Gate, Shown
+from conformance.reporting.provenance import suite
+from conformance.reporting.report import BadReport, Exit, Report, Run
+from conformance.reporting.stdout import Screen, echo
+from conformance.runner import atomic_files
+from conformance.runner.collection import scenarios
+from conformance.runner.interruption import last_words
+from conformance.runner.jobs import default_jobs
+from conformance.runner.selection import Selection, is_selected
+from conformance.runner.sharding import recorded
+from conformance.spec.catalogue import Catalogue
+
+FOLDER: Final = "gate"
+"""Where runs of bases are kept, in the cache."""
+
+KEPT: Final = 32
+"""Runs that are kept."""
+
+
+TROUBLES: Final = {Exit.INTERRUPTED, Exit.SUITE_TROUBLE, Exit.ADAPTER_TROUBLE}
+
+
+class Wish(msgspec.Struct, frozen=True, kw_only=True):
+    """What is compared, and where the result goes."""
+
+    base: str
+    """A commit of the source's checkout, a version, or the path of a report."""
+    quick: bool
+    json_path: Path | None
+    junit_path: Path | None
+    markdown: bool
+
+
+class Base(msgspec.Struct, frozen=True, kw_only=True):
+    """What the change is compared with."""
+
+    client: Client | None
+    """None: its run is in a report, and it cannot be had again."""
+    recorded: Run | None = None
+    """Its run, from a report."""
+
+
+def gate(name: str, options: Options, wish: Wish, catalogue: Catalogue, screen: Console) -> Exit:
+    """Judge a change and its base, and say what the change breaks.
+
+    Args:
+        name: of the client, or its folder; a variant may follow.
+        options: of the runs, with the source of the change.
+        wish: what is compared, and where the result goes.
+        catalogue: the clauses.
+        screen: where the runs are shown.
+
+    Raises:
+        Failure: the client, the base or the source is not there, or they cannot be compared.
+    """
+    with client_trouble():
+        client = found_client(name)
+        head = _head(client, options.source, options.commit)
+    base = _base(client, wish.base, options)
+    if wish.quick:
+        options = msgspec.structs.replace(options, exactly=_quick(options.selection()))
+    entries = baselines(
+        [one for one in (head, base.client) if one], catalogue, options.scenario_patterns, None
+    )
+    demand_machine(options.jobs or default_jobs())
+    session = Session(options, catalogue, screen, entries, several=True, conclude=lambda *_: None)
+    both = Both(session, options, catalogue, screen, entries)
+    with last_words(session.break_off):
+        found = both.compare(head, base, wish.base)
+    if isinstance(found, Exit):
+        return found
+    compared, run = found
+    if wish.json_path:
+        gates.write_json(compared, wish.json_path)
+    if wish.junit_path:
+        gate_junit.write(compared, wish.junit_path)
+    if wish.markdown:
+        for line in gates.markdown(compared):
+            echo(line)
+    else:
+        for line in gates.lines(compared, run, catalogue, run.repeat):
+            echo(line)
+    return compared.exit
+
+
+def _head(client: Client, source: Path | None, commit: str | None) -> Client:
+    if source is None:
+        return client
+    return client.built_from(source, commits.named(source, commit).id if commit else "")
+
+
+def _base(client: Client, named: str, options: Options) -> Base:
+    """Return what a user names as the base: a report, a commit or a version."""
+    if Path(named).is_file():
+        return Base(client=None, recorded=_recorded(client, Path(named)))
+    with client_trouble():
+        commit = _commit(named, options.source)
+        if commit and options.source:
+            label = f"base-{commit[:SHORT]}"
+            return Base(client=client.built_from(options.source, commit, label))
+        if is_version(named):
+            return Base(client=msgspec.structs.replace(client, version=named))
+        if options.source:
+            commits.named(options.source, named)  # says what is wrong with it
+    raise Failure(
+        f"{named} is no base: name a version such as 1.85.0, a report that --json has written, or, "
+        "with --source, a commit of that checkout"
+    )
+
+
+def _commit(named: str, source: Path | None) -> str | None:
+    """Return the commit that a base names: a tag of the checkout comes before a release."""
+    if source is None:
+        return None
+    try:
+        return commits.named(source, named).id
+    except UnfitSource:
+        return None
+
+
+def _recorded(client: Client, path: Path) -> Run:
+    try:
+        made = report.read(path)
+    except BadReport as error:
+        raise Failure(str(error)) from None
+    who = (client.name, client.variant)
+    own = [run for run in made.runs if (run.client.name, run.client.variant) == who]
+    if len(own) != 1:
+        raise Failure(f"{path} has {len(own)} runs of {client.name}: a base needs exactly one")
+    if made.provenance.suite != suite():
+        there = made.provenance.suite
+        raise Failure(
+            f"{path} was made by xdspec {there.version} ({there.commit or 'a package'}): run "
+            "the base again with this version, so that both have the same clauses"
+        )
+    return own[0]
+
+
+def _quick(selection: Selection) -> tuple[str, ...]:
+    """Return the shortest of the selected scenarios that decide every clause of all of them."""
+    seconds = recorded()
+    chosen: dict[str, None] = {}
+    covered: set[str] = set()
+    there = {name: one for name, one in scenarios().items() if is_selected(name, one, selection)}
+    for name in sorted(there, key=lambda one: seconds.get(one, there[one].seconds)):
+        if not covered.issuperset(there[name].clauses):
+            chosen[name] = None
+            covered |= {*there[name].clauses}
+    if not chosen:
+        raise Failure("no scenario is selected")
+    return tuple(chosen)
+
+
+class Both:
+    """The runs of a change and of its base."""
+
+    def __init__(
+        self,
+        session: Session,
+        options: Options,
+        catalogue: Catalogue,
+        screen: Console,
+        entries: Mapping[Path, tuple[Entry, ...]],
+    ) -> None:
+        self._session = session
+        self._options = options
+        self._catalogue = catalogue
+        self._screen = screen
+        self._entries = entries
+
+    def compare(self, head: Client, base: Base, named: str) -> tuple[Gate, Run] | Exit:
+        """Run what has to be run, and compare; or return the code of what kept it from that."""
+        made = self._session.prepare(head)
+        on_base = self._session.prepare(base.client) if base.client else None
+        if made is None or (base.client and on_base is None):
+            return self._why_not()
+        before = base.recorded or (self._kept(on_base) if on_base else None)
+        if on_base and before is None:
+            before = self._run(on_base)
+            if before:
+                self._keep(on_base, before)
+        after = self._run(made) if before else None
+        if before is None or after is None:
+            return self._why_not()
+        if (code := report.exit_of(after)) in TROUBLES:
+            return code
+        if {one.id for one in before.scenarios} != {one.id for one in after.scenarios}:
+            raise Failure(
+                f"{named} was judged by other scenarios than the change: run both with the same "
+                "--only, --scenario, --clause and --fast"
+            )
+        head_alone, base_alone = self._repeat(before, after, made, on_base)
+        compared = gates.gate(
+            before,
+            after,
+            self._catalogue,
+            on_base=base_alone,
+            on_head=head_alone,
+            strict=self._options.strict,
+        )
+        return compared, after
+
+    def _why_not(self) -> Exit:
+        for one in self._session.made.not_run:
+            self._screen.print(f"{one.client}: {one.words}", markup=False, highlight=False)
+        return report.code_of(self._session.made, strict=False)
+
+    def _run(self, client: Prepared) -> Run | None:
+        if not self._session.comes_up(client):
+            return None
+        self._session.run(client)
+        run = self._session.made.runs[-1]
+        return run if run.complete else None
+
+    def _repeat(
+        self, before: Run, after: Run, head: Prepared, base: Prepared | None
+    ) -> tuple[list[Shown], list[Shown]]:
+        """Run scenarios that differ again alone on both sides, and unclear ones ten times."""
+        on_head: list[Shown] = []
+        on_base: list[Shown] = []
+        names = gates.suspects(before, after)
+        for number in range(gates.ALONE):
+            if number:
+                names = gates.unclear(before, after, on_base, on_head)
+            if not names:
+                break
+            if number <= 1:
+                count = "1 scenario" if len(names) == 1 else f"{len(names)} scenarios"
+                times = f", {gates.ALONE} times" if number else ""
+                words = f"running {count} again alone on both sides{times}"
+                self._screen.print(words, highlight=False)
+            on_head.append(self._alone(head, names))
+            if base:
+                on_base.append(self._alone(base, names))
+        return on_head, on_base
+
+    def _alone(self, client: Prepared, names: Collection[str]) -> Shown:
+        options = msgspec.structs.replace(
+            self._options,
+            exactly=tuple(names),
+            jobs=1,
+            out=self._options.out / "again",
+            json_path=None,
+            junit_path=None,
+        )
+        hushed = Screen(quiet=True)
+        session = Session(
+            options,
+            self._catalogue,
+            hushed,
+            self._entries,
+            several=True,
+            conclude=lambda *_: None,
+        )
+        session.run(client)
+        return gates.shown(session.made.runs[-1])
+
+    # A base is judged once: whoever pushes again waits for the change alone.
+
+    def _place(self, client: Prepared) -> Path | None:
+        """Return where the run of a base is kept; None if it is not known to be the same later."""
+        here, options = suite(), self._options
+        if not here.commit or here.commit.endswith("-dirty") or options.environment or options.wrap:
+            return None
+        identity = client.identity
+        if not identity.tree and identity.is_adapter:
+            return None
+        about = (
+            (here.version, here.commit, self._catalogue.version),
+            (client.client.name, client.client.variant, client.version, identity.tree),
+            (options.selection(), options.fast, options.no_baseline),
+            {name: os.environ[name] for name in sorted(os.environ) if name.startswith("XDSPEC_")},
+        )
+        key = hashlib.sha256(msgspec.json.encode(about)).hexdigest()
+        return cache() / FOLDER / f"{key}.json"
+
+    def _kept(self, client: Prepared) -> Run | None:
+        place = self._place(client)
+        if place is None or not place.is_file():
+            return None
+        try:
+            made = report.read(place)
+        except BadReport:
+            return None
+        (run,) = made.runs
+        self._screen.print(
+            f"{run.title}: its run of {made.provenance.started} is reused "
+            f"(delete {shlex.quote(str(place))} to repeat it)",
+            highlight=False,
+            markup=False,
+        )
+        return run
+
+    def _keep(self, client: Prepared, run: Run) -> None:
+        """Keep the run of a base, unless something in it is doubtful."""
+        place = self._place(client)
+        if place is None or run.troubles or run.totals.get(Verdict.ERROR):
+            return
+        place.parent.mkdir(parents=True, exist_ok=True)
+        made: Report = msgspec.structs.replace(self._session.made, runs=(run,), not_run=())
+        atomic_files.write_json(place, made)
+        for old in sorted(place.parent.glob("*.json"), key=lambda one: one.stat().st_mtime)[:-KEPT]:
+            old.unlink(missing_ok=True)

@@ -1,0 +1,6 @@
+"""A world in the hands of a person: what is told, what he does to it, and who makes calls."""
+
+from conformance.cli.interactive.printer import Say
+from conformance.cli.interactive.session import Desk
+
+__all__ = ["Desk", "Say"]

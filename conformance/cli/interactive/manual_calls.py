@@ -1,0 +1,315 @@
+"""Calls that a person makes with a client of his own, as far as backends and he can tell of them.
+
+Where a call went, and that it was answered, is read from the backends. How one ended that no
+backend has answered only he can know: he is asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import AsyncIterator, Sequence
+from typing import Protocol, cast
+
+from client_under_test import Call as PlannedCall
+from client_under_test import OpenedStream, Outcome
+from client_under_test.contract.messages import StatusName
+from conformance import timing
+from conformance.cli.interactive.commands import UNKNOWN, WAITING
+from conformance.cli.interactive.matching import recognize
+from conformance.cli.interactive.steps import Asked, metadata
+from conformance.judging.aborts import ClientUnable
+from conformance.world import World, waits
+from test_servers import Rpc
+
+GIVEN_UP = "CANCELLED"
+"""What a backend says of a call that its client gave up, for whatever reason."""
+
+
+class Asks(Protocol):
+    """Who asks the person; the desk is one."""
+
+    async def ask(self, asked: Asked) -> str:
+        """Have it done by hand; the status that he names, or nothing."""
+
+
+class HandMade:
+    """Calls that a person was asked for.
+
+    Args:
+        asks: asks him.
+        world: whose backends receive them.
+        planned: what was asked for.
+        since: so many rows were in the ledger before.
+        began: when he was asked, by the suite's monotonic clock.
+    """
+
+    tells_times = False
+
+    def __init__(
+        self,
+        asks: Asks,
+        world: World,
+        planned: Sequence[PlannedCall],
+        *,
+        since: int,
+        began: float,
+    ) -> None:
+        self._asks = asks
+        self._world = world
+        self._planned = tuple(planned)
+        self.step = 0
+        """As which he was asked for them."""
+        self._since = since
+        self._began = began
+        self._outcomes: dict[str, Outcome] = {}
+        self._given_up: set[str] = set()
+        self._strays = 0
+        self._told: str | None = None
+        self._says = ""
+        self._assumed: set[str] = set()
+
+    def are_open(self, status: str) -> None:
+        """Take note that he says they are; with this status those have ended that are not."""
+        self._says = status
+
+    def are_over(self, status: str) -> None:
+        """Take note that he says they are; this is how those ended that nobody has answered."""
+        self._told = status
+
+    @property
+    def outcomes(self) -> Sequence[Outcome]:
+        """How those ended of which that is known."""
+        self.look()
+        return tuple(self._outcomes.values())
+
+    @property
+    def given_up(self) -> frozenset[str]:
+        """Those that he was asked to cancel."""
+        return frozenset(self._given_up)
+
+    @property
+    def opened_streams(self) -> Sequence[OpenedStream]:
+        """The kept-open streams that a backend has answered with its headers."""
+        self.look()
+        rows = ((one, self._row(one.id)) for one in self._planned if one.kept_open)
+        return tuple(
+            OpenedStream(id=one.id, hostname=self._address(row), at=row.at)
+            for one, row in rows
+            if row is not None
+        )
+
+    @property
+    def received(self) -> int:
+        """How many of them backends have received."""
+        self.look()
+        return sum(one.id in self._world.calls.recognized for one in self._planned)
+
+    @property
+    def strays(self) -> int:
+        """How many requests came, besides, that nobody asked for."""
+        self.look()
+        return self._strays
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether backends have received each and let go of it, or it is open if it is to be."""
+        self.look()
+        rows = [(one, self._row(one.id)) for one in self._planned]
+        return all(row is not None and (one.kept_open or row.ended_at) for one, row in rows)
+
+    async def complete(self, *, deadline: float) -> None:
+        """Wait until it is so, or a deadline has passed."""
+        if not self.is_complete:
+            ledger = self._world.fleet.ledger
+            come = ledger.wait(lambda _: self.is_complete, since=self._since, deadline=deadline)
+            await waits.watched(come)
+
+    async def begun(self, *, deadline: float) -> Sequence[OpenedStream]:
+        """The kept-open streams that are open, once it is known of each that is not how it ended.
+
+        Raises:
+            ClientUnable: he does not know how some ended.
+        """
+        while missing := await self._unopened(deadline):
+            if self._says == UNKNOWN:
+                raise self._nobody_knows(missing)
+            if self._says == WAITING:
+                break
+            if self._says:
+                self._take(missing, self._says)
+                self._assumed.update(missing)
+            else:
+                self._says = await self._asks.ask(self._how_ended(missing))
+        return self.opened_streams
+
+    async def _unopened(self, deadline: float) -> list[str]:
+        """Those that are not open; unless he says how they ended, they have time to come."""
+        if not self._says:
+            await self.complete(deadline=min(deadline, timing.LEDGER))
+        return self._neither()
+
+    def _neither(self) -> list[str]:
+        """Those that no backend has and of which nobody has said that they ended."""
+        self.look()
+        return [
+            one.id
+            for one in self._planned
+            if self._row(one.id) is None and one.id not in self._outcomes
+        ]
+
+    async def __aiter__(self) -> AsyncIterator[Outcome]:
+        """Outcomes, once he says that all are over."""
+        for outcome in await self.finished(deadline=0):
+            yield outcome
+
+    async def finished(self, *, deadline: float) -> tuple[Outcome, ...]:
+        """Every outcome, once he says that all are over: a person is given no deadline.
+
+        Raises:
+            ClientUnable: he does not know how some ended.
+        """
+        del deadline
+        while missing := await self._missing():
+            if self._told in {UNKNOWN, WAITING}:
+                raise self._nobody_knows(missing)
+            if self._told:
+                self._take(missing, self._told)
+                break
+            await self._ask(missing)
+        return tuple(self._outcomes[one.id] for one in self._planned)
+
+    async def _ask(self, missing: Sequence[str]) -> None:
+        """Ask how these ended; of those that he has begun, unless they end meanwhile."""
+        if self._told is not None:
+            self._told = await self._asks.ask(self._question(missing))
+            return
+        await self.complete(deadline=timing.PATIENCE)
+        if self.is_complete:
+            self._told = ""
+            return
+        asked = asyncio.create_task(self._asks.ask(self._question(missing)))
+        ended = asyncio.create_task(self.complete(deadline=math.inf))
+        try:
+            await asyncio.wait([asked, ended], return_when=asyncio.FIRST_COMPLETED)
+            self._told = await asked if asked.done() else ""
+        finally:
+            for task in (asked, ended):
+                task.cancel()
+            await asyncio.gather(asked, ended, return_exceptions=True)
+
+    async def cancel(self, *, deadline: float) -> None:
+        """Have him cancel those that have not ended."""
+        del deadline
+        self.look()
+        left = [one for one in self._planned if one.id not in self._outcomes]
+        self._given_up.update(one.id for one in self._planned)
+        if left:
+            await self._asks.ask(
+                Asked(
+                    what=f"that {self._count(len(left))} be cancelled, by the client and not by "
+                    "its end",
+                    details=(*metadata(left),),
+                    until="they are",
+                    is_step=False,
+                )
+            )
+            self._take([one.id for one in left], GIVEN_UP)
+
+    def look(self) -> None:
+        """See which of them the backends have received by now, and how those ended."""
+        recognized, rows = self._world.calls.recognized, self._world.fleet.ledger.rpcs
+        taken = {*recognized.values()}
+        fresh = {
+            number: rows[number] for number in range(self._since, len(rows)) if number not in taken
+        }
+        unknown = [one for one in self._planned if one.id not in recognized]
+        if fresh:
+            found, strays = recognize(unknown, fresh)
+            recognized.update(found)
+            self._strays = len(strays)
+        for one in self._planned:
+            row = self._row(one.id)
+            if row is not None and one.id in self._assumed:  # it has come after his word
+                self._assumed.remove(one.id)
+                del self._outcomes[one.id]
+            if row is None or row.status in {None, GIVEN_UP} or one.id in self._outcomes:
+                continue
+            self._outcomes[one.id] = Outcome(
+                id=one.id,
+                status=cast("StatusName", row.status),
+                details="",
+                hostname=self._address(row),
+                started_at=row.at,
+                ended_at=row.ended_at or row.at,
+            )
+
+    async def _missing(self) -> list[str]:
+        """Those of which nobody knows how they ended, once what has come has been answered."""
+        if self._told is not None and not self._all_answered():
+            ledger = self._world.fleet.ledger
+            come = ledger.wait(
+                lambda _: self._all_answered(), since=self._since, deadline=timing.LEDGER
+            )
+            await waits.watched(come)
+        self.look()
+        return [one.id for one in self._planned if one.id not in self._outcomes]
+
+    def _all_answered(self) -> bool:
+        """Whether none of those that came is under way."""
+        self.look()
+        rows = (self._row(one.id) for one in self._planned)
+        return all(row is None or row.ended_at is not None for row in rows)
+
+    def _question(self, missing: Sequence[str]) -> Asked:
+        """What to ask of those whose end nobody knows."""
+        if self._told is None:
+            return Asked(
+                what=f"that {self._count(len(missing))} come to an end, which you have begun",
+                until="they have; it goes on by itself when backends have answered all of them",
+                wants_status=True,
+                is_step=False,
+            )
+        return self._how_ended(missing)
+
+    def _how_ended(self, missing: Sequence[str]) -> Asked:
+        return Asked(
+            what=f"how {self._count(len(missing))} ended that no backend has answered",
+            until="you have named their status, or `waiting` of streams that have none; or make "
+            "them, and say `done` again",
+            wants_status=True,
+            is_step=False,
+        )
+
+    def _nobody_knows(self, missing: Sequence[str]) -> ClientUnable:
+        return ClientUnable(
+            f"nobody knows how {self._count(len(missing))} ended that were made by hand and that "
+            "no backend has answered"
+        )
+
+    def _count(self, some: int) -> str:
+        """So many of them, as he knows them."""
+        every = len(self._planned)
+        if some < every:
+            return f"{some} of the {every} calls of step {self.step}"
+        return f"the {f'{every} calls' if every > 1 else 'call'} of step {self.step}"
+
+    def _take(self, names: Sequence[str], status: str) -> None:
+        rows = {name: self._row(name) for name in names}
+        ended = self._world.clock.began + self._world.now
+        for name, row in rows.items():
+            self._outcomes[name] = Outcome(
+                id=name,
+                status=cast("StatusName", status),
+                details="",
+                hostname=None if row is None else self._address(row),
+                started_at=self._began if row is None else row.at,
+                ended_at=ended,
+            )
+
+    def _row(self, name: str) -> Rpc | None:
+        number = self._world.calls.recognized.get(name)
+        return None if number is None else self._world.fleet.ledger.rpcs[number]
+
+    def _address(self, row: Rpc) -> str:
+        return self._world.members.address(row.endpoint)

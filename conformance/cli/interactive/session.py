@@ -1,0 +1,450 @@
+"""The desk at which a person has a world: tells it, hears commands, asks for calls.
+
+Either a scenario goes on step by step, each by the person's hand or by the adapter's; or the
+adapter does all of it, and the world is kept up at its end (``--hold``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import signal
+import time
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from client_under_test import Call as PlannedCall
+from client_under_test import Channel
+from conformance.cli.interactive import actions, commands, output, steps, summary
+from conformance.cli.interactive.commands import (
+    BadCommand,
+    Command,
+    Done,
+    Make,
+    Nothing,
+    Quit,
+    Show,
+    Wait,
+)
+from conformance.cli.interactive.event_feed import Live
+from conformance.cli.interactive.input import Lines
+from conformance.cli.interactive.manual_calls import HandMade
+from conformance.cli.interactive.printer import Say
+from conformance.cli.interactive.steps import Asked, Place
+from conformance.cli.interactive.summary import BY_HAND, Step
+from conformance.judging.aborts import ClientUnable, ScenarioLeft
+from conformance.judging.evidence import Record
+from conformance.runner.interaction import Interaction
+from conformance.world import World
+from conformance.world.pending_calls import Caller, Hands, Started
+from conformance.xds_config.bootstrap import VARIABLE
+from fake_control_plane import ControlPlaneTrouble
+
+_LEFT: Final = "the scenario was left before it had decided this"
+
+
+class _Reply(msgspec.Struct, frozen=True):
+    """What becomes of something that was asked for: who does it, and a status that was named."""
+
+    by_hand: bool
+    status: str = ""
+    step: int = 0
+    """As which it was asked for; 0: as none."""
+
+
+class Desk(Interaction):
+    """Where the person is. It has one world after another on it.
+
+    Args:
+        say: tells him something.
+        adapter: what does what he does not do himself, by name.
+        folder: for files that are told of; it lasts as long as the command.
+        is_for_steps: whether the scenario asks him; else he has the world at its end alone.
+    """
+
+    def __init__(self, say: Say, *, adapter: str, folder: Path, is_for_steps: bool) -> None:
+        self._say = say
+        self._adapter = adapter
+        self._folder = folder
+        self._is_for_steps = is_for_steps
+        self._world: World | None = None
+        self._decide: Callable[[], Record] | None = None
+        self._control = ""
+        self._knobs: Mapping[str, int] = {}
+        self._lines: Lines | None = None
+        self._places: dict[str, Place] = {}
+        self._turn = asyncio.Lock()
+        self._pending: tuple[Asked, asyncio.Future[_Reply]] | None = None
+        self._under_way: HandMade | None = None
+        self._is_asking = asyncio.Event()  # or has nothing more to ask
+        self._go_on = asyncio.Event()
+        self._has_left = False
+        self._always = False
+        self._table: list[str] = []
+        self._files = 0
+        self.steps: list[Step] = []
+        """What was asked for, and who did it, in that order."""
+
+    # What a world and its scenario see of it.
+
+    @property
+    def hands(self) -> Hands | None:
+        """Who makes calls in the adapter's place; None: it makes all of them."""
+        return self if self._is_for_steps else None
+
+    @property
+    def has_had_a_world(self) -> bool:
+        """Whether one came up."""
+        return self._world is not None
+
+    def wants(self, knobs: Mapping[str, int]) -> None:
+        """Take note of what the scenario would have a client's knobs be."""
+        self._knobs = knobs
+
+    @asynccontextmanager
+    async def at(self, world: World, decide: Callable[[], Record]) -> AsyncIterator[None]:
+        """Have a world on it for the length of a block.
+
+        Args:
+            world: which.
+            decide: what is decided by now.
+        """
+        # Slow to load, and no other run needs it.
+        from fake_control_plane.control import ControlServer  # noqa: PLC0415
+
+        self._world, self._decide = world, decide
+        self._has_left, self._table = False, []
+        self._go_on.clear()
+        async with ControlServer.running(world.plane) as steering:
+            self._control = steering.address
+            if not self._is_for_steps:
+                yield
+                return
+            self._tell_places()
+            live = Live(world, self._say, since_the_beginning=True)
+            async with self._meanwhile(live.follow(), self._hear()):
+                yield
+
+    async def keep_up(self, record: Record) -> None:
+        """Tell what was decided, and keep the world up until the person has had enough of it.
+
+        A signal that tells a command to end ends this alone.
+        """
+        with _heeded(self._go_on.set):
+            # Whoever reads it may answer at once.
+            self._tell_end(record)
+            self._is_asking.set()
+            if self._is_for_steps:
+                await self._go_on.wait()
+                return
+            live = Live(self._there, self._say, since_the_beginning=False)
+            async with self._meanwhile(live.follow(), self._hear()):
+                await self._go_on.wait()
+
+    def signed(self, record: Record) -> Record:
+        """The record, by the name of whoever made its calls."""
+        return summary.signed(record, self.steps, self._adapter)
+
+    def so_far(self) -> list[tuple[str, str]]:
+        """What was decided by now, in lines with their styles."""
+        if self._decide is None:
+            return []
+        return summary.summary(self._decide(), self.steps, self._adapter)
+
+    # Hands.
+
+    def opened(self, channel: str, target: str, environment: Mapping[str, str | None]) -> None:
+        """Take note of where a channel goes, and what its process is given besides."""
+        self._places[channel] = Place(channel, target, environment)
+
+    def caller(self, channel: Channel, name: str, *, beside: bool) -> Caller:
+        """Who makes the next calls on a channel: whoever the person says."""
+        return _Caller(self, channel, self._places[name], beside=beside)
+
+    async def leave_to_adapter(self, what: str) -> None:
+        """Ask whether the adapter may do what a person's own client cannot be asked for.
+
+        Raises:
+            ClientUnable: it may not.
+        """
+        until = "you want it to be left open: what rests on it is not decided then"
+        if (await self._choose(Asked(what=what, until=until, is_for_adapter=True))).by_hand:
+            raise ClientUnable(f"of a client that is driven by hand nobody can tell {what}")
+
+    async def ask(self, asked: Asked) -> str:
+        """Have something done that only the person can do now; the status that he names.
+
+        Raises:
+            ScenarioLeft: he leaves instead.
+        """
+        while not (reply := await self._ask(asked)).by_hand:
+            self._say(f"{self._adapter} cannot do that: you have begun it by hand.", "yellow")
+        return reply.status
+
+    async def calls(
+        self,
+        planned: Sequence[PlannedCall],
+        place: Place,
+        *,
+        concurrency: int | None,
+        pace: float | None,
+        beside: bool,
+    ) -> HandMade | None:
+        """Ask for calls; those that the person makes, or None: the adapter is to make them.
+
+        Raises:
+            ClientRefused: his client NACKed what was served first.
+            ScenarioLeft: he leaves instead.
+        """
+        world = self._there
+        self._files += 1
+        file = self._folder / f"calls-{self._files}.json"
+        file.write_bytes(steps.as_rows(planned))
+        asked = steps.calls(
+            planned, place, concurrency=concurrency, pace=pace, file=str(file), beside=beside
+        )
+        self._places[place.channel] = msgspec.structs.replace(place, is_known=True)
+        made = HandMade(
+            self,
+            world,
+            planned,
+            since=len(world.fleet.ledger),
+            began=time.monotonic(),
+        )
+        self._under_way = made
+        async with self._meanwhile(self._tell_complete(made)):
+            reply = await world.control.unless_refused(self._choose(asked))
+        if not reply.by_hand:
+            return None
+        made.step = reply.step
+        if not beside:
+            made.are_over(reply.status)
+        elif all(one.kept_open for one in planned):
+            made.are_open(reply.status)
+        if strays := made.strays:
+            self._say(f"{strays} more requests came than were asked for: they count for nothing.")
+        return made
+
+    async def _choose(self, asked: Asked) -> _Reply:
+        """Ask, unless the adapter does all, and note who does it."""
+        if self._always:
+            self._say(f"step {len(self.steps) + 1}, {self._adapter}: {asked.what}", "bold")
+            reply = _Reply(by_hand=False)
+        else:
+            reply = await self._ask(asked)
+        self.steps.append(Step(asked.what, BY_HAND if reply.by_hand else self._adapter))
+        return msgspec.structs.replace(reply, step=len(self.steps))
+
+    async def _ask(self, asked: Asked) -> _Reply:
+        async with self._turn:
+            if self._has_left:
+                raise ScenarioLeft(_LEFT)
+            future: asyncio.Future[_Reply] = asyncio.get_running_loop().create_future()
+            self._pending = (asked, future)
+            self._tell_ask(asked)
+            self._is_asking.set()
+            try:
+                return await future
+            finally:
+                self._pending = None
+                self._is_asking.clear()
+
+    # What the person says.
+
+    async def _hear(self) -> None:
+        """Do what he says, line by line, until there is no more."""
+        self._lines = Lines()
+        async for line in self._lines:
+            try:
+                await self._obey(commands.parse(line))
+            except (BadCommand, LookupError, ControlPlaneTrouble) as why:
+                self._say(f"{why.args[0]}", "yellow")
+        self._leave()
+
+    async def _obey(self, command: Command) -> None:
+        match command:
+            case Nothing():
+                if not self._is_for_steps:
+                    self._leave()
+            case Quit():
+                self._leave()
+            case Show("help"):
+                self._say(commands.HELP)
+            case Show("ask"):
+                self._tell_pending()
+            case Show():
+                self._tell_places()
+                self._tell_endpoints(anew=True)
+            case Done() | Make() | Wait():
+                await self._answer(command)
+            case _:
+                await actions.do(command, self._there, self._say)
+
+    async def _answer(self, command: Done | Make | Wait) -> None:
+        """Answer what is asked for now; a script's answer is for what is asked for next."""
+        assert self._lines is not None, "heard"
+        if self._pending is None and not self._lines.is_terminal:
+            await self._is_asking.wait()
+        if isinstance(command, Wait):
+            return
+        self._always = isinstance(command, Make) and command.always
+        if self._pending is not None:
+            _, future = self._pending
+            self._pending = None
+            self._is_asking.clear()
+            if isinstance(command, Done):
+                future.set_result(_Reply(by_hand=True, status=command.status))
+            else:
+                future.set_result(_Reply(by_hand=False))
+        elif not self._always:
+            self._say("Nothing is asked for just now: `world` tells what there is.", "yellow")
+
+    def _leave(self) -> None:
+        """Go as soon as the scenario asks for something, or is over."""
+        self._has_left = True
+        self._go_on.set()
+        if self._pending is not None and not self._pending[1].done():
+            self._pending[1].set_exception(ScenarioLeft(_LEFT))
+
+    # What he is told.
+
+    @property
+    def _there(self) -> World:
+        assert self._world is not None, "a world is on it"
+        return self._world
+
+    def _tell_places(self) -> None:
+        world, file = self._there, self._folder / "bootstrap.json"
+        file.write_text(world.environment[VARIABLE], "utf-8")
+        control, adapter = self._control, self._adapter
+        for line in output.places(
+            world, control=control, bootstrap=file, adapter=adapter, knobs=self._knobs
+        ):
+            self._say(line)
+
+    def _tell_endpoints(self, *, anew: bool = False) -> None:
+        table = output.endpoints(self._there)
+        if anew or table != self._table:
+            for line in table:
+                self._say(line)
+        self._table = table
+
+    def _tell_pending(self) -> None:
+        if self._pending is None:
+            self._say("Nothing is asked for just now.")
+            return
+        self._tell_ask(self._pending[0])
+        if self._under_way is not None:
+            self._say(f"  so far     {self._under_way.received} have come")
+
+    def _tell_ask(self, asked: Asked) -> None:
+        self._tell_endpoints()
+        head = f"step {len(self.steps) + 1}" if asked.is_step else "besides"
+        self._say(f"{head}: {asked.what}", "bold")
+        for head, text in asked.details:
+            self._say(f"  {head:<10} {text}")
+        self._say(f"  done when  {asked.until}")
+        self._say(f"  {asked.keys(self._adapter)}", "cyan")
+
+    async def _tell_complete(self, made: HandMade) -> None:
+        await made.complete(deadline=math.inf)
+        self._say("All of them have come: `done` goes on.", "cyan")
+
+    def _tell_end(self, record: Record) -> None:
+        ways = "`quit` or Ctrl-C ends it."
+        if self._is_for_steps:
+            for line, style in summary.summary(record, self.steps, self._adapter):
+                self._say(line, style)
+        else:
+            ways = "Press Enter, or send SIGINT or SIGTERM, to go on."
+            self._say(f"{record.scenario} is held.")
+            self._tell_places()
+            for one in record.decisions:
+                self._say(f"  {one.verdict.value:<11} {one.clause}: {one.saw}")
+        self._tell_endpoints(anew=not self._is_for_steps)
+        if not self._has_left:
+            self._say(f"The world is up, and `help` lists what can be done to it. {ways}")
+
+    @asynccontextmanager
+    async def _meanwhile(self, *doings: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+        """Do these for the length of a block; where one fails, nobody is there any more."""
+
+        async def done(doing: Coroutine[Any, Any, None]) -> None:
+            try:
+                await doing
+            except Exception:
+                self._leave()
+                raise
+
+        tasks = [asyncio.create_task(done(one)) for one in doings]
+        try:
+            yield
+        finally:
+            await _ended(tasks)
+
+
+class _Caller:
+    """Makes calls on a channel: by the person's hand, or by the adapter."""
+
+    def __init__(self, desk: Desk, channel: Channel, place: Place, *, beside: bool) -> None:
+        self._desk = desk
+        self._channel = channel
+        self._place = place
+        self._beside = beside
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the channel is."""
+        return self._channel.is_closed
+
+    async def start_calls(
+        self,
+        calls: Sequence[PlannedCall],
+        *,
+        concurrency: int | None = None,
+        pace: float | None = None,
+    ) -> Started:
+        """Ask, and begin them."""
+        made = await self._desk.calls(
+            calls, self._place, concurrency=concurrency, pace=pace, beside=self._beside
+        )
+        if made is not None:
+            return made
+        return await self._channel.start_calls(calls, concurrency=concurrency, pace=pace)
+
+
+@contextmanager
+def _heeded(told: Callable[[], None]) -> Iterator[None]:
+    """Have signals that tell a command to end tell this alone, for the length of a block."""
+    loop = asyncio.get_running_loop()
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.getsignal(number) for number in numbers}
+    for number in numbers:
+        loop.add_signal_handler(number, told)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            loop.remove_signal_handler(number)
+            signal.signal(number, before[number])
+
+
+async def _ended(tasks: Iterable[asyncio.Task[None]]) -> None:
+    """End tasks, and have those fail here that have failed."""
+    for task in tasks:
+        task.cancel()
+    for task in tasks:
+        with suppress(asyncio.CancelledError):
+            await task

@@ -1,0 +1,63 @@
+"""Describe how the user calls this command, and how to call it again."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from client_under_test import Prepared
+from conformance.runner.settings import LEAST
+from conformance.runner.user_input import withheld
+
+
+def program() -> str:
+    """Return what the user types to start this command."""
+    from_checkout = Path(sys.argv[0]).parts[-2:] == ("conformance", "__main__.py")
+    return "./xdspec" if from_checkout else "xdspec"
+
+
+class Judging(msgspec.Struct, frozen=True, kw_only=True):
+    """The options that decide how a run is judged."""
+
+    no_baseline: bool = False
+    baseline: Path | None = None
+    strict: bool = False
+
+
+def again(
+    client: Prepared,
+    *,
+    seed: int,
+    fast: bool,
+    variables: Iterable[str],
+    judging: Judging,
+) -> str:
+    """Return the beginning of a command that runs one scenario of a run again, judged alike.
+
+    The values that ``--env`` gave are in no output: a terminal may be a CI's log.
+
+    Args:
+        client: of the run.
+        seed: of the run.
+        fast: whether its timers were shortened.
+        variables: the names of what `--env` gave the client.
+        judging: how the run is judged.
+    """
+    words = [program(), "run", client.argument]
+    words += ["--source", str(client.client.source)] if client.client.source else []
+    words += ["--commit", client.client.commit] if client.client.commit else []
+    words += ["--seed", str(seed)]
+    words += ["--fast"] if fast else []
+    words += ["--no-baseline"] if judging.no_baseline else []
+    words += ["--baseline", str(judging.baseline.absolute())] if judging.baseline else []
+    words += ["--strict"] if judging.strict else []
+    for key, value in withheld(variables).items():
+        words += ["--env", f"{key}={value}"]
+    words += ["--wrap", shlex.join(client.wrap)] if client.wrap else []
+    variables = [f"{name}={os.environ[name]}" for name in LEAST if name in os.environ]
+    return shlex.join(variables + words)

@@ -1,0 +1,47 @@
+"""What the user names, looked up: the catalogue, a clause of it, a client."""
+
+from __future__ import annotations
+
+import difflib
+import re
+
+from client_under_test import Client, find
+from conformance.cli.failures import Failure
+from conformance.reporting.report import Exit
+from conformance.runner.manifest_check import check, editions_there_are
+from conformance.spec.catalogue import Catalogue, CatalogueError, Clause, UnknownClause, load
+
+
+def catalogue() -> Catalogue:
+    """The clauses."""
+    try:
+        return load()
+    except CatalogueError as error:
+        raise Failure(f"the catalogue is broken: {error}", Exit.SUITE_TROUBLE) from None
+
+
+def known_clause(known: Catalogue, name: str) -> Clause:
+    """The clause of this id, or a sentence on what was named instead."""
+    if re.fullmatch(r"[Aa]\d+(-\d{4})?", name):
+        near = difflib.get_close_matches(name.upper(), known.editions.ids, n=1, cutoff=0.75)
+        hint = f"did you mean {near[0]}? T" if near else "t"
+        raise Failure(
+            f"{name} is not a clause, nor an edition of this suite: {hint}"
+            f"{editions_there_are().removeprefix('t')}"
+        )
+    try:
+        return known[name]
+    except UnknownClause as error:
+        raise Failure(str(error)) from None
+
+
+def found_client(name: str) -> Client:
+    """The client of this name, if the suite knows what its manifest states.
+
+    Raises:
+        UnknownClient: there is none.
+        BadManifest: its client.toml breaks a rule, or states what nobody knows.
+    """
+    found = find(name)
+    check(found)
+    return found

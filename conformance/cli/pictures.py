@@ -1,0 +1,87 @@
+"""``xdspec show`` and ``xdspec site``: evidence and reports as pictures, in files or a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from conformance.cli.failures import Failure
+from conformance.judging.evidence import BadEvidence
+from conformance.reporting.pages import show as pages
+from conformance.reporting.rendering import terminal
+from conformance.reporting.rendering import trace as traces
+from conformance.reporting.rendering.scenario import scene
+from conformance.reporting.report import BadReport, Exit, read
+from conformance.reporting.site import model as sites
+from conformance.reporting.site import writing
+from conformance.reporting.stdout import Screen
+from conformance.runner import atomic_files
+from conformance.spec.catalogue import Catalogue
+
+
+def show(
+    folder: Path, catalogue: Catalogue, screen: Screen, *, html: Path | None, trace: Path | None
+) -> None:
+    """Draw one scenario.
+
+    Args:
+        folder: its evidence.
+        catalogue: the clauses.
+        screen: where it goes if to no file.
+        html: a file for a page.
+        trace: a file for a trace.
+
+    Raises:
+        Failure: the folder cannot be drawn, or a file not be written.
+    """
+    try:
+        drawn = scene(folder, catalogue)
+    except BadEvidence as error:
+        raise Failure(str(error)) from None
+    if html:
+        write(html, pages.page(drawn).encode())
+    if trace:
+        write(trace, traces.trace(drawn))
+    if not (html or trace):
+        for text, style in terminal.lines(drawn, screen.width):
+            screen.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+
+
+def site(folder: Path, reports: Collection[Path], catalogue: Catalogue) -> Iterator[str]:
+    """Write a site, and say what there is.
+
+    Args:
+        folder: where.
+        reports: that ``--json`` has written.
+        catalogue: the clauses.
+
+    Raises:
+        Failure: a report cannot be used, or the folder not be written.
+    """
+    try:
+        made = sites.site([(str(path), read(path)) for path in reports], catalogue)
+        without = writing.write(made, folder, catalogue)
+    except (BadReport, writing.Occupied) as error:
+        raise Failure(str(error)) from None
+    except OSError as error:
+        message = f"{error.filename or folder} cannot be written: {error.strerror}"
+        raise Failure(message, Exit.SUITE_TROUBLE) from None
+    yield f"{folder / writing.INDEX}: {len(made.rows)} clauses, {len(made.columns)} runs"
+    if without:
+        yield (
+            f"{without} of {len(made.failures)} failures are without pictures: their evidence is "
+            "not where the report says, nor beside it"
+        )
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file, as a whole.
+
+    Raises:
+        Failure: it cannot be written.
+    """
+    try:
+        atomic_files.write(path, content)
+    except OSError as error:
+        message = f"{path} cannot be written: {error.strerror}"
+        raise Failure(message, Exit.SUITE_TROUBLE) from None

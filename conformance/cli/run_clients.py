@@ -1,0 +1,87 @@
+"""One ``xdspec run``: the clients that it is for, and the failures that are known of them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection
+from pathlib import Path
+
+from rich.console import Console
+
+from client_under_test import Client, built_in
+from client_under_test.environments import commits
+from conformance.cli.failures import Failure, client_trouble, demand_machine
+from conformance.cli.lookup import found_client
+from conformance.cli.session import Options, Session
+from conformance.reporting import baseline
+from conformance.reporting.baseline import BadBaseline, Entry
+from conformance.reporting.report import Exit
+from conformance.runner.collection import scenarios, scenarios_named
+from conformance.runner.interruption import last_words
+from conformance.runner.jobs import default_jobs
+from conformance.runner.selection import is_named
+from conformance.spec.catalogue import Catalogue
+
+NOT_REAL = {"interop", "reference"}
+"""Built-in clients that nobody uses as they are: ``--all`` leaves them out."""
+
+
+def run_clients(
+    names: tuple[str, ...], options: Options, catalogue: Catalogue, screen: Console
+) -> Exit:
+    """Run the scenarios against each client, and report."""
+    if options.every_client:
+        names = tuple(name for name in built_in() if name not in NOT_REAL)
+    with client_trouble():
+        clients = [found_client(name) for name in names]
+        if options.source:
+            commit = commits.named(options.source, options.commit).id if options.commit else ""
+            clients = [one.built_from(options.source, commit) for one in clients]
+    entries = baselines(clients, catalogue, options.scenario_patterns, options.baseline)
+    demand_machine(options.jobs or default_jobs())
+    session = Session(options, catalogue, screen, entries, several=len(clients) > 1)
+    with last_words(session.break_off):
+        for one in [made for client in clients if (made := session.prepare(client))]:
+            if session.comes_up(one):
+                session.run(one)
+        return session.end()
+
+
+def baselines(
+    clients: list[Client], catalogue: Catalogue, patterns: Collection[str], over: Path | None
+) -> dict[Path, tuple[Entry, ...]]:
+    """The baseline in each client's folder; these patterns, and what they expect, must be there."""
+    files = {one.folder: one.folder / baseline.FILE for one in clients}
+    try:
+        found = {folder: baseline.read(path, catalogue) for folder, path in files.items()}
+        if over:
+            if len(files) > 1:
+                raise Failure("--baseline is for one client: name one")
+            found = {
+                folder: baseline.read_over(over, catalogue, entries)
+                for folder, entries in found.items()
+            }
+            files = dict.fromkeys(files, over)
+        expected = [
+            one for entries in found.values() for entry in entries for one in entry.scenarios
+        ]
+        with contextlib.suppress(RuntimeError):  # the run itself tells why none is collected
+            there = _scenarios({*patterns, *expected})
+            for pattern in patterns:
+                if not any(is_named(one, pattern) for one in there):
+                    raise Failure(baseline.no_scenario(pattern, there))
+            for folder, entries in found.items():
+                baseline.check_scenarios(entries, there, files[folder])
+    except BadBaseline as error:
+        raise Failure(str(error)) from None
+    return found
+
+
+def _scenarios(patterns: Collection[str]) -> dict[str, Collection[str]]:
+    """The clauses of those that are meant by these; of all, to say what else one may mean."""
+    if not patterns:
+        return {}
+    there = scenarios_named(tuple(sorted(patterns)))
+    if not all(any(is_named(one, pattern) for one in there) for pattern in patterns):
+        there = scenarios()
+    return {name: one.clauses for name, one in there.items()}

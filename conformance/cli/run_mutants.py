@@ -1,0 +1,153 @@
+"""``xdspec mutants``: every mutant of the reference client against the scenarios of its clause."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+from rich.markup import escape
+
+from client_under_test import Prepared, find, prepare
+from client_under_test.reference.editions.behavior import MUTANT_VARIABLE
+from conformance.cli.error_report import TROUBLE, forget, in_a_line
+from conformance.cli.failures import Failure, demand_machine
+from conformance.judging.declaration import Claims
+from conformance.judging.evidence import Record
+from conformance.mutation.results import Declared, Matrix, declared, fully_tried, matrix
+from conformance.reporting.live import Live
+from conformance.reporting.report import Exit
+from conformance.runner import atomic_files
+from conformance.runner.collection import scenarios
+from conformance.runner.jobs import default_jobs
+from conformance.runner.run import Ran, run
+from conformance.runner.settings import Settings
+from conformance.runner.targets import subject_for
+from conformance.spec.catalogue import Catalogue
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of the command line."""
+
+    clauses: tuple[str, ...]
+    areas: tuple[str, ...]
+    names: tuple[str, ...]
+    jobs: int | None
+    json_path: Path | None
+    out: Path
+    worker: str | None
+    """What is called in place of Python for a worker of xdist."""
+
+
+def run_mutants(options: Options, catalogue: Catalogue, screen: Console) -> Exit:
+    """Run them, print and write the kill matrix; the exit code says whether all are killed."""
+    everything = declared()
+    _check(everything, options, catalogue)
+    chosen = [
+        one
+        for one in everything
+        if (not options.clauses or one.clause in options.clauses)
+        and (not options.areas or any(map(one.is_in, options.areas)))
+        and (not options.names or one.id in options.names)
+    ]
+    if not chosen:
+        raise Failure("no mutant matches", Exit.NOTHING_RAN)
+    demand_machine(options.jobs or default_jobs())
+    there = scenarios()
+    if len(chosen) < len(everything):
+        there = fully_tried(there, chosen=chosen, of=everything)
+    reference: dict[str, Prepared] = {
+        edition: prepare(find(f"reference+{edition}"))
+        for edition in sorted({one.edition for one in chosen})
+    }
+    out = options.out.absolute() / "mutants"
+    forget(out / TROUBLE)
+    settings = Settings(
+        subjects=tuple(
+            subject_for(
+                reference[one.edition],
+                mutant=one.id,
+                clause=one.clause,
+                environment={MUTANT_VARIABLE: one.place},
+            )
+            for one in chosen
+        ),
+        seed=random.SystemRandom().getrandbits(32),
+        out=str(out),
+    )
+    with Live(screen, f"{len(chosen)} mutants", quiet=True) as progress:
+        ran = run(
+            settings,
+            jobs=options.jobs or default_jobs(),
+            worker=options.worker,
+            progress=progress,
+            interrupted=lambda _: None,
+        )
+    made = _matrix(chosen, ran, there, catalogue)
+    _show(screen, made, chosen, ran, [in_a_line(one, out / TROUBLE) for one in ran.troubles])
+    if options.json_path:
+        atomic_files.write_json(options.json_path, made)
+    if ran.troubles:
+        return Exit.SUITE_TROUBLE
+    survived = any(one.verdict == "survived" for one in made.mutants)
+    return Exit.DEVIATES if survived or made.without_mutant or made.idle else Exit.CONFORMS
+
+
+def _check(mutants: tuple[Declared, ...], options: Options, catalogue: Catalogue) -> None:
+    for one in mutants:
+        if one.clause not in catalogue:
+            raise Failure(f"mutant {one.id} breaks {one.clause}, which is not a clause")
+    for area in options.areas:
+        if not any(one.is_in(area) for one in mutants):
+            known = ", ".join(sorted({one.module.partition("/")[0] for one in mutants}))
+            raise Failure(
+                f"{area} is not an area of mutants: {known}, or a file of one, as a42/ring"
+            )
+    for name in options.names:
+        if name not in {one.id for one in mutants}:
+            raise Failure(f"there is no mutant {name}: run without --mutant to see all")
+
+
+def _matrix(
+    chosen: list[Declared], ran: Ran, there: Mapping[str, Claims], catalogue: Catalogue
+) -> Matrix:
+    records: dict[str, list[Record]] = defaultdict(list)
+    for record in ran.records:
+        records[record.mutant].append(record)
+    return matrix(chosen, records, there, catalogue)
+
+
+def _show(
+    screen: Console, made: Matrix, chosen: list[Declared], ran: Ran, troubles: Iterable[str]
+) -> None:
+    words = {one.id: one.broken for one in chosen}
+    # What survived comes last, beside the sum: whoever reads the end of a log needs just that.
+    for one in sorted(made.mutants, key=lambda one: one.verdict):
+        colour = {"killed": "green", "untried": "yellow", "survived": "red"}[one.verdict]
+        by = f"; fails in {escape(', '.join(one.by))}" if one.by else ""
+        also = f"; also failed: {', '.join(one.also_failed)}" if one.also_failed else ""
+        what = f"{one.clause:13}  {one.id}: {escape(words[one.id])}{by}{also}"
+        screen.print(
+            f"[{colour}]{one.verdict:8}[/]  {what}",
+            highlight=False,
+            soft_wrap=True,
+        )
+        if one.trouble:
+            screen.print(f"          {one.trouble}", highlight=False, soft_wrap=True, markup=False)
+    for clause in made.without_mutant:
+        screen.print(f"[red]no mutant breaks[/]  {clause}", highlight=False)
+    for scenario in made.idle:
+        screen.print(f"[red]kills no mutant[/]  {escape(scenario)}", highlight=False)
+    for trouble in troubles:
+        screen.print(f"! {trouble}", highlight=False, soft_wrap=True, markup=False)
+    killed, untried = (
+        sum(one.verdict == verdict for one in made.mutants) for verdict in ("killed", "untried")
+    )
+    rest = f"; this machine let {untried} of them not be tried" if untried else ""
+    screen.print(
+        f"{killed} of {len(made.mutants)} mutants killed in {ran.wall_seconds:.1f} s{rest}",
+        highlight=False,
+    )

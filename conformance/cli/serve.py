@@ -1,0 +1,147 @@
+"""``xdspec serve``: the world of one scenario, in the hands of a person."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import NoReturn
+
+import msgspec
+from rich.console import Console
+
+from client_under_test import prepare
+from conformance.cli.failures import Failure, client_trouble, demand_machine
+from conformance.cli.interactive import Desk
+from conformance.cli.interactive.summary import is_of_two
+from conformance.cli.lookup import found_client
+from conformance.judging.evidence import Trouble
+from conformance.judging.verdicts import Reason, Verdict
+from conformance.reporting import baseline
+from conformance.reporting.live import patience
+from conformance.reporting.report import Exit
+from conformance.reporting.stdout import Screen
+from conformance.runner.calibration import calibrated
+from conformance.runner.collection import scenarios, scenarios_named
+from conformance.runner.progress import Progress
+from conformance.runner.run import Ran, run
+from conformance.runner.selection import Selection, is_named
+from conformance.runner.settings import Settings
+from conformance.runner.targets import subject_for
+from conformance.runner.temporary_folders import scratch
+from conformance.spec.catalogue import Catalogue
+
+FOLDER = "by-hand"
+"""In the folder of evidence: that of scenarios that were in the hands of a person."""
+
+_SHOWN = 12
+"""Scenarios that are named where one is wanted."""
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of the command line."""
+
+    client: str
+    seed: int
+    environment: dict[str, str]
+    out: Path
+
+
+def serve(pattern: str, options: Options, catalogue: Catalogue, screen: Console) -> Exit:
+    """Have a person at the world of the one scenario of this name, until he leaves it."""
+    scenario, clauses = the_one(pattern)
+    with client_trouble():
+        client = found_client(options.client)
+        if "metadata" not in client.manifest.capabilities:
+            raise Failure(
+                f"{client} cannot make single calls for a scenario: choose another "
+                "client with --with"
+            )
+        with patience(screen, f"making what {client} needs"):
+            prepared = prepare(client, options.environment)
+    demand_machine(jobs=1)
+    out = options.out.absolute() / FOLDER
+    with scratch() as folder:
+        subject = calibrated(
+            subject_for(prepared, environment=options.environment),
+            catalogue,
+            seed=options.seed,
+            scratch=folder,
+            out=out,
+            meanwhile=partial(patience, screen),
+        )
+    settings = Settings(
+        subjects=(subject,),
+        seed=options.seed,
+        out=str(out),
+        keep_evidence=True,
+        selection=Selection(scenarios=(scenario,)),
+    )
+
+    def say(words: str, style: str = "") -> None:
+        screen.print(words, style=style, markup=False, highlight=False, soft_wrap=True)
+
+    say(f"{scenario}, seed {options.seed}", "bold")
+    for clause in clauses:
+        say(f"  {clause:<14} {catalogue[clause].title}")
+    with scratch() as folder:
+        desk = Desk(say, adapter=prepared.name, folder=folder, is_for_steps=True)
+
+        def interrupted(_: Ran) -> None:
+            nonlocal screen
+            screen = Screen()  # the signal may have come amid a sentence on the other one
+            for words, style in desk.so_far():
+                say(words, style)
+            say("interrupted")
+
+        ran = run(
+            settings,
+            jobs=0,
+            progress=Progress(),
+            interrupted=interrupted,
+            beside=[desk],
+        )
+    return _told(ran, desk, screen)
+
+
+def the_one(pattern: str) -> tuple[str, tuple[str, ...]]:
+    """The scenario of this name, and the clauses that it decides.
+
+    Raises:
+        Failure: there is none, or more than one.
+    """
+    found = scenarios_named((pattern,))
+    there = [name for name in found if is_named(name, pattern)]
+    if not there:
+        raise Failure(baseline.no_scenario(pattern, scenarios()))
+    if len(there) > 1:
+        listed = ", ".join(sorted(there)[:_SHOWN])
+        more = f" and {len(there) - _SHOWN} more" if len(there) > _SHOWN else ""
+        raise Failure(f"{pattern} matches {len(there)} scenarios: name one of {listed}{more}")
+    return there[0], found[there[0]].clauses
+
+
+def _told(ran: Ran, desk: Desk, screen: Console) -> Exit:
+    """What is said when it is over, and the exit code."""
+    for trouble in ran.troubles:
+        screen.print(f"! {trouble}", markup=False, highlight=False, style="magenta")
+    if not ran.records:
+        return Exit.SUITE_TROUBLE
+    (record,) = ran.records
+    if record.evidence and desk.has_had_a_world:
+        screen.print(f"files: {record.evidence}", markup=False, highlight=False, soft_wrap=True)
+    verdicts = {one.verdict for one in record.decisions}
+    if not desk.has_had_a_world and record.trouble is not None:
+        _without_world(record.trouble)
+    if ran.troubles:
+        return Exit.SUITE_TROUBLE
+    if Verdict.FAIL in verdicts and not is_of_two(desk.steps):
+        return Exit.DEVIATES
+    return Exit.CONFORMS
+
+
+def _without_world(trouble: Trouble) -> NoReturn:
+    """Say why no world came up."""
+    if trouble.verdict is Verdict.SKIP:
+        raise Failure(f"{trouble.what}: choose another client with --with")
+    is_adapters = trouble.reason is not Reason.SUITE
+    raise Failure(trouble.what, Exit.ADAPTER_TROUBLE if is_adapters else Exit.SUITE_TROUBLE)

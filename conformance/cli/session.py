@@ -1,0 +1,424 @@
+"""The clients of one command, one after another: made, tried, run, reported; its exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date, datetime
+from functools import partial
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+
+from client_under_test import Client, ClientProcess, Prepared, prepare
+from client_under_test.contract.exceptions import (
+    BuildFailed,
+    ClientTrouble,
+    ConversationFailed,
+    MissingToolchain,
+    NoWheel,
+    UnfitSource,
+)
+from conformance.cli.error_report import TROUBLE, forget, in_a_line
+from conformance.cli.failures import Failure, client_trouble
+from conformance.cli.interactive import Desk
+from conformance.cli.invocation import Judging, again
+from conformance.cli.sharding import Share, durations_of, given, share
+from conformance.judging import causes
+from conformance.judging.verdicts import Decision, Reason, Verdict
+from conformance.reporting import console, junit, report
+from conformance.reporting.baseline import Entry, applying
+from conformance.reporting.live import Live, patience
+from conformance.reporting.provenance import provenance
+from conformance.reporting.report import ClientId, Exit, NotRun, Report, Run
+from conformance.reporting.shard_report import Given
+from conformance.reporting.stdout import Screen, echo
+from conformance.runner import evidence_files
+from conformance.runner.atomic_files import can_be_replaced
+from conformance.runner.calibration import calibrated, start_and_end
+from conformance.runner.interruption import postponed
+from conformance.runner.jobs import default_jobs, room_for
+from conformance.runner.run import Ran, run
+from conformance.runner.selection import Selection
+from conformance.runner.settings import Settings
+from conformance.runner.shard import Shard
+from conformance.runner.targets import Subject, subject_for
+from conformance.runner.temporary_folders import scratch
+from conformance.spec.catalogue import Catalogue
+from regular_files import copy
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of the command line."""
+
+    every_client: bool
+    """Whether those that cannot be had here are left out, and told of."""
+    only: tuple[str, ...]
+    """The clauses of a gRFC; empty: no matter which."""
+    scenario_patterns: tuple[str, ...]
+    clauses: tuple[str, ...]
+    seed: int
+    jobs: int | None
+    environment: dict[str, str]
+    wrap: tuple[str, ...]
+    """The tool that each client is started by."""
+    json_path: Path | None
+    junit_path: Path | None
+    out: Path
+    keep_evidence: bool
+    no_baseline: bool
+    baseline: Path | None
+    """A user's own, over the client's."""
+    strict: bool
+    hold: bool
+    fast: bool
+    verbose: bool = False
+    """Whether everything is told, and not only what needs attention."""
+    worker: str | None
+    """What is called in place of Python for a worker of xdist."""
+    source: Path | None = None
+    """What the client is built from, instead of a release."""
+    commit: str | None = None
+    """The commit of it, if not its files as they are."""
+    shard: Shard | None = None
+    """Of a run that several machines share: what this one has of it."""
+    durations: Report | None = None
+    """How long scenarios took, beside what the suite has recorded."""
+
+    exactly: tuple[str, ...] = ()
+    """Of the selected scenarios these alone, by their ids; empty: all of them."""
+
+    def selection(self) -> Selection:
+        """Which scenarios they select."""
+        return Selection(
+            only=self.only,
+            scenarios=self.scenario_patterns,
+            clauses=self.clauses,
+            exactly=tuple(("", name) for name in self.exactly),
+        )
+
+
+class Session:
+    """The clients of one command, and what is known of them so far: all of it is in the report."""
+
+    def __init__(
+        self,
+        options: Options,
+        catalogue: Catalogue,
+        screen: Console,
+        entries: Mapping[Path, tuple[Entry, ...]],
+        *,
+        several: bool,
+        conclude: Callable[[Console, Report], None] | None = None,
+    ) -> None:
+        """Clients of one command.
+
+        Args:
+            options: of the command line.
+            catalogue: the clauses.
+            screen: where all is told.
+            entries: the known failures, by the folder of a client.
+            several: whether more than one client is run.
+            conclude: says at the end what there is to say of all; then little is said of each.
+        """
+        self._several = several
+        self._conclude = conclude
+        self._options = options
+        self._catalogue = catalogue
+        self._screen = screen
+        self._entries = entries
+        self._origin = provenance(catalogue, options.seed)
+        self._runs: list[tuple[Run, tuple[Exit, ...]]] = []
+        self._not_run: list[NotRun] = []
+        self._unwritten = ""
+        """Why the reports for programs could not be written, the last time."""
+        self._write(begins=True)
+
+    @property
+    def made(self) -> Report:
+        """The report so far."""
+        return Report(
+            provenance=self._origin,
+            runs=tuple(run for run, _ in self._runs),
+            not_run=tuple(self._not_run),
+        )
+
+    # A client that cannot be run ends the command if the user named it, and is told of otherwise.
+
+    def prepare(self, client: Client) -> Prepared | None:
+        """Make what a client needs; None if that cannot be done, which is in the report then."""
+        try:
+            with patience(self._screen, f"making what {client} needs"):
+                made = prepare(client, self._options.environment)
+            return msgspec.structs.replace(made, wrap=self._options.wrap)
+        except (MissingToolchain, NoWheel) as trouble:
+            if not self._options.every_client:
+                raise Failure(str(trouble)) from None
+            self._leave_out(str(client), Verdict.SKIP, Reason.ENVIRONMENT, str(trouble))
+        except UnfitSource as trouble:
+            if not self._options.every_client:
+                raise Failure(str(trouble)) from None
+            self._leave_out(str(client), Verdict.ERROR, Reason.ADAPTER, str(trouble))
+        except BuildFailed as trouble:
+            self._leave_out(str(client), Verdict.ERROR, Reason.ADAPTER, str(trouble))
+        except ClientTrouble:
+            with client_trouble():
+                raise
+        return None
+
+    def comes_up(self, client: Prepared) -> bool:
+        """Start it once: an adapter that does not even say hello is told of here, and only here."""
+        with scratch() as folder:
+            stderr, kept = folder / "stderr.log", self._folder(client)
+            stderr.touch()
+            try:
+                with patience(self._screen, f"waiting for the hello of {client.name}"):
+                    asyncio.run(start_and_end(client, self._options.environment, stderr, self._say))
+                with contextlib.suppress(OSError):  # of an earlier run
+                    (kept / stderr.name).unlink(missing_ok=True)
+                shutil.rmtree(kept / evidence_files.LEFT, ignore_errors=True)
+            except ConversationFailed as failure:
+                words, files = causes.of(failure).what, str(kept)
+                try:
+                    kept.mkdir(parents=True, exist_ok=True)
+                    copy(stderr, kept / stderr.name)
+                    ran = ClientProcess.folder_of(stderr)
+                    evidence_files.keep_what_it_left(ran, kept / evidence_files.LEFT)
+                except OSError as error:
+                    files = f"none, as {kept} cannot be written ({error.strerror})"
+                words += f"\nfiles: {files}; `xdspec doctor` checks an adapter"
+                self._leave_out(client.name, Verdict.ERROR, Reason.ADAPTER, words)
+                return False
+        return True
+
+    def _say(self, words: str) -> None:
+        self._screen.print(words, highlight=False, markup=False)
+
+    def _leave_out(self, client: str, verdict: Verdict, reason: Reason, words: str) -> None:
+        left = NotRun(client=client, verdict=verdict, reason=reason, words=words)
+        self._not_run.append(left)
+        self._write()
+        console.show_not_run(self._screen, left)
+
+    def run(self, client: Prepared) -> None:
+        """Run the scenarios against a client that is there, and report."""
+        forget(self._folder(client) / TROUBLE)
+        for note in client.notes:
+            self._say(note)
+        if self._several and not self._conclude:
+            self._screen.print(f"\n{client.name}", style="bold", highlight=False, markup=False)
+        with scratch() as folder:
+            subject = calibrated(
+                subject_for(client, environment=self._options.environment),
+                self._catalogue,
+                seed=self._options.seed,
+                scratch=folder,
+                out=self._folder(client),
+                meanwhile=partial(patience, self._screen),
+            )
+        with postponed():  # but for while scenarios run: then what is done is told
+            self._run(client, subject)
+
+    def _run(self, client: Prepared, subject: Subject) -> None:
+        entries = [one for one in self._known(client) if not one.is_over(self._today)]
+
+        def known(scenario: str, decision: Decision) -> bool:
+            return any(one.knows(scenario, decision) for one in entries)
+
+        settings, own = self._settings(subject), None
+        if self._options.shard:
+            durations = durations_of(self._options.durations, client.client.name)
+            own = share(self._options.shard, settings, durations)
+        if own:
+            settings = msgspec.structs.replace(settings, selection=own.selection)
+        cores = client.client.manifest.start.cores
+        quiet = self._conclude is not None
+        held = self._options.hold
+        with (
+            _desk(client.name) if held else contextlib.nullcontext() as desk,
+            Live(
+                self._screen,
+                client.name,
+                known=known,
+                quiet=quiet,
+                bar=not held,
+                verbose=self._options.verbose,
+            ) as progress,
+        ):
+
+            def interrupted(ran: Ran) -> None:
+                with contextlib.suppress(Exception):
+                    progress.__exit__()
+                self._begin_last_words()
+                self._judge(subject, ran, own, interrupted=True)
+                self.end()
+
+            ran = run(
+                settings,
+                jobs=0 if held else self._options.jobs or default_jobs(),
+                known=known,
+                at_once=None if self._options.jobs else room_for(cores),  # who says a number has it
+                worker=self._options.worker,
+                progress=progress,
+                interrupted=interrupted,
+                beside=[desk] if desk else [],
+            )
+        self._judge(subject, ran, own)
+        if settings.selection == Selection() and not ran.troubles:
+            evidence_files.forget_others(
+                self._folder(client), [one.scenario for one in ran.records]
+            )
+
+    def _known(self, client: Prepared) -> tuple[Entry, ...]:
+        """The failures of a client that are expected, or were until a day that has passed."""
+        entries = () if self._options.no_baseline else self._entries[client.client.folder]
+        manifest = client.client.manifest
+        released = manifest.python.version if manifest.python else manifest.version
+        return applying(entries, client.version, client.client.variant, released)
+
+    @property
+    def _today(self) -> date:
+        """Of the command, whose runs may take until the next."""
+        return datetime.fromisoformat(self._origin.started).date()
+
+    def _judge(
+        self, subject: Subject, ran: Ran, own: Share | None, *, interrupted: bool = False
+    ) -> None:
+        options, client = self._options, subject.prepared
+        folder, entries = self._folder(client), self._known(client)
+        made = report.build_run(
+            ran.records,
+            self._catalogue,
+            client=ClientId(client.client.name, client.version, client.client.variant, client.told),
+            follows=client.editions,
+            wall_seconds=ran.wall_seconds,
+            complete=ran.complete and not interrupted,
+            entries=entries,
+            today=self._today,
+            troubles=tuple(in_a_line(one, folder / TROUBLE) for one in ran.troubles),
+            repeat=self._again(client),
+            identity=client.identity,
+            part=own.part(ran.records, entries, self._given()) if own else None,
+        )
+        codes = report.said_of(made, strict=options.strict)
+        if interrupted and codes[0] is not Exit.INTERRUPTED:
+            codes = (Exit.INTERRUPTED, *codes)
+        self._runs.append((made, codes))
+        self._write()  # first: whoever interrupts what follows has it
+        if self._conclude:
+            console.show_total(self._screen, made, codes, strict=options.strict)
+            return
+        console.show(
+            self._screen,
+            made,
+            self._catalogue,
+            codes,
+            repeat=self._again(client),
+            issues=client.client.manifest.issues,
+            brief=self._several,
+            strict=options.strict,
+            verbose=options.verbose,
+        )
+
+    def break_off(self) -> None:
+        """The summary of what there is between two clients."""
+        self._begin_last_words()
+        self.end()
+
+    def _begin_last_words(self) -> None:
+        """Have a screen of their own: the signal may have come amid a sentence on the other one."""
+        self._screen = Screen()
+        self._screen.show_cursor()
+
+    def end(self) -> Exit:
+        """The summary of several clients, and the exit code of the command."""
+        if self._conclude:
+            self._conclude(self._screen, self.made)
+        elif self._several:
+            strict = self._options.strict
+            console.summarize(self._screen, self._runs, self._not_run, strict=strict)
+        codes = [said[0] for _, said in self._runs]
+        if self._unwritten:
+            self._screen.print(
+                f"! {self._unwritten}", soft_wrap=True, markup=False, style="magenta"
+            )
+            codes.append(Exit.SUITE_TROUBLE)
+        if any(one.verdict is Verdict.ERROR for one in self._not_run):
+            codes.append(Exit.ADAPTER_TROUBLE)
+        return report.first_of(codes)
+
+    def _settings(self, subject: Subject) -> Settings:
+        return Settings(
+            subjects=(subject,),
+            seed=self._options.seed,
+            out=str(self._folder(subject.prepared)),
+            keep_evidence=self._options.keep_evidence,
+            fast=self._options.fast,
+            repeat=self._again(subject.prepared),
+            selection=self._options.selection(),
+        )
+
+    def _again(self, client: Prepared) -> str:
+        options = self._options
+        judging = Judging(
+            no_baseline=options.no_baseline, baseline=options.baseline, strict=options.strict
+        )
+        return again(
+            client,
+            seed=options.seed,
+            fast=options.fast,
+            variables=options.environment,
+            judging=judging,
+        )
+
+    def _given(self) -> Given:
+        options = self._options
+        return given(
+            options.selection(),
+            fast=options.fast,
+            strict=options.strict,
+            environment=options.environment,
+            wrap=options.wrap,
+        )
+
+    def _folder(self, client: Prepared) -> Path:
+        """Where the evidence of a client goes."""
+        return self._options.out.absolute() / client.name.replace(os.sep, "-")
+
+    def _write(self, *, begins: bool = False) -> None:
+        """Write the reports for programs, as far as they are; the command goes on without them.
+
+        Before the first client they are without a run: so it shows that they can be written, and
+        nobody takes what an earlier command has left for this one's.
+        """
+        made = self.made
+        troubles = []
+        for path, write in (
+            (self._options.json_path, report.write_json),
+            (self._options.junit_path, junit.write),
+        ):
+            try:
+                if path and (not begins or can_be_replaced(path)):
+                    write(made, path)
+            except OSError as error:
+                troubles.append(f"{path} cannot be written: {error.strerror}")
+        if troubles and begins:
+            raise Failure("; ".join(troubles))
+        self._unwritten = "; ".join(troubles)
+
+
+@contextlib.contextmanager
+def _desk(client: str) -> Iterator[Desk]:
+    """Where a person has the worlds of a client at their end."""
+    with scratch() as folder:
+        yield Desk(_on_the_side, adapter=client, folder=folder, is_for_steps=False)
+
+
+def _on_the_side(words: str, style: str = "") -> None:
+    """Tell the person who holds a world, where no report is."""
+    del style
+    echo(words, err=True)

@@ -1,0 +1,81 @@
+"""Expect how many requests circuit breaking and drops let through."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+
+import msgspec
+
+from conformance.judging.expectations.finding import Finding, calls_of
+from conformance.judging.observations import OPEN, WAITING, Seen
+from conformance.spec.oracles import statistics
+from conformance.spec.oracles.circuit_breaking import USUAL_LIMIT, Threshold, admitted
+
+
+class Admits(msgspec.Struct, frozen=True, tag="admits", kw_only=True):
+    """Of streams begun one after another, the first stay open, as many as the limit has room for.
+
+    The others end, without waiting. How many that are is computed by ``circuit_breaking.admitted``.
+    """
+
+    thresholds: tuple[Threshold, ...]
+    in_flight: int = 0
+    """How many others were open before."""
+
+    @property
+    def room(self) -> int:
+        """How many more may open, of fewer than any limit is that is none."""
+        return admitted(self.thresholds, in_flight=self.in_flight, asked=USUAL_LIMIT)
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh streams."""
+        calls = calls_of(seen)
+        room = admitted(self.thresholds, in_flight=self.in_flight, asked=len(calls))
+        open_ones = [call.status == OPEN for call in calls]
+        counts = Counter(call.status for call in calls)
+        saw = ", ".join(f"{status}: {count}" for status, count in sorted(counts.items()))
+        if any(open_ones) and open_ones != sorted(open_ones, reverse=True):
+            saw += f", the first that did not open being number {open_ones.index(False) + 1}"
+        return Finding(
+            open_ones == [number < room for number in range(len(calls))] and not counts[WAITING],
+            f"of {len(calls)} streams the first {room} to stay open, and no other",
+            saw or "no stream",
+            "breaking.admitted",
+        )
+
+
+DRAWN = 8
+"""Checks of shares that a run has, at most: they have one false alarm between them."""
+
+
+class LosesShare(msgspec.Struct, frozen=True, tag="loses_share", kw_only=True):
+    """Each call is dropped by chance, with this share, and ends UNAVAILABLE; any other ends OK.
+
+    The bounds are computed by ``statistics.interval``.
+
+    Clauses: A27-DROP-01, A27-DROP-05, A27-DROP-06, A27-DROP-07, A27-DROP-08, A27-DROP-12.
+    """
+
+    share: tuple[int, int]
+    """Numerator and denominator."""
+    more: bool = False
+    """Whether more are lost than that."""
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh calls."""
+        calls = calls_of(seen)
+        numerator, denominator = self.share
+        chance = statistics.FALSE_ALARM / DRAWN
+        bounds = statistics.interval(len(calls), Fraction(numerator, denominator), chance)
+        counts = Counter(call.status for call in calls)
+        lost = counts["UNAVAILABLE"]
+        return Finding(
+            set(counts) <= {"OK", "UNAVAILABLE"}
+            and (lost > bounds.high if self.more else lost in bounds),
+            f"of {len(calls)} calls "
+            + (f"more than {bounds.high}" if self.more else f"{bounds.low} to {bounds.high}")
+            + " to end UNAVAILABLE, and the others OK",
+            ", ".join(f"{status}: {count}" for status, count in sorted(counts.items())),
+            "statistics.interval",
+        )

@@ -1,0 +1,78 @@
+"""Define what every expectation has in common: its finding, and the text of observations."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+
+import msgspec
+
+from conformance.judging.observations import Call, Calls, Seen
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """Whether an expectation holds, in words that a maintainer of the client can act on."""
+
+    holds: bool
+    wanted: str
+    saw: str
+    oracle: str = ""
+    """Which function computed what was wanted; empty where nothing had to be computed."""
+    doubtful: bool = False
+    """Whether a machine that was late may be why it does not hold."""
+    seconds: float | None = None
+    """The time that was measured, where it is one that is weighed."""
+    differs: str = ""
+    """Of many rows that were wanted and seen: those that are not alike."""
+    wrong: float | None = None
+    """The share of observations that differ from what was expected; None if not counted."""
+
+
+class WrongKind(TypeError):
+    """A scenario put something before an expectation that cannot be weighed by it."""
+
+
+def calls_of(seen: Seen) -> tuple[Call, ...]:
+    """The calls, where nothing else can be weighed.
+
+    Raises:
+        WrongKind: it is something else.
+    """
+    if not isinstance(seen, Calls):
+        raise WrongKind(f"calls are expected here, not {type(seen).__name__}")
+    return seen.calls
+
+
+def trouble_of(calls: Iterable[Call]) -> str | None:
+    """What spoils a judgement by endpoints: calls that none served, or none at all."""
+    calls = tuple(calls)
+    if not calls:
+        return "no call was made"
+    bad = [call for call in calls if call.status != "OK" or call.endpoint is None]
+    if not bad:
+        return None
+    first = bad[0]
+    what = f"{len(bad)} of {len(calls)} calls did not succeed"
+    return f"{what}: call {first.id} {first.status} ({first.details or 'no details'})"
+
+
+def tally(calls: Iterable[Call]) -> str:
+    """How many calls each endpoint got, or ended with each status."""
+    counts = Counter(call.endpoint or call.status for call in calls)
+    return ", ".join(f"{where}: {count}" for where, count in sorted(counts.items()))
+
+
+def all_failed(calls: Collection[Call]) -> bool:
+    """Whether there are calls, and none of them was answered."""
+    return bool(calls) and all(call.status != "OK" for call in calls)
+
+
+def details_told(calls: Iterable[Call]) -> str:
+    """The different ways in which calls ended, each with what the client says of it."""
+    told = dict.fromkeys(f"{call.status}: {call.details or 'no details'}" for call in calls)
+    return "; ".join(told) or "no call"
+
+
+def headers_of(call: Call) -> str:
+    """What a call was sent with."""
+    return ", ".join(f"{key}='{value}'" for key, value in call.metadata) or "no metadata"

@@ -1,0 +1,331 @@
+"""Expect each call where the ring maps its request hash."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, get_args
+
+import msgspec
+
+from conformance.judging.expectations.finding import (
+    Finding,
+    WrongKind,
+    calls_of,
+    headers_of,
+    trouble_of,
+)
+from conformance.judging.observations import Call, Seen
+from conformance.spec.oracles.census import bounds_of, census
+from conformance.spec.oracles.distinguishing import Way
+from conformance.spec.oracles.request_hash import (
+    HashPolicy,
+    HeaderPolicy,
+    Metadata,
+    TerminalReading,
+    header_values,
+    request_hash,
+    rewrite,
+)
+from conformance.spec.oracles.ring.building import build_for, fit, fits_otherwise
+from conformance.spec.oracles.ring.sizes import RingConfig, Sizing, dealings, entry_counts
+from conformance.spec.oracles.ring.variants import CANDIDATES, Candidate
+from conformance.spec.oracles.ring.weights import RingLocality, WeightReading, weights
+
+FEWEST_FOR_CENSUS = 20
+"""With fewer hashes any number of changes is to be accepted."""
+
+
+CLOSEST: Final = "The closest known ring"
+"""What comes behind it depends on the ports, so it may be another ring in the next run."""
+
+
+class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
+    """Each call reaches the endpoint to which a ring of this kind maps its request hash.
+
+    Exact where it is bound to a key format, or where any known one will do. The text gives the
+    format as an example only: a client of which it is unknown is judged by the census of its arcs.
+
+    The hash is computed by ``request_hash.request_hash`` and the ring by ``building.build_for``,
+    which name most of the clauses, with what they call. That it is this ring and no other:
+
+    Clauses: A37-FAILOVER-10, A42-CDS-12, A42-CDS-15, A42-CDS-19, A42-CDS-22, A42-CDS-25,
+    A42-LOC-04, A42-HASH-21, A75-LEAF-01.
+    """
+
+    localities: tuple[RingLocality, ...]
+    config: RingConfig
+    policies: tuple[HashPolicy, ...]
+    weights: WeightReading | None = None
+    """None: any reading of the weights will do, as they are not what is judged."""
+    terminal: TerminalReading = "A42"
+    key_format: str | None = None
+    allotment: str | None = None
+    search: str | None = None
+    sizing: str | None = None
+    """The last four, if set: only variants of the ring with this property will do."""
+    failed: tuple[str, ...] = ()
+    """These have failed and the others are READY: calls that meet one of them go on to the next."""
+    by_arcs: bool = False
+    """Whether the client's key format is unknown, so that what no known way of building the ring
+    explains is judged by the arcs."""
+
+    def candidates(self) -> tuple[Candidate, ...]:
+        """The ways of building the ring that will do."""
+        return tuple(
+            candidate
+            for candidate in CANDIDATES
+            for variant in [candidate.variant]
+            if self.weights in {None, candidate.weights}
+            and self.key_format in {None, variant.key_format}
+            and self.allotment in {None, variant.allotment}
+            and self.search in {None, variant.search}
+            and self.sizing in {None, variant.sizing}
+        )
+
+    def picks(self) -> tuple[Way, ...]:
+        """Where a request of a hash goes, by each ring that is another one; all are READY."""
+        built = (build_for(self.localities, self.config, each) for each in self.candidates())
+        return tuple(one.pick for one in dict.fromkeys(built))
+
+    def ways(self, headers: Iterable[Mapping[str, str]]) -> frozenset[tuple[str, ...]]:
+        """The endpoints that calls with these headers reach, by each way of building the ring.
+
+        Raises:
+            WrongKind: a call's hash would be random.
+        """
+        hashes = list[int]()
+        for one in headers:
+            value = _hash(tuple(one.items()), self.policies, self.terminal)
+            if value is None:
+                raise WrongKind(
+                    f"a call with {dict(one)} has a random hash: it tells nothing apart"
+                )
+            hashes.append(value)
+        built = (build_for(self.localities, self.config, each) for each in self.candidates())
+        return frozenset(tuple(one.pick(each, self.failed) for each in hashes) for one in built)
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh calls."""
+        calls = calls_of(seen)
+        endpoints = weights(self.localities, self.weights or "raw")
+        size = sum(entry_counts(endpoints, self.config).values())
+        wanted = f"each call reaches the endpoint to which a ring of {size} entries maps its hash"
+        if self.failed:
+            wanted += f", or further along the ring past {' and '.join(self.failed)}"
+        reading = WEIGHTS[self.weights] if self.weights else "any reading of the weights"
+        oracle = f"ring.build, {reading}: " + ", ".join(
+            f"{endpoint.address} x {endpoint.weight}" for endpoint in endpoints
+        )
+        if trouble := trouble_of(calls):
+            return Finding(holds=False, wanted=wanted, saw=trouble, oracle=oracle)
+        observed = _observed(calls, self.policies, self.terminal)
+        candidates = self.candidates()
+        if way := self._explaining(observed, candidates):
+            saw = f"all {len(calls)} calls so, with {way}"
+            return Finding(holds=True, wanted=wanted, saw=saw, oracle=oracle)
+        if self.by_arcs:
+            return self._by_census(observed, wanted)
+        nearest, wrong = self._nearest(calls, observed, candidates)
+        saw = ": ".join(filter(None, (_habit(observed), nearest)))
+        return Finding(holds=False, wanted=wanted, saw=saw, oracle=oracle, wrong=wrong)
+
+    def fits(self, seen: Seen) -> bool:
+        """Whether the finding would hold, without its words: they take longer than the rest."""
+        calls = calls_of(seen)
+        if trouble_of(calls):
+            return False
+        observed = _observed(calls, self.policies, self.terminal)
+        if self._explaining(observed, self.candidates()):
+            return True
+        return self.by_arcs and self.finding(seen).holds
+
+    def key_formats(self, seen: Seen) -> frozenset[str]:
+        """The known key formats by which it holds."""
+        calls = calls_of(seen)
+        if trouble_of(calls):
+            return frozenset()
+        observed = _observed(calls, self.policies, self.terminal)
+        ways = self.candidates()
+        fitting = fit(observed, self.localities, self.config, ways, failed=self.failed)
+        return frozenset(candidate.variant.key_format for candidate in fitting)
+
+    def _explaining(
+        self, observed: tuple[tuple[int, str], ...], candidates: Sequence[Candidate]
+    ) -> str:
+        """The first way of building the ring that explains all; most of the work is building.
+
+        Unless an order is bound in which entries are dealt out, others than the known ones do, too.
+        """
+        ring = (self.localities, self.config)
+        for one in candidates:
+            if fit(observed, *ring, (one,), failed=self.failed):
+                return _named(one)
+        is_open = self.allotment is None and not self.by_arcs
+        for one in (each for each in candidates if is_open and each.variant.allotment == "list"):
+            if fits_otherwise(observed, *ring, one, failed=self.failed):
+                return _named(one, "in no known order")
+        return ""
+
+    def _nearest(
+        self,
+        calls: tuple[Call, ...],
+        observed: tuple[tuple[int, str], ...],
+        candidates: tuple[Candidate, ...],
+    ) -> tuple[str, float]:
+        """Return the calls that the closest known ring does not explain, and their share."""
+        best = len(observed) + 1
+        said = "no known way of building the ring is allowed here"
+        for candidate in candidates:
+            built = build_for(self.localities, self.config, candidate)
+            picks = [built.pick(value, self.failed) for value, _ in observed]
+            wrong = [i for i, pick in enumerate(picks) if pick != observed[i][1]]
+            if wrong and len(wrong) < best:
+                best, first = len(wrong), wrong[0]
+                call, pick = calls[first], picks[first]
+                said = (
+                    f"{best} of {len(observed)} calls went elsewhere: {call.id} "
+                    f"({headers_of(call)}{_rewritten(call, self.policies)}, hash "
+                    f"{observed[first][0]:#018x}) reached {call.endpoint} instead of {pick}. "
+                    f"{CLOSEST}: {_named(candidate)}"
+                )
+        return said, min(best / max(len(observed), 1), 1.0)
+
+    def _by_census(
+        self,
+        observed: tuple[tuple[int, str], ...],
+        wanted: str,
+    ) -> Finding:
+        """Judge a client with a key format of its own by its arcs.
+
+        Two looks at the same calls, each with half of the false alarm: how often neighbouring
+        hashes meet different endpoints tells the hash and the size, how many meet each endpoint
+        tells the weights.
+        """
+        hashes = [value for value, _ in observed]
+        if saw := _met_twice(observed):
+            return Finding(holds=False, wanted=wanted, saw=saw)
+        taken = census(observed)
+        if taken.values < FEWEST_FOR_CENSUS or self.failed:
+            saw = f"by arcs alone nothing can be told of {taken.values} different hashes"
+            saw += " on a ring with failed endpoints" if self.failed else ": they are too few"
+            return Finding(holds=True, wanted=wanted, saw=saw)
+        bounds = bounds_of(self._dealt(), taken, hashes)
+        changes, met = bounds.changes, bounds.met
+        shares = ", ".join(f"{where}: {found}" for where, found in taken.met.items())
+        return Finding(
+            bounds.hold(taken),
+            f"{wanted}; by its arcs, as its key format is unknown: {changes.low} to "
+            f"{changes.high} changes, and "
+            + ", ".join(f"{where}: {bound.low} to {bound.high}" for where, bound in met.items()),
+            f"{taken.changes} changes among {taken.values} hashes in order; {shares}",
+            "census.changes_interval, census.met_intervals",
+        )
+
+    def _dealt(self) -> tuple[dict[str, int], ...]:
+        """The number of entries of each address, by each reading that will do."""
+        readings = get_args(WeightReading) if self.weights is None else (self.weights,)
+        sizings = [each for each in get_args(Sizing) if self.sizing in {None, each}]
+        listed = [weights(self.localities, reading) for reading in readings]
+        ways = itertools.product(listed, sizings)
+        rings = dict[frozenset[tuple[str, int]], dict[str, int]]()
+        for endpoints, sizing in ways:
+            for counts in dealings(endpoints, self.config, sizing):
+                rings.setdefault(frozenset(counts.items()), counts)
+        return tuple(rings.values())
+
+
+def _met_twice(observed: Iterable[tuple[int, str]]) -> str:
+    """Which hash met two endpoints, as on no ring; empty if none did."""
+    met_by: dict[int, str] = {}
+    for value, where in observed:
+        if met_by.setdefault(value, where) != where:
+            return f"one hash met two endpoints: {value:#018x} {met_by[value]} and {where}"
+    return ""
+
+
+def _habit(observed: Sequence[tuple[int, str]]) -> str:
+    """By what calls went that no ring explains, where that is plain; else empty.
+
+    Args:
+        observed: request hash and endpoint of each call, in their order.
+    """
+    hashes = {value for value, _ in observed}
+    places = [where for _, where in observed]
+    turn = list(dict.fromkeys(places))
+    if len(turn) == 1 and len(hashes) >= FEWEST_FOR_CENSUS:
+        return f"all calls at {turn[0]}, whatever their hash"
+    stretches = [{*places[i : i + len(turn)]} for i in range(len(places) - len(turn) + 1)]
+    complete = sum(len(each) == len(turn) for each in stretches)
+    # Chance deals 20 calls and more to two in turn once in 10^5; what is told so has failed anyway.
+    in_turn = len(stretches) >= FEWEST_FOR_CENSUS and complete > 0.95 * len(stretches)
+    if in_turn and len(hashes) == len(places):
+        return f"calls in turn, whatever their hash ({', '.join(turn)}, and again)"
+    return _met_twice(observed)
+
+
+def _rewritten(call: Call, policies: Iterable[HashPolicy]) -> str:
+    """What is to be hashed in place of the headers that are rewritten."""
+    return "".join(
+        f", rewritten to '{rewrite(value, policy.regex, policy.substitution)}'"
+        for policy in policies
+        if isinstance(policy, HeaderPolicy) and policy.regex is not None
+        for value in header_values(call.metadata, policy.name, policy.several)
+    )
+
+
+def _named(candidate: Candidate, order: str = "") -> str:
+    """Describe a way of building the ring."""
+    variant = candidate.variant
+    return (
+        f"keys {variant.key_format}, entries dealt out {order or ORDERS[variant.allotment]}, "
+        f"{SEARCHES[variant.search]}, {SIZES[variant.sizing]}, {WEIGHTS[candidate.weights]}"
+    )
+
+
+ORDERS: Final[dict[str, str]] = {
+    "list": "in the order of the list",
+    "localities": "in the order of the names of localities",
+    "keys": "in the order of the keys",
+    "buckets": "in the order of a Java hash table",
+}
+SEARCHES: Final[dict[str, str]] = {
+    "wrap": "a hash beyond the last entry goes to the first",
+    "signed": "hashes compare as signed numbers and beyond the last entry go to the last",
+    "clamp": "a hash beyond the last entry goes to the last",
+}
+SIZES: Final[dict[str, str]] = {
+    "at least": "at least the minimum size",
+    "above": "more than the minimum size",
+}
+WEIGHTS: Final[dict[str, str]] = {
+    "raw": "weights multiplied (A42)",
+    "A113": "weights as fixed-point shares (A113)",
+    "envoy": "weights as floating-point shares (Envoy)",
+}
+
+
+def _observed(
+    calls: Iterable[Call], policies: tuple[HashPolicy, ...], terminal: TerminalReading
+) -> tuple[tuple[int, str], ...]:
+    """Request hash and endpoint of each call.
+
+    Raises:
+        WrongKind: a call's hash is random by these policies, so it maps to nothing.
+    """
+    rows = []
+    for call in calls:
+        value = _hash(call.metadata, policies, terminal)
+        if value is None or call.endpoint is None:
+            raise WrongKind(f"call {call.id} has no request hash to be mapped by a ring")
+        rows.append((value, call.endpoint))
+    return tuple(rows)
+
+
+@functools.lru_cache(maxsize=4096)
+def _hash(
+    metadata: Metadata, policies: tuple[HashPolicy, ...], terminal: TerminalReading
+) -> int | None:
+    """The request hash, which is asked for by each choice that calls may fit."""
+    return request_hash(policies, metadata, terminal=terminal)

@@ -1,0 +1,97 @@
+"""Expect the results of requests that are made while endpoints fail and lists change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from conformance.judging.expectations.finding import Finding, WrongKind
+from conformance.judging.observations import Course, Seen
+from conformance.spec.oracles.soak import Request, is_placed, may_fail
+
+
+class OnlyListed(msgspec.Struct, frozen=True, tag="only_listed", kw_only=True):
+    """Every request is received at an endpoint that was listed in the last moments, if at all.
+
+    By ``soak.is_placed``.
+
+    Clauses: A42-RING-18.
+    """
+
+    moments: float
+    allowance: float
+    """Seconds of lateness up to which the times are believed; beyond them a miss is doubtful."""
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh a course."""
+        course = _course_of(seen)
+        wanted = f"requests only at endpoints that were listed within {self.moments:g} s before"
+        return _weighed(
+            course,
+            wanted,
+            lambda one: is_placed(one, course.listings, self.moments),
+            oracle="course.is_placed",
+            allowance=self.allowance,
+        )
+
+
+class FailsForAReason(msgspec.Struct, frozen=True, tag="fails_for_a_reason", kw_only=True):
+    """Every request that fails has met a fault or a change, or may have, in the last moments.
+
+    By ``soak.may_fail``.
+
+    Clauses: A42-PICK-23.
+    """
+
+    moments: float
+    allowance: float
+    """Seconds of lateness up to which the times are believed; beyond them a miss is doubtful."""
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh a course."""
+        course = _course_of(seen)
+        wanted = (
+            "no request fails but by a change, or by a fault of an endpoint that was listed, "
+            f"within {self.moments:g} s before"
+        )
+        return _weighed(
+            course,
+            wanted,
+            lambda one: may_fail(one, course.listings, course.faults, self.moments),
+            oracle="course.may_fail",
+            allowance=self.allowance,
+        )
+
+
+def _course_of(seen: Seen) -> Course:
+    if not isinstance(seen, Course):
+        raise WrongKind(f"a course is expected here, not {type(seen).__name__}")
+    return seen
+
+
+def _weighed(
+    course: Course,
+    wanted: str,
+    explained: Callable[[Request], bool],
+    *,
+    oracle: str,
+    allowance: float,
+) -> Finding:
+    """Whether all requests of a course are explained, and one succeeded at least."""
+    odd = [one for one in course.requests if not explained(one)]
+    served = sum(one.status == "OK" for one in course.requests)
+    saw = (
+        f"{len(course.requests)} requests, of which {served} succeeded, in {len(course.listings)} "
+        f"lists and {len(course.faults)} faults (the suite was {course.lateness:.3f} s late at "
+        "worst)"
+    )
+    if odd:
+        first = odd[0]
+        saw += (
+            f"; {len(odd)} without a reason: {first.id}, from {first.began:.3f} to "
+            f"{first.ended:.3f} s, {first.status} at {first.endpoint or 'no endpoint'}"
+        )
+    return Finding(
+        bool(served) and not odd, wanted, saw, oracle, doubtful=course.lateness > allowance
+    )

@@ -1,0 +1,118 @@
+"""Expect the subscriptions of the client."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from conformance.judging.expectations.finding import Finding, WrongKind
+from conformance.judging.observations import Asked, Seen, Subscriptions
+from conformance.spec.oracles.cluster_tree import Cluster, tree
+
+MOST_TOLD = 12
+"""Names that a finding lists."""
+
+
+class AsksFor(msgspec.Struct, frozen=True, tag="asks_for", kw_only=True):
+    """The client asks for just what the trees of these roots take, in its last request of a kind.
+
+    What that is, is computed by ``cluster_tree.tree``.
+
+    Clauses: A27-CDS-05, A27-CDS-06, A27-CDS-08, A37-TREE-07, A37-TREE-08, A37-TREE-09, A37-TREE-25,
+    A37-TREE-27, A37-DNS-02, A74-CONFIG-02.
+    """
+
+    kind: Literal["CLUSTER", "ENDPOINTS"]
+    roots: tuple[str, ...]
+    clusters: dict[str, Cluster]
+    ever: bool = False
+    """Whether no request before the last may have named anything else, either."""
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh requests."""
+        trees = [tree(root, self.clusters) for root in self.roots]
+        names = [one.clusters if self.kind == "CLUSTER" else one.services for one in trees]
+        wanted = {name for several in names for name in several}
+        asked = [set(one.names) for one in _requests(seen) if one.kind == self.kind]
+        last = asked[-1] if asked else set[str]()
+        strangers = {name for several in asked for name in several} - wanted if self.ever else ()
+        saw = f"asks for {_listed(last)}"
+        if strangers:
+            saw += f"; at one time it asked for {_listed(strangers)}"
+        return Finding(
+            last == wanted and not strangers,
+            f"{self.kind.lower()} asked for {_listed(wanted)}{self.ever * ', and never more'}",
+            saw,
+            "cluster_tree.tree",
+        )
+
+
+class AsksOnce(msgspec.Struct, frozen=True, tag="asks_once"):
+    """No request names a resource twice, and all of them are on one stream.
+
+    Clauses: A37-TREE-10, A37-TREE-34.
+    """
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh requests."""
+        requests = _requests(seen)
+        streams = {one.stream for one in requests}
+        twice = [one for one in requests if len(set(one.names)) < len(one.names)]
+        saw = f"{len(requests)} requests on {len(streams)} streams"
+        if twice:
+            saw += f"; one for {twice[0].kind} names {_listed(_repeated(twice[0]))} twice"
+        wanted = "requests that name each resource once, on one stream"
+        return Finding(len(streams) == 1 and not twice, wanted, saw)
+
+
+class AsksBesideClusters(msgspec.Struct, frozen=True, tag="asks_beside_clusters"):
+    """Endpoints are asked for on streams on which Clusters are asked for, too, and on no other.
+
+    Clauses: A27-CDS-01, A47-CDS-03.
+    """
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh requests."""
+        streams: dict[str, set[int]] = {"CLUSTER": set(), "ENDPOINTS": set()}
+        for one in _requests(seen):
+            streams.setdefault(one.kind, set()).add(one.stream)
+        own = streams["ENDPOINTS"] - streams["CLUSTER"]
+        saw = f"endpoints asked for on {len(streams['ENDPOINTS'])} streams, {len(own)} of their own"
+        wanted = "endpoints asked for on the stream of Clusters alone"
+        return Finding(bool(streams["ENDPOINTS"]) and not own, wanted, saw)
+
+
+class GoesOnAsking(msgspec.Struct, frozen=True, tag="goes_on_asking"):
+    """Every request of a kind names this resource.
+
+    Clauses: A37-TREE-28.
+    """
+
+    kind: Literal["CLUSTER", "ENDPOINTS"]
+    name: str
+
+    def finding(self, seen: Seen) -> Finding:
+        """Weigh requests."""
+        requests = [one for one in _requests(seen) if one.kind == self.kind]
+        without = [one for one in requests if self.name not in one.names]
+        saw = f"{len(without)} of {len(requests)} do not"
+        if without:
+            saw += f", but name {_listed(set(without[0].names))}"
+        wanted = f"all requests for {self.kind.lower()} to name {self.name}"
+        return Finding(bool(requests) and not without, wanted, saw)
+
+
+def _requests(seen: Seen) -> tuple[Asked, ...]:
+    if not isinstance(seen, Subscriptions):
+        raise WrongKind(f"requests are expected here, not {type(seen).__name__}")
+    return seen.requests
+
+
+def _repeated(one: Asked) -> set[str]:
+    return {name for name in one.names if one.names.count(name) > 1}
+
+
+def _listed(names: set[str]) -> str:
+    told = ", ".join(sorted(names)[:MOST_TOLD]) or "nothing"
+    return f"{told} and {len(names) - MOST_TOLD} more" if len(names) > MOST_TOLD else told

@@ -1,0 +1,198 @@
+"""Decide whether lateness alone can explain a missed expectation.
+
+A scenario whose time was doubtful runs again alone, and that overrules what was missed for want of
+time. It overrules nothing else: a request on a wrong arc of the ring, or a good resource that was
+refused, is none the better for not happening twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import product
+from typing import TYPE_CHECKING, assert_never
+
+from conformance.judging.expectations.answers import (
+    Answered,
+    NamesEach,
+    NamesTheResponse,
+    NamesWhatHolds,
+    SaysWhy,
+)
+from conformance.judging.expectations.backend_metrics import TellsMetrics
+from conformance.judging.expectations.calls import (
+    Avoids,
+    Evenly,
+    Everywhere,
+    Fails,
+    FewAlike,
+    Mentions,
+    MovesOnly,
+    OneEndpoint,
+    OnlyAt,
+    Outcome,
+    Outcomes,
+    Reaches,
+    SeveralEndpoints,
+    Shares,
+    Spread,
+)
+from conformance.judging.expectations.circuit_breaking import Admits, LosesShare
+from conformance.judging.expectations.connections import (
+    Apart,
+    AtMost,
+    Different,
+    InOrder,
+    KeepsConnection,
+    Tried,
+    Untouched,
+)
+from conformance.judging.expectations.durations import Takes
+from conformance.judging.expectations.finding import WrongKind
+from conformance.judging.expectations.load import Balances, DropsByShare, TellsDrops
+from conformance.judging.expectations.load_streams import (
+    BeginsLoadStreams,
+    BeginsWithNode,
+    EachHolds,
+    LeavesLoadStreams,
+    NamesOnly,
+    SendsReports,
+    TellsIssued,
+    TellsNoEndpoints,
+)
+from conformance.judging.expectations.name_lookups import LooksUp, NeverLooksUp
+from conformance.judging.expectations.picks import Blames, BlamesOnly, Connects, Picks
+from conformance.judging.expectations.policy_updates import HandsOn
+from conformance.judging.expectations.ring_mapping import MapsLike
+from conformance.judging.expectations.soak import FailsForAReason, OnlyListed
+from conformance.judging.expectations.states import EndsIn, NeverIn
+from conformance.judging.expectations.subscriptions import (
+    AsksBesideClusters,
+    AsksFor,
+    AsksOnce,
+    GoesOnAsking,
+)
+from conformance.judging.expectations.trees import AtTheFirst, InTreeOrder
+from conformance.judging.observations import WAITING, Call, Calls, Contrast, Seen
+
+if TYPE_CHECKING:
+    from conformance.judging.expectations import Expectation
+
+OF_TIME = frozenset({"OK", "UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED"})
+"""Statuses with which a call of a right client may end for want of time alone."""
+
+
+def excusable(expectation: Expectation, seen: Seen, before: MapsLike | None = None) -> bool:
+    """Whether a right client can have been seen so if it, or the suite, was late.
+
+    Args:
+        expectation: what was missed.
+        seen: how.
+        before: the ring that was served before the present one, if calls were made until they fit.
+    """
+    is_so = True  # timers, states, and all else that a time decides
+    match expectation:
+        case (
+            Answered()
+            | NamesEach()
+            | NamesTheResponse()
+            | NamesWhatHolds()
+            | SaysWhy()
+            | AsksOnce()
+            | GoesOnAsking()
+        ):
+            is_so = False
+        case (
+            LosesShare() | LooksUp() | NeverLooksUp() | AsksBesideClusters()
+            | BeginsWithNode() | EachHolds() | TellsNoEndpoints()
+        ):  # fmt: skip
+            is_so = False
+        case MapsLike():
+            is_so = _ends_of_time(seen) and (
+                _can_be_late(seen) or _strays(expectation, seen, before)
+            )
+        case Avoids() | OneEndpoint() | Reaches() | SeveralEndpoints():
+            is_so = _can_be_late(seen) or _is_overdue(seen)
+        case Everywhere() | MovesOnly() | FewAlike() | Shares() | Spread():
+            is_so = _can_be_late(seen) or _is_overdue(seen)
+        case (
+            Evenly()
+            | OnlyAt()
+            | Picks()
+            | Blames()
+            | BlamesOnly()
+            | Outcome()
+            | Outcomes()
+            | AtTheFirst()
+            | Fails()
+            | Mentions()
+        ):
+            # It takes time until an endpoint is READY; a rotation begins anew when another is.
+            is_so = _ends_of_time(seen)
+        case (
+            Untouched() | Tried() | InOrder() | Apart() | AtMost() | Different() | Connects()
+            | InTreeOrder() | AsksFor() | EndsIn() | NeverIn() | Takes() | OnlyListed()
+            | KeepsConnection() | FailsForAReason() | TellsDrops() | DropsByShare()
+            | HandsOn() | NamesOnly() | BeginsLoadStreams() | TellsIssued()
+            | LeavesLoadStreams() | SendsReports()
+        ):  # fmt: skip
+            pass
+        case Admits():
+            # An update, or the end of a stream, may be late to be known; no count is.
+            is_so = _is_overdue(seen) or any(call.status == WAITING for call in _calls(seen))
+        case Balances() | TellsMetrics():
+            is_so = not expectation.is_exceeded(seen)
+        case _:
+            assert_never(expectation)
+    return is_so
+
+
+def _ends_of_time(seen: Seen) -> bool:
+    return {call.status for call in _calls(seen)} <= OF_TIME
+
+
+def _can_be_late(seen: Seen) -> bool:
+    """Whether some calls did not succeed, all of which may have been late."""
+    calls = _calls(seen)
+    return any(call.status != "OK" for call in calls) and _ends_of_time(seen)
+
+
+def _is_overdue(seen: Seen) -> bool:
+    return isinstance(seen, Calls) and seen.overdue
+
+
+def _strays(expected: MapsLike, seen: Seen, before: MapsLike | None) -> bool:
+    """Whether calls that all succeeded show more than a wrong ring.
+
+    That is so of calls at endpoints which are not on the ring: another priority's, or a list's that
+    was served before. And where they were made until they fit, it is so if each went where either
+    the ring of now or that of before has it.
+    """
+    calls = _calls(seen)
+    on_the_ring = {one.address for place in expected.localities for one in place.endpoints}
+    if not _is_overdue(seen):
+        return any(call.endpoint not in on_the_ring for call in calls)
+    if before is None or expected.by_arcs:  # where each call belongs is not known
+        return True
+    headers = [dict(call.metadata) for call in calls]
+    if any(len(one) < len(call.metadata) for one, call in zip(headers, calls, strict=True)):
+        return True  # a header that is repeated: not to be told here
+    try:
+        ways = product(expected.ways(headers), before.ways(headers))
+    except WrongKind:  # of before: its hashes were random
+        return True
+    return any(
+        all(call.endpoint in {new, old} for call, new, old in zip(calls, now, then, strict=True))
+        for now, then in ways
+    )
+
+
+def _calls(seen: Seen) -> tuple[Call, ...]:
+    both: Iterable[Call]
+    match seen:
+        case Calls():
+            both = seen
+        case Contrast():
+            both = (*seen.before, *seen.after)
+        case _:
+            both = ()
+    return tuple(both)

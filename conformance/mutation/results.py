@@ -1,0 +1,205 @@
+"""Mutants of the reference client, and which scenarios kill them: the proof that a check can fail.
+
+A mutant breaks one clause, and runs only the scenarios that claim it. It is killed when one of them
+fails the clause, or, where the text leaves a choice, reports the choice that the mutant makes. Its
+death, as a crash or an exit, is no kill: a mutant that cannot run proves nothing. Nor is it one
+that the clause is blocked by another. Where this machine does not let any of its scenarios run, it
+is untried, which is told, and proves nothing either way.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+import msgspec
+
+from client_under_test.reference.editions.mutants import Mutant
+from conformance.judging.blocking import once_each
+from conformance.judging.declaration import Claims
+from conformance.judging.evidence import Record
+from conformance.judging.verdicts import Decision, Reason, Verdict, leaves_a_choice
+from conformance.spec.catalogue import Catalogue
+
+MUTANTS = "conformance.mutation.mutants"
+"""The package that has them: a package for each base text, a module for each file of rows."""
+
+DEATHS = {Reason.CRASHED, Reason.EXITED, Reason.FLOODED}
+
+
+class Declared(msgspec.Struct, frozen=True, kw_only=True):
+    """A mutant as it was declared."""
+
+    id: str
+    """``hash_policy.hash_of_32_bits``: the section's file, and the name."""
+    clause: str
+    broken: str
+    edition: str
+    reports: str
+    issue: str
+    place: str
+    """``module:name``, by which the process of the client finds it."""
+
+    @property
+    def module(self) -> str:
+        """The file it is in, without its ending: ``a42/ring``."""
+        return self.place.partition(":")[0].removeprefix(f"{MUTANTS}.").replace(".", "/")
+
+    def is_in(self, area: str) -> bool:
+        """Whether it is of an area: all of a base text (``a42``), or one file (``a42/ring``)."""
+        return area in {self.module, self.module.partition("/")[0]}
+
+
+class Fate(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a mutant."""
+
+    id: str
+    clause: str
+    verdict: Literal["killed", "survived", "untried"]
+    by: tuple[str, ...]
+    """The scenarios that killed it."""
+    also_failed: tuple[str, ...]
+    """Other clauses that failed in the scenarios that ran."""
+    trouble: str = ""
+    """Why it could not be judged, or tried, if so."""
+
+
+class Matrix(msgspec.Struct, frozen=True, kw_only=True):
+    """What ``xdspec mutants --json`` writes."""
+
+    schema: Literal[1] = 1
+    mutants: tuple[Fate, ...]
+    without_mutant: tuple[str, ...]
+    """Clauses that a scenario decides and no mutant breaks."""
+    idle: tuple[str, ...]
+    """Scenarios that ran and killed nothing, nor did another row of their table."""
+
+
+def declared() -> tuple[Declared, ...]:
+    """Every mutant, in the order of the files and of the names in them."""
+    found = []
+    packages = importlib.import_module(MUTANTS).__path__
+    for info in pkgutil.walk_packages(packages, prefix=f"{MUTANTS}."):
+        module = importlib.import_module(info.name)
+        found += [
+            _declared(info.name.rpartition(".")[2], name, info.name, value)
+            for name, value in vars(module).items()
+            if isinstance(value, Mutant)
+        ]
+    return tuple(found)
+
+
+def _declared(section: str, name: str, place: str, mutant: Mutant) -> Declared:
+    return Declared(
+        id=f"{section}.{name}",
+        clause=mutant.clause,
+        broken=mutant.broken,
+        edition=mutant.edition,
+        reports=mutant.reports,
+        issue=mutant.issue,
+        place=f"{place}:{name}",
+    )
+
+
+def fate(mutant: Declared, records: Iterable[Record], catalogue: Catalogue) -> Fate:
+    """Tell whether any of the scenarios that ran against a mutant has killed it."""
+    ran = once_each(list(records), catalogue)
+    kills = [one for one in ran if any(_kills(d, mutant, catalogue) for d in one.decisions)]
+    others = {
+        decision.clause
+        for record in ran
+        for decision in record.decisions
+        if decision.verdict is Verdict.FAIL and decision.clause != mutant.clause
+    }
+    troubles = [
+        f"{record.scenario}: {decision.saw}"
+        for record in ran
+        for decision in record.decisions
+        if decision.verdict is Verdict.ERROR or decision.reason in DEATHS
+    ]
+    trouble = "" if kills else next(iter(troubles), "" if ran else "no scenario claims its clause")
+    verdict: Literal["killed", "survived", "untried"] = "killed" if kills else "survived"
+    if ran and all(map(_was_kept_out, ran)):
+        why = (d.saw for d in ran[0].decisions if d.reason is Reason.ENVIRONMENT)
+        verdict, trouble = "untried", f"{ran[0].scenario}: {next(why)}"
+    return Fate(
+        id=mutant.id,
+        clause=mutant.clause,
+        verdict=verdict,
+        by=tuple(sorted(record.scenario for record in kills)),
+        also_failed=tuple(sorted(others)),
+        trouble=trouble,
+    )
+
+
+def _was_kept_out(record: Record) -> bool:
+    """Whether this machine did not let a scenario run."""
+    looked_at = {one.reason for one in record.decisions} - {Reason.EDITION, Reason.FAST}
+    return looked_at == {Reason.ENVIRONMENT}
+
+
+def _kills(decision: Decision, mutant: Declared, catalogue: Catalogue) -> bool:
+    if decision.clause != mutant.clause:
+        return False
+    if leaves_a_choice(catalogue[mutant.clause]):
+        is_told = decision.verdict is Verdict.SEEN or decision.reason is Reason.STATED
+        return is_told and decision.choices == (mutant.reports,)
+    return decision.verdict is Verdict.FAIL and decision.reason not in DEATHS
+
+
+def fully_tried(
+    scenarios: Mapping[str, Claims], *, chosen: Iterable[Declared], of: Iterable[Declared]
+) -> dict[str, Claims]:
+    """Tell of which scenarios every mutant runs: only these can be called idle after a part.
+
+    Args:
+        scenarios: all that there are.
+        chosen: mutants that run.
+        of: all that there are.
+    """
+    runs = {one.id for one in chosen}
+    mutants: dict[str, set[str]] = defaultdict(set)
+    for one in of:
+        mutants[one.clause].add(one.id)
+    found = {}
+    for name, claims in scenarios.items():
+        due = set().union(*(mutants[clause] for clause in claims.clauses))
+        if due and due <= runs:
+            found[name] = claims
+    return found
+
+
+def matrix(
+    mutants: Iterable[Declared],
+    records: Mapping[str, Iterable[Record]],
+    scenarios: Mapping[str, Claims],
+    catalogue: Catalogue,
+) -> Matrix:
+    """Put the fates of mutants together, and what the mutants leave unproven.
+
+    Args:
+        mutants: those that ran.
+        records: by mutant's id, what the scenarios saw of it.
+        scenarios: those that could have run.
+        catalogue: the clauses.
+    """
+    fates = tuple(fate(one, records.get(one.id, ()), catalogue) for one in mutants)
+    broken = {one.clause for one in fates}
+    decided = {clause for one in scenarios.values() for clause in one.clauses}
+    busy = {_table(scenario) for one in fates for scenario in one.by}
+    busy |= {
+        _table(one.scenario) for each in records.values() for one in each if _was_kept_out(one)
+    }
+    return Matrix(
+        mutants=fates,
+        without_mutant=tuple(sorted(decided - broken)),
+        idle=tuple(sorted(one for one in scenarios if _table(one) not in busy)),
+    )
+
+
+def _table(scenario: str) -> str:
+    """Its name without that of the row: rows share the checks, which a mutant of one row proves."""
+    return scenario.partition("[")[0]

@@ -1,0 +1,60 @@
+"""The templates, with everything escaped that goes into them."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any, Final
+
+import jinja2
+from markupsafe import Markup
+
+from conformance.reporting.pages import svg
+from conformance.reporting.rendering import drawing
+from conformance.runner.terminal_escape import plain
+from regular_files import read_text
+
+FOLDER: Final = Path(__file__).with_name("templates")
+
+OWNERS: Final = 12
+"""Colours of endpoints, which begin anew behind the last."""
+
+
+@functools.cache
+def environment() -> jinja2.Environment:
+    """The templates; no text can have control characters, whoever has written it."""
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(FOLDER),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_text,
+    )
+    made.globals.update(
+        scale_of=drawing.scale_of,
+        drawn_lane=drawing.drawn_lane,
+        arc_path=drawing.arc_path,
+        marks=svg.marks,
+        in_words=svg.in_words,
+        around=svg.around,
+        owners=OWNERS,
+    )
+    return made
+
+
+def _text(value: object) -> object:
+    if isinstance(value, Markup) or not isinstance(value, str):
+        return value
+    return value if value.isascii() and value.isprintable() else plain(value)
+
+
+def render(template: str, **values: Any) -> str:
+    """A page."""
+    return environment().get_template(template).render(**values)
+
+
+@functools.cache
+def style() -> Markup:
+    """The style of all pages: a file of ours, with nothing in it that HTML takes for its own."""
+    return Markup(read_text(FOLDER / "style.css"))  # noqa: S704 - a file of ours

@@ -1,0 +1,60 @@
+"""The load that was reported beside the load that the backends counted. Pure."""
+
+from __future__ import annotations
+
+import msgspec
+
+from conformance.judging.expectations import Balances
+from conformance.judging.observations import Loads, Seen
+from conformance.spec.oracles.load import NOTHING, Load, due
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """A place, in both counts."""
+
+    place: str
+    counted: Load
+    reported: Load
+
+    @property
+    def is_alike(self) -> bool:
+        """Whether both counts are the same."""
+        return self.counted == self.reported
+
+
+class LoadPicture(msgspec.Struct, frozen=True, kw_only=True):
+    """All places of which either count has something."""
+
+    rows: tuple[Row, ...]
+    strangers: tuple[str, ...]
+    """Clusters that reports name and should not."""
+    lost: int
+    drops: tuple[str, ...]
+    """What was reported as dropped, in words."""
+
+
+def load_picture(expected: Balances, seen: Seen) -> LoadPicture | None:
+    """Both counts, where loads are what was seen."""
+    if not isinstance(seen, Loads):
+        return None
+    counted = due(seen.received, expected.places)
+    reported = {one.place: one.load for one in seen.reported}
+    return LoadPicture(
+        rows=tuple(
+            Row(
+                place=str(place),
+                counted=counted.get(place, NOTHING),
+                reported=reported.get(place, NOTHING),
+            )
+            for place in sorted({*counted, *reported})
+        ),
+        strangers=tuple(
+            sorted({*seen.clusters} - {place.cluster for place in expected.places.values()})
+        ),
+        lost=seen.lost,
+        drops=tuple(
+            f"{one.cluster}: {count} {category or 'of no category'}"
+            for one in seen.dropped
+            for category, count in sorted(one.counts().items())
+        ),
+    )

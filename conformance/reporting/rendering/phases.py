@@ -1,0 +1,420 @@
+"""What happened, told briefly: what the suite did, and what came of it until it did more. Pure.
+
+A timeline has a mark for each of thousands of calls. Here they are counted, so that a reader sees
+which endpoints were in use, which were lost, and what was judged when.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Final
+
+import msgspec
+
+from conformance.judging.observations import Calls, Contrast, Seen
+from conformance.judging.verdicts import BAD, Check, Decision, Verdict
+from conformance.reporting.rendering.folder import (
+    Attempt,
+    Call,
+    Deed,
+    Event,
+    Folder,
+    ReportedCluster,
+    State,
+)
+from conformance.reporting.rendering.served import Sent, type_of
+from conformance.reporting.rendering.timeline import beginning, clusters_of, few
+
+MOST: Final = 24
+"""Phases that are told: of more, those in which something fails, and the first and the last."""
+
+MOST_LINES: Final = 12
+"""Sentences on what was done in a phase, or on what came of it: of more, the first and the last."""
+
+LETTERS: Final = 300
+"""Of the details of calls that failed."""
+
+MOST_STATES: Final = 8
+"""States of a channel in one phase: of more, the last."""
+
+
+class Verdicts(msgspec.Struct, frozen=True):
+    """How one clause was decided on calls of a phase, or on something else than calls."""
+
+    clause: str
+    verdict: Verdict
+    calls: int = 0
+    of: int = 0
+    """All calls of the phase."""
+    overdue: bool = False
+    """Whether they are the last of rounds that were made until time was up."""
+
+    def __str__(self) -> str:
+        """By what, in words."""
+        if not self.calls:
+            return "not by calls alone"
+        among = (
+            f"{self.calls} of {self.of} calls" if self.of > self.calls else _calls_of(self.calls)
+        )
+        return f"{among}, the last round when time was up" if self.overdue else among
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether it failed."""
+        return self.verdict in BAD
+
+
+class Phase(msgspec.Struct, frozen=True, kw_only=True):
+    """From something that the suite did until it did something else."""
+
+    at: float | None
+    """Seconds since the scenario began; None: in the whole of it."""
+    deeds: tuple[str, ...] = ()
+    """What the suite did, in sentences."""
+    outcome: tuple[str, ...] = ()
+    """What the client did then."""
+    judged: tuple[Verdicts, ...] = ()
+    left_out: int = 0
+    """How many phases before it are not told."""
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether something that is judged by it failed."""
+        return any(one.is_bad for one in self.judged)
+
+
+def in_words(several: Iterable[Phase]) -> Iterator[tuple[str, bool]]:
+    """Phases as lines of text, each with whether it tells of a failure."""
+    for one in several:
+        if one.left_out:
+            yield f"{'':11}… {one.left_out} more …", False
+        judged = [f"{each.verdict.value.upper()}  {each.clause}, {each}" for each in one.judged]
+        at = "in all" if one.at is None else f"{one.at:9.3f}"
+        for who, said in (("suite", one.deeds), ("client", one.outcome), ("judged", judged)):
+            for number, words in enumerate(said):
+                begun = f"{at:>9}  {'' if number else who:6}  "
+                is_bad = who == "judged" and one.judged[number].is_bad
+                yield begun + words.replace("\n", f"\n{'':{len(begun)}}"), is_bad
+                at = ""
+
+
+def _calls_of(count: int) -> str:
+    return f"{count} call{'s' if count > 1 else ''}"
+
+
+_Done = Event | Deed
+_Came = Event | Attempt | State | Call
+
+
+class _Span(msgspec.Struct, kw_only=True):
+    """A phase as it is gathered."""
+
+    at: float
+    done: list[_Done] = []
+    came: list[_Came] = []
+    is_answered: bool = False
+    """Whether something came of it, so that what the suite does next begins another phase."""
+
+
+def phases(
+    folder: Folder, judged: Iterable[tuple[Decision, Check | None]], most: int = MOST
+) -> tuple[Phase, ...]:
+    """The phases of a scenario, oldest first.
+
+    A call is of the phase in which it ended, as what the suite did last may be why; one that has
+    not ended, of that in which it began. What failed by something else than calls comes last.
+
+    Args:
+        folder: its files.
+        judged: its decisions, each with the check that it is on, if it is on one.
+        most: as many are told.
+    """
+    places = _Places(folder)
+    judged = tuple(judged)
+    verdicts = _verdicts(judged)
+    began = beginning(folder)
+    sent = Sent()
+    told = [
+        Phase(
+            at=max(0.0, span.at - began),
+            deeds=_cut(_deeds(span.done, places, sent)),
+            outcome=_cut(_outcome(span.came, places)),
+            judged=tuple(_judged(span.came, verdicts)),
+        )
+        for span in _spans(folder)
+    ]
+    kept = _kept([one for one in told if one.deeds or one.outcome], most)
+    named = {each.clause for one in kept for each in one.judged if each.is_bad}
+    beside = dict.fromkeys(
+        Verdicts(one.clause, one.verdict)
+        for one, _ in judged
+        if one.verdict in BAD and one.clause not in named
+    )
+    return (*kept, Phase(at=None, judged=tuple(beside))) if beside else kept
+
+
+def _spans(folder: Folder) -> list[_Span]:
+    """What was done and what came, cut where the suite does something after something came."""
+    rows: list[tuple[float, bool, _Done | _Came]] = [
+        *((one.at, _is_the_suites(one), one) for one in folder.events if _is_told(one)),
+        *((one.at, True, one) for one in folder.deeds),
+        *((row.attempt.accepted_at, False, row) for row in folder.attempts),
+        *((one.at, False, one) for one in folder.states),
+        *(
+            (one.started_at if one.ended_at is None else one.ended_at, False, one)
+            for one in folder.calls
+            if one.started_at is not None
+        ),
+    ]
+    rows.sort(key=lambda row: row[0])
+    spans: list[_Span] = []
+    for at, is_the_suites, one in rows:
+        if not spans or (is_the_suites and spans[-1].is_answered):
+            spans.append(_Span(at=at))
+        if is_the_suites:
+            spans[-1].done.append(one)  # type: ignore[arg-type]
+        else:
+            spans[-1].came.append(one)  # type: ignore[arg-type]
+            spans[-1].is_answered |= _counts(one)  # type: ignore[arg-type]
+    return spans
+
+
+def _is_told(event: Event) -> bool:
+    others = {"Response", "StreamClosed", "LoadRequest", "LoadResponse"}
+    return event.event in others or event.answer == "nack"
+
+
+def _is_the_suites(event: Event) -> bool:
+    if event.event == "StreamClosed":
+        return event.by != "client"
+    return event.event in {"Response", "LoadResponse"}
+
+
+def _counts(one: _Came) -> bool:
+    """States, load reports and the ends of streams go on by the way."""
+    return isinstance(one, Attempt | Call) or (isinstance(one, Event) and one.answer == "nack")
+
+
+def _cut(lines: Iterable[str]) -> tuple[str, ...]:
+    """Sentences, the middle left out if there are many."""
+    told = [*lines]
+    if len(told) <= MOST_LINES:
+        return tuple(told)
+    half = MOST_LINES // 2
+    return (*told[:half], f"… {len(told) - 2 * half} more …", *told[-half:])
+
+
+# What is judged.
+
+
+def _calls_in(seen: Seen | None) -> tuple[str, ...]:
+    """The calls that a check is about."""
+    match seen:
+        case Calls():
+            return tuple(one.id for one in seen)
+        case Contrast(before=before, after=after):
+            return (*(one.id for one in before), *(one.id for one in after))
+        case _:
+            return ()
+
+
+_Said = tuple[str, Verdict, bool]
+"""A clause, how it was decided, and whether its calls are overdue."""
+
+
+def _verdicts(judged: Iterable[tuple[Decision, Check | None]]) -> dict[str, dict[_Said, None]]:
+    """By call: what was decided on it."""
+    found: dict[str, dict[_Said, None]] = {}
+    for decision, check in judged:
+        seen = check.seen if check else None
+        overdue = isinstance(seen, Calls) and seen.overdue
+        for call in _calls_in(seen):
+            found.setdefault(call, {})[decision.clause, decision.verdict, overdue] = None
+    return found
+
+
+def _judged(came: Iterable[_Came], verdicts: Mapping[str, Iterable[_Said]]) -> Iterator[Verdicts]:
+    """What was decided on the calls of a phase, failures first."""
+    calls = [one for one in came if isinstance(one, Call)]
+    counts = Counter(each for one in calls for each in verdicts.get(one.id, ()))
+    every = [
+        Verdicts(clause, verdict, count, len(calls), overdue)
+        for (clause, verdict, overdue), count in counts.items()
+    ]
+    yield from sorted(every, key=lambda one: not one.is_bad)
+
+
+# What the suite did.
+
+
+ALL: Final = {2: "both"}
+
+
+class _Places:
+    """What addresses are called: by the clusters that have had them."""
+
+    def __init__(self, folder: Folder) -> None:
+        several = clusters_of(folder.events)
+        self._clusters = {address: few(names) for address, names in several.items()}
+        self._members = Counter(self._clusters.values())
+
+    def of(self, address: str) -> str:
+        """The clusters of an address; empty if no EDS resource tells."""
+        return self._clusters.get(address, "")
+
+    def told(self, addresses: Iterable[str]) -> str:
+        """Several addresses, cluster by cluster."""
+        by_cluster: dict[str, list[str]] = {}
+        for one in dict.fromkeys(addresses):
+            by_cluster.setdefault(self.of(one), []).append(one)
+        return " and ".join(self._group(name, ones) for name, ones in by_cluster.items())
+
+    def _group(self, name: str, addresses: Collection[str]) -> str:
+        if not name:
+            return few(addresses)
+        if 1 < len(addresses) == self._members[name]:
+            return f"{ALL.get(len(addresses), f'all {len(addresses)}')} of {name}"
+        return f"{few(addresses)} of {name}"
+
+
+GATES: Final = {
+    "SERVE": "serving",
+    "CLOSE": "closing each connection that is made",
+    "REFUSE": "refusing connections",
+    "STALL": "taking connections and saying nothing",
+    "HOLD": "holding up each connection that is made",
+    "kill": "cutting all connections",
+    "go away": "GOAWAY on all connections",
+}
+"""What gates do and what is done to them, in words."""
+
+
+def _deeds(done: Iterable[_Done], places: _Places, sent: Sent) -> Iterator[str]:
+    """What the suite did, in the order in which it began with each."""
+    told: dict[str, dict[str, None]] = {}
+    at: dict[str, dict[str, None]] = {}  # of these the values are endpoints
+    modes: dict[str, str] = {}
+    for one in done:
+        if isinstance(one, Deed):
+            what = one.mode.mode if one.mode else one.what
+            words = GATES.get(what, what)
+            if one.mode:  # of several the last: nothing has come of those before
+                at.get(modes.get(one.endpoint, ""), {}).pop(one.endpoint, None)
+                modes[one.endpoint] = words
+            at.setdefault(words, told.setdefault(words, {}))[one.endpoint] = None
+        else:
+            words, names = _pushed(one, sent) if one.event == "Response" else (_asked(one), ())
+            if words:
+                told.setdefault(words, {}).update(dict.fromkeys(names))
+    for words, names in told.items():
+        if words not in at:
+            yield f"{words}: {few(names)}" if names else words
+        elif names:
+            yield f"{places.told(names)}: {words}"
+
+
+def _asked(event: Event) -> str:
+    """What else the control plane did: it asked for load reports, or ended a stream."""
+    if event.event == "StreamClosed":
+        return f"ends stream {event.stream}" + (f" with {event.code}" if event.code else "")
+    of = few(map(_cluster_of, event.clusters)) or "all clusters"
+    return f"asks for load reports of {of}, every {event.interval:g} s"
+
+
+def _pushed(event: Event, sent: Sent) -> tuple[str, Iterable[str]]:
+    """What a response is, with what it brings that was not sent before; no words if it is none."""
+    # Of these kinds each response has all that there are.
+    gone = sent.gone_with(event) if event.kind in {"listener", "cluster"} else ()
+    new = [one.name for one in sent.new_in(event)]
+    words = f"sends {type_of(event)} version {event.version}"
+    words += f" ({event.fault})" if event.fault else ""
+    words += f" without {few(gone)}" if gone else ""
+    if not (new or gone or event.fault) and event.resources:
+        return "", ()
+    return words if event.resources or gone else f"{words}, without any", new
+
+
+# What came of it.
+
+
+def _outcome(came: Collection[_Came], places: _Places) -> Iterator[str]:
+    """What the client did, kind by kind."""
+    for one in came:
+        if isinstance(one, Event) and one.answer == "nack":
+            yield f"refused {type_of(one)} version {one.answered_version}"
+        elif isinstance(one, Event) and one.event == "StreamClosed":
+            yield f"ended stream {one.stream}"
+    yield from _attempts([one for one in came if isinstance(one, Attempt)], places)
+    yield from _calls([one for one in came if isinstance(one, Call)], places)
+    yield from _reports([one for one in came if isinstance(one, Event)])
+    states: dict[str, list[str]] = {}
+    for one in came:
+        if isinstance(one, State):
+            states.setdefault(one.channel, []).append(one.state)
+    for channel, several in states.items():
+        begun = "… " if len(several) > MOST_STATES else ""
+        yield f"{channel} says {begun}{', '.join(several[-MOST_STATES:])}"
+
+
+def _attempts(attempts: Iterable[Attempt], places: _Places) -> Iterator[str]:
+    """Where it has connected, and where in vain."""
+    by_mode: dict[str, Counter[str]] = {}
+    for one in attempts:
+        by_mode.setdefault(one.attempt.mode.mode, Counter())[one.endpoint] += 1
+    for mode, counts in by_mode.items():
+        total = counts.total()
+        often = f", {total} attempts in all" if total > len(counts) else ""
+        if mode == "SERVE":
+            yield f"connected to {places.told(counts)}{often}"
+        else:
+            in_vain = "" if mode == "HOLD" else ", in vain"  # a held one is let go later
+            yield f"tried {places.told(counts)}{often}{in_vain} ({GATES.get(mode, mode)})"
+
+
+UNNAMED: Final = "what no EDS resource names"
+
+
+def _calls(calls: Iterable[Call], places: _Places) -> Iterator[str]:
+    """How calls ended, and where."""
+    by_end: dict[tuple[str, str], list[Call]] = {}
+    for one in calls:
+        where = places.of(one.endpoint) or UNNAMED if one.endpoint else ""
+        by_end.setdefault((one.status, where), []).append(one)
+    for (status, where), several in by_end.items():
+        counts = Counter(one.endpoint for one in several if one.endpoint)
+        each = few(f"{endpoint} {count}" for endpoint, count in counts.most_common())
+        told = f"{_calls_of(len(several))} {status}"
+        if where:
+            yield f"{told} at {where} ({each})"
+        else:
+            details = Counter(one.details for one in several if one.details).most_common(1)
+            yield told + (f": {details[0][0][:LETTERS]}" if details else "")
+
+
+def _reports(events: Iterable[Event]) -> Iterator[str]:
+    """How often it has reported the load of each cluster."""
+    reports = [one for one in events if one.event == "LoadRequest"]
+    counts = Counter(name for one in reports for name in {*map(_cluster_of, one.clusters)})
+    if reports:
+        told = few(f"{name} {count}" for name, count in counts.most_common()) or "of no cluster"
+        yield f"load reports: {len(reports)} ({told})"
+
+
+def _cluster_of(one: ReportedCluster | str) -> str:
+    return one if isinstance(one, str) else one.cluster
+
+
+def _kept(told: list[Phase], most: int) -> tuple[Phase, ...]:
+    """The first, the last, and those with a failure among the rest."""
+    if len(told) <= most:
+        return tuple(told)
+    ends = {*range(most // 4), *range(len(told) - most // 4, len(told))}
+    bad = [number for number, one in enumerate(told) if one.is_bad and number not in ends]
+    before = [number - 1 for number in bad if number - 1 not in ends]
+    kept = sorted(ends | {*[*bad, *before][: most - len(ends)]})
+    made, last = [], -1
+    for number in kept:
+        made.append(msgspec.structs.replace(told[number], left_out=number - last - 1))
+        last = number
+    return tuple(made)

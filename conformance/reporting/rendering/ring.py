@@ -1,0 +1,180 @@
+"""The ring of a check: who owns what of it, and where each call fell and went. Pure."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+
+import msgspec
+
+from conformance.judging.expectations import MapsLike
+from conformance.judging.observations import Call, Calls, Seen
+from conformance.spec.oracles.request_hash import request_hash
+from conformance.spec.oracles.ring.building import build_for
+from conformance.spec.oracles.ring.search import SPACE, Ring
+from conformance.spec.oracles.ring.sizes import entry_counts
+from conformance.spec.oracles.ring.variants import Candidate
+from conformance.spec.oracles.ring.weights import weights
+
+SLOTS = 720
+"""Places of the circle, each with the owner of its middle: more than an eye tells apart."""
+
+LARGEST = 65_536
+"""Entries of a ring that is drawn; of a larger one it is said that it is too large."""
+
+TOLD = 40
+"""So many calls are told one by one, and so many that went elsewhere of those behind them."""
+
+WAYS = 32
+"""Ways of building a ring that are tried; of a client whose keys are known there are fewer."""
+
+
+class Arc(msgspec.Struct, frozen=True, kw_only=True):
+    """Slots of the circle, side by side, of one owner."""
+
+    first: int
+    after: int
+    owner: int
+
+
+class Owner(msgspec.Struct, frozen=True, kw_only=True):
+    """An endpoint of the ring, in numbers."""
+
+    address: str
+    entries: int
+    share: float
+    """Of all hashes."""
+    due: int
+    """Calls that fell to it."""
+    went: int
+    """Calls that reached it."""
+
+
+class Fallen(msgspec.Struct, frozen=True, kw_only=True):
+    """A call on the ring."""
+
+    call: str
+    sent: str
+    """Its metadata, in words."""
+    hash: int
+    due: str
+    went: str
+
+    @property
+    def is_right(self) -> bool:
+        """Whether it went where its hash fell."""
+        return self.due == self.went
+
+    @property
+    def turn(self) -> float:
+        """Where on the circle its hash is, from 0 to 1."""
+        return self.hash / SPACE
+
+
+class RingPicture(msgspec.Struct, frozen=True, kw_only=True):
+    """A ring, and calls on it."""
+
+    built: str
+    """By which known way, in words."""
+    size: int
+    owners: tuple[Owner, ...]
+    strangers: tuple[str, ...]
+    """Where calls went that is not on the ring."""
+    arcs: tuple[Arc, ...]
+    calls: tuple[Fallen, ...]
+    failed: tuple[str, ...]
+
+    @property
+    def wrong(self) -> tuple[Fallen, ...]:
+        """The calls that went elsewhere."""
+        return tuple(one for one in self.calls if not one.is_right)
+
+    @property
+    def told(self) -> tuple[Fallen, ...]:
+        """The first calls, and of the others some that went elsewhere."""
+        others = (one for one in self.calls[TOLD:] if not one.is_right)
+        return (*self.calls[:TOLD], *itertools.islice(others, TOLD))
+
+
+def ring_picture(expected: MapsLike, seen: Seen) -> RingPicture | str | None:
+    """The ring by which calls were judged.
+
+    Returns:
+        The nearest of the known ways of building it; why there is no picture; or None, where
+        calls are not what was seen.
+    """
+    if not isinstance(seen, Calls):
+        return None
+    hashed = _hashed(expected, seen)
+    if not hashed:
+        return "no call with a hash was served, so there is nothing to be put on a ring"
+    size = sum(entry_counts(weights(expected.localities, "raw"), expected.config).values())
+    if size > LARGEST:
+        return f"a ring of {size} entries is too large to be drawn"
+    best: tuple[int, Candidate, Ring] | None = None
+    for candidate in expected.candidates()[:WAYS]:
+        ring = build_for(expected.localities, expected.config, candidate)
+        right = sum(ring.pick(value, expected.failed) == call.endpoint for call, value in hashed)
+        if best is None or right > best[0]:
+            best = (right, candidate, ring)
+        if right == len(hashed):
+            break
+    if best is None:
+        return "no known way of building the ring would do"
+    _, candidate, ring = best
+    calls = tuple(
+        Fallen(
+            call=call.id,
+            sent=", ".join(f"{key}: {text}" for key, text in call.metadata) or "no metadata",
+            hash=value,
+            due=ring.pick(value, expected.failed),
+            went=call.endpoint or "",
+        )
+        for call, value in hashed
+    )
+    variant = candidate.variant
+    return RingPicture(
+        built=f"keys {variant.key_format}, weights {candidate.weights}, search {variant.search}",
+        size=len(ring),
+        owners=_owners(ring, calls),
+        strangers=tuple(sorted({one.went for one in calls} - {*ring.addresses})),
+        arcs=arcs_of(ring),
+        calls=calls,
+        failed=expected.failed,
+    )
+
+
+def _hashed(expected: MapsLike, seen: Calls) -> list[tuple[Call, int]]:
+    found = []
+    for call in seen:
+        value = request_hash(expected.policies, call.metadata, terminal=expected.terminal)
+        if value is not None and call.endpoint is not None:
+            found.append((call, value))
+    return found
+
+
+def _owners(ring: Ring, calls: tuple[Fallen, ...]) -> tuple[Owner, ...]:
+    entries, shares = ring.counts(), ring.shares()
+    due, went = Counter(one.due for one in calls), Counter(one.went for one in calls)
+    return tuple(
+        Owner(
+            address=address,
+            entries=entries[address],
+            share=float(shares[address]),
+            due=due[address],
+            went=went[address],
+        )
+        for address in ring.addresses
+    )
+
+
+def arcs_of(ring: Ring) -> tuple[Arc, ...]:
+    """The circle in slots, those of one owner that are side by side together."""
+    arcs: list[Arc] = []
+    for slot in range(SLOTS):
+        owner = ring.owners[ring.index((2 * slot + 1) * SPACE // (2 * SLOTS))]
+        if arcs and arcs[-1].owner == owner:
+            arcs[-1] = msgspec.structs.replace(arcs[-1], after=slot + 1)
+        else:
+            arcs.append(Arc(first=slot, after=slot + 1, owner=owner))
+    return tuple(arcs)

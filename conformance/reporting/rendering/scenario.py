@@ -1,0 +1,217 @@
+"""All that there is to be shown of one scenario, computed from its folder. Pure but for that."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from conformance.judging import evidence
+from conformance.judging.evidence import BadEvidence, Judged, Record
+from conformance.judging.expectations import Balances, Expectation, MapsLike
+from conformance.judging.verdicts import Check, Decision, Verdict, expectation_of, leaves_a_choice
+from conformance.reporting.rendering.comparison import Compared, compared
+from conformance.reporting.rendering.folder import Folder, read_folder
+from conformance.reporting.rendering.loads import LoadPicture, load_picture
+from conformance.reporting.rendering.phases import Phase, phases
+from conformance.reporting.rendering.ring import RingPicture, ring_picture
+from conformance.reporting.rendering.served import Pushed, pushes
+from conformance.reporting.rendering.shares import SharesPicture, shares_picture
+from conformance.reporting.rendering.timeline import Timeline, timeline
+from conformance.reporting.report import command, shown_command
+from conformance.spec.catalogue import Catalogue, Clause, edition_for
+from regular_files import UntrustedFolder
+
+
+class Drawn(msgspec.Struct, frozen=True, kw_only=True):
+    """What can be drawn of a check."""
+
+    ring: RingPicture | None = None
+    shares: SharesPicture | None = None
+    loads: LoadPicture | None = None
+    why_not: str = ""
+    """Of a ring that is not drawn: why."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing of it."""
+        return not (self.ring or self.shares or self.loads or self.why_not)
+
+
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """A decision of the scenario, with its clause and its picture."""
+
+    decision: Decision
+    clause: Clause
+    words: Compared
+    drawn: Drawn
+
+    @property
+    def text(self) -> str:
+        """The clause in our words, by the edition that the client is judged by."""
+        return self.clause.worded(self.decision.edition)
+
+
+class Scene(msgspec.Struct, frozen=True, kw_only=True):
+    """A scenario as it is shown."""
+
+    scenario: str
+    client: Judged
+    mutant: str
+    seed: int
+    seconds: float
+    lateness: float
+    starved: float
+    trouble: str
+    shown: tuple[Shown, ...]
+    """Its decisions, failures first."""
+    phases: tuple[Phase, ...]
+    timeline: Timeline
+    pushed: tuple[Pushed, ...]
+    notes: tuple[str, ...]
+    served: tuple[str, ...]
+    left: tuple[str, ...]
+    told_repeat: str = ""
+    """The command that runs it again, as the record has it."""
+
+    @property
+    def name(self) -> str:
+        """The client, as it is named elsewhere."""
+        variant = f" +{self.client.variant}" if self.client.variant else ""
+        return f"{self.client.name} {self.client.version}{variant}"
+
+    @property
+    def repeat(self) -> str:
+        """The command that runs it again."""
+        if self.told_repeat:
+            return self.told_repeat
+        if self.mutant:
+            return shlex.join(("xdspec", "mutants", "--mutant", self.mutant))
+        client = self.client
+        begun = command(client.name, client.version, client.variant, self.seed)
+        return f"{begun} --scenario {shlex.quote(self.scenario)}"
+
+
+RANKS = (Verdict.FAIL, Verdict.ERROR, Verdict.SEEN, Verdict.PASS, Verdict.SKIP)
+"""Failures are read first, and what was not judged last."""
+
+
+def scene(path: Path, catalogue: Catalogue) -> Scene:
+    """What is to be shown of a folder.
+
+    Raises:
+        BadEvidence: it is none, its files are broken, or the catalogue does not know its clauses.
+    """
+    try:
+        place = UntrustedFolder(path)
+    except OSError as error:
+        raise BadEvidence(f"{path / evidence.FILE} cannot be read: {error.strerror}") from None
+    with place:
+        record = evidence.read_in(place)
+        if not record.clauses:  # somebody's own, who asserts by himself
+            return recorded(place, catalogue)
+        record, decisions = evidence.weighed(record, path, catalogue)
+        return _drawable(place, record, decisions or record.decisions, catalogue)
+
+
+def recorded(place: UntrustedFolder, catalogue: Catalogue) -> Scene:
+    """The same, by the verdicts of the run, which are not weighed again: that takes longer.
+
+    Raises:
+        BadEvidence: as above.
+    """
+    record = evidence.read_in(place)
+    if unknown := [one.clause for one in record.decisions if one.clause not in catalogue]:
+        raise BadEvidence(f"{place.place} judges {unknown[0]}, which the catalogue does not know")
+    return _drawable(place, record, record.decisions, catalogue)
+
+
+def _drawable(
+    place: UntrustedFolder, record: Record, decisions: tuple[Decision, ...], catalogue: Catalogue
+) -> Scene:
+    """Of a folder whose record was read: the scene, or a sentence on why there is none."""
+    folder = read_folder(place, record)
+    try:
+        return scene_of(folder, decisions, catalogue)
+    except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise BadEvidence(f"{place.place} cannot be drawn: {error}") from None
+
+
+def scene_of(folder: Folder, decisions: tuple[Decision, ...], catalogue: Catalogue) -> Scene:
+    """The same, of files that were read."""
+    record = folder.record
+    judged = tuple(checked(decisions, record.checks))
+    shown = []
+    for decision, check in judged:
+        clause = catalogue[decision.clause]
+        shown.append(
+            Shown(
+                decision=decision,
+                clause=clause,
+                words=compared(
+                    decision.wanted, decision.saw, is_alike=decision.verdict is Verdict.PASS
+                ),
+                drawn=_drawn(check, clause, record.client) if check else Drawn(),
+            )
+        )
+    return Scene(
+        scenario=record.scenario,
+        client=record.client,
+        mutant=record.mutant,
+        seed=record.seed,
+        seconds=record.seconds,
+        lateness=record.lateness,
+        starved=record.starved,
+        trouble=record.trouble.what if record.trouble else "",
+        shown=tuple(sorted(shown, key=lambda one: RANKS.index(one.decision.verdict))),
+        phases=phases(folder, judged),
+        timeline=timeline(folder),
+        pushed=pushes(folder.events, record.began),
+        notes=record.notes,
+        served=record.served,
+        left=record.left,
+        told_repeat=shown_command(record.repeat),
+    )
+
+
+def checked(
+    decisions: Iterable[Decision], checks: Iterable[Check]
+) -> Iterator[tuple[Decision, Check | None]]:
+    """Decisions, each with the check that it is on; None if it is on none."""
+    left = list(checks)
+    for decision in decisions:
+        check = next((one for one in left if _is_of(one, decision)), None)
+        if check is not None:
+            left.remove(check)
+        yield decision, check
+
+
+def _is_of(check: Check, decision: Decision) -> bool:
+    """Whether a decision is the one on a check: they are in one order, and some have none."""
+    return check.clause == decision.clause and bool(decision.wanted or decision.choices)
+
+
+def judged_by(check: Check, clause: Clause, client: Judged) -> Expectation | None:
+    """The expectation that a check was weighed by, or, of a choice, one that is stated or any."""
+    if not check.expected:
+        return None
+    if leaves_a_choice(clause):
+        stated = client.choices.get(clause.id, "")
+        return check.expected.get(stated, next(iter(check.expected.values())))
+    edition = edition_for(clause, client.follows)
+    found = expectation_of(clause, check.expected, edition) if edition else None
+    return found or next(iter(check.expected.values()))
+
+
+def _drawn(check: Check, clause: Clause, client: Judged) -> Drawn:
+    expected = judged_by(check, clause, client)
+    if isinstance(expected, MapsLike):
+        ring = ring_picture(expected, check.seen)
+        if isinstance(ring, str):
+            return Drawn(why_not=ring)
+        return Drawn(ring=ring)
+    if isinstance(expected, Balances):
+        return Drawn(loads=load_picture(expected, check.seen))
+    return Drawn(shares=shares_picture(expected, check.seen) if expected else None)

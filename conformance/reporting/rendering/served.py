@@ -1,0 +1,120 @@
+"""What was served, as YAML: each push with what it changed. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from conformance.reporting.rendering.folder import Event, Resource
+from conformance.reporting.rendering.timeline import KINDS
+from conformance.reporting.rendering.yaml_text import as_yaml
+
+LONGEST = 30_000
+"""Letters of one push: a list of thousands of endpoints is cut, and says so."""
+
+MOST = 60
+"""Pushes of a scenario, the last ones."""
+
+
+def type_of(event: Event) -> str:
+    """What a response or a request is about, such as CDS."""
+    return KINDS.get(event.kind or "", event.type_url or "unknown type")
+
+
+class Sent:
+    """What was sent so far, which tells of each response what is new in it."""
+
+    def __init__(self) -> None:
+        self._last: dict[tuple[str, str], Resource] = {}
+        self._there: dict[str, frozenset[tuple[str, str]]] = {}
+
+    def new_in(self, event: Event) -> tuple[Resource, ...]:
+        """The resources of a response that are not as they were sent before."""
+        new = tuple(
+            one for one in event.resources if self._last.get((one.type_url, one.name)) != one
+        )
+        self._last.update({(one.type_url, one.name): one for one in event.resources})
+        return new
+
+    def gone_with(self, event: Event) -> tuple[str, ...]:
+        """The names that the response of its kind before had; they are new when they come again."""
+        there = frozenset((one.type_url, one.name) for one in event.resources)
+        gone = sorted(self._there.get(event.kind or "", frozenset()) - there)
+        self._there[event.kind or ""] = there
+        for key in gone:
+            self._last.pop(key, None)
+        return tuple(name for _, name in gone)
+
+
+class Pushed(msgspec.Struct, frozen=True, kw_only=True):
+    """A response of the control plane."""
+
+    at: float
+    kind: str
+    version: str
+    names: tuple[str, ...]
+    answer: str
+    """``ack``, ``nack``, or nothing if there was none."""
+    said: str
+    """The words of a NACK."""
+    fault: str
+    yaml: str
+    """Of the resources that are not as they were sent before."""
+
+
+def pushes(events: Iterable[Event], began: float) -> tuple[Pushed, ...]:
+    """What was pushed, oldest first; of more than MOST the last."""
+    events = tuple(events)
+    answers = {
+        (one.stream, one.kind, one.answered_version): one
+        for one in reversed(events)
+        if one.event == "Request" and one.answer
+    }
+    sent = Sent()
+    made = []
+    responses = [one for one in events if one.event == "Response"]
+    for number, event in enumerate(responses, start=1):
+        new = sent.new_in(event)
+        if len(responses) - number >= MOST:
+            continue
+        answer = answers.get((event.stream, event.kind, event.version))
+        made.append(
+            Pushed(
+                at=event.at - began,
+                kind=type_of(event),
+                version=event.version,
+                names=tuple(one.name for one in event.resources),
+                answer=(answer.answer or "") if answer else "",
+                said=answer.error_detail if answer else "",
+                fault=event.fault,
+                yaml=_as_yaml(new),
+            )
+        )
+    return tuple(made)
+
+
+def _as_yaml(resources: Sequence[Resource]) -> str:
+    """Resources as a person would write them."""
+    made: list[str] = []
+    left = LONGEST
+    for number, one in enumerate(resources):
+        try:
+            value = one.contents or {
+                "name": one.name,
+                "type_url": one.type_url,
+                "base64": one.base64,
+            }
+            text, is_whole = as_yaml(value, left)
+        except RecursionError:
+            return "# cannot be written as YAML: it is nested too deeply"
+        made.append(text)
+        left -= len(text)
+        if not is_whole or left <= 0:
+            more = len(resources) - number - 1
+            left_out = [] if is_whole else ["the rest of it"]
+            left_out += [f"{more} more resources"] if more else []
+            if left_out:
+                made.append(f"# and {' and '.join(left_out)}: see transcript.jsonl\n")
+            break
+    return "---\n".join(made)

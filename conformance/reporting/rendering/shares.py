@@ -1,0 +1,107 @@
+"""How often something was to be seen, within which bounds, and how often it was. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+
+import msgspec
+
+from conformance.judging.expectations import (
+    DropsByShare,
+    Evenly,
+    Expectation,
+    LosesShare,
+    Shares,
+    Spread,
+)
+from conformance.judging.expectations.circuit_breaking import DRAWN
+from conformance.judging.observations import Calls, Loads, Seen
+from conformance.spec.oracles import statistics
+from conformance.spec.oracles.census import met_intervals
+from conformance.spec.oracles.ring.sizes import entry_counts
+from conformance.spec.oracles.ring.weights import weights
+from conformance.spec.oracles.statistics import Interval
+
+
+class Bar(msgspec.Struct, frozen=True, kw_only=True):
+    """One of several things that are counted."""
+
+    name: str
+    low: int
+    high: int
+    count: int
+
+    @property
+    def fits(self) -> bool:
+        """Whether it was seen as often as it may be."""
+        return self.low <= self.count <= self.high
+
+
+class SharesPicture(msgspec.Struct, frozen=True, kw_only=True):
+    """Bars of one count."""
+
+    of: str
+    """What is counted."""
+    total: int
+    bars: tuple[Bar, ...]
+    oracle: str
+
+
+def shares_picture(expected: Expectation, seen: Seen) -> SharesPicture | None:
+    """The bounds of an expectation that has some, and what was seen."""
+    match expected, seen:
+        case Shares(), Calls():
+            exact = {where: Fraction(*share) for where, share in expected.shares.items()}
+            bounds = statistics.intervals(len(seen), exact)
+            return _at_endpoints(seen, bounds, "statistics.intervals")
+        case Spread(), Calls():
+            entries = entry_counts(weights(expected.localities, "raw"), expected.config)
+            bounds = met_intervals(entries, len(seen))
+            return _at_endpoints(seen, bounds, "census.met_intervals")
+        case Evenly(), Calls():
+            low, rest = divmod(len(seen), max(1, len(expected.addresses)))
+            level = Interval(low, low + bool(rest))
+            bounds = dict.fromkeys(expected.addresses, level)
+            return _at_endpoints(seen, bounds, "as many at each, give or take one")
+        case LosesShare(), Calls():
+            return _lost(expected, seen)
+        case DropsByShare(), Loads():
+            shares = {name: Fraction(*share) for name, share in expected.shares.items()}
+            chance = statistics.FALSE_ALARM / DRAWN
+            bounds = statistics.intervals(seen.lost, shares, chance)
+            counts = {one.cluster: one.counts() for one in seen.dropped}.get(expected.cluster, {})
+            return _picture("drops", seen.lost, Counter(counts), bounds, "statistics.intervals")
+        case _:
+            return None
+
+
+def _at_endpoints(seen: Calls, bounds: dict[str, Interval], oracle: str) -> SharesPicture:
+    counts = Counter(call.endpoint or call.status for call in seen)
+    return _picture("calls", len(seen), counts, bounds, oracle)
+
+
+def _picture(
+    of: str, total: int, counts: Counter[str], bounds: dict[str, Interval], oracle: str
+) -> SharesPicture:
+    """A bar for each thing that has bounds, and for each that was seen and should not have been."""
+    bars = [
+        Bar(name=name, low=bound.low, high=bound.high, count=counts[name])
+        for name, bound in bounds.items()
+    ]
+    strange = sorted(counts.keys() - bounds.keys())
+    bars += (Bar(name=name, low=0, high=0, count=counts[name]) for name in strange)
+    return SharesPicture(of=of, total=total, bars=tuple(bars), oracle=oracle)
+
+
+def _lost(expected: LosesShare, seen: Calls) -> SharesPicture:
+    chance = statistics.FALSE_ALARM / DRAWN
+    bound = statistics.interval(len(seen), Fraction(*expected.share), chance)
+    if expected.more:
+        bound = Interval(bound.high + 1, len(seen))
+    counts = Counter(call.status for call in seen)
+    bounds = {
+        "UNAVAILABLE": bound,
+        "OK": Interval(len(seen) - bound.high, len(seen) - bound.low),
+    }
+    return _picture("calls", len(seen), counts, bounds, "statistics.interval")

@@ -1,0 +1,158 @@
+"""One scenario in a terminal: lines of text, each with its style. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from conformance.judging.verdicts import BAD
+from conformance.reporting.colors import COLOURS
+from conformance.reporting.rendering.drawing import Scale, scale_of
+from conformance.reporting.rendering.loads import LoadPicture
+from conformance.reporting.rendering.phases import in_words
+from conformance.reporting.rendering.ring import RingPicture
+from conformance.reporting.rendering.scenario import Scene, Shown
+from conformance.reporting.rendering.shares import SharesPicture
+from conformance.reporting.rendering.timeline import Lane, Mark, Shape, Timeline, Tone
+
+Line = tuple[str, str]
+"""Text, and a style of rich's."""
+
+NAMES = 24
+"""Columns for the names of lanes."""
+
+LEAST = 40
+"""Columns for what is drawn, also in a terminal that has fewer."""
+
+SHOWN = 12
+"""Rows of a list."""
+
+SIGNS = {Shape.PUSH: "▼", Shape.ACK: "▲", Shape.NACK: "✕", Shape.ASK: "○", Shape.TICK: "│"}
+
+SPANS = {Tone.GOOD: "━", Tone.BAD: "✗", Tone.SUITE: "▒", Tone.PLAIN: "─", Tone.FAINT: "·"}
+
+LEGEND = "▼ sent  ▲ accepted  ✕ refused  ○ asked for  ━ well  ✗ went wrong  ▒ the suite  ┊ folded"
+
+
+def lines(scene: Scene, width: int) -> Iterator[Line]:
+    """A scenario, in a terminal of this width."""
+    yield f"{scene.scenario}, {scene.name}, seed {scene.seed}, {scene.seconds:.2f} s", "bold"
+    if scene.trouble:
+        yield f"ended early: {scene.trouble}", "red"
+    for one in scene.shown:
+        yield from _decision(one, width)
+    yield "", ""
+    for words, is_bad in in_words(scene.phases):
+        yield words, "red" if is_bad else ""
+    yield "", ""
+    yield from timeline_lines(scene.timeline, width)
+    yield "", ""
+    yield f"repeat    {scene.repeat}", ""
+
+
+def _decision(one: Shown, width: int) -> Iterator[Line]:
+    said = one.decision
+    why = f" ({said.reason.value})" if said.reason else ""
+    head = f"{said.verdict.value.upper()}{why}  {one.clause.id}  {one.clause.title}"
+    yield head, COLOURS[said.verdict]
+    if said.verdict not in BAD:
+        return
+    where = f"{one.clause.document}, {one.clause.section} [{one.clause.strength.value}]"
+    stated = (("clause", one.text), ("text", where), ("basis", one.clause.basis))
+    told = (("differs", said.differs), ("saw", said.saw), ("wanted", said.wanted))
+    for name, text in (*stated, *told, ("oracle", said.oracle)):
+        if text:
+            yield f"  {name:8}  {text}".replace("\n", f"\n{'':12}"), ""
+    if one.drawn.ring:
+        yield from ring_lines(one.drawn.ring)
+    if one.drawn.shares:
+        yield from share_lines(one.drawn.shares, width)
+    if one.drawn.loads:
+        yield from load_lines(one.drawn.loads)
+
+
+def ring_lines(it: RingPicture) -> Iterator[Line]:
+    """The ring in numbers, and the calls that went elsewhere."""
+    yield f"  ring      {it.size} entries, {it.built}", ""
+    for one in it.owners[:SHOWN]:
+        numbers = f"{one.entries:6} entries  {100 * one.share:6.2f} %"
+        calls = f"{one.due:5} calls fell {one.went:5} went"
+        yield f"    {one.address:22}{numbers}{calls}", "" if one.due == one.went else "yellow"
+    yield from _more(len(it.owners), "endpoints")
+    for call in it.wrong[:SHOWN]:
+        yield f"    {call.call}  {call.hash:#018x}  fell to {call.due}, went to {call.went}", "red"
+    yield from _more(len(it.wrong), "calls that went elsewhere")
+
+
+def share_lines(it: SharesPicture, width: int) -> Iterator[Line]:
+    """Each count on a line from none to all, with its bounds."""
+    columns = max(LEAST, width - NAMES - 30)
+    yield f"  shares    of {it.total} {it.of}, by {it.oracle}", ""
+    for bar in it.bars[:SHOWN]:
+        low, high, at = (
+            min(columns - 1, columns * count // max(1, it.total))
+            for count in (bar.low, bar.high, bar.count)
+        )
+        drawn = [("░" if low <= column <= high else "·") for column in range(columns)]
+        drawn[at] = "●" if bar.fits else "✕"
+        words = f"{bar.count} of {bar.low} to {bar.high}"
+        yield f"    {bar.name:{NAMES}}{''.join(drawn)}  {words}", "" if bar.fits else "red"
+    yield from _more(len(it.bars), "more")
+
+
+def load_lines(it: LoadPicture) -> Iterator[Line]:
+    """Both counts of each place."""
+    for row in it.rows[:SHOWN]:
+        yield f"  load      {row.place}", ""
+        for name, load in (("counted", row.counted), ("reported", row.reported)):
+            yield f"    {name:8}  {load}", "" if row.is_alike else "red"
+    yield from _more(len(it.rows), "places")
+    if it.strangers:
+        yield f"  strangers {', '.join(it.strangers)}: reported, and not to be", "red"
+
+
+def _more(count: int, what: str) -> Iterator[Line]:
+    if count > SHOWN:
+        yield f"    and {count - SHOWN} {what}", "dim"
+
+
+def timeline_lines(it: Timeline, width: int) -> Iterator[Line]:
+    """Lanes of signs on one clock."""
+    columns = max(LEAST, width - NAMES - 1)
+    scale = scale_of(it)
+    axis = [" "] * (columns + 12)
+    for at, label in scale.ticks:
+        place = min(columns - 1, int(at * columns / 100))
+        axis[place : place + len(label)] = label
+    yield f"{'':{NAMES}}{''.join(axis).rstrip()}", "dim"
+    group = ""
+    for lane in it.lanes:
+        if lane.group != group:
+            group = lane.group
+            yield group, "bold"
+        yield f"  {lane.name[: NAMES - 3]:{NAMES - 2}}{_drawn(lane, scale, columns)}", ""
+    for words in it.left_out:
+        yield f"  not drawn: {words}", "dim"
+    yield LEGEND, "dim"
+
+
+def _drawn(lane: Lane, scale: Scale, columns: int) -> str:
+    """A lane's signs: bands below spans, spans below points."""
+    row = [" "] * columns
+    for fold in scale.folds:
+        for column in range(int(fold.left * columns / 100), int(fold.right * columns / 100)):
+            row[column] = "┊"
+    order = {Shape.BAND: 0, Shape.SPAN: 1}
+    for mark in sorted(lane.marks, key=lambda one: order.get(one.shape, 2)):
+        first = min(columns - 1, max(0, int(scale.x(mark.at) * columns / 100)))
+        if mark.until is None:
+            row[first] = _sign(mark)
+            continue
+        last = min(columns - 1, int(scale.x(mark.until) * columns / 100))
+        row[first : last + 1] = SPANS[mark.tone] * (last + 1 - first)
+        if mark.label and last - first > len(mark.label):
+            row[first : first + len(mark.label)] = mark.label
+    return "".join(row).rstrip()
+
+
+def _sign(mark: Mark) -> str:
+    return SIGNS.get(mark.shape, "│")

@@ -1,0 +1,404 @@
+"""All that happened in a scenario, on one clock: lanes of marks. Pure.
+
+Times are seconds since the scenario began. What came before its beginning, as the client did when
+it was launched, is left of zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from enum import StrEnum
+
+import msgspec
+
+from conformance.reporting.rendering.folder import Accepted, Call, Deed, Event, Folder, Resource
+
+
+class Tone(StrEnum):
+    """How a mark is to be read at a glance."""
+
+    PLAIN = "plain"
+    GOOD = "good"
+    BAD = "bad"
+    SUITE = "suite"
+    """What the suite did, or suffered: nothing of it is the client's."""
+    FAINT = "faint"
+
+
+class Shape(StrEnum):
+    """What a mark is."""
+
+    PUSH = "push"
+    ACK = "ack"
+    NACK = "nack"
+    ASK = "ask"
+    SPAN = "span"
+    BAND = "band"
+    """A span that is the background of its lane."""
+    TICK = "tick"
+
+
+class Mark(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that happened at a moment, or went on from one to another."""
+
+    at: float
+    until: float | None = None
+    shape: Shape
+    tone: Tone = Tone.PLAIN
+    what: str
+    label: str = ""
+    """A word to be written into it, if there is room."""
+
+
+class Lane(msgspec.Struct, frozen=True, kw_only=True):
+    """Marks of one thing."""
+
+    group: str
+    name: str
+    marks: tuple[Mark, ...]
+
+
+class Timeline(msgspec.Struct, frozen=True, kw_only=True):
+    """All lanes of a scenario."""
+
+    begin: float
+    end: float
+    lanes: tuple[Lane, ...]
+    left_out: tuple[str, ...] = ()
+    """What is not among them, in sentences."""
+
+    def in_order(self, most: int) -> tuple[tuple[float, float | None, str, str], ...]:
+        """Every mark, oldest first: when, until when, its lane, and what it is.
+
+        Of more than `most` the middle is left out.
+        """
+        rows = sorted(
+            ((mark.at, lane, mark) for lane in self.lanes for mark in lane.marks),
+            key=lambda row: row[0],
+        )
+        told = [
+            (at, mark.until, f"{lane.group}, {lane.name}", mark.what) for at, lane, mark in rows
+        ]
+        if len(told) <= most:
+            return tuple(told)
+        gap = len(told) - most
+        first, last = told[: most // 2], told[-(most - most // 2) :]
+        return (*first, (first[-1][0], None, "", f"… {gap} more …"), *last)
+
+
+PLANE, ENDPOINTS, CALLS, CHANNELS, SUITE = (
+    "control plane",
+    "endpoints",
+    "calls",
+    "channels",
+    "suite",
+)
+
+KINDS = {"listener": "LDS", "route": "RDS", "cluster": "CDS", "endpoints": "EDS"}
+
+MOST_ENDPOINTS = 24
+"""Lanes of endpoints: of more, those of which most is told."""
+
+MOST_NAMES = 5
+
+STATE_TONES = {"READY": Tone.GOOD, "TRANSIENT_FAILURE": Tone.BAD, "CONNECTING": Tone.PLAIN}
+"""Of any other state: faint."""
+
+
+def timeline(folder: Folder) -> Timeline:
+    """The timeline of a scenario."""
+    began = beginning(folder)
+    lanes = [*_plane(folder.events, began)]
+    endpoints, left_out = _endpoints(folder, began)
+    lanes += [*endpoints, *_calls(folder.calls, began), *_states(folder, began)]
+    lanes += _suite(folder, began)
+    over = min(max(0.0, folder.record.seconds), LONGEST)
+    ended = [msgspec.structs.replace(lane, marks=_ended(lane.marks, over)) for lane in lanes]
+    marks = [mark for lane in ended for mark in lane.marks]
+    return Timeline(
+        begin=min([0.0, *(mark.at for mark in marks)]),
+        end=max([over, *(mark.at if mark.until is None else mark.until for mark in marks)]),
+        lanes=tuple(ended),
+        left_out=left_out,
+    )
+
+
+LONGEST = 1e6
+"""Seconds of a scenario: what says more is broken."""
+
+
+def beginning(folder: Folder) -> float:
+    """When the scenario began; of a record that does not tell, when the first thing happened."""
+    return folder.record.began or min(_moments(folder), default=0.0)
+
+
+def _moments(folder: Folder) -> Iterator[float]:
+    yield from (event.at for event in folder.events)
+    yield from (call.started_at for call in folder.calls if call.started_at is not None)
+
+
+NEVER = float("inf")
+"""The end of what was not over when the scenario was."""
+
+
+def _ended(marks: Iterable[Mark], over: float) -> tuple[Mark, ...]:
+    """The same, but what was not over ends with the scenario."""
+    return tuple(
+        msgspec.structs.replace(mark, until=max(over, mark.at)) if mark.until == NEVER else mark
+        for mark in marks
+    )
+
+
+def few(names: Iterable[str]) -> str:
+    """The first of several names, and how many more there are."""
+    listed = [*names]
+    more = f" and {len(listed) - MOST_NAMES} more" if len(listed) > MOST_NAMES else ""
+    return ", ".join(listed[:MOST_NAMES]) + more
+
+
+# The control plane.
+
+
+def _plane(events: Iterable[Event], began: float) -> Iterator[Lane]:
+    """Streams, each kind of resource, and load reports."""
+    lanes: dict[str, list[Mark]] = {"streams": [], **{name: [] for name in KINDS.values()}}
+    for event in events:
+        at = event.at - began
+        match event.event:
+            case "StreamOpened" | "StreamClosed":
+                lanes["streams"].append(_stream(event, at))
+            case "Response":
+                lanes.setdefault(_kind(event), []).append(_push(event, at))
+            case "Request":
+                lanes.setdefault(_kind(event), []).append(_request(event, at))
+            case "LoadRequest" | "LoadResponse":
+                lanes.setdefault("load", []).append(_load(event, at))
+            case _:
+                mark = Mark(at=at, shape=Shape.TICK, tone=Tone.SUITE, what=event.event)
+                lanes["streams"].append(mark)
+    for name, marks in lanes.items():
+        if marks:
+            yield Lane(group=PLANE, name=name, marks=tuple(marks))
+
+
+def _kind(event: Event) -> str:
+    return KINDS.get(event.kind or "", event.kind or "unknown type")
+
+
+def _stream(event: Event, at: float) -> Mark:
+    if event.event == "StreamOpened":
+        what = f"stream {event.stream} ({event.service}) opened"
+        return Mark(at=at, shape=Shape.TICK, tone=Tone.GOOD, what=what)
+    by = f" by {event.by}" if event.by else ""
+    what = f"stream {event.stream} ended{by}" + (f" with {event.code}" if event.code else "")
+    return Mark(
+        at=at, shape=Shape.TICK, tone=Tone.SUITE if event.by != "client" else Tone.BAD, what=what
+    )
+
+
+def _push(event: Event, at: float) -> Mark:
+    names = few(one.name for one in event.resources) or "nothing"
+    what = f"{_kind(event)} version {event.version} sent: {names}"
+    what += f" ({event.fault})" if event.fault else ""
+    return Mark(at=at, shape=Shape.PUSH, tone=Tone.SUITE, what=what, label=event.version)
+
+
+def _request(event: Event, at: float) -> Mark:
+    changes = [f"subscribes to {few(event.subscribed)}"] if event.subscribed else []
+    changes += [f"unsubscribes from {few(event.unsubscribed)}"] if event.unsubscribed else []
+    name = _kind(event)
+    if event.answer == "nack":
+        what = f"{name} version {event.answered_version} refused: {event.error_detail}"
+        return Mark(at=at, shape=Shape.NACK, tone=Tone.BAD, what="; ".join([what, *changes]))
+    if event.answer == "ack":
+        what = f"{name} version {event.answered_version} accepted"
+        return Mark(at=at, shape=Shape.ACK, tone=Tone.GOOD, what="; ".join([what, *changes]))
+    what = f"{name}: {'; '.join(changes) or 'asks again'}"
+    return Mark(at=at, shape=Shape.ASK, what=what)
+
+
+def _load(event: Event, at: float) -> Mark:
+    named = few(one if isinstance(one, str) else one.cluster for one in event.clusters)
+    if event.event == "LoadResponse":
+        what = f"load reports asked for: {named or 'all clusters'}"
+        return Mark(at=at, shape=Shape.PUSH, tone=Tone.SUITE, what=what)
+    return Mark(at=at, shape=Shape.ACK, what=f"load report: {named or 'of no cluster'}")
+
+
+# Endpoints.
+
+
+def _endpoints(folder: Folder, began: float) -> tuple[list[Lane], tuple[str, ...]]:
+    """A lane for each endpoint: its gate's modes, attempts, and requests that its backend got."""
+    names = {one.attempt.endpoint: one.endpoint for one in folder.attempts}
+    deeds: dict[str, list[Deed]] = {}
+    for deed in folder.deeds:
+        deeds.setdefault(deed.endpoint, []).append(deed)
+    found = {address: [*_gate(done, began)] for address, done in deeds.items()}
+    for row in folder.attempts:
+        found.setdefault(row.endpoint, []).append(_connection(row.attempt, began))
+    for rpc in folder.rpcs:
+        if rpc.endpoint in names:
+            what = f"request received, {rpc.status or 'not over'}"
+            mark = Mark(at=rpc.at - began, shape=Shape.TICK, what=what)
+            found[names[rpc.endpoint]].append(mark)
+    return _most_told(found, clusters_of(folder.events))
+
+
+def _gate(deeds: Collection[Deed], began: float) -> Iterator[Mark]:
+    """The modes of a gate, each until the next, and what was done to its connections."""
+    modes = [(max(0.0, one.at - began), one.mode.mode) for one in deeds if one.mode is not None]
+    ends = [*(at for at, _ in modes[1:]), NEVER]
+    for (at, mode), end in zip(modes, ends, strict=False):
+        serves = mode == "SERVE"
+        yield Mark(
+            at=at,
+            until=end,
+            shape=Shape.BAND,
+            tone=Tone.FAINT if serves else Tone.SUITE,
+            what=f"its gate: {mode}",
+            label="" if serves else mode,
+        )
+    for one in deeds:
+        if one.mode is None:
+            what = f"{one.what}: all live connections"
+            yield Mark(at=one.at - began, shape=Shape.TICK, tone=Tone.SUITE, what=what)
+
+
+def _connection(one: Accepted, began: float) -> Mark:
+    by = f", ended by the {one.closed_by}" if one.closed_by else ""
+    return Mark(
+        at=one.accepted_at - began,
+        until=NEVER if one.closed_at is None else one.closed_at - began,
+        shape=Shape.SPAN,
+        tone=Tone.GOOD if one.mode.mode == "SERVE" else Tone.BAD,
+        what=f"connection, met by {one.mode.mode}{by}",
+    )
+
+
+def clusters_of(events: Iterable[Event]) -> dict[str, list[str]]:
+    """By address, the clusters that have had an endpoint there, as far as resources tell."""
+    found: dict[str, list[str]] = {}
+    looked_at: dict[str, Resource] = {}
+    for event in events:
+        for resource in event.resources if event.kind == "endpoints" else ():
+            if looked_at.get(resource.name) == resource:
+                continue
+            looked_at[resource.name] = resource
+            for address in _addresses(resource.contents):
+                names = found.setdefault(address, [])
+                if resource.name not in names:
+                    names.append(resource.name)
+    return found
+
+
+def _addresses(value: object) -> Iterator[str]:
+    """Each socket address in a resource, wherever it stands."""
+    match value:
+        case {"address": str(host), "portValue": int(port)}:
+            yield f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        case dict():
+            for each in value.values():
+                yield from _addresses(each)
+        case list():
+            for each in value:
+                yield from _addresses(each)
+
+
+def _most_told(
+    found: dict[str, list[Mark]], clusters: Mapping[str, Collection[str]]
+) -> tuple[list[Lane], tuple[str, ...]]:
+    kept = {*sorted(found, key=lambda one: -len(found[one]))[:MOST_ENDPOINTS]}
+    lanes = [
+        Lane(
+            group=ENDPOINTS,
+            name=" ".join((address, few(clusters.get(address, ())))).rstrip(),
+            marks=tuple(marks),
+        )
+        for address, marks in found.items()
+        if address in kept
+    ]
+    rest = len(found) - len(lanes)
+    return lanes, (f"{rest} more endpoints, of which less is told",) if rest else ()
+
+
+# Calls and channels.
+
+
+def _calls(calls: Iterable[Call], began: float) -> Iterator[Lane]:
+    lanes: dict[str, list[Mark]] = {}
+    for call in calls:
+        if call.started_at is None:
+            continue
+        where = f" at {call.endpoint}" if call.endpoint else ""
+        why = f": {call.details}" if call.details else ""
+        waits = call.status in {"WAITING", "OPEN"}
+        tone = Tone.GOOD if call.status == "OK" else Tone.PLAIN if waits else Tone.BAD
+        lanes.setdefault(call.channel, []).append(
+            Mark(
+                at=call.started_at - began,
+                until=NEVER if call.ended_at is None else call.ended_at - began,
+                shape=Shape.SPAN,
+                tone=tone,
+                what=f"{call.id}{call.headers} {call.status}{where}{why}",
+            )
+        )
+    for channel, marks in lanes.items():
+        yield Lane(group=CALLS, name=channel, marks=tuple(marks))
+
+
+def _states(folder: Folder, began: float) -> Iterator[Lane]:
+    told: dict[str, list[tuple[float, str]]] = {}
+    for one in folder.states:
+        told.setdefault(one.channel, []).append((one.at - began, one.state))
+    for channel, states in told.items():
+        ends = [*(at for at, _ in states[1:]), NEVER]
+        marks = (
+            Mark(
+                at=at,
+                until=end,
+                shape=Shape.BAND,
+                tone=STATE_TONES.get(state, Tone.FAINT),
+                what=f"{channel}: {state}",
+                label=state,
+            )
+            for (at, state), end in zip(states, ends, strict=True)
+        )
+        yield Lane(group=CHANNELS, name=channel, marks=tuple(marks))
+
+
+# The suite itself.
+
+
+def _suite(folder: Folder, began: float) -> Iterator[Lane]:
+    waits = [
+        Mark(
+            at=one.at - began,
+            until=one.until - began,
+            shape=Shape.SPAN,
+            tone=Tone.SUITE,
+            what=f"waited in vain: {one.what or 'for what did not come'}",
+        )
+        for one in folder.troubles
+        if one.kind == "deadline"
+    ]
+    late = [
+        Mark(
+            at=one.at - began,
+            until=one.until - began,
+            shape=Shape.SPAN,
+            tone=Tone.BAD,
+            what=f"the suite was {one.until - one.at:.3f} s late",
+        )
+        for one in folder.troubles
+        if one.kind == "late"
+    ]
+    if trouble := folder.record.trouble:
+        at = folder.record.seconds
+        waits.append(
+            Mark(at=at, shape=Shape.NACK, tone=Tone.BAD, what=f"the scenario ended: {trouble.what}")
+        )
+    if waits:
+        yield Lane(group=SUITE, name="deadlines", marks=tuple(waits))
+    if late:
+        yield Lane(group=SUITE, name="lateness", marks=tuple(late))

@@ -1,0 +1,71 @@
+"""Where words for people go: whatever is in them, nothing but text reaches a terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import click
+from rich.console import Console
+
+from conformance.runner.terminal_escape import defused, plain
+
+
+class OutputLost(Exception):
+    """What is said cannot be written where it is to go; the text is a sentence."""
+
+
+def echo(text: str, *, nl: bool = True, err: bool = False, commands: bool = False) -> None:
+    """Say something, without colours.
+
+    Args:
+        text: what is said.
+        nl: whether a line ends behind it.
+        err: whether it goes to standard error.
+        commands: whether a line may be a command for a runner of a CI.
+
+    Raises:
+        OutputLost: it cannot be said.
+    """
+    with _told("standard error" if err else "standard output"):
+        click.echo(plain(text) if commands else defused(plain(text)), nl=nl, err=err)
+
+
+class Screen(Console):
+    """A console for words of clients, too."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print it.
+
+        Raises:
+            OutputLost: it cannot be printed.
+        """
+        words = [defused(plain(one)) if isinstance(one, str) else one for one in objects]
+        options.setdefault("soft_wrap", True)  # no line begins amid what somebody else said
+        with _told("standard output"):
+            super().print(*words, **options)
+
+    def on_broken_pipe(self) -> NoReturn:
+        """Say so, where rich would end the process as one that does not conform."""
+        raise OutputLost("standard output was closed")
+
+
+@contextmanager
+def _told(where: str) -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise OutputLost(f"{where} was closed") from None
+    except OSError as error:
+        raise OutputLost(f"{where} cannot be written: {error.strerror}") from error
+
+
+def in_utf_8() -> None:
+    """Have files and pipes told in UTF-8, and a terminal in its own letters as far as they go."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure: Callable[..., None] | None = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            encoding = stream.encoding if stream.isatty() else "utf-8"
+            reconfigure(encoding=encoding, errors="backslashreplace")

@@ -1,0 +1,78 @@
+"""What is to be said of a world as a whole at its end, while everything is there to be asked."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import msgspec
+
+from client_under_test.contract.exceptions import ClientHung, ClockWrong, ConversationFailed
+from conformance.judging import causes
+from conformance.judging.aborts import ClientLied, ClientNeverCame
+from conformance.judging.evidence import Trouble
+from conformance.judging.verdicts import Reason, Verdict
+from conformance.world import World
+from conformance.world.starvation import starved
+from fake_control_plane import ControlPlane
+from test_servers import Fleet
+
+VOID: Final = ClientLied | ClockWrong | ClientNeverCame
+"""Of a word that is known to be false nothing is made: neither for the client nor against it. Nor
+is anything said of one that has never heard what is served."""
+
+
+class LastLook(NamedTuple):
+    """What was found."""
+
+    error: BaseException | None
+    """What ended the scenario early, or would have: of several the one that says most."""
+    trouble: Trouble | None
+    """What that, or a server of the suite that failed, says of all that the scenario decides."""
+    starved: float
+    """For how many seconds the client waited for a processor, if there was an error."""
+    is_void: bool
+    """Whether nothing that was seen says anything of the client."""
+
+
+async def last_look(made: World, error: BaseException | None) -> LastLook:
+    """Ask the client, the backends and the control plane whether their stories are one.
+
+    Args:
+        made: the world, in which everything still runs.
+        error: what ended its scenario early, if anything did.
+    """
+    error = made.process.failure or error
+    trouble, waited = None, 0.0
+    if made.process.failure is None:
+        try:
+            made.preconditions.a_stream()
+            if not isinstance(error, ClientHung):
+                await made.preconditions.a_steady_clock()
+            await made.preconditions.one_story()
+        except (ClientNeverCame, ClientLied, ConversationFailed) as worse:
+            error = worse
+    if error is not None:
+        waited = round(starved(made.process.pid), 3)
+        trouble = causes.of(
+            error,
+            lateness=made.clock.lateness.worst,
+            starved=waited,
+            seconds=made.now,
+            nothing_seen=not (made.bench.checks or made.calls.made or made.calls.unsettled()),
+        )
+        if not isinstance(error, VOID):
+            trouble = msgspec.structs.replace(trouble, at=made.bench.at)
+    is_void = isinstance(error, VOID)
+    if failed := await _failed_servers(made):
+        # A client that a server of the suite has left alone is not to be judged by what it did.
+        trouble = Trouble(verdict=Verdict.ERROR, reason=Reason.SUITE, what="; ".join(failed))
+        is_void = True
+    return LastLook(error, trouble, waited, is_void)
+
+
+async def _failed_servers(made: World) -> list[str]:
+    """What the servers of the suite could not do, each sentence with whose server it was."""
+    servers: dict[str, ControlPlane | Fleet] = {"control plane": made.plane, "backends": made.fleet}
+    for server in servers.values():
+        await server.probe()
+    return [f"{whose}: {one}" for whose, server in servers.items() for one in server.troubles]

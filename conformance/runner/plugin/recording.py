@@ -1,0 +1,192 @@
+"""The record of a scenario, from what was judged or from what ended it; its evidence folder."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from conformance.judging import causes, evidence
+from conformance.judging.aborts import ClientUnable
+from conformance.judging.declaration import (
+    claims_of,
+    scenario_id,
+)
+from conformance.judging.evidence import Record, Trouble
+from conformance.judging.verdicts import BAD, Reason, Verdict
+from conformance.runner.evidence_files import ALONE, folder_name, write_exception, write_files
+from conformance.runner.interaction import Interaction
+from conformance.runner.plugin.final_checks import last_look
+from conformance.runner.plugin.items import (
+    CATALOGUE,
+    RECORD,
+    SETTINGS,
+    STARTED_AT,
+    TROUBLE,
+    subject_of,
+    unasked,
+    untimed,
+)
+from conformance.runner.settings import Settings
+from conformance.world import World
+from conformance.world.starvation import starved
+
+PROPERTY = "xdspec"
+"""The name under which a report carries the scenario's record, as JSON."""
+
+
+async def finish(
+    item: pytest.Item, made: World, settings: Settings, desk: Interaction | None
+) -> None:
+    """Decide, and leave the evidence, while everything is still there to be asked."""
+    is_by_hand = desk is not None and desk.hands is not None
+    look = await last_look(made, item.stash.get(TROUBLE, None))
+    error, waited = look.error, look.starved
+    told = told_of(made)
+    checks = () if look.is_void else tuple(made.bench.checks)
+    record = record_of(item, checks=checks, trouble=look.trouble, **told)
+    if any(one.is_against for one in record.decisions) and not is_by_hand:
+        waited = waited or round(starved(made.process.pid), 3)
+        try:
+            await made.preconditions.gates_that_work()
+        except ClientUnable as unable:
+            record = record_of(item, trouble=causes.of(unable), **told)
+    record = msgspec.structs.replace(record, starved=waited)
+    if desk is not None:
+        record = desk.signed(record)
+        await desk.keep_up(record)
+    record = with_evidence(record, settings, lambda folder: write_files(folder, made, error))
+    item.stash[RECORD] = record
+    if desk is not None:
+        return
+    broken = await made.channels.close_by_contract()
+    if broken and not any(one.verdict in BAD for one in record.decisions):
+        trouble = Trouble(verdict=Verdict.ERROR, reason=Reason.ADAPTER, what=broken)
+        spoiled = record_of(item, trouble=trouble, starved=waited, **told)
+        item.stash[RECORD] = _with_evidence_so_far(
+            spoiled, record, settings, lambda folder: write_files(folder, made, error)
+        )
+
+
+def _with_evidence_so_far(
+    record: Record, before: Record, settings: Settings, leave: Callable[[Path], tuple[str, ...]]
+) -> Record:
+    """The record with its folder, which may be there already, as each scenario has one."""
+    if not before.evidence:
+        return with_evidence(record, settings, leave)
+    record = msgspec.structs.replace(record, evidence=before.evidence, left=before.left)
+    try:
+        evidence.write(Path(before.evidence), record)
+    except OSError as error:
+        return msgspec.structs.replace(record, lost=error.strerror or type(error).__name__)
+    return record
+
+
+def told_of(made: World) -> dict[str, Any]:
+    """What a record tells of a world, whatever was judged in it."""
+    return {
+        "began": round(made.clock.began, 6),
+        "notes": tuple(made.bench.notes),
+        "served": tuple(made.control.history),
+        "lateness": round(made.clock.lateness.worst, 3),
+    }
+
+
+def without_world(item: pytest.Item) -> Record:
+    """The record of a scenario that never got its world, or lost it."""
+    error = item.stash.get(TROUBLE, None)
+    if isinstance(error, pytest.skip.Exception):
+        trouble = Trouble(
+            verdict=Verdict.SKIP, reason=Reason.CAPABILITY, what=error.msg or "skipped"
+        )
+    else:
+        error = error or RuntimeError("the scenario left no record")
+        trouble = causes.of(error)
+
+    def leave(folder: Path) -> tuple[str, ...]:
+        if error is not None:
+            write_exception(folder, error)
+        return ()
+
+    return with_evidence(record_of(item, trouble=trouble), item.config.stash[SETTINGS], leave)
+
+
+def record_of(item: pytest.Item, **more: Any) -> Record:
+    """The record of what was seen, with its verdicts; `more` is what was seen."""
+    subject, settings, scenario = subject_of(item), item.config.stash[SETTINGS], scenario_id(item)
+    record = Record(
+        scenario=scenario,
+        clauses=claims_of(item).clauses,
+        untimed=untimed(item),
+        unasked=unasked(item),
+        client=subject.judged,
+        mutant=subject.mutant,
+        seed=settings.seed,
+        fast=settings.fast,
+        repeat=settings.repeat and f"{settings.repeat} --scenario {shlex.quote(scenario)}",
+        seconds=round(time.monotonic() - item.stash[STARTED_AT], 3),
+        **more,
+    )
+    decisions = evidence.decisions_of(record, item.config.stash[CATALOGUE])
+    return msgspec.structs.replace(record, decisions=decisions)
+
+
+def with_evidence(
+    record: Record, settings: Settings, leave: Callable[[Path], tuple[str, ...]]
+) -> Record:
+    """Leave the folder of a scenario that went wrong, or of every one; the record names it.
+
+    What an earlier run has left of the same scenario goes in any case.
+
+    Args:
+        record: what the verdicts rest on.
+        settings: the run.
+        leave: writes what else the scenario has to show, and tells what the client left itself.
+    """
+    went_wrong = any(one.verdict in BAD for one in record.decisions)
+    return kept(
+        record,
+        Path(settings.out) / record.mutant,
+        leave if went_wrong or settings.keep_evidence else None,
+        alone=bool(settings.selection.exactly),
+    )
+
+
+def kept(
+    record: Record,
+    place: Path,
+    leave: Callable[[Path], tuple[str, ...]] | None,
+    *,
+    alone: bool = False,
+) -> Record:
+    """The same, in any case or in none.
+
+    Args:
+        record: as above.
+        place: the folder of the folders of evidence.
+        leave: as above; None: nothing is left.
+        alone: whether it is the second try, beside which the first one's folder may stand still.
+    """
+    name = folder_name(record.scenario)
+    folders = place / name, place / f"{name}{ALONE}"
+    folder = folders[1] if alone else folders[0]
+    named = msgspec.structs.replace(record, evidence=str(folder))
+    try:
+        for old in {folder, folders[1]}:
+            if (old / evidence.FILE).exists():
+                shutil.rmtree(old)
+        if leave is None:
+            return record
+        evidence.write(folder, named)
+        if left := leave(folder):
+            named = msgspec.structs.replace(named, left=left)
+            evidence.write(folder, named)
+    except OSError as error:  # what was seen is told all the same
+        return msgspec.structs.replace(record, lost=error.strerror or type(error).__name__)
+    return named

@@ -1,0 +1,178 @@
+"""The fixtures of scenarios: each gets a world, which is ended when what was seen is recorded.
+
+The next world of a process is launched while a scenario runs.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import nullcontext
+from pathlib import Path
+
+import msgspec
+import pytest
+import pytest_asyncio
+
+from client_under_test.launching.zygotes import ForkServers
+from conformance import timing
+from conformance.judging.declaration import Bootstrap, claims_of, scenario_id
+from conformance.judging.evidence import Record
+from conformance.runner.interaction import interaction_of
+from conformance.runner.plugin.items import (
+    CATALOGUE,
+    NEXT,
+    SETTINGS,
+    asks_nothing,
+    is_hurried,
+    resolves_soon,
+    subject_of,
+)
+from conformance.runner.plugin.recording import finish, record_of
+from conformance.runner.settings import FAILOVER_KNOB
+from conformance.runner.targets import RESOLUTIONS_KNOB, Subject
+from conformance.world import Launched, World, launch
+from test_servers import Fleet
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """What a scenario wants its world to be launched with."""
+
+    subject: Subject
+    knobs: dict[str, int]
+    bootstrap: Bootstrap
+
+    @classmethod
+    def by(cls, item: pytest.Item) -> Wanted:
+        """What this one wants."""
+        knobs = claims_of(item).knobs
+        if is_hurried(item):
+            knobs = {**knobs, FAILOVER_KNOB: round(timing.FAST_FAILOVER.seconds * 1000)}
+        if resolves_soon(item):
+            knobs = {**knobs, RESOLUTIONS_KNOB: round(timing.SOON_AGAIN.seconds * 1000)}
+        return cls(subject_of(item), knobs, claims_of(item).bootstrap)
+
+    def missing(self) -> str:
+        """What the client lacks for these knobs, in words; empty if nothing."""
+        offered = self.subject.prepared.client.manifest.knobs
+        return ", ".join(knob for knob in self.knobs if knob not in offered)
+
+
+class Worlds:
+    """Launches worlds; the next one is launched while a scenario runs: its client warms up."""
+
+    def __init__(self, scratch: str) -> None:
+        self._scratch = Path(scratch)
+        self._fork_servers = ForkServers(
+            self._scratch / f"{os.getpid()}-imports.stderr", deadline=timing.HELLO
+        )
+        self._warm: tuple[Wanted, Launched] | None = None
+        self._count = 0
+
+    async def _launch(self, wanted: Wanted) -> Launched:
+        self._count += 1
+        return await launch(
+            wanted.subject.prepared,
+            environment=wanted.subject.environment,
+            knobs=wanted.knobs,
+            fork_servers=self._fork_servers,
+            wanted=wanted.bootstrap,
+            stderr=self._scratch / f"{os.getpid()}-{self._count}.stderr",
+        )
+
+    async def take(self, wanted: Wanted, following: Wanted | None) -> Launched:
+        """A world as it is wanted, whose client has said hello.
+
+        Args:
+            wanted: of this scenario.
+            following: of the next one in this process, to be launched meanwhile.
+
+        Raises:
+            ConversationFailed: the adapter did not come up.
+        """
+        warm, self._warm = self._warm, None
+        if warm and (warm[0] != wanted or warm[1].has_waited() > timing.LEFT_WAITING):
+            await warm[1].close()
+            warm = None
+        taken = warm[1] if warm else await self._launch(wanted)
+        if following is not None and not following.missing():
+            self._warm = (following, await self._launch(following))
+        try:
+            await taken.process.greet(deadline=timing.HELLO)
+        except BaseException:
+            await taken.close()
+            raise
+        return taken
+
+    async def close(self) -> None:
+        """End a world that was launched and never taken, and what worlds were made of."""
+        if self._warm is not None:
+            await self._warm[1].close()
+        await self._fork_servers.close()
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def worlds(request: pytest.FixtureRequest) -> AsyncIterator[Worlds]:
+    """The worlds of this process."""
+    made = Worlds(request.config.stash[SETTINGS].scratch)
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+def subject(request: pytest.FixtureRequest) -> Subject:
+    """The client under test, or the mutant."""
+    return subject_of(request.node)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def world(
+    request: pytest.FixtureRequest, worlds: Worlds, subject: Subject
+) -> AsyncIterator[World]:
+    """The world of one scenario."""
+    item = request.node
+    settings = request.config.stash[SETTINGS]
+    desk = interaction_of(request.config)
+    hands = desk.hands if desk else None
+    if asks_nothing(item) and hands is None:
+        pytest.skip("nothing that it decides is asked of this client")
+    able = subject.prepared.client.manifest.capabilities
+    if missing := [need for need in claims_of(item).needs if need not in able]:
+        pytest.skip(f"the adapter cannot do this: {', '.join(missing)}")
+    wanted = Wanted.by(item)
+    if hands is not None and desk is not None:
+        desk.wants(wanted.knobs)
+        if wanted.missing():
+            wanted = msgspec.structs.replace(wanted, knobs={})
+    if wanted.missing():
+        pytest.skip(f"the client has no knob for this: {wanted.missing()}")
+    following = item.stash[NEXT]
+    if following is not None and asks_nothing(following):
+        following = None
+    launched = await worlds.take(wanted, Wanted.by(following) if following else None)
+    made = World(
+        launched,
+        await Fleet.start(),
+        catalogue=request.config.stash[CATALOGUE],
+        client=subject.judged,
+        rng=random.Random(f"{settings.seed} {scenario_id(item)}"),
+        failover=timing.FAST_FAILOVER if is_hurried(item) else timing.FAILOVER,
+        resolutions=timing.SOON_AGAIN if resolves_soon(item) else timing.RESOLUTIONS,
+        soak=timing.FAST_SOAK if settings.fast else timing.SOAK,
+        hands=hands,
+    )
+
+    def so_far() -> Record:
+        return record_of(item, checks=tuple(made.bench.checks))
+
+    try:
+        async with desk.at(made, so_far) if desk else nullcontext():
+            with made.clock.lateness:
+                yield made
+            await finish(item, made, settings, desk)
+    finally:
+        await made.close()
+        for process in made.channels.processes:
+            shutil.rmtree(process.folder, ignore_errors=True)

@@ -1,0 +1,121 @@
+"""Runs the scenarios against one prepared client: pytest in this process, its workers in others."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from conformance import timing
+from conformance.judging.declaration import Claims
+from conformance.judging.evidence import Record
+from conformance.runner.collection import arguments, collect, isolated
+from conformance.runner.collector import Collector
+from conformance.runner.interruption import last_words
+from conformance.runner.progress import Known, Progress, nobody_knows
+from conformance.runner.retry import ident
+from conformance.runner.scheduling import MOST_WAITING, waiting_of
+from conformance.runner.selection import Selection
+from conformance.runner.settings import Settings
+from conformance.runner.temporary_folders import scratch
+
+
+class Ran(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run left."""
+
+    records: tuple[Record, ...]
+    troubles: tuple[str, ...]
+    """What ended it, or a part of it: each in a line, or with all that pytest says of it."""
+    wall_seconds: float
+    complete: bool
+    """Whether every scenario that was to run has left its record."""
+
+
+def run(
+    settings: Settings,
+    *,
+    jobs: int,
+    at_once: int | None = None,
+    worker: str | None = None,
+    known: Known = nobody_knows,
+    progress: Progress,
+    interrupted: Callable[[Ran], None],
+    beside: Sequence[object] = (),
+) -> Ran:
+    """Run what the settings select.
+
+    Args:
+        settings: the run.
+        jobs: scenarios at once, each in a process of its own, beside those that only wait for a
+            timer; 0: one after another in this process, 1: in another one.
+        at_once: at most so many, those included.
+        worker: what to call in place of Python for each of those processes.
+        known: failures of the client that need not be seen a second time, should it have been kept
+            from working.
+        progress: is told of it.
+        interrupted: is given what there is so far when the command is told to end, and all that it
+            has started has ended.
+        beside: more plugins of pytest, in this process: such as a desk.
+    """
+    try:
+        found = collect(settings)
+    except RuntimeError as error:
+        return Ran(records=(), troubles=(str(error),), wall_seconds=0.0, complete=False)
+    progress.planned(len(found))
+    waits = {
+        name: one.seconds * _shortened(one, settings)
+        for name, one in found.items()
+        if one.waits and jobs > 1
+    }
+    working, most = min(jobs, len(found) - len(waits)), MOST_WAITING
+    if at_once is not None:
+        working = min(working, max(1, at_once // 2))
+        most = min(most, at_once - working)
+    work = sum(one.seconds for name, one in found.items() if name not in waits)
+    waiting = waiting_of(waits, meanwhile=work / max(working, 1), most=most)
+    collector = Collector(progress, waiting, known)
+    started = time.monotonic()
+
+    def so_far() -> Ran:
+        return Ran(
+            records=tuple(collector.records),
+            troubles=tuple(dict.fromkeys(collector.troubles)),
+            wall_seconds=time.monotonic() - started,
+            complete=len({ident(one) for one in collector.records}) == len(found),
+        )
+
+    def through(chosen: Settings, processes: int, folder: Path) -> None:
+        path = folder / "settings.json"
+        msgspec.structs.replace(chosen, scratch=str(folder), command=os.getpid()).write(path)
+        with isolated():
+            code = pytest.main(arguments(path, processes, worker), plugins=[collector, *beside])
+        if code in {pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR}:
+            collector.troubles.append(f"pytest ended with {pytest.ExitCode(code).name}")
+
+    with last_words(lambda: interrupted(so_far())), scratch() as folder:
+        through(settings, working + waiting.workers, folder)
+        if jobs > 1 and (doubtful := collector.take_doubtful()):
+            progress.planned(len(found) + len(doubtful))
+            selection = Selection(exactly=tuple(doubtful))
+            through(msgspec.structs.replace(settings, selection=selection), 1, folder)
+            collector.tell_of(doubtful)
+        ran = so_far()
+        if not ran.complete:
+            left = f"{len(ran.records)} of {len(found)} scenarios came to their end"
+            ran = msgspec.structs.replace(ran, troubles=(*ran.troubles, left))
+        return ran
+
+
+def _shortened(one: Claims, settings: Settings) -> float:
+    """What is left of a scenario's time, once timers are shortened or not waited for."""
+    if one.absence and settings.fast:
+        return 0.0
+    if one.failover and any(map(settings.hurries, settings.subjects)):
+        return timing.FAST_FAILOVER.seconds / timing.FAILOVER.seconds
+    if one.resolutions and all(subject.resolves_soon for subject in settings.subjects):
+        return timing.SOON_AGAIN.apart / timing.RESOLUTIONS.apart
+    return 1.0

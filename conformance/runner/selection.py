@@ -1,0 +1,62 @@
+"""Which scenarios run: by their ids, their clauses, or one by one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Set as AbstractSet
+from fnmatch import fnmatchcase
+
+import msgspec
+
+from conformance.judging.declaration import Claims
+
+Ident = tuple[str, str]
+"""Of a mutant, or of no mutant, and of a scenario: what runs once in a run."""
+
+
+def is_named(scenario: str, pattern: str) -> bool:
+    """Whether a pattern is for a scenario; its very id is, whose brackets may be left out."""
+    return pattern in {scenario, scenario.partition("[")[0]} or fnmatchcase(scenario, pattern)
+
+
+class Selection(msgspec.Struct, frozen=True):
+    """Which scenarios run; empty means all."""
+
+    only: tuple[str, ...] = ()
+    """Clauses, such as those of a gRFC, of which a scenario must decide one."""
+    scenarios: tuple[str, ...] = ()
+    """Ids, or shell patterns of ids."""
+    clauses: tuple[str, ...] = ()
+    """More such clauses: a scenario must decide one of these, too."""
+    exactly: tuple[Ident, ...] = ()
+    """Just these, of all that."""
+
+
+def is_selected(name: str, claims: Claims, selection: Selection) -> bool:
+    """Whether a scenario is one of those asked for."""
+    for clauses in (selection.only, selection.clauses):
+        if clauses and not set(clauses) & set(claims.clauses):
+            return False
+    return not selection.scenarios or any(
+        is_named(name, pattern) for pattern in selection.scenarios
+    )
+
+
+def may_be_selected(function: str, clauses: AbstractSet[str], selection: Selection) -> bool:
+    """Whether a scenario of this function may be one of those asked for, before any is made.
+
+    Args:
+        function: its module and name, as in the ids of its scenarios.
+        clauses: all that they claim.
+        selection: what is asked for.
+    """
+    if any(some and clauses.isdisjoint(some) for some in (selection.only, selection.clauses)):
+        return False
+    again = {scenario.partition("[")[0] for _, scenario in selection.exactly}
+    if again and function not in again:
+        return False
+    # As far as a pattern is no pattern yet, one begins with the other.
+    starts = [re.split(r"[*?\[]", pattern, maxsplit=1)[0] for pattern in selection.scenarios]
+    return not starts or any(
+        function.startswith(start) or start.startswith(function) for start in starts
+    )

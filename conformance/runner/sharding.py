@@ -1,0 +1,61 @@
+"""Which scenarios of a run are whose, where several machines share them. Pure but for one table.
+
+Each machine finds the same out for itself: it depends on the scenarios that are selected, on what
+is recorded of how long they take, and on nothing of the machine.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from conformance.judging.declaration import Claims
+from conformance.runner.scheduling import dealt
+from regular_files import read_bytes
+
+RECORDED: Final = Path(__file__).with_name("durations.json")
+"""How many seconds each scenario took; `ci/durations` writes it from reports."""
+
+
+@functools.cache
+def recorded() -> Mapping[str, float]:
+    """The seconds of each scenario that the table of the suite has."""
+    return msgspec.json.decode(read_bytes(RECORDED), type=dict[str, float])
+
+
+def shares(
+    scenarios: Mapping[str, Claims], seconds: Mapping[str, float], of: int
+) -> tuple[tuple[str, ...], ...]:
+    """The scenarios of each shard: the longest first, each to the shard with the least to do.
+
+    Those that wait for a timer run beside those that work, so they are dealt out by themselves,
+    and the shard that has the most of the one gets the least of the other.
+
+    Args:
+        scenarios: all that run, with what they declare; of one that asks nothing: no time.
+        seconds: what is recorded of them; of one that is new, what it declares is taken.
+        of: how many shards there are.
+    """
+    takes = {
+        name: seconds.get(name, one.seconds) if one.seconds else 0.0
+        for name, one in scenarios.items()
+    }
+    working = {name: takes[name] for name, one in scenarios.items() if not one.waits}
+    waiting = {name: takes[name] for name, one in scenarios.items() if one.waits}
+    most_first = sorted(dealt(working, of), key=lambda pile: -sum(map(takes.__getitem__, pile)))
+    least_first = sorted(dealt(waiting, of), key=lambda pile: sum(map(takes.__getitem__, pile)))
+    return tuple(
+        tuple(sorted((*works, *waits)))
+        for works, waits in zip(most_first, least_first, strict=True)
+    )
+
+
+def plan_of(dealt_out: Iterable[Iterable[str]]) -> str:
+    """Stands for who has which scenarios: the same only where all of that is."""
+    piles = [sorted(pile) for pile in dealt_out]
+    return hashlib.sha256(msgspec.json.encode(piles)).hexdigest()

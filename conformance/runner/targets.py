@@ -1,0 +1,59 @@
+"""A client, or a mutant of one, as scenarios are run against it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from client_under_test import Prepared
+from client_under_test.manifests.manifest import Manifest
+from conformance.judging import ring_keys
+from conformance.judging.evidence import Judged
+from conformance.judging.ring_keys import RingKeys
+from conformance.spec.oracles.backoff import Backoff
+
+RESOLUTIONS_KNOB = "dns_min_interval_ms"
+
+
+class Subject(msgspec.Struct, frozen=True, kw_only=True):
+    """A client, or a mutant of one, that scenarios are run against."""
+
+    prepared: Prepared
+    judged: Judged
+    environment: dict[str, str] = {}
+    """More environment for the client, such as from ``--env``."""
+    mutant: str = ""
+    clause: str = ""
+    """Of a mutant: only the scenarios that claim this clause are for it."""
+
+    @property
+    def resolves_soon(self) -> bool:
+        """Whether it can be told to resolve a name again soon."""
+        return RESOLUTIONS_KNOB in self.prepared.client.manifest.knobs
+
+
+def backoff_of(manifest: Manifest) -> Backoff:
+    """The backoff that a client states, or that of the document."""
+    stated = manifest.backoff
+    return Backoff() if stated is None else Backoff(**msgspec.structs.asdict(stated))
+
+
+def subject_for(client: Prepared, **more: Any) -> Subject:
+    """A client as scenarios are run against it, as far as its manifest tells."""
+    manifest = client.client.manifest
+    written = manifest.ring_key_format_of(client.version)
+    keys = ring_keys.stated(written) or RingKeys()
+    # A format that was stated is a choice like others; one that was found is told by all rings.
+    formats = {ring_keys.CLAUSE: keys.format} if keys.format else {}
+    judged = Judged(
+        name=client.client.name,
+        version=client.version,
+        variant=client.client.variant,
+        follows=client.editions,
+        issues=manifest.issues,
+        ring_keys=keys,
+        choices={**manifest.choices_of(client.version), **formats},
+        backoff=backoff_of(manifest),
+    )
+    return Subject(prepared=client, judged=judged, **more)

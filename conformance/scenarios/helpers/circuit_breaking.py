@@ -1,0 +1,265 @@
+"""Streams that stay open, begun one after another, against the limit of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import grpc
+import msgspec
+
+from client_under_test import Channel
+from conformance import timing
+from conformance.judging.aborts import ClientStuck
+from conformance.judging.expectations import Admits, OnlyAt, Outcome
+from conformance.judging.observations import OPEN, Call, Calls
+from conformance.scenarios.helpers.aggregates import aggregates, calls_to, leaf, route_to
+from conformance.scenarios.helpers.priorities import fail
+from conformance.spec.oracles.circuit_breaking import USUAL_LIMIT
+from conformance.world import DUPLEX, UnderWay, World, waits
+from conformance.xds_config.clusters import Cluster, Drop, Threshold
+from conformance.xds_config.config import Served
+from conformance.xds_config.routes import TO
+from test_servers import Endpoint as Member
+
+KEPT_OPEN = {"rpc-behavior": "keep-open"}
+"""Has a backend answer only when it is told to."""
+
+
+def limited(
+    name: str, members: Sequence[Member], *limits: Threshold | int, service_name: str | None = None
+) -> Cluster:
+    """A cluster with these thresholds, its load reported: one client has no limit without that.
+
+    Args:
+        name: its name.
+        members: its endpoints, all of one priority.
+        limits: a number is that of requests of the default priority.
+        service_name: what EDS calls it.
+    """
+    return msgspec.structs.replace(
+        leaf(name, members).known_as(service_name),
+        thresholds=tuple(Threshold(one) if isinstance(one, int) else one for one in limits),
+        is_reported=True,
+    )
+
+
+def below(name: str, *leaves: str, limit: int | None = None) -> Cluster:
+    """An aggregate of these clusters, with or without a limit of its own."""
+    (one,) = aggregates({name: " ".join(leaves)})
+    return one if limit is None else msgspec.structs.replace(one, thresholds=(Threshold(limit),))
+
+
+def dropping(one: Cluster, *drops: Drop) -> Cluster:
+    """The same, requests dropped by these categories."""
+    return msgspec.structs.replace(
+        one, discovery=msgspec.structs.replace(one.discovery, drops=drops)
+    )
+
+
+NEARLY_ALL = 999_999
+"""Of a million. Whether a leaf that drops everything is ever left is not stated (A27-DROP-11), so
+one that is to be left drops a little less."""
+
+
+async def demand_failures(world: World, to: str, *, why: str) -> None:
+    """Make requests by a route, and go on only if all fail, as drops do.
+
+    Raises:
+        ClientStuck: some did not.
+    """
+    await world.rounds.demand(Outcome("UNAVAILABLE"), lambda: calls_to(world, to, 10), why=why)
+
+
+def failed(world: World, to: str) -> int:
+    """How many requests by a route have failed until now."""
+    made = (one for one in world.calls.made if one.status == "UNAVAILABLE")
+    return sum(1 for one in made if (TO, to) in one.metadata)
+
+
+async def until_at(world: World, root: str, one: Cluster, *, why: str) -> None:
+    """Make requests by a route, one at a time, until this cluster serves them.
+
+    Raises:
+        ClientStuck: it did not.
+    """
+    there = OnlyAt(one.addresses())
+    await world.rounds.demand(there, lambda: calls_to(world, root, 1), why=why)
+
+
+async def lose(world: World, served: Served, *members: Member) -> None:
+    """Serve what takes endpoints out of use, and have no connection to them work any more.
+
+    A37-TROUBLE-27 is about who goes on with endpoints of which EDS has none left, and Envoy leaves
+    none because of its connections: this is for scenarios about what comes after.
+    """
+    await world.serve(served)
+    await fail(*members)
+
+
+def routed(*clusters: Cluster) -> Served:
+    """These clusters, each behind a route of its own."""
+    return Served(clusters=clusters, routes=tuple(route_to(one.name) for one in clusters))
+
+
+async def connected(world: World, *roots: str, channel: Channel | None = None) -> None:
+    """Have a request served by each of these routes, so that streams find connections.
+
+    Raises:
+        ClientStuck: one was not.
+    """
+    sessions = zip(roots, world.sessions(len(roots)), strict=True)
+    await world.demand_served([{**one, TO: root} for root, one in sessions], channel=channel)
+
+
+class OpenStream(msgspec.Struct, frozen=True):
+    """A stream that was open when it was looked at last."""
+
+    to: str
+    call: Call
+    started: UnderWay
+
+
+async def ended(stream: OpenStream) -> None:
+    """Wait until the client says that a stream has ended: what it leaves room for is judged."""
+    await stream.started.over()
+
+
+class Streams:
+    """All streams of a scenario, whose client needs the capability `kept_open`."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._open: list[OpenStream] = []
+
+    def at(self, address: str) -> int:
+        """How many of those that are open are at this endpoint."""
+        return sum(1 for one in self._open if one.call.endpoint == address)
+
+    async def begin(
+        self,
+        to: str,
+        count: int = 1,
+        *,
+        channel: Channel | None = None,
+        deadline: float | None = None,
+    ) -> Calls:
+        """Begin streams by a route, each when the one before is open or has ended."""
+        return Calls(tuple([await self._begin(to, channel, deadline) for _ in range(count)]))
+
+    async def begin_together(self, to: str, count: int) -> Calls:
+        """Begin streams by a route, all at once. They cannot be ended one by one.
+
+        Breaking is checked and then counted, so of several at once some may slip through. Where
+        there is room for all of them, or for none, that is the same.
+        """
+        headers = [{**one, TO: to, **KEPT_OPEN} for one in self._world.sessions(count)]
+        started = await self._world.start(headers, path=DUPLEX, kept_open=True, deadline=None)
+        return await started.begun()
+
+    async def fill(
+        self,
+        to: str,
+        count: int = 1,
+        *,
+        channel: Channel | None = None,
+        deadline: float | None = None,
+    ) -> None:
+        """Begin streams by a route, and go on only if all of them are open.
+
+        Raises:
+            ClientStuck: one is not.
+        """
+        calls = await self.begin(to, count, channel=channel, deadline=deadline)
+        bad = [one for one in calls if one.status != OPEN]
+        if bad:
+            raise ClientStuck(
+                f"of {count} streams to {to}, one after another, {len(bad)} did not open, though "
+                f"the limit is not below that: {bad[0].status} ({bad[0].details or 'no details'})"
+            )
+
+    async def take(
+        self, to: str, wanted: Admits, *, channel: Channel | None = None, most: int = USUAL_LIMIT
+    ) -> Calls:
+        """As many streams as there should be room for, but not more than `most`, and one more.
+
+        What a client was told, or what has ended, is not known to its next request for sure. So for
+        each of those the first that opens counts, within APPLY; the last is tried once.
+        """
+        calls: list[Call] = []
+
+        async def begin() -> Call:
+            return await self._begin(to, channel)
+
+        for _ in range(min(wanted.room, most)):
+            waited = await waits.until(begin, lambda one: one.status == OPEN, within=timing.APPLY)
+            calls.append(waited.seen)
+            if not waited.fits:
+                return Calls(tuple(calls), overdue=True)
+        return Calls((*calls, await begin()))
+
+    async def until_refused(self, to: str) -> Calls:
+        """A stream, the first that does not open within APPLY; those that open are given up."""
+
+        async def begin() -> Call:
+            call = await self._begin(to)
+            if call.status == OPEN:
+                await self.cancel(to, newest=True)
+            return call
+
+        waited = await waits.until(begin, lambda one: one.status != OPEN, within=timing.APPLY)
+        return Calls((waited.seen,), overdue=not waited.fits)
+
+    async def end(self, to: str, code: grpc.StatusCode = grpc.StatusCode.OK) -> None:
+        """Have a backend end the oldest stream by a route."""
+        one = self._taken(to)
+        self._world.fleet.end(self._world.calls.row(one.call.id), code)
+        await ended(one)
+
+    async def end_all_at(self, address: str) -> None:
+        """Have the backend of this endpoint end all of its streams."""
+        gone = [stream for stream in self._open if stream.call.endpoint == address]
+        self._open = [stream for stream in self._open if stream not in gone]
+        for stream in gone:
+            self._world.fleet.end(self._world.calls.row(stream.call.id), grpc.StatusCode.OK)
+        for stream in gone:
+            await ended(stream)
+
+    async def expired(self, to: str) -> None:
+        """Wait until the newest stream by a route has ended by its deadline."""
+        await ended(self._taken(to, newest=True))
+
+    async def cancel(self, to: str, *, newest: bool = False) -> None:
+        """Cancel the oldest stream by a route, or the newest."""
+        one = self._taken(to, newest=newest)
+        await one.started.cancel()
+        await ended(one)
+
+    async def lost(self, member: Member) -> int:
+        """Drop the connections of an endpoint; how many streams that ended."""
+        gone = [one for one in self._open if one.call.endpoint == member.address]
+        self._open = [one for one in self._open if one not in gone]
+        await member.kill()
+        for one in gone:
+            await ended(one)
+        return len(gone)
+
+    async def _begin(
+        self, to: str, channel: Channel | None = None, deadline: float | None = None
+    ) -> Call:
+        (session,) = self._world.sessions(1)
+        started = await self._world.start(
+            [{**session, TO: to, **KEPT_OPEN}],
+            path=DUPLEX,
+            channel=channel,
+            kept_open=True,
+            deadline=deadline,
+        )
+        (call,) = await started.begun()
+        if call.status == OPEN:
+            self._open.append(OpenStream(to, call, started))
+        return call
+
+    def _taken(self, to: str, *, newest: bool = False) -> OpenStream:
+        one = [each for each in self._open if each.to == to][-1 if newest else 0]
+        self._open.remove(one)
+        return one

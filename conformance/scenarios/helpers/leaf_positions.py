@@ -1,0 +1,147 @@
+"""Trees of three leaves, with the one that is in trouble in each place. They share no leaf."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Mapping
+from functools import partial
+from typing import Any, Final
+
+from conformance import timing
+from conformance.judging.aborts import ClientUnable
+from conformance.judging.expectations import AtTheFirst, Expectation
+from conformance.judging.observations import Calls
+from conformance.scenarios.helpers.aggregates import Planted, Shape, calls_to, prefixed
+from conformance.world import World
+from conformance.xds_config.config import Served
+from conformance.xds_config.subscriptions import subscriptions
+from conformance.xds_config.trees import at_the_first
+from fake_control_plane import Kind
+
+POSITIONS: Final = {"first": "x b c", "middle": "b x c", "last": "b c x", "only": "x"}
+"""Where the leaf x stands; b and c are the others."""
+
+TREES: Final[tuple[Shape, ...]] = tuple(
+    prefixed({"m": made}, where) for where, made in POSITIONS.items()
+)
+ROOTS: Final = tuple(f"{where}-m" for where in POSITIONS)
+
+BEFORE_X: Final = ("middle-b", "last-b", "last-c")
+"""The leaves of all trees that stand before x."""
+
+BESIDE: Final = "beside"
+"""A cluster that no trouble touches, behind a route of its own."""
+
+
+def each(name: str) -> tuple[str, ...]:
+    """The leaf of this name in each of the trees that have it."""
+    return tuple(f"{where}-{name}" for where, made in POSITIONS.items() if name in made.split())
+
+
+async def each_of(
+    world: World, wanted: Mapping[str, Expectation], *, lasts: bool = False
+) -> dict[str, Calls]:
+    """Calls to each of these roots once they go as wanted, or time is up; all are asked at once.
+
+    Args:
+        world: of the scenario.
+        wanted: of the calls to each root.
+        lasts: whether one round more is made after the first that fits.
+    """
+    until = world.rounds.until_it_lasts if lasts else world.until
+    looks = (until(one, partial(calls_to, world, root)) for root, one in wanted.items())
+    return dict(zip(wanted, await asyncio.gather(*looks), strict=True))
+
+
+async def judge_each(
+    world: World,
+    clause: str,
+    served: Served,
+    *roots: str,
+    failed: Collection[str] = (),
+    lasts: bool = False,
+) -> None:
+    """The clause for each of these trees, or all, once what is served is taken up.
+
+    Args:
+        world: of the scenario.
+        clause: that is judged.
+        served: all that there is.
+        roots: of the trees.
+        failed: endpoints that have failed.
+        lasts: whether one round more is made after the first that fits.
+    """
+    ways = {root: by_health(world, clause, served, root, failed=failed) for root in roots or ROOTS}
+    wanted = {root: world.bench.own(clause, one) for root, one in ways.items()}
+    for root, calls in (await each_of(world, wanted, lasts=lasts)).items():
+        await world.judge(clause, calls, ways[root])
+
+
+async def judge_lists(world: World, clause: str, served: Served, *roots: str) -> None:
+    """Judge that each root has its own list of leaves, on which the next clause rests.
+
+    Args:
+        world: of the scenario.
+        clause: that the scenario continues with.
+        served: all that there is.
+        roots: of the trees.
+    """
+    for root in roots:
+        wanted = at_the_first(served, root)
+        calls = await world.until(wanted, partial(calls_to, world, root))
+        await world.judge("A37-TREE-15", calls, wanted)
+    world.bench.turn_to(clause)
+
+
+async def lose_before_x(world: World, planted: Planted) -> tuple[str, ...]:
+    """Have the leaves before x fail, and return their addresses.
+
+    Envoy leaves a leaf by the health of its endpoints only, so none of its leaves fails.
+    """
+    return await planted.lose(*BEFORE_X) if world.bench.has("A27-PRIO-04") else ()
+
+
+def by_health(
+    world: World, clause: str, served: Served, root: str, *, failed: Collection[str] = ()
+) -> dict[str, AtTheFirst]:
+    """Calls to a tree by each wording: Envoy has degraded endpoints, too, where no other is left.
+
+    Args:
+        world: of the scenario.
+        clause: that is judged.
+        served: all that there is.
+        root: of the tree.
+        failed: endpoints that have failed.
+    """
+    first, last = (at_the_first(served, root, failed, degraded=one) for one in (False, True))
+    return world.bench.by_edition(clause, lambda edition: last if edition == "envoy" else first)
+
+
+def without_one(served: Served, root: str, failed: Collection[str] = ()) -> dict[str, Expectation]:
+    """Calls to a tree of which a cluster is missing, by the editions that tell what follows."""
+    whole = at_the_first(served, root, failed, as_a_whole=True)
+    rest = at_the_first(served, root, failed)
+    return {"A37": whole, "A74-2024": whole, "A74": rest, "envoy": rest}
+
+
+async def demand_asked(
+    world: World, kind: Kind, served: Served, *, within: float = timing.ANSWER
+) -> None:
+    """Go on when the client has asked for all resources of this kind that it is led to.
+
+    Raises:
+        ClientStuck: it did not in time.
+    """
+    count = sum(one is kind for one, _ in subscriptions(served))
+    await world.control.demand_asked(kind, count, within=within)
+
+
+async def demand_refused(world: World, kind: Kind, *bad: Any) -> None:
+    """Send resources that are to be refused, and go on when they are.
+
+    Raises:
+        ClientUnable: they were not, so nothing of what follows from it can be seen.
+    """
+    answer = await world.control.offer(kind, *bad)
+    if answer.acked:
+        raise ClientUnable(f"it takes a resource of {kind.name} that A27 has refused")

@@ -1,0 +1,223 @@
+"""Load streams: what is said on them, report by report, and streams that are lost."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Awaitable, Callable, Collection
+
+import grpc
+
+from conformance import timing
+from conformance.judging.aborts import ClientStuck
+from conformance.judging.observations import (
+    Attempt,
+    Attempts,
+    LoadReport,
+    LoadReports,
+    ReportedLoad,
+    ReportOfACluster,
+)
+from conformance.scenarios.helpers.load_reports import locality_name
+from conformance.spec.oracles.load import Load, Place
+from conformance.world import World, waits
+from fake_control_plane import (
+    ClusterLoad,
+    Event,
+    LoadRequest,
+    Service,
+    Side,
+    StreamClosed,
+    StreamOpened,
+)
+
+
+def ask(world: World, *clusters: str, interval: float = 1.0) -> None:
+    """Ask for the load of these clusters, or of all, on streams that are open and those to come."""
+    world.plane.script.loads.ask(
+        interval=interval, clusters=clusters or None, endpoint_granularity=True
+    )
+
+
+def load_reports(
+    world: World,
+    *,
+    since: int = 0,
+    only: Collection[LoadRequest] | None = None,
+    of: str | None = None,
+) -> LoadReports:
+    """What was said on load streams; or of that only these reports, only of this cluster."""
+    events = world.plane.transcript.events[since:]
+    said = (one for one in events if isinstance(one, LoadRequest)) if only is None else only
+    return LoadReports(
+        tuple(_report(one, of) for one in said),
+        streams=sum(1 for one in events if _begins_a_load_stream(one)),
+        ended=sum(1 for one in events if _is_ended_by_the_client(one)),
+    )
+
+
+async def load_stream(world: World) -> None:
+    """Go on when a load stream has begun, or has had its time: what it tells is judged."""
+    await waits.watched(
+        world.plane.transcript.wait(
+            lambda event: isinstance(event, LoadRequest), deadline=timing.EVENT
+        )
+    )
+
+
+async def next_reports(
+    world: World, count: int, *, since: int, of: str | None = None
+) -> tuple[LoadRequest, ...]:
+    """So many reports that name a cluster, or any, from then on; fewer if their time is over."""
+    return await _reports(
+        world,
+        count,
+        since=since,
+        counts=lambda report: any(of in {None, one.cluster} for one in report.clusters),
+    )
+
+
+async def reports_until(world: World, count: int, *, since: int) -> LoadReports:
+    """So many reports from then on, whatever they tell; fewer if their time is over."""
+    told = await _reports(world, count, since=since, counts=lambda _: True)
+    return load_reports(world, only=told)
+
+
+async def _reports(
+    world: World, count: int, *, since: int, counts: Callable[[LoadRequest], bool]
+) -> tuple[LoadRequest, ...]:
+    told: list[LoadRequest] = []
+
+    def enough(event: Event) -> bool:
+        if isinstance(event, LoadRequest) and counts(event):
+            told.append(event)
+        return len(told) == count
+
+    asked = world.plane.script.loads.asked_for
+    within = timing.REPORTED + count * (asked.interval if asked else 0.0)
+    await waits.watched(world.plane.transcript.wait(enough, deadline=within, since=since))
+    return tuple(told)
+
+
+async def lose_stream(world: World, lose: Callable[[], Awaitable[None]]) -> None:
+    """Have the load stream end, and go on when the client knows: it has tried to begin another.
+
+    That is refused, and so are all others until they are accepted.
+
+    Raises:
+        ClientStuck: it did not try in time.
+    """
+    script, mark = world.plane.script, world.control.mark
+    script.refuse_streams(service=Service.LRS)
+    await lose()
+    again = world.plane.transcript.wait(
+        _begins_a_load_stream, deadline=timing.AFTER_OUTAGE, since=mark
+    )
+    if not await waits.came(again):
+        raise ClientStuck(
+            f"no load stream was begun for {timing.AFTER_OUTAGE:g} s after the one before had "
+            f"ended, though a cluster in use names a load reporting server"
+        )
+
+
+async def stream_accepted(world: World, *, since: int) -> None:
+    """Go on when a load stream says something again, or all backoffs of before are over."""
+    await waits.watched(
+        world.plane.transcript.wait(
+            lambda event: isinstance(event, LoadRequest), deadline=timing.AFTER_OUTAGE, since=since
+        )
+    )
+
+
+def accept_streams(world: World) -> None:
+    """Take load streams again."""
+    world.plane.script.accept_streams(Service.LRS)
+
+
+def ending(world: World, code: grpc.StatusCode) -> Callable[[], Awaitable[None]]:
+    """What ends the load stream with a status."""
+
+    async def end() -> None:
+        world.control.history.append(f"load streams ended with {code.name}")
+        world.plane.script.end_streams(code, service=Service.LRS)
+
+    return end
+
+
+def _begins_a_load_stream(event: Event) -> bool:
+    return isinstance(event, StreamOpened) and event.service is Service.LRS
+
+
+def _is_ended_by_the_client(event: Event) -> bool:
+    if not isinstance(event, StreamClosed):
+        return False
+    return event.service is Service.LRS and event.by is Side.CLIENT
+
+
+async def no_stream(world: World, *, since: int) -> None:
+    """Go on when the client has ended all load streams, or has had its time for that."""
+    left: set[int] = set()
+
+    def none_left(event: Event) -> bool:
+        if _begins_a_load_stream(event):
+            left.add(event.stream)
+        elif _is_ended_by_the_client(event):
+            left.discard(event.stream)
+        return not left
+
+    for event in world.plane.transcript.events[:since]:
+        none_left(event)
+    waiting = world.plane.transcript.wait(none_left, deadline=timing.EVENT, since=since)
+    await waits.watched(waiting)
+
+
+async def attempts_at_streams(world: World, count: int, *, since: int) -> Attempts:
+    """So many load streams that were begun from then on, as attempts; fewer if time is over."""
+    begun: list[Event] = []
+
+    def enough(event: Event) -> bool:
+        if _begins_a_load_stream(event):
+            begun.append(event)
+        return len(begun) == count
+
+    waiting = world.plane.transcript.wait(enough, deadline=timing.AFTER_OUTAGE, since=since)
+    await waits.watched(waiting)
+    return Attempts(
+        tuple(Attempt("load streams", world.clock.at(one.at)) for one in begun),
+        lateness=world.clock.late,
+    )
+
+
+def newest_report(world: World) -> LoadReports:
+    """The last that told of anything, alone."""
+    events = reversed(world.plane.transcript.events)
+    told = (one for one in events if isinstance(one, LoadRequest) and one.clusters)
+    return load_reports(world, only=tuple(itertools.islice(told, 1)))
+
+
+def _report(one: LoadRequest, of: str | None) -> LoadReport:
+    who = one.identity
+    return LoadReport(
+        stream=one.stream,
+        node=who.id if who else "",
+        features=who.client_features if who else (),
+        clusters=tuple(_of_a_cluster(each) for each in one.clusters if of in {None, each.cluster}),
+    )
+
+
+def _of_a_cluster(one: ClusterLoad) -> ReportOfACluster:
+    return ReportOfACluster(
+        cluster=one.cluster,
+        loads=tuple(
+            ReportedLoad(
+                Place(one.cluster, one.service, locality_name(place.locality)),
+                Load(
+                    issued=place.issued,
+                    succeeded=place.successful,
+                    errors=place.errors,
+                    in_progress=place.in_progress,
+                ),
+            )
+            for place in one.localities
+        ),
+        endpoints=sum(len(place.endpoints) for place in one.localities),
+    )

@@ -1,0 +1,181 @@
+"""Localities by priority in a line of text, served one line after the other.
+
+``a b:3 | c- d! E`` has a and b, of weight 3, in the first priority. In the second, c lists no
+endpoint, the health of that of d is bad, and that of E, as its name is in capitals, closes every
+connection. ``a!,b`` is a locality of two endpoints, called as the first is, of which that is in bad
+health. The same name is the same endpoint, and the same locality, in every line.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+import msgspec
+
+from conformance.judging.expectations import (
+    Expectation,
+    OnlyAt,
+    Outcome,
+    Reaches,
+    Shares,
+    Untouched,
+)
+from conformance.spec.oracles.statistics import draws_needed, draws_to_meet_all
+from conformance.world import World
+from conformance.xds_config.config import Served, one_cluster
+from conformance.xds_config.endpoints import Endpoint, Locality
+from conformance.xds_config.policies import RoundRobin
+from test_servers import Close
+from test_servers import Endpoint as Member
+
+TO_TELL_A_QUARTER: Final = draws_needed(0.25, 0.5)
+"""Calls that tell a locality of a quarter from one of two equal ones."""
+
+AT_LEAST: Final = 20
+"""Calls where all have to go to one: one of two that share them has these by a chance of 2^-20."""
+
+ILL: Final = ("UNHEALTHY", "DRAINING", "TIMEOUT", "DEGRADED")
+"""What A27 has ignored, by turns."""
+
+_NAME: Final = re.compile(r"[A-Za-z]\d*")
+_PLACE: Final = re.compile(r"(?P<name>[A-Za-z]\d*)(:(?P<weight>\d+))?(?P<state>[-!+]?)")
+
+
+class Place(msgspec.Struct, frozen=True):
+    """An endpoint of a locality as a line has it. The first has the locality's name and weight."""
+
+    name: str
+    weight: int = 1
+    state: str = ""
+    """``-`` not listed; ``!`` in bad health; ``+`` said to be healthy."""
+
+    @property
+    def serves(self) -> bool:
+        """Whether requests may go there."""
+        return self.name.islower() and self.state in {"", "+"}
+
+
+def places(line: str) -> tuple[tuple[tuple[Place, ...], ...], ...]:
+    """The endpoints of a line, priority by priority and locality by locality.
+
+    Raises:
+        ValueError: it is no such line.
+    """
+    return tuple(
+        tuple(tuple(map(_place, locality.split(","))) for locality in priority.split())
+        for priority in line.split("|")
+    )
+
+
+def _place(words: str) -> Place:
+    found = _PLACE.fullmatch(words)
+    if found is None:
+        raise ValueError(f"{words!r} is no locality such as a, b:3, c- or d!.")
+    return Place(found["name"], int(found["weight"] or 1), found["state"])
+
+
+def shares_of(line: str) -> dict[str, tuple[int, int]]:
+    """Who has which share of the requests, by name: the first priority that serves has them all."""
+    for priority in places(line):
+        found = [(each[0].weight, [one.name for one in each if one.serves]) for each in priority]
+        total = sum(weight for weight, serving in found if serving)
+        if total:
+            return {
+                name: (weight, total * len(serving))
+                for weight, serving in found
+                for name in serving
+            }
+    return {}
+
+
+class Lines:
+    """The endpoints of the localities that some lines name."""
+
+    def __init__(self, members: dict[str, Member]) -> None:
+        self._members = members
+
+    @classmethod
+    async def begin(cls, world: World, *lines: str) -> Lines:
+        """An endpoint for each of them."""
+        names = dict.fromkeys(name for line in lines for name in _NAME.findall(line))
+        serving = iter(await world.endpoints(sum(map(str.islower, names))))
+        closing = iter(await world.endpoints(sum(map(str.isupper, names)), mode=Close()))
+        return cls({name: next(serving if name.islower() else closing) for name in names})
+
+    def member(self, name: str) -> Member:
+        """The endpoint of the locality of this name."""
+        return self._members[name]
+
+    def served(self, line: str) -> Served:
+        """What EDS has."""
+        ill = itertools.cycle(ILL)
+        return one_cluster(
+            tuple(
+                Locality(
+                    tuple(self._endpoint(one, next(ill)) for one in each if one.state != "-"),
+                    name=each[0].name,
+                    weight=each[0].weight,
+                    priority=number,
+                )
+                for number, priority in enumerate(places(line))
+                for each in priority
+            ),
+            policy=RoundRobin(),
+        )
+
+    def _endpoint(self, one: Place, ill: str) -> Endpoint:
+        health = {"!": ill, "+": "HEALTHY"}.get(one.state, "UNKNOWN")
+        return Endpoint(self._members[one.name].address, health=health)
+
+    def wanted(self, line: str) -> Expectation:
+        """Where requests go."""
+        shares = {self._members[name].address: one for name, one in shares_of(line).items()}
+        if len(shares) == 1:
+            return OnlyAt(tuple(shares))
+        return Shares(shares) if shares else Outcome("UNAVAILABLE")
+
+    def below(self, line: str) -> list[Member]:
+        """The endpoints of the priorities below the first that serves."""
+        priorities = [[one for each in priority for one in each] for priority in places(line)]
+        lower = itertools.dropwhile(lambda each: not any(p.serves for p in each), priorities)
+        return [self._members[one.name] for each in [*lower][1:] for one in each]
+
+    async def judge(self, world: World, clause: str, line: str) -> None:
+        """Judge where requests go by this line; of several localities each has to have some first.
+
+        So many calls are made that a right client misses none of them but by a false alarm. More
+        tell unlike weights from equal ones.
+        """
+        shares = shares_of(line).values()
+        draws = draws_to_meet_all([each / total for each, total in shares])
+        enough = world.sessions(max(AT_LEAST, draws))
+        some, wanted = partial(world.call, enough), self.wanted(line)
+        if not isinstance(wanted, Shares):
+            await world.judge(clause, await world.rounds.until_it_lasts(wanted, some), wanted)
+            return
+        each = Reaches(tuple(wanted.shares))
+        seen = await world.until(each, some)
+        await world.judge(clause, seen, each)
+        if not seen.overdue:
+            alike = len({*shares}) == 1
+            many = enough if alike else world.sessions(max(TO_TELL_A_QUARTER, len(enough)))
+            await world.judge(clause, await world.call(many), wanted)
+
+
+async def judge_lines(world: World, clause: str, lines: Sequence[str]) -> Lines:
+    """Serve these lines one after the other, and judge where requests go by each."""
+    made = await Lines.begin(world, *lines)
+    for line in lines:
+        await world.serve(made.served(line))
+        await made.judge(world, clause, line)
+    return made
+
+
+async def judge_below(world: World, clause: str, made: Lines, line: str) -> None:
+    """Judge that nobody has connected to the priorities below the one in use."""
+    quiet = await world.attempts.quiet(*made.below(line), why="requests at a priority above")
+    await world.judge(clause, quiet, Untouched())

@@ -1,0 +1,66 @@
+"""Endpoints by priority, each with the mode of its gate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from conformance.judging.expectations import Tried
+from conformance.world import World
+from conformance.xds_config.config import Served, one_cluster
+from conformance.xds_config.endpoints import Endpoint, Locality
+from conformance.xds_config.policies import Policy, RingHash
+from test_servers import Close, Mode, Serve
+from test_servers import Endpoint as Member
+
+
+async def endpoints(world: World, *modes: Mode) -> list[Member]:
+    """An endpoint for each of these modes of its gate."""
+    return [(await world.endpoints(1, mode=mode))[0] for mode in modes]
+
+
+async def fail(*members: Member) -> list[str]:
+    """Have endpoints that serve close their connections, and each new one; their addresses."""
+    for one in members:
+        await one.set_mode(Close())
+        await one.kill()
+    return [one.address for one in members]
+
+
+async def serve_again(world: World, members: Sequence[Member]) -> None:
+    """Have endpoints that failed serve, and wait until one of them is tried: backoff comes first.
+
+    Raises:
+        ClientStuck: none was in time.
+    """
+    before = len(world.fleet.ledger.attempts)  # one may be tried as soon as its mode has changed
+    for one in members:
+        await one.set_mode(Serve())
+    await world.attempts.demand_one(*members, why="its backoff is over", beyond=before, met=Serve())
+
+
+def ranked(
+    *priorities: Sequence[Member],
+    policy: Policy = RingHash(),  # noqa: B008 - frozen
+    is_reported: bool = False,
+) -> Served:
+    """For each priority one locality of equal endpoints."""
+    localities = tuple(map(tier, range(len(priorities)), priorities))
+    return one_cluster(localities, policy=policy, is_reported=is_reported)
+
+
+async def judge_kept(world: World, used: Member, *, since: float) -> None:
+    """Judge that an update that leaves an endpoint as it was leaves its connection, too (A61).
+
+    Args:
+        world: of the scenario.
+        used: the endpoint, which has been connected.
+        since: before the update.
+    """
+    by = {"A42": Tried(least={used.address: 1}), "A61": Tried()}
+    await world.judge("A42-SUB-14", world.attempts.seen(used, since=since), by)
+
+
+def tier(priority: int, members: Sequence[Member]) -> Locality:
+    """One locality of equal endpoints, of this priority."""
+    listed = tuple(Endpoint(one.address) for one in members)
+    return Locality(listed, name=f"locality-{priority}", priority=priority)

@@ -1,0 +1,77 @@
+"""Requests that wait for what is never sent, and the time until it is known to be missing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Final
+
+from msgspec.structs import replace
+
+from conformance import timing
+from conformance.judging.expectations import Takes
+from conformance.scenarios.helpers.leaf_positions import demand_asked
+from conformance.world import UnderWay, World
+from conformance.xds_config.config import Served
+from conformance.xds_config.routes import TO
+from fake_control_plane import Kind
+
+THE_WHOLE_TIME: Final = Takes(
+    least=timing.ABSENCE - timing.ABSENCE_EARLY,
+    most=timing.NO_SUCH_RESOURCE,
+    allowance=timing.BELIEVED,
+)
+
+
+async def waiting_for_all(world: World, kind: Kind, lacks: Served) -> dict[str, UnderWay]:
+    """Requests to each root, once the client has asked for all that there is of this kind."""
+    await world.serve(lacks)
+    roots = [name for route in lacks.routes for name in route.targets()]
+    waiting = {root: await started(world, root) for root in roots}
+    await demand_asked(world, kind, lacks, within=timing.NO_SUCH_RESOURCE)
+    return waiting
+
+
+TWICE_THE_TIME: Final = replace(
+    THE_WHOLE_TIME,
+    least=timing.LONG_ABSENCE - timing.ABSENCE_EARLY,
+    most=timing.LONG_ABSENCE + timing.APPLY,
+)
+"""That of A88."""
+
+
+async def started(world: World, root: str, *, deadline: float = timing.AFTER_ABSENCE) -> UnderWay:
+    """Requests to it that wait until all is known."""
+    return await world.start([{TO: root}] * 3, deadline=deadline)
+
+
+async def judge_time(
+    world: World,
+    kind: Kind,
+    missing: Collection[str],
+    waited: Iterable[UnderWay],
+    *,
+    clause: str = "A57-TIMER-01",
+    time: Takes = THE_WHOLE_TIME,
+    beyond: int = 0,
+) -> None:
+    """Whether none of these requests ended too early, and all ended in time.
+
+    Args:
+        world: of the scenario.
+        kind: of what is missing.
+        missing: what is, by name.
+        waited: requests that have ended.
+        clause: that is judged.
+        time: that it has.
+        beyond: the number of the last stream that does not count.
+    """
+    asked = world.control.first_asked(kind, *missing, beyond=beyond)
+    ended = [end for one in waited for _, end in one.spans.values()]
+    for which, choose in (("first", min), ("last", max)):
+        took = world.clock.elapsed(
+            f"the {which} request for what is never sent",
+            world.clock.at(choose(asked)),
+            f"the {which} end of a call",
+            choose(ended),
+        )
+        await world.judge(clause, took, time)

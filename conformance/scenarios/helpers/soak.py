@@ -1,0 +1,239 @@
+"""Random faults and updates while requests are made: planned as values, then carried out."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import deque
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from conformance import timing
+from conformance.judging.aborts import ClientStuck
+from conformance.judging.observations import Course
+from conformance.spec.oracles.soak import Fault, Listing, Request
+from conformance.world import CONCURRENCY, UnderWay, World, waits
+from conformance.xds_config.config import Served, one_cluster
+from conformance.xds_config.endpoints import Endpoint, Locality
+from conformance.xds_config.policies import RingHash, RoundRobin
+from test_servers import Close, Hold, Mode, Serve, Stall
+from test_servers import Endpoint as Member
+
+CALM: Final = round(1.5 * timing.MOMENTS / timing.SOAK_PACE)
+"""Requests after a storm in which nothing is done: what fails in the last third has no excuse."""
+
+TURNS, KILLS = 10, 4
+"""How many of each are in a storm."""
+
+LIST: Final = 100
+"""Requests from one change of the list to the next, nearly all of them after the last kill between
+the two: by then hardly an endpoint is IDLE. A client that cannot take one away while a request has
+it connected is shown as such by endpoint_list.many_come_and_go, and lives through this."""
+
+KILL: Final = 10
+"""Requests behind a change of the list in which connections are dropped."""
+
+MOST_SILENT: Final = 2
+"""Endpoints that are silent at once: requests go on ending, by which time is told."""
+
+SMALL, LARGE = RingHash(minimum=64), RingHash()
+RINGS: Final = (SMALL, LARGE)
+"""One of them is in each storm, beside ROUND_ROBIN; and one in each calm, by turns."""
+
+STORM: Final = 3 * LIST
+"""Requests in which endpoints fail."""
+
+SILENT: Final = (Stall, Hold)
+LOCALITIES: Final = ("one", "two", "three")
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """An endpoint's gate behaves so from now on."""
+
+    member: int
+    mode: Mode
+
+
+class Kill(msgspec.Struct, frozen=True):
+    """An endpoint's connections are dropped."""
+
+    member: int
+
+
+class Change(msgspec.Struct, frozen=True):
+    """An update: these endpoints and this policy."""
+
+    members: tuple[int, ...]
+    policy: RingHash | RoundRobin
+
+
+class Deed(msgspec.Struct, frozen=True):
+    """What is done once so many requests have ended."""
+
+    after: int
+    what: Turn | Kill | Change
+
+
+def plan(rng: random.Random, *, members: int, requests: int) -> tuple[Deed, ...]:
+    """Storms, in which endpoints fail and lists change, and calms.
+
+    The first endpoint is always on the list and always serves, but that its connections may be
+    dropped: so a request that ends neither well nor by a fault has been forgotten. Nothing fails
+    before the first request has ended: those that a client is tried with beforehand must be served.
+    """
+    deeds = [Deed(0, Change(tuple(range(members)), SMALL))]
+    for number, begin in enumerate(range(0, requests, STORM + CALM)):
+        modes: list[Mode] = [Serve()] * members
+        policies: list[RingHash | RoundRobin] = [rng.choice(RINGS), RoundRobin()]
+        rng.shuffle(policies)
+        changes = [
+            Deed(begin + place * LIST, _change(rng, members, policy))
+            for place, policy in enumerate(policies, start=1)
+        ]
+        kills = [
+            Deed(begin + rng.randrange(0, STORM, LIST) + rng.randint(1, KILL), Kill(killed))
+            for killed in rng.choices(range(members), k=KILLS)
+        ]
+        turns: list[Deed] = []
+        for after in sorted(rng.choices(range(begin + 1, begin + STORM), k=TURNS)):
+            turn = _turn(rng, modes)
+            modes[turn.member] = turn.mode
+            turns.append(Deed(after, turn))
+        deeds += sorted((*changes, *kills, *turns), key=lambda one: one.after)
+        end = begin + STORM
+        odd = [member for member, mode in enumerate(modes) if mode != Serve()]
+        deeds += [Deed(end, Turn(member, Serve())) for member in odd]
+        deeds.append(Deed(end, _change(rng, members, RINGS[number % len(RINGS)])))
+    return tuple(deeds)
+
+
+def _turn(rng: random.Random, modes: Sequence[Mode]) -> Turn:
+    """Another mode for an endpoint that is not the first."""
+    member = rng.randrange(1, len(modes))
+    silent = sum(isinstance(mode, SILENT) for mode in modes)
+    choices: list[Mode] = [Serve(), Close()]
+    if silent < MOST_SILENT:
+        choices += [Stall(), Hold()]
+    return Turn(member, rng.choice([mode for mode in choices if mode != modes[member]]))
+
+
+def _change(rng: random.Random, members: int, policy: RingHash | RoundRobin) -> Change:
+    """The first endpoint and some of the others, but never all."""
+    others = rng.sample(range(1, members), rng.randrange(2, members - 1))
+    return Change((0, *sorted(others)), policy)
+
+
+class Soak:
+    """A plan carried out."""
+
+    def __init__(self, world: World, members: Sequence[Member]) -> None:
+        self._world = world
+        self._members = members
+        self._listings: list[Listing] = []
+        self._faults: list[Fault] = []
+        self._lasting: dict[int, Fault] = {}
+
+    def served(self, change: Change) -> Served:
+        """What is served by a change: the endpoints of each locality are always the same."""
+        turns = len(LOCALITIES)
+        places = (
+            Locality(
+                tuple(Endpoint(self._members[m].address) for m in change.members if m % turns == n),
+                name,
+            )
+            for n, name in enumerate(LOCALITIES)
+        )
+        return one_cluster(
+            tuple(place for place in places if place.endpoints),
+            policy=change.policy,
+        )
+
+    async def run(self, deeds: Sequence[Deed], *, requests: int) -> Course:
+        """Make the requests, do each deed when its time has come, and tell what came of it.
+
+        Raises:
+            ClientStuck: the requests took too long.
+        """
+        world = self._world
+        due = deque(deeds)
+        await self._do_all(due, ended=0)
+        await world.demand_served(world.sessions(CONCURRENCY))  # a client is slow at first
+        started = await world.start(
+            world.sessions(requests), pace=timing.SOAK_PACE, deadline=timing.SOAK_CALL
+        )
+        longest = requests * timing.SOAK_PACE + timing.SOAK_CALL + timing.BATCH
+        is_done = await waits.came(self._carry_out(due, started), within=longest)
+        calls = await started.over()
+        if not is_done:
+            raise ClientStuck(
+                f"{requests} requests, one each {timing.SOAK_PACE:g} s, had not ended after "
+                f"{longest:g} s"
+            )
+        spans = started.spans
+        now = world.now
+        return Course(
+            requests=tuple(
+                Request(
+                    id=one.id,
+                    began=spans[one.id][0],
+                    ended=spans[one.id][1],
+                    status=one.status,
+                    endpoint=one.endpoint,
+                )
+                for one in calls
+            ),
+            listings=tuple(replace(one, ended=min(one.ended, now)) for one in self._listings),
+            faults=tuple(
+                replace(one, ended=min(one.ended, now))
+                for one in (*self._faults, *self._lasting.values())
+            ),
+            lateness=round(world.clock.lateness.worst, 3),
+        )
+
+    async def _carry_out(self, due: deque[Deed], started: UnderWay) -> None:
+        """Do each deed when its time has come, until all requests have ended."""
+        async for ended in started.ends():
+            await self._do_all(due, ended=ended)
+
+    async def _do_all(self, due: deque[Deed], *, ended: int) -> None:
+        """Do what is to be done once so many requests have ended."""
+        while due and due[0].after <= ended:
+            match due.popleft().what:
+                case Change() as change:
+                    await self._change(change)
+                case Kill(member):
+                    await self._kill(member)
+                case Turn(member, mode):
+                    await self._turn(member, mode)
+
+    async def _change(self, change: Change) -> None:
+        served, began = self.served(change), self._world.now
+        await self._world.serve(served)
+        if self._listings:
+            self._listings[-1] = replace(self._listings[-1], ended=self._world.now)
+        self._listings.append(Listing(addresses=served.addresses(), began=began, ended=math.inf))
+
+    async def _turn(self, member: int, mode: Mode) -> None:
+        """Have a gate behave otherwise; who is stalled would stay so for good, and is dropped."""
+        one, began = self._members[member], self._world.now
+        was_stalled = isinstance(one.mode, Stall)
+        await one.set_mode(mode)
+        if was_stalled:
+            await one.kill()
+        if lasting := self._lasting.pop(member, None):
+            self._faults.append(replace(lasting, ended=self._world.now))
+        if mode != Serve():
+            self._lasting[member] = Fault(
+                address=one.address,
+                began=began,
+                ended=math.inf,
+                is_silent=isinstance(mode, SILENT),
+            )
+
+    async def _kill(self, member: int) -> None:
+        one, began = self._members[member], self._world.now
+        await one.kill()
+        self._faults.append(Fault(address=one.address, began=began, ended=self._world.now))

@@ -1,0 +1,38 @@
+"""Updates of which the client may refuse some, as they are sent to a live channel."""
+
+from __future__ import annotations
+
+from conformance.judging.observations import Answer
+from conformance.world import World
+from conformance.xds_config.config import Served
+from conformance.xds_config.endpoints import Locality
+from conformance.xds_config.routes import CLUSTER
+from conformance.xds_config.variants import Odd, OddBytes
+from fake_control_plane import Kind
+
+FEW = 8
+"""Localities that are told one by one."""
+
+
+async def offered(world: World, served: Served, odd: Odd | OddBytes) -> Answer:
+    """What the client says to the cluster of `served` with this, as to the clause it is about."""
+    world.bench.turn_to(odd.clause)
+    changed = odd.of(served.cluster())
+    return await world.control.offer(Kind.CLUSTER, changed, told=f"{CLUSTER}, {odd}")
+
+
+async def offered_endpoints(world: World, served: Served, odd: Odd) -> Answer:
+    """The same of the endpoints of that cluster."""
+    world.bench.turn_to(odd.clause)
+    changed = odd.of(served.endpoints())
+    told = f"endpoints of {CLUSTER}, {odd}"
+    return await world.control.offer(Kind.ENDPOINTS, changed, told=told)
+
+
+async def placed(world: World, served: Served, *localities: Locality) -> Answer:
+    """What the client says to other localities of the one cluster of `served`."""
+    resource = served.placed(*localities).endpoints()
+    told = "; ".join(map(str, localities[-FEW:]))
+    if len(localities) > FEW:
+        told = f"{len(localities)} localities, the last of them {told}"
+    return await world.control.offer(Kind.ENDPOINTS, resource, told=told)

@@ -1,0 +1,1 @@
+"""The specification: clauses as rows, and oracles that compute what a conforming client does."""

@@ -1,0 +1,30 @@
+"""The clauses: every normative statement of a specification, one observable fact a row."""
+
+from conformance.spec.catalogue.clauses import Clause, Strength
+from conformance.spec.catalogue.editions import ENVOY, Edition, Editions, is_foreign
+from conformance.spec.catalogue.loader import (
+    FOLDER,
+    Catalogue,
+    CatalogueError,
+    UnknownClause,
+    edition_for,
+    load,
+)
+from conformance.spec.catalogue.peer_coverage import Behaviour, ground
+
+__all__ = [
+    "ENVOY",
+    "FOLDER",
+    "Behaviour",
+    "Catalogue",
+    "CatalogueError",
+    "Clause",
+    "Edition",
+    "Editions",
+    "Strength",
+    "UnknownClause",
+    "edition_for",
+    "ground",
+    "is_foreign",
+    "load",
+]

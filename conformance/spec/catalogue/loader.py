@@ -1,0 +1,217 @@
+"""Reads the editions and the clauses from the TOML files beside this module; README.md has both."""
+
+import dataclasses
+import difflib
+import functools
+import hashlib
+import re
+import tomllib
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from conformance.spec.catalogue.clauses import Clause, Strength
+from conformance.spec.catalogue.editions import ENVOY, Edition, Editions, broken_rules
+from regular_files import read_text
+
+FOLDER = Path(__file__).parent
+
+DOCUMENTS = "documents.toml"
+
+_ID = re.compile(r"(A\d+)-[A-Z]+-\d{2}")
+
+Read = TypeVar("Read", bound=msgspec.Struct)
+
+
+class CatalogueError(Exception):
+    """A file of the catalogue is wrong; the message names the file and the row."""
+
+
+class UnknownClause(LookupError):
+    """There is no clause of that id."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Catalogue:
+    """All clauses, in the order of the texts.
+
+    Attributes:
+        clauses: By id, in order.
+        editions: What they are worded by.
+        version: A hash of what the clauses say, for the provenance of a run.
+    """
+
+    clauses: dict[str, Clause]
+    editions: Editions
+    version: str
+
+    def __getitem__(self, clause_id: str) -> Clause:
+        """Look a clause up by its id.
+
+        Raises:
+            UnknownClause: There is none.
+        """
+        clause = self.clauses.get(clause_id)
+        if clause is None:
+            near = difflib.get_close_matches(clause_id.upper(), self.clauses, n=1)
+            hint = f" Did you mean {near[0]}?" if near else ""
+            raise UnknownClause(
+                f"There is no clause {clause_id}; `xdspec list clauses` shows all.{hint}"
+            )
+        return clause
+
+    def __contains__(self, clause_id: object) -> bool:
+        return clause_id in self.clauses
+
+    def __iter__(self) -> Iterator[Clause]:
+        return iter(self.clauses.values())
+
+    def __len__(self) -> int:
+        return len(self.clauses)
+
+    def worded_by(self, edition: str) -> tuple[Clause, ...]:
+        """The clauses that have a wording of this edition's own; of a part, of its text's."""
+        known = self.editions[edition]
+        wording = known.part_of or edition
+        return tuple(clause for clause in self if wording in clause.wordings and known.has(clause))
+
+    def only(self, grfc: str) -> tuple[Clause, ...]:
+        """The clauses that a gRFC states, those that reword one of its own, and its rewordings.
+
+        So "a42" has the clauses of A61 that amend A42, and "a61" has those clauses and the ones
+        of A42 for which A61, or what was added to it, has another wording. Upper or lower case;
+        unknown means none.
+        """
+        names = self.editions.of_text(grfc.upper())
+        return tuple(
+            clause
+            for clause in self
+            if not names.isdisjoint((clause.document, clause.amends, *clause.wordings))
+        )
+
+
+def edition_for(clause: Clause, follows: Collection[str]) -> str | None:
+    """Tell by which wording a client is judged that states to follow these, of all editions."""
+    return load().editions.edition_for(clause, follows)
+
+
+@functools.cache
+def load(folder: Path = FOLDER) -> Catalogue:
+    """Read a catalogue; a second call gives the same one.
+
+    Args:
+        folder: Where `documents.toml` lies, which names the files in order.
+
+    Raises:
+        CatalogueError: A file is missing, not listed or wrong.
+    """
+    editions = _editions(folder)
+    listed = {name for edition in editions for name in edition.files}
+    forgotten = {path.relative_to(folder).as_posix() for path in folder.glob("*/*.toml")} - listed
+    if forgotten:
+        raise CatalogueError(
+            f"{DOCUMENTS} does not list {min(forgotten)}: it belongs to the `files` of a text."
+        )
+    clauses: dict[str, Clause] = {}
+    for edition in editions:
+        for name in edition.files:
+            for place, clause in _clauses(folder, name, edition, editions):
+                if clause.id in clauses:
+                    raise CatalogueError(f"{place}: the id is taken by an earlier row.")
+                clauses[clause.id] = clause
+    for clause in clauses.values():
+        below = clause.rests_on and clauses.get(clause.rests_on)
+        if clause.rests_on and not (below and below.strength in {Strength.MUST, clause.strength}):
+            weak = f"{clause.rests_on}, which is no MUST and of another strength"
+            raise CatalogueError(f"{clause.id}: it rests on {weak}.")
+    digest = hashlib.sha256(msgspec.json.encode(list(clauses.values())))
+    return Catalogue(clauses, editions, digest.hexdigest()[:12])
+
+
+def _table(folder: Path, name: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(read_text(folder / name))
+    except OSError as error:
+        raise CatalogueError(f"{name}: cannot be read ({error.strerror}).") from error
+    except ValueError as error:  # not TOML, or not UTF-8
+        raise CatalogueError(f"{name}: {error}.") from error
+
+
+def _read(fields: dict[str, Any], as_: type[Read], place: str) -> Read:
+    try:
+        return msgspec.convert(fields, as_)
+    except msgspec.ValidationError as error:
+        raise CatalogueError(f"{place}: {error}.") from error
+
+
+def _editions(folder: Path) -> Editions:
+    table = _table(folder, DOCUMENTS)
+    entries = table.pop("edition", None)
+    if table or not isinstance(entries, list):
+        raise CatalogueError(f"{DOCUMENTS}: it has [[edition]] tables, and nothing else.")
+    listed = [
+        _read(entry, Edition, f"{DOCUMENTS}, {entry.get('id', f'edition {number}')}")
+        for number, entry in enumerate(entries, start=1)
+    ]
+    for edition, wrong in broken_rules(listed):
+        raise CatalogueError(f"{DOCUMENTS}, {edition}: {wrong}.")
+    return Editions(listed)
+
+
+def _clauses(
+    folder: Path, name: str, document: Edition, editions: Editions
+) -> Iterator[tuple[str, Clause]]:
+    """Give the rows of a file, each with the place to name when something is wrong with it."""
+    table = _table(folder, name)
+    # What stands above the rows holds for those that do not say otherwise.
+    head = {key: value for key, value in table.items() if not isinstance(value, dict)}
+    for clause_id, row in table.items():
+        if clause_id in head:
+            continue
+        place = f"{name}, {clause_id}"
+        wordings = {edition: row.pop(edition) for edition in editions.wordings if edition in row}
+        for key in row:
+            if re.match(r"A\d", key):
+                raise CatalogueError(f"{place}: no edition in {DOCUMENTS} has wordings as `{key}`.")
+        clause = _read({**head, **row, "id": clause_id, "wordings": wordings}, Clause, place)
+        complaint = _complaint(clause, document, editions)
+        if complaint:
+            raise CatalogueError(f"{place}: {complaint}.")
+        yield place, clause
+
+
+def _complaint(clause: Clause, document: Edition, editions: Editions) -> str | None:
+    """Say what no type can: how the fields of a row must fit together."""
+    parts = _ID.fullmatch(clause.id)
+    if parts is None:
+        return "an id looks like A42-HASH-03"
+    complaints = {
+        f"the id must begin with the document, {clause.document}": parts[1] != clause.document,
+        f"its file is one of {document.id}'s in {DOCUMENTS}": clause.document != document.id,
+        f"the wording of {clause.document} is missing": (
+            editions.of_text(clause.document).isdisjoint(clause.wordings)
+        ),
+        "a row has either `seen_by` or `unobservable`": (
+            (clause.seen_by is None) == (clause.unobservable is None)
+        ),
+        "what cannot be seen `awaits` nothing": (
+            clause.awaits is not None and clause.unobservable is not None
+        ),
+        "what is gRPC's alone has no wording of Envoy's": (
+            clause.grpc_only is not None and ENVOY in clause.wordings
+        ),
+        "`open_in` names wordings of the row": not {*clause.open_in} <= {*clause.wordings},
+        "`superseded_in` names first wordings of the row": not all(
+            one in clause.wordings and editions[one].first_wording_of
+            for one in clause.superseded_in
+        ),
+        "only a text that leaves one has `choices`": (
+            bool(clause.choices) and clause.strength not in {Strength.MAY, Strength.UNSPECIFIED}
+        ),
+        "`new_in` must be the first edition that has a wording": (
+            clause.new_in not in (None, *clause.editions[:1])
+        ),
+    }
+    return next((words for words, holds in complaints.items() if holds), None)

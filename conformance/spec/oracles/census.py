@@ -1,0 +1,370 @@
+"""Judge the size of a ring by its arcs, whatever the keys of its entries are.
+
+Send many values, sort them by their hash, look at who answered each. A right hash and a sorted
+ring show as arcs: runs of one endpoint, whose number grows with the number of entries. Nothing
+here knows how an entry's hash is made; entries are taken to lie independently and uniformly on
+the circle, as those of distinct keys under a good hash do. Over that placement the chances of a
+false alarm are bounded, so a bound holds for whatever ports a run is given.
+
+Of a client whose keys nobody knows, as A42-RING-03 allows, it judges what the ring is all the same:
+A42-RING-01, A42-RING-02, A42-RING-04 and the sizes, A42-RING-05 to A42-RING-09.
+"""
+
+import functools
+import itertools
+import math
+import operator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from conformance.spec.oracles.statistics import FALSE_ALARM, Interval, quantile
+
+_SPACE: Final = 2**64
+_SLACK: Final = 3  # 1 where the census ends, 2 for a search that does not wrap
+# How hard the best θ and τ are sought; the bounds hold for whatever is found.
+_SAMPLES: Final = 64
+_ITERATIONS: Final = 100
+_CLOSE: Final = 1e-12
+_FINE: Final = 1e-3
+
+
+class Census(Struct, frozen=True):
+    """What was seen, in the order of the hashes.
+
+    Attributes:
+        values: number of different hashes looked at.
+        changes: how often neighbours met different endpoints; the two ends are no neighbours.
+        met: how many of the values each address answered.
+    """
+
+    values: int
+    changes: int
+    met: dict[str, int]
+
+
+def census(observed: Iterable[tuple[int, str]]) -> Census:
+    """Take the census of pairs of a hash and the address that it met, in any order.
+
+    Raises:
+        ValueError: one hash met two addresses, so there is no order to speak of.
+    """
+    pairs = sorted(set(observed))
+    if any(first[0] == second[0] for first, second in itertools.pairwise(pairs)):
+        raise ValueError("One hash met two addresses: a census needs one answer for each.")
+    owners = [address for _, address in pairs]
+    changes = sum(first != second for first, second in itertools.pairwise(owners))
+    return Census(len(owners), changes, dict(Counter(owners)))
+
+
+def expected_changes(counts: Sequence[int], hashes: Iterable[int]) -> float:
+    """Mean number of changes over all placements of the entries (the ends aside: within 1).
+
+    There is a change between neighbours if an entry lies between them and the next entry of the
+    ring belongs to another endpoint.
+
+    Args:
+        counts: number of entries of each endpoint.
+        hashes: of the values that are sent.
+    """
+    total = sum(counts)
+    same = sum(count * (count - 1) for count in counts) / max(total * (total - 1), 1)
+    gaps, _ = _gaps(hashes)
+    return (1 - same) * math.fsum(-math.expm1(total * math.log1p(-gap)) for gap in gaps)
+
+
+def changes_interval(
+    counts: Sequence[int], hashes: Iterable[int], false_alarm: float = FALSE_ALARM
+) -> Interval:
+    """The numbers of changes to be accepted of a ring with these entries.
+
+    The chance that a right ring falls outside is at most `false_alarm`, by this proof. Give each
+    endpoint e, instead of exactly n_e entries, a Poisson number N_e of mean n_e; given that every
+    N_e = n_e the entries lie as in the ring, so for any θ > 0, τ > 0, with M = Σ n_e, T = Σ N_e,
+
+        P(C >= c) <= E[exp(θ (C - c)) τ^(T - M)] / Π P(N_e = n_e),
+
+    and likewise for C <= c with θ < 0. The expectation is easy now, as the gaps between
+    neighbouring hashes fill independently and every entry belongs to e with chance w_e = n_e / M:
+    a gap that M entries would hit λ times in the mean has the factor
+    exp(-λ) (1 + (exp(λ τ) - 1) R), where R is the largest eigenvalue of the matrix
+    A[d, e] = w_e exp(θ [d ≠ e]), which is symmetric under the weights w. This C is
+    off by at most one, where the last hash meets the first, and by two more where a search does
+    not wrap, at the two ends of what then goes elsewhere. θ and τ are chosen for the narrowest
+    interval; the bound holds for any.
+
+    Args:
+        counts: number of entries of each endpoint.
+        hashes: of the values that are sent; two or more.
+        false_alarm: for both sides together.
+
+    Raises:
+        ValueError: there are fewer than two hashes or no entries.
+    """
+    entries = [count for count in counts if count]
+    gaps, rest = _gaps(hashes)
+    if not gaps or not entries:
+        raise ValueError("A census needs two hashes or more, and a ring with entries.")
+    total = sum(entries)
+    shares = [count / total for count in entries]
+    circle = _Circle([(total * gap, 1) for gap in gaps], total * rest, total)
+    sample = _Circle(_sample(circle.rates), circle.rest, total)
+    log_chance = math.log(false_alarm / 2) + sum(map(_log_poisson_at_mean, entries))
+
+    def edge(side: int, circle: _Circle, log_theta: float, log_tau: float) -> float:
+        """The count on whose far side lies at most half the false alarm, by these θ and τ."""
+        theta = side * math.exp(log_theta)
+        rho = _perron(shares, theta)
+        return (circle.log_mean(rho, log_tau) - log_chance) / theta
+
+    def best(side: int) -> float:
+        """The edge by the best θ and τ, which are sought on the sample and used on the whole."""
+
+        def best_tau(log_theta: float) -> float:
+            rho = _perron(shares, side * math.exp(log_theta))
+            return _argmin(lambda log_tau: sample.log_mean(rho, log_tau))
+
+        log_theta = _argmin(lambda log: side * edge(side, sample, log, best_tau(log)), -6, 2)
+        return edge(side, circle, log_theta, best_tau(log_theta))
+
+    low = math.floor(best(-1)) + 1 - _SLACK
+    high = math.ceil(best(1)) - 1 + _SLACK
+    return Interval(max(low, 0), min(high, len(gaps), total))
+
+
+class Bounds(Struct, frozen=True):
+    """What is to be accepted of a ring: how many changes, and how many values at each address."""
+
+    changes: Interval
+    met: dict[str, Interval]
+
+    def hold(self, taken: Census) -> bool:
+        """Whether a census is within them."""
+        return taken.changes in self.changes and _are_met(taken, self.met)
+
+
+def bounds_of(
+    rings: Sequence[Mapping[str, int]],
+    taken: Census,
+    hashes: Iterable[int],
+    false_alarm: float = FALSE_ALARM,
+) -> Bounds:
+    """The bounds of the first ring within which a census is, or if there is none of the first one.
+
+    A right client has one of the rings, so the false alarm is what it is of one. With as many
+    values as a ring has entries, or more, one of half or twice the size is refused in the mean.
+
+    Args:
+        rings: number of entries of each address, by each reading that is right.
+        taken: the census.
+        hashes: of the values that are sent.
+        false_alarm: half for the changes, half for the addresses.
+
+    Raises:
+        ValueError: there is no ring, fewer than two hashes, or a ring without entries.
+    """
+    if not rings:
+        raise ValueError("A census is weighed by one ring or more.")
+    sent = tuple(hashes)
+    changes = functools.cache(lambda counts: changes_interval(counts, sent, false_alarm / 2))
+    met = [met_intervals(counts, taken.values, false_alarm / 2) for counts in rings]
+    for counts, bound in zip(rings, met, strict=True):
+        if _are_met(taken, bound):
+            found = Bounds(changes(tuple(sorted(counts.values()))), bound)
+            if found.hold(taken):
+                return found
+    return Bounds(changes(tuple(sorted(rings[0].values()))), met[0])
+
+
+def _are_met(taken: Census, bounds: Mapping[str, Interval]) -> bool:
+    """Whether each address answered as many values as it may, and no other one any."""
+    within = all(taken.met.get(where, 0) in bound for where, bound in bounds.items())
+    return within and set(taken.met) <= set(bounds)
+
+
+def met_intervals(
+    counts: Mapping[str, int], values: int, false_alarm: float = FALSE_ALARM
+) -> dict[str, Interval]:
+    """How many of the values may be answered by each address, all of them in one check.
+
+    An endpoint with n of M entries owns a part of the circle that is Beta(n, M - n) distributed
+    over the placements, so of values with independent hashes it is met by a beta-binomial number.
+    Where a search does not wrap, the circle is a line, whose M + 1 pieces belong to the entries
+    but for one piece that the last entry has besides its own: the part is Beta(n + 1, M - n) if
+    the last entry is the endpoint's, and Beta(n, M + 1 - n) if not. The least and the greatest of
+    the three bound every case.
+    By the union bound each address has an equal part of the false alarm, half for each side.
+
+    Clauses: A42-CHAN-03, A42-HASH-09, A42-HASH-11, A42-HASH-12, A76-REQ-03.
+
+    Args:
+        counts: number of entries of each address.
+        values: how many different values are sent.
+        false_alarm: for all addresses together.
+    """
+    total = sum(counts.values())
+    side = false_alarm / len(counts) / 2
+    return {
+        address: _met_interval(values, count, total - count, side)
+        for address, count in counts.items()
+    }
+
+
+def most_changes_hashed(met: Iterable[int], false_alarm: float = FALSE_ALARM) -> int:
+    """The most changes that values in the order of a hash do not show by chance.
+
+    If who answers has nothing to do with the order, every order of the answers is equally likely,
+    and fewer or as many changes have a chance of at most `false_alarm`. Proof as in
+    `changes_interval`: answers drawn independently, given that each endpoint is drawn as often as
+    it was met, and the same matrix.
+
+    Args:
+        met: how many values each endpoint answered.
+        false_alarm: chance that an order that means nothing passes.
+
+    Returns:
+        The number of changes, or -1 if no number would tell.
+    """
+    entries = [count for count in met if count]
+    total = sum(entries)
+    shares = [count / total for count in entries]
+    # Chance that independent draws meet each endpoint exactly so often.
+    log_exactly = math.lgamma(total + 1) + sum(
+        count * math.log(share) - math.lgamma(count + 1)
+        for count, share in zip(entries, shares, strict=True)
+    )
+    log_chance = math.log(false_alarm) + log_exactly
+
+    def edge(log_theta: float) -> float:
+        theta = -math.exp(log_theta)
+        return ((total - 1) * math.log(_perron(shares, theta)) - log_chance) / theta
+
+    best = edge(_argmin(lambda log_theta: -edge(log_theta), -6, 3))
+    return max(math.floor(best), -1)
+
+
+def looks_hashed(taken: Census, false_alarm: float = FALSE_ALARM) -> bool:
+    """Whether the answers follow the order of the hashes more than chance explains.
+
+    A wrong hash, or none, passes with a chance of at most `false_alarm`; a right one fails if
+    there are too few values for the ring's size: send about as many as it has entries, or more.
+    """
+    return taken.changes <= most_changes_hashed(taken.met.values(), false_alarm)
+
+
+class _Circle(Struct, frozen=True):
+    """The gaps between neighbouring hashes, as the entries of a ring see them.
+
+    Attributes:
+        rates: mean number of entries in a gap, and how many such gaps there are.
+        rest: mean number of entries between the last hash and the first.
+        total: number of entries.
+    """
+
+    rates: Sequence[tuple[float, float]]
+    rest: float
+    total: int
+
+    def log_mean(self, rho: float, log_tau: float) -> float:
+        """Logarithm of the mean of exp(θ C) τ^(T - M), where `rho` belongs to θ."""
+        tau = math.exp(log_tau)
+        log, exp = math.log, math.exp
+        filled = math.fsum(
+            times * (rate * (tau - 1) + log(rho + exp(-rate * tau) * (1 - rho)))
+            for rate, times in self.rates
+        )
+        return filled + self.rest * (tau - 1) - self.total * log_tau
+
+
+def _gaps(hashes: Iterable[int]) -> tuple[list[float], float]:
+    """Parts of the circle between neighbouring hashes, and between the last and the first."""
+    ordered = sorted(set(hashes))
+    gaps = [(second - first) / _SPACE for first, second in itertools.pairwise(ordered)]
+    return gaps, 1 - math.fsum(gaps)
+
+
+def _sample(rates: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Fewer rates that stand for all, to seek by; what is found is used on all of them."""
+    ordered = sorted(rate for rate, _ in rates)
+    step = max(len(ordered) // _SAMPLES, 1)
+    parts = (ordered[start : start + step] for start in range(0, len(ordered), step))
+    return [(math.fsum(part) / len(part), len(part)) for part in parts]
+
+
+def _log_poisson_at_mean(count: int) -> float:
+    """Logarithm of the chance that a Poisson number of this mean equals it."""
+    return count * math.log(count) - count - math.lgamma(count + 1)
+
+
+def _perron(shares: Sequence[float], theta: float) -> float:
+    """Upper bound, close, of the largest eigenvalue of w_e exp(θ [d ≠ e]).
+
+    For any positive vector v it is at most max (A v)_d / v_d (Collatz and Wielandt).
+    """
+    factor = math.exp(theta)
+    vector = [1.0] * len(shares)
+    bound = math.inf
+    for _ in range(_ITERATIONS):
+        whole = factor * math.fsum(map(operator.mul, shares, vector))
+        image = [
+            whole + (1 - factor) * share * value
+            for share, value in zip(shares, vector, strict=True)
+        ]
+        ratios = [after / before for after, before in zip(image, vector, strict=True)]
+        bound = min(bound, max(ratios))
+        if max(ratios) - min(ratios) <= _CLOSE * bound:
+            break
+        largest = max(image)
+        vector = [value / largest for value in image]
+    return bound
+
+
+def _argmin(function: Callable[[float], float], low: float = -2, high: float = 2) -> float:
+    """Where a function with one valley is least, by golden sections, closely enough."""
+    ratio = (math.sqrt(5) - 1) / 2
+    left, right = high - ratio * (high - low), low + ratio * (high - low)
+    at_left, at_right = function(left), function(right)
+    while high - low > _FINE:
+        if at_left <= at_right:
+            high, right, at_right = right, left, at_left
+            left = high - ratio * (high - low)
+            at_left = function(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + ratio * (high - low)
+            at_right = function(right)
+    return (low + high) / 2
+
+
+def _met_interval(values: int, own: int, others: int, side: float) -> Interval:
+    """The bounds of `met_intervals` for an endpoint with this many entries among others'."""
+    if not own or not others:
+        certain = values if own else 0
+        return Interval(certain, certain)
+    return Interval(
+        quantile(_beta_binomial(values, own, others + 1), side),
+        values - quantile(_beta_binomial(values, others, own + 1), side),
+    )
+
+
+def _beta_binomial(draws: int, hits: int, misses: int) -> Iterator[float]:
+    """Chances of 0, 1, … `draws` hits where the share is Beta(hits, misses) distributed."""
+    lgamma = math.lgamma
+    fixed = (
+        lgamma(draws + 1)
+        + lgamma(hits + misses)
+        - lgamma(hits)
+        - lgamma(misses)
+        - lgamma(draws + hits + misses)
+    )
+    for count in range(draws + 1):
+        rest = draws - count
+        yield math.exp(
+            fixed
+            - lgamma(count + 1)
+            - lgamma(rest + 1)
+            + lgamma(count + hits)
+            + lgamma(rest + misses)
+        )

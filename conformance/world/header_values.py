@@ -1,0 +1,140 @@
+"""Header values, and how many calls with them are enough."""
+
+from __future__ import annotations
+
+import random
+from typing import get_args
+
+from conformance.judging.ring_keys import RingKeys
+from conformance.spec.oracles.distinguishing import values_of_entries, values_telling_apart
+from conformance.spec.oracles.request_hash import xxh64
+from conformance.spec.oracles.ring.building import build_for
+from conformance.spec.oracles.ring.keys import KeyFormat
+from conformance.spec.oracles.ring.search import Search
+from conformance.spec.oracles.ring.values import values_telling_sizes
+from conformance.spec.oracles.ring.variants import Candidate, RingVariant
+from conformance.spec.oracles.ring.weights import WeightReading
+from conformance.xds_config.config import Served
+from conformance.xds_config.distinguishing import TO_CHOOSE_FROM
+from conformance.xds_config.routes import SESSION
+
+ENOUGH_TO_DIFFER = 24
+"""Calls with different hashes that do not all meet one of four equal endpoints by chance, in none
+of up to 40 such groups. One of 256 entries in 1,024 owns more than 0.4 of the ring with a chance
+below 1e-20 (Beta(256, 768)), and 40 x 4 x 0.4^24 is below 1e-7. Nor do all of them meet by chance,
+by another hash, what they should: that is below 1e-9."""
+
+TWICE_AS_MANY, ENOUGH_OF_EIGHT = 8, 15
+"""Equal endpoints, and calls with hashes in one half of all that do not all meet the same of them
+by chance, in none of up to 40 such groups. One of 64 entries in 512 owns more than 0.25 of that
+half with a chance below 1e-12 (Beta(64, 448)), and 40 x 8 x 0.25^15 is below 1e-6."""
+
+ENOUGH_TO_SPREAD = 60
+"""Calls with random hashes that meet every one of four equal endpoints: `Everywhere` checks it, and
+58 are the fewest that it takes for sure."""
+
+TURNS, ROUNDS = 10, 4
+"""Endpoints that get the same number of calls by lot, instead of in turn, with a chance of
+40! / (4!^10 x 10^40), about 1e-6."""
+
+ENOUGH_TO_TELL = 120
+"""Calls with different hashes, of which one at least meets a ninth of all hashes, unless by a
+chance of (8/9)^120, below 1e-6."""
+
+ENOUGH_TO_MAP = 40
+"""Calls with different hashes, of which one at least shows a change of a third of the ring, unless
+by a chance of (2/3)^40, 1e-7, if it is known where each of them belongs."""
+
+BY_ARCS = 400
+"""Calls with different hashes where arcs are all that a ring can be judged by."""
+
+
+class HeaderValues:
+    """Header values of one scenario; the run's seed repeats them.
+
+    Args:
+        rng: the scenario's own random source.
+        ring_keys: by which the client names ring entries, as far as that is known.
+    """
+
+    def __init__(self, rng: random.Random, ring_keys: RingKeys) -> None:
+        self._rng = rng
+        self._ring_keys = ring_keys
+
+    def some(self, count: int) -> tuple[str, ...]:
+        """So many distinct values."""
+        return tuple(f"{self._rng.getrandbits(48):012x}" for _ in range(count))
+
+    def pairs(self, count: int) -> tuple[tuple[str, str], ...]:
+        """Values of two headers, for each of so many calls."""
+        return tuple(zip(self.some(count), self.some(count), strict=True))
+
+    def halves(self, each: int) -> tuple[list[str], list[str]]:
+        """Distinct values, so many with either value of the top bit of their XXH64."""
+        halves: tuple[list[str], list[str]] = ([], [])
+        while min(map(len, halves)) < each:
+            (value,) = self.some(1)
+            halves[xxh64(value) >> 63].append(value)
+        return halves[0][:each], halves[1][:each]
+
+    def sessions(self, count: int) -> tuple[dict[str, str], ...]:
+        """The headers of so many calls, each with a session of its own."""
+        return tuple({SESSION: value} for value in self.some(count))
+
+    def sessions_to_map(self) -> tuple[dict[str, str], ...]:
+        """The headers of calls that tell a ring: many, where its key format is no known one."""
+        return self.sessions(ENOUGH_TO_MAP if self._ring_keys.known else BY_ARCS)
+
+    def telling(
+        self, served: Served, *, priority: int = 0, apart_from: Served | None = None
+    ) -> tuple[dict[str, str], ...]:
+        """The headers of calls that tell how many entries each endpoint of a priority's ring has.
+
+        There is a call for each ring that has one entry more, or fewer; several for the ring of
+        another size that a client may take for this one; and there are others that show what
+        changes much of the ring. By arcs alone they are all there is.
+
+        Raises:
+            NoSuchValueError: the two rings cannot be told apart.
+        """
+        values = values_telling_sizes(
+            served.ring_localities(priority),
+            served.config(),
+            TO_CHOOSE_FROM,
+            self.likely_key_format,
+        )
+        apart = () if apart_from is None else self._telling_apart(served, apart_from)
+        return (*({SESSION: value} for value in (*values, *apart)), *self.sessions_to_map())
+
+    def at_entries(self, served: Served) -> tuple[dict[str, str], ...]:
+        """The headers of calls that have the hashes of entries, and tell searches that are wrong.
+
+        Where the key format is no known one their hashes are as good as any.
+        """
+        rings = [
+            build_for(served.ring_localities(), served.config(), Candidate(variant))
+            for search in get_args(Search)
+            for variant in [RingVariant(self.likely_key_format, search=search)]
+        ]
+        return tuple({SESSION: value} for value in values_of_entries(rings))
+
+    def _telling_apart(self, served: Served, other: Served) -> tuple[str, ...]:
+        """Values of which several go elsewhere on the ring of one than on that of the other."""
+        right, wrong = (
+            [
+                build_for(
+                    each.ring_localities(),
+                    each.config(),
+                    Candidate(RingVariant(self.likely_key_format, search=search), reading),
+                ).pick
+                for search in get_args(Search)
+                for reading in get_args(WeightReading)
+            ]
+            for each in (served, other)
+        )
+        return values_telling_apart({"the ring": right, "the other": wrong}, TO_CHOOSE_FROM)
+
+    @property
+    def likely_key_format(self) -> KeyFormat:
+        """By which values are chosen: the client's format, or for want of it the text's example."""
+        return self._ring_keys.known or RingVariant().key_format

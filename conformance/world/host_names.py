@@ -1,0 +1,144 @@
+"""Host names of one scenario: a name server, and a process of the client that asks it alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Final
+
+from client_under_test import Call
+from client_under_test.contract.exceptions import ConversationFailed
+from conformance import timing
+from conformance.judging.aborts import HostsUnseen
+from conformance.judging.expectations import Expectation, fits
+from conformance.judging.observations import Lookup, Lookups
+from conformance.world import waits
+from conformance.world.calls import UNARY
+from conformance.world.channels import Channels
+from conformance.world.clock import Clock
+from test_servers import Answer, NameServer, NoSuchName
+
+_PROBE: Final = "nobody.xdspec.test"
+"""Asked for by a plain channel, to see who is asked; no scenario has it."""
+
+_TARGET: Final = f"dns:///{_PROBE}:9"
+
+
+class Names:
+    """Begins nothing unless it is asked to: most scenarios have no names.
+
+    Args:
+        channels: the client's.
+        clock: the scenario's.
+        notes: what was watched in vain is said there.
+    """
+
+    def __init__(self, channels: Channels, clock: Clock, notes: list[str]) -> None:
+        self._notes = notes
+        self._channels = channels
+        self._clock = clock
+        self._begun: NameServer | None = None
+        self._first = 0
+
+    async def begin(self, names: Mapping[str, Answer]) -> None:
+        """Have all calls from now on made by a process that knows just these names.
+
+        A plain channel of it is closed before the one that calls use is opened: by that one its
+        resolver is seen to ask here, so that nobody is blamed for what he does not see.
+
+        Args:
+            names: and what the name server says of each; of others, that there is none.
+
+        Raises:
+            PortForbidden, NoOwnHosts: this machine does not allow it.
+            HostsUnseen: the client asks somebody else.
+        """
+        server = self._begun = await NameServer.start({_PROBE: NoSuchName(), **names})
+        process = await self._channels.start_elsewhere(name_server=server.host)
+        with suppress(ConversationFailed):  # who cannot do it has not asked, either
+            plainly = await process.open_channel(_TARGET, deadline=timing.ADAPTER_REPLY)
+            probe = Call(id="probe", path=UNARY, deadline=timing.EVENT)
+            await (await plainly.start_calls([probe])).finished(deadline=timing.BATCH)
+            await plainly.close(deadline=timing.ADAPTER_REPLY)
+        asked = server.asked(lambda one: one.question.name == _PROBE, deadline=timing.QUIET)
+        if not await waits.came(asked):
+            raise HostsUnseen(
+                f"the client does not ask the name server that its process was given: by a channel "
+                f"without xDS, to {_TARGET}, nobody was asked there. Start it so that it "
+                "reads the /etc/resolv.conf of its adapter: a chroot or container of its own has "
+                "to be given that file; `xdspec doctor` looks at that as well"
+            )
+        self._first = len(server.queries)
+        await self._channels.open_default(process)
+
+    def set(self, name: str, answer: Answer) -> None:
+        """Change what is said of a name from now on."""
+        self._server.set(name, answer)
+
+    @property
+    def mark(self) -> int:
+        """How much was asked by now: what comes later is `beyond` then."""
+        return len(self._server.queries) - self._first
+
+    def asked(self, *, beyond: int = 0) -> Lookups:
+        """What the client asked for, without so many of the first."""
+        at = self._clock.at
+        return Lookups(
+            tuple(
+                Lookup(one.question.name, one.question.kind, at(one.at))
+                for one in self._server.queries[self._first + beyond :]
+                if not one.question.name.endswith(_PROBE)
+            )
+        )
+
+    async def asked_until(self, expectation: Expectation, *, beyond: int, within: float) -> Lookups:
+        """What the client asked for, once it fits or so many seconds have passed.
+
+        Args:
+            expectation: what it is to be.
+            beyond: so many of the first do not count.
+            within: the deadline, from timing.py.
+        """
+        come = self._server.asked(
+            lambda _: fits(expectation, self.asked(beyond=beyond)),
+            since=self._first + beyond,
+            deadline=within,
+        )
+        await waits.watched(come)
+        return self.asked(beyond=beyond)
+
+    async def quiet(self, *, why: str, seconds: float) -> Lookups:
+        """Watch for a while; what was asked meanwhile. All of it is waited for in any case.
+
+        Args:
+            why: what would have made a wrong client ask by now.
+            seconds: how long, from timing.py.
+        """
+        beyond = self.mark
+        none = self._server.asked(lambda _: False, deadline=seconds)
+        await waits.watched(none)
+        self._notes.append(f"watched for {seconds} s what is looked up: {why}")
+        return self.asked(beyond=beyond)
+
+    async def asked_again(self, name: str, *, beyond: int, within: float) -> bool:
+        """Wait until a name is asked for; whether it was.
+
+        Args:
+            name: which.
+            beyond: so many look-ups do not count.
+            within: the deadline, from timing.py.
+        """
+        asked = self._server.asked(
+            lambda one: one.question.name == name, since=self._first + beyond, deadline=within
+        )
+        return await waits.came(asked)
+
+    async def close(self) -> None:
+        """Answer no more."""
+        if self._begun is not None:
+            await self._begun.stop()
+
+    @property
+    def _server(self) -> NameServer:
+        assert self._begun is not None, "begin comes first"
+        return self._begun

@@ -1,0 +1,212 @@
+"""Clusters: how each finds its endpoints, what it drops and to how many requests it is limited.
+
+A27 for EDS, A37 for aggregate and LOGICAL_DNS clusters, A28 for drops, A32 for limits. Clusters
+know each other by name only, so that one may be part of several aggregates, or of itself, or never
+be served.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from conformance.xds_config.endpoints import Endpoint, Locality
+from conformance.xds_config.formatting import listed, or_unset
+from conformance.xds_config.policies import Policy, RingHash, policy_resource
+from conformance.xds_config.routes import CLUSTER
+from fake_control_plane import Locality as LocalityName
+from fake_control_plane import resources
+
+Denominator = Literal["HUNDRED", "TEN_THOUSAND", "MILLION"]
+"""Of xDS's FractionalPercent."""
+
+
+class Drop(msgspec.Struct, frozen=True):
+    """A category of EDS, and how many of so many requests it drops (A28)."""
+
+    category: str
+    numerator: int
+    denominator: Denominator = "MILLION"
+
+    def __str__(self) -> str:
+        return f"{self.numerator} per {self.denominator.lower().replace('_', ' ')} dropped"
+
+
+_OTHER_LIMITS = ("max_connections", "max_connection_pools", "max_pending_requests", "max_retries")
+
+
+class Threshold(msgspec.Struct, frozen=True):
+    """The limit of a circuit breaker for requests of one routing priority (A32)."""
+
+    max_requests: int | None = None
+    """None leaves it unset."""
+    priority: Literal["DEFAULT", "HIGH"] = "DEFAULT"
+    others: int | None = None
+    """Every other limit of the threshold: of connections, pools, retries and waiting requests."""
+
+    def __str__(self) -> str:
+        words = f"max_requests {or_unset(self.max_requests)} for priority {self.priority}"
+        return words if self.others is None else f"{words}, other limits {self.others}"
+
+
+class Eds(msgspec.Struct, frozen=True, tag="EDS"):
+    """Endpoints that come over ADS."""
+
+    localities: tuple[Locality, ...] = ()
+    service_name: str | None = None
+    """What EDS calls the cluster; None: as CDS does."""
+    drops: tuple[Drop, ...] = ()
+
+    def __str__(self) -> str:
+        return "; ".join(map(str, (*self.localities, *self.drops)))
+
+
+class LogicalDns(msgspec.Struct, frozen=True, tag="LOGICAL_DNS"):
+    """One endpoint, of whatever addresses a name resolves to."""
+
+    target: str
+    """``host:port``."""
+    resolved: tuple[str, ...] = ()
+    """The addresses, ``ip:port``, that it is to resolve to; none: the host is an address itself."""
+
+    def __str__(self) -> str:
+        return f"{self.target}{' as ' if self.resolved else ''}{', '.join(self.resolved)}"
+
+    @property
+    def localities(self) -> tuple[Locality, ...]:
+        """The one that its endpoint counts as: it has no name."""
+        first, *further = self.resolved or (self.target,)
+        return (Locality((Endpoint(first, further=tuple(further)),), name=""),)
+
+
+class Aggregate(msgspec.Struct, frozen=True, tag="aggregate"):
+    """Other clusters, by name, the most preferred first."""
+
+    clusters: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"made of {listed(self.clusters)}"
+
+
+Discovery = Eds | LogicalDns | Aggregate
+"""Where the endpoints of a cluster come from."""
+
+
+class Cluster(msgspec.Struct, frozen=True, kw_only=True):
+    """A cluster, as CDS and, if it is one of EDS, as EDS has it."""
+
+    name: str = CLUSTER
+    """Another one has the client begin anew, with policies that were never used."""
+    discovery: Discovery
+    policy: Policy = RingHash()
+    is_reported: bool = False
+    """Whether the cluster names a load reporting server: this control plane."""
+    metrics: tuple[str, ...] = ()
+    """What of its backends' own is to be reported with its load (A85)."""
+    thresholds: tuple[Threshold, ...] = ()
+
+    def words(self, routed: str = "") -> str:
+        """What a reader of a failure needs to know of it, with the words for the routes to it."""
+        balanced = f"{'LOGICAL_DNS, ' * isinstance(self.discovery, LogicalDns)}{self.policy}"
+        wants = f"metrics {listed(self.metrics)}" if self.metrics else ""
+        parts = (balanced, routed, str(self.discovery), *map(str, self.thresholds), wants)
+        return "; ".join(part for part in parts if part)
+
+    @property
+    def localities(self) -> tuple[Locality, ...]:
+        """Its own; an aggregate has none."""
+        return () if isinstance(self.discovery, Aggregate) else self.discovery.localities
+
+    @property
+    def endpoints_name(self) -> str | None:
+        """The name of its EDS resource, if there is to be one."""
+        if isinstance(self.discovery, Eds):
+            return self.discovery.service_name or self.name
+        return None
+
+    def addresses(self) -> tuple[str, ...]:
+        """The first addresses of all endpoints, in the order of EDS."""
+        return tuple(one.address for place in self.localities for one in place.endpoints)
+
+    def placed(self, *localities: Locality) -> Cluster:
+        """The same, with other localities.
+
+        Raises:
+            TypeError: it is no cluster of EDS.
+        """
+        discovery = msgspec.structs.replace(self._eds(), localities=localities)
+        return msgspec.structs.replace(self, discovery=discovery)
+
+    def known_as(self, service_name: str | None) -> Cluster:
+        """The same, but EDS has it under another name, or its own.
+
+        Raises:
+            TypeError: it is no cluster of EDS.
+        """
+        discovery = msgspec.structs.replace(self._eds(), service_name=service_name)
+        return msgspec.structs.replace(self, discovery=discovery)
+
+    def resource(self) -> Any:
+        """The CDS resource."""
+        policy = policy_resource(self.policy)
+        match self.discovery:
+            case Eds(service_name=service):
+                message = resources.eds_cluster(
+                    self.name, service_name=service, policy=policy, lrs=self.is_reported
+                )
+            case LogicalDns(target=target):
+                host, _, port = target.rpartition(":")
+                message = resources.logical_dns_cluster(
+                    self.name, host, int(port), policy=policy, lrs=self.is_reported
+                )
+            case Aggregate(clusters=names):
+                message = resources.aggregate_cluster(self.name, *names, policy=policy)
+                if self.is_reported:
+                    message.lrs_server.self.SetInParent()
+        message.lrs_report_endpoint_metrics.extend(self.metrics)
+        for one in self.thresholds:
+            added = message.circuit_breakers.thresholds.add(priority=one.priority)
+            others = dict.fromkeys(_OTHER_LIMITS, one.others)
+            for name, limit in {**others, "max_requests": one.max_requests}.items():
+                if limit is not None:
+                    getattr(added, name).value = limit
+        return message
+
+    def endpoints(self) -> Any:
+        """The EDS resource.
+
+        Raises:
+            TypeError: it is no cluster of EDS.
+        """
+        discovery = self._eds()
+        return resources.endpoints(
+            discovery.service_name or self.name,
+            *(
+                resources.locality(
+                    LocalityName(*place.name.split("/")),
+                    *(
+                        resources.endpoint(
+                            one.address,
+                            *one.further,
+                            weight=one.weight,
+                            health=one.health,
+                            hash_key=one.hash_key,
+                        )
+                        for one in place.endpoints
+                    ),
+                    weight=place.weight,
+                    priority=place.priority,
+                )
+                for place in discovery.localities
+            ),
+            drops=[
+                resources.drop(one.category, one.numerator, per=one.denominator)
+                for one in discovery.drops
+            ],
+        )
+
+    def _eds(self) -> Eds:
+        if not isinstance(self.discovery, Eds):
+            raise TypeError(f"{self.name} is no cluster of EDS, so it has no EDS resource.")
+        return self.discovery

@@ -1,0 +1,310 @@
+"""What is served to the client in one scenario, as one frozen noun.
+
+The resources that the control plane sends and the inputs of the oracles are both made from it, so
+that the two cannot drift apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from conformance.judging.expectations import Everywhere, MapsLike, Spread
+from conformance.spec.oracles.request_hash import HashPolicy, TerminalReading, policies_in_use
+from conformance.spec.oracles.ring.sizes import OWN_DEFAULT_MAXIMUM, RingConfig
+from conformance.spec.oracles.ring.weights import RingEndpoint, RingLocality, WeightReading
+from conformance.xds_config.clusters import (
+    Aggregate,
+    Cluster,
+    Drop,
+    Eds,
+    LogicalDns,
+    Threshold,
+)
+from conformance.xds_config.endpoints import Endpoint, Locality
+from conformance.xds_config.formatting import MOST_TOLD, listed, shortened
+from conformance.xds_config.policies import Policy, RingHash, RoundRobin, TypedRingHash
+from conformance.xds_config.routes import BY_SESSION, CLUSTER, Route, hash_policy_resource
+from fake_control_plane import Kind, RawResource, resources
+
+LISTENER = "xdspec.test"
+ROUTE = "route"
+
+
+class Served(msgspec.Struct, frozen=True, kw_only=True):
+    """Routes, and the clusters that they lead to: a flat map, by the clusters' names.
+
+    Most scenarios serve one cluster. What is not told which cluster is meant means the one that the
+    last route leads to.
+    """
+
+    clusters: tuple[Cluster, ...]
+    """Each with a name of its own. Routes and aggregates may name others, which are not served."""
+    routes: tuple[Route, ...] = (Route(BY_SESSION),)
+    cap: int = 4096
+    """The client's local cap on ring sizes, an input of the oracle alone."""
+    given: tuple[RawResource, ...] = ()
+    """Resources as bytes, each in place of the one of its kind and name, or beside the others."""
+    unsent: tuple[tuple[Kind, str], ...] = ()
+    """What is never sent though it is here: a client that asks for it gets no answer."""
+
+    def __post_init__(self) -> None:
+        """Refuse two clusters of one name."""
+        known = set[str]()
+        for one in self.clusters:
+            if one.name in known:
+                raise ValueError(f"Two clusters are called {one.name!r}: give each its own name.")
+            known.add(one.name)
+
+    def __str__(self) -> str:
+        """What a reader of a failure needs to know of it, in a line."""
+        own = self.own()
+        words = own.words(self._routed(own))
+        others = [one for one in self.clusters if one.name != own.name]
+        for one in others[:MOST_TOLD]:
+            routed = self._routed(one)
+            beside = "beside it " if routed else ""
+            words += f"; {beside}{shortened(one.name)}: {one.words(routed)}"
+        if len(others) > MOST_TOLD:
+            words += f"; {len(others) - MOST_TOLD} more clusters, which are in transcript.jsonl"
+        words += "".join(
+            f"; {one.kind.value} {one.name} as {len(one.body)} given bytes" for one in self.given
+        )
+        for kind in dict.fromkeys(kind for kind, _ in self.unsent):
+            names = [name for each, name in self.unsent if each is kind]
+            words += f"; {kind.value} {listed(names)} never sent"
+        return words
+
+    def own(self, name: str | None = None) -> Cluster:
+        """The cluster of this name, or that the last route leads to: the first of several.
+
+        Raises:
+            LookupError: it is not served.
+        """
+        wanted = self.routes[-1].targets()[0] if name is None else name
+        for one in self.clusters:
+            if one.name == wanted:
+                return one
+        listed = ", ".join(one.name for one in self.clusters) or "none at all"
+        raise LookupError(f"No cluster {wanted!r} is served: there is {listed}.")
+
+    def named(self) -> dict[tuple[Kind, str], Any]:
+        """Every resource, by its kind and name, in the order in which they are sent."""
+        made: dict[tuple[Kind, str], Any] = {
+            (Kind.LISTENER, LISTENER): resources.listener(LISTENER, route_config=ROUTE),
+            (Kind.ROUTE, ROUTE): self.route_configuration(),
+        }
+        made |= {(Kind.CLUSTER, one.name): one.resource() for one in self.clusters}
+        made |= {
+            (Kind.ENDPOINTS, one.endpoints_name): one.endpoints()
+            for one in self.clusters
+            if one.endpoints_name is not None
+        }
+        made |= {(one.kind, one.name): one for one in self.given}
+        unsent = set(self.unsent)
+        return {what: one for what, one in made.items() if what not in unsent}
+
+    def resources(self) -> tuple[Any, ...]:
+        """The resources, to be given to the control plane."""
+        return tuple(self.named().values())
+
+    def reported_clusters(self) -> tuple[str, ...]:
+        """The names of the clusters whose load is to be reported."""
+        return tuple(one.name for one in self.clusters if one.is_reported)
+
+    def route_configuration(self) -> Any:
+        """The RDS resource."""
+        routes = [
+            resources.route(
+                path=route.path,
+                headers=dict([route.when] if route.when else []),
+                cluster=route.weighted_clusters or route.cluster,
+                hash_policies=[hash_policy_resource(policy) for policy in route.policies],
+            )
+            for route in self.routes
+        ]
+        return resources.route_configuration(ROUTE, *routes)
+
+    def cluster(self) -> Any:
+        """The CDS resource."""
+        return self.own().resource()
+
+    def endpoints(self) -> Any:
+        """The EDS resource."""
+        return self.own().endpoints()
+
+    def addresses(self) -> tuple[str, ...]:
+        """The addresses of all endpoints, in the order of EDS."""
+        return self.own().addresses()
+
+    def config(self, cluster: str | None = None) -> RingConfig:
+        """The ring's sizes, for the oracle."""
+        policy = self.own(cluster).policy
+        if isinstance(policy, RoundRobin):
+            raise TypeError("ROUND_ROBIN has no ring")
+        maximum = policy.maximum
+        if maximum is None and isinstance(policy, TypedRingHash):
+            maximum = OWN_DEFAULT_MAXIMUM
+        return RingConfig(minimum=policy.minimum, maximum=maximum, cap=self.cap)
+
+    def ring_localities(
+        self, priority: int = 0, *, cluster: str | None = None, hash_keys: bool = False
+    ) -> tuple[RingLocality, ...]:
+        """The localities of one priority, for the oracle; those without a weight are not used."""
+        return tuple(
+            RingLocality(
+                name=place.name,
+                weight=place.weight,
+                endpoints=tuple(
+                    RingEndpoint(
+                        address=one.address,
+                        weight=1 if one.weight is None else one.weight,
+                        hash_key=one.hash_key if hash_keys else None,
+                    )
+                    for one in place.endpoints
+                ),
+            )
+            for place in self.own(cluster).localities
+            if place.priority == priority and place.weight
+        )
+
+    def mapping(  # noqa: PLR0913 - all that a reading of the text may fix
+        self,
+        *,
+        cluster: str | None = None,
+        route: int = -1,
+        priority: int = 0,
+        weights: WeightReading | None = None,
+        terminal: TerminalReading = "A42",
+        hash_keys: bool = False,
+        search: str | None = None,
+        key_format: str | None = None,
+        allotment: str | None = None,
+        failed: Iterable[str] = (),
+    ) -> MapsLike:
+        """Each call where the ring of this priority maps it, by these readings of the text."""
+        policy = self.own(cluster).policy
+        named = policy.request_hash_header if isinstance(policy, TypedRingHash) else None
+        return MapsLike(
+            localities=self.ring_localities(priority, cluster=cluster, hash_keys=hash_keys),
+            config=self.config(cluster),
+            policies=policies_in_use(self.routes[route].policies, named or ""),
+            weights=weights,
+            terminal=terminal,
+            search=search,
+            key_format=key_format,
+            allotment=allotment,
+            failed=tuple(failed),
+        )
+
+    def spread(self) -> Spread:
+        """Calls with random hashes on the ring of the first priority."""
+        return Spread(localities=self.ring_localities(), config=self.config())
+
+    def everywhere(self) -> Everywhere:
+        """Calls at every endpoint of the first priority."""
+        return Everywhere(localities=self.ring_localities(), config=self.config())
+
+    def hashed_by(self, *policies: HashPolicy) -> Served:
+        """The same, with these hash policies on the one route."""
+        return msgspec.structs.replace(self, routes=(Route(policies, cluster=self.own().name),))
+
+    def balanced_by(self, policy: Policy, cluster: str | None = None) -> Served:
+        """The same, with another LB policy."""
+        return self._with(msgspec.structs.replace(self.own(cluster), policy=policy))
+
+    def capped_at(self, cap: int) -> Served:
+        """The same, for the oracle of a client with another local cap."""
+        return msgspec.structs.replace(self, cap=cap)
+
+    def placed(self, *localities: Locality) -> Served:
+        """The same, with other localities."""
+        return self._with(self.own().placed(*localities))
+
+    def _with(self, changed: Cluster) -> Served:
+        clusters = tuple(changed if one.name == changed.name else one for one in self.clusters)
+        return msgspec.structs.replace(self, clusters=clusters)
+
+    def _routed(self, cluster: Cluster) -> str:
+        """The routes to a cluster, in words; one to several is told of the first of them."""
+        return "; ".join(str(one) for one in self.routes if one.targets()[0] == cluster.name)
+
+
+def given_as(served: Served, *messages: Any) -> Served:
+    """The same, but the Clusters of these messages' names go out as they stand there."""
+    raw = (RawResource(Kind.CLUSTER, one.name, one.SerializeToString()) for one in messages)
+    return msgspec.structs.replace(served, given=tuple(raw))
+
+
+def one_cluster(
+    localities: Sequence[Locality],
+    *,
+    name: str = CLUSTER,
+    policy: Policy = RingHash(),  # noqa: B008 - frozen
+    routes: Sequence[Route] = (),
+    service_name: str | None = None,
+    is_reported: bool = False,
+    drops: Sequence[Drop] = (),
+    thresholds: Sequence[Threshold] = (),
+    cap: int = 4096,
+) -> Served:
+    """One cluster of EDS, and the routes to it; none: all calls, hashed by the session."""
+    discovery = Eds(tuple(localities), service_name, tuple(drops))
+    one = Cluster(
+        name=name,
+        discovery=discovery,
+        policy=policy,
+        is_reported=is_reported,
+        thresholds=tuple(thresholds),
+    )
+    ways = tuple(routes) or (Route(BY_SESSION, cluster=name),)
+    return Served(clusters=(one,), routes=ways, cap=cap)
+
+
+def plain(
+    addresses: Sequence[str],
+    *,
+    name: str = CLUSTER,
+    policy: Policy = RingHash(),  # noqa: B008 - frozen
+    policies: tuple[HashPolicy, ...] = BY_SESSION,
+    path: str | None = None,
+) -> Served:
+    """One cluster with one locality of equal endpoints, for calls of this path, or of all."""
+    place = Locality(tuple(Endpoint(address) for address in addresses))
+    return one_cluster(
+        (place,), name=name, policy=policy, routes=(Route(policies, path, cluster=name),)
+    )
+
+
+def weighted(weights: dict[str, int | None], *, policy: Policy = RingHash()) -> Served:  # noqa: B008
+    """One locality of endpoints with these weights, by address."""
+    endpoints = tuple(Endpoint(address, weight) for address, weight in weights.items())
+    return one_cluster((Locality(endpoints),), policy=policy)
+
+
+def by_dns(target: str, resolved: Sequence[str] = (), *, is_reported: bool = False) -> Served:
+    """One LOGICAL_DNS cluster of ``host:port``, which is to resolve to these addresses."""
+    discovery = LogicalDns(target, tuple(resolved))
+    return Served(clusters=(Cluster(discovery=discovery, is_reported=is_reported),))
+
+
+def aggregate(*parts: Served, policy: Policy = RingHash()) -> Served:  # noqa: B008 - frozen
+    """One aggregate cluster, made of the own clusters of these, the most preferred first.
+
+    The routes to these count for nothing.
+    """
+    above = Cluster(discovery=Aggregate(tuple(one.own().name for one in parts)), policy=policy)
+    below = dict.fromkeys(cluster for one in parts for cluster in one.clusters)
+    return Served(clusters=(above, *below))
+
+
+def beside(served: Served, *others: Served) -> Served:
+    """All of them; the routes of the others come first."""
+    together = (*others, served)
+    return msgspec.structs.replace(
+        served,
+        clusters=tuple(cluster for one in together for cluster in one.clusters),
+        routes=tuple(route for one in together for route in one.routes),
+    )

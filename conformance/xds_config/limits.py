@@ -1,0 +1,24 @@
+"""The limits of clusters: what is served, as inputs of the oracle of circuit breaking (A32)."""
+
+from __future__ import annotations
+
+from conformance.judging.expectations import Admits
+from conformance.spec.oracles import circuit_breaking
+from conformance.xds_config.config import Served
+
+
+def admits(served: Served, cluster: str, *, in_flight: int = 0) -> Admits:
+    """Of streams begun one after another, as many open as this cluster lets through.
+
+    Args:
+        served: what is served.
+        cluster: the name of the one to whose endpoints they go.
+        in_flight: how many others are open, and counted with them.
+    """
+    return Admits(
+        thresholds=tuple(
+            circuit_breaking.Threshold(one.priority == "DEFAULT", one.max_requests)
+            for one in served.own(cluster).thresholds
+        ),
+        in_flight=in_flight,
+    )

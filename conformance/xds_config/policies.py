@@ -1,0 +1,91 @@
+"""The LB policy of a cluster, in each form that a Cluster resource knows (A42, A52, A76)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from conformance.xds_config.formatting import or_unset
+from fake_control_plane import resources
+
+
+class RingHash(msgspec.Struct, frozen=True, tag="RING_HASH"):
+    """``lb_policy: RING_HASH``; a size of None is left unset in the resource."""
+
+    minimum: int | None = None
+    maximum: int | None = None
+    hash_function: str | int | None = "XX_HASH"
+    """A name of the enum, or a number that it does not have."""
+    has_config: bool = True
+    """Whether ``ring_hash_lb_config`` is there at all."""
+
+    def __str__(self) -> str:
+        if not self.has_config:
+            return "RING_HASH without config"
+        sizes = f"minimum {or_unset(self.minimum)}, maximum {or_unset(self.maximum)}"
+        return f"RING_HASH, {sizes}, hash function {or_unset(self.hash_function)}"
+
+
+class TypedRingHash(msgspec.Struct, frozen=True, tag="TypedStruct"):
+    """``load_balancing_policy`` with gRPC's own config of ring_hash in a TypedStruct (A52, A76)."""
+
+    request_hash_header: str | None = None
+    """None leaves it out."""
+    minimum: int | None = None
+    maximum: int | None = None
+    """None, left out, is no 8M here: it is the default of the config itself."""
+
+    def config(self) -> dict[str, str | int]:
+        """The config, as in a service config."""
+        fields = {
+            "requestHashHeader": self.request_hash_header,
+            "minRingSize": self.minimum,
+            "maxRingSize": self.maximum,
+        }
+        return {name: value for name, value in fields.items() if value is not None}
+
+    def __str__(self) -> str:
+        return f"TypedStruct of ring_hash_experimental {self.config()}"
+
+
+class ExtensionRingHash(msgspec.Struct, frozen=True, tag="RingHash"):
+    """``load_balancing_policy`` with the xDS API's own config of ring_hash (A52)."""
+
+    minimum: int | None = None
+    maximum: int | None = None
+
+    def __str__(self) -> str:
+        sizes = f"minimum {or_unset(self.minimum)}, maximum {or_unset(self.maximum)}"
+        return f"RingHash in load_balancing_policy, {sizes}"
+
+
+class RoundRobin(msgspec.Struct, frozen=True, tag="ROUND_ROBIN"):
+    """``lb_policy: ROUND_ROBIN``."""
+
+    def __str__(self) -> str:
+        return "ROUND_ROBIN"
+
+
+Policy = RingHash | TypedRingHash | ExtensionRingHash | RoundRobin
+"""The LB policy of a cluster."""
+
+
+def policy_resource(policy: Policy) -> Any:
+    """What the builders of clusters take for it."""
+    match policy:
+        case RoundRobin():
+            return resources.RoundRobin()
+        case TypedRingHash():
+            config = resources.typed_struct("ring_hash_experimental", policy.config())
+            return resources.load_balancing_policy(config)
+        case ExtensionRingHash():
+            config = resources.ring_hash_extension(policy.minimum, policy.maximum)
+            return resources.load_balancing_policy(config)
+        case RingHash():
+            return resources.RingHash(
+                minimum=policy.minimum,
+                maximum=policy.maximum,
+                hash_function=policy.hash_function,
+                with_config=policy.has_config,
+            )

@@ -1,0 +1,99 @@
+"""Routes, and the hash policies on them (A42, "Hash Policy")."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from conformance.spec.oracles.request_hash import (
+    ChannelIdPolicy,
+    HashPolicy,
+    HeaderPolicy,
+    UnsupportedKind,
+    UnsupportedPolicy,
+)
+from fake_control_plane import resources
+
+CLUSTER = "cluster"
+"""The name of a cluster that is given no other."""
+
+SESSION = "session"
+"""The metadata key that most scenarios hash."""
+
+TO = "to"
+"""The metadata key by which a route is chosen where a scenario has many."""
+
+BY_SESSION = (HeaderPolicy(name=SESSION),)
+
+
+class Route(msgspec.Struct, frozen=True):
+    """Calls of this path, or all of them, hashed by these policies."""
+
+    policies: tuple[HashPolicy, ...]
+    path: str | None = None
+    cluster: str = CLUSTER
+    weighted_clusters: dict[str, int] = {}
+    """Several, instead, with their weights."""
+    when: tuple[str, str] | None = None
+    """A header and its whole value, which calls must have: so one world has routes without end."""
+
+    def __str__(self) -> str:
+        listed = ", ".join(map(_policy_in_words, self.policies)) or "nothing"
+        words = self.path or "all paths"
+        if self.when is not None:
+            words += " with {}: {}".format(*self.when)
+        words += f" hashed by {listed}"
+        weights = (f"{name} x {weight}" for name, weight in self.weighted_clusters.items())
+        return f"{words}, to {', '.join(weights)}" if self.weighted_clusters else words
+
+    def targets(self) -> tuple[str, ...]:
+        """The names of the clusters that it leads to."""
+        return tuple(self.weighted_clusters) or (self.cluster,)
+
+
+def _policy_in_words(policy: HashPolicy) -> str:
+    match policy:
+        case HeaderPolicy(regex=None):
+            words = f"header {policy.name}"
+        case HeaderPolicy():
+            words = f"header {policy.name} with '{policy.regex}' -> '{policy.substitution}'"
+        case ChannelIdPolicy():
+            words = "channel id"
+        case UnsupportedPolicy():
+            words = policy.kind
+    return f"{words} (terminal)" if policy.terminal else words
+
+
+def _unset(*, terminal: bool) -> Any:
+    policy = resources.hash_cookie(SESSION, terminal=terminal)
+    policy.ClearField("cookie")
+    return policy
+
+
+UNSUPPORTED: dict[UnsupportedKind, Callable[..., Any]] = {
+    "cookie": partial(resources.hash_cookie, SESSION),
+    "connection_properties": resources.hash_source_ip,
+    "query_parameter": partial(resources.hash_query_parameter, SESSION),
+    "filter_state": partial(resources.hash_filter_state, "some.other.key"),
+    "unset": _unset,
+}
+"""The resource of each kind of policy that gives no hash."""
+
+
+def hash_policy_resource(policy: HashPolicy) -> Any:
+    """The route's hash policy that the oracle's value stands for."""
+    match policy:
+        case HeaderPolicy():
+            return resources.hash_header(
+                policy.name,
+                terminal=policy.terminal,
+                regex=policy.regex,
+                substitution=policy.substitution,
+            )
+        case ChannelIdPolicy():
+            return resources.hash_channel_id(terminal=policy.terminal)
+        case UnsupportedPolicy():
+            return UNSUPPORTED[policy.kind](terminal=policy.terminal)

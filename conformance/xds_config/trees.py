@@ -1,0 +1,113 @@
+"""The trees of clusters that routes lead to: what is served, as inputs of their oracle (A37)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+
+from conformance.judging.expectations import AsksFor, AtTheFirst, InTreeOrder
+from conformance.spec.oracles import cluster_tree
+from conformance.xds_config.clusters import Aggregate, Cluster, Eds
+from conformance.xds_config.config import Served
+from fake_control_plane import Kind
+
+USED = frozenset({"UNKNOWN", "HEALTHY"})
+"""The health of endpoints that are used (A27)."""
+
+
+def known_clusters(served: Served) -> dict[str, cluster_tree.Cluster]:
+    """All clusters that a client can get to know; one that is given as bytes counts as refused.
+
+    Whether a client can read those, nobody says here.
+    """
+    unsent = set(served.unsent)
+    given = {one.name for one in served.given if one.kind is Kind.CLUSTER}
+    known: dict[str, cluster_tree.Cluster] = {
+        one.name: _known(one) for one in served.clusters if (Kind.CLUSTER, one.name) not in unsent
+    }
+    return known | dict.fromkeys(given, cluster_tree.Refused())
+
+
+def _known(one: Cluster) -> cluster_tree.Cluster:
+    match one.discovery:
+        case Aggregate(clusters=names):
+            return cluster_tree.Aggregate(names)
+        case Eds():
+            return cluster_tree.Leaf(service_name=one.endpoints_name)
+        case _:
+            return cluster_tree.Leaf()
+
+
+def endpoints_by_priority(
+    served: Served, used: frozenset[str] = USED
+) -> dict[str, tuple[tuple[str, ...], ...]]:
+    """The addresses of each leaf's usable endpoints, by priority."""
+    unsent = set(served.unsent)
+    return {
+        one.name: _priorities(one, used)
+        for one in served.clusters
+        if not isinstance(one.discovery, Aggregate)
+        and (Kind.ENDPOINTS, one.endpoints_name) not in unsent
+    }
+
+
+def _priorities(one: Cluster, used: frozenset[str]) -> tuple[tuple[str, ...], ...]:
+    found: dict[int, list[str]] = defaultdict(list)
+    for place in one.localities:
+        if place.weight:
+            usable = (each.address for each in place.endpoints if each.health in used)
+            found[place.priority] += usable
+    return tuple(tuple(found[priority]) for priority in sorted(found))
+
+
+def in_tree_order(served: Served, root: str) -> InTreeOrder:
+    """First attempts at the endpoints below a root, in the order of its leaves."""
+    return InTreeOrder(
+        root=root, clusters=known_clusters(served), endpoints=endpoints_by_priority(served)
+    )
+
+
+def at_the_first(
+    served: Served,
+    root: str,
+    failed: Iterable[str] = (),
+    *,
+    as_a_whole: bool = False,
+    degraded: bool = False,
+) -> AtTheFirst:
+    """Calls at the first priority below a root of which some endpoint has not failed.
+
+    Args:
+        served: all that there is.
+        root: of the tree.
+        failed: endpoints that have failed.
+        as_a_whole: a tree fails of which any cluster is missing or refused.
+        degraded: where there is no other endpoint, those that are said to be degraded are used.
+    """
+    clusters, endpoints = known_clusters(served), endpoints_by_priority(served)
+    if degraded and not cluster_tree.first_usable(root, clusters, endpoints):
+        endpoints = endpoints_by_priority(served, USED | {"DEGRADED"})
+    return AtTheFirst(
+        root=root,
+        clusters=clusters,
+        endpoints=endpoints,
+        failed=tuple(failed),
+        as_a_whole=as_a_whole,
+    )
+
+
+def asks_for(
+    served: Served, kind: Literal["CLUSTER", "ENDPOINTS"], *, ever: bool = False
+) -> AsksFor:
+    """Requests for just what the trees of all routes take."""
+    roots = tuple(dict.fromkeys(name for route in served.routes for name in route.targets()))
+    return AsksFor(kind=kind, roots=roots, clusters=known_clusters(served), ever=ever)
+
+
+def with_clusters(served: Served, *clusters: Cluster) -> Served:
+    """The same with these clusters, in the place of those of their names, or beside the others."""
+    made = {one.name: one for one in (*served.clusters, *clusters)}
+    return msgspec.structs.replace(served, clusters=tuple(made.values()))

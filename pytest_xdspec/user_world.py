@@ -1,0 +1,75 @@
+"""The world of a scenario of somebody's own, which fails where something is not as expected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import conformance.world
+from conformance.judging.expectations import Expectation, Finding
+from conformance.judging.observations import Seen
+from conformance.judging.verdicts import BAD, Decision, decide
+from conformance.spec.catalogue import load
+
+
+class World(conformance.world.World):
+    """What a test works with, alone: a control plane, a fleet, a client, and what was seen of them.
+
+    `serve` gives the client a `Served`, `endpoints` and `addresses` make backends behind gates,
+    `call` and `start` have it make calls, `until` has it make them over and over until they fit,
+    and `attempts`, `states`, `control`, `channels` and `rounds` have all the rest.
+    """
+
+    def expect(self, seen: Seen, expected: Expectation) -> None:
+        """Go on only if what was seen is as expected, which an oracle computes.
+
+        Where requests go on a ring is computed by the way in which this client names its entries.
+
+        Args:
+            seen: such as the calls that `call` has given back.
+            expected: such as `served.mapping()`, or one of `expectations`.
+
+        Raises:
+            AssertionError: it is not.
+        """
+        __tracebackhide__ = True
+        finding = self.client.ring_keys.bind(expected).finding(seen)
+        self.bench.note(f"expected {finding.wanted}: saw {finding.saw}")
+        if not finding.holds:
+            heading = "what was seen is not what was expected"
+            raise AssertionError("\n".join([heading, *_told(finding)]))
+
+    async def judge(
+        self, clause: str, seen: Seen, expected: Expectation | Mapping[str, Expectation]
+    ) -> None:
+        """Hold what was seen against a clause of the catalogue, in the client's own edition of it.
+
+        A clause that is in no text that the client states fails nobody; nor does one that leaves
+        a choice, unless the client's manifest states what it chooses.
+
+        Args:
+            clause: its id, of those that `xdspec list clauses` has.
+            seen: what was seen.
+            expected: one expectation, or one for each edition or choice.
+
+        Raises:
+            AssertionError: it is not as that edition says.
+            UnknownClause: there is no such clause.
+        """
+        __tracebackhide__ = True
+        await super().judge(clause, seen, expected)
+        row, check = load()[clause], self.bench.checks[-1]
+        said = decide(check, row, self.client.follows, self.client.choices.get(clause))
+        if said.verdict in BAD:
+            where = f"{clause}, {row.title}: {row.worded(said.edition)}"
+            raise AssertionError("\n".join([where, *_told(said)]))
+
+
+def _told(found: Finding | Decision) -> Iterator[str]:
+    yield f"  expected  {found.wanted}"
+    yield f"  saw       {found.saw}"
+    if found.differs:
+        yield f"  differs   {found.differs}"
+    if found.oracle:
+        yield f"  oracle    {found.oracle}"
+    if isinstance(found, Finding) and found.doubtful:
+        yield "  doubtful  the suite itself was late, which alone may be why"

@@ -1,0 +1,442 @@
+"""Check which long parts of CI run on a day, and for a change."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from client_under_test import built_in
+from conformance.mutation.results import declared
+
+ROOT = Path(__file__).parents[2]
+TURNS = ROOT / "ci" / "rotation.py"
+
+# The wheel has no such file.
+pytestmark = pytest.mark.skipif(not TURNS.exists(), reason="needs a checkout")
+
+
+@pytest.fixture(scope="module")
+def turns() -> Any:
+    specification = importlib.util.spec_from_file_location("turns", TURNS)
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    sys.modules["turns"] = module  # where its dataclasses look for it
+    specification.loader.exec_module(module)
+    return module
+
+
+BROKEN = {
+    "a37": frozenset({"A37-TREE-01", "A37-TREE-02"}),
+    "a42": frozenset({"A42-PICK-15", "A42-RING-03", "A42-RING-13"}),
+}
+
+
+def names(*ids: str) -> frozenset[str]:
+    return frozenset(ids)
+
+
+# What there is.
+
+
+def test_each_area_of_mutants_has_one_turn(turns: Any) -> None:
+    assert sorted(turns.AREAS) == sorted({mutant.module.partition("/")[0] for mutant in declared()})
+
+
+def test_each_slow_client_has_one_turn_and_none_is_unknown(turns: Any) -> None:
+    clients = [*turns.SLOW, *turns.EVERY_DAY]
+    assert len(clients) == len({*clients})
+    assert {client.partition("+")[0].partition("@")[0] for client in clients} <= {*built_in()}
+
+
+# Days.
+
+
+def test_each_turn_comes_round(turns: Any) -> None:
+    of_days = [turns.number_of("", day) for day in range(1, 366)]
+    every = {*range(1, len(turns.TURNS) + 1)}
+    assert all({*of_days[i : i + len(every)]} == every for i in range(len(of_days) - len(every)))
+
+
+def test_a_turn_is_forced(turns: Any) -> None:
+    assert [turns.number_of("2", day) for day in (1, 2, 3)] == [2, 2, 2]
+
+
+@pytest.mark.parametrize("forced", ["0", "-1", "01", "99", "two", " 1", "²"])
+def test_a_turn_that_there_is_not(turns: Any, forced: str) -> None:
+    with pytest.raises(turns.BadVariable, match=r"set it to all, or to a number from 1 to \d"):
+        turns.number_of(forced, 1)
+
+
+# Changes.
+
+SCENARIO_TEXT = '@decides("A42-RING-13", "A37-TREE-01")\nasync def test_search(): ...\n'
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("conformance/spec/catalogue/a42/ring.toml", '[A42-RING-13]\nstrength = "MUST"'),
+        ("conformance/mutation/mutants/a42/ring.py", 'last = Mutant(clause="A42-RING-13")'),
+        ("client_under_test/reference/rules/ring.py", 'def find():\n    """A42-RING-13."""'),
+    ],
+)
+def test_what_names_a_clause_touches_its_mutants(turns: Any, path: str, text: str) -> None:
+    change = turns.touched([turns.Change(path, now=text)])
+    assert change == turns.Touched(clauses=names("A42-RING-13"), certain=names("A42-RING-13"))
+
+
+def test_a_scenario_runs_against_all_with_the_mutants_of_its_clauses(turns: Any) -> None:
+    path = "conformance/scenarios/a37/nack.py"
+    change = turns.touched([turns.Change(path, now=SCENARIO_TEXT)])
+    assert change.scenarios == names("A42-RING-13", "A37-TREE-01") == change.clauses
+    whole = turns.TURNS[0].clients
+    today = turns.today([turns.Turn(clients=whole, areas=("a42",))], change, BROKEN)
+    clients, part, areas, mutants = today.lines()
+    assert clients.split() == [*turns.EVERY_DAY, *whole]
+    assert part == (
+        "reference+data-errors reference+least-request node --clause=A37-TREE-01 "
+        "--clause=A42-RING-13"
+    )
+    assert (areas, mutants) == ("--area=a42", "--clause=A37-TREE-01")
+    some = "(but for A37-TREE-01 A42-RING-13)"
+    assert today.left_out() == (
+        f"reference+data-errors {some}, reference+least-request {some}, node {some}, "
+        "mutants of a27 a32 a37 a52 (but for those of A37-TREE-01)"
+    )
+
+
+def test_an_adapter_touches_its_client(turns: Any) -> None:
+    adapters = "client_under_test/adapters"
+    change = turns.touched([turns.Change(f"{adapters}/node/expected.toml", now=ROW_TEXT)])
+    today = turns.today(turns.TURNS[:1], change, BROKEN)
+    assert today.clients == (*turns.TURNS[0].clients, "node")
+    assert today.others == ("reference+data-errors", "reference+least-request")
+    assert turns.touched([turns.Change(f"{adapters}/node/README.md", now="text")]) == (
+        turns.Touched()
+    )
+
+
+def test_a_client_of_every_day_is_not_run_twice(turns: Any) -> None:
+    change = turns.touched([turns.Change("client_under_test/adapters/go/main.go", now="package")])
+    assert turns.today([turns.Turn()], change, {}).lines()[0].split() == [*turns.EVERY_DAY]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "conformance/judging/verdicts.py",
+        "conformance/spec/oracles/ring/search.py",
+        "conformance/scenarios/pytest.ini",
+        "fake_control_plane/plane.py",
+        "tests/conformance/scenarios/test_ring.py",
+        "docs/compliance.md",
+        "README.md",
+    ],
+)
+def test_what_adds_nothing_to_a_turn(turns: Any, path: str) -> None:
+    assert turns.touched([turns.Change(path, now=SCENARIO_TEXT)]) == turns.Touched()
+
+
+def test_all_turns_leave_nothing_out(turns: Any) -> None:
+    broken = {area: names(f"{area.upper()}-TREE-01") for area in turns.AREAS}
+    change = turns.Touched(clauses=names("A37-TREE-01"), scenarios=names("A37-TREE-01"))
+    today = turns.today(turns.TURNS, change, broken)
+    assert today.clients == turns.SLOW
+    assert sorted(today.areas) == sorted(turns.AREAS)
+    assert (today.lines()[1], today.lines()[3]) == ("", "")
+    assert today.left_out() == "nothing"
+
+
+# Slow tests.
+
+
+def test_the_turns_share_the_files_of_slow_tests(turns: Any) -> None:
+    files = turns.files_with_slow_tests()
+    shares = [turns.slow_tests(files, {number}, ()) for number in range(1, len(turns.TURNS) + 1)]
+    assert sorted(file for share in shares for file in share) == sorted(files)
+    assert max(map(len, shares)) - min(map(len, shares)) <= 1
+    assert turns.WATCHED.keys() <= {*files}
+
+
+def test_slow_tests_run_for_a_change_of_what_they_watch(turns: Any) -> None:
+    files = turns.files_with_slow_tests()
+    for change in ("tests/ci/test_action.py", "ci/action/run"):
+        assert turns.slow_tests(files, set(), [change]) == ["tests/ci/test_action.py"]
+    assert turns.slow_tests(files, set(), ["conformance/world/world.py"]) == []
+    for paths in turns.WATCHED.values():
+        assert all((ROOT / path).exists() for path in paths), paths
+
+
+# A change of many clauses.
+
+
+def scenarios(*numbers: int, name: str = "world", limit: int = 1) -> str:
+    return "\n".join(
+        f'@decides("A42-RING-{number}")\nasync def test_{number}({name}):\n'
+        f"    await {name}.call({limit})\n"
+        for number in numbers
+    )
+
+
+MANY = range(100, 400)
+OLD, NEW = "conformance/scenarios/a42/ring.py", "conformance/scenarios/ring_hash/ring.py"
+
+
+def test_a_statement_that_moves_to_another_file_is_not_touched(turns: Any) -> None:
+    text = scenarios(*MANY)
+    changes = [turns.Change(OLD, before=text), turns.Change(NEW, now=f"import this\n{text}")]
+    assert turns.touched(changes) == turns.Touched()
+
+
+def test_names_alone_count_as_a_change_of_few_clauses(turns: Any) -> None:
+    changes = [
+        turns.Change(OLD, before="A = min(1)  # A42-RING-01", now="A = max(1) # A42-RING-01")
+    ]
+    change = turns.touched(changes)
+    assert (change.clauses, change.certain) == (names("A42-RING-01"), names())
+    assert change.sample("today") == change
+
+
+def test_of_a_rename_a_sample_runs_after_what_else_changed(turns: Any) -> None:
+    renamed = scenarios(*MANY[:-1], name="place") + scenarios(MANY[-1], name="place", limit=2)
+    changes = [turns.Change(OLD, before=scenarios(*MANY)), turns.Change(NEW, now=renamed)]
+    change = turns.touched(changes)
+    assert len(change.clauses) == len(MANY)
+    assert change.certain == names(f"A42-RING-{MANY[-1]}")
+    today, tomorrow = change.sample("today"), change.sample("tomorrow")
+    assert today == change.sample("today")
+    assert today != tomorrow
+    for sample in (today, tomorrow):
+        assert len(sample.clauses) == turns.MOST
+        assert change.certain < sample.clauses < change.clauses
+        assert sample.scenarios == sample.clauses
+
+
+def test_where_more_than_names_changed_everywhere_a_sample_runs_too(turns: Any) -> None:
+    changes = [turns.Change(OLD, before=scenarios(*MANY), now=scenarios(*MANY, limit=2))]
+    change = turns.touched(changes)
+    assert len(change.certain) == len(MANY)
+    assert len(change.sample("today").clauses) == turns.MOST
+
+
+def test_a_helper_touches_the_clauses_that_use_it(turns: Any) -> None:
+    text = (
+        "LIMIT = 1\n\ndef helper():\n    return LIMIT\n\n"
+        '@decides("A42-RING-01")\ndef test_it():\n    helper()\n\n'
+        '@decides("A42-RING-02")\ndef test_other(): ...\n'
+    )
+    change = turns.touched([turns.Change(OLD, before=text, now=text.replace("= 1", "= 2"))])
+    assert change.clauses == change.certain == names("A42-RING-01")
+
+
+# The command, in a history of its own.
+
+
+class Checkout:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.turns = folder / "ci" / "rotation.py"
+        self.write("ci/rotation.py", TURNS.read_text("utf-8"))
+        self.write("conformance/mutation/mutants/a42/ring.py", 'a = M(clause="A42-RING-13")')
+
+    def write(self, path: str, text: str) -> None:
+        (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.folder / path).write_text(text, "utf-8")
+
+    def git(self, *words: str) -> None:
+        who = ("-c", "user.name=somebody", "-c", "user.email=somebody@example.com")
+        subprocess.run(["git", "-C", self.folder, *who, *words], check=True, capture_output=True)
+
+    def commit(self, path: str, text: str = "") -> None:
+        self.write(path, text)
+        self.git("add", "--all")
+        self.git("commit", "--message", path)
+
+    def asks(self, **variables: str) -> subprocess.CompletedProcess[str]:
+        clean = {k: v for k, v in os.environ.items() if not k.startswith(("XDSPEC_CI", "GIT_"))}
+        own = {"GIT_CEILING_DIRECTORIES": str(self.folder.parent), "GIT_CONFIG_GLOBAL": "/dev/null"}
+        return subprocess.run(
+            [sys.executable, "-I", str(self.turns)],
+            check=False,
+            capture_output=True,
+            encoding="utf-8",
+            env={**clean, **own, **variables},
+        )
+
+    def turn(self, **variables: str) -> list[str]:
+        """Return what the first turn has in addition to what it always has."""
+        asked = self.asks(XDSPEC_CI_TURN="1", **variables)
+        assert asked.returncode == 0, asked.stderr
+        _, part, areas, mutants, _, _ = asked.stdout.split("\n")
+        assert not areas
+        return [part, mutants]
+
+
+@pytest.fixture
+def exported(tmp_path: Path) -> Checkout:
+    return Checkout(tmp_path / "xdspec")
+
+
+@pytest.fixture
+def checkout(exported: Checkout) -> Checkout:
+    if shutil.which("git") is None:
+        pytest.skip("needs git")
+    exported.git("init", "--initial-branch", "landed")
+    exported.commit("README.md")
+    return exported
+
+
+ROW = "conformance/spec/catalogue/a42/ring.toml"
+SCENARIO = "conformance/scenarios/a42/ring.py"
+ROW_TEXT = '[A42-RING-13]\nstrength = "MUST"\n'
+OF_ROW = ["", "--clause=A42-RING-13"]
+OF_SCENARIO = [
+    "reference+data-errors reference+least-request node --clause=A42-RING-14",
+    "",
+]
+DECIDES = '@decides("A42-RING-14")\ndef test_it(): ...\n'
+
+
+def test_without_history_everything_runs_unless_a_turn_is_forced(exported: Checkout) -> None:
+    asked = exported.asks()
+    assert asked.returncode == 0
+    assert asked.stderr == (
+        "ci: all turns; no history; left out: nothing; 0 of 0 files of slow tests run\n"
+    )
+    assert {*asked.stdout.split()[-5:]} == {
+        "--area=a27",
+        "--area=a32",
+        "--area=a37",
+        "--area=a42",
+        "--area=a52",
+    }
+    assert exported.turn() == ["", ""]
+
+
+def test_a_first_commit_is_no_history(checkout: Checkout) -> None:
+    assert "all turns; no history" in checkout.asks().stderr
+
+
+def test_the_last_commit_is_the_change(checkout: Checkout) -> None:
+    checkout.commit(ROW, ROW_TEXT)
+    assert checkout.turn() == OF_ROW
+    checkout.commit(SCENARIO, DECIDES)
+    assert checkout.turn() == OF_SCENARIO
+    assert checkout.turn(XDSPEC_CI_SINCE="HEAD~2") == [OF_SCENARIO[0], OF_ROW[1]]
+
+
+def test_of_a_merge_all_that_it_brought_is_the_change(checkout: Checkout) -> None:
+    checkout.git("checkout", "-b", "branch")
+    checkout.commit(ROW, ROW_TEXT)
+    checkout.commit(SCENARIO, DECIDES)
+    checkout.git("checkout", "landed")
+    checkout.git("merge", "--no-ff", "branch")
+    assert checkout.turn() == [OF_SCENARIO[0], OF_ROW[1]]
+
+
+def test_the_change_is_what_has_not_landed(checkout: Checkout) -> None:
+    checkout.git("update-ref", "refs/remotes/origin/main", "HEAD")
+    checkout.commit(ROW, ROW_TEXT)
+    checkout.commit(SCENARIO, DECIDES)
+    assert checkout.turn() == [OF_SCENARIO[0], OF_ROW[1]]
+    checkout.git("update-ref", "refs/remotes/origin/main", "HEAD")
+    assert checkout.turn() == OF_SCENARIO
+
+
+def test_what_is_not_committed_is_a_change(checkout: Checkout) -> None:
+    checkout.commit("docs/some.md")
+    assert checkout.turn() == ["", ""]
+    checkout.write(ROW, ROW_TEXT)
+    assert checkout.turn() == OF_ROW
+    checkout.git("add", "--all")
+    assert checkout.turn() == OF_ROW
+
+
+def test_what_is_gone_is_not_asked_for(checkout: Checkout) -> None:
+    checkout.commit(SCENARIO, DECIDES)
+    checkout.git("rm", SCENARIO)
+    checkout.git("commit", "--message", "without it")
+    assert checkout.turn() == ["", ""]
+
+
+RULES = "client_under_test/reference/policies/rules/some.py"
+OLD_RULES = """
+ALL = 1  # A42-RING-01
+
+
+class Rules:
+    \"\"\"A42-RING-02.\"\"\"
+
+    first: bool
+    \"\"\"A42-RING-03.\"\"\"
+
+    def one(self) -> int:
+        \"\"\"A42-RING-04.\"\"\"
+
+        return 1
+
+    def two(self) -> int:  # A42-RING-05
+        \"\"\"As it is told.\"\"\"
+        return 2
+"""
+TABLES = "conformance/spec/catalogue/a42/some.toml"
+OLD_TABLES = """
+about = 'route'
+
+[A42-RING-06]
+strength = "MUST"
+A42 = "A client must."
+A61 = "It may."
+
+[A42-RING-07]
+title = "two"
+strength = "MAY"
+A42 = "A client may."
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "was", "becomes", "clauses"),
+    [
+        (RULES, OLD_RULES, "ALL = 1", "ALL = 2", {"01"}),
+        (RULES, OLD_RULES, "first: bool", "first: int", {"03"}),
+        (RULES, OLD_RULES, "-03.", "-03, and more.", set()),
+        (RULES, OLD_RULES, "As it is told.", "Return two.", set()),
+        (RULES, OLD_RULES, "        return 1", "        return 3", {"04"}),
+        (RULES, OLD_RULES, "        return 1\n", "", {"04"}),
+        (RULES, OLD_RULES, "return 2", "return 3", {"05"}),
+        (RULES, OLD_RULES, "class Rules", "class Others", {"02"}),
+        (RULES, OLD_RULES, "return 2", "return (", {"01", "02", "03", "04", "05"}),
+        (TABLES, OLD_TABLES, '"two"', '"three"', set()),
+        (TABLES, OLD_TABLES, "A client may.", "The client may.", set()),
+        (TABLES, OLD_TABLES, "MUST", "SHOULD", {"06"}),
+        (TABLES, OLD_TABLES, 'A61 = "It may."\n', "", {"06"}),
+        (TABLES, OLD_TABLES, 'strength = "MAY"\n', "", {"07"}),
+        (TABLES, OLD_TABLES, "about = 'route'", "about = 'cluster'", {"06", "07"}),
+    ],
+)
+def test_what_is_named_where_a_file_changed(
+    checkout: Checkout, path: str, old: str, was: str, becomes: str, clauses: set[str]
+) -> None:
+    mutants = "".join(f'a = M(clause="A42-RING-0{number}")\n' for number in range(1, 8))
+    checkout.write("conformance/mutation/mutants/a42/ring.py", mutants)
+    checkout.commit(path, old)
+    checkout.commit(path, old.replace(was, becomes))
+    options = " ".join(f"--clause=A42-RING-{clause}" for clause in sorted(clauses))
+    assert checkout.turn() == ["", options]
+
+
+@pytest.mark.parametrize("variable", ["XDSPEC_CI_TURN", "XDSPEC_CI_SINCE"])
+def test_a_variable_that_cannot_be(checkout: Checkout, variable: str) -> None:
+    asked = checkout.asks(**{variable: "nothing"})
+    assert asked.returncode == 4
+    assert asked.stdout == ""
+    assert asked.stderr.startswith(f"ci: {variable} is 'nothing'")

@@ -1,0 +1,82 @@
+"""What a scenario asks for, in words, and the file of calls."""
+
+from __future__ import annotations
+
+import json
+
+from client_under_test import Call as PlannedCall
+from conformance.cli.interactive.steps import Place, as_rows, calls
+
+UNARY = "/grpc.testing.TestService/UnaryCall"
+PLACE = Place("channel-1", "xds:///xdspec.test")
+
+
+def planned(count: int, **more: object) -> list[PlannedCall]:
+    return [
+        PlannedCall(id=f"call-{i}", path=UNARY, metadata=(("session", f"v{i}"),), deadline=10)
+        for i in range(count)
+    ]
+
+
+def told(count: int, **more: object) -> dict[str, str]:
+    options: dict[str, object] = {"concurrency": 32, "pace": None, "file": "f", "beside": False}
+    asked = calls(planned(count), PLACE, **options | more)  # type: ignore[arg-type]
+    return {"what": asked.what, "until": asked.until, **dict(asked.details)}
+
+
+def test_a_channel_is_kept() -> None:
+    assert "keep it" in told(1)["channel"]
+    again = calls(
+        planned(1),
+        Place("channel-1", "xds:///xdspec.test", is_known=True),
+        concurrency=None,
+        pace=None,
+        file="f",
+        beside=False,
+    )
+    assert "channel" not in dict(again.details)
+
+
+def test_one_call() -> None:
+    said = told(1)
+    assert said["what"] == "1 call on channel-1 to xds:///xdspec.test"
+    assert said["metadata"] == "session: v0"
+    assert said["deadline"] == "10 s"
+    assert said["until"] == "it has ended"
+    assert "how" not in said
+
+
+def test_many() -> None:
+    said = told(24)
+    assert said["metadata"] == "session: v0, v1, v2, … (24 different values)"
+    assert said["how"] == "up to 32 at once"
+    assert told(24, concurrency=1)["how"] == "one after another"
+    assert told(24, concurrency=None)["how"] == "all at once"
+    assert told(24, concurrency=None, pace=0.1)["how"] == "one each 0.1 s"
+    assert said["until"] == "each has ended"
+
+
+def test_beside_something_else() -> None:
+    assert told(2, beside=True)["until"].startswith("they are under way")
+
+
+def test_a_process_of_its_own() -> None:
+    place = Place("channel-2", "xds:///x", {"GUARD": "true", "OTHER": None}, is_known=True)
+    assert place.words() == (
+        "channel-2 to xds:///x, in a process of its own, with GUARD=true and without OTHER"
+    )
+
+
+def test_the_file_has_what_a_program_needs() -> None:
+    binary = PlannedCall(id="call-9", path=UNARY, metadata=(("k-bin", b"\0\1"),), kept_open=True)
+    first, second = json.loads(as_rows([*planned(1), binary]))
+    assert first == {
+        "path": UNARY,
+        "metadata": [["session", "v0"], ["xdspec-call", "call-0"]],
+        "deadline": 10,
+        "wait_for_ready": False,
+        "kept_open": False,
+    }
+    assert second["metadata"] == [["k-bin", "AAE="], ["xdspec-call", "call-9"]]
+    assert second["deadline"] is None
+    assert second["kept_open"]

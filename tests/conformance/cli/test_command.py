@@ -1,0 +1,682 @@
+"""The command line: what it lists and explains, and what it says of bad input."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import parse
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from client_under_test import built_in, find
+from conformance.cli.commands import main
+from conformance.reporting.report import Exit
+from conformance.spec.catalogue import load
+from conformance.world import BY_ARCS
+
+ADAPTERS = Path(__file__).parents[2] / "adapters"
+CRASHER = str(ADAPTERS / "crasher")
+
+MANIFEST = """
+name = "some"
+version = "1"
+issues = "https://example.com/issues"
+capabilities = []
+
+[start]
+command = ["{python}", "-c", "pass"]
+
+[[editions]]
+follows = ["A42"]
+"""
+
+
+def invoke(*words: str) -> Result:
+    return CliRunner().invoke(main, words)
+
+
+def manifest(folder: Path, text: str) -> str:
+    (folder / "client.toml").write_text(text)
+    return str(folder)
+
+
+def choice(clause: str, made: str) -> str:
+    return f'[[choices]]\nclause = "{clause}"\nchoice = "{made}"\n'
+
+
+def bad_baseline(folder: Path) -> str:
+    (folder / "expected.toml").write_text('[[expected]]\nclause = "A42-RING-99"\n')
+    return manifest(folder, MANIFEST)
+
+
+def unbuildable(folder: Path, program: str) -> str:
+    tool = f'[build]\ncommand = ["{program}", "-c", "exit 3"]\n'
+    tool += f'[[build.tools]]\nprogram = "{program}"\nget = "ask for it"\n'
+    return manifest(folder, MANIFEST + tool)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["run", "cobol"], "there is no client cobol: name one of"),
+        (["run", "python+no-such-variant"], "no-such-variant"),
+        (["run", "python", "cobol"], "there is no client cobol"),
+        (["run", CRASHER + "@7"], "is there in version 0 only"),
+        (["run", CRASHER, "--clause", "A42-RING-99"], "There is no clause A42-RING-99"),
+        (["run", CRASHER, "--clause", "a42-ring-09"], "Did you mean A42-RING-09?"),
+        (["run", CRASHER, "--scenario", "nosuch.*"], "there is no scenario nosuch.*: `xdspec list"),
+        (["run", CRASHER, "--scenario", "header.emty_value"], "mean header.empty_value?"),
+        (["run", CRASHER, "--json", "no/such/folder/r.json"], "does not exist"),
+        (["run", CRASHER, "--junit", "no/such/folder/r.xml"], "does not exist"),
+        (["run", CRASHER, "--json", "."], "is a folder"),
+        (["run", CRASHER, "--out", __file__], "is not a folder"),
+        (["run", CRASHER, "--out", f"{__file__}/deeper"], "is not a folder"),
+        (["run", CRASHER, "--env", "NAME"], "'NAME' is not of the form NAME=VALUE"),
+        (["run", CRASHER, "--env", "=x"], "is not of the form NAME=VALUE"),
+        (["run", CRASHER, "--jobs", "0"], "--jobs"),
+        (["run", CRASHER, "--wrap", "valgrnd -q"], "there is no program valgrnd"),
+        (["run", CRASHER, "--wrap", "  "], "'  ' is not a command such as"),
+        (["run", CRASHER, "--wrap", "sh 'x"], "is not a command such as"),
+        (["run", CRASHER, "--seed", "x"], "--seed"),
+        (["run", CRASHER, "--only", "a99"], "no clause is of a99: there are a27, a28, a32, a37"),
+        (["run", CRASHER, "--all"], "name clients, or use --all"),
+        (["run", CRASHER, "--hold"], "name it with --scenario"),
+        (["run", CRASHER, "--no-such-option"], "No such option"),
+        (["serve"], "Missing argument"),
+        (["serve", "ring.serch"], "did you mean ring.search?"),
+        (
+            ["serve", "ring.size"],
+            "ring.size matches 8 scenarios: name one of ring.size[at-least-min",
+        ),
+        (["serve", "header.*"], "scenarios: name one of header."),
+        (["serve", "ring.search", "--with", "cobol"], "there is no client cobol"),
+        (["serve", "ring.search", "--with", "interop"], "interop cannot make single calls"),
+        (["serve", "ring.search", "--out", __file__], "is not a folder"),
+        (["history", CRASHER], "Missing argument"),
+        (["history", "cobol", "1.0", "1.1"], "there is no client cobol"),
+        (["history", CRASHER, "0"], "one version of crasher has no history"),
+        (["history", CRASHER, "0", "0"], "0 of crasher is named twice"),
+        (["history", CRASHER, "0", "7"], "is there in version 0 only"),
+        (["history", CRASHER, "0", "r.json"], "r.json is not a version such as 1.70.0, a variant"),
+        (["history", CRASHER, "0", str(ADAPTERS / "liar")], "has the client liar, not crasher"),
+        (["history", CRASHER, "0", "+no-such-variant"], "no-such-variant"),
+        (["history", "python@1.60.1", "1.65.5", "1.66.0"], "python@1.60.1 is one version: name"),
+        (["history", CRASHER, "0", "7", "--bisect", "A42-RING-99"], "There is no clause A42-RI"),
+        (["history", CRASHER, "0", "--bisect", "A42-RING-05", "--only", "a42"], "leave --clause"),
+        (["mutants", "--out", f"{__file__}/deeper"], "is not a folder"),
+        (
+            ["mutants", "--area", "a99"],
+            "not an area of mutants: a27, a32, a37, a42, a52, or a file",
+        ),
+        (["run", CRASHER, "--out", "/proc/nope"], "nothing can be written in /proc"),
+        (["doctor", "cobol"], "there is no client cobol"),
+        (["new-client", "to go", "mine"], "'to go' is no name of a language such as go"),
+        (["new-client", "go", __file__], "is a file: name a folder"),
+        (["new-client", "go", str(ADAPTERS)], "is not empty: name a folder that is, or a new one"),
+        (["new-client", "go"], "Missing argument"),
+        (["judge", "no/such/folder"], "cannot be read: No such file or directory"),
+        (["judge", __file__], "cannot be read: Not a directory"),
+        (["explain"], "Missing argument"),
+        (
+            ["explain", "A65"],
+            "A65 is not a clause, nor an edition of this suite: there are A27-2020, ",
+        ),
+        (["list", "tests"], "'tests' is not one of"),
+        (["fly"], "No such command 'fly'"),
+        (["rnu"], "Did you mean 'run'?"),
+        (["run", "pyton"], "there is no client pyton: did you mean python?"),
+        (["run", CRASHER, "--scenario", "states"], "did you mean picker.states?"),
+        (["run", CRASHER, "--scenrio", "x"], "--scenario"),
+        (["explain", "A421"], "did you mean A42?"),
+        (["explain", "picker.stats"], "did you mean picker.states?"),
+        (["merge", "one.json"], "Missing option '-o'"),
+        (["site", "one.json"], "Missing option '-o'"),
+    ],
+)
+def test_bad_input(
+    words: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ended = invoke(*words)
+    assert says in ended.output
+    assert ended.exit_code == 4
+    assert "Traceback" not in ended.output
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("make", "code", "says"),
+    [
+        (lambda folder: manifest(folder, "name = 3"), 4, "client.toml"),
+        (lambda folder: manifest(folder, "[[["), 4, "client.toml"),
+        (bad_baseline, 4, "expected.toml"),
+        (
+            lambda folder: manifest(folder, MANIFEST.replace('"A42"', '"A42", "A65"')),
+            4,
+            "client.toml: editions[0].follows: A65 is not an edition: there are A27-2020, A27, ",
+        ),
+        (
+            lambda folder: manifest(
+                folder, MANIFEST + '[variants.new]\nenvironment = {}\nfollows-also = ["a61"]'
+            ),
+            4,
+            "client.toml: variants.new.follows-also: a61 is not an edition: there are A27-2020, ",
+        ),
+        (
+            lambda folder: manifest(folder, MANIFEST + '[[ring-key-formats]]\nformat = "ip"'),
+            4,
+            "client.toml: ring-key-formats[0].format: ip is no format that is known: there are ip:",
+        ),
+        (
+            lambda folder: manifest(folder, MANIFEST + choice("A42-HDR-5", "joined by commas")),
+            4,
+            "client.toml: choices[0].clause: A42-HDR-5 is no clause",
+        ),
+        (
+            lambda folder: manifest(folder, MANIFEST + choice("A42-RING-05", "larger")),
+            4,
+            "client.toml: choices[0].clause: no choice can be stated of A42-RING-05, but of A",
+        ),
+        (
+            lambda folder: manifest(folder, MANIFEST + choice("A42-RING-03", "ip:port_i")),
+            4,
+            "client.toml: choices[0].clause: A42-RING-03 is stated by [[ring-key-formats]]",
+        ),
+        (
+            lambda folder: manifest(folder, MANIFEST + choice("A42-HDR-05", "joined")),
+            4,
+            "choices[0].choice: joined is none that is known: there are joined by commas; the fi",
+        ),
+        (lambda folder: unbuildable(folder, "no-such-compiler"), 4, "ask for it"),
+        (lambda folder: unbuildable(folder, "sh"), 6, "could not be built"),
+        (lambda folder: manifest(folder, MANIFEST), 6, "some: the client exited with code 0"),
+        (
+            lambda folder: manifest(folder, MANIFEST.replace("{python}", "no-such-program")),
+            6,
+            "some: there is no program no-such-program",
+        ),
+    ],
+)
+def test_clients_that_cannot_be_run(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    make: Callable[[Path], str],
+    code: int,
+    says: str,
+) -> None:
+    monkeypatch.setenv("XDSPEC_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "client").mkdir()
+    ended = invoke("run", make(tmp_path / "client"))
+    assert says in ended.output
+    assert ended.exit_code == code
+    assert "Traceback" not in ended.output
+
+
+# Toolchains, and clients that cannot be had.
+
+TOOLS = """
+[build]
+command = ["sh", "-c", "COMMAND"]
+tools = [
+    { program = "PROGRAM", get = "ask for it" },
+    { program = "sh", ask = ["echo", "shell 1.2.3"], at-least = "LEAST", get = "get a new one" },
+]
+"""
+
+
+@pytest.fixture
+def clients(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """Makes clients, all of them built in, with a cache of their own."""
+    monkeypatch.setenv("XDSPEC_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("client_under_test.manifests.clients.BUILT_IN", tmp_path / "clients")
+
+    def make(name: str, program: str = "sh", least: str = "1.2", command: str = "true") -> str:
+        folder = tmp_path / "clients" / name
+        folder.mkdir(parents=True)
+        text = (MANIFEST + TOOLS).replace('"some"', f'"{name}"')
+        for place, word in (("PROGRAM", program), ("LEAST", least), ("COMMAND", command)):
+            text = text.replace(place, word)
+        return manifest(folder, text)
+
+    return make
+
+
+def test_doctor_tells_of_all_toolchains(clients: Callable[..., str]) -> None:
+    clients("well")
+    assert invoke("doctor").exit_code == 0
+    clients("poor", program="no-such-compiler")
+    clients("old", least="1.10")
+    ended = invoke("doctor")
+    assert ended.exit_code == 4
+    of_clients = ended.output.partition("Clients:\n")[2]
+    rows = [" ".join(line.split()) for line in of_clients.splitlines()]
+    assert rows == [
+        "old cannot be built here",
+        "found sh of unknown version",
+        "too old sh 1.2.3, not sh 1.10 or newer: get a new one",
+        "poor cannot be built here",
+        "missing no-such-compiler: ask for it",
+        "found sh 1.2.3 (at least 1.2)",
+        "well built: not yet",
+        "found sh of unknown version",
+        "found sh 1.2.3 (at least 1.2)",
+    ]
+
+
+def test_doctor_of_one_client_begins_with_its_toolchain(clients: Callable[..., str]) -> None:
+    clients("poor", program="no-such-compiler")
+    clients("well")
+    ended = invoke("doctor", "poor")
+    assert ended.exit_code == 4
+    assert "missing   no-such-compiler: ask for it" in ended.output
+    assert "well" not in ended.output
+
+
+def test_all_leaves_out_what_cannot_be_had(
+    clients: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    clients("poor", program="no-such-compiler")
+    clients("broken", command="echo line 7: no such thing; exit 1")
+    clients("reference", command="exit 1")
+    ended = invoke("run", "--all", "--json", "r.json", "--junit", "r.xml")
+    assert ended.exit_code == 6
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert [(one["client"], one["verdict"], one["reason"]) for one in report["not_run"]] == [
+        ("broken", "error", "adapter"),
+        ("poor", "skip", "environment"),
+    ]
+    assert "error (adapter)  broken: client broken could not be built: line 7: no" in ended.output
+    lack = "client poor needs no-such-compiler, which is not on this machine: ask for it"
+    assert f"skip (environment)  poor: {lack}" in ended.output
+    assert f"poor    skip (environment): {lack}" in ended.output
+    suites = parse("r.xml").getroot()  # noqa: S314  # written here
+    assert [
+        (one.get("name"), one.get("errors"), one.get("skipped"), one[0][0].tag) for one in suites
+    ] == [("broken", "1", "0", "error"), ("poor", "0", "1", "skipped")]
+    assert suites[1][0][0].get("message") == lack
+
+
+def test_nothing_can_be_had_at_all(clients: Callable[..., str]) -> None:
+    clients("poor", program="no-such-compiler")
+    assert invoke("run", "--all").exit_code == 5
+
+
+def test_a_client_that_was_named_must_be_there(clients: Callable[..., str]) -> None:
+    clients("poor", program="no-such-compiler")
+    clients("broken", command="exit 1")
+    ended = invoke("run", "broken", "poor")
+    assert ended.exit_code == 4
+    assert ended.output.splitlines()[-1] == (
+        "xdspec: client poor needs no-such-compiler, which is not on this machine: ask for it"
+    )
+
+
+@pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["--version"], ["judge", "-h"]])
+def test_help(words: list[str]) -> None:
+    ended = invoke(*words)
+    assert ended.exit_code == 0
+    assert ended.output.strip()
+
+
+def test_the_exit_codes_are_in_the_help() -> None:
+    text = invoke("run", "--help").output
+    assert {int(code) for code in re.findall(r"^    (\d)  ", text, re.MULTILINE)} == {*Exit}
+
+
+def commands(group: click.Group = main, *above: str) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from commands(command, *above, name)
+        yield (*above, name), command
+
+
+def test_nothing_is_cut_off_in_the_list_of_commands() -> None:
+    text = invoke("--help").output
+    assert not re.findall(r"\.\.\.$", text, re.MULTILINE)
+    listed = re.findall(r"^  ([a-z][a-z-]+) +[A-Z]", text, re.MULTILINE)
+    shown = [name for name, command in main.commands.items() if not command.hidden]
+    assert sorted(listed) == sorted(shown), "each command stands in one section"
+    for names, command in commands():
+        summary = command.get_short_help_str(limit=200)
+        assert len(summary) <= 60, (names, summary)
+
+
+@pytest.mark.parametrize(
+    ("names", "command"), [*commands()], ids=[" ".join(names) for names, _ in commands()]
+)
+def test_the_help_of_each_command_has_an_example_that_can_be_typed(
+    names: tuple[str, ...], command: click.Command
+) -> None:
+    text = invoke(*names, "--help").output
+    lines = text[text.index("Examples:") :].splitlines()[1:]
+    typed = [shlex.split(line) for line in lines if line.strip()]
+    assert typed
+    for program, *words in typed:
+        assert program == "xdspec"
+        wanted = ("rejudge",) if names == ("judge",) else names
+        assert tuple(words[: len(wanted)]) == wanted
+        known = {name for one in command.params for name in (*one.opts, *one.secondary_opts)}
+        assert {word for word in words if word.startswith("-")} <= known | {"--help"} or (
+            names in {("test",), ("baseline",)}  # what follows is for pytest, or another command
+        )
+
+
+def test_options_of_a_run_stand_in_groups() -> None:
+    text = invoke("run", "--help").output
+    for group in ("Selection", "Execution", "Baselines", "Sharding", "Output"):
+        assert f"\n{group}:\n" in text
+    other = text[text.index("Other options:") : text.index("Examples:")]
+    assert re.findall(r"^  (-\S+)", other, re.MULTILINE) == ["-h,"]
+
+
+def test_list_clients_and_clauses() -> None:
+    assert "python" in invoke("list", "clients").output.split()
+    listed = invoke("list", "clauses").output.splitlines()
+    assert [line.split()[0] for line in listed] == [clause.id for clause in load()]
+
+
+def test_list_editions() -> None:
+    listed = {line.split()[0]: line for line in invoke("list", "editions").output.splitlines()}
+    assert tuple(listed) == load().editions.ids
+    dates = {edition: line.split()[1] for edition, line in listed.items()}
+    assert (dates["A61-2023"], dates["A61"]) == ("2023-12-15", "2025-02-14")
+    assert "-" not in dates["envoy"]
+    assert "  first wording of A61: ring_hash over lazy pick_firsts, " in listed["A61-2023"]
+    assert "  part of A76: hash_key of an endpoint" in listed["A76-KEY"]
+    assert "  addition to A61: a LOGICAL_DNS cluster is one endpoint, " in listed["A61-DNS"]
+    assert "  ring_hash over lazy pick_firsts: its picker, " in listed["A61"]
+    of_a61 = [clause for clause in load() if "A61" in clause.editions]
+    assert f" {len(of_a61)} clauses " in listed["A61"]
+    assert "no clause yet" in listed["A48-2021"]
+    manifests = [find(name).manifest for name in built_in()]
+    stated = {edition for one in manifests for table in one.editions for edition in table.follows}
+    variants = [variant for one in manifests for variant in one.variants.values()]
+    stated |= {edition for one in variants for edition in one.follows_also}
+    # No client has A68 by xDS yet, and none says that it has A48 or A74 only as first worded.
+    assert set(listed) - stated == {"A48-2021", "A68", "A74-2024"}
+    assert stated <= set(listed)
+
+
+def test_explain_shows_the_basis_and_a_superseded_wording() -> None:
+    told = invoke("explain", "A42-PRO-10").output
+    assert "  basis     A61, Ring Hash: " in told
+    assert "  corrected A61-2023: superseded by its own authors" in told
+
+
+def test_explain_an_edition() -> None:
+    told = invoke("explain", "a113").output
+    assert f"A113-WEIGHT-02  {load()['A113-WEIGHT-02'].title}" in told
+    assert "for details: xdspec explain A42-LOC-07" in told
+    assert "changes no verdict" in invoke("explain", "A48-2021").output
+    former = invoke("explain", "a56-2022").output
+    assert former.startswith(
+        "A56-2022  first wording of A56: the priority policy, before August 2025"
+    )
+    assert "text of 2022-12-06, commit 6da6b41b24e9" in former
+    assert "  text of" not in invoke("explain", "envoy").output
+
+
+def test_doctor_knows_the_editions_too(tmp_path: Path) -> None:
+    ended = invoke("doctor", manifest(tmp_path, MANIFEST.replace("A42", "A65")))
+    assert (ended.exit_code, "A65 is not an edition" in ended.output) == (4, True)
+
+
+def test_list_scenarios(decided: dict[str, list[str]]) -> None:
+    assert decided["ring.size[by-weight]"] == ["A42-RING-09", "A42-RING-04"]
+    assert len(decided) > 90
+
+
+async def test_the_command_has_its_own_name(xdspec: Any) -> None:
+    assert "Usage: xdspec run [OPTIONS]" in (await xdspec.run("run", "--help")).out
+
+
+async def test_explain(xdspec: Any) -> None:
+    clause, scenario, neither = await asyncio.gather(
+        *(
+            xdspec.run("explain", name)
+            for name in ("A42-RING-09", "ring.lowered_cap", "A42-RING-99")
+        )
+    )
+    assert clause.code == 0
+    assert "scenario  ring.size[by-weight]" in clause.out
+    assert load()["A42-RING-09"].wordings["A42"] in clause.out
+    assert scenario.code == 0
+    assert "decides   A42-CONF-05" in scenario.out
+    assert "knob      ring_size_cap = 256" in scenario.out
+    assert (neither.code, "no clause A42-RING-99" in neither.err) == (4, True)
+
+
+def test_explain_takes_the_beginning_of_several_names() -> None:
+    told = invoke("explain", "picker.states").output
+    names = [line for line in told.splitlines() if line.startswith("picker.states[")]
+    assert len(names) > 5
+    assert load()["A42-PICK-02"].wordings["A42"] in told
+    assert load()["A42-PICK-02"].seen_by or "" in told
+    (place,) = set(re.findall(r"^  source    (.*)$", told, re.MULTILINE))
+    path, _, line = place.rpartition(":")
+    assert "test_states" in Path(path).read_text().splitlines()[int(line) - 1]
+    clauses = invoke("explain", "A42-DNS" if "A42-DNS-01" in load() else "A42-CONF").output
+    assert clauses.count("\n  rule      ") > 1
+
+
+def test_explain_names_the_row_of_a_clause() -> None:
+    told = invoke("explain", "A42-RING-09").output
+    (place,) = re.findall(r"^  source    (.*)$", told, re.MULTILINE)
+    path, _, line = place.rpartition(":")
+    assert Path(path).read_text().splitlines()[int(line) - 1] == "[A42-RING-09]"
+
+
+def test_the_former_name_of_a_command_is_not_listed() -> None:
+    assert "judge" in main.commands
+    listed = invoke("--help").output
+    assert "  rejudge " in listed
+    assert "  judge " not in listed
+
+
+def test_a_new_client_is_for_the_doctor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = invoke("new-client", "other", "my client")
+    assert made.exit_code == 0
+    assert made.output.endswith("Next: xdspec doctor 'my client'\n")
+    ended = invoke("doctor", "my client")
+    assert ended.exit_code == 6
+    assert "there is no program" in ended.output
+    assert ended.output.endswith("obeys 0 of 25 rules of the contract; next: hello\n")
+
+
+@pytest.mark.parametrize("language", ["c++", "C#", "cobol", "other"])
+def test_any_language_has_a_scaffold(language: str, tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    ended = invoke("new-client", language, str(folder))
+    assert ended.exit_code == 0
+    there = "only the skeletons for go, java, node, python, rust have one."
+    assert f"It has no program: {there}" in ended.output
+    looked = invoke("doctor", str(folder)).output
+    assert "needs nothing" not in looked
+    assert f"mine          has no program yet: {folder}/adapter is not there" in looked
+
+
+def test_languages_with_a_program_are_listed() -> None:
+    ended = invoke("new-client")
+    assert ended.exit_code == 0
+    assert ended.output.split("\n")[:5] == ["go", "java", "node", "python", "rust"]
+
+
+async def test_nothing_selected(xdspec: Any) -> None:
+    words = ["--clause", "A42-RING-09", "--scenario", "header.*"]
+    ended = await xdspec.run("run", CRASHER, *words, "--jobs", "1")
+    assert ended.code == 5, ended.said
+    assert "nothing ran" in ended.out
+    assert ended.report["runs"][0]["scenarios"] == []
+
+
+@pytest.mark.parametrize("number", ["slow", "0", "-1", "nan", "inf"])
+@pytest.mark.parametrize("variable", ["XDSPEC_TIME_SCALE", "XDSPEC_SOAK"])
+def test_a_number_that_is_none(variable: str, number: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(variable, number)
+    ended = invoke("run", CRASHER)
+    assert variable in ended.output
+    assert ended.exit_code == 4
+
+
+def test_a_soak_that_is_too_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDSPEC_SOAK", "2.9")
+    ended = invoke("run", CRASHER)
+    assert "XDSPEC_SOAK is '2.9': set it to a number >= 3" in ended.output
+    assert ended.exit_code == 4
+
+
+# A run, by its report.
+
+
+async def test_a_run_that_conforms(passing: Any) -> None:
+    assert passing.code == 0
+    assert "conforms" in passing.out
+    assert "pass  ring.size[by-weight]" in passing.out
+    assert passing.err == ""
+    assert len(passing.scenarios) == 7
+    assert {one["verdict"] for one in passing.clauses.values()} == {"pass", "seen"}
+
+
+async def test_the_report_is_valid(passing: Any) -> None:
+    import jsonschema  # noqa: PLC0415
+
+    from conformance.reporting import report  # noqa: PLC0415
+
+    jsonschema.validate(passing.report, json.loads(report.SCHEMA_FILE.read_text()))
+
+
+def test_junit_is_written_too(passing: Any) -> None:
+    root = parse(passing.folder / "r.xml").getroot()  # noqa: S314  # written here
+    assert {case.get("name") for case in root.iter("testcase")} == set(passing.scenarios)
+    assert [suite.get("failures") for suite in root] == ["0"]
+
+
+async def test_the_report_says_where_it_comes_from(passing: Any) -> None:
+    origin = passing.report["provenance"]
+    assert origin["seed"] == 7
+    assert origin["catalogue"] == load().version
+    assert origin["dependencies"]["grpcio"]
+    assert {"version", "commit"} <= set(origin["suite"])
+    assert {"system", "cores", "python"} <= set(origin["machine"])
+    assert passing.report["runs"][0]["client"] == {
+        "name": "python",
+        "version": "1.85.1",
+        "variant": None,
+        "told": "",
+    }
+
+
+def test_evidence_is_complete(passing: Any) -> None:
+    folder = Path(passing.scenarios["ring.size[by-weight]"]["evidence"])
+    names = {path.name for path in folder.iterdir()}
+    rows = {"transcript.jsonl", "rpcs.jsonl", "calls.jsonl", "attempts.jsonl", "gates.jsonl"}
+    may_be_empty = {"load.jsonl", "states.jsonl", "suite.jsonl"}
+    assert names == rows | may_be_empty | {"scenario.json", "stderr.log", "bootstrap.json"}
+    for name in rows:
+        lines = (folder / name).read_text().splitlines()
+        assert [json.loads(line) for line in lines], name
+
+
+def sessions(folder: Path) -> list[str]:
+    record = json.loads((folder / "scenario.json").read_text())
+    return [dict(call["metadata"])["session"] for call in record["checks"][0]["seen"]["calls"]]
+
+
+async def test_a_seed_repeats_a_run_and_what_env_says_reaches_the_client(
+    passing: Any, xdspec: Any
+) -> None:
+    name = "header.hash_of_the_value"
+    first = sessions(Path(passing.scenarios[name]["evidence"]))
+    assert len(set(first)) == len(first) == BY_ARCS
+    words = ["run", "python@1.85.1", "--scenario", name, "--keep-evidence", "--jobs", "1"]
+    traced = ["--env", "GRPC_TRACE=xds_client", "--env", "GRPC_VERBOSITY=debug"]
+    same, other = await asyncio.gather(
+        xdspec.run(*words, "--seed", "7", *traced), xdspec.run(*words, "--seed", "8")
+    )
+    assert sessions(Path(same.scenarios[name]["evidence"])) == first
+    assert not set(sessions(Path(other.scenarios[name]["evidence"]))) & set(first)
+    logs = [
+        (Path(run.scenarios[name]["evidence"]) / "stderr.log").read_text() for run in (same, other)
+    ]
+    assert "xds_client" in logs[0]
+    assert "xds_client" not in logs[1]
+
+
+# A client that states an edition which it does not follow, and its baseline.
+
+
+@pytest.fixture(scope="session")
+def pretender(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Python client, with a manifest that says it normalises weights."""
+    import client_under_test  # noqa: PLC0415
+
+    real = Path(client_under_test.__file__).parent / "adapters" / "python"
+    folder = tmp_path_factory.mktemp("pretender")
+    for path in real.iterdir():
+        if path.is_file() and path.name != "expected.toml":
+            (folder / path.name).write_bytes(path.read_bytes())
+    text = (folder / "client.toml").read_text()
+    wrong = text.replace('follows = ["A42"]', 'follows = ["A42", "A113"]')
+    assert wrong != text
+    (folder / "client.toml").write_text(wrong)
+    return folder
+
+
+WEIGHTS = "locality.weight_of_locality_and_endpoint"
+ENTRY = f"""
+[[expected]]
+clause = "A42-LOC-07"
+reason = "edition"
+scenario = "{WEIGHTS}"
+shows = "calls went elsewhere"
+seen = "Weights 1 to 3 in two localities: the shares are the raw products'."
+words = "does not normalise weights yet"
+"""
+
+
+@pytest.mark.slow
+async def test_an_edition_that_is_only_stated(xdspec: Any, pretender: Path) -> None:
+    words = ["run", f"{pretender}@1.85.1", "--scenario", WEIGHTS, "--jobs", "1"]
+    (pretender / "expected.toml").unlink(missing_ok=True)
+    ended = await xdspec.run(*words)
+    assert ended.code == 1
+    clause = ended.clauses["A42-LOC-07"]
+    assert (clause["verdict"], clause["reason"]) == ("fail", "edition")
+    assert clause["editions_consistent"] == ["A42"]
+    assert "fits      A42" in ended.out
+    assert "one failure fits A42 instead of the edition in client.toml. If" in ended.out
+
+    (pretender / "expected.toml").write_text(ENTRY.replace(WEIGHTS, "locality.nonsense"))
+    refused = await xdspec.run(*words)
+    assert refused.code == 4
+    assert "expected.toml: A42-LOC-07: there is no scenario locality.nonsense" in refused.err
+
+    (pretender / "expected.toml").write_text(ENTRY)
+    again, known, counted = await asyncio.gather(
+        xdspec.run("judge", ended.scenarios[WEIGHTS]["evidence"]),
+        xdspec.run(*words),
+        xdspec.run(*words, "--no-baseline"),
+    )
+    assert again.code == 1
+    assert "FAIL (edition)  A42-LOC-07" in again.out
+    assert "not the verdicts of the run" not in again.out
+
+    assert known.code == 0
+    assert f"fail (edition) known  {WEIGHTS}" in known.out
+    assert "instead of the edition in client.toml" not in known.out
+    title = load()["A42-LOC-07"].title
+    assert f"fail (edition) known  {title}: Weights 1 to" in known.out
+    assert [entry["scenarios"] for entry in known.report["runs"][0]["known"]] == [[WEIGHTS]]
+    assert f"fail (edition)  {WEIGHTS}" in counted.out
+    assert known.clauses["A42-LOC-07"]["expected"] is True
+    assert counted.code == 1

@@ -1,0 +1,208 @@
+"""Whole runs against adapters with one misdeed each: the verdict, the words and the exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.spec.catalogue import load
+
+ADAPTERS = Path(__file__).parents[2] / "adapters"
+
+SCENARIO = "ring.size[by-weight]"
+CLAUSES = {"A42-RING-04", "A42-RING-09"}
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict", "reason", "code", "words"),
+    [
+        ("liar", "fail", "lied", 1, "the client reports"),
+        (
+            "denier",
+            "fail",
+            "lied",
+            1,
+            r"as UNAVAILABLE \(no connection\), but the backend that received it answered OK",
+        ),
+        (
+            "jumper",
+            "error",
+            "adapter",
+            6,
+            r"says that call-0 started 3\d\d\d\.\d+ s after it said so: take every time from one",
+        ),
+        ("crasher", "fail", "crashed", 1, "died by SIGABRT; its stderr ends:\na last word"),
+        ("exiter", "fail", "exited", 1, "exited with code 3 though nobody had asked it to"),
+        ("breeder", "fail", "exited", 1, "exited with code 3 though nobody had asked it to"),
+        (
+            "quitter",
+            "error",
+            "adapter",
+            6,
+            "exited with code 3 after the end of stdin: the contract requires .*\na last word",
+        ),
+        ("late-crasher", "error", "adapter", 6, "died by SIGSEGV after the end of stdin: the con"),
+        ("flooder", "fail", "flooded", 1, "wrote without end"),
+        ("babbler", "error", "adapter", 6, "does not know"),
+        (
+            "stray",
+            "error",
+            "adapter",
+            6,
+            r"never opened a stream to the control plane: (4\d\d) of \1",
+        ),
+        ("refuser", "fail", "deviates", 1, "the client refused the CLUSTER resource"),
+        ("hanger", "fail", "hung", 1, r"did not end (4\d\d) of \1 calls within 36 s"),
+    ],
+)
+async def test_verdict(
+    fakes: dict[str, asyncio.Task[Any]],
+    name: str,
+    verdict: str,
+    reason: str,
+    code: int,
+    words: str,
+) -> None:
+    ended = await fakes[name]
+    scenario = ended.scenarios[SCENARIO]
+    assert (scenario["verdict"], scenario["reason"]) == (verdict, reason), ended.said
+    assert scenario["clauses"] == dict.fromkeys(CLAUSES, verdict)
+    assert {(one["verdict"], one["reason"]) for one in ended.clauses.values()} == {
+        (verdict, reason)
+    }
+    assert all(re.search(words, one["saw"]) for one in scenario["findings"])
+    assert ended.code == code
+    assert "Traceback" not in ended.said
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("stillborn", "exited with code 1 though nobody had asked it to; its stderr ends:"),
+        ("old-contract", "speaks version 99 of the contract, this suite version 1"),
+        ("mute", "did not say hello within 4.5 s"),
+        ("unwilling", "the adapter refused `hello`: a library is missing"),
+        ("impostor", "hello has version 9, and client.toml says 0: let the adapter and its manif"),
+        ("boaster", "hello has ['kept_open', 'metadata', 'wait_for_ready'], the manifest ['cancel"),
+    ],
+)
+async def test_an_adapter_that_does_not_come_up_is_told_of_once(
+    fakes: dict[str, asyncio.Task[Any]], name: str, words: str
+) -> None:
+    ended = await fakes[name]
+    assert ended.code == 6
+    assert ended.report["runs"] == []
+    (left,) = ended.report["not_run"]
+    assert (left["client"], left["verdict"], left["reason"]) == (name, "error", "adapter")
+    assert words in left["words"]
+    indented = left["words"].replace("\n", "\n    ")
+    assert f"error (adapter)  {name}: {indented}" in ended.out
+    assert ended.out.count(words) == 1
+    assert "xdspec doctor" in ended.out
+    waited = "still waiting for the hello of mute, 1.5 s" in ended.out
+    assert waited == (name == "mute")
+    assert (ended.evidence / name / "stderr.log").exists()
+    assert "Traceback" not in ended.said
+
+
+@pytest.mark.parametrize("name", ["liar", "crasher", "babbler"])
+async def test_a_maintainer_can_act_on_what_is_said(
+    fakes: dict[str, asyncio.Task[Any]], name: str
+) -> None:
+    ended = await fakes[name]
+    scenario = ended.scenarios[SCENARIO]
+    kind = "FAIL" if scenario["verdict"] == "fail" else "ERROR"
+    said = ended.out
+    assert f"{kind} ({scenario['reason']})  A42-RING-09  {load()['A42-RING-09'].title}" in said
+    assert "[MUST]" in said
+    assert f"show {shlex.quote(scenario['evidence'])}" in said
+    repeat = f"--seed {ended.report['provenance']['seed']} --scenario '{SCENARIO}'"
+    assert f"xdspec run {shlex.quote(str(ADAPTERS / name))} {repeat}" in said
+    assert ("tracker   https://example.com/issues" in said) == (kind == "FAIL")
+
+
+async def test_the_logs_are_told_and_kept(fakes: dict[str, asyncio.Task[Any]]) -> None:
+    crashed = await fakes["crasher"]
+    assert "a last word before the crash" in crashed.out
+    folder = crashed.evidence / "crasher" / SCENARIO
+    assert (folder / "stderr.log").read_text() == "a last word before the crash\n"
+    assert "ClientCrashed" in (folder / "exception.txt").read_text()
+    never_there = await fakes["stillborn"]
+    assert "cannot find a library" in never_there.out
+    left = never_there.evidence / "stillborn" / "stderr.log"
+    assert left.read_text() == "cannot find a library\n"
+
+
+@pytest.mark.parametrize("name", ["crasher", "babbler"])
+async def test_the_folder_is_judged_alike(
+    fakes: dict[str, asyncio.Task[Any]], xdspec: Any, name: str
+) -> None:
+    ended = await fakes[name]
+    scenario = ended.scenarios[SCENARIO]
+    again = await xdspec.run("judge", scenario["evidence"])
+    assert again.code == ended.code
+    kind = "FAIL" if scenario["verdict"] == "fail" else "ERROR"
+    lines = again.out.splitlines()
+    verdicts = {line.split()[2] for line in lines if line.startswith(f"{kind} (")}
+    assert verdicts == CLAUSES
+    assert "not the verdicts of the run" not in again.out
+
+
+async def test_several_clients_in_one_report(xdspec: Any) -> None:
+    """One that does not come up does not stop the others, and the worst code is the command's."""
+    names = ["crasher", "stillborn", "exiter"]
+    folders = [str(ADAPTERS / name) for name in names]
+    ended = await xdspec.run("run", *folders, "--scenario", SCENARIO, "--jobs", "1")
+    assert ended.code == 6
+    assert [run["client"]["name"] for run in ended.report["runs"]] == ["crasher", "exiter"]
+    assert [left["client"] for left in ended.report["not_run"]] == ["stillborn"]
+    summary = ended.out.split("\n\n")[-1].splitlines()
+    told = [re.split(r" \(adapter [^)]*\) +", line.split(" scenarios in ")[0]) for line in summary]
+    assert told[:2] == [["crasher 0", "2 fail; 1"], ["exiter 0", "2 fail; 1"]]
+    words = "error (adapter): the client exited with code 1"
+    assert re.match(rf"stillborn +{re.escape(words)}", summary[2])
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "blocker", "words"),
+    [
+        # What needs to know where a request goes ends by the same, as the calibration has.
+        ("refuser", ["subchannel_states.one_hash"], "A42-CDS-01", "the client refused the CLUSTER"),
+        ("crasher", [], "A42-HASH-03", "the client died by SIGABRT"),
+    ],
+)
+async def test_what_ends_every_scenario_is_told_once(
+    xdspec: Any, name: str, more: list[str], blocker: str, words: str
+) -> None:
+    """The first clause of all, or the first that is about what was refused."""
+    wanted = ("hash_policy.same_results_same_hash", "cluster.ring_hash", "ring.size", "ring.search")
+    chosen = [word for one in (*wanted, *more) for word in ("--scenario", one)]
+    ended = await xdspec.run("run", str(ADAPTERS / name), *chosen, "--jobs", "2")
+    assert ended.code == 1
+    assert "Traceback" not in ended.said
+    failed = [clause for clause, one in ended.clauses.items() if one["verdict"] == "fail"]
+    assert failed == [blocker]
+    others = {clause: one for clause, one in ended.clauses.items() if clause != blocker}
+    assert len(others) > 5
+    assert {(one["reason"], one["blocked_by"]) for one in others.values()} == {("blocked", blocker)}
+    count = f"{len(others)} clauses"
+    assert f"  skip (blocked)  {count}: by {blocker}: {words}" in ended.out
+    assert f"skip ({len(others)} blocked)" in ended.out
+    assert ended.out.count("\nFAIL (") == 1
+
+
+async def test_a_brief_run_lists_what_needs_attention(xdspec: Any) -> None:
+    words = (str(ADAPTERS / "crasher"), "--scenario", "ring.size[[]by-weight]", "--jobs", "1")
+    ended = await xdspec.run("run", *words, brief=True)
+    assert ended.code == 1
+    lines = ended.out.splitlines()
+    assert lines[0].startswith("     1/1  fail (crashed)  ring.size[by-weight]")
+    assert lines[1].startswith("     1/1  100 % of the scenarios, 1 failed, in ")
+    assert sum(line.startswith("FAIL (crashed)") for line in lines) == 1
+    assert not any(line.startswith("  A42-RING-09 ") for line in lines)
+    assert lines[-1].endswith("s: does not conform (2 new failures)")

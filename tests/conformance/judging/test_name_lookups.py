@@ -1,0 +1,54 @@
+"""What a client asks its name server: the addresses of just these names, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.judging.expectations import LooksUp, NeverLooksUp, WrongKind
+from conformance.judging.observations import Calls, Lookup, Lookups
+
+
+def asked(*several: str) -> Lookups:
+    """Each such as "A one"."""
+    split = (one.split() for one in several)
+    return Lookups(tuple(Lookup(name, kind, 0.0) for kind, name in split))
+
+
+@pytest.mark.parametrize(
+    ("seen", "holds"),
+    [
+        (asked("A one", "AAAA one"), True),
+        (asked("AAAA one", "TXT _grpc_config.one"), True),
+        (asked("A one", "A other"), False),
+        (asked("A other"), False),
+        (asked("TXT one"), False),
+        (asked(), False),
+    ],
+)
+def test_looks_up(seen: Lookups, *, holds: bool) -> None:
+    assert LooksUp(("one",)).finding(seen).holds == holds
+
+
+@pytest.mark.parametrize(
+    ("seen", "holds"),
+    [
+        (asked("A one", "SRV _grpclb._tcp.one"), True),
+        (asked("A one", "TXT _grpc_config.one"), False),
+        (asked("SRV one"), False),
+        (asked(), False),
+    ],
+)
+def test_never_looks_up(seen: Lookups, *, holds: bool) -> None:
+    """Who asks nothing at all was not looked at."""
+    assert NeverLooksUp("TXT").finding(seen).holds == holds
+
+
+def test_what_is_told() -> None:
+    found = LooksUp(("one",)).finding(asked("A one", "A one", "AAAA two"))
+    assert found.saw == "asked for A of one, AAAA of two"
+
+
+@pytest.mark.parametrize("expected", [LooksUp(("one",)), NeverLooksUp("TXT")])
+def test_what_is_no_look_up(expected: LooksUp | NeverLooksUp) -> None:
+    with pytest.raises(WrongKind):
+        expected.finding(Calls(()))

@@ -1,0 +1,194 @@
+"""What a second try overrules, by what was seen the first time."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from client_under_test.contract.exceptions import ClientCrashed, ClientHung
+from conformance.judging import causes
+from conformance.judging.aborts import (
+    ClientLied,
+    ClientRefused,
+    ClientSilent,
+    ClientStrayed,
+    ClientStuck,
+)
+from conformance.judging.evidence import Judged, Record
+from conformance.judging.expectations import (
+    Answered,
+    Balances,
+    Expectation,
+    MapsLike,
+    MovesOnly,
+    OneEndpoint,
+    OnlyAt,
+    Outcome,
+    Tried,
+    fits,
+)
+from conformance.judging.expectations.timing_sensitivity import excusable
+from conformance.judging.observations import (
+    Answer,
+    Attempts,
+    Call,
+    Calls,
+    Contrast,
+    Loads,
+    ReportedLoad,
+    Seen,
+)
+from conformance.judging.verdicts import Decision, Reason, Verdict
+from conformance.runner.retry import with_what_stands
+from conformance.spec.oracles.load import Load, Place, Received
+from conformance.spec.oracles.request_hash import HeaderPolicy
+from conformance.spec.oracles.ring.sizes import RingConfig
+from conformance.spec.oracles.ring.weights import RingEndpoint, RingLocality
+
+ADDRESSES = tuple(f"127.0.0.1:{port}" for port in (1001, 1002, 1003, 1004))
+VALUES = tuple(f"value-{number}" for number in range(40))
+
+
+def ring(minimum: int) -> MapsLike:
+    endpoints = tuple(RingEndpoint(address) for address in ADDRESSES)
+    return MapsLike(
+        localities=(RingLocality(name="one", weight=1, endpoints=endpoints),),
+        config=RingConfig(minimum=minimum),
+        policies=(HeaderPolicy(name="session"),),
+        key_format="{address}_{i}",
+        weights="raw",
+        allotment="list",
+        search="wrap",
+        sizing="at least",
+    )
+
+
+SMALL, LARGE, THIRD = ring(16), ring(1024), ring(77)
+
+
+def calls(*endpoints: str, status: str = "OK", overdue: bool = False) -> Calls:
+    return Calls(
+        tuple(
+            Call(
+                id=f"call-{number}",
+                channel="channel-1",
+                path="/",
+                metadata=(("session", VALUES[number]),),
+                status=status,
+                endpoint=where or None,
+            )
+            for number, where in enumerate(endpoints)
+        ),
+        overdue=overdue,
+    )
+
+
+def as_by(mapping: MapsLike) -> tuple[str, ...]:
+    (way,) = mapping.ways([{"session": value} for value in VALUES])
+    return way
+
+
+def half_and_half() -> tuple[str, ...]:
+    return (*as_by(LARGE)[:20], *as_by(SMALL)[20:])
+
+
+def nack() -> Answer:
+    return Answer(kind="CDS", version="1", acked=False)
+
+
+def loads(issued: int) -> Loads:
+    place = Place("cluster")
+    load = Load(issued=issued, succeeded=issued)
+    received = (Received(address=ADDRESSES[0], succeeded=3),)
+    return Loads(received=received, reported=(ReportedLoad(place, load),), clusters=("cluster",))
+
+
+BALANCED = Balances(places={ADDRESSES[0]: Place("cluster")})
+HERE, THERE = ADDRESSES[:2]
+
+
+@pytest.mark.parametrize(
+    ("expectation", "seen", "before", "is_excusable"),
+    [
+        # A ring: calls that all succeeded, on wrong arcs.
+        (LARGE, calls(*as_by(THIRD)), None, False),
+        (LARGE, calls(*as_by(SMALL)), None, False),
+        # After an update: by the ring of before, by either, by neither.
+        (LARGE, calls(*as_by(SMALL), overdue=True), SMALL, True),
+        (LARGE, calls(*half_and_half(), overdue=True), SMALL, True),
+        (LARGE, calls(*as_by(THIRD), overdue=True), SMALL, False),
+        (LARGE, calls(*as_by(THIRD), overdue=True), None, True),
+        # Elsewhere: at a list of before, or at another priority. Or not at all.
+        (LARGE, calls("127.0.0.1:9"), None, True),
+        (LARGE, calls("", status="UNAVAILABLE"), None, True),
+        (LARGE, calls("", status="INTERNAL"), None, False),
+        # Keys that moved.
+        (MovesOnly(()), Contrast(calls(HERE), calls(THERE)), None, False),
+        (MovesOnly(()), Contrast(calls(HERE), calls("", status="UNAVAILABLE")), None, True),
+        (OneEndpoint(), calls(HERE, THERE), None, False),
+        (OneEndpoint(), calls(HERE, THERE, overdue=True), None, True),
+        # Which endpoint is READY is a matter of time, and so is how a call ends.
+        (OnlyAt((HERE,)), calls(THERE), None, True),
+        (Outcome("OK"), calls("", status="DEADLINE_EXCEEDED"), None, True),
+        (Outcome("OK"), calls("", status="PERMISSION_DENIED"), None, False),
+        (Tried(total=1), Attempts(()), None, True),
+        # An answer is given when it is given. What was reported once is never taken back.
+        (Answered(acked=True), nack(), None, False),
+        (BALANCED, loads(2), None, True),
+        (BALANCED, loads(4), None, False),
+    ],
+)
+def test_whether_lateness_alone_can_have_it_missed(
+    expectation: Expectation, seen: Seen, before: MapsLike | None, *, is_excusable: bool
+) -> None:
+    assert not fits(expectation, seen)
+    assert excusable(expectation, seen, before) is is_excusable
+
+
+@pytest.mark.parametrize(
+    ("error", "is_excusable"),
+    [
+        (ClientStuck("x"), True),
+        (ClientSilent("x"), True),
+        (ClientHung("x", hello_said=True), True),
+        (ClientStrayed("x"), False),
+        (ClientRefused("x"), False),
+        (ClientLied("x"), False),
+        (ClientCrashed(11, hello_said=True), False),
+    ],
+)
+def test_trouble_is_overruled_only_if_something_did_not_come(
+    error: Exception, *, is_excusable: bool
+) -> None:
+    trouble = causes.of(error)
+    assert (trouble.verdict, trouble.excusable) == (Verdict.FAIL, is_excusable)
+
+
+def record(*decisions: Decision, **more: Any) -> Record:
+    client = Judged(name="python", version="1", variant=None, follows=())
+    return Record(
+        scenario="ring.size",
+        clauses=(),
+        client=client,
+        seed=1,
+        seconds=1,
+        decisions=decisions,
+        **more,
+    )
+
+
+def test_what_is_no_matter_of_time_stands_although_the_second_try_passes() -> None:
+    wrong = Decision(clause="A42-CDS-24", verdict=Verdict.FAIL, reason=Reason.DEVIATES)
+    late = msgspec.structs.replace(wrong, clause="A42-CDS-04", excusable=True)
+    untold = Decision(clause="A42-CDS-05", verdict=Verdict.ERROR, reason=Reason.TIMING)
+    passed = tuple(
+        Decision(clause=one, verdict=Verdict.PASS) for one in ("A42-CDS-24", "A42-CDS-04")
+    )
+    first = record(wrong, late, untold, evidence="first")
+    stands = with_what_stands(record(*passed), first)
+    assert stands.decisions == (*passed, wrong)
+    assert stands.beside_others == (wrong, late, untold)
+    assert stands.evidence == "first"
+    overruled = with_what_stands(record(*passed), record(late, untold, evidence="first"))
+    assert overruled.decisions == passed
+    assert overruled.evidence is None

@@ -1,0 +1,117 @@
+"""Which mutants are of an area, and of which scenarios a part of them tells anything."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from conformance.judging.declaration import Claims
+from conformance.judging.verdicts import Decision, Reason, Verdict
+from conformance.mutation import results
+from conformance.mutation.results import MUTANTS, Declared, declared, fully_tried, matrix
+from conformance.spec.catalogue.loader import load
+
+
+def mutant(name: str, clause: str) -> Declared:
+    place = f"{MUTANTS}.a42.ring:{name}"
+    more = {"broken": "", "edition": "", "reports": "", "issue": ""}
+    return Declared(id=f"ring.{name}", clause=clause, place=place, **more)
+
+
+@pytest.mark.parametrize(
+    ("area", "is_in"),
+    [
+        ("a42", True),
+        ("a42/ring", True),
+        ("a42/ring_config", False),
+        ("a4", False),
+        ("a37", False),
+        ("ring", False),
+        ("", False),
+    ],
+)
+def test_an_area_is_a_base_text_or_a_file(area: str, is_in: bool) -> None:  # noqa: FBT001
+    assert mutant("one", "A42-RING-13").is_in(area) == is_in
+
+
+def test_every_mutant_is_in_an_area_of_its_own_file() -> None:
+    assert all(one.module.rpartition("/")[2] == one.id.partition(".")[0] for one in declared())
+
+
+FIRST, SECOND, OTHER = mutant("1", "A42-X-01"), mutant("2", "A42-X-01"), mutant("3", "A42-X-02")
+SCENARIOS = {
+    "of.one": Claims(clauses=("A42-X-01",)),
+    "of.both": Claims(clauses=("A42-X-01", "A42-X-02")),
+    "of.none": Claims(clauses=("A42-X-03",)),
+}
+
+
+@pytest.mark.parametrize(
+    ("chosen", "told"),
+    [
+        ([FIRST], set()),
+        ([FIRST, SECOND], {"of.one"}),
+        ([OTHER], set()),
+        ([FIRST, SECOND, OTHER], {"of.one", "of.both"}),
+    ],
+)
+def test_a_scenario_is_idle_only_if_all_of_its_mutants_ran(
+    chosen: list[Declared], told: set[str]
+) -> None:
+    of = [FIRST, SECOND, OTHER]
+    assert set(fully_tried(SCENARIOS, chosen=chosen, of=of)) == told
+
+
+@pytest.mark.parametrize(
+    ("killing", "idle"),
+    [
+        ("of.two[a]", ("of.one",)),
+        ("of.one", ("of.two[a]", "of.two[b]")),
+    ],
+)
+def test_one_row_of_a_table_proves_the_others(
+    monkeypatch: pytest.MonkeyPatch, killing: str, idle: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(
+        results, "fate", lambda one, *_: SimpleNamespace(clause=one.clause, by=(killing,))
+    )
+    scenarios = dict.fromkeys(("of.one", "of.two[a]", "of.two[b]"), Claims(clauses=("A42-X-01",)))
+    assert matrix([FIRST], {}, scenarios, load()).idle == idle
+
+
+KEPT_OUT = Decision(
+    clause="A42-X-01", verdict=Verdict.SKIP, reason=Reason.ENVIRONMENT, saw="no port 53 here"
+)
+PASSED = Decision(clause="A42-X-01", verdict=Verdict.PASS)
+
+
+@pytest.mark.parametrize(
+    ("decided", "verdict", "trouble", "idle"),
+    [
+        ([KEPT_OUT, KEPT_OUT], "untried", "of.one: no port 53 here", ("of.none",)),
+        ([KEPT_OUT, PASSED], "survived", "", ("of.both", "of.none")),
+        ([PASSED, PASSED], "survived", "", ("of.both", "of.none", "of.one")),
+        ([], "survived", "no scenario claims its clause", ("of.both", "of.none", "of.one")),
+    ],
+)
+def test_a_mutant_that_this_machine_lets_no_scenario_try_is_untried(
+    monkeypatch: pytest.MonkeyPatch,
+    decided: list[Decision],
+    verdict: str,
+    trouble: str,
+    idle: tuple[str, ...],
+) -> None:
+    monkeypatch.setattr(results, "once_each", lambda records, _: records)
+    monkeypatch.setattr(results, "leaves_a_choice", lambda _: False)
+    catalogue: Any = {"A42-X-01": None, "A42-X-02": None, "A42-X-03": None}
+    records: Any = {
+        FIRST.id: [
+            SimpleNamespace(scenario=scenario, decisions=(decision,))
+            for scenario, decision in zip(SCENARIOS, decided, strict=False)
+        ]
+    }
+    made = matrix([FIRST], records, SCENARIOS, catalogue)
+    assert (made.mutants[0].verdict, made.mutants[0].trouble) == (verdict, trouble)
+    assert made.idle == idle

@@ -1,0 +1,72 @@
+"""Servers of the suite that end by themselves: nobody judges the client by what came after."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from client_under_test import find, prepare
+from conformance import timing
+from conformance.judging.evidence import Judged
+from conformance.judging.verdicts import Reason, Verdict
+from conformance.runner.plugin.final_checks import last_look
+from conformance.spec.catalogue import load
+from conformance.world import World, launch
+from request_filter import HiddenServer
+from test_servers import Fleet
+from tests.request_filter.ended_server import end_by_itself
+
+ENDED = "the gRPC server ended by itself; another one serves now"
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    prepared = prepare(find("reference"))
+    launched = await launch(prepared, environment={}, knobs={}, stderr=tmp_path / "stderr")
+    judged = Judged(name="reference", version=prepared.version, variant=None, follows=())
+    made = World(
+        launched, await Fleet.start(), catalogue=load(), client=judged, rng=random.Random(1)
+    )
+    try:
+        await launched.process.greet(deadline=timing.HELLO)
+        yield made
+    finally:
+        await made.close()
+
+
+def server_of(world: World, whose: str) -> HiddenServer:
+    if whose == "backends":
+        return world.fleet._backend._server
+    assert world.plane._served is not None
+    return world.plane._served[0]
+
+
+async def test_a_world_whose_servers_serve_is_no_trouble(world: World) -> None:
+    look = await last_look(world, None)
+    assert (look.trouble, look.is_void) == (None, False)
+
+
+async def test_a_control_plane_that_was_stopped_on_purpose_is_no_trouble(world: World) -> None:
+    await world.plane.stop()
+    assert (await last_look(world, None)).trouble is None
+
+
+@pytest.mark.parametrize("whose", ["control plane", "backends"])
+@pytest.mark.parametrize("is_noticed", [True, False])
+async def test_a_server_that_ended_is_an_error_of_the_suite(
+    world: World, whose: str, *, is_noticed: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whether or not a client connected again, upon which another server was started."""
+    server = server_of(world, whose)
+    await end_by_itself(server)
+    if is_noticed:
+        await server.probe()
+    look = await last_look(world, AssertionError("a client that nobody served"))
+    assert look.trouble is not None
+    assert (look.trouble.verdict, look.trouble.reason) == (Verdict.ERROR, Reason.SUITE)
+    assert (look.trouble.what, look.trouble.at) == (f"{whose}: {ENDED}", "")
+    assert look.is_void
+    caplog.clear()

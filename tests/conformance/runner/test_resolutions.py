@@ -1,0 +1,37 @@
+"""The least time between two resolutions of a name: who is told of a short one, and keeps to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from client_under_test import find, prepare
+from conformance import timing
+from conformance.judging.evidence import Judged
+from conformance.runner.targets import Subject
+
+JUDGED = Judged(name="reference", version="1.0.0", variant=None, follows=("A37",))
+
+
+@pytest.mark.parametrize("knob", ["dns_min_interval_ms", "failover_timeout_ms"])
+def test_who_resolves_soon(knob: str) -> None:
+    prepared = prepare(find("reference"))
+    knobs = {knob: prepared.client.manifest.knobs[knob]}  # type: ignore[index]
+    manifest = msgspec.structs.replace(prepared.client.manifest, knobs=knobs)
+    client = msgspec.structs.replace(prepared.client, manifest=manifest)
+    subject = Subject(prepared=msgspec.structs.replace(prepared, client=client), judged=JUDGED)
+    assert subject.resolves_soon is (knob == "dns_min_interval_ms")
+
+
+async def test_nobody_waits_for_what_is_shipped(xdspec: Any) -> None:
+    """The name server's world is in a process of its own: it has the scenario's knobs, too."""
+    ended = await xdspec.run("run", "reference", "--scenario", "dns_again.*")
+    seen = tuple(ended.scenarios.values())
+    if any(one["verdict"] == "skip" for one in seen):
+        pytest.skip(next(one["seen"][0] for one in ended.clauses.values() if one["seen"]))
+    assert {one["verdict"] for one in seen} == {"pass"}
+    # One may find that the least time has passed already; not all do.
+    longest = max(one["seconds"] for one in seen)
+    assert timing.SOON_AGAIN.apart < longest < timing.RESOLUTIONS.apart

@@ -1,0 +1,69 @@
+"""Trees of clusters behind routes of their own, and what a client is asked to follow of them."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from conformance.scenarios.helpers.aggregates import aggregates, forest, leaf, leaf_names, prefixed
+from conformance.spec.oracles import cluster_tree
+from conformance.xds_config.clusters import Cluster, LogicalDns
+from conformance.xds_config.config import Served
+from conformance.xds_config.endpoints import Endpoint, Locality
+from conformance.xds_config.subscriptions import subscriptions
+from conformance.xds_config.trees import endpoints_by_priority, known_clusters
+from fake_control_plane import Kind, RawResource
+
+SHAPE = {"m": "b n", "n": "a b"}
+
+
+def served() -> Served:
+    return forest(("m", "b"), (*aggregates(SHAPE), *map(leaf, leaf_names(SHAPE))))
+
+
+def test_names() -> None:
+    assert leaf_names(SHAPE) == ("b", "a")
+    assert prefixed(SHAPE, "x") == {"x-m": "x-b x-n", "x-n": "x-a x-b"}
+
+
+def test_each_root_has_a_route_by_a_header() -> None:
+    routes = served().route_configuration().virtual_hosts[0].routes
+    assert [(one.match.headers[0].name, one.route.cluster) for one in routes] == [
+        ("to", "m"),
+        ("to", "b"),
+    ]
+    assert [one.match.headers[0].exact_match for one in routes] == ["m", "b"]
+    assert "all paths with to: m hashed by header session" in str(served().routes[0])
+
+
+def test_what_a_client_gets_to_know() -> None:
+    one = replace(
+        served(),
+        unsent=((Kind.CLUSTER, "a"), (Kind.ENDPOINTS, "b")),
+        given=(RawResource(Kind.CLUSTER, "n", b"\x0f"),),
+    )
+    known = known_clusters(one)
+    assert known.keys() == {"m", "n", "b"}
+    assert known["n"] == cluster_tree.Refused()
+    assert endpoints_by_priority(one).keys() == {"a"}
+    assert {(kind, name) for kind, name in one.named() if kind is Kind.CLUSTER} == {
+        (Kind.CLUSTER, name) for name in "mnb"
+    }
+    assert (Kind.CLUSTER, "a") not in subscriptions(one)
+    assert (Kind.ENDPOINTS, "b") in subscriptions(one)
+    told = "cluster n as 1 given bytes; cluster a never sent; endpoints b never sent"
+    assert str(one).endswith(told)
+
+
+def test_endpoints_that_can_be_used() -> None:
+    def place(priority: int, *endpoints: Endpoint, weight: int | None = 1) -> Locality:
+        return Locality(endpoints, f"{priority}", weight, priority)
+
+    places = (
+        place(1, Endpoint("3")),
+        place(0, Endpoint("1", health="UNHEALTHY"), Endpoint("2", health="HEALTHY")),
+        place(1, Endpoint("4"), weight=None),
+    )
+    by_name = Cluster(name="d", discovery=LogicalDns("127.0.0.1:1"))
+    one = forest(("c", "d"), (leaf("c").placed(*places), by_name))
+    assert endpoints_by_priority(one) == {"c": (("2",), ("3",)), "d": (("127.0.0.1:1",),)}
+    assert known_clusters(one)["d"] == cluster_tree.Leaf()

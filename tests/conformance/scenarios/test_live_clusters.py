@@ -1,0 +1,72 @@
+"""What is served of a cluster whose updates lead from place to place."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast, get_args
+
+import pytest
+
+from conformance.judging.aborts import ClientUnable
+from conformance.scenarios.helpers.live_clusters import BESIDE, STEPS, Form, LiveCluster
+from conformance.xds_config.subscriptions import subscriptions
+from conformance.xds_config.trees import at_the_first
+from conformance.xds_config.variants import Odd
+from fake_control_plane import Kind
+
+ADDRESSES = tuple(f"127.0.0.1:{port}" for port in range(1, 2 * STEPS + 1))
+
+
+def live(form: Form) -> LiveCluster:
+    return LiveCluster(cast("Any", None), form, ADDRESSES)
+
+
+@pytest.mark.parametrize("form", get_args(Form))
+def test_each_update_leads_elsewhere(form: Form) -> None:
+    one = live(form)
+    places = [one.leads(step, of).addresses for of in ("used", BESIDE) for step in range(STEPS)]
+    assert sorted(places) == [(address,) for address in ADDRESSES]
+    assert one.leads(STEPS) == one.leads()
+
+
+@pytest.mark.parametrize("form", ["EDS", "aggregate"])
+@pytest.mark.parametrize("step", range(STEPS))
+def test_it_leads_where_it_is_said_to(form: Form, step: int) -> None:
+    one = live(form)
+    served = one.served(step)
+    for of in ("used", BESIDE):
+        wanted = at_the_first(served, of)
+        assert one.leads(step, of).addresses == wanted.endpoints[_leaf(wanted)][0]
+
+
+def _leaf(wanted: Any) -> str:
+    root = wanted.clusters[wanted.root]
+    return str(root.clusters[0]) if hasattr(root, "clusters") else str(wanted.root)
+
+
+@pytest.mark.parametrize("form", get_args(Form))
+def test_updates_of_clusters_change_no_endpoints(form: Form) -> None:
+    """So a good Cluster and an odd one need nothing else to be used."""
+    one = live(form)
+    first, second = (one.served(step).named() for step in range(2))
+    changed = {kind for kind, name in first if first[kind, name] != second[kind, name]}
+    assert changed == {Kind.CLUSTER}
+    assert {what for what in subscriptions(one.served(1)) if what not in first} == set()
+
+
+async def test_who_refuses_nothing_is_not_judged_by_what_a_refusal_leaves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each odd Cluster has its own verdict; a client may not be held to any of them."""
+    seen: list[Odd] = []
+
+    async def taken(_: LiveCluster, odd: Odd, *_unchanged: str) -> bool:
+        seen.append(odd)
+        return False
+
+    monkeypatch.setattr(LiveCluster, "refused", taken)
+    odds = [Odd("A29-CDS-01"), Odd("A29-CDS-02")]
+    world: Any = SimpleNamespace(bench=SimpleNamespace(has=lambda _: True))
+    with pytest.raises(ClientUnable, match="refused no odd Cluster"):
+        await LiveCluster(world, "EDS", ADDRESSES).refused_all(odds)
+    assert seen == odds

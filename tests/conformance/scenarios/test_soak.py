@@ -1,0 +1,82 @@
+"""The plan of a soak: repeated by its seed, and such that a right client is explained."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from conformance.scenarios.helpers.soak import (
+    CALM,
+    KILL,
+    LIST,
+    MOST_SILENT,
+    SILENT,
+    STORM,
+    Change,
+    Kill,
+    Turn,
+    plan,
+)
+from conformance.xds_config.policies import RoundRobin
+from test_servers import Mode, Serve
+
+MEMBERS, REQUESTS = 8, 6000
+SEEDS = range(50)
+
+
+def test_a_seed_repeats_it() -> None:
+    one, again, other = (
+        plan(random.Random(seed), members=MEMBERS, requests=REQUESTS) for seed in (1, 1, 2)
+    )
+    assert one == again
+    assert one != other
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_holds_for_all(seed: int) -> None:
+    """The first endpoint is always listed and always serves; some other one is never listed."""
+    deeds = plan(random.Random(seed), members=MEMBERS, requests=REQUESTS)
+    modes: dict[int, Mode] = {}
+    assert [deed.after for deed in deeds] == sorted(deed.after for deed in deeds)
+    for number, deed in enumerate(deeds):
+        match deed.what:
+            case Turn(member, mode):
+                assert member != 0
+                assert mode != modes.get(member, Serve())
+                modes[member] = mode
+            case Change(members):
+                assert members[0] == 0
+                assert number == 0 or len(members) < MEMBERS
+        assert sum(isinstance(mode, SILENT) for mode in modes.values()) <= MOST_SILENT
+        if deed.after % (STORM + CALM) == STORM and isinstance(deed.what, Change):
+            assert set(modes.values()) <= {Serve()}
+    quiet = [deed.after for deed in deeds if deed.after % (STORM + CALM) > STORM]
+    assert not quiet
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_list_changes_soon_after_a_kill_or_another_list(seed: int) -> None:
+    deeds = plan(random.Random(seed), members=MEMBERS, requests=REQUESTS)
+    latest = -LIST
+    for deed in deeds:
+        if isinstance(deed.what, Change):
+            assert deed.after - latest >= LIST - KILL
+        if isinstance(deed.what, Change | Kill):
+            latest = deed.after
+
+
+@pytest.mark.parametrize("seed", range(500))
+def test_only_the_list_is_there_before_the_first_request(seed: int) -> None:
+    first, *others = plan(random.Random(seed), members=MEMBERS, requests=STORM)
+    assert first.after == 0
+    assert isinstance(first.what, Change)
+    assert min(deed.after for deed in others) > 0
+
+
+def test_it_has_something_of_everything() -> None:
+    deeds = plan(random.Random(3), members=MEMBERS, requests=STORM + CALM)
+    changes = [deed.what for deed in deeds if isinstance(deed.what, Change)]
+    assert {type(one.policy).__name__ for one in changes} == {"RingHash", "RoundRobin"}
+    assert not isinstance(changes[-1].policy, RoundRobin)
+    assert {type(deed.what) for deed in deeds} == {Change, Kill, Turn}

@@ -1,0 +1,248 @@
+"""The catalogue as shipped, and what its loader says about broken ones."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from conformance.runner.collection import scenarios
+from conformance.spec.catalogue import ENVOY, CatalogueError, Strength, UnknownClause, load
+
+DOCUMENTS = f"""
+[[edition]]
+id = 'A42-2021'
+first-wording-of = 'A42'
+brings = 'a ring, as first written'
+date = 2021-06-09
+commit = '{"1" * 40}'
+
+[[edition]]
+id = 'A42'
+brings = 'a ring'
+date = 2023-09-07
+commit = '{"2" * 40}'
+files = ['a42/hash.toml']
+
+[[edition]]
+id = 'A61'
+brings = 'endpoints of several addresses'
+date = 2023-12-15
+commit = '{"3" * 40}'
+
+[[edition]]
+id = 'envoy'
+brings = 'another ring'
+"""
+
+ROW = """
+[A42-HASH-01]
+strength = 'MUST'
+title = 'a title'
+A42 = 'A statement.'
+seen_by = 'A way to see it.'
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A catalogue of one file with one row."""
+    (tmp_path / "a42").mkdir()
+    (tmp_path / "documents.toml").write_text(DOCUMENTS)
+    write(tmp_path, ROW)
+    return tmp_path
+
+
+def write(folder: Path, rows: str, head: str = "document = 'A42'\nsection = 'A heading'\n") -> None:
+    (folder / "a42" / "hash.toml").write_text(head + rows)
+
+
+def complaint(folder: Path) -> str:
+    with pytest.raises(CatalogueError) as raised:
+        load(folder)
+    return str(raised.value)
+
+
+# The catalogue as shipped.
+
+
+def test_every_row_says_how_it_is_seen_or_why_not() -> None:
+    for row in load():
+        assert bool(row.seen_by) != bool(row.unobservable), row.id
+
+
+def test_ids_are_well_formed_and_begin_with_their_document() -> None:
+    for row in load():
+        assert re.fullmatch(rf"{row.document}-[A-Z]+-\d\d", row.id), row.id
+
+
+def test_wordings_are_whole_sentences_of_known_editions() -> None:
+    for row in load():
+        assert set(row.wordings) <= set(load().editions.wordings), row.id
+        assert load().editions.of_text(row.document) & row.wordings.keys(), row.id
+        said = (*row.wordings.values(), row.seen_by, row.unobservable, row.grpc_only)
+        for sentence in said:
+            assert sentence is None or re.fullmatch(r"[A-Z\d][^\n]{9,239}\.", sentence), row.id
+
+
+def test_titles_are_short_phrases_and_tell_clauses_apart() -> None:
+    titles = [row.title for row in load()]
+    assert all(len(title) <= 72 and not title.endswith(".") for title in titles)
+    assert len(set(titles)) == len(titles)
+
+
+STRICT = ("a42", "a52")
+"""Folders whose titles are all rules or questions, and whose bases have one form."""
+
+BASIS = re.compile(
+    r"(?:(?:A\d+|xDS API|xDS protocol|Envoy documentation|RE2), [^:]+|gRPC [\w -]+(?:, [^:]+)?)"
+    r": \S[^\n]{9,420}\."
+)
+
+
+def test_each_strength_names_its_source() -> None:
+    """Document, section, and the sentence in our words; a copy of the API has its date."""
+    for row in load():
+        if row.strength in {Strength.MUST, Strength.SHOULD}:
+            assert row.basis, f"{row.id}: say by which sentence it is a {row.strength}"
+            in_form = folder_of(row.document) not in STRICT or BASIS.fullmatch(row.basis)
+            assert in_form, f"{row.id}: {row.basis}"
+            dated = not row.basis.startswith("xDS API") or re.search(r"\(\d{4}-\d\d", row.basis)
+            assert dated, f"{row.id}: name the date of the copy of the xDS API"
+
+
+def folder_of(document: str) -> str:
+    """The folder of a document's rows."""
+    files = load().editions[document].files
+    return files[0].partition("/")[0] if files else ""
+
+
+def test_titles_state_what_a_client_does_or_ask() -> None:
+    """Read next to PASS and FAIL they are a rule; next to what was seen, a question."""
+    for row in load():
+        if folder_of(row.document) in STRICT:
+            asks = re.match(r"How|What|Whether|Which|In which", row.title) is not None
+            is_open = row.strength in {Strength.MAY, Strength.UNSPECIFIED}
+            assert row.title[0].isupper(), f"{row.id}: {row.title}"
+            assert asks is is_open, f"{row.id} ({row.strength}): {row.title}"
+
+
+def test_no_wording_repeats_that_of_an_earlier_edition() -> None:
+    for row in load():
+        own = [row.wordings[edition] for edition in row.editions if edition != ENVOY]
+        assert len(set(own)) == len(own), row.id
+
+
+def test_order_of_the_texts_is_kept() -> None:
+    ids = [row.id for row in load()]
+    assert ids.index("A42-HASH-01") < ids.index("A42-HASH-19") < ids.index("A42-CDS-01")
+    assert ids.index("A42-CDS-01") < ids.index("A42-RING-01") < ids.index("A56-TIMER-01")
+
+
+def test_each_row_is_decided_or_says_what_it_awaits() -> None:
+    """A clause that no scenario decides is in no report: nobody may take it for one that holds."""
+    decided = {each for one in scenarios().values() for each in one.clauses}
+    wrong = [
+        f"{row.id}: a scenario decides it, so take `awaits` away."
+        if row.awaits
+        else f"{row.id}: no scenario decides it: write one, or what it `awaits`."
+        for row in load()
+        if row.seen_by and (row.id in decided) == bool(row.awaits)
+    ]
+    assert not wrong
+
+
+# Look-ups.
+
+
+def test_a_clause_is_found_by_its_id() -> None:
+    assert load()["A42-HASH-16"].id == "A42-HASH-16"
+    assert "A42-HASH-16" in load()
+    assert "A42-HASH-99" not in load()
+
+
+def test_an_unknown_id_draws_a_near_one() -> None:
+    with pytest.raises(UnknownClause, match=r"no clause a42-hash-16;.*mean A42-HASH-16\?"):
+        load()["a42-hash-16"]
+
+
+def test_a_grfc_has_its_own_clauses_and_those_that_amend_it() -> None:
+    a42 = load().only("a42")
+    assert all("A42" in (row.document, row.amends) for row in a42)
+    assert {row.document for row in a42} >= {"A42", "A61", "A76"}
+    assert load().only("a38") == ()
+
+
+def test_an_amendment_has_its_own_clauses_and_its_rewordings() -> None:
+    a61 = load().only("A61")
+    assert {row.document for row in a61} == {"A37", "A42", "A61"}  # A61-DNS rewords one of A37
+    assert all({"A61", "A61-DNS"} & row.wordings.keys() for row in a61)
+
+
+def test_the_version_follows_what_is_said_and_not_how_it_is_written(folder: Path) -> None:
+    first = load(folder).version
+    write(folder, "# A comment.\n" + ROW)
+    load.cache_clear()
+    assert load(folder).version == first
+    write(folder, ROW.replace("A statement", "Another statement"))
+    load.cache_clear()
+    assert load(folder).version != first
+
+
+# Broken catalogues: one sentence that names the file and the row.
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        (ROW.replace("MUST", "MIGHT"), "a42/hash.toml, A42-HASH-01: Invalid enum value 'MIGHT'"),
+        (ROW.replace("title", "tilte"), "a42/hash.toml, A42-HASH-01: .*`tilte`"),
+        (ROW.replace("A42 =", "A43 ="), "a42/hash.toml, A42-HASH-01: no edition .*`A43`"),
+        (ROW + "A61-dns = 'A.'", "a42/hash.toml, A42-HASH-01: no edition .*`A61-dns`"),
+        (ROW.replace("A42 =", "A61 ="), "a42/hash.toml, A42-HASH-01: the wording of A42"),
+        (ROW.replace("-HASH-01", "-hash-1"), "a42/hash.toml, A42-hash-1: an id looks like"),
+        (ROW.replace("[A42-", "[A61-"), "a42/hash.toml, A61-HASH-01: the id must begin with"),
+        (ROW.replace("seen_by", "basis"), "a42/hash.toml, A42-HASH-01: a row has either"),
+        (ROW + "unobservable = 'No.'", "a42/hash.toml, A42-HASH-01: a row has either"),
+        (
+            ROW.replace("seen_by", "unobservable") + "awaits = 'more'",
+            "a42/hash.toml, A42-HASH-01: what cannot be seen `awaits` nothing",
+        ),
+        (ROW + "envoy = 'E.'\ngrpc_only = 'W.'", "a42/hash.toml, A42-HASH-01: what is gRPC's"),
+        (ROW + "open_in = ['A61']", "a42/hash.toml, A42-HASH-01: `open_in` names wordings"),
+        (ROW + "superseded_in = ['A42']", "a42/hash.toml, A42-HASH-01: `superseded_in` names"),
+        (ROW + "superseded_in = ['A42-2021']", "a42/hash.toml, A42-HASH-01: `superseded_in`"),
+        (ROW + "new_in = 'A61'", "a42/hash.toml, A42-HASH-01: `new_in` must be"),
+        (ROW.replace("'A statement.'", "5"), "a42/hash.toml, A42-HASH-01: Expected `str`"),
+        (ROW + ROW, "a42/hash.toml: Cannot declare .*A42-HASH-01"),
+        ("= 1", "a42/hash.toml: Invalid statement"),
+    ],
+)
+def test_a_bad_row_is_named(folder: Path, rows: str, expected: str) -> None:
+    write(folder, rows)
+    found = complaint(folder)
+    assert re.match(expected, found), found
+    assert "\n" not in found
+
+
+def test_an_id_taken_in_another_file_is_named(folder: Path) -> None:
+    listed = DOCUMENTS.replace("'a42/hash.toml'", "'a42/hash.toml', 'a42/more.toml'")
+    (folder / "documents.toml").write_text(listed)
+    (folder / "a42" / "more.toml").write_text("document = 'A42'\nsection = 'A heading'\n" + ROW)
+    assert complaint(folder) == "a42/more.toml, A42-HASH-01: the id is taken by an earlier row."
+
+
+def test_a_file_that_is_not_listed_is_named(folder: Path) -> None:
+    (folder / "a42" / "more.toml").touch()
+    assert complaint(folder) == (
+        "documents.toml does not list a42/more.toml: it belongs to the `files` of a text."
+    )
+
+
+def test_a_listed_file_that_is_missing_is_named(folder: Path) -> None:
+    (folder / "a42" / "hash.toml").unlink()
+    assert complaint(folder) == "a42/hash.toml: cannot be read (No such file or directory)."
+
+
+def test_a_row_may_have_another_heading_than_its_file(folder: Path) -> None:
+    write(folder, ROW + "section = 'Another heading'\n" + ROW.replace("-01", "-02"))
+    assert [row.section for row in load(folder)] == ["Another heading", "A heading"]

@@ -1,0 +1,92 @@
+"""What a scenario puts before the judge; nothing runs here."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from conformance.judging.aborts import ClientRefused, ClientUnable, RingUnknown
+from conformance.judging.evidence import Judged
+from conformance.judging.expectations import MapsLike, OnlyAt, Outcome
+from conformance.judging.observations import Calls
+from conformance.judging.ring_keys import RingKeys
+from conformance.judging.verdicts import Cause
+from conformance.spec.catalogue import load
+from conformance.spec.oracles.ring.keys import KEY_FORMATS
+from conformance.world.checks import Bench
+from conformance.xds_config.config import plain
+
+NOTHING = Calls(())
+MAPPING = plain(("127.0.0.1:1", "127.0.0.1:2")).mapping()
+MUST, REWORDED, FREE = "A42-RING-05", "A42-PRO-11", "A42-RING-14"
+
+
+def bench(*follows: str, keys: RingKeys | None = None) -> Bench:
+    judged = Judged(name="one", version="1", variant=None, follows=follows)
+    return Bench(load(), msgspec.structs.replace(judged, ring_keys=keys or RingKeys()))
+
+
+def test_one_expectation_is_that_of_the_first_wording() -> None:
+    asked = bench("A42")
+    asked.judge(MUST, NOTHING, Outcome("OK"))
+    (check,) = asked.checks
+    assert check.expected == {"A42-2021": Outcome("OK")}
+
+
+def test_what_envoy_does_not_have_is_demanded_of_it_in_vain() -> None:
+    bench("A37").demand("A37-TREE-02")
+    bench("A42", "envoy").demand("A37-TREE-08")
+    with pytest.raises(ClientUnable, match="nested aggregates"):
+        bench("A42", "envoy").demand("A37-TREE-02")
+
+
+def test_one_expectation_holds_for_envoys_words_too() -> None:
+    asked = bench("envoy")
+    asked.judge("A32-CB-01", NOTHING, Outcome("OK"))
+    (check,) = asked.checks
+    assert check.expected == {"A32": Outcome("OK"), "envoy": Outcome("OK")}
+
+
+@pytest.mark.parametrize(
+    ("keys", "key_format", "by_arcs"),
+    [
+        (RingKeys(format="ip:port_i"), KEY_FORMATS["ip:port_i"], False),
+        (RingKeys(note="client.toml says so"), None, True),
+    ],
+)
+def test_a_ring_binds_by_what_is_known_of_its_keys(
+    keys: RingKeys,
+    key_format: object,
+    by_arcs: bool,  # noqa: FBT001
+) -> None:
+    asked = bench("A42", keys=keys)
+    asked.judge(MUST, NOTHING, MAPPING)
+    asked.judge(FREE, NOTHING, {"the first entry": MAPPING})
+    bound, free = (next(iter(check.expected.values())) for check in asked.checks)
+    assert isinstance(bound, MapsLike)
+    assert (bound.key_format, bound.by_arcs) == (key_format, by_arcs)
+    assert free == MAPPING  # nobody fails a choice, so the format does not matter
+
+
+def test_a_choice_that_the_row_does_not_name() -> None:
+    with pytest.raises(ValueError, match="the catalogue has"):
+        bench("A42").judge(FREE, NOTHING, {"the third entry": MAPPING})
+
+
+@pytest.mark.parametrize(
+    ("follows", "own"),
+    [(("A42",), "A42"), (("A42", "A61-2023"), "A61-2023"), (("A42", "A61"), "A61"), ((), "A42")],
+)
+def test_own(follows: tuple[str, ...], own: str) -> None:
+    asked = bench(*follows)
+    expected = asked.by_edition(REWORDED, lambda edition: OnlyAt((edition,)))
+    assert asked.own(REWORDED, expected) == OnlyAt((own,))
+
+
+def test_a_format_that_nobody_knows() -> None:
+    with pytest.raises(RingUnknown, match=r"client\.toml says so"):
+        _ = bench(keys=RingKeys(note="client.toml says so")).key_format
+    refused = RingKeys(note="it refused", refusal=Cause(resource="CLUSTER", words="no"))
+    with pytest.raises(ClientRefused, match="it refused"):
+        _ = bench(keys=refused).key_format
+    assert bench(keys=RingKeys(format="ip:port_i")).key_format == KEY_FORMATS["ip:port_i"]

@@ -1,0 +1,52 @@
+"""Calls that were started: who is late with them."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+
+from client_under_test import Call
+from client_under_test.contract.exceptions import ClientHung
+from conformance import timing
+from conformance.judging.aborts import ClientStuck
+from conformance.world import UnderWay
+
+ROUNDS = int(timing.BATCH / timing.CALL)
+"""How many calls, one after the other, end in BATCH by their deadlines."""
+
+
+class Late:
+    """Maker, caller and batch in one, where nothing more ends in time."""
+
+    tells_calls_apart = True
+
+    def __init__(self, ended: int) -> None:
+        self.outcomes = (None,) * ended
+
+    async def finished(self, *, deadline: float) -> None:
+        raise ClientHung(f"not within {deadline:g} s", hello_said=True, stderr_tail="")
+
+    async def unless_refused(self, waiting: Coroutine[Any, Any, Any]) -> Any:
+        return await waiting
+
+
+@pytest.mark.parametrize(
+    ("concurrency", "ended", "said"),
+    [
+        (1, ROUNDS, ClientStuck),
+        (1, ROUNDS - 1, ClientHung),
+        (4, 4 * ROUNDS, ClientStuck),
+        (4, 4 * ROUNDS - 1, ClientHung),
+        (None, 39, ClientHung),
+    ],
+)
+async def test_a_client_hangs_only_if_calls_do_not_end_by_their_deadlines(
+    concurrency: int | None, ended: int, said: type[Exception]
+) -> None:
+    """Those that wait for their turn do so behind others that are not served, each in its time."""
+    fake: Any = Late(ended)
+    planned = [Call(id=str(number), path="/a/b", deadline=timing.CALL) for number in range(40)]
+    with pytest.raises(said, match="not within"):
+        await UnderWay(fake, fake, "channel-1", planned, fake, 0, concurrency=concurrency).over()
