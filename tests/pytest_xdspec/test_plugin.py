@@ -69,13 +69,16 @@ def with_tests(project: Path, text: str) -> Path:
 # The example.
 
 
-def test_the_example_passes_of_two_clients_beside_one_another(project: Path) -> None:
-    two = ("--xdspec-client", "reference", "--xdspec-client", "python@1.85.1")
+@pytest.mark.parametrize(
+    "other", ["reference+modern", pytest.param("python@1.85.1", marks=pytest.mark.slow)]
+)
+def test_the_example_passes_of_two_clients_beside_one_another(project: Path, other: str) -> None:
+    two = ("--xdspec-client", "reference", "--xdspec-client", other)
     ended = run(project, "-n", "2", *two, "-v")
     assert ended.code == 0, ended.said
     ids = set(re.findall(r"PASSED tests/test_tenants.py::(\S+\[.*\])", ended.said))
     assert len(ids) == 12
-    assert sum("[reference" in one for one in ids) == 6
+    assert sum(f"[{other}" in test for test in ids) == 6
     assert not (project / "xdspec-out").exists()
 
 
@@ -113,7 +116,9 @@ def test_the_example_fails_of_a_broken_client_and_says_why(project: Path) -> Non
     ("client", "words"),
     [
         ("crasher", "the client died by SIGABRT; its stderr ends:\na last word before the crash"),
-        ("liar", "the client reports that call-0 was answered by"),
+        pytest.param(
+            *("liar", "the client reports that call-0 was answered by"), marks=pytest.mark.slow
+        ),
     ],
 )
 def test_a_client_that_dies_or_lies_fails_in_words(project: Path, client: str, words: str) -> None:
@@ -253,7 +258,10 @@ def test_what_else_one_may_do(project: Path) -> None:
         (("--xdspec-client=reference", "--xdspec-seed=x"), "--xdspec-seed: invalid int value"),
         (("--xdspec-client=reference", "-p", "no:asyncio"), "which is not loaded"),
         ((f"--xdspec-client={ADAPTERS / 'stillborn'}",), "the client exited with code 1"),
-        ((f"--xdspec-client={ADAPTERS / 'stillborn'}", "-n2"), "the client exited with code 1"),
+        pytest.param(
+            *((f"--xdspec-client={ADAPTERS / 'stillborn'}", "-n2"), "exited with code 1"),
+            marks=pytest.mark.slow,
+        ),
         (("-o", "xdspec_clients=nobody"), "there is no client nobody"),
     ],
 )
