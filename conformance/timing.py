@@ -167,6 +167,10 @@ is picked in every state which lasts."""
 SEEN_LATE = 0.1 * SCALE
 """By how much later than it came an attempt may be seen."""
 
+CONNECTION_DELAY = 0.25
+"""How long an attempt takes that fails when A61's delay to the next address is over: a client goes
+through a list of such addresses as fast with Happy Eyeballs as without."""
+
 A_FEW_BACKOFFS = 3.0
 """In which what a failure still brings about has come: two backoffs at their longest are 3.1 s."""
 

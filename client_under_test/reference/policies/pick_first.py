@@ -53,12 +53,18 @@ class OnePicker(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True, eq=False)
 class _Try:
-    """An address: its subchannel, and whether an attempt at it has failed in this pass."""
+    """An address: its subchannel, and whether an attempt at it has failed in this pass.
+
+    `is_known_failed` and `failed_early`: whether it had failed before the pass, and in the pass
+    before its turn.
+    """
 
     subchannel: Subchannel
     locality: Locality
     state: State = State.IDLE
     failed: bool = False
+    is_known_failed: bool = False
+    failed_early: bool = False
 
 
 class PickFirst:
@@ -149,6 +155,7 @@ class PickFirst:
 
     def _failed(self, tried: _Try) -> Actions:
         tried.failed = True
+        tried.failed_early = tried.failed_early or (self._passing and self._is_yet_to_come(tried))
         if not self._passing:
             self._failures += 1
             if self._failures < len(self._tries):
@@ -168,7 +175,7 @@ class PickFirst:
         if self._passing:
             return []
         if self._sticks:
-            return [Connect(tried.subchannel)]  # A62; A42-SUB-07 (A61)
+            return self._connect(tried)  # A62; A42-SUB-07 (A61)
         if self._state is not State.TRANSIENT_FAILURE:
             return []
         return self._report(State.IDLE, QueuePicker((Target(self._place),)))
@@ -185,6 +192,8 @@ class PickFirst:
                 tried = _Try(Subchannel(self._place, address), locality)
                 actions.append(CreateSubchannel(tried.subchannel))
             tried.failed, tried.locality = False, locality
+            tried.is_known_failed = tried.state is State.TRANSIENT_FAILURE
+            tried.failed_early = False
             self._tries[address] = tried
         self._passing = True
         self._failures = 0
@@ -204,7 +213,7 @@ class PickFirst:
             return self._end_pass_if_all_failed()
         actions: Actions = []
         if tries[position].state is State.IDLE:
-            actions.append(Connect(tries[position].subchannel))
+            actions += self._connect(tries[position])
         delay = self._tools.rules.attempt_delay
         if delay is not None and position + 1 < len(tries):
             self._timer = Timer(self._place, delay, "the next address")
@@ -217,6 +226,9 @@ class PickFirst:
         self._timer = None
         return self._attempt(self._position + 1)
 
+    def _is_yet_to_come(self, tried: _Try) -> bool:
+        return any(one is tried for one in list(self._tries.values())[self._position + 1 :])
+
     def _is_latest(self, tried: _Try) -> bool:
         tries = list(self._tries.values())
         return self._position < len(tries) and tries[self._position] is tried
@@ -228,12 +240,14 @@ class PickFirst:
         self._passing = False
         actions: Actions = [RequestReresolution(), *self._report_failure()]
         if self._sticks:
-            actions += [
-                Connect(tried.subchannel)
-                for tried in self._tries.values()
-                if tried.state is State.IDLE
-            ]
+            for tried in self._tries.values():
+                actions += self._connect(tried) if tried.state is State.IDLE else []
         return actions
+
+    def _connect(self, tried: _Try) -> Actions:
+        """A62-RETRY-01: try an address."""
+        wanted = self._tools.rules.tries_address(tried.is_known_failed, tried.failed_early)
+        return [Connect(tried.subchannel)] if wanted else []
 
     # What is kept and reported.
 

@@ -135,11 +135,14 @@ class Priority:
     def _heard(self, child: _Child, update: UpdateState) -> Actions:
         """What a report does to the failover timer.
 
-        Clauses: A42-FAIL-05, A42-FAIL-06, A42-FAIL-07, A42-FAIL-08, A42-FAIL-09.
+        Clauses: A42-FAIL-05, A42-FAIL-06, A42-FAIL-07, A42-FAIL-08, A42-FAIL-09,
+        A42-FAIL-13.
         """
         rules = self._tools.rules
         before, child.report = child.report, Report.of(update)
-        begins = rules.timer_begins(before.state, update.state, child.settled)
+        begins = rules.timer_begins(
+            before.state, update.state, child.settled, child.failover is not None
+        )
         child.settled = rules.settled_state(child.settled, update.state)
         if begins:
             return self._end_failover(child) + self._begin_failover(child)

@@ -22,7 +22,7 @@ from conformance.judging.expectations import (
 )
 from conformance.judging.observations import Attempt, Attempts, Calls, Elapsed
 from conformance.scenarios.helpers.preload import serve_unasked
-from conformance.scenarios.helpers.priorities import endpoints, ranked, serve_again, tier
+from conformance.scenarios.helpers.priorities import endpoints, fail, ranked, serve_again, tier
 from conformance.scenarios.helpers.ring_order import LARGE, Walk, walk
 from conformance.world import World, waits
 from conformance.xds_config.policies import RoundRobin
@@ -199,6 +199,28 @@ async def test_connecting_again(world: World) -> None:
     await world.start([met.request], deadline=timing.AFTER_FAILOVER)
     began = await world.attempts.demand_one(met[0], why="a request picked it")
     await world.judge("A56-TIMER-02", await given_up(world, began, second), AFTER_THE_TIMER)
+
+
+@decides("A42-FAIL-13", seconds=12.5, waits=True, failover=True)
+async def test_connecting_again_after_the_timer(world: World) -> None:
+    """A priority that was given up reports CONNECTING again: an endpoint fails, weights change."""
+    second = await endpoints(world, Serve())
+    met = await walk(world, 3, tier(1, second))
+    await met.set_modes(Stall(), Stall(), Stall())
+    lower = OnlyAt((second[0].address,))
+    waiting = await world.start([met.request], deadline=timing.AFTER_FAILOVER)
+    await world.attempts.demand_one(met[0], why="a request picked it")
+    await waiting.over()
+    some = partial(world.call, world.sessions(10), deadline=timing.FAR_FROM_FAILOVER)
+    await world.rounds.demand(lower, some, why="the timer of the first priority has fired")
+    await fail(met[0])
+    await world.attempts.quiet_from_now(*second, why="the client knows of the failure by then")
+    await world.judge("A42-FAIL-13", await some(), lower)
+    (above, below) = met.served.own().localities
+    heavier = tuple(replace(member, weight=2) for member in above.endpoints)
+    await world.serve(met.served.placed(replace(above, endpoints=heavier), below))
+    await world.attempts.quiet_from_now(*second, why="the update is applied by then")
+    await world.judge("A42-FAIL-13", await some(), lower)
 
 
 @decides("A56-TIMER-04", seconds=11.5, waits=True, failover=True)

@@ -82,7 +82,8 @@ def test_choice(children: str, a42: failover.Choice, a56: failover.Choice) -> No
 def test_timer_begins(states: list[State], begins: list[bool]) -> None:
     before, settled = CONNECTING, IDLE
     for state, expected in zip(states, begins, strict=True):
-        assert failover.timer_begins(before, state, settled) is expected
+        for runs in (False, True):
+            assert failover.timer_begins(before, state, settled, runs) is expected
         settled = failover.settled_state(settled, state)
         before = state
 

@@ -78,13 +78,18 @@ def choose_by_a56(children: Sequence[ChildView | None]) -> Choice:
     return Use(len(children) - 1)  # A56-TIMER-05
 
 
-def timer_begins(before: State, reported: State, settled: State) -> bool:
+def timer_begins(
+    before: State,
+    reported: State,
+    settled: State,
+    _timer_runs: bool,  # noqa: FBT001 - a state
+) -> bool:
     """When a state is reported, does the time begin?
 
     When a priority turns CONNECTING from another state, unless it failed more recently than it was
     READY or IDLE. (It begins as well when its policy is made, in CONNECTING: A42-FAIL-04.)
 
-    Clauses: A42-FAIL-06, A42-FAIL-07, A42-FAIL-08, A56-TIMER-02.
+    Clauses: A42-FAIL-06, A42-FAIL-07, A42-FAIL-08, A42-FAIL-13, A56-TIMER-02.
     """
     turned = reported is State.CONNECTING and before is not State.CONNECTING
     return turned and settled is not State.TRANSIENT_FAILURE
@@ -117,7 +122,7 @@ class PriorityRules:
     """Which priority is in use, and for how long others are waited for."""
 
     choose_priority: Callable[[Sequence[ChildView | None]], Choice] = choose_by_a42
-    timer_begins: Callable[[State, State, State], bool] = timer_begins
+    timer_begins: Callable[[State, State, State, bool], bool] = timer_begins
     timer_ends: Callable[[State], bool] = timer_ends
     settled_state: Callable[[State, State], State] = settled_state
     takes_updates: Callable[[bool], bool] = in_use_or_not

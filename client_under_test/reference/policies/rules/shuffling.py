@@ -20,6 +20,14 @@ def by_weight(endpoints: Sequence[Endpoint], random: random.Random) -> list[Endp
     return [one for _, one in sorted(keyed, key=lambda pair: pair[0], reverse=True)]
 
 
+def whatever_happened_before(
+    _failed_before_the_list: bool,  # noqa: FBT001 - a state
+    _failed_before_its_turn: bool,  # noqa: FBT001 - a state
+) -> bool:
+    """A62-RETRY-01: an address is tried in its turn, and for good, even if it failed before."""
+    return True
+
+
 @dataclass(frozen=True, kw_only=True)
 class PickFirstRules:
     """What pick_first goes by."""
@@ -29,3 +37,5 @@ class PickFirstRules:
     """A62: whether it stays in TRANSIENT_FAILURE and goes on trying until it is READY."""
     attempt_delay: float | None = None
     """A61: seconds until the next address is tried beside one that is slow; None: one by one."""
+    tries_address: Callable[[bool, bool], bool] = whatever_happened_before
+    """Of whether it had failed before the list came, and before its turn in the pass."""

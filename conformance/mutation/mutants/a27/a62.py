@@ -33,3 +33,17 @@ first_locality_counts = Mutant(
     broken="what pick_first does counts for its first locality",
     rules={"counted_for": first_locality_by_name()},
 )
+
+failed_before_the_list = Mutant(
+    clause="A62-RETRY-01",
+    broken="an address that is in backoff when a new list comes is not tried any more",
+    rules={"tries_address": lambda before_the_list, _before_its_turn: not before_the_list},
+    issue="https://github.com/grpc/grpc/pull/38714",
+)
+
+failed_before_its_turn = Mutant(
+    clause="A62-RETRY-01",
+    broken="an address that fails before its turn in a new list is not tried any more",
+    rules={"tries_address": lambda _before_the_list, before_its_turn: not before_its_turn},
+    issue="https://github.com/grpc/grpc/pull/40162",
+)

@@ -39,7 +39,7 @@ begins_again_at_each_report = Mutant(
     clause="A56-TIMER-02",
     broken="each report of CONNECTING begins the time anew",
     rules={
-        "timer_begins": lambda _before, reported, settled: (
+        "timer_begins": lambda _before, reported, settled, _runs: (
             reported is State.CONNECTING and settled is not State.TRANSIENT_FAILURE
         )
     },

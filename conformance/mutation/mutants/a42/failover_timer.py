@@ -103,7 +103,7 @@ timer_from_the_start = Mutant(
     clause="A42-FAIL-06",
     broken="the timer runs from when the policy is made, through IDLE",
     rules={
-        "timer_begins": lambda _before, _reported, _settled: False,
+        "timer_begins": lambda _before, _reported, _settled, _runs: False,
         "timer_ends": lambda reported: reported not in {State.CONNECTING, State.IDLE},
     },
 )
@@ -112,10 +112,10 @@ no_time_after_ready = Mutant(
     clause="A42-FAIL-07",
     broken="a priority that was READY gets no time again",
     rules={
-        "timer_begins": lambda before, reported, settled: (
+        "timer_begins": lambda before, reported, settled, runs: (
             settled is not State.READY
             and before is not State.READY
-            and timer_begins(before, reported, settled)
+            and timer_begins(before, reported, settled, runs)
         ),
         "settled_state": lambda before, reported: (
             State.READY if State.READY in {before, reported} else reported
@@ -127,7 +127,7 @@ time_again_after_failure = Mutant(
     clause="A42-FAIL-08",
     broken="a priority that failed gets its time again when it turns CONNECTING",
     rules={
-        "timer_begins": lambda before, reported, _settled: (
+        "timer_begins": lambda before, reported, _settled, _runs: (
             reported is State.CONNECTING and before is not State.CONNECTING
         )
     },
@@ -164,4 +164,17 @@ waiting_requests_left_behind = Mutant(
             lambda _index, child: replace(child, timer_runs=child.state is State.CONNECTING)
         )
     },
+)
+
+begins_again_after_it_fired = Mutant(
+    clause="A42-FAIL-13",
+    broken="a priority that was given up gets its time again when it reports CONNECTING again",
+    rules={
+        "timer_begins": lambda before, reported, settled, runs: (
+            reported is State.CONNECTING
+            and settled is not State.TRANSIENT_FAILURE
+            and (before is not State.CONNECTING or not runs)
+        )
+    },
+    issue="https://github.com/grpc/grpc-java/pull/12289",
 )
