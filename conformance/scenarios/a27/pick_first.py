@@ -49,7 +49,7 @@ async def test_new_list_during_a_backoff(world: World) -> None:
     await world.serve(listed([serving]))
     await world.start(world.sessions(1))
     await world.attempts.demand_count(serving, 2, why="its first backoff is over")
-    await world.attempts.quiet_from_now(serving, why="the client knows of the failure by then")
+    await world.attempts.quiet_from_now(serving, why="the client has seen the failure by then")
     await world.serve(listed([*before, serving]))
     await judge_served(world, before, serving)
 

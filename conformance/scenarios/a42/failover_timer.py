@@ -214,7 +214,7 @@ async def test_connecting_again_after_the_timer(world: World) -> None:
     some = partial(world.call, world.sessions(10), deadline=timing.FAR_FROM_FAILOVER)
     await world.rounds.demand(lower, some, why="the timer of the first priority has fired")
     await fail(met[0])
-    await world.attempts.quiet_from_now(*second, why="the client knows of the failure by then")
+    await world.attempts.quiet_from_now(*second, why="the client has seen the failure by then")
     await world.judge("A42-FAIL-13", await some(), lower)
     (above, below) = met.served.own().localities
     heavier = tuple(replace(member, weight=2) for member in above.endpoints)

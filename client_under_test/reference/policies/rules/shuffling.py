@@ -38,4 +38,4 @@ class PickFirstRules:
     attempt_delay: float | None = None
     """A61: seconds until the next address is tried beside one that is slow; None: one by one."""
     tries_address: Callable[[bool, bool], bool] = whatever_happened_before
-    """Of whether it had failed before the list came, and before its turn in the pass."""
+    """Takes whether it failed before the list came, and whether before its turn in the pass."""
