@@ -97,6 +97,10 @@ ABSENCE_EARLY = 1.0
 request is seen when it has been written, sent and read, on a loaded machine. No timer that anybody
 has in mind instead is so close: the next shorter one is of 10 s."""
 
+RELEASE = 1.0 * SCALE
+"""For a client to end the streams and connections of channels that it has closed: it takes some
+milliseconds. One that needs longer gets another process for the next scenario, and no verdict."""
+
 LEFT_WAITING = ABSENCE / 3
 """For how long a client that connects as it starts may have waited when its scenario begins: one
 that was launched ahead of a scenario of ABSENCE does without all resources by then."""

@@ -62,8 +62,13 @@ def decoded(content: bytes, file: PurePath) -> str:
         raise OSError(errno.EILSEQ, why, str(file)) from None
 
 
-def copy(source: Path, target: Path) -> None:
+def copy(source: Path, target: Path, *, start: int = 0) -> None:
     """Copy a regular file, however large it is; not the one that a link leads to.
+
+    Args:
+        source: the file.
+        target: where the copy is written.
+        start: how many of the first bytes are left out.
 
     Raises:
         OSError: it is none, or the copy cannot be written.
@@ -73,6 +78,7 @@ def copy(source: Path, target: Path) -> None:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise OSError(errno.EINVAL, "it is no regular file", str(source))
         with open(handle, "rb", closefd=False) as read, target.open("wb") as written:
+            read.seek(start)
             shutil.copyfileobj(read, written)
     finally:
         os.close(handle)

@@ -104,6 +104,11 @@ class Conversation:
         self._calls: dict[str, int] = {}  # unfinished, by id: their request
         self._known_calls: set[str] = set()
 
+    @property
+    def is_idle(self) -> bool:
+        """Return whether every request has been answered, and every call has finished."""
+        return not self._requests and not self._calls
+
     def ask(self, request: Request) -> bytes:
         """The line for a request; from now on its answers may come.
 
@@ -123,6 +128,8 @@ class Conversation:
         if isinstance(request, OpenChannel):
             if request.service_config is not None:
                 self._check_able("custom_policy")
+            if request.bootstrap is not None:
+                self._check_able("bootstrap_per_channel")
             self._opened_any = True
             self._open.add(request.id)
         if isinstance(request, Close):

@@ -36,10 +36,14 @@ Capability = Literal[
     "watch",  # reports connectivity without asking to connect
     "connect",  # asks an idle channel to connect, without a call
     "custom_policy",  # registers a policy in the library's own registry; since version 2
+    "bootstrap_per_channel",  # gives a channel a bootstrap of its own; since version 2
 ]
 
 # Those that version 1 does not know.
-NEW_IN_2: Final[frozenset[Capability]] = frozenset({"custom_policy"})
+NEW_IN_2: Final[frozenset[Capability]] = frozenset({"custom_policy", "bootstrap_per_channel"})
+
+# Old versions of a library may lack it. So a hello need not have it where the manifest does.
+DEPENDS_ON_VERSION: Final[frozenset[Capability]] = frozenset({"bootstrap_per_channel"})
 
 StatusName = Literal[
     "OK",
@@ -85,13 +89,16 @@ class OpenChannel(_Message, frozen=True, kw_only=True, omit_defaults=True, tag="
     """Create a channel without connecting it. The request's id becomes its number. Retries are off.
 
     `service_config`, since version 2, is the channel's default service config, as JSON text. Only
-    clients with the capability `custom_policy` receive it.
+    clients with the capability `custom_policy` receive it. `bootstrap`, since version 2, is the
+    channel's own bootstrap configuration, as JSON text. Only clients with the capability
+    `bootstrap_per_channel` receive it, and only for a target of the scheme `xds`.
     """
 
     id: Id
     target: str
     options: dict[str, OptionValue]
     service_config: str | None = None
+    bootstrap: str | None = None
 
 
 class RegisterPolicy(_Message, frozen=True, kw_only=True, tag="register_policy"):

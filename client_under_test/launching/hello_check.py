@@ -7,7 +7,7 @@ from typing import Final
 
 from packaging.version import InvalidVersion, Version
 
-from client_under_test.contract.messages import Hello
+from client_under_test.contract.messages import DEPENDS_ON_VERSION, Hello
 from client_under_test.environments import Prepared
 
 
@@ -15,7 +15,8 @@ def contradiction(hello: Hello, prepared: Prepared) -> str | None:
     """In which way they tell of two clients, as a clause of a sentence; None if in none."""
     manifest = prepared.client.manifest
     told, stated = sorted(set(hello.capabilities)), sorted(set(manifest.capabilities))
-    if told != stated:
+    lacking = DEPENDS_ON_VERSION.difference(told)
+    if told != [capability for capability in stated if capability not in lacking]:
         return f"hello has {told}, the manifest {stated}"
     if _is_same(hello.version, prepared.version):
         return None

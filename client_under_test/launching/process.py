@@ -102,6 +102,8 @@ class ClientProcess:
         self._pipes = Pipes(self._heard, self._silent, self._ended)
         self._dialogue = Dialogue(self._pipes.write, self.stderr_tail)
         self._killed = False
+        self._channels: list[Channel] = []
+        self._stderr_start = 0
 
     @staticmethod
     def folder_of(stderr_path: Path) -> Path:
@@ -294,6 +296,32 @@ class ClientProcess:
         """What ended the conversation, or None while it goes on."""
         return self._dialogue.failure
 
+    @property
+    def stderr_start(self) -> int:
+        """Where the stderr of the present use of the process begins in its file, in bytes."""
+        return self._stderr_start
+
+    def begin_use(self) -> None:
+        """Begin another use of the process: earlier stderr is no part of it."""
+        with contextlib.suppress(FileNotFoundError):
+            self._stderr_start = self.stderr_path.stat().st_size
+
+    async def release(self, *, deadline: float) -> None:
+        """Close every channel, and wait until all that was requested has come to its end.
+
+        Args:
+            deadline: seconds for each channel, and for the rest.
+
+        Raises:
+            ClientHung: something did not end in time.
+            RequestRefused, ConversationFailed: as they say.
+        """
+        channels, self._channels = self._channels, []
+        for channel in channels:
+            if not channel.is_closed:
+                await channel.close(deadline=deadline)
+        await self._dialogue.settled(deadline=deadline)
+
     async def register_policy(self, name: str, *, deadline: float) -> RegisteredPolicy:
         """Have a policy of this name in the client's registry; before any channel is opened.
 
@@ -315,6 +343,7 @@ class ClientProcess:
         deadline: float,
         knobs: Mapping[str, OptionValue] | None = None,
         service_config: str | None = None,
+        bootstrap: str | None = None,
     ) -> Channel:
         """A new channel, not connected yet, with retries off.
 
@@ -323,9 +352,10 @@ class ClientProcess:
             deadline: seconds for the adapter's answer.
             knobs: as of `start`, for this channel.
             service_config: its default service config as JSON text; needs `custom_policy`.
+            bootstrap: its own bootstrap as JSON text; needs `bootstrap_per_channel`.
 
         Raises:
-            ValueError: a service config is given, and the client cannot have one.
+            ValueError: one of these is given, and the client cannot have it.
             UnknownKnob: the client does not offer a knob, or only to a whole process.
             ClientHung: the adapter did not answer within `deadline` seconds.
             RequestRefused, ConversationFailed: as they say.
@@ -339,10 +369,15 @@ class ClientProcess:
         number = self._dialogue.next_id()
         options = {**self._options, **passed.options}
         request = OpenChannel(
-            id=number, target=target, options=options, service_config=service_config
+            id=number,
+            target=target,
+            options=options,
+            service_config=service_config,
+            bootstrap=bootstrap,
         )
         await self._dialogue.ask_and_wait(request, deadline=deadline)
-        return Channel(self._dialogue, number)
+        self._channels.append(Channel(self._dialogue, number))
+        return self._channels[-1]
 
     async def close(self, *, deadline: float) -> Exit:
         """End the process: close its stdin, wait `deadline` seconds, then kill it.
@@ -377,7 +412,7 @@ class ClientProcess:
         """The last lines that the process wrote to stderr."""
         with contextlib.suppress(FileNotFoundError), self.stderr_path.open("rb") as stderr:
             size = stderr.seek(0, os.SEEK_END)
-            stderr.seek(max(0, size - _TAIL_BYTES))
+            stderr.seek(max(self._stderr_start, size - _TAIL_BYTES))
             return stderr.read().decode("utf-8", "backslashreplace")
         return ""
 

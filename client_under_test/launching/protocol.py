@@ -129,6 +129,19 @@ class Dialogue:
         """Whether a request has been done, or refused."""
         return number in self._done or number in self._refused
 
+    async def settled(self, *, deadline: float) -> None:
+        """Wait until every request has been answered, and every call has finished.
+
+        Raises:
+            ClientHung: they have not within `deadline` seconds.
+            ConversationFailed: it is over.
+        """
+        try:
+            async with asyncio.timeout(deadline):
+                await self.until(lambda: self._conversation.is_idle)
+        except TimeoutError:
+            raise self.hung(f"left a request or a call unfinished for {deadline:g} s") from None
+
     def check_refusal(self, number: int, what: str) -> None:
         """Raise what the adapter said against a request, if it did.
 

@@ -267,6 +267,7 @@ class Both:
             self._options,
             exactly=tuple(names),
             jobs=1,
+            isolated=True,
             out=self._options.out / "again",
             json_path=None,
             junit_path=None,
@@ -296,7 +297,7 @@ class Both:
         about = (
             (here.version, here.commit, self._catalogue.version),
             (client.client.name, client.client.variant, client.version, identity.tree),
-            (options.selection(), options.fast, options.no_baseline),
+            (options.selection(), options.fast, options.isolated, options.no_baseline),
             {name: os.environ[name] for name in sorted(os.environ) if name.startswith("XDSPEC_")},
         )
         key = hashlib.sha256(msgspec.json.encode(about)).hexdigest()

@@ -34,6 +34,7 @@ def again(
     *,
     seed: int,
     fast: bool,
+    isolated: bool = False,
     variables: Iterable[str],
     judging: Judging,
 ) -> str:
@@ -45,6 +46,7 @@ def again(
         client: of the run.
         seed: of the run.
         fast: whether its timers were shortened.
+        isolated: whether each scenario had a process of the client of its own.
         variables: the names of what `--env` gave the client.
         judging: how the run is judged.
     """
@@ -53,6 +55,7 @@ def again(
     words += ["--commit", client.client.commit] if client.client.commit else []
     words += ["--seed", str(seed)]
     words += ["--fast"] if fast else []
+    words += ["--isolated"] if isolated else []
     words += ["--no-baseline"] if judging.no_baseline else []
     words += ["--baseline", str(judging.baseline.absolute())] if judging.baseline else []
     words += ["--strict"] if judging.strict else []

@@ -251,6 +251,13 @@ FAST_OPTION = option(
     "only clauses of editions that the client does not declare.",
 )
 
+ISOLATED_OPTION = option(
+    "--isolated",
+    group=EXECUTION,
+    is_flag=True,
+    help="Start a client process for each scenario, also if the client can share one.",
+)
+
 VERBOSE_OPTION = option(
     "-v",
     "--verbose",
@@ -284,6 +291,7 @@ RUN = (
     *WHICH,
     *HOW,
     FAST_OPTION,
+    ISOLATED_OPTION,
     SOURCE_OPTION,
     COMMIT_OPTION,
     option(
@@ -375,6 +383,7 @@ HISTORY = (
     *WHICH,
     *HOW,
     FAST_OPTION,
+    ISOLATED_OPTION,
     OUT_OPTION,
     option(
         "--json",
@@ -417,6 +426,7 @@ GATE = (
     *WHICH,
     *HOW,
     FAST_OPTION,
+    ISOLATED_OPTION,
     STRICT_OPTION,
     option(
         "--json",

@@ -76,6 +76,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     strict: bool
     hold: bool
     fast: bool
+    isolated: bool = False
+    """Set if no two scenarios may share a process of a client."""
     verbose: bool = False
     """Whether everything is told, and not only what needs attention."""
     worker: str | None
@@ -358,6 +360,7 @@ class Session:
             out=str(self._folder(subject.prepared)),
             keep_evidence=self._options.keep_evidence,
             fast=self._options.fast,
+            isolated=self._options.isolated,
             repeat=self._again(subject.prepared),
             selection=self._options.selection(),
         )
@@ -371,6 +374,7 @@ class Session:
             client,
             seed=options.seed,
             fast=options.fast,
+            isolated=options.isolated,
             variables=options.environment,
             judging=judging,
         )

@@ -35,6 +35,9 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True):
     """Knobs that the client's process, or its channels, are given; skipped where it has none."""
     bootstrap: Bootstrap = AS_ALWAYS
     """The client's."""
+    alone: bool = False
+    """Set if it is about the client's process, or about several channels in one process. No other
+    scenario uses that process then."""
     seconds: float = 0.25
     """About how long it takes: the longest start first."""
     waits: bool = False
@@ -51,11 +54,12 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True):
     so --fast leaves the scenario out."""
 
 
-def decides(
+def decides(  # noqa: PLR0913 - all but the clauses by their names
     *clauses: str,
     needs: tuple[str, ...] = (),
     knobs: Mapping[str, int] | None = None,
     bootstrap: Bootstrap = AS_ALWAYS,
+    alone: bool = False,
     seconds: float = 0.25,
     waits: bool = False,
     failover: bool = False,
@@ -69,6 +73,7 @@ def decides(
         needs=needs,
         knobs=dict(knobs or {}),
         bootstrap=bootstrap,
+        alone=alone,
         seconds=seconds,
         waits=waits or absence or resolutions,
         failover=failover or bool(timed),
@@ -96,6 +101,7 @@ def claims_of(item: pytest.Item) -> Claims:
         needs=tuple(dict.fromkeys(n for mark in marks for n in mark.needs)),
         knobs={k: v for mark in reversed(marks) for k, v in mark.knobs.items()},
         bootstrap=next((m.bootstrap for m in marks if m.bootstrap != AS_ALWAYS), AS_ALWAYS),
+        alone=any(mark.alone for mark in marks),
         seconds=max(mark.seconds for mark in marks),
         waits=any(mark.waits for mark in marks),
         failover=any(mark.failover for mark in marks),

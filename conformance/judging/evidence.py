@@ -99,6 +99,13 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     decisions: tuple[Decision, ...] = ()
     beside_others: tuple[Decision, ...] = ()
     """What it had said beside others, if a time was doubtful there and it was run again alone."""
+    shared_process: bool = False
+    """Set if other scenarios could use its process of the client before or after it."""
+    earlier: tuple[str, ...] = ()
+    """The scenarios that had used that process before, oldest first."""
+    in_shared_process: tuple[Decision, ...] = ()
+    """What it had decided in a process that it shared, if a process of its own led to another
+    result. The client's channels affect each other then."""
     evidence: str | None = None
     """The folder's path."""
     left: tuple[str, ...] = ()

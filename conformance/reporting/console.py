@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from rich.console import Console
 from rich.markup import escape
 
+from conformance.judging.process_comparison import described
 from conformance.judging.verdicts import ClauseResult, Reason, Verdict
 from conformance.reporting import report
 from conformance.reporting.colors import painted
@@ -54,7 +55,7 @@ def show(
         *advice(run),
     )
     _print(console, *map(escape, found))
-    warned = (*run.surprises, *run.endings, *run.troubles)
+    warned = (*run.surprises, *run.endings, *run.troubles, *_affected(run))
     _print(console, *(f"[magenta]{escape(block(f'! {text}'))}[/]" for text in warned))
     _print(console, *(f"[green]{escape(block(f'+ {text}'))}[/]" for text in run.mended))
     notes = [*_notes(run, catalogue)]
@@ -62,6 +63,15 @@ def show(
     if not brief:
         _print(console, *map(block, _document_lines(run, catalogue)))
     show_total(console, run, codes, strict=strict)
+
+
+def _affected(run: Run) -> Iterator[str]:
+    """Return the scenarios that ended differently in a shared process of the client."""
+    for one in run.scenarios:
+        if one.in_shared_process:
+            own = one.verdict, one.reason
+            evidence = f". Evidence: {one.evidence}" if one.evidence else ""
+            yield described(one.id, one.in_shared_process, own, one.earlier) + evidence
 
 
 def _print(console: Console, *lines: str) -> None:
@@ -83,6 +93,7 @@ def _notes(run: Run, catalogue: Catalogue) -> Iterator[str]:
     yield from _blocked_lines(run, catalogue)
     yield from _skipped_lines(run, catalogue)
     yield from map(escape, ring_keys(run))
+    yield from _shared_lines(run)
     if not run.part:  # a shard does not know what the whole run leaves out
         yield from map(escape, not_judged(run, catalogue))
 
@@ -186,6 +197,13 @@ def _known_lines(run: Run) -> Iterator[str]:
     if known:
         names = escape(listed(known, KNOWN_SHOWN))
         yield f"{painted(Verdict.FAIL)} known: {names} (-v explains {_them(known)})"
+
+
+def _shared_lines(run: Run) -> Iterator[str]:
+    """Return how many scenarios shared processes of the client, if any did."""
+    shared = sum(scenario.shared_process for scenario in run.scenarios)
+    if shared:
+        yield f"client processes: shared by {shared} of {len(run.scenarios)} scenarios"
 
 
 KNOWN_SHOWN = 20

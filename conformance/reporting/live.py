@@ -96,7 +96,8 @@ class Live(Progress):
         self._done += 1
         verdict, _ = worst(record.decisions)
         known = self._is_known(record)
-        is_new = verdict in BAD and not known
+        # What fails in a shared process runs again before it is reported.
+        is_new = verdict in BAD and not known and not record.shared_process
         self._failed += is_new
         self._bar.update(self._task, advance=1, failed=self._failures)
         if self._quiet:

@@ -90,6 +90,12 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     """Of one that failed: for how many seconds the client had to wait for a processor."""
     beside_others: tuple[Decision, ...] = ()
     """What it had said before it was run again alone, because a late machine made it doubtful."""
+    shared_process: bool = False
+    """Set if other scenarios could use its process of the client, before or after it."""
+    earlier: tuple[str, ...] = ()
+    """The scenarios that had used that process before, if this one failed there."""
+    in_shared_process: tuple[Decision, ...] = ()
+    """What it had decided there, if a process of its own led to another result."""
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
@@ -291,6 +297,9 @@ def _scenario(record: Record) -> Scenario:
         lateness=record.lateness,
         starved=record.starved,
         beside_others=record.beside_others,
+        shared_process=record.shared_process,
+        earlier=record.earlier if verdict in BAD or record.in_shared_process else (),
+        in_shared_process=record.in_shared_process,
     )
 
 

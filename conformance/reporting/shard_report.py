@@ -45,6 +45,9 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     beside_others: tuple[Decision, ...]
     evidence: str | None
     left: tuple[str, ...]
+    shared_process: bool = False
+    earlier: tuple[str, ...] = ()
+    in_shared_process: tuple[Decision, ...] = ()
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 import pytest
@@ -12,9 +12,20 @@ from xdist.remote import Producer
 from xdist.workermanage import WorkerController
 
 from conformance.judging.evidence import Record
+from conformance.judging.verdicts import Cause
+from conformance.runner.evidence_files import write_comparison
 from conformance.runner.plugin.recording import PROPERTY
 from conformance.runner.progress import Known, Progress, nobody_knows
-from conformance.runner.retry import ident, is_doubtful, with_what_stands
+from conformance.runner.retry import (
+    cause_of,
+    confirmed,
+    ident,
+    is_at_odds,
+    is_doubtful,
+    to_confirm,
+    with_what_stands,
+    worse,
+)
 from conformance.runner.scheduling import Overlapping, Waiting
 from conformance.runner.selection import Ident
 
@@ -33,6 +44,9 @@ class Collector:
         self.known = known
         self.records: list[Record] = []
         self.troubles: list[str] = []
+        self._trusted: set[Cause] = set()
+        self._doubted: set[Cause] = set()
+        self._repeated: set[Ident] = set()
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Producer) -> Overlapping:
@@ -48,10 +62,49 @@ class Collector:
         started: subprocess.Popen[bytes] = node.gateway._io.popen  # noqa: SLF001 - nobody gives it away
         threading.Thread(target=started.wait, daemon=True).start()
 
+    def take_unconfirmed(self) -> dict[Ident, Record]:
+        """Give away the records of failures that must be seen in an own process of the client."""
+        chosen = to_confirm(self.records, self.known, trusted=self._trusted, doubted=self._doubted)
+        taken = self._take(lambda record: ident(record) in chosen.keys() - self._repeated)
+        self._repeated |= taken.keys()
+        return taken
+
+    def confirm(self, shared: Mapping[Ident, Record]) -> None:
+        """Replace these records by those of processes that no other scenario used.
+
+        A scenario that did not come to its end the second time keeps the record that it had.
+        """
+        again = {ident(record): record for record in self.records}
+        for name, first in shared.items():
+            second = confirmed(again[name], first) if name in again else first
+            again[name] = second
+            if cause := cause_of(first):
+                (self._doubted if second.in_shared_process else self._trusted).add(cause)
+        self.records = list(again.values())
+
+    def take_at_odds(self) -> dict[Ident, Record]:
+        """Give away the records of scenarios that failed in a shared process alone."""
+        return self._take(is_at_odds)
+
+    def weigh(self, before: Mapping[Ident, Record]) -> None:
+        """Keep these records, unless the scenario has failed in a process of its own by now."""
+        again = {ident(record): record for record in self.records}
+        for name, record in before.items():
+            again[name] = worse(again[name], record) if name in again else record
+        self.records = list(again.values())
+
+    def write_comparisons(self) -> None:
+        """Add to the evidence what differs between a shared process and an own one."""
+        for record in self.records:
+            if record.in_shared_process:
+                write_comparison(record)
+
     def take_doubtful(self) -> dict[Ident, Record]:
         """Give away the records of scenarios that an idle machine may judge otherwise."""
-        doubtful = (one for one in self.records if is_doubtful(one, self.known))
-        taken = {ident(one): one for one in doubtful}
+        return self._take(lambda record: is_doubtful(record, self.known))
+
+    def _take(self, is_meant: Callable[[Record], bool]) -> dict[Ident, Record]:
+        taken = {ident(record): record for record in self.records if is_meant(record)}
         self.records = [one for one in self.records if ident(one) not in taken]
         self.waiting = Waiting()
         return taken

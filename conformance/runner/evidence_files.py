@@ -10,13 +10,16 @@ import math
 import shutil
 import traceback
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from client_under_test.contract.exceptions import ConversationFailed
-from conformance.judging.evidence import FILE
+from conformance.judging.evidence import FILE, Record
+from conformance.judging.process_comparison import described
+from conformance.judging.verdicts import worst
 from conformance.runner.terminal_escape import plain
 from conformance.world import World
 from conformance.world.waits import PASSED
@@ -29,6 +32,9 @@ ALONE = "-alone"
 
 
 BOOTSTRAP = "bootstrap.json"
+
+COMPARISON = "shared-process.txt"
+"""How the scenario ended in a shared process, if that is not how it ended in its own."""
 
 LEFT = "left"
 """The folder in an evidence folder with what the client itself left in its own."""
@@ -63,7 +69,7 @@ def write_files(folder: Path, world: World, error: BaseException | None) -> tupl
     for number, process in enumerate(world.channels.processes, start=1):
         end = f"-{number}" if number > 1 else ""
         if process.stderr_path.exists():
-            copy(process.stderr_path, folder / f"stderr{end}.log")
+            copy(process.stderr_path, folder / f"stderr{end}.log", start=process.stderr_start)
         keep_what_it_left(process.folder, folder / f"{LEFT}{end}")
     if error is not None:
         write_exception(folder, error)
@@ -96,6 +102,26 @@ def write_exception(folder: Path, error: BaseException) -> None:
     (folder / "exception.txt").write_text(text, "utf-8", "backslashreplace")
     if isinstance(error, ConversationFailed) and not (folder / "stderr.log").exists():
         (folder / "stderr.log").write_text(error.stderr_tail, "utf-8", "backslashreplace")
+
+
+def write_comparison(record: Record) -> None:
+    """Write how a scenario ended in a shared process of the client, and in one of its own."""
+    if record.evidence is None:
+        return
+    sentence = described(
+        record.scenario, record.in_shared_process, worst(record.decisions), record.earlier
+    )
+    lines = [f"{sentence}.", "", "Scenarios that had used the process, oldest first:"]
+    lines += [f"  {name}" for name in record.earlier] or ["  none"]
+    lines += ["", "What it decided there:"]
+    lines += [
+        f"  {decision.clause}: {decision.verdict.value}: {decision.saw}"
+        for decision in record.in_shared_process
+    ]
+    with suppress(OSError):  # the report says the same
+        (Path(record.evidence) / COMPARISON).write_text(
+            "\n".join(lines) + "\n", "utf-8", "backslashreplace"
+        )
 
 
 def forget_others(out: Path, scenarios: Collection[str]) -> None:

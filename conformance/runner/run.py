@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -17,9 +18,9 @@ from conformance.runner.collection import arguments, collect, isolated
 from conformance.runner.collector import Collector
 from conformance.runner.interruption import last_words
 from conformance.runner.progress import Known, Progress, nobody_knows
-from conformance.runner.retry import ident
+from conformance.runner.retry import MORE, ident
 from conformance.runner.scheduling import MOST_WAITING, waiting_of
-from conformance.runner.selection import Selection
+from conformance.runner.selection import Ident, Selection
 from conformance.runner.settings import Settings
 from conformance.runner.temporary_folders import scratch
 
@@ -32,7 +33,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     """What ended it, or a part of it: each in a line, or with all that pytest says of it."""
     wall_seconds: float
     complete: bool
-    """Whether every scenario that was to run has left its record."""
+    """Set if every selected scenario has left its record."""
 
 
 def run(
@@ -65,7 +66,8 @@ def run(
         found = collect(settings)
     except RuntimeError as error:
         return Ran(records=(), troubles=(str(error),), wall_seconds=0.0, complete=False)
-    progress.planned(len(found))
+    planned = len(found)
+    progress.planned(planned)
     waits = {
         name: one.seconds * _shortened(one, settings)
         for name, one in found.items()
@@ -96,18 +98,46 @@ def run(
         if code in {pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR}:
             collector.troubles.append(f"pytest ended with {pytest.ExitCode(code).name}")
 
+    def repeat(folder: Path, chosen: Mapping[Ident, Record], processes: int) -> None:
+        """Run these scenarios again, each with a process of the client of its own."""
+        nonlocal planned
+        planned += len(chosen)
+        progress.planned(planned)
+        selection = Selection(exactly=tuple(chosen))
+        again = msgspec.structs.replace(settings, selection=selection, isolated=True)
+        through(again, processes, folder)
+
     with last_words(lambda: interrupted(so_far())), scratch() as folder:
         through(settings, working + waiting.workers, folder)
+        _repeat_failures(collector, partial(repeat, folder), working + waiting.workers)
         if jobs > 1 and (doubtful := collector.take_doubtful()):
-            progress.planned(len(found) + len(doubtful))
-            selection = Selection(exactly=tuple(doubtful))
-            through(msgspec.structs.replace(settings, selection=selection), 1, folder)
+            repeat(folder, doubtful, 1)
             collector.tell_of(doubtful)
         ran = so_far()
         if not ran.complete:
             left = f"{len(ran.records)} of {len(found)} scenarios came to their end"
             ran = msgspec.structs.replace(ran, troubles=(*ran.troubles, left))
         return ran
+
+
+def _repeat_failures(
+    collector: Collector, repeat: Callable[[Mapping[Ident, Record], int], None], most: int
+) -> None:
+    """Run what failed in a shared process again, each scenario in a process of its own.
+
+    Args:
+        collector: has the records.
+        repeat: runs these scenarios again, with this number of workers.
+        most: the number of workers at most.
+    """
+    while unconfirmed := collector.take_unconfirmed():
+        repeat(unconfirmed, min(most, len(unconfirmed)))
+        collector.confirm(unconfirmed)
+    for _ in range(MORE):
+        if at_odds := collector.take_at_odds():
+            repeat(at_odds, min(most, len(at_odds)))
+            collector.weigh(at_odds)
+    collector.write_comparisons()
 
 
 def _shortened(one: Claims, settings: Settings) -> float:

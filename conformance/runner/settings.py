@@ -33,6 +33,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Whether scenarios that pass leave their folder too."""
     fast: bool = False
     """Whether clients' timers are shortened where they have a knob for it."""
+    isolated: bool = False
+    """Set if each scenario gets a process of the client that no other scenario uses."""
     repeat: str = ""
     """The beginning of the command that runs one scenario again, as whoever gets its evidence may
     read it: without the values that `--env` gave. Empty where no such command is known."""

@@ -11,7 +11,7 @@ from conformance.world.header_values import (
     TURNS,
     TWICE_AS_MANY,
 )
-from conformance.world.launched import Launched, launch
+from conformance.world.launched import Launched, launch, launch_in
 from conformance.world.pending_calls import UnderWay
 from conformance.world.world import PLAIN_ENDPOINTS, World
 
@@ -34,4 +34,5 @@ __all__ = [
     "UnderWay",
     "World",
     "launch",
+    "launch_in",
 ]

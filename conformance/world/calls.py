@@ -65,6 +65,9 @@ class CallMaker:
         self._ledger = fleet.ledger
         self._members = members
         self._planned = 0
+        # An id of a call is used once in a process.
+        turn = len(channels.launched.earlier)
+        self._ids = f"call-{turn}." if turn else "call-"
         self._under_way: list[UnderWay] = []
 
     @property
@@ -191,7 +194,7 @@ class CallMaker:
         self._planned += len(headers)
         planned = [
             PlannedCall(
-                id=f"call-{first + number}",
+                id=f"{self._ids}{first + number}",
                 path=path,
                 metadata=_pairs(one),
                 deadline=deadline,

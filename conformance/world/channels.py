@@ -16,6 +16,7 @@ from conformance.world import waits
 from conformance.world.clock import Clock
 from conformance.world.launched import Launched
 from conformance.world.pending_calls import Hands
+from conformance.world.starvation import starved
 from conformance.xds_config.config import LISTENER
 
 
@@ -36,6 +37,12 @@ class Channels:
         self._default: Channel | None = None
         self._names: dict[Channel, str] = {}
         self._processes: dict[Channel, ClientProcess] = {}
+        self._is_released = False
+
+    @property
+    def launched(self) -> Launched:
+        """The first process, and how it was started."""
+        return self._launched
 
     @property
     def manifest(self) -> Manifest:
@@ -71,7 +78,12 @@ class Channels:
     ) -> Channel:
         """One more channel to the target, in the first process or in this one."""
         process = process or self._launched.process
-        opened = await process.open_channel(target, deadline=timing.ADAPTER_REPLY)
+        is_own = process is self._launched.process and target.startswith("xds:")
+        opened = await process.open_channel(
+            target,
+            deadline=timing.ADAPTER_REPLY,
+            bootstrap=self._launched.bootstrap if is_own else None,
+        )
         self._names[opened] = f"channel-{len(self._names) + 1}"
         self._processes[opened] = process
         if self._hands is not None:
@@ -143,9 +155,32 @@ class Channels:
             for value in values
         }
 
+    def starved(self, process: ClientProcess) -> float:
+        """Seconds that a thread of a process waited for a processor in this scenario, at most."""
+        is_first = process is self._launched.process
+        return starved(process.pid, since=self._launched.waited if is_first else {})
+
+    async def release(self) -> None:
+        """Close the channels of the first process, which is not ended by `close` from now on.
+
+        Raises:
+            ConversationFailed: it cannot be used again.
+        """
+        await self._launched.process.release(deadline=timing.ADAPTER_REPLY)
+        self._is_released = True
+
+    @property
+    def ending(self) -> tuple[ClientProcess, ...]:
+        """The processes that end with the scenario: all but one that was released."""
+        return self.processes[1:] if self._is_released else self.processes
+
+    def take_back(self) -> None:
+        """Have the first process end with the scenario after all."""
+        self._is_released = False
+
     async def close(self) -> None:
         """End the client."""
-        for process in self.processes:
+        for process in self.ending:
             if process not in self._ended:
                 self._ended[process] = await process.close(deadline=timing.EXIT)
 
@@ -155,7 +190,7 @@ class Channels:
         Nothing is said of a process that had failed before, which is told in other words, or that
         the suite had to kill: a busy machine may be why.
         """
-        asked = [process for process in self.processes if process.failure is None]
+        asked = [process for process in self.ending if process.failure is None]
         await self.close()
         return next(filter(None, (_broken(self._ended[process]) for process in asked)), "")
 

@@ -11,6 +11,7 @@ import msgspec
 from client_under_test import ClientProcess, Prepared
 from client_under_test.launching.zygotes import ForkServers
 from conformance.judging.declaration import AS_ALWAYS, Bootstrap
+from conformance.world.starvation import waited
 from conformance.xds_config import dialect
 from conformance.xds_config.bootstrap import VARIABLE as BOOTSTRAP_VARIABLE
 from conformance.xds_config.bootstrap import bootstrap
@@ -28,6 +29,17 @@ class Launched(msgspec.Struct, frozen=True):
     """Of the client."""
     fork_servers: ForkServers | None = None
     """Where more such processes may be forked from."""
+    bootstrap: str | None = None
+    """What each channel gets, if the process is shared; else the environment has it."""
+    earlier: tuple[str, ...] = ()
+    """The scenarios that ran in this process before, oldest first."""
+    waited: Mapping[str, int] = {}
+    """For how long its threads had waited for a processor by then: see `starvation.waited`."""
+
+    @property
+    def is_shared(self) -> bool:
+        """Return whether other scenarios can use this process before or after this one."""
+        return self.bootstrap is not None
 
     def has_waited(self) -> float:
         """For how many seconds it has been connected to a control plane that serves nothing.
@@ -65,10 +77,7 @@ async def launch(
     Raises:
         ConversationFailed: there is no such program.
     """
-    spoken = prepared.client.manifest.dialect
-    plane = await ControlPlane.start(translate=dialect.of(spoken))
-    if dialect.asks_by_name(spoken):
-        plane.script.loads.ask(clusters=())
+    plane = await _control_plane(prepared)
     given = {BOOTSTRAP_VARIABLE: bootstrap(plane.address, wanted), **environment}
     try:
         process = await ClientProcess.launch(
@@ -78,3 +87,43 @@ async def launch(
         await plane.close()
         raise
     return Launched(plane, process, given, knobs, fork_servers)
+
+
+async def launch_in(
+    process: ClientProcess,
+    *,
+    environment: Mapping[str, str],
+    wanted: Bootstrap,
+    earlier: tuple[str, ...],
+    fork_servers: ForkServers | None = None,
+) -> Launched:
+    """Start a control plane for a process that other scenarios have used.
+
+    Args:
+        process: it has the capability `bootstrap_per_channel`, and no channel is open.
+        environment: what it was given, besides the manifest's own and a bootstrap.
+        wanted: the content of the bootstrap of new channels.
+        earlier: the scenarios that have used it.
+        fork_servers: where more processes of the client may be forked from.
+    """
+    plane = await _control_plane(process.prepared)
+    own = bootstrap(plane.address, wanted)
+    process.begin_use()
+    return Launched(
+        plane,
+        process,
+        {BOOTSTRAP_VARIABLE: own, **environment},
+        fork_servers=fork_servers,
+        bootstrap=own,
+        earlier=earlier,
+        waited=waited(process.pid),
+    )
+
+
+async def _control_plane(prepared: Prepared) -> ControlPlane:
+    """Start the control plane of one world."""
+    spoken = prepared.client.manifest.dialect
+    plane = await ControlPlane.start(translate=dialect.of(spoken))
+    if dialect.asks_by_name(spoken):
+        plane.script.loads.ask(clusters=())
+    return plane

@@ -22,7 +22,6 @@ from conformance.world.calls import CallMaker
 from conformance.world.channels import Channels
 from conformance.world.clock import Clock
 from conformance.world.header_values import HeaderValues
-from conformance.world.starvation import starved
 from conformance.xds_config.bootstrap import VARIABLE as BOOTSTRAP_VARIABLE
 from fake_control_plane import ControlPlane, StreamOpened
 from test_servers import Endpoint, Fleet, Serve, Stall
@@ -142,8 +141,8 @@ class Preconditions:
         found = self._contradictions(doubt=0)
         if found:  # a connection that breaks now may have been broken before
             connections = {one.row.connection for one in found}
-            pids = (process.pid for process in self._channels.processes)
-            doubt = self._clock.lateness.worst + max(map(starved, pids))
+            waited = map(self._channels.starved, self._channels.processes)
+            doubt = self._clock.lateness.worst + max(waited)
             await waits.watched(
                 self._fleet.ledger.wait_attempts(
                     lambda one: one.connection in connections and one.closed_at is not None,

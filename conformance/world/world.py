@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+from client_under_test.contract.exceptions import ConversationFailed
 from conformance import timing
 from conformance.judging.evidence import Judged
 from conformance.judging.expectations import Evenly, Expectation, Reaches
 from conformance.judging.observations import Calls, Seen
 from conformance.spec.catalogue import Catalogue
 from conformance.spec.oracles.request_hash import HashPolicy
+from conformance.world import waits
 from conformance.world.attempts import AttemptWatch
 from conformance.world.calls import CallMaker, Headers
 from conformance.world.channels import Channels, ChannelStates
@@ -29,6 +31,7 @@ from conformance.xds_config.clusters import Cluster
 from conformance.xds_config.config import Served, plain
 from conformance.xds_config.policies import Policy, RingHash
 from conformance.xds_config.routes import BY_SESSION, SESSION
+from fake_control_plane import Event, StreamClosed, StreamOpened
 from test_servers import Endpoint, Fleet
 
 PLAIN_ENDPOINTS = 4
@@ -160,6 +163,44 @@ class World:
 
     # The end
 
+    async def release(self) -> str:
+        """Close the channels of the client's process, so that another scenario can use it.
+
+        Returns:
+            Why no other scenario can use it; empty if one can.
+        """
+        try:
+            await self.channels.release()
+        except ConversationFailed as failure:
+            return str(failure)
+        why = await self._left_over()
+        if why:
+            self.channels.take_back()
+        return why
+
+    async def _left_over(self) -> str:
+        """Return what a process keeps of its channels once they are closed; empty if nothing."""
+        transcript, ledger = self.plane.transcript, self.fleet.ledger
+        no_stream = transcript.until(
+            lambda: True if not open_streams(transcript.events) else None,
+            deadline=timing.RELEASE,
+            what="end of all streams",
+        )
+        if not await waits.came(no_stream):
+            return "a stream to the control plane stays open"
+        if ledger.attempts and not await waits.came(
+            ledger.wait_attempts(
+                lambda attempt: attempt.closed_at is not None,
+                count=len(ledger.attempts),
+                deadline=timing.RELEASE,
+            )
+        ):
+            return "a connection to a backend stays open"
+        folder = self.process.folder
+        if not folder.is_dir() or any(folder.iterdir()):
+            return "it has written files"
+        return ""
+
     async def close(self) -> None:
         """End the client, then the servers; nothing is left running."""
         try:
@@ -168,3 +209,11 @@ class World:
             await self.plane.close()
             await self.fleet.stop()
             await self.names.close()
+
+
+def open_streams(events: Iterable[Event]) -> frozenset[int]:
+    """Return the streams to a control plane that were opened and have not ended."""
+    events = tuple(events)
+    opened = {event.stream for event in events if isinstance(event, StreamOpened)}
+    closed = {event.stream for event in events if isinstance(event, StreamClosed)}
+    return frozenset(opened - closed)

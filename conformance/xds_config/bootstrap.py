@@ -10,6 +10,9 @@ from conformance.judging.declaration import AS_ALWAYS, Bootstrap
 VARIABLE = "GRPC_XDS_BOOTSTRAP_CONFIG"
 """The variable of the environment that carries it."""
 
+VARIABLES = frozenset({VARIABLE, "GRPC_XDS_BOOTSTRAP"})
+"""The variables by which a client can get a bootstrap."""
+
 NODE = "xdspec-client"
 LOCALITY = {"region": "xdspec", "zone": "test", "sub_zone": "client"}
 """Some clients need a locality although A27 does not ask for one."""

@@ -6,6 +6,7 @@ from typing import Final
 from client_under_test.contract.messages import NEW_IN_2, Capability
 from client_under_test.doctor.check import Check
 from client_under_test.doctor.rules import (
+    bootstrap,
     calls,
     cancellation,
     channels,
@@ -27,6 +28,7 @@ _ALL: Final[tuple[Check, ...]] = (
     *connectivity.CHECKS,
     *channels.CLOSING,
     *custom_policy.CHECKS,
+    *bootstrap.CHECKS,
     *host_names.CHECKS,
     *lifetime.CHECKS,
 )

@@ -12,7 +12,6 @@ from conformance.judging.aborts import ClientLied, ClientNeverCame
 from conformance.judging.evidence import Trouble
 from conformance.judging.verdicts import Reason, Verdict
 from conformance.world import World
-from conformance.world.starvation import starved
 from fake_control_plane import ControlPlane
 from test_servers import Fleet
 
@@ -52,7 +51,7 @@ async def last_look(made: World, error: BaseException | None) -> LastLook:
         except (ClientNeverCame, ClientLied, ConversationFailed) as worse:
             error = worse
     if error is not None:
-        waited = round(starved(made.process.pid), 3)
+        waited = round(made.channels.starved(made.process), 3)
         trouble = causes.of(
             error,
             lateness=made.clock.lateness.worst,

@@ -35,16 +35,31 @@ from conformance.runner.plugin.items import (
 )
 from conformance.runner.settings import Settings
 from conformance.world import World
-from conformance.world.starvation import starved
 
 PROPERTY = "xdspec"
 """The name under which a report carries the scenario's record, as JSON."""
 
 
 async def finish(
-    item: pytest.Item, made: World, settings: Settings, desk: Interaction | None
-) -> None:
-    """Decide, and leave the evidence, while everything is still there to be asked."""
+    item: pytest.Item,
+    made: World,
+    settings: Settings,
+    desk: Interaction | None,
+    *,
+    lasts: bool = False,
+) -> bool:
+    """Decide, and leave the evidence, while everything is still there to be asked.
+
+    Args:
+        item: the scenario.
+        made: its world.
+        settings: of the run.
+        desk: gives the user the world, in interactive mode.
+        lasts: whether another scenario may use the client's process.
+
+    Returns:
+        True if another scenario can use that process; else it has been ended.
+    """
     is_by_hand = desk is not None and desk.hands is not None
     look = await last_look(made, item.stash.get(TROUBLE, None))
     error, waited = look.error, look.starved
@@ -52,7 +67,7 @@ async def finish(
     checks = () if look.is_void else tuple(made.bench.checks)
     record = record_of(item, checks=checks, trouble=look.trouble, **told)
     if any(one.is_against for one in record.decisions) and not is_by_hand:
-        waited = waited or round(starved(made.process.pid), 3)
+        waited = waited or round(made.channels.starved(made.process), 3)
         try:
             await made.preconditions.gates_that_work()
         except ClientUnable as unable:
@@ -64,7 +79,10 @@ async def finish(
     record = with_evidence(record, settings, lambda folder: write_files(folder, made, error))
     item.stash[RECORD] = record
     if desk is not None:
-        return
+        return False
+    is_odd = error is not None or any(one.verdict in BAD for one in record.decisions)
+    if lasts and not is_odd and not await made.release():
+        return True
     broken = await made.channels.close_by_contract()
     if broken and not any(one.verdict in BAD for one in record.decisions):
         trouble = Trouble(verdict=Verdict.ERROR, reason=Reason.ADAPTER, what=broken)
@@ -72,6 +90,7 @@ async def finish(
         item.stash[RECORD] = _with_evidence_so_far(
             spoiled, record, settings, lambda folder: write_files(folder, made, error)
         )
+    return False
 
 
 def _with_evidence_so_far(
@@ -95,6 +114,8 @@ def told_of(made: World) -> dict[str, Any]:
         "notes": tuple(made.bench.notes),
         "served": tuple(made.control.history),
         "lateness": round(made.clock.lateness.worst, 3),
+        "shared_process": made.channels.launched.is_shared,
+        "earlier": made.channels.launched.earlier,
     }
 
 

@@ -11,11 +11,14 @@ import shutil
 from collections.abc import AsyncIterator
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Final
 
 import msgspec
 import pytest
 import pytest_asyncio
 
+from client_under_test import ClientProcess
+from client_under_test.contract.messages import Capability
 from client_under_test.launching.zygotes import ForkServers
 from conformance import timing
 from conformance.judging.declaration import Bootstrap, claims_of, scenario_id
@@ -33,8 +36,19 @@ from conformance.runner.plugin.items import (
 from conformance.runner.plugin.recording import finish, record_of
 from conformance.runner.settings import FAILOVER_KNOB
 from conformance.runner.targets import RESOLUTIONS_KNOB, Subject
-from conformance.world import Launched, World, launch
+from conformance.world import Launched, World, launch, launch_in
+from conformance.xds_config.bootstrap import VARIABLE as BOOTSTRAP_VARIABLE
+from conformance.xds_config.bootstrap import VARIABLES
 from test_servers import Fleet
+
+MOST_SCENARIOS: Final = 50
+"""In one process of a client: what a library leaks stays small, and a start is spread over many."""
+
+SHARING: Final[Capability] = "bootstrap_per_channel"
+
+NOT_SHARED: Final[frozenset[Capability]] = frozenset({"channels", "custom_policy"})
+"""What a scenario needs that several channels of a process have in common: their stream to the
+control plane, as the client comes, and the registry of policies."""
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -43,6 +57,8 @@ class Wanted(msgspec.Struct, frozen=True):
     subject: Subject
     knobs: dict[str, int]
     bootstrap: Bootstrap
+    shares: bool = False
+    """Set if it may use a process of the client that other scenarios use, too."""
 
     @classmethod
     def by(cls, item: pytest.Item) -> Wanted:
@@ -52,7 +68,17 @@ class Wanted(msgspec.Struct, frozen=True):
             knobs = {**knobs, FAILOVER_KNOB: round(timing.FAST_FAILOVER.seconds * 1000)}
         if resolves_soon(item):
             knobs = {**knobs, RESOLUTIONS_KNOB: round(timing.SOON_AGAIN.seconds * 1000)}
-        return cls(subject_of(item), knobs, claims_of(item).bootstrap)
+        claims = claims_of(item)
+        subject, settings = subject_of(item), item.config.stash[SETTINGS]
+        shares = (
+            not settings.isolated
+            and interaction_of(item.config) is None
+            and SHARING in subject.prepared.client.manifest.capabilities
+            and VARIABLES.isdisjoint(subject.environment)
+            and not (knobs or claims.alone)
+            and NOT_SHARED.isdisjoint(claims.needs)
+        )
+        return cls(subject, knobs, claims.bootstrap, shares)
 
     def missing(self) -> str:
         """What the client lacks for these knobs, in words; empty if nothing."""
@@ -60,8 +86,21 @@ class Wanted(msgspec.Struct, frozen=True):
         return ", ".join(knob for knob in self.knobs if knob not in offered)
 
 
+class Kept(msgspec.Struct, frozen=True):
+    """A process of a client that the next scenario can use."""
+
+    subject: Subject
+    process: ClientProcess
+    earlier: tuple[str, ...]
+    """The scenarios that have used it, oldest first."""
+
+
 class Worlds:
-    """Launches worlds; the next one is launched while a scenario runs: its client warms up."""
+    """Launches worlds; the next one is launched while a scenario runs: its client warms up.
+
+    If the client can give a channel a bootstrap of its own, scenarios use one process after one
+    another. Each has a control plane and backends of its own all the same.
+    """
 
     def __init__(self, scratch: str) -> None:
         self._scratch = Path(scratch)
@@ -69,6 +108,7 @@ class Worlds:
             self._scratch / f"{os.getpid()}-imports.stderr", deadline=timing.HELLO
         )
         self._warm: tuple[Wanted, Launched] | None = None
+        self._kept: Kept | None = None
         self._count = 0
 
     async def _launch(self, wanted: Wanted) -> Launched:
@@ -92,22 +132,76 @@ class Worlds:
         Raises:
             ConversationFailed: the adapter did not come up.
         """
+        launched = await self._in_kept(wanted)
+        lasts = wanted.shares and (not launched or len(launched.earlier) + 1 < MOST_SCENARIOS)
+        is_there = following is not None and following.shares and (lasts or self._kept)
+        if launched:
+            if following is not None and not is_there and not following.missing():
+                await self._warm_up(following)
+            return launched
         warm, self._warm = self._warm, None
         if warm and (warm[0] != wanted or warm[1].has_waited() > timing.LEFT_WAITING):
             await warm[1].close()
             warm = None
         taken = warm[1] if warm else await self._launch(wanted)
-        if following is not None and not following.missing():
-            self._warm = (following, await self._launch(following))
+        if following is not None and not is_there and not following.missing():
+            await self._warm_up(following)
         try:
             await taken.process.greet(deadline=timing.HELLO)
         except BaseException:
             await taken.close()
             raise
+        if wanted.shares and SHARING in taken.process.hello.capabilities:
+            return msgspec.structs.replace(taken, bootstrap=taken.environment[BOOTSTRAP_VARIABLE])
         return taken
+
+    async def _warm_up(self, following: Wanted) -> None:
+        """Launch the next world, unless one has been launched."""
+        if self._warm is not None:
+            if self._warm[0] == following:
+                return
+            await self._warm[1].close()
+        self._warm = (following, await self._launch(following))
+
+    async def _in_kept(self, wanted: Wanted) -> Launched | None:
+        """A world in the process that was kept, if it fits."""
+        if self._kept is None or not wanted.shares:
+            return None
+        kept, self._kept = self._kept, None
+        if kept.subject != wanted.subject:
+            await self._end(kept.process)
+            return None
+        return await launch_in(
+            kept.process,
+            environment=wanted.subject.environment,
+            wanted=wanted.bootstrap,
+            earlier=kept.earlier,
+            fork_servers=self._fork_servers,
+        )
+
+    @staticmethod
+    def lasts(launched: Launched) -> bool:
+        """Return whether one more scenario may use this process."""
+        return launched.is_shared and len(launched.earlier) + 1 < MOST_SCENARIOS
+
+    def keep(self, subject: Subject, launched: Launched, scenario: str) -> None:
+        """Keep the process of a world for the next scenario.
+
+        Args:
+            subject: whose process it is.
+            launched: the world.
+            scenario: the one that used it last.
+        """
+        self._kept = Kept(subject, launched.process, (*launched.earlier, scenario))
+
+    async def _end(self, process: ClientProcess) -> None:
+        await process.close(deadline=timing.EXIT)
+        shutil.rmtree(process.folder, ignore_errors=True)
 
     async def close(self) -> None:
         """End a world that was launched and never taken, and what worlds were made of."""
+        if self._kept is not None:
+            await self._end(self._kept.process)
         if self._warm is not None:
             await self._warm[1].close()
         await self._fork_servers.close()
@@ -171,8 +265,10 @@ async def world(
         async with desk.at(made, so_far) if desk else nullcontext():
             with made.clock.lateness:
                 yield made
-            await finish(item, made, settings, desk)
+            lasts = item.stash[NEXT] is not None and worlds.lasts(launched)
+            if await finish(item, made, settings, desk, lasts=lasts):
+                worlds.keep(subject, launched, scenario_id(item))
     finally:
         await made.close()
-        for process in made.channels.processes:
+        for process in made.channels.ending:
             shutil.rmtree(process.folder, ignore_errors=True)

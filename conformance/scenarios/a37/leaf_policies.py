@@ -62,7 +62,7 @@ async def test_unsupported_policy_of_an_aggregate(world: World, policy: str) -> 
     await live.left_open(Odd("A75-LEAF-03", policy), used=True)
 
 
-@decides("A75-LEAF-04", seconds=1)
+@decides("A75-LEAF-04", alone=True, seconds=1)
 async def test_guard(world: World) -> None:
     """Each endpoint has a connection by then, whoever's policy holds."""
     hashed = plain(await world.addresses(3), name="hashed")

@@ -348,7 +348,7 @@ async def test_aggregate(world: World, own: Policy, of_the_leaf: Policy) -> None
     await world.judge("A42-CDS-25", calls, by_edition)
 
 
-@decides("A42-CDS-26", seconds=1)
+@decides("A42-CDS-26", alone=True, seconds=1)
 async def test_guard(world: World) -> None:
     await world.plain_ring()
     channels = {

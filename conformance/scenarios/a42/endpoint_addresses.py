@@ -87,7 +87,7 @@ async def test_one_address_failed(world: World) -> None:
     await world.judge("A61-SUB-01", await waiting.over(), OnlyAt((second.address,)))
 
 
-@decides("A61-GUARD-01")
+@decides("A61-GUARD-01", alone=True)
 async def test_guard(world: World) -> None:
     """Only the second address of the only endpoint serves."""
     first, second = await world.endpoints(2)

@@ -44,7 +44,7 @@ async def test_hash_key(world: World) -> None:
     await world.judge("A76-KEY-01", Contrast(before, as_before), MovesOnly(()))
 
 
-@decides("A76-KEY-06")
+@decides("A76-KEY-06", alone=True)
 async def test_switched_off(world: World) -> None:
     served = keyed(*zip(await world.addresses(3), KEYS, strict=True))
     await world.serve(served)

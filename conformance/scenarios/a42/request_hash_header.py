@@ -84,7 +84,7 @@ async def test_without_a_value(world: World, clause: str, headers: dict[str, str
     )
 
 
-@decides("A76-REQ-12")
+@decides("A76-REQ-12", alone=True)
 async def test_guard(world: World) -> None:
     served = await world.plain_ring(ring=BY_HEADER)
     by_route = served.balanced_by(TypedRingHash(minimum=LARGE.minimum))

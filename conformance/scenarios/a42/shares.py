@@ -70,7 +70,7 @@ async def test_share_of_nothing(world: World) -> None:
     await world.judge("A113-WEIGHT-02", calls, by)
 
 
-@decides("A113-WEIGHT-03", seconds=1.5)
+@decides("A113-WEIGHT-03", alone=True, seconds=1.5)
 async def test_guard(world: World) -> None:
     """Shares of quarters, which any arithmetic has exactly."""
     served = two_localities(await world.addresses(4), (3, 1), (2, 6), RingHash())

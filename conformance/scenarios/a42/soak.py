@@ -9,7 +9,7 @@ from conformance.world import World
 MEMBERS = 8
 
 
-@decides("A42-RING-18", "A42-PICK-23", needs=("metadata",), seconds=timing.SOAK + 2)
+@decides("A42-RING-18", "A42-PICK-23", needs=("metadata",), alone=True, seconds=timing.SOAK + 2)
 async def test_random_faults_and_updates(world: World) -> None:
     requests = round(world.soak / timing.SOAK_PACE)
     deeds = plan(world.rng, members=MEMBERS, requests=requests)

@@ -137,7 +137,7 @@ async def test_bad_list_of_an_aggregate(world: World) -> None:
         await world.serve(served)
 
 
-@decides("A52-CHANGE-04", seconds=1)
+@decides("A52-CHANGE-04", alone=True, seconds=1)
 async def test_guard(world: World) -> None:
     """The list has a ring, and lb_policy turns."""
     served = plain(await world.addresses(4), policy=RoundRobin())

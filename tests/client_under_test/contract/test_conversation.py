@@ -188,6 +188,7 @@ def update(policy: int, instance: int) -> bytes:
 
 POLICY = RegisterPolicy(id=1, name="p")
 CONFIGURED = OpenChannel(id=1, target="t", options={}, service_config="{}")
+WITH_BOOTSTRAP = OpenChannel(id=1, target="t", options={}, bootstrap="{}")
 
 
 def greeted(*hellos: bytes) -> Conversation:
@@ -205,6 +206,7 @@ def greeted(*hellos: bytes) -> Conversation:
         ([hello(2, "watch")], None),
         ([hello(2, "custom_policy"), hello(2, "custom_policy", number=1)], None),
         ([hello(1, "watch", "custom_policy")], "contract 1 has no capability custom_policy"),
+        ([hello(1, "bootstrap_per_channel")], "contract 1 has no capability bootstrap_per_channel"),
         ([hello(2), hello(1, number=1)], "a hello of contract 1 after one of 2"),
         ([hello(1), hello(2, number=1)], "a hello of contract 2 after one of 1"),
     ],
@@ -224,6 +226,7 @@ def test_a_hello_is_of_one_version(hellos: list[bytes], why: str | None) -> None
         (hello(1, "watch"), [], POLICY, "does not tell of custom_policy"),
         (hello(2, "watch"), [], POLICY, "does not tell of custom_policy"),
         (hello(2, "watch"), [], CONFIGURED, "does not tell of custom_policy"),
+        (hello(2, "watch"), [], WITH_BOOTSTRAP, "does not tell of bootstrap_per_channel"),
         (
             hello(2, "custom_policy"),
             [OpenChannel(id=3, target="t", options={})],

@@ -55,3 +55,16 @@ def test_capabilities_are_told_in_any_order_and_all_of_them() -> None:
     for fewer in ((), ABLE[1:]):
         why = contradiction(msgspec.structs.replace(HELLO, capabilities=fewer), MUTE)
         assert why == f"hello has {sorted(fewer)}, the manifest {sorted(ABLE)}"
+
+
+def test_old_versions_may_lack_a_bootstrap_per_channel() -> None:
+    sharer = prepare(find(str(Path(__file__).parents[2] / "adapters" / "sharer")))
+    able = sharer.client.manifest.capabilities
+    own = "bootstrap_per_channel"
+    without = tuple(capability for capability in able if capability != own)
+    for capabilities in (able, without):
+        told = msgspec.structs.replace(HELLO, contract=2, capabilities=capabilities)
+        assert contradiction(told, sharer) is None
+    more = msgspec.structs.replace(HELLO, contract=2, capabilities=(*ABLE, own))
+    why = contradiction(more, MUTE)
+    assert why == f"hello has {sorted((*ABLE, own))}, the manifest {sorted(ABLE)}"

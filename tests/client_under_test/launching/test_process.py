@@ -415,6 +415,42 @@ async def test_a_policy_is_asked_for_only_where_it_is_stated(tmp_path: Path) -> 
             await process.register_policy("xdspec.TestPolicy", deadline=DEADLINE)
 
 
+# Used again.
+
+
+async def test_a_released_process_has_nothing_under_way(tmp_path: Path) -> None:
+    async with running(fake("sharer"), tmp_path) as process:
+        channel = await process.open_channel("dns:///127.0.0.1:1", deadline=DEADLINE)
+        await channel.watch(deadline=DEADLINE)
+        waiting = msgspec.structs.replace(CALL, wait_for_ready=True)
+        batch = await channel.start_calls([waiting])
+        await process.release(deadline=DEADLINE)
+        assert [outcome.status for outcome in batch.outcomes] == ["CANCELLED"]
+        assert channel.is_closed
+        assert process.failure is None
+        await process.release(deadline=DEADLINE)
+
+
+async def test_who_does_not_close_a_channel_is_not_released(tmp_path: Path) -> None:
+    async with running(fake("hanger"), tmp_path) as process:
+        channel = await process.open_channel("dns:///127.0.0.1:1", deadline=DEADLINE)
+        await channel.start_calls([CALL])
+        with pytest.raises(ClientHung, match=r"did not answer `close` within 0\.3 s"):
+            await process.release(deadline=SHORT)
+
+
+async def test_stderr_is_that_of_the_present_use(tmp_path: Path) -> None:
+    async with running(fake("crasher"), tmp_path) as process:
+        process.stderr_path.write_text("of the earlier use\n")
+        assert process.stderr_tail() == "of the earlier use\n"
+        process.begin_use()
+        assert process.stderr_tail() == ""
+        channel = await process.open_channel("dns:///127.0.0.1:1", deadline=DEADLINE)
+        with pytest.raises(ClientCrashed) as crashed:
+            await (await channel.start_calls([CALL])).finished(deadline=DEADLINE)
+        assert crashed.value.stderr_tail == "a last word before the crash\n"
+
+
 # Where it runs, and behind what.
 
 SAYS_WHERE = """
