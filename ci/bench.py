@@ -19,7 +19,7 @@ from pathlib import Path
 
 from client_under_test import Call, ClientProcess, find, prepare
 from conformance.xds_config.bootstrap import VARIABLE, bootstrap
-from conformance.xds_config.config import LISTENER, plain
+from conformance.xds_config.config import LISTENER, single_locality
 from fake_control_plane import ControlPlane, Kind, resources
 from test_servers import Fleet
 
@@ -60,7 +60,7 @@ async def push_to_ack(rounds: int, endpoints: int) -> list[float]:
             stderr_path=Path(folder) / "stderr",
             deadline=DEADLINE,
         )
-        served = plain([address])
+        served = single_locality([address])
         await plane.set(*served.resources())
         channel = await process.open_channel(f"xds:///{LISTENER}", deadline=DEADLINE)
         batch = await channel.start_calls([Call(id="first", path=UNARY, deadline=DEADLINE)])

@@ -104,7 +104,7 @@ AREAS = tuple(area for turn in TURNS for area in turn.areas)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Touched:
+class ChangedParts:
     """What a change is about."""
 
     clients: frozenset[str] = NONE
@@ -114,7 +114,7 @@ class Touched:
     scenarios: Ids = NONE
     """Clauses among them that a changed scenario decides."""
 
-    def sample(self, seed: str) -> Touched:
+    def sample(self, seed: str) -> ChangedParts:
         """Return a change of at most `MOST` clauses, those with more than new names first."""
         if len(self.clauses) <= MOST:
             return self
@@ -124,7 +124,7 @@ class Touched:
             certain = Ids(draw.sample(sorted(certain), MOST))
         rest = sorted(self.clauses - self.certain)
         chosen = certain | {*draw.sample(rest, min(MOST - len(certain), len(rest)))}
-        return Touched(
+        return ChangedParts(
             clients=self.clients,
             clauses=chosen,
             certain=certain,
@@ -203,7 +203,7 @@ class Change:
     """Its content; empty if there is no such file."""
 
 
-def touched(changes: Iterable[Change]) -> Touched:
+def touched(changes: Iterable[Change]) -> ChangedParts:
     """Return what a change is about."""
     clients, rows, code = set[str](), list[Change](), list[Change]()
     scenarios = list[str]()
@@ -221,7 +221,7 @@ def touched(changes: Iterable[Change]) -> Touched:
     of_rows = _rows(code_of_rows(rows, "before"), code_of_rows(rows, "now"))
     by_file = changed_in(code, lambda code: code)
     of_code = Ids().union(*by_file.values())
-    return Touched(
+    return ChangedParts(
         clients=frozenset(clients),
         clauses=of_rows | of_code,
         certain=of_rows | Ids().union(*changed_in(code, shape).values()),
@@ -229,7 +229,7 @@ def touched(changes: Iterable[Change]) -> Touched:
     )
 
 
-def today(turns: Iterable[Turn], change: Touched, mutants: Mapping[str, Ids]) -> Today:
+def today(turns: Iterable[Turn], change: ChangedParts, mutants: Mapping[str, Ids]) -> Today:
     """Return what runs in these turns, and for a change.
 
     Args:
@@ -482,7 +482,7 @@ def files_with_slow_tests() -> list[str]:
 
 def main() -> int:
     """Print what runs."""
-    turns, name, looked_at, change = TURNS, "all turns", "no history", Touched()
+    turns, name, looked_at, change = TURNS, "all turns", "no history", ChangedParts()
     numbers, files = {*range(1, len(TURNS) + 1)}, tuple[Change, ...]()
     forced = os.environ.get(TURN, "")
     seed = os.environ.get(SEED, "") or f"{datetime.now(UTC):%Y%m%d}"

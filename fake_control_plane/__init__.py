@@ -44,13 +44,13 @@ from fake_control_plane.loads import (
 from fake_control_plane.script import Script
 from fake_control_plane.server import ControlPlane
 from fake_control_plane.snapshot import Packed, RawResource
-from fake_control_plane.stream import Answer
+from fake_control_plane.stream import AckOrNack
 from fake_control_plane.transcript import Push, Transcript
 
 __all__ = [
     "OF_ALL",
     "UTILIZATIONS",
-    "Answer",
+    "AckOrNack",
     "BadFault",
     "BadResource",
     "BadResourceFile",

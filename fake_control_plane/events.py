@@ -9,7 +9,7 @@ import msgspec
 from fake_control_plane.kinds import Kind
 from fake_control_plane.loads import ClusterLoad, Locality
 from fake_control_plane.snapshot import Packed
-from fake_control_plane.stream import Answer
+from fake_control_plane.stream import AckOrNack
 
 
 class Service(enum.Enum):
@@ -80,7 +80,7 @@ class Request(_Event, frozen=True, kw_only=True, tag=True):
     names: tuple[str, ...]
     version: str
     nonce: str
-    answer: Answer | None = None
+    answer: AckOrNack | None = None
     """Set in the first request with a response's nonce: its ACK or NACK."""
     answered_version: str = ""
     stale: bool = False
@@ -95,7 +95,7 @@ class Request(_Event, frozen=True, kw_only=True, tag=True):
     @property
     def is_ack(self) -> bool:
         """Whether it accepts a response."""
-        return self.answer is Answer.ACK
+        return self.answer is AckOrNack.ACK
 
     def __str__(self) -> str:
         what = _called(self.kind, self.type_url)

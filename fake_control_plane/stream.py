@@ -42,7 +42,7 @@ ABOVE: Final = {Kind.ENDPOINTS: Kind.CLUSTER, Kind.ROUTE: Kind.LISTENER}
 """The type whose resources name those of another."""
 
 
-class Answer(enum.Enum):
+class AckOrNack(enum.Enum):
     """What a request says about an earlier response."""
 
     ACK = "ack"
@@ -78,11 +78,11 @@ class Subscription(msgspec.Struct, frozen=True):
         return self.names | {WILDCARD} if self.wildcard else self.names
 
 
-class Reception(msgspec.Struct, frozen=True, kw_only=True):
+class Received(msgspec.Struct, frozen=True, kw_only=True):
     """What a request meant."""
 
     kind: Kind | None
-    answer: Answer | None
+    answer: AckOrNack | None
     answered_version: str
     """The version of the response that is answered; empty without an answer."""
     stale: bool
@@ -121,7 +121,7 @@ class AdsStream:
         names: Collection[str] = (),
         nonce: str = "",
         rejects: bool = False,
-    ) -> Reception:
+    ) -> Received:
         """Take in a request.
 
         Args:
@@ -132,7 +132,7 @@ class AdsStream:
         """
         kind = Kind.of_type_url(type_url)
         if kind is None:
-            return Reception(
+            return Received(
                 kind=None,
                 answer=None,
                 answered_version="",
@@ -149,11 +149,11 @@ class AdsStream:
         state.sent = {
             name: sent for name, sent in state.sent.items() if state.subscription.covers(name)
         }
-        answer = None if version is None else Answer.NACK if rejects else Answer.ACK
+        answer = None if version is None else AckOrNack.NACK if rejects else AckOrNack.ACK
         is_newest = bool(state.nonces) and nonce == state.nonces[-1]
         if answer is None and is_newest and state.subscription == before and self._is_below(kind):
             state.sent.clear()
-        return Reception(
+        return Received(
             kind=kind,
             answer=answer,
             answered_version=version or "",

@@ -14,7 +14,7 @@ from fake_control_plane.events import Dropped, Event, Request
 from fake_control_plane.exceptions import DeadlinePassed
 from fake_control_plane.export import write_events
 from fake_control_plane.kinds import Kind
-from fake_control_plane.stream import Answer
+from fake_control_plane.stream import AckOrNack
 
 # As many events as fit on a screen below the sentence that says what was waited for.
 _SHOWN: Final = 12
@@ -156,19 +156,19 @@ class Transcript:
             DeadlinePassed: none came in time.
             KeyError: the push did not touch the type.
         """
-        return await self._answer(push, kind, tuple(Answer), deadline=deadline, node=node)
+        return await self._answer(push, kind, tuple(AckOrNack), deadline=deadline, node=node)
 
     async def acked(
         self, push: Push, kind: Kind, *, deadline: float, node: str | None = None
     ) -> Request:
         """The first ACK of a push; arguments and errors as of `answered`."""
-        return await self._answer(push, kind, (Answer.ACK,), deadline=deadline, node=node)
+        return await self._answer(push, kind, (AckOrNack.ACK,), deadline=deadline, node=node)
 
     async def nacked(
         self, push: Push, kind: Kind, *, deadline: float, node: str | None = None
     ) -> Request:
         """The first NACK of a push; arguments and errors as of `answered`."""
-        return await self._answer(push, kind, (Answer.NACK,), deadline=deadline, node=node)
+        return await self._answer(push, kind, (AckOrNack.NACK,), deadline=deadline, node=node)
 
     async def subscribed(
         self, kind: Kind, name: str, *, deadline: float, since: int = 0, node: str | None = None
@@ -251,7 +251,7 @@ class Transcript:
         self,
         push: Push,
         kind: Kind,
-        answers: tuple[Answer, ...],
+        answers: tuple[AckOrNack, ...],
         *,
         deadline: float,
         node: str | None,

@@ -34,7 +34,7 @@ from fake_control_plane.loads import (
     LocalityLoad,
     MetricLoad,
 )
-from fake_control_plane.stream import Answer
+from fake_control_plane.stream import AckOrNack
 from fake_control_plane.transcript import Push
 
 _KINDS: dict[Kind, pb.Kind] = {
@@ -54,7 +54,7 @@ _SIDES = {
 # What a uint64 holds: a sum of the ledger beyond it is told as this.
 _HIGHEST_COUNT: Final = (1 << 64) - 1
 
-_ANSWERS = {None: pb.Event.NO_ANSWER, Answer.ACK: pb.Event.ACK, Answer.NACK: pb.Event.NACK}
+_ANSWERS = {None: pb.Event.NO_ANSWER, AckOrNack.ACK: pb.Event.ACK, AckOrNack.NACK: pb.Event.NACK}
 
 
 def kind_from(number: int) -> Kind:

@@ -28,13 +28,13 @@ from conformance.xds_config.clusters import (
     Threshold,
 )
 from conformance.xds_config.config import (
-    Served,
+    XdsConfig,
     aggregate,
-    beside,
-    by_dns,
+    logical_dns,
+    merge,
     one_cluster,
-    plain,
-    weighted,
+    single_locality,
+    weighted_locality,
 )
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import RingHash, RoundRobin
@@ -84,17 +84,17 @@ __all__ = [
     "RoundRobin",
     "Route",
     "Serve",
-    "Served",
     "Stall",
     "Threshold",
     "World",
+    "XdsConfig",
     "aggregate",
-    "beside",
-    "by_dns",
     "expectations",
+    "logical_dns",
+    "merge",
     "one_cluster",
-    "plain",
-    "weighted",
+    "single_locality",
+    "weighted_locality",
 ]
 
 # What pytest looks for in a plugin, beside what is for scenarios.

@@ -18,17 +18,17 @@ from conformance.reporting.stdout import Screen
 from conformance.runner import preflight
 from conformance.runner.calibration import calibrated, start_and_end
 from conformance.runner.settings import Settings
-from conformance.runner.targets import Subject, subject_for
+from conformance.runner.targets import Target, subject_for
 from conformance.spec.catalogue import load
-from pytest_xdspec.options import Wish
+from pytest_xdspec.options import PluginOptions
 
 
-def place_of(out: str, subject: Subject) -> Path:
+def place_of(out: str, subject: Target) -> Path:
     """The folder of what is kept of a client."""
     return Path(out) / subject.prepared.name.replace("/", "-")
 
 
-def ready(wish: Wish, settings: Settings, *, jobs: int) -> Settings:
+def ready(wish: PluginOptions, settings: Settings, *, jobs: int) -> Settings:
     """The same settings, with the clients that are wanted, each of which has said hello; blocks.
 
     Args:
@@ -52,7 +52,7 @@ def ready(wish: Wish, settings: Settings, *, jobs: int) -> Settings:
     return msgspec.structs.replace(settings, subjects=tuple(subjects))
 
 
-def _ready(client: Client, environment: dict[str, str], settings: Settings) -> Subject:
+def _ready(client: Client, environment: dict[str, str], settings: Settings) -> Target:
     screen = Screen(stderr=True)
 
     def say(words: str) -> None:

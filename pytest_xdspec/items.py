@@ -11,8 +11,8 @@ import pytest
 from conformance.judging.declaration import AS_ALWAYS, Bootstrap
 from conformance.runner.plugin.worlds import Wanted
 from conformance.runner.settings import Settings
-from conformance.runner.targets import Subject
-from pytest_xdspec.options import Wish
+from conformance.runner.targets import Target
+from pytest_xdspec.options import PluginOptions
 from pytest_xdspec.user_world import World
 
 SUBJECT: Final = "xdspec_subject"
@@ -21,16 +21,16 @@ SUBJECT: Final = "xdspec_subject"
 MARK: Final = "xdspec"
 
 
-class Held(NamedTuple):
+class HeldClients(NamedTuple):
     """A world while its test runs."""
 
     world: World
     loop: asyncio.AbstractEventLoop
 
 
-WISH: pytest.StashKey[Wish] = pytest.StashKey()
+WISH: pytest.StashKey[PluginOptions] = pytest.StashKey()
 SETTINGS: pytest.StashKey[Settings] = pytest.StashKey()
-HELD: pytest.StashKey[Held] = pytest.StashKey()
+HELD: pytest.StashKey[HeldClients] = pytest.StashKey()
 NEXT: pytest.StashKey[pytest.Item | None] = pytest.StashKey()
 STARTED_AT: pytest.StashKey[float] = pytest.StashKey()
 TOLD: pytest.StashKey[str] = pytest.StashKey()
@@ -52,7 +52,7 @@ def name_of(item: pytest.Item) -> str:
     return re.sub(r"(\.py)?::|/", ".", item.nodeid)
 
 
-def subject_of(item: pytest.Item) -> Subject | None:
+def subject_of(item: pytest.Item) -> Target | None:
     """The client that a test is for; None if no client is named."""
     settings = item.config.stash.get(SETTINGS, None)
     parameters: dict[str, Any] = item.callspec.params if hasattr(item, "callspec") else {}

@@ -23,7 +23,7 @@ CLIENT_HELP: Final = (
 )
 
 
-class Wish(NamedTuple):
+class PluginOptions(NamedTuple):
     """Which clients the user wants, and what he gives them."""
 
     clients: dict[str, Client]
@@ -31,13 +31,13 @@ class Wish(NamedTuple):
     environment: dict[str, str]
 
 
-def wish(config: pytest.Config) -> Wish:
+def wish(config: pytest.Config) -> PluginOptions:
     """What is on the command line, or in the configuration file.
 
     Raises:
         pytest.UsageError: it cannot be had.
     """
-    return Wish(_clients(config), _environment(config))
+    return PluginOptions(_clients(config), _environment(config))
 
 
 def add(parser: pytest.Parser) -> None:

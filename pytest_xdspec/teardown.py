@@ -12,14 +12,14 @@ import msgspec
 import pytest
 
 from conformance.judging import causes, evidence
-from conformance.judging.aborts import ClientUnable
+from conformance.judging.aborts import Unsupported
 from conformance.judging.evidence import Record, Trouble
 from conformance.judging.verdicts import Verdict
 from conformance.runner.evidence_files import write_files
-from conformance.runner.plugin.final_checks import last_look
-from conformance.runner.plugin.recording import kept, told_of
+from conformance.runner.plugin.final_checks import final_checks
+from conformance.runner.plugin.recording import facts_of, kept
 from conformance.runner.settings import Settings
-from conformance.runner.targets import Subject
+from conformance.runner.targets import Target
 from conformance.runner.terminal_escape import block, defused, plain
 from conformance.runner.user_input import withheld
 from conformance.spec.catalogue import load
@@ -45,7 +45,7 @@ class Concluded(NamedTuple):
 async def conclude(
     item: pytest.Item,
     made: World,
-    subject: Subject,
+    subject: Target,
     settings: Settings,
     error: BaseException | None,
 ) -> Concluded:
@@ -58,12 +58,12 @@ async def conclude(
         settings: of the session.
         error: what the test ended with, if it did not pass.
     """
-    look = await last_look(made, error if isinstance(error, causes.EXPECTED) else None)
+    look = await final_checks(made, error if isinstance(error, causes.EXPECTED) else None)
     trouble = look.trouble
     if trouble is None and error is not None:
         try:
             await made.preconditions.gates_that_work()
-        except ClientUnable as unable:
+        except Unsupported as unable:
             trouble = causes.of(unable)
         made.bench.note(f"the test ended with {type(error).__name__}: {error}")
     record = _record(item, made, subject, settings, trouble, is_void=look.is_void)
@@ -83,14 +83,14 @@ async def conclude(
 def _record(
     item: pytest.Item,
     made: World,
-    subject: Subject,
+    subject: Target,
     settings: Settings,
     trouble: Trouble | None,
     *,
     is_void: bool,
 ) -> Record:
     checks = () if is_void else tuple(made.bench.checks)
-    told: dict[str, Any] = told_of(made)
+    told: dict[str, Any] = facts_of(made)
     record = Record(
         scenario=name_of(item),
         clauses=tuple(dict.fromkeys(one.clause for one in checks)),
@@ -106,7 +106,7 @@ def _record(
     return msgspec.structs.replace(record, decisions=decisions)
 
 
-def _repeat(item: pytest.Item, subject: Subject, settings: Settings) -> str:
+def _repeat(item: pytest.Item, subject: Target, settings: Settings) -> str:
     """The command that runs this test alone again, in the same folder."""
     words = ["pytest", "-p", "pytest_xdspec", f"--xdspec-client={subject.prepared.argument}"]
     given = withheld(subject.environment)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import conformance.world
 from conformance.judging.expectations import Expectation, Finding
-from conformance.judging.observations import Seen
+from conformance.judging.observations import Observation
 from conformance.judging.verdicts import BAD, Decision, decide
 from conformance.spec.catalogue import load
 
@@ -19,7 +19,7 @@ class World(conformance.world.World):
     and `attempts`, `states`, `control`, `channels` and `rounds` have all the rest.
     """
 
-    def expect(self, seen: Seen, expected: Expectation) -> None:
+    def expect(self, seen: Observation, expected: Expectation) -> None:
         """Go on only if what was seen is as expected, which an oracle computes.
 
         Where requests go on a ring is computed by the way in which this client names its entries.
@@ -39,7 +39,7 @@ class World(conformance.world.World):
             raise AssertionError("\n".join([heading, *_told(finding)]))
 
     async def judge(
-        self, clause: str, seen: Seen, expected: Expectation | Mapping[str, Expectation]
+        self, clause: str, seen: Observation, expected: Expectation | Mapping[str, Expectation]
     ) -> None:
         """Hold what was seen against a clause of the catalogue, in the client's own edition of it.
 

@@ -14,14 +14,14 @@ from client_under_test.contract.exceptions import ConversationFailed
 from conformance.judging import causes
 from conformance.runner.plugin.worlds import Worlds
 from conformance.runner.settings import Settings
-from conformance.runner.targets import Subject
+from conformance.runner.targets import Target
 from conformance.spec.catalogue import load
 from pytest_xdspec.items import (
     HELD,
     NEXT,
     NO_CLIENT,
     SETTINGS,
-    Held,
+    HeldClients,
     claimed_by,
     name_of,
     wanted_by,
@@ -31,13 +31,13 @@ from test_servers import Fleet
 
 
 @pytest.fixture(scope="session")
-def xdspec_subject(request: pytest.FixtureRequest) -> Subject:
+def xdspec_subject(request: pytest.FixtureRequest) -> Target:
     """The client that tests run against."""
     number = getattr(request, "param", None)
     if number is None:
         pytest.fail(NO_CLIENT, pytrace=False)
     settings: Settings = request.config.stash[SETTINGS]
-    chosen: Subject = settings.subjects[number]
+    chosen: Target = settings.subjects[number]
     return chosen
 
 
@@ -51,7 +51,7 @@ async def xdspec_worlds(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterat
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def world(
-    request: pytest.FixtureRequest, xdspec_worlds: Worlds, xdspec_subject: Subject
+    request: pytest.FixtureRequest, xdspec_worlds: Worlds, xdspec_subject: Target
 ) -> AsyncIterator[World]:
     """A control plane, a fleet of backends and a process of the client, for this test alone."""
     item = request.node
@@ -73,7 +73,7 @@ async def world(
         client=xdspec_subject.judged,
         rng=random.Random(f"{request.config.stash[SETTINGS].seed} {name_of(item)}"),
     )
-    item.stash[HELD] = Held(made, asyncio.get_running_loop())
+    item.stash[HELD] = HeldClients(made, asyncio.get_running_loop())
     try:
         with made.clock.lateness:
             yield made

@@ -12,28 +12,27 @@ from test_servers.exceptions import (
     PortForbidden,
     PortTaken,
 )
-from test_servers.fleet import Endpoint, Fleet
-from test_servers.ledger import Attempt, Deed, Ledger, Rpc
+from test_servers.fleet import BackendEndpoint, Fleet
+from test_servers.ledger import Action, Attempt, Ledger, Rpc
 from test_servers.modes import Close, Hold, Mode, Refuse, Serve, Stall
 from test_servers.name_server import NameServer, Query
-from test_servers.server_proxy import Door
-from test_servers.zone import Answer, Found, NoSuchName, Question, ServerFailure, Silence
+from test_servers.server_proxy import ServerProxy
+from test_servers.zone import Answer, NameRecords, NoSuchName, Question, ServerFailure, Silence
 
 __all__ = [
+    "Action",
     "Answer",
     "Attempt",
+    "BackendEndpoint",
     "BackendMetrics",
     "Close",
     "DeadlinePassed",
-    "Deed",
-    "Door",
-    "Endpoint",
     "Fleet",
     "FleetTrouble",
-    "Found",
     "Hold",
     "Ledger",
     "Mode",
+    "NameRecords",
     "NameServer",
     "NoSuchAddress",
     "NoSuchName",
@@ -46,6 +45,7 @@ __all__ = [
     "Rpc",
     "Serve",
     "ServerFailure",
+    "ServerProxy",
     "Silence",
     "Stall",
 ]

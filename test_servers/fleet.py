@@ -14,9 +14,9 @@ from test_servers.backend_metrics import BackendMetrics
 from test_servers.exceptions import NotLoopback
 from test_servers.ledger import Attempt, Ledger
 from test_servers.modes import Mode, Serve
-from test_servers.proxy import Gate, host_port
+from test_servers.proxy import Proxy, host_port
 
-__all__ = ["Endpoint", "Fleet"]
+__all__ = ["BackendEndpoint", "Fleet"]
 
 _OPEN_FILES = 16384
 """For 500 endpoints (2 files each) with some thousand spliced connections (3 each)."""
@@ -24,7 +24,7 @@ _OPEN_FILES = 16384
 _SERVE = Serve()
 
 
-class Endpoint:
+class BackendEndpoint:
     """A backend behind its gate.
 
     Attributes:
@@ -34,7 +34,7 @@ class Endpoint:
         address: Both, such as "127.0.0.1:40123" or "[::1]:40123".
     """
 
-    def __init__(self, identity: str, host: str, port: int, gate: Gate, behind: Host) -> None:
+    def __init__(self, identity: str, host: str, port: int, gate: Proxy, behind: Host) -> None:
         self.id = identity
         self.host = host
         self.port = port
@@ -94,8 +94,8 @@ class Fleet:
 
     def __init__(self, ledger: Ledger | None = None) -> None:
         self.ledger = Ledger() if ledger is None else ledger
-        self._endpoints: list[Endpoint] = []
-        self._gates: list[Gate] = []
+        self._endpoints: list[BackendEndpoint] = []
+        self._gates: list[Proxy] = []
         self._troubles: list[str] = []
         self._backend = Backend(self.ledger, self._troubles.append)
 
@@ -124,7 +124,7 @@ class Fleet:
             await fleet.stop()
 
     @property
-    def members(self) -> tuple[Endpoint, ...]:
+    def members(self) -> tuple[BackendEndpoint, ...]:
         """The endpoints, in the order of their making."""
         return tuple(self._endpoints)
 
@@ -139,7 +139,7 @@ class Fleet:
 
     async def endpoint(
         self, mode: Mode = _SERVE, *, host: str = "127.0.0.1", port: int = 0
-    ) -> Endpoint:
+    ) -> BackendEndpoint:
         """Makes an endpoint.
 
         Args:
@@ -160,23 +160,23 @@ class Fleet:
         ) -> asyncio.Transport:
             return await self._backend.connect(make, behind, connection)
 
-        gate = Gate(identity, mode, self.ledger, connect, self._troubles.append)
+        gate = Proxy(identity, mode, self.ledger, connect, self._troubles.append)
         port = await gate.open(host, port)
         behind = Host(identity, host_port(host, port))
         self._gates.append(gate)
         await behind.set_serving(serving=True)
-        endpoint = Endpoint(identity, host, port, gate, behind)
+        endpoint = BackendEndpoint(identity, host, port, gate, behind)
         self._endpoints.append(endpoint)
         return endpoint
 
     async def endpoints(
         self, count: int, mode: Mode = _SERVE, *, host: str = "127.0.0.1"
-    ) -> list[Endpoint]:
+    ) -> list[BackendEndpoint]:
         """Makes so many endpoints, each at a free port."""
         return [await self.endpoint(mode, host=host) for _ in range(count)]
 
     async def attempted(
-        self, endpoint: Endpoint, count: int = 1, *, deadline: float
+        self, endpoint: BackendEndpoint, count: int = 1, *, deadline: float
     ) -> tuple[Attempt, ...]:
         """Waits until an endpoint has seen so many attempts, from its beginning on.
 

@@ -11,7 +11,7 @@ from test_servers.backend_metrics import BackendMetrics
 from test_servers.journal import Journal
 from test_servers.modes import Mode
 
-__all__ = ["Attempt", "Deed", "Ender", "Ledger", "Metadata", "Rpc"]
+__all__ = ["Action", "Attempt", "Ender", "Ledger", "Metadata", "Rpc"]
 
 Metadata = tuple[tuple[str, str | bytes], ...]
 Ender = Literal["client", "gate", "backend"]
@@ -75,7 +75,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     closed_by: Ender | None = None
 
 
-class Deed(msgspec.Struct, frozen=True, kw_only=True):
+class Action(msgspec.Struct, frozen=True, kw_only=True):
     """What was done to a gate.
 
     Attributes:
@@ -108,7 +108,7 @@ class Ledger:
     def __init__(
         self, most: int | None = None, forget: Callable[[list[Rpc]], object] = lambda _: None
     ) -> None:
-        self._deeds: list[Deed] = []
+        self._deeds: list[Action] = []
         self._rpcs: Journal[Rpc] = Journal("RPCs", most, forget)
         self._attempts: Journal[Attempt] = Journal("attempts", most)
 
@@ -123,7 +123,7 @@ class Ledger:
         return self._attempts.rows
 
     @property
-    def deeds(self) -> tuple[Deed, ...]:
+    def deeds(self) -> tuple[Action, ...]:
         """What was done to gates, from their opening on, in that order."""
         return tuple(self._deeds)
 
@@ -173,9 +173,9 @@ class Ledger:
         """Records what is done to a gate."""
         at = time.monotonic()
         if isinstance(deed, str):
-            self._deeds.append(Deed(endpoint=endpoint, at=at, what=deed))
+            self._deeds.append(Action(endpoint=endpoint, at=at, what=deed))
         else:
-            self._deeds.append(Deed(endpoint=endpoint, at=at, mode=deed))
+            self._deeds.append(Action(endpoint=endpoint, at=at, mode=deed))
 
     def began(
         self, endpoint: str, connection: int, path: str, metadata: Metadata, deadline: float | None

@@ -13,7 +13,7 @@ from test_servers.go_away import GO_AWAY
 from test_servers.ledger import Ender, Ledger
 from test_servers.modes import Close, Hold, Mode, Refuse, Serve, Stall
 
-__all__ = ["Connect", "Gate", "host_port"]
+__all__ = ["Connect", "Proxy", "host_port"]
 
 _NOT_HERE = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
 """What a machine says of an address that it does not have, of a kind that it may not have."""
@@ -40,7 +40,7 @@ def host_port(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-class Gate:
+class Proxy:
     """A port that is its own from `open` to `close`, listened on unless its mode is to refuse.
 
     Args:
@@ -169,7 +169,7 @@ class Gate:
 class _Connection:
     """An accepted connection: the mode that it follows, and its two legs."""
 
-    def __init__(self, gate: Gate) -> None:
+    def __init__(self, gate: Proxy) -> None:
         self.gate = gate
         self.id = 0
         self.client: asyncio.Transport

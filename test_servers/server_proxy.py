@@ -7,14 +7,14 @@ from contextlib import asynccontextmanager
 from test_servers.exceptions import FleetTrouble
 from test_servers.ledger import Attempt, Ledger
 from test_servers.modes import Mode
-from test_servers.proxy import Gate, host_port
+from test_servers.proxy import Proxy, host_port
 
-__all__ = ["Door"]
+__all__ = ["ServerProxy"]
 
 _HOST = "127.0.0.1"
 
 
-class Door:
+class ServerProxy:
     """Connections to a server of this machine, which go as the gate's mode says.
 
     Attributes:
@@ -26,11 +26,11 @@ class Door:
         self._ledger = Ledger()
         self._troubles: list[str] = []
         self._port = 0
-        self._gate = Gate("door", mode, self._ledger, self._connect, self._troubles.append)
+        self._gate = Proxy("door", mode, self._ledger, self._connect, self._troubles.append)
 
     @classmethod
     @asynccontextmanager
-    async def before(cls, address: str, mode: Mode) -> AsyncIterator["Door"]:
+    async def before(cls, address: str, mode: Mode) -> AsyncIterator["ServerProxy"]:
         """A door for the length of the block.
 
         Args:

@@ -19,7 +19,7 @@ import msgspec
 
 __all__ = [
     "Answer",
-    "Found",
+    "NameRecords",
     "NoSuchName",
     "Question",
     "Reply",
@@ -38,7 +38,7 @@ _LARGEST = 65535
 """Bytes of a message, by the two that tell its length over TCP."""
 
 
-class Found(msgspec.Struct, frozen=True, tag="FOUND", tag_field="answer"):
+class NameRecords(msgspec.Struct, frozen=True, tag="FOUND", tag_field="answer"):
     """A name that is there.
 
     Attributes:
@@ -70,7 +70,7 @@ class Silence(msgspec.Struct, frozen=True, tag="SILENCE", tag_field="answer"):
     """A name to which the server says nothing."""
 
 
-Answer = Found | NoSuchName | ServerFailure | Silence
+Answer = NameRecords | NoSuchName | ServerFailure | Silence
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -120,7 +120,7 @@ def reply_to(wire: bytes, names: Mapping[str, Answer], transport: Transport) -> 
     message = _message(query, question, answer)
     if message is None:
         return Reply(question, answer, None)
-    is_short = transport == "UDP" and isinstance(answer, Found) and answer.is_truncated
+    is_short = transport == "UDP" and isinstance(answer, NameRecords) and answer.is_truncated
     room = max(query.payload, _SMALLEST) if transport == "UDP" else _LARGEST
     return Reply(question, answer, _short(query) if is_short else _written(query, message, room))
 
@@ -144,7 +144,7 @@ def _message(
     return message
 
 
-def _records(question: Question, found: Found) -> list[str]:
+def _records(question: Question, found: NameRecords) -> list[str]:
     """The records of this kind, as a zone file has them."""
     versions = {"A": 4, "AAAA": 6}
     match question.kind:

@@ -17,7 +17,7 @@ import click
 
 from ci.documentation.markdown import cell, escaped, table
 from conformance.cli.commands import main
-from conformance.spec.catalogue import FOLDER, Catalogue, Edition, ground
+from conformance.spec.catalogue import FOLDER, Catalogue, Edition, peer_coverage
 from conformance.spec.oracles import FALSE_ALARM
 
 ROOT = Path(__file__).parents[2]
@@ -108,7 +108,7 @@ class Facts:
     def not_covered(self) -> str:
         """What implementations test themselves and no scenario sees, with the reason."""
         text = ""
-        for section, lines in ground().items():
+        for section, lines in peer_coverage().items():
             missing = [line for line in lines if line.missing]
             text += f"\n### {escaped(section)}\n\n"
             text += f"Scenarios observe {len(lines) - len(missing)} of {len(lines)} behaviors.\n"

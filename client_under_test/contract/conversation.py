@@ -50,7 +50,7 @@ class Flood(Exception):
     """Far more was said than what was asked can explain."""
 
 
-class Babble(Exception):
+class InvalidLine(Exception):
     """A line that the contract does not know, or not at this place.
 
     Args:
@@ -176,7 +176,7 @@ class Conversation:
             answer: Answer = _decode(line)
         except msgspec.DecodeError as trouble:
             self._check_contract(line)
-            raise Babble(line, str(trouble)) from trouble
+            raise InvalidLine(line, str(trouble)) from trouble
         if isinstance(answer, Hello) and answer.contract not in contract.VERSIONS:
             raise OtherContract(answer.contract)
         self._check(answer, line)
@@ -203,7 +203,7 @@ class Conversation:
             else self._against_report(answer)
         )
         if why is not None:
-            raise Babble(line, why)
+            raise InvalidLine(line, why)
 
     def _against_reply(self, answer: Hello | Done | Error) -> str | None:
         """Why a request cannot be answered so; else it has been answered."""

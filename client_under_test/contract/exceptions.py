@@ -24,7 +24,7 @@ class BadManifest(ClientTrouble):
     """A client.toml that breaks its rules; the text names file and field."""
 
 
-class NotTold(ClientTrouble):
+class MissingInput(ClientTrouble):
     """The manifest asks the user for something that is not set; the text says what and how."""
 
 
@@ -90,7 +90,7 @@ class NotStarted(ConversationFailed):
     """The system could not start the command at all."""
 
 
-class ClientMute(ConversationFailed):
+class ClientUnresponsive(ConversationFailed):
     """The process lives, but its hello did not come in time."""
 
 
@@ -154,7 +154,7 @@ class ClientFlooded(ConversationFailed):
     """The process wrote far more than what was asked of it can explain."""
 
 
-class ClientBabbled(ConversationFailed):
+class ProtocolError(ConversationFailed):
     """The process wrote something to stdout that is no message of the contract.
 
     Args:

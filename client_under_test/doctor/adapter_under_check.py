@@ -15,7 +15,7 @@ from client_under_test.launching.channels import Call, Channel, Outcome
 from client_under_test.launching.process import ClientProcess, Patience
 
 
-class ExaminedAdapter:
+class AdapterUnderCheck:
     """The adapter's process while it is examined; one that breaks is replaced for the next check.
 
     Args:

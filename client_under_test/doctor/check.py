@@ -8,7 +8,7 @@ from typing import Final, Literal
 import msgspec
 
 from client_under_test.contract.messages import Capability
-from client_under_test.doctor.adapter_under_check import ExaminedAdapter
+from client_under_test.doctor.adapter_under_check import AdapterUnderCheck
 
 HELLO: Final = "hello"
 """The check on which every other one builds."""
@@ -34,7 +34,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     waits_for: str | None = None
 
 
-Run = Callable[[ExaminedAdapter], Awaitable[None]]
+Run = Callable[[AdapterUnderCheck], Awaitable[None]]
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,15 +9,15 @@ from client_under_test.doctor.deadlines import ANSWER_DEADLINE
 from client_under_test.launching.channels import Outcome
 
 
-class Lacking(Exception):
+class MissingCapability(Exception):
     """What is looked for is not to be had here, which is against no rule; the text says why."""
 
 
-class Wrong(Exception):
+class Violation(Exception):
     """The adapter did not do what the contract says."""
 
 
-class NoUse(Wrong):
+class NotApplicable(Violation):
     """It did not, and so what builds on it says nothing."""
 
 
@@ -28,7 +28,7 @@ def demand(holds: bool, otherwise: str) -> None:  # noqa: FBT001 - reads as a se
         Wrong: it does not.
     """
     if not holds:
-        raise Wrong(otherwise)
+        raise Violation(otherwise)
 
 
 def demand_status(outcome: Outcome, status: str) -> None:
@@ -55,4 +55,4 @@ async def demand_answer(
         async with asyncio.timeout(ANSWER_DEADLINE):
             await until(ready)
     except TimeoutError:
-        raise Wrong(f"no answer came within {ANSWER_DEADLINE:g} s") from None
+        raise Violation(f"no answer came within {ANSWER_DEADLINE:g} s") from None

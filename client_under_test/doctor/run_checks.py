@@ -12,20 +12,20 @@ from pathlib import Path
 from typing import Final
 
 from client_under_test.contract.exceptions import (
-    ClientBabbled,
     ClientCrashed,
     ClientExited,
-    ClientMute,
+    ClientUnresponsive,
     ClockWrong,
     ConversationFailed,
     NotSeen,
     NotStarted,
+    ProtocolError,
 )
 from client_under_test.contract.messages import NEWEST
-from client_under_test.doctor.adapter_under_check import ExaminedAdapter
+from client_under_test.doctor.adapter_under_check import AdapterUnderCheck
 from client_under_test.doctor.backend import Backend
 from client_under_test.doctor.check import HELLO, Check, Finding, Verdict
-from client_under_test.doctor.requirements import Lacking, NoUse, Wrong
+from client_under_test.doctor.requirements import MissingCapability, NotApplicable, Violation
 from client_under_test.doctor.rules import checks_for
 from client_under_test.environments import Prepared
 
@@ -51,7 +51,7 @@ async def examine(
     """
     findings: list[Finding] = []
     async with Backend.running() as backend:
-        adapter = ExaminedAdapter(prepared, folder, backend, say)
+        adapter = AdapterUnderCheck(prepared, folder, backend, say)
         examination = _Examination(adapter)
         try:
             for check in checks_for(prepared.client.manifest.capabilities):
@@ -80,7 +80,7 @@ def is_healthy(findings: Sequence[Finding]) -> bool:
 class _Examination:
     """One check after the other, each only if those that it builds on have not failed."""
 
-    def __init__(self, adapter: ExaminedAdapter) -> None:
+    def __init__(self, adapter: AdapterUnderCheck) -> None:
         self._adapter = adapter
         self._blocked: dict[str, str] = {}  # checks that say nothing, and on account of which
 
@@ -113,11 +113,11 @@ class _Examination:
         """Verdict, what was seen, and what to do."""
         try:
             await check.run(self._adapter)
-        except (Wrong, NotSeen) as wrong:
-            if isinstance(wrong, NoUse):
+        except (Violation, NotSeen) as wrong:
+            if isinstance(wrong, NotApplicable):
                 self._blocked[check.name] = check.name
             return "wrong", str(wrong), check.advice
-        except Lacking as lacking:
+        except MissingCapability as lacking:
             return "skipped", str(lacking), check.advice
         except ConversationFailed as failure:
             self._blocked[check.name if self._adapter.is_running else HELLO] = check.name
@@ -127,13 +127,13 @@ class _Examination:
 
     def _advice(self, failure: ConversationFailed) -> str | None:
         """What helps against this, whatever the check was; None if that is the check's own."""
-        if isinstance(failure, ClientBabbled):
+        if isinstance(failure, ProtocolError):
             return "write messages to stdout, each on a line, and nothing else: logs go to stderr"
         if isinstance(failure, ClockWrong):
             return "take every time from one monotonic clock, when that happens which it is told of"
         if isinstance(failure, NotStarted):
             return "let the command under [start] in client.toml name a program that is there"
-        if isinstance(failure, ClientMute):
+        if isinstance(failure, ClientUnresponsive):
             return f"answer each line as it comes, and flush stdout after each; {self._by_hand()}"
         if isinstance(failure, ClientExited | ClientCrashed) and not failure.hello_said:
             return self._by_hand()

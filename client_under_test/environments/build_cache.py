@@ -24,7 +24,7 @@ _used: Final[dict[Path, int]] = {}
 """The shared locks of this process, by their handles, which are never closed."""
 
 
-class Shelf(msgspec.Struct, frozen=True):
+class BuildCache(msgspec.Struct, frozen=True):
     """Places that are one another's older or newer kind: the last ones used are kept."""
 
     names: str
@@ -36,7 +36,7 @@ class Shelf(msgspec.Struct, frozen=True):
 def made_once(
     place: Path,
     fill: Callable[[Path], None],
-    shelf: Shelf,
+    shelf: BuildCache,
     *,
     is_sound: Callable[[], bool] = lambda: True,
 ) -> Path:
@@ -100,7 +100,7 @@ def writable(place: Path) -> Iterator[None]:
         ) from trouble
 
 
-def _bound(folder: Path, shelf: Shelf) -> None:
+def _bound(folder: Path, shelf: BuildCache) -> None:
     """Take away what is too much on a shelf, and what a maker that was killed has left of it."""
     hidden = re.compile(rf"\.({shelf.names})\.(?:lock|draft|use)")
     begun = {found[1] for path in folder.iterdir() if (found := hidden.fullmatch(path.name))}

@@ -20,7 +20,7 @@ import msgspec
 
 from client_under_test.contract.exceptions import BuildFailed, MissingToolchain
 from client_under_test.environments import fingerprint, toolchain
-from client_under_test.environments.build_cache import Shelf, alone, made_once, use, writable
+from client_under_test.environments.build_cache import BuildCache, alone, made_once, use, writable
 from client_under_test.environments.outside_paths import outside_paths
 from client_under_test.environments.places import cache
 from client_under_test.manifests.clients import Client
@@ -220,9 +220,9 @@ def _words_of(seconds: float) -> str:
     return f"{max(seconds, 0):.0f} s"
 
 
-def _shelf(client: Client) -> Shelf:
+def _shelf(client: Client) -> BuildCache:
     names = rf"{re.escape(client.name)}-\d[^/]*-[0-9a-f]{{{_DIGITS}}}"
-    return Shelf(names, MOST_BUILDS)
+    return BuildCache(names, MOST_BUILDS)
 
 
 def _made(wanted: _Wanted, base: Path, state: str, tree: str) -> Built:

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from client_under_test.contract.exceptions import UnfitSource
-from client_under_test.environments.build_cache import Shelf, made_once
+from client_under_test.environments.build_cache import BuildCache, made_once
 from client_under_test.environments.places import cache
 from client_under_test.manifests.clients import Client
 
@@ -111,7 +111,7 @@ def checked_out(checkout: Path, commit: str) -> Path:
             index.unlink(missing_ok=True)
 
     place = cache() / "trees" / commit
-    return made_once(place, fill, Shelf(r"[0-9a-f]{40,64}", MOST_TREES)) / below
+    return made_once(place, fill, BuildCache(r"[0-9a-f]{40,64}", MOST_TREES)) / below
 
 
 def git(folder: Path, *words: str) -> str | None:

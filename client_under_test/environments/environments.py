@@ -15,9 +15,9 @@ from typing import Final
 import msgspec
 from packaging.version import Version
 
-from client_under_test.contract.exceptions import NoSuchVersion, NotTold
+from client_under_test.contract.exceptions import MissingInput, NoSuchVersion
 from client_under_test.environments import builds, commits, installer, python_sources, refs, sources
-from client_under_test.environments.build_cache import Shelf, made_once
+from client_under_test.environments.build_cache import BuildCache, made_once
 from client_under_test.environments.identity import Identity, identity_of
 from client_under_test.environments.places import cache
 from client_under_test.manifests.clients import Client
@@ -213,7 +213,7 @@ def _answers(client: Client, environment: Mapping[str, str]) -> dict[str, str]:
     answers = {name: environment.get(name, "").strip() for name in asks if name not in named}
     for name, answer in answers.items():
         if not answer:
-            raise NotTold(
+            raise MissingInput(
                 f"client {client} wants to be told {asks[name]}: say it with --env {name}=..., or "
                 "set that variable"
             )
@@ -297,7 +297,7 @@ def _python_environment(wanted: PythonEnvironment, version: str) -> Path:
     return made_once(
         place,
         lambda draft: installer.install(wanted.distribution, version, draft, wanted.beside),
-        Shelf(rf"{re.escape(begin)}\d[^/]*", MOST_ENVIRONMENTS),
+        BuildCache(rf"{re.escape(begin)}\d[^/]*", MOST_ENVIRONMENTS),
         # Its Python links to the one that it was made with, which may be gone.
         is_sound=(place / "bin" / "python").exists,
     )

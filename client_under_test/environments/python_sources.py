@@ -23,7 +23,7 @@ from packaging.utils import (
 
 from client_under_test.contract.exceptions import BuildFailed, UnfitSource
 from client_under_test.environments import fingerprint, installer, sources
-from client_under_test.environments.build_cache import Shelf, alone, made_once
+from client_under_test.environments.build_cache import BuildCache, alone, made_once
 from client_under_test.environments.places import cache
 from client_under_test.manifests.clients import Client
 from client_under_test.manifests.manifest import PythonEnvironment
@@ -81,7 +81,7 @@ def installed(client: Client) -> Installed:
 
     names = rf"{wanted.distribution}-[0-9a-f]{{{_DIGITS}}}"
     sound = (place / "bin" / "python").exists
-    made_once(place, fill, Shelf(names, _MOST), is_sound=sound)
+    made_once(place, fill, BuildCache(names, _MOST), is_sound=sound)
     version = _version_in(place, wanted.distribution)
     return Installed(folder=place, version=version, tree=tree)
 

@@ -23,7 +23,7 @@ _NUMBERS: Final = re.compile(r"\d+(\.\d+)*")
 _COLOURS: Final = re.compile(r"\x1b\[[\d;]*m")  # Maven's even where there is no terminal
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class FoundProgram(msgspec.Struct, frozen=True, kw_only=True):
     """A program as it is on this machine.
 
     `version` is None if it is not there at all, and empty if it does not tell, or was not asked.
@@ -56,10 +56,10 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
         return self.version is None or self.is_old
 
 
-def look(tool: Tool) -> Found:
+def look(tool: Tool) -> FoundProgram:
     """Look for a program, and ask it for its version."""
     if not _is_here(tool):
-        return Found(tool=tool, version=None)
+        return FoundProgram(tool=tool, version=None)
     try:
         done = subprocess.run(
             tool.ask or (tool.program, "--version"),
@@ -72,11 +72,11 @@ def look(tool: Tool) -> Found:
             cwd="/",  # some say another version in a folder that asks for one
         )
     except subprocess.CalledProcessError:
-        return Found(tool=tool, version=None if tool.of else "")
+        return FoundProgram(tool=tool, version=None if tool.of else "")
     except (OSError, subprocess.SubprocessError):  # it may only be slow
-        return Found(tool=tool, version="")
+        return FoundProgram(tool=tool, version="")
     said = _NUMBERS.search(_COLOURS.sub("", done.stdout + done.stderr))
-    return Found(tool=tool, version=said[0] if said and is_version(said[0]) else "")
+    return FoundProgram(tool=tool, version=said[0] if said and is_version(said[0]) else "")
 
 
 def demand(client: str, tools: Iterable[Tool], *, ask: bool) -> None:
@@ -91,7 +91,9 @@ def demand(client: str, tools: Iterable[Tool], *, ask: bool) -> None:
         MissingToolchain: one is not there, or too old.
     """
     for tool in tools:
-        there = look(tool) if ask else Found(tool=tool, version="" if _is_here(tool) else None)
+        there = (
+            look(tool) if ask else FoundProgram(tool=tool, version="" if _is_here(tool) else None)
+        )
         if there.is_missing:
             lack = (
                 "which is not on this machine"

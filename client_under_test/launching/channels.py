@@ -24,7 +24,7 @@ from client_under_test.contract.messages import (
     StatusName,
     Watch,
 )
-from client_under_test.launching.protocol import Dialogue
+from client_under_test.launching.protocol import StdioProtocol
 
 # On every call, so that a backend's ledger can be matched with what the adapter reports.
 CALL_ID_KEY: Final = "xdspec-call"
@@ -85,7 +85,7 @@ class Batch:
     tells_times: Final = True
     """Whether the times of outcomes are the client's own."""
 
-    def __init__(self, dialogue: Dialogue, number: int, calls: Sequence[Call]) -> None:
+    def __init__(self, dialogue: StdioProtocol, number: int, calls: Sequence[Call]) -> None:
         self._dialogue = dialogue
         self._number = number
         self._ids = tuple(call.id for call in calls)
@@ -238,7 +238,7 @@ class StateWatch:
     States that came and went between two looks of the adapter may be missing.
     """
 
-    def __init__(self, dialogue: Dialogue, number: int) -> None:
+    def __init__(self, dialogue: StdioProtocol, number: int) -> None:
         self._dialogue = dialogue
         self._seen: list[StateSeen] = []
         dialogue.listen_to_channel(number, self._take)
@@ -279,7 +279,7 @@ class StateWatch:
 class Channel:
     """An open channel of the client."""
 
-    def __init__(self, dialogue: Dialogue, number: int) -> None:
+    def __init__(self, dialogue: StdioProtocol, number: int) -> None:
         self._dialogue = dialogue
         self._number = number
         self.is_closed = False  # or about to be

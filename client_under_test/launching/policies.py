@@ -11,7 +11,7 @@ import msgspec
 
 from client_under_test.contract.exceptions import NotSeen
 from client_under_test.contract.messages import Answer, PolicyUpdate
-from client_under_test.launching.protocol import Dialogue
+from client_under_test.launching.protocol import StdioProtocol
 
 
 class Updated(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,7 +37,7 @@ class Updated(msgspec.Struct, frozen=True, kw_only=True):
 class RegisteredPolicy:
     """A policy in the client's registry."""
 
-    def __init__(self, dialogue: Dialogue, number: int, name: str) -> None:
+    def __init__(self, dialogue: StdioProtocol, number: int, name: str) -> None:
         self.name: Final = name
         self._dialogue = dialogue
         self._updates: list[Updated] = []

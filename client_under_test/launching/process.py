@@ -13,17 +13,17 @@ import msgspec
 
 from client_under_test.contract import messages as contract
 from client_under_test.contract.adapter_clock import Clock, Impossible
-from client_under_test.contract.conversation import Babble, Flood, OtherContract
+from client_under_test.contract.conversation import Flood, InvalidLine, OtherContract
 from client_under_test.contract.exceptions import (
-    ClientBabbled,
     ClientCrashed,
     ClientExited,
     ClientFlooded,
-    ClientMute,
+    ClientUnresponsive,
     ClockWrong,
     ConversationFailed,
     ConversationOver,
     HelloContradicted,
+    ProtocolError,
     StdoutClosed,
     UnknownKnob,
     WrongContract,
@@ -35,7 +35,7 @@ from client_under_test.launching.environment import found, inherited
 from client_under_test.launching.hello_check import contradiction
 from client_under_test.launching.pipes import Pipes
 from client_under_test.launching.policies import RegisteredPolicy
-from client_under_test.launching.protocol import Dialogue
+from client_under_test.launching.protocol import StdioProtocol
 from client_under_test.supervision import guarded
 
 # The first hello finds the process starting up; the next ones measure nothing but the pipes.
@@ -100,7 +100,7 @@ class ClientProcess:
         self.folder: Final = self.folder_of(stderr_path)
         self._options = dict(options)
         self._pipes = Pipes(self._heard, self._silent, self._ended)
-        self._dialogue = Dialogue(self._pipes.write, self.stderr_tail)
+        self._dialogue = StdioProtocol(self._pipes.write, self.stderr_tail)
         self._killed = False
         self._channels: list[Channel] = []
         self._stderr_start = 0
@@ -227,7 +227,7 @@ class ClientProcess:
                 for _ in range(_HELLOS - 1):
                     await self._dialogue.say_hello()
         except TimeoutError:
-            raise ClientMute(
+            raise ClientUnresponsive(
                 f"the client did not say hello within {deadline:g} s",
                 hello_said=self._dialogue.hello is not None,
                 stderr_tail=self.stderr_tail(),
@@ -277,7 +277,7 @@ class ClientProcess:
         return self._dialogue.hello
 
     @property
-    def dialogue(self) -> Dialogue:
+    def dialogue(self) -> StdioProtocol:
         """The conversation itself, for who checks adapters."""
         return self._dialogue
 
@@ -424,8 +424,8 @@ class ClientProcess:
             return
         try:
             self._dialogue.hear(data)
-        except Babble as babble:
-            self._fail(ClientBabbled, babble.line, babble.why)
+        except InvalidLine as babble:
+            self._fail(ProtocolError, babble.line, babble.why)
         except Flood:
             self._fail(ClientFlooded, "the client wrote without end")
         except OtherContract as other:

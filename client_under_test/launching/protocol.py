@@ -32,7 +32,7 @@ from client_under_test.contract.messages import (
 Listener = Callable[[Answer], None]
 
 
-class Dialogue:
+class StdioProtocol:
     """Asks, and lets others wait for what is heard.
 
     Args:

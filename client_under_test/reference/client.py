@@ -10,14 +10,14 @@ from dataclasses import replace
 from itertools import count
 from typing import Final
 
-from client_under_test.reference.channel.balancer import Surroundings
+from client_under_test.reference.channel.balancer import ChannelContext
 from client_under_test.reference.channel.channel import Channel
-from client_under_test.reference.editions.behavior import Conduct
+from client_under_test.reference.editions.behavior import Behavior
 from client_under_test.reference.policies import registry
 from client_under_test.reference.policies.configs import RING_CAP, PickFirstConfig
 from client_under_test.reference.policies.interface import PolicyConfig
 from client_under_test.reference.policies.ledger import Ledger
-from client_under_test.reference.resolving.context import Means
+from client_under_test.reference.resolving.context import ResolverContext
 from client_under_test.reference.resolving.resolver import (
     NOWHERE,
     DnsResolver,
@@ -55,7 +55,7 @@ class BadOption(Exception):
 class Client:
     """Makes channels. The control plane is not spoken to before a channel needs it."""
 
-    def __init__(self, conduct: Conduct, clock: Clock, rng: random.Random) -> None:
+    def __init__(self, conduct: Behavior, clock: Clock, rng: random.Random) -> None:
         self._conduct = conduct
         self._clock = clock
         self._rng = rng
@@ -87,7 +87,7 @@ class Client:
         delay = _backoff_delay(rules.backoff_delay, numbers)
         failover = numbers.get("failover_timeout_ms", rules.failover_seconds * _MILLIS) / _MILLIS
         rules = replace(rules, backoff_delay=delay, failover_seconds=failover)
-        means = Means(
+        means = ResolverContext(
             clock=self._clock,
             rules=rules,
             rng=self._rng,
@@ -110,7 +110,7 @@ class Client:
                 ring_cap=int(numbers.get("ring_size_cap", RING_CAP)),
                 channel=next(self._numbers),
             ),
-            Surroundings(
+            ChannelContext(
                 clock=self._clock,
                 backoff_delay=delay,
                 connect_timeout=numbers.get("connect_timeout_ms", CONNECT_TIMEOUT * _MILLIS)
@@ -129,7 +129,7 @@ class Client:
             return PickFirstConfig()
         return registry.parse(configs, registered=self._registered, field="loadBalancingConfig")
 
-    def _xds_resolve(self, name: str, means: Means) -> Callable[[Sink], Resolver]:
+    def _xds_resolve(self, name: str, means: ResolverContext) -> Callable[[Sink], Resolver]:
         channel_id = means.rules.channel_id(self._rng)
 
         def resolve(sink: Sink) -> Resolver:
@@ -164,7 +164,9 @@ class Client:
             self._xds.close()
 
 
-def _dns_resolve(name: str, policy: PolicyConfig, means: Means) -> Callable[[Sink], Resolver]:
+def _dns_resolve(
+    name: str, policy: PolicyConfig, means: ResolverContext
+) -> Callable[[Sink], Resolver]:
     return lambda sink: DnsResolver(name, policy, means, sink)
 
 

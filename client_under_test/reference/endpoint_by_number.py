@@ -12,7 +12,7 @@ from client_under_test.reference.policies.family import RegisteredConfig, Tools
 from client_under_test.reference.policies.interface import Actions, Event, Policy, Update
 from client_under_test.reference.policies.pick_first import PickFirst
 from client_under_test.reference.policies.registry import BadConfig
-from client_under_test.reference.values import Endpoint, Place
+from client_under_test.reference.values import Endpoint, HierarchicalPath
 
 Tell = Callable[[int, Mapping[str, Any], tuple[Endpoint, ...]], None]
 """Is told of each update: the instance's number, its config as it came, all endpoints."""
@@ -26,7 +26,7 @@ class NumberConfig(RegisteredConfig, frozen=True, kw_only=True):
     tell: Tell
     numbers: Iterator[int]
 
-    def make(self, tools: Tools, place: Place) -> Policy:
+    def make(self, tools: Tools, place: HierarchicalPath) -> Policy:
         """Make the next instance."""
         return _EndpointByNumber(tools, place, next(self.numbers))
 
@@ -51,7 +51,7 @@ def parser(
 class _EndpointByNumber:
     """Hands one endpoint to pick_first, whose state and picks it passes on."""
 
-    def __init__(self, tools: Tools, place: Place, number: int) -> None:
+    def __init__(self, tools: Tools, place: HierarchicalPath, number: int) -> None:
         self._number: Final = number
         self._below = PickFirst(tools, place)
 

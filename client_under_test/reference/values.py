@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import msgspec
 
 Metadata = tuple[tuple[str, str | bytes], ...]
-Place = tuple[str, ...]
+HierarchicalPath = tuple[str, ...]
 
 
 class State(enum.Enum):
@@ -63,4 +63,4 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     locality: Locality = Locality()
     locality_weight: int = 1
     hash_key: str = ""
-    path: Place = ()
+    path: HierarchicalPath = ()

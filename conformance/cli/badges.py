@@ -15,7 +15,7 @@ from conformance.reporting.report import BadReport, read
 from conformance.spec.catalogue import Catalogue
 
 
-class Wish(msgspec.Struct, frozen=True, kw_only=True):
+class BadgeOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What the user wants a badge of."""
 
     client: str | None
@@ -27,7 +27,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
 
 def write(
     reports: Collection[Path],
-    wish: Wish,
+    wish: BadgeOptions,
     catalogue: Catalogue,
     *,
     svg: Path | None,

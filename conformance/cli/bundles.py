@@ -20,7 +20,7 @@ from conformance.cli.failures import Failure, client_trouble
 from conformance.cli.invocation import program
 from conformance.cli.lookup import found_client
 from conformance.cli.run_clients import run_clients
-from conformance.cli.session import Options
+from conformance.cli.session import RunOptions
 from conformance.judging import evidence, json_files
 from conformance.judging.evidence import BadEvidence
 from conformance.judging.verdicts import Decision
@@ -142,7 +142,7 @@ def _bootstrap(place: UntrustedFolder) -> bytes:
         return b""
     except OSError as error:
         raise BadEvidence(f"{path} cannot be read: {error.strerror}") from None
-    except json_files.Alien as error:
+    except json_files.ForeignFile as error:
         raise BadEvidence(f"{path} is broken: {error}") from None
     return content
 
@@ -323,8 +323,8 @@ def _decisions(report: Path) -> tuple[Decision, ...]:
 
 def _options(
     asked: expected_failure.Bundle, report: Path, out: Path, environment: dict[str, str]
-) -> Options:
-    return Options(
+) -> RunOptions:
+    return RunOptions(
         every_client=False,
         only=(),
         scenario_patterns=(asked.scenario,),

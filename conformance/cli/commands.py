@@ -46,7 +46,7 @@ from conformance.runner.interruption import end_is_decided
 from conformance.runner.settings import LEAST
 from conformance.runner.terminal_escape import LONGEST, block, short
 from conformance.runner.workers import forked
-from conformance.spec.catalogue import ground
+from conformance.spec.catalogue import peer_coverage
 
 if TYPE_CHECKING:
     from conformance.cli.versions import Commits
@@ -162,7 +162,7 @@ def _check_shard(options: Mapping[str, Any]) -> None:
 
 def _run(clients: tuple[str, ...], **options: Any) -> int:
     from conformance.cli.run_clients import run_clients  # noqa: PLC0415  # pytest is slow to load
-    from conformance.cli.session import Options  # noqa: PLC0415
+    from conformance.cli.session import RunOptions  # noqa: PLC0415
     from conformance.cli.sharding import read_durations  # noqa: PLC0415
 
     known = catalogue()
@@ -170,7 +170,9 @@ def _run(clients: tuple[str, ...], **options: Any) -> int:
         known_clause(known, clause)
     options["durations"] = read_durations(options["durations"])
     seed = options.pop("seed")
-    given = Options(seed=random.SystemRandom().getrandbits(32) if seed is None else seed, **options)
+    given = RunOptions(
+        seed=random.SystemRandom().getrandbits(32) if seed is None else seed, **options
+    )
     two_files(given.json_path, given.junit_path, "--json and --junit")
     if given.every_client and clients:
         raise Failure("--all runs every client: name clients, or use --all")
@@ -198,10 +200,12 @@ def serve(scenario: str, **options: Any) -> int:
     """
     os.environ.setdefault(TIME_SCALE, WRAPPED_SCALE)
     _hush_servers()
-    from conformance.cli.serve import Options, serve  # noqa: PLC0415 - times are read after that
+    from conformance.cli.serve import ServeOptions, serve  # noqa: PLC0415 - times are read after that
 
     seed = options.pop("seed")
-    given = Options(seed=random.SystemRandom().getrandbits(32) if seed is None else seed, **options)
+    given = ServeOptions(
+        seed=random.SystemRandom().getrandbits(32) if seed is None else seed, **options
+    )
     return int(serve(scenario, given, catalogue(), Screen()))
 
 
@@ -233,8 +237,8 @@ def history(client: str, versions: tuple[str, ...], **options: Any) -> int:
 
 
 def _history(client: str, versions: tuple[str, ...], **given: Any) -> int:
-    from conformance.cli.history import Wish, history  # noqa: PLC0415
-    from conformance.cli.session import Options  # noqa: PLC0415
+    from conformance.cli.history import HistoryOptions, history  # noqa: PLC0415
+    from conformance.cli.session import RunOptions  # noqa: PLC0415
 
     known = catalogue()
     bisect, markdown = given.pop("bisect"), given.pop("markdown")
@@ -246,11 +250,11 @@ def _history(client: str, versions: tuple[str, ...], **given: Any) -> int:
         given["clauses"] = (bisect := known_clause(known, bisect).id,)
     for clause in given["clauses"]:
         known_clause(known, clause)
-    wish = Wish(bisect=bisect, json_path=given.pop("json_path"), markdown=markdown)
+    wish = HistoryOptions(bisect=bisect, json_path=given.pop("json_path"), markdown=markdown)
     report, seed = given.pop("report_path"), given.pop("seed")
     two_files(wish.json_path, report, "--json and --report")
     commits = _commits_of(given.pop("source"), given.pop("commits"), versions)
-    options = Options(
+    options = RunOptions(
         **given,
         every_client=True,
         seed=random.SystemRandom().getrandbits(32) if seed is None else seed,
@@ -302,13 +306,13 @@ def gate(client: str, **options: Any) -> int:
 
 
 def _gate(client: str, **options: Any) -> int:
-    from conformance.cli.gate import Wish, gate  # noqa: PLC0415
-    from conformance.cli.session import Options  # noqa: PLC0415
+    from conformance.cli.gate import GateOptions, gate  # noqa: PLC0415
+    from conformance.cli.session import RunOptions  # noqa: PLC0415
 
     known = catalogue()
     for clause in options["clauses"]:
         known_clause(known, clause)
-    wish = Wish(
+    wish = GateOptions(
         base=options.pop("base"),
         quick=options.pop("quick"),
         json_path=options.pop("json_path"),
@@ -319,7 +323,7 @@ def _gate(client: str, **options: Any) -> int:
     if options["commit"] and not options["source"]:
         raise Failure("--commit selects a commit of a checkout: name the checkout with --source")
     seed = options.pop("seed")
-    given = Options(
+    given = RunOptions(
         **options,
         every_client=False,
         seed=random.SystemRandom().getrandbits(32) if seed is None else seed,
@@ -383,7 +387,7 @@ def list_things(what: str) -> None:
     if what == "coverage":
         from conformance.reporting.coverage import coverage_lines  # noqa: PLC0415
 
-        for line in coverage_lines(ground()):
+        for line in coverage_lines(peer_coverage()):
             echo(line)
         return
     known = catalogue()
@@ -504,12 +508,12 @@ def mutants(**options: Any) -> int:
     clause notices has survived, and the command exits with 1.
     """
     with forked() as worker:
-        from conformance.cli.run_mutants import Options, run_mutants  # noqa: PLC0415
+        from conformance.cli.run_mutants import MutantOptions, run_mutants  # noqa: PLC0415
 
         known = catalogue()
         for clause in options["clauses"]:
             known_clause(known, clause)
-        return int(run_mutants(Options(worker=worker, **options), known, Screen()))
+        return int(run_mutants(MutantOptions(worker=worker, **options), known, Screen()))
 
 
 @cloup.command(

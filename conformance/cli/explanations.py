@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from conformance.cli.failures import Failure
 from conformance.cli.lookup import known_clause
-from conformance.judging.declaration import Claims
+from conformance.judging.declaration import Declaration
 from conformance.reporting.explain import explain_clause, explain_edition, explain_scenario
 from conformance.spec.catalogue import Catalogue
 
@@ -41,7 +41,7 @@ def _stands_for(name: str, full: str) -> bool:
     return full == name or full.startswith(tuple(f"{name.rstrip('-.[')}{sign}" for sign in "-.["))
 
 
-def _fail(name: str, catalogue: Catalogue, declared: Mapping[str, Claims]) -> None:
+def _fail(name: str, catalogue: Catalogue, declared: Mapping[str, Declaration]) -> None:
     """Say that nothing has this name, and which name is nearest."""
     modules = dict.fromkeys(one.partition(".")[0] for one in declared)
     functions = dict.fromkeys(one.partition("[")[0] for one in declared)

@@ -21,7 +21,7 @@ from client_under_test.manifests.version_ranges import is_version
 from conformance.cli.failures import Failure, client_trouble, demand_machine
 from conformance.cli.lookup import found_client
 from conformance.cli.run_clients import baselines
-from conformance.cli.session import Options, Session
+from conformance.cli.session import RunOptions, Session
 from conformance.judging.verdicts import Verdict
 from conformance.reporting import gate as gates
 from conformance.reporting import gate_junit, report
@@ -48,7 +48,7 @@ KEPT: Final = 32
 TROUBLES: Final = {Exit.INTERRUPTED, Exit.SUITE_TROUBLE, Exit.ADAPTER_TROUBLE}
 
 
-class Wish(msgspec.Struct, frozen=True, kw_only=True):
+class GateOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What is compared, and where the result goes."""
 
     base: str
@@ -68,7 +68,9 @@ class Base(msgspec.Struct, frozen=True, kw_only=True):
     """Its run, from a report."""
 
 
-def gate(name: str, options: Options, wish: Wish, catalogue: Catalogue, screen: Console) -> Exit:
+def gate(
+    name: str, options: RunOptions, wish: GateOptions, catalogue: Catalogue, screen: Console
+) -> Exit:
     """Judge a change and its base, and say what the change breaks.
 
     Args:
@@ -117,7 +119,7 @@ def _head(client: Client, source: Path | None, commit: str | None) -> Client:
     return client.built_from(source, commits.named(source, commit).id if commit else "")
 
 
-def _base(client: Client, named: str, options: Options) -> Base:
+def _base(client: Client, named: str, options: RunOptions) -> Base:
     """Return what a user names as the base: a report, a commit or a version."""
     if Path(named).is_file():
         return Base(client=None, recorded=_recorded(client, Path(named)))
@@ -185,7 +187,7 @@ class Both:
     def __init__(
         self,
         session: Session,
-        options: Options,
+        options: RunOptions,
         catalogue: Catalogue,
         screen: Console,
         entries: Mapping[Path, tuple[Entry, ...]],

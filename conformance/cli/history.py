@@ -12,8 +12,8 @@ from rich.console import Console
 from client_under_test import Prepared
 from conformance.cli.failures import Failure, demand_machine
 from conformance.cli.run_clients import baselines
-from conformance.cli.session import Options, Session
-from conformance.cli.versions import Commits, Place, clients, places, places_of
+from conformance.cli.session import RunOptions, Session
+from conformance.cli.versions import Commits, VersionEntry, clients, places, places_of
 from conformance.reporting import history as histories
 from conformance.reporting.history import History, Version
 from conformance.reporting.report import Exit, Report
@@ -28,7 +28,7 @@ FEWEST: Final = 2
 TROUBLES: Final = {Exit.INTERRUPTED, Exit.SUITE_TROUBLE, Exit.ADAPTER_TROUBLE}
 
 
-class Wish(msgspec.Struct, frozen=True, kw_only=True):
+class HistoryOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be said, and where."""
 
     bisect: str | None
@@ -40,8 +40,8 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
 def history(
     name: str,
     named: Sequence[str] | Commits,
-    options: Options,
-    wish: Wish,
+    options: RunOptions,
+    wish: HistoryOptions,
     catalogue: Catalogue,
     screen: Console,
 ) -> Exit:
@@ -76,7 +76,7 @@ class Past:
     """The versions of a client, and what is known of them so far."""
 
     def __init__(
-        self, title: str, there: Sequence[Place], wish: Wish, catalogue: Catalogue
+        self, title: str, there: Sequence[VersionEntry], wish: HistoryOptions, catalogue: Catalogue
     ) -> None:
         self._title = title
         self._places = there

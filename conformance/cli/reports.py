@@ -190,7 +190,7 @@ def badge(
     from conformance.cli import badges  # noqa: PLC0415
 
     two_files(svg, json_path, "--svg and --json")
-    wish = badges.Wish(client=client, only=only, label=label)
+    wish = badges.BadgeOptions(client=client, only=only, label=label)
     echo(badges.write(reports, wish, catalogue(), svg=svg, json_path=json_path))
 
 

@@ -12,7 +12,7 @@ from client_under_test import Client, built_in
 from client_under_test.environments import commits
 from conformance.cli.failures import Failure, client_trouble, demand_machine
 from conformance.cli.lookup import found_client
-from conformance.cli.session import Options, Session
+from conformance.cli.session import RunOptions, Session
 from conformance.reporting import baseline
 from conformance.reporting.baseline import BadBaseline, Entry
 from conformance.reporting.report import Exit
@@ -27,7 +27,7 @@ NOT_REAL = {"interop", "reference"}
 
 
 def run_clients(
-    names: tuple[str, ...], options: Options, catalogue: Catalogue, screen: Console
+    names: tuple[str, ...], options: RunOptions, catalogue: Catalogue, screen: Console
 ) -> Exit:
     """Run the scenarios against each client, and report."""
     if options.every_client:

@@ -15,9 +15,15 @@ from client_under_test import Prepared, find, prepare
 from client_under_test.reference.editions.behavior import MUTANT_VARIABLE
 from conformance.cli.error_report import TROUBLE, forget, in_a_line
 from conformance.cli.failures import Failure, demand_machine
-from conformance.judging.declaration import Claims
+from conformance.judging.declaration import Declaration
 from conformance.judging.evidence import Record
-from conformance.mutation.results import Declared, Matrix, declared, fully_tried, matrix
+from conformance.mutation.results import (
+    DeclaredMutant,
+    Matrix,
+    declared_mutants,
+    fully_tried,
+    matrix,
+)
 from conformance.reporting.live import Live
 from conformance.reporting.report import Exit
 from conformance.runner import atomic_files
@@ -29,7 +35,7 @@ from conformance.runner.targets import subject_for
 from conformance.spec.catalogue import Catalogue
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True):
+class MutantOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of the command line."""
 
     clauses: tuple[str, ...]
@@ -42,9 +48,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """What is called in place of Python for a worker of xdist."""
 
 
-def run_mutants(options: Options, catalogue: Catalogue, screen: Console) -> Exit:
+def run_mutants(options: MutantOptions, catalogue: Catalogue, screen: Console) -> Exit:
     """Run them, print and write the kill matrix; the exit code says whether all are killed."""
-    everything = declared()
+    everything = declared_mutants()
     _check(everything, options, catalogue)
     chosen = [
         one
@@ -96,7 +102,9 @@ def run_mutants(options: Options, catalogue: Catalogue, screen: Console) -> Exit
     return Exit.DEVIATES if survived or made.without_mutant or made.idle else Exit.CONFORMS
 
 
-def _check(mutants: tuple[Declared, ...], options: Options, catalogue: Catalogue) -> None:
+def _check(
+    mutants: tuple[DeclaredMutant, ...], options: MutantOptions, catalogue: Catalogue
+) -> None:
     for one in mutants:
         if one.clause not in catalogue:
             raise Failure(f"mutant {one.id} breaks {one.clause}, which is not a clause")
@@ -112,7 +120,7 @@ def _check(mutants: tuple[Declared, ...], options: Options, catalogue: Catalogue
 
 
 def _matrix(
-    chosen: list[Declared], ran: Ran, there: Mapping[str, Claims], catalogue: Catalogue
+    chosen: list[DeclaredMutant], ran: Ran, there: Mapping[str, Declaration], catalogue: Catalogue
 ) -> Matrix:
     records: dict[str, list[Record]] = defaultdict(list)
     for record in ran.records:
@@ -121,7 +129,7 @@ def _matrix(
 
 
 def _show(
-    screen: Console, made: Matrix, chosen: list[Declared], ran: Ran, troubles: Iterable[str]
+    screen: Console, made: Matrix, chosen: list[DeclaredMutant], ran: Ran, troubles: Iterable[str]
 ) -> None:
     words = {one.id: one.broken for one in chosen}
     # What survived comes last, beside the sum: whoever reads the end of a log needs just that.

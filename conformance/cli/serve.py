@@ -11,7 +11,7 @@ from rich.console import Console
 
 from client_under_test import prepare
 from conformance.cli.failures import Failure, client_trouble, demand_machine
-from conformance.cli.interactive import Desk
+from conformance.cli.interactive import InteractiveSession
 from conformance.cli.interactive.summary import is_of_two
 from conformance.cli.lookup import found_client
 from conformance.judging.evidence import Trouble
@@ -37,7 +37,7 @@ _SHOWN = 12
 """Scenarios that are named where one is wanted."""
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True):
+class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of the command line."""
 
     client: str
@@ -46,7 +46,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     out: Path
 
 
-def serve(pattern: str, options: Options, catalogue: Catalogue, screen: Console) -> Exit:
+def serve(pattern: str, options: ServeOptions, catalogue: Catalogue, screen: Console) -> Exit:
     """Have a person at the world of the one scenario of this name, until he leaves it."""
     scenario, clauses = the_one(pattern)
     with client_trouble():
@@ -84,7 +84,7 @@ def serve(pattern: str, options: Options, catalogue: Catalogue, screen: Console)
     for clause in clauses:
         say(f"  {clause:<14} {catalogue[clause].title}")
     with scratch() as folder:
-        desk = Desk(say, adapter=prepared.name, folder=folder, is_for_steps=True)
+        desk = InteractiveSession(say, adapter=prepared.name, folder=folder, is_for_steps=True)
 
         def interrupted(_: Ran) -> None:
             nonlocal screen
@@ -120,7 +120,7 @@ def the_one(pattern: str) -> tuple[str, tuple[str, ...]]:
     return there[0], found[there[0]].clauses
 
 
-def _told(ran: Ran, desk: Desk, screen: Console) -> Exit:
+def _told(ran: Ran, desk: InteractiveSession, screen: Console) -> Exit:
     """What is said when it is over, and the exit code."""
     for trouble in ran.troubles:
         screen.print(f"! {trouble}", markup=False, highlight=False, style="magenta")

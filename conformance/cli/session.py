@@ -25,7 +25,7 @@ from client_under_test.contract.exceptions import (
 )
 from conformance.cli.error_report import TROUBLE, forget, in_a_line
 from conformance.cli.failures import Failure, client_trouble
-from conformance.cli.interactive import Desk
+from conformance.cli.interactive import InteractiveSession
 from conformance.cli.invocation import Judging, again
 from conformance.cli.sharding import Share, durations_of, given, share
 from conformance.judging import causes
@@ -35,7 +35,7 @@ from conformance.reporting.baseline import Entry, applying
 from conformance.reporting.live import Live, patience
 from conformance.reporting.provenance import provenance
 from conformance.reporting.report import ClientId, Exit, NotRun, Report, Run
-from conformance.reporting.shard_report import Given
+from conformance.reporting.shard_report import ShardInputs
 from conformance.reporting.stdout import Screen, echo
 from conformance.runner import evidence_files
 from conformance.runner.atomic_files import can_be_replaced
@@ -46,13 +46,13 @@ from conformance.runner.run import Ran, run
 from conformance.runner.selection import Selection
 from conformance.runner.settings import Settings
 from conformance.runner.shard import Shard
-from conformance.runner.targets import Subject, subject_for
+from conformance.runner.targets import Target, subject_for
 from conformance.runner.temporary_folders import scratch
 from conformance.spec.catalogue import Catalogue
 from regular_files import copy
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True):
+class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of the command line."""
 
     every_client: bool
@@ -109,7 +109,7 @@ class Session:
 
     def __init__(
         self,
-        options: Options,
+        options: RunOptions,
         catalogue: Catalogue,
         screen: Console,
         entries: Mapping[Path, tuple[Entry, ...]],
@@ -225,7 +225,7 @@ class Session:
         with postponed():  # but for while scenarios run: then what is done is told
             self._run(client, subject)
 
-    def _run(self, client: Prepared, subject: Subject) -> None:
+    def _run(self, client: Prepared, subject: Target) -> None:
         entries = [one for one in self._known(client) if not one.is_over(self._today)]
 
         def known(scenario: str, decision: Decision) -> bool:
@@ -288,7 +288,7 @@ class Session:
         return datetime.fromisoformat(self._origin.started).date()
 
     def _judge(
-        self, subject: Subject, ran: Ran, own: Share | None, *, interrupted: bool = False
+        self, subject: Target, ran: Ran, own: Share | None, *, interrupted: bool = False
     ) -> None:
         options, client = self._options, subject.prepared
         folder, entries = self._folder(client), self._known(client)
@@ -353,7 +353,7 @@ class Session:
             codes.append(Exit.ADAPTER_TROUBLE)
         return report.first_of(codes)
 
-    def _settings(self, subject: Subject) -> Settings:
+    def _settings(self, subject: Target) -> Settings:
         return Settings(
             subjects=(subject,),
             seed=self._options.seed,
@@ -379,7 +379,7 @@ class Session:
             judging=judging,
         )
 
-    def _given(self) -> Given:
+    def _given(self) -> ShardInputs:
         options = self._options
         return given(
             options.selection(),
@@ -416,10 +416,10 @@ class Session:
 
 
 @contextlib.contextmanager
-def _desk(client: str) -> Iterator[Desk]:
+def _desk(client: str) -> Iterator[InteractiveSession]:
     """Where a person has the worlds of a client at their end."""
     with scratch() as folder:
-        yield Desk(_on_the_side, adapter=client, folder=folder, is_for_steps=False)
+        yield InteractiveSession(_on_the_side, adapter=client, folder=folder, is_for_steps=False)
 
 
 def _on_the_side(words: str, style: str = "") -> None:

@@ -12,7 +12,7 @@ from conformance.cli.failures import Failure
 from conformance.judging.evidence import Record
 from conformance.reporting.baseline import Entry
 from conformance.reporting.report import BadReport, Report, read
-from conformance.reporting.shard_report import Given, Part, ended_as
+from conformance.reporting.shard_report import ShardInputs, ShardReport, ended_as
 from conformance.runner.collection import collect_scenarios
 from conformance.runner.selection import Selection
 from conformance.runner.settings import LEAST, Settings
@@ -27,9 +27,11 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     selection: Selection
     plan: str
 
-    def part(self, records: Sequence[Record], entries: tuple[Entry, ...], given: Given) -> Part:
+    def part(
+        self, records: Sequence[Record], entries: tuple[Entry, ...], given: ShardInputs
+    ) -> ShardReport:
         """What its report has of it, once it ran."""
-        return Part(
+        return ShardReport(
             number=self.shard.number,
             of=self.shard.of,
             plan=self.plan,
@@ -96,9 +98,9 @@ def given(
     strict: bool,
     environment: Iterable[str],
     wrap: tuple[str, ...],
-) -> Given:
+) -> ShardInputs:
     """What the user said, as it is held against that of other shards."""
-    return Given(
+    return ShardInputs(
         only=selection.only,
         scenarios=selection.scenarios,
         clauses=selection.clauses,

@@ -21,7 +21,7 @@ NEWEST: Final = "newest"
 """What a version is called that nobody has named: which it is, the package index tells."""
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
+class VersionEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A version or variant of the client, in its place among the others."""
 
     label: str
@@ -40,7 +40,7 @@ class Commits(msgspec.Struct, frozen=True, kw_only=True):
     bad: str
 
 
-def places_of(name: str, chosen: Commits) -> tuple[str, tuple[Place, ...]]:
+def places_of(name: str, chosen: Commits) -> tuple[str, tuple[VersionEntry, ...]]:
     """Return the title of a client, and its commits in their order.
 
     Args:
@@ -54,7 +54,7 @@ def places_of(name: str, chosen: Commits) -> tuple[str, tuple[Place, ...]]:
         client = found_client(name)
         listed = commits.between(chosen.source, chosen.good, chosen.bad)
         found = [
-            Place(
+            VersionEntry(
                 label=f"{one.id[:SHORT]} {one.subject}",
                 version=one.id,
                 client=client.built_from(chosen.source, one.id),
@@ -65,7 +65,7 @@ def places_of(name: str, chosen: Commits) -> tuple[str, tuple[Place, ...]]:
     return f"{client.name}{variant}", tuple(found)
 
 
-def places(name: str, named: Sequence[str]) -> tuple[str, tuple[Place, ...]]:
+def places(name: str, named: Sequence[str]) -> tuple[str, tuple[VersionEntry, ...]]:
     """The title of a client, and its versions in their order.
 
     Args:
@@ -80,12 +80,12 @@ def places(name: str, named: Sequence[str]) -> tuple[str, tuple[Place, ...]]:
     if client and client.version:
         raise Failure(f"{name} is one version: name the client, and then its versions")
     who, variant = (client.name, client.variant) if client else (name, None)
-    found: dict[str, Place] = {}
+    found: dict[str, VersionEntry] = {}
     for one in named:
         if one in reports:
             for run in _recorded(Path(one), who, variant):
                 label = _label(run.client)
-                place = found.get(label) or Place(label=label, version=run.client.version)
+                place = found.get(label) or VersionEntry(label=label, version=run.client.version)
                 found[label] = msgspec.structs.replace(place, recorded=(*place.recorded, run))
             continue
         assert client, "looked for, as not all are reports"
@@ -138,7 +138,7 @@ def _label(client: ClientId) -> str:
     return str(client).removeprefix(f"{client.name} ")
 
 
-def _to_be_run(client: Client, named: str) -> Place:
+def _to_be_run(client: Client, named: str) -> VersionEntry:
     """The client in this version, or as this variant, or another folder with it."""
     version, _, variant = named.partition("+")
     if is_version(version) or (variant and not version):
@@ -162,9 +162,9 @@ def _to_be_run(client: Client, named: str) -> Place:
     # By it the evidence of one version has another folder than that of the others.
     chosen = msgspec.structs.replace(chosen, version=exact)
     label = _label(ClientId(chosen.name, exact or NEWEST, chosen.variant))
-    return Place(label=label, version=exact or NEWEST, client=chosen)
+    return VersionEntry(label=label, version=exact or NEWEST, client=chosen)
 
 
-def clients(there: Iterable[Place]) -> list[Client]:
+def clients(there: Iterable[VersionEntry]) -> list[Client]:
     """Those that are run."""
     return [place.client for place in there if place.client]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from conformance.judging.verdicts import Cause
 
 
-class ClientRefused(Exception):
+class ResourceRejected(Exception):
     """The client NACKed a resource on which the scenario builds.
 
     Args:
@@ -21,19 +21,19 @@ class ClientRefused(Exception):
         self.cause = cause
 
 
-class ClientSilent(Exception):
+class NoAckOrNack(Exception):
     """The client did neither ACK nor NACK in time. Who never asks for a resource is ClientStuck."""
 
 
-class ClientLied(Exception):
+class ReportContradicted(Exception):
     """What the client reported and what the backends counted cannot both be true."""
 
 
-class ClientUnable(Exception):
+class Unsupported(Exception):
     """The client cannot do what the scenario asks of it, as its manifest says."""
 
 
-class ClientStuck(Exception):
+class PreconditionTimeout(Exception):
     """The client did not get in time to where the scenario wanted it before looking.
 
     Args:
@@ -46,11 +46,11 @@ class ClientStuck(Exception):
         self.expectation = expectation
 
 
-class SuiteStuck(Exception):
+class SuiteTimeout(Exception):
     """The suite did not bring about in time what the scenario wanted before looking."""
 
 
-class ClientStrayed(Exception):
+class WrongOutcome(Exception):
     """A request that was to bring the client there ended otherwise than one of a right client.
 
     Args:
@@ -67,13 +67,13 @@ class RingUnknown(Exception):
     """Nothing is known of where this client's requests go on a ring."""
 
 
-class HostsUnseen(Exception):
+class HostNamesIgnored(Exception):
     """The client does not see the host names that its process was given."""
 
 
-class ClientNeverCame(Exception):
+class NeverConnected(Exception):
     """The client made calls, and never came to the control plane."""
 
 
-class ScenarioLeft(Exception):
+class ScenarioAbandoned(Exception):
     """The person in whose hands the scenario was has left it."""

@@ -14,17 +14,17 @@ from client_under_test.contract.exceptions import (
 from conformance import timing
 from conformance.judging import blocking
 from conformance.judging.aborts import (
-    ClientLied,
-    ClientNeverCame,
-    ClientRefused,
-    ClientSilent,
-    ClientStrayed,
-    ClientStuck,
-    ClientUnable,
-    HostsUnseen,
+    HostNamesIgnored,
+    NeverConnected,
+    NoAckOrNack,
+    PreconditionTimeout,
+    ReportContradicted,
+    ResourceRejected,
     RingUnknown,
-    ScenarioLeft,
-    SuiteStuck,
+    ScenarioAbandoned,
+    SuiteTimeout,
+    Unsupported,
+    WrongOutcome,
 )
 from conformance.judging.evidence import Trouble
 from conformance.judging.verdicts import Reason, Verdict
@@ -36,28 +36,28 @@ KNOWN: tuple[tuple[type[BaseException], Verdict, Reason], ...] = (
     (ClientExited, Verdict.FAIL, Reason.EXITED),
     (ClientHung, Verdict.FAIL, Reason.HUNG),
     (ClientFlooded, Verdict.FAIL, Reason.FLOODED),
-    (ClientSilent, Verdict.FAIL, Reason.HUNG),
-    (ClientLied, Verdict.FAIL, Reason.LIED),
-    (ClientStuck, Verdict.FAIL, Reason.DEVIATES),
-    (ClientStrayed, Verdict.FAIL, Reason.DEVIATES),
-    (ClientRefused, Verdict.FAIL, Reason.DEVIATES),
-    (SuiteStuck, Verdict.ERROR, Reason.SUITE),
+    (NoAckOrNack, Verdict.FAIL, Reason.HUNG),
+    (ReportContradicted, Verdict.FAIL, Reason.LIED),
+    (PreconditionTimeout, Verdict.FAIL, Reason.DEVIATES),
+    (WrongOutcome, Verdict.FAIL, Reason.DEVIATES),
+    (ResourceRejected, Verdict.FAIL, Reason.DEVIATES),
+    (SuiteTimeout, Verdict.ERROR, Reason.SUITE),
     (ConversationFailed, Verdict.ERROR, Reason.ADAPTER),
-    (ClientNeverCame, Verdict.ERROR, Reason.ADAPTER),
+    (NeverConnected, Verdict.ERROR, Reason.ADAPTER),
     (RingUnknown, Verdict.SKIP, Reason.ENVIRONMENT),
     (NoOwnHosts, Verdict.SKIP, Reason.ENVIRONMENT),
-    (HostsUnseen, Verdict.SKIP, Reason.ENVIRONMENT),
+    (HostNamesIgnored, Verdict.SKIP, Reason.ENVIRONMENT),
     (PortForbidden, Verdict.SKIP, Reason.ENVIRONMENT),
     (NoSuchAddress, Verdict.SKIP, Reason.ENVIRONMENT),
-    (ScenarioLeft, Verdict.SKIP, Reason.ENVIRONMENT),
-    (ClientUnable, Verdict.SKIP, Reason.CAPABILITY),
+    (ScenarioAbandoned, Verdict.SKIP, Reason.ENVIRONMENT),
+    (Unsupported, Verdict.SKIP, Reason.CAPABILITY),
 )
 """The first that fits holds."""
 
 EXPECTED = tuple(kind for kind, _, _ in KNOWN)
 """All others are mistakes of the suite."""
 
-OF_WAITING = (ClientNeverCame, ClientHung, ClientSilent, ClientStuck, SuiteStuck)
+OF_WAITING = (NeverConnected, ClientHung, NoAckOrNack, PreconditionTimeout, SuiteTimeout)
 """Those that say that something did not come in time."""
 
 
@@ -93,7 +93,7 @@ def of(
         if excuse:
             late = f"{what}; but {excuse}, so nobody can tell"
             return Trouble(verdict=Verdict.ERROR, reason=Reason.TIMING, what=late)
-    cause = error.cause if isinstance(error, ClientRefused) else None
+    cause = error.cause if isinstance(error, ResourceRejected) else None
     if nothing_seen:
         cause = cause or blocking.death(error)
     for kind, verdict, reason in KNOWN:

@@ -15,7 +15,7 @@ from conformance import timing
 from test_servers import Attempt, Rpc
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
+class ReportedCall(msgspec.Struct, frozen=True, kw_only=True):
     """What a client says of a unary call that the suite neither cancelled nor left without channel.
 
     Times are monotonic seconds of the suite. `expires_at` is the deadline, None without one.
@@ -31,7 +31,7 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
 class Contradiction(msgspec.Struct, frozen=True, kw_only=True):
     """What a client says of a call, and what its backend saw of it."""
 
-    told: Told
+    told: ReportedCall
     row: Rpc
 
     def __str__(self) -> str:
@@ -46,7 +46,7 @@ class Contradiction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def contradictions(
-    told: Iterable[Told],
+    told: Iterable[ReportedCall],
     rpcs: Iterable[tuple[str, Rpc]],
     attempts: Iterable[Attempt],
     *,
@@ -74,7 +74,7 @@ def contradictions(
             yield Contradiction(told=one, row=row)
 
 
-def _had_the_answer(one: Told, row: Rpc, connection: Attempt | None, doubt: float) -> bool:
+def _had_the_answer(one: ReportedCall, row: Rpc, connection: Attempt | None, doubt: float) -> bool:
     """Whether nothing can have kept the backend's OK from a client that says the call failed."""
     if row.status != "OK" or row.ended_at is None or connection is None:
         return False

@@ -24,7 +24,7 @@ class Bootstrap(msgspec.Struct, frozen=True, kw_only=True):
 AS_ALWAYS = Bootstrap()
 
 
-class Claims(msgspec.Struct, frozen=True, kw_only=True):
+class Declaration(msgspec.Struct, frozen=True, kw_only=True):
     """What a scenario says of itself before it runs."""
 
     clauses: tuple[str, ...]
@@ -54,7 +54,7 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True):
     so --fast leaves the scenario out."""
 
 
-def decides(  # noqa: PLR0913 - all but the clauses by their names
+def scenario(  # noqa: PLR0913 - all but the clauses by their names
     *clauses: str,
     needs: tuple[str, ...] = (),
     knobs: Mapping[str, int] | None = None,
@@ -68,7 +68,7 @@ def decides(  # noqa: PLR0913 - all but the clauses by their names
     absence: bool = False,
 ) -> pytest.MarkDecorator:
     """Mark a scenario, or a row of its table, with the clauses that it decides."""
-    declared = Claims(
+    declared = Declaration(
         clauses=(*clauses, *timed),
         needs=needs,
         knobs=dict(knobs or {}),
@@ -84,7 +84,7 @@ def decides(  # noqa: PLR0913 - all but the clauses by their names
     return pytest.mark.decides(declared)
 
 
-def claims_of(item: pytest.Item) -> Claims:
+def declaration_of(item: pytest.Item) -> Declaration:
     """What a collected scenario claims; a row of a table adds its clauses to the function's.
 
     A bootstrap configuration is the row's, if it has one of its own.
@@ -92,11 +92,11 @@ def claims_of(item: pytest.Item) -> Claims:
     Raises:
         ValueError: it declares no clause.
     """
-    marks: list[Claims] = [mark.args[0] for mark in item.iter_markers(MARK)]
+    marks: list[Declaration] = [mark.args[0] for mark in item.iter_markers(MARK)]
     if not marks:
         message = f"{item.nodeid} decides no clause: mark it with @decides"
         raise ValueError(message)
-    return Claims(
+    return Declaration(
         clauses=tuple(dict.fromkeys(c for mark in reversed(marks) for c in mark.clauses)),
         needs=tuple(dict.fromkeys(n for mark in marks for n in mark.needs)),
         knobs={k: v for mark in reversed(marks) for k, v in mark.knobs.items()},
@@ -122,7 +122,7 @@ def scenario_id(item: Any) -> str:
     return f"{item.path.stem}.{name}"
 
 
-def claimable(marks: Iterable[pytest.Mark]) -> frozenset[str]:
+def declared_clauses(marks: Iterable[pytest.Mark]) -> frozenset[str]:
     """Every clause that a scenario's function, or a row of its table, claims by these marks."""
     marks = tuple(marks)
     own = {clause for mark in marks if mark.name == MARK for clause in mark.args[0].clauses}
@@ -138,6 +138,6 @@ def claimable(marks: Iterable[pytest.Mark]) -> frozenset[str]:
     return frozenset(own | rows)
 
 
-def row(name: str, clause: str, *values: object) -> Any:
+def case(name: str, clause: str, *values: object) -> Any:
     """A row of a scenario's table: its name, the clause that it decides, and more arguments."""
-    return pytest.param(clause, *values, id=name, marks=decides(clause))
+    return pytest.param(clause, *values, id=name, marks=scenario(clause))

@@ -35,7 +35,7 @@ FILE = "scenario.json"
 SHORTENED = "it is about a timer that --fast shortens or skips"
 
 
-class Judged(msgspec.Struct, frozen=True, kw_only=True):
+class JudgedClient(msgspec.Struct, frozen=True, kw_only=True):
     """The client that a scenario judged, as far as verdicts depend on it."""
 
     name: str
@@ -74,7 +74,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     schema: int = SCHEMA
     scenario: str
     clauses: tuple[str, ...]
-    client: Judged
+    client: JudgedClient
     mutant: str = ""
     """Of a mutant of the reference client: its id."""
     seed: int
@@ -254,7 +254,7 @@ def read_in(folder: UntrustedFolder) -> Record:
         record = json_files.decoded(folder.read_bytes(FILE), Record)
     except OSError as error:
         raise BadEvidence(f"{path} cannot be read: {error.strerror}") from None
-    except json_files.Alien as error:
+    except json_files.ForeignFile as error:
         raise BadEvidence(f"{path} is not evidence of this suite: {error}") from None
     if record.schema != SCHEMA:
         raise BadEvidence(f"{path} has schema {record.schema}, this suite reads {SCHEMA}")

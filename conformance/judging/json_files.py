@@ -16,7 +16,7 @@ class Unreadable(Exception):
     """A file that cannot be read; the text says why, behind its name."""
 
 
-class Alien(Exception):
+class ForeignFile(Exception):
     """A file that holds something else; the text says what is wrong with it."""
 
 
@@ -42,6 +42,6 @@ def decoded(content: bytes, kind: type[_Kind]) -> _Kind:
     try:
         return msgspec.json.decode(content, type=kind)
     except RecursionError:
-        raise Alien("it is nested too deeply") from None
+        raise ForeignFile("it is nested too deeply") from None
     except ValueError as error:  # msgspec's own, and bytes that are not UTF-8
-        raise Alien(f"{error}") from None
+        raise ForeignFile(f"{error}") from None

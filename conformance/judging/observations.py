@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from conformance.spec.oracles.backend_metrics import Metric, Sum, Told
-from conformance.spec.oracles.load import Dropped, Load, Place, Received
+from conformance.spec.oracles.backend_metrics import BackendReports, Metric, Sum
+from conformance.spec.oracles.load import Dropped, Load, LoadKey, Received
 from conformance.spec.oracles.soak import Fault, Listing, Request
 
 OPEN = "OPEN"
@@ -124,7 +124,7 @@ class Elapsed(msgspec.Struct, frozen=True, tag="elapsed", kw_only=True):
 class ReportedLoad(msgspec.Struct, frozen=True):
     """What all reports together say of one place."""
 
-    place: Place
+    place: LoadKey
     load: Load
 
 
@@ -174,18 +174,18 @@ class LoadReports(msgspec.Struct, frozen=True, tag="load_reports"):
 class ReportedMetrics(msgspec.Struct, frozen=True):
     """What all reports together say of the metrics of one place."""
 
-    place: Place
+    place: LoadKey
     sums: tuple[tuple[Metric, Sum], ...]
 
 
 class Metrics(msgspec.Struct, frozen=True, tag="metrics"):
     """What the backends told of themselves, and what was reported of it."""
 
-    told: tuple[Told, ...]
+    told: tuple[BackendReports, ...]
     reported: tuple[ReportedMetrics, ...]
 
 
-class Course(msgspec.Struct, frozen=True, tag="course", kw_only=True):
+class SoakCourse(msgspec.Struct, frozen=True, tag="course", kw_only=True):
     """Requests, and what was done to endpoints and lists meanwhile; seconds since the beginning."""
 
     requests: tuple[Request, ...]
@@ -195,7 +195,7 @@ class Course(msgspec.Struct, frozen=True, tag="course", kw_only=True):
     """By how much the suite itself was late meanwhile, at worst; in seconds."""
 
 
-class Asked(msgspec.Struct, frozen=True):
+class SubscriptionRequest(msgspec.Struct, frozen=True):
     """A discovery request: all that the client wants of one kind from then on."""
 
     kind: str
@@ -207,7 +207,7 @@ class Asked(msgspec.Struct, frozen=True):
 class Subscriptions(msgspec.Struct, frozen=True, tag="subscriptions"):
     """Discovery requests, oldest first."""
 
-    requests: tuple[Asked, ...]
+    requests: tuple[SubscriptionRequest, ...]
 
 
 class Lookup(msgspec.Struct, frozen=True):
@@ -245,7 +245,7 @@ class PolicyUpdates(msgspec.Struct, frozen=True, tag="policy_updates"):
         return tuple({one.instance: one for one in self.updates}.values())
 
 
-Seen = (
+Observation = (
     Calls
     | Contrast
     | Answer
@@ -256,7 +256,7 @@ Seen = (
     | Loads
     | LoadReports
     | Metrics
-    | Course
+    | SoakCourse
     | Subscriptions
     | Lookups
     | PolicyUpdates

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from conformance.judging.expectations import Expectation, MapsLike
+from conformance.judging.expectations import Expectation, MatchesRing
 from conformance.judging.observations import Calls
 from conformance.judging.verdicts import Cause
 from conformance.spec.oracles.ring.keys import KEY_FORMATS, KeyFormat
@@ -39,7 +39,7 @@ class RingKeys(msgspec.Struct, frozen=True, kw_only=True):
 
     def bind(self, expected: Expectation) -> Expectation:
         """The same expectation, of a client whose keys are these."""
-        if not isinstance(expected, MapsLike):
+        if not isinstance(expected, MatchesRing):
             return expected
         if self.known is None:
             return msgspec.structs.replace(expected, by_arcs=True)
@@ -55,7 +55,7 @@ def stated(written: str | None) -> RingKeys | None:
     return RingKeys(format=written)
 
 
-def found(plain: MapsLike, calls: Calls) -> RingKeys:
+def found(plain: MatchesRing, calls: Calls) -> RingKeys:
     """What calls on a plain ring tell.
 
     Args:

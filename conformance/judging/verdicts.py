@@ -14,12 +14,12 @@ from typing import TypeVar
 
 import msgspec
 
-from conformance.judging.expectations import Expectation, MapsLike, fits, kind_of
-from conformance.judging.expectations.timing_sensitivity import excusable
-from conformance.judging.observations import Seen
+from conformance.judging.expectations import Expectation, MatchesRing, fits, kind_of
+from conformance.judging.expectations.timing_sensitivity import is_timing_sensitive
+from conformance.judging.observations import Observation
 from conformance.spec.catalogue import ENVOY, Clause, Strength, edition_for
 
-Wanted = TypeVar("Wanted", bound=Expectation)
+ExpectationT = TypeVar("ExpectationT", bound=Expectation)
 
 
 class Verdict(StrEnum):
@@ -94,13 +94,13 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     """A clause put before the judge."""
 
     clause: str
-    seen: Seen
+    seen: Observation
     expected: dict[str, Expectation]
     """By edition; an edition that is not named here expects what the latest earlier one does.
 
     For a clause that leaves a choice: by the name of the choice.
     """
-    before: MapsLike | None = None
+    before: MatchesRing | None = None
     """Of calls that are overdue: the ring that was served before."""
 
 
@@ -175,7 +175,9 @@ def leaves_a_choice(clause: Clause, edition: str | None = None) -> bool:
     )
 
 
-def expectation_of(clause: Clause, expected: Mapping[str, Wanted], edition: str) -> Wanted | None:
+def expectation_of(
+    clause: Clause, expected: Mapping[str, ExpectationT], edition: str
+) -> ExpectationT | None:
     """What this wording expects: its own, or that of the latest earlier wording which has one.
 
     Envoy's is neither earlier nor later than the others, so it has its own or none.
@@ -251,7 +253,7 @@ def decide(
         seconds=finding.seconds,
         expectation="" if finding.holds else kind_of(shown),
         wrong=None if finding.holds else finding.wrong,
-        excusable=verdict is Verdict.FAIL and excusable(shown, check.seen, check.before),
+        excusable=verdict is Verdict.FAIL and is_timing_sensitive(shown, check.seen, check.before),
     )
 
 
@@ -282,7 +284,7 @@ def _report_choice(check: Check, clause: Clause, stated: str | None) -> Decision
         saw=f"{', '.join(choices)}: {finding.saw}",
         expectation=kind_of(shown),
         wrong=finding.wrong,
-        excusable=excusable(shown, check.seen, check.before),
+        excusable=is_timing_sensitive(shown, check.seen, check.before),
     )
 
 

@@ -19,7 +19,7 @@ import msgspec
 
 from client_under_test.reference.editions.mutants import Mutant
 from conformance.judging.blocking import once_each
-from conformance.judging.declaration import Claims
+from conformance.judging.declaration import Declaration
 from conformance.judging.evidence import Record
 from conformance.judging.verdicts import Decision, Reason, Verdict, leaves_a_choice
 from conformance.spec.catalogue import Catalogue
@@ -30,7 +30,7 @@ MUTANTS = "conformance.mutation.mutants"
 DEATHS = {Reason.CRASHED, Reason.EXITED, Reason.FLOODED}
 
 
-class Declared(msgspec.Struct, frozen=True, kw_only=True):
+class DeclaredMutant(msgspec.Struct, frozen=True, kw_only=True):
     """A mutant as it was declared."""
 
     id: str
@@ -53,7 +53,7 @@ class Declared(msgspec.Struct, frozen=True, kw_only=True):
         return area in {self.module, self.module.partition("/")[0]}
 
 
-class Fate(msgspec.Struct, frozen=True, kw_only=True):
+class MutantResult(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a mutant."""
 
     id: str
@@ -71,14 +71,14 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
     """What ``xdspec mutants --json`` writes."""
 
     schema: Literal[1] = 1
-    mutants: tuple[Fate, ...]
+    mutants: tuple[MutantResult, ...]
     without_mutant: tuple[str, ...]
     """Clauses that a scenario decides and no mutant breaks."""
     idle: tuple[str, ...]
     """Scenarios that ran and killed nothing, nor did another row of their table."""
 
 
-def declared() -> tuple[Declared, ...]:
+def declared_mutants() -> tuple[DeclaredMutant, ...]:
     """Every mutant, in the order of the files and of the names in them."""
     found = []
     packages = importlib.import_module(MUTANTS).__path__
@@ -92,8 +92,8 @@ def declared() -> tuple[Declared, ...]:
     return tuple(found)
 
 
-def _declared(section: str, name: str, place: str, mutant: Mutant) -> Declared:
-    return Declared(
+def _declared(section: str, name: str, place: str, mutant: Mutant) -> DeclaredMutant:
+    return DeclaredMutant(
         id=f"{section}.{name}",
         clause=mutant.clause,
         broken=mutant.broken,
@@ -104,7 +104,9 @@ def _declared(section: str, name: str, place: str, mutant: Mutant) -> Declared:
     )
 
 
-def fate(mutant: Declared, records: Iterable[Record], catalogue: Catalogue) -> Fate:
+def result_of(
+    mutant: DeclaredMutant, records: Iterable[Record], catalogue: Catalogue
+) -> MutantResult:
     """Tell whether any of the scenarios that ran against a mutant has killed it."""
     ran = once_each(list(records), catalogue)
     kills = [one for one in ran if any(_kills(d, mutant, catalogue) for d in one.decisions)]
@@ -125,7 +127,7 @@ def fate(mutant: Declared, records: Iterable[Record], catalogue: Catalogue) -> F
     if ran and all(map(_was_kept_out, ran)):
         why = (d.saw for d in ran[0].decisions if d.reason is Reason.ENVIRONMENT)
         verdict, trouble = "untried", f"{ran[0].scenario}: {next(why)}"
-    return Fate(
+    return MutantResult(
         id=mutant.id,
         clause=mutant.clause,
         verdict=verdict,
@@ -141,7 +143,7 @@ def _was_kept_out(record: Record) -> bool:
     return looked_at == {Reason.ENVIRONMENT}
 
 
-def _kills(decision: Decision, mutant: Declared, catalogue: Catalogue) -> bool:
+def _kills(decision: Decision, mutant: DeclaredMutant, catalogue: Catalogue) -> bool:
     if decision.clause != mutant.clause:
         return False
     if leaves_a_choice(catalogue[mutant.clause]):
@@ -151,8 +153,11 @@ def _kills(decision: Decision, mutant: Declared, catalogue: Catalogue) -> bool:
 
 
 def fully_tried(
-    scenarios: Mapping[str, Claims], *, chosen: Iterable[Declared], of: Iterable[Declared]
-) -> dict[str, Claims]:
+    scenarios: Mapping[str, Declaration],
+    *,
+    chosen: Iterable[DeclaredMutant],
+    of: Iterable[DeclaredMutant],
+) -> dict[str, Declaration]:
     """Tell of which scenarios every mutant runs: only these can be called idle after a part.
 
     Args:
@@ -173,9 +178,9 @@ def fully_tried(
 
 
 def matrix(
-    mutants: Iterable[Declared],
+    mutants: Iterable[DeclaredMutant],
     records: Mapping[str, Iterable[Record]],
-    scenarios: Mapping[str, Claims],
+    scenarios: Mapping[str, Declaration],
     catalogue: Catalogue,
 ) -> Matrix:
     """Put the fates of mutants together, and what the mutants leave unproven.
@@ -186,7 +191,7 @@ def matrix(
         scenarios: those that could have run.
         catalogue: the clauses.
     """
-    fates = tuple(fate(one, records.get(one.id, ()), catalogue) for one in mutants)
+    fates = tuple(result_of(one, records.get(one.id, ()), catalogue) for one in mutants)
     broken = {one.clause for one in fates}
     decided = {clause for one in scenarios.values() for clause in one.clauses}
     busy = {_table(scenario) for one in fates for scenario in one.by}

@@ -50,7 +50,7 @@ class NoBadge(Exception):
     """The reports do not say of whom it is to be; the text says why."""
 
 
-class Found(NamedTuple):
+class BadgeRuns(NamedTuple):
     """What reports say of one client."""
 
     client: str
@@ -58,7 +58,7 @@ class Found(NamedTuple):
     """None: it could not be run."""
 
 
-def found(reports: Iterable[Report], client: str | None) -> Found:
+def found(reports: Iterable[Report], client: str | None) -> BadgeRuns:
     """The runs of a client; of several reports, as of one for each document, all count.
 
     Args:
@@ -86,7 +86,7 @@ def found(reports: Iterable[Report], client: str | None) -> Found:
             "--client"
         )
     ((name, runs),) = by_name.items()
-    return Found(name, tuple(runs))
+    return BadgeRuns(name, tuple(runs))
 
 
 def _names(client: ClientId) -> set[str]:
@@ -97,7 +97,7 @@ def _is_of(left: NotRun, client: str | None) -> bool:
     return client in {None, left.client, left.client.partition("@")[0].partition("+")[0]}
 
 
-def badge(told: Found, *, label: str | None = None) -> Badge:
+def badge(told: BadgeRuns, *, label: str | None = None) -> Badge:
     """Of a client as a whole: whether it conforms, as its runs ended.
 
     Args:
@@ -109,7 +109,7 @@ def badge(told: Found, *, label: str | None = None) -> Badge:
 
 
 def badge_of_document(
-    told: Found, document: str, clauses: Collection[str], *, label: str | None = None
+    told: BadgeRuns, document: str, clauses: Collection[str], *, label: str | None = None
 ) -> Badge:
     """Of one document: how many of the clauses that were judged pass.
 

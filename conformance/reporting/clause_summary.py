@@ -29,7 +29,7 @@ class Kind(StrEnum):
     """Its verdict is as good or bad as before, but not for the same that was seen."""
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
+class ClauseSummary(msgspec.Struct, frozen=True, kw_only=True):
     """What a report says of a clause, but for words and times that differ from run to run."""
 
     verdict: Verdict
@@ -52,10 +52,10 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
         return f"{words}: {', '.join(self.choices)}" if self.choices else words
 
 
-def by_clause(clauses: Mapping[str, ClauseResult]) -> dict[str, Told]:
+def by_clause(clauses: Mapping[str, ClauseResult]) -> dict[str, ClauseSummary]:
     """What a whole run says."""
     return {
-        name: Told(
+        name: ClauseSummary(
             verdict=one.verdict,
             reason=one.reason,
             edition=one.edition,
@@ -67,16 +67,16 @@ def by_clause(clauses: Mapping[str, ClauseResult]) -> dict[str, Told]:
     }
 
 
-def by_scenario(scenarios: Iterable[Scenario]) -> dict[str, dict[str, Told]]:
+def by_scenario(scenarios: Iterable[Scenario]) -> dict[str, dict[str, ClauseSummary]]:
     """What each scenario says, by clause and scenario."""
-    found: dict[str, dict[str, Told]] = {}
+    found: dict[str, dict[str, ClauseSummary]] = {}
     for scenario in scenarios:
         for clause, verdict in scenario.clauses.items():
             of_it = [one for one in scenario.findings if one.clause == clause]
             worst = min(of_it, key=lambda one: one.rank, default=None)
-            told = Told(verdict=verdict)
+            told = ClauseSummary(verdict=verdict)
             if worst and worst.verdict is verdict:
-                told = Told(
+                told = ClauseSummary(
                     verdict=verdict,
                     reason=worst.reason,
                     edition=worst.edition,
@@ -100,7 +100,7 @@ def _choices(seen: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted({UNSEEN if one.startswith(UNSEEN) else one for one in seen}))
 
 
-def kind_of(old: Told | None, new: Told | None) -> Kind:
+def kind_of(old: ClauseSummary | None, new: ClauseSummary | None) -> Kind:
     """How the one became the other."""
     was_bad = old is not None and old.verdict in BAD
     is_bad = new is not None and new.verdict in BAD

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from conformance.spec.catalogue import Behaviour
+from conformance.spec.catalogue import PeerBehavior
 
 
-def coverage_lines(ground: Mapping[str, tuple[Behaviour, ...]]) -> Iterator[str]:
+def coverage_lines(ground: Mapping[str, tuple[PeerBehavior, ...]]) -> Iterator[str]:
     """Each line of the map with the scenarios that see it, or the reason why none does."""
     for section, lines in ground.items():
         yield f"{section}: {_share(lines)}"
@@ -18,6 +18,6 @@ def coverage_lines(ground: Mapping[str, tuple[Behaviour, ...]]) -> Iterator[str]
     yield f"all: {_share(tuple(line for lines in ground.values() for line in lines))}"
 
 
-def _share(lines: tuple[Behaviour, ...]) -> str:
+def _share(lines: tuple[PeerBehavior, ...]) -> str:
     seen = sum(1 for line in lines if not line.missing)
     return f"{seen} of {len(lines)} lines, {100 * seen // len(lines)} %"

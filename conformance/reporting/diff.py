@@ -10,7 +10,13 @@ from typing import Literal
 import msgspec
 
 from conformance.judging.verdicts import BAD, ClauseResult
-from conformance.reporting.clause_summary import Kind, Told, by_clause, by_scenario, kind_of
+from conformance.reporting.clause_summary import (
+    ClauseSummary,
+    Kind,
+    by_clause,
+    by_scenario,
+    kind_of,
+)
 from conformance.reporting.markdown import code, escaped
 from conformance.reporting.report import ClientId, Report, Run
 from conformance.runner import atomic_files
@@ -20,9 +26,9 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """A clause, or what one scenario says of it, that differs."""
 
     kind: Kind
-    old: Told | None
+    old: ClauseSummary | None
     """None where it was not in the report."""
-    new: Told | None
+    new: ClauseSummary | None
 
     def __str__(self) -> str:
         return f"{self.old or 'not there'} → {self.new or 'not there'}"
@@ -198,7 +204,7 @@ def clause_differences(old: Run | None, new: Run | None) -> Iterator[ClauseDiffe
 
 
 def _differing(
-    old: Mapping[str, Told], new: Mapping[str, Told]
+    old: Mapping[str, ClauseSummary], new: Mapping[str, ClauseSummary]
 ) -> Iterator[tuple[str, Difference]]:
     for name in dict.fromkeys((*old, *new)):
         before, after = old.get(name), new.get(name)
@@ -206,7 +212,9 @@ def _differing(
             yield name, Difference(kind=kind_of(before, after), old=before, new=after)
 
 
-def _kind_of_both(old: Told | None, new: Told | None, inside: Iterable[Difference]) -> Kind:
+def _kind_of_both(
+    old: ClauseSummary | None, new: ClauseSummary | None, inside: Iterable[Difference]
+) -> Kind:
     """The clause's, but that a scenario which is broken breaks a clause that failed before, too."""
     kinds = {one.kind for one in inside}
     if old != new:

@@ -6,17 +6,17 @@ import ast
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from conformance.judging.declaration import Claims
+from conformance.judging.declaration import Declaration
 from conformance.spec.catalogue import FOLDER, Catalogue, Clause, Edition
 from regular_files import read_text
 
 
-def deciding(clause: str, declared: Mapping[str, Claims]) -> tuple[str, ...]:
+def deciding(clause: str, declared: Mapping[str, Declaration]) -> tuple[str, ...]:
     """Return the scenarios that decide a clause."""
     return tuple(name for name, one in declared.items() if clause in one.clauses)
 
 
-def explain_clause(clause: Clause, declared: Mapping[str, Claims]) -> str:
+def explain_clause(clause: Clause, declared: Mapping[str, Declaration]) -> str:
     """Describe a clause: its wordings, how it is observed, and which scenarios decide it."""
     lines = [f"{clause.id}  {clause.title}"]
     lines.append(f"  rule      {clause.document}, {clause.section} [{clause.strength.value}]")
@@ -47,7 +47,7 @@ def explain_clause(clause: Clause, declared: Mapping[str, Claims]) -> str:
     return "\n".join(lines)
 
 
-def explain_scenario(name: str, declared: Mapping[str, Claims], known: Catalogue) -> str:
+def explain_scenario(name: str, declared: Mapping[str, Declaration], known: Catalogue) -> str:
     """Describe a scenario: its clauses, how they are observed, its needs, and its source."""
     one = declared[name]
     lines = [name]

@@ -13,7 +13,7 @@ from conformance.reporting.report import NEVER_RIGHT, Run, Scenario
 from conformance.spec.catalogue import Catalogue, Strength
 
 
-class Place(NamedTuple):
+class FailedDecision(NamedTuple):
     """A failure or an error of one clause in one scenario."""
 
     scenario: Scenario
@@ -28,13 +28,13 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
     gist: str
     """What they have in common, without the numbers in which they differ."""
-    places: tuple[Place, ...]
+    places: tuple[FailedDecision, ...]
     """The most basic one first."""
     is_fatal: bool
     """Whether one of them alone makes a run fail without ``--strict``."""
 
     @property
-    def first(self) -> Place:
+    def first(self) -> FailedDecision:
         """The most basic one."""
         return self.places[0]
 
@@ -53,7 +53,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
         """Whether something ended these scenarios before they compared anything."""
         return not self.first.decision.wanted
 
-    def of(self, clause: str) -> tuple[Place, ...]:
+    def of(self, clause: str) -> tuple[FailedDecision, ...]:
         """Return the failures of one clause."""
         return tuple(one for one in self.places if one.decision.clause == clause)
 
@@ -64,7 +64,7 @@ def groups(run: Run, catalogue: Catalogue) -> tuple[Group, ...]:
     Groups that fail the run come first, then errors, and then those of SHOULD clauses; of several,
     the largest group comes first.
     """
-    found: dict[tuple[str, ...], list[Place]] = {}
+    found: dict[tuple[str, ...], list[FailedDecision]] = {}
     for place in _new_places(run):
         found.setdefault(_key(place.decision), []).append(place)
     rank = _Rank(run, catalogue)
@@ -79,11 +79,11 @@ def groups(run: Run, catalogue: Catalogue) -> tuple[Group, ...]:
     return tuple(sorted(made, key=lambda one: _group_rank(one, rank)))
 
 
-def _new_places(run: Run) -> Iterator[Place]:
+def _new_places(run: Run) -> Iterator[FailedDecision]:
     for scenario in run.scenarios:
         for one in scenario.findings:
             if one.verdict in BAD and not one.expected:
-                yield Place(scenario, one)
+                yield FailedDecision(scenario, one)
 
 
 def _key(decision: Decision) -> tuple[str, ...]:
@@ -142,7 +142,7 @@ class _Rank:
             clause for clause, there in decided.items() if there - failed.get(clause, set())
         }
 
-    def __call__(self, place: Place) -> tuple[object, ...]:
+    def __call__(self, place: FailedDecision) -> tuple[object, ...]:
         scenario, decision = place
         clause = self._catalogue[decision.clause]
         share = 1.0 if decision.wrong is None else decision.wrong

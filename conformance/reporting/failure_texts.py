@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from conformance.judging.ring_keys import CLAUSE
 from conformance.judging.verdicts import BAD, NONE_KNOWN, Decision, Reason, Verdict
-from conformance.reporting.failure_groups import Group, Place, groups, listed
+from conformance.reporting.failure_groups import FailedDecision, Group, groups, listed
 from conformance.reporting.outcome import counted
 from conformance.reporting.report import Run, Scenario, is_fatal
 from conformance.runner.terminal_escape import block
@@ -95,7 +95,7 @@ def _group(run: Run, catalogue: Catalogue, group: Group, repeat: str) -> Iterato
 
 
 def _of_clause(
-    run: Run, catalogue: Catalogue, places: Sequence[Place], repeat: str
+    run: Run, catalogue: Catalogue, places: Sequence[FailedDecision], repeat: str
 ) -> Iterator[str]:
     """Describe a clause by its simplest scenario, and name its others."""
     scenario, first = places[0]

@@ -12,7 +12,7 @@ from typing import Final, Literal
 import msgspec
 
 from conformance.judging.verdicts import BAD, PRECEDENCE, ClauseResult, Reason, Verdict
-from conformance.reporting.clause_summary import Kind, Told, by_scenario
+from conformance.reporting.clause_summary import ClauseSummary, Kind, by_scenario
 from conformance.reporting.diff import ClauseDifference, clause_differences
 from conformance.reporting.failure_groups import Group, groups, listed
 from conformance.reporting.markdown import code, escaped
@@ -34,7 +34,7 @@ NAMED: Final = 12
 
 PLURAL: Final = 2
 
-Shown = Mapping[str, Mapping[str, Told]]
+Shown = Mapping[str, Mapping[str, ClauseSummary]]
 """What one run showed, by scenario and clause."""
 
 
@@ -55,8 +55,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     strength: Strength
     kind: Kind
-    was: Told | None
-    now: Told | None
+    was: ClauseSummary | None
+    now: ClauseSummary | None
     scenarios: tuple[str, ...]
     """Those that differ, that which was repeated first."""
     head: Rate = Rate(0, 0)
@@ -252,7 +252,7 @@ def _of(one: ClauseDifference, head: Run) -> tuple[str, ...]:
     return tuple(sorted(alike or one.scenarios, key=lambda name: seconds.get(name, math.inf)))
 
 
-def _shows(one: ClauseDifference, scenario: str) -> Callable[[Told], bool]:
+def _shows(one: ClauseDifference, scenario: str) -> Callable[[ClauseSummary], bool]:
     """Return whether a run of a scenario shows what the change showed, and its base did not."""
     if one.kind is Kind.BROKEN:
         return lambda told: told.verdict in BAD
@@ -345,7 +345,7 @@ def luck(head: Rate, base: Rate) -> float:
 
 def shown(run: Run) -> Shown:
     """Return what a run showed, by scenario and clause."""
-    found: dict[str, dict[str, Told]] = {}
+    found: dict[str, dict[str, ClauseSummary]] = {}
     for clause, scenarios in by_scenario(_unexpected(run).scenarios).items():
         for scenario, told in scenarios.items():
             found.setdefault(scenario, {})[clause] = told

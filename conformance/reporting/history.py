@@ -11,7 +11,7 @@ import msgspec
 
 from conformance.judging.verdicts import PRECEDENCE, Verdict
 from conformance.reporting.bisection import Bisection, Untold
-from conformance.reporting.clause_summary import Kind, Told, by_clause, kind_of
+from conformance.reporting.clause_summary import ClauseSummary, Kind, by_clause, kind_of
 from conformance.reporting.markdown import escaped
 from conformance.reporting.report import ClientId, Run
 from conformance.runner import atomic_files
@@ -23,7 +23,7 @@ NOT_THERE: Final = "-"
 class Times(msgspec.Struct, frozen=True, kw_only=True):
     """What was told of a clause, and in how many runs of the version."""
 
-    told: Told
+    told: ClauseSummary
     runs: int
 
 
@@ -38,7 +38,7 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
     """Why it did not run."""
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True):
+class VerdictChange(msgspec.Struct, frozen=True, kw_only=True):
     """Of two versions, with none between them that judged the clause: what differs."""
 
     kind: Kind
@@ -52,25 +52,25 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.kind} from {self.before} to {self.after}: {was} → {now}"
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class ClauseHistory(msgspec.Struct, frozen=True, kw_only=True):
     """A clause."""
 
     versions: tuple[tuple[Times, ...], ...]
     """Of each version what was told, the worst first; empty where no run has the clause."""
-    changes: tuple[Change, ...]
+    changes: tuple[VerdictChange, ...]
 
 
 class Bisected(msgspec.Struct, frozen=True, kw_only=True):
     """Since when a clause is what it is in the last version."""
 
     clause: str
-    change: Change | None
+    change: VerdictChange | None
     """None if it is the same in all versions that were looked at, or cannot be told."""
     between: dict[str, str]
     """Versions between the two of that change, and why nobody can tell what they do."""
     untold_end: str | None
     """The last or first version, if it was looked at and nobody can tell what it does."""
-    earlier: tuple[Change, ...]
+    earlier: tuple[VerdictChange, ...]
     """Changes before it, with whatever is between their two versions not looked at."""
     looked_at: dict[str, str]
     """What each version was seen to do."""
@@ -83,17 +83,17 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
     schema: Literal[1] = 1
     client: str
     versions: tuple[Version, ...]
-    clauses: dict[str, Row]
+    clauses: dict[str, ClauseHistory]
     bisected: Bisected | None = None
 
     @property
-    def changed(self) -> dict[str, Row]:
+    def changed(self) -> dict[str, ClauseHistory]:
         """The clauses that are not the same in all versions, the broken ones first."""
         changed = {name: row for name, row in self.clauses.items() if row.changes}
         return dict(sorted(changed.items(), key=lambda one: _weight(one[1])))
 
 
-def _weight(row: Row) -> int:
+def _weight(row: ClauseHistory) -> int:
     order = [*Kind]
     return min(order.index(one.kind) for one in row.changes)
 
@@ -116,7 +116,7 @@ def history(
     rows = {}
     for name in ordered:
         cells = [_times(run[name] for run in runs if name in run) for runs in by_version]
-        rows[name] = Row(versions=tuple(cells), changes=tuple(_changes(labels, cells)))
+        rows[name] = ClauseHistory(versions=tuple(cells), changes=tuple(_changes(labels, cells)))
     return History(
         client=client,
         versions=tuple(
@@ -126,7 +126,7 @@ def history(
     )
 
 
-def _lasting(run: Run) -> dict[str, Told]:
+def _lasting(run: Run) -> dict[str, ClauseSummary]:
     """What a run says of the client: by which edition and what a baseline knew is not of it."""
     return {
         name: msgspec.structs.replace(one, edition=None, expected=False)
@@ -134,13 +134,13 @@ def _lasting(run: Run) -> dict[str, Told]:
     }
 
 
-def _times(told: Iterable[Told]) -> tuple[Times, ...]:
+def _times(told: Iterable[ClauseSummary]) -> tuple[Times, ...]:
     counted = Counter(told)
     worst = sorted(counted, key=lambda one: (PRECEDENCE.index(one.verdict), -counted[one]))
     return tuple(Times(told=one, runs=counted[one]) for one in worst)
 
 
-def _changes(labels: Sequence[str], cells: Sequence[tuple[Times, ...]]) -> Iterator[Change]:
+def _changes(labels: Sequence[str], cells: Sequence[tuple[Times, ...]]) -> Iterator[VerdictChange]:
     """Where a clause changed; an error says nothing of the client."""
     before: tuple[str, tuple[Times, ...]] | None = None
     for label, all_told in zip(labels, cells, strict=True):
@@ -149,7 +149,7 @@ def _changes(labels: Sequence[str], cells: Sequence[tuple[Times, ...]]) -> Itera
             continue
         if before and {one.told for one in before[1]} != {one.told for one in cell}:
             kind = kind_of(before[1][0].told, cell[0].told)
-            yield Change(kind=kind, before=before[0], after=label, was=before[1], now=cell)
+            yield VerdictChange(kind=kind, before=before[0], after=label, was=before[1], now=cell)
         before = label, cell
 
 
@@ -188,7 +188,7 @@ def _state_of(cell: Sequence[Times]) -> str | Untold:
     return states.pop() if len(states) == 1 else Untold(f"it comes and goes: {in_words(there)}")
 
 
-def _state(told: Told) -> str:
+def _state(told: ClauseSummary) -> str:
     if told.verdict is Verdict.FAIL:
         return told.verdict.value
     return str(told)
@@ -205,7 +205,7 @@ def bisected(seen: History, clause: str) -> Bisected:
         was, now = judged(cells[flip.before]), judged(cells[flip.after])
         kind = kind_of(was[0].told, now[0].told)
         ends = {"before": labels[flip.before], "after": labels[flip.after]}
-        changes.append(Change(kind=kind, was=was, now=now, **ends))
+        changes.append(VerdictChange(kind=kind, was=was, now=now, **ends))
     untold = {
         labels[one]: told.why for one, told in found.known.items() if isinstance(told, Untold)
     }

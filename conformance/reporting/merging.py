@@ -19,7 +19,7 @@ from conformance.reporting.report import (
     Source,
     build_run,
 )
-from conformance.reporting.shard_report import Part
+from conformance.reporting.shard_report import ShardReport
 from conformance.runner.sharding import plan_of
 from conformance.spec.catalogue import Catalogue
 
@@ -126,7 +126,7 @@ def _number(name: str, report: Report) -> tuple[int, int]:
     return numbers.pop()
 
 
-def _part(name: str, run: Run) -> Part:
+def _part(name: str, run: Run) -> ShardReport:
     if run.part is None:
         raise BadReport(f"{name} is not a part of a run: it was written without --shard")
     return run.part
@@ -151,7 +151,7 @@ def _left(report: Report) -> dict[str, Any]:
     return {"clients not run": ", ".join(sorted(one.client for one in report.not_run)) or "none"}
 
 
-def _conduct(run: Run, part: Part) -> dict[str, Any]:
+def _conduct(run: Run, part: ShardReport) -> dict[str, Any]:
     """What is the same of all shards of one client's run."""
     judged = {}
     if part.client:
@@ -239,7 +239,7 @@ def _run_of(report: Report, client: ClientId) -> Run:
     return run
 
 
-def _demand_verdicts(name: str, part: Part, catalogue: Catalogue) -> None:
+def _demand_verdicts(name: str, part: ShardReport, catalogue: Catalogue) -> None:
     """See that each scenario of a shard has a verdict on each of its clauses, which there are."""
     for one in part.ended:
         decided = {said.clause for said in one.decisions}
@@ -250,7 +250,7 @@ def _demand_verdicts(name: str, part: Part, catalogue: Catalogue) -> None:
                 raise BadReport(f"{name} judges {clause}, which is not a clause")
 
 
-def _are_as_planned(parts: Mapping[str, Part], client: ClientId) -> None:
+def _are_as_planned(parts: Mapping[str, ShardReport], client: ClientId) -> None:
     """See that each shard has just the scenarios that are its own."""
     piles = [[one.scenario for one in part.ended] for part in parts.values()]
     if plan_of(piles) != next(iter(parts.values())).plan:

@@ -31,7 +31,7 @@ from conformance.judging.verdicts import (
 from conformance.reporting import baseline
 from conformance.reporting.baseline import Entry
 from conformance.reporting.provenance import Machine, Provenance
-from conformance.reporting.shard_report import Part
+from conformance.reporting.shard_report import ShardReport
 from conformance.runner import atomic_files
 from conformance.runner.settings import LEAST
 from conformance.spec.catalogue import Catalogue, Clause, Strength
@@ -121,7 +121,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """Baseline entries of failures that were seen, and that end soon or have ended."""
     troubles: tuple[str, ...] = ()
     """What ended the run itself, if something did."""
-    part: Part | None = None
+    part: ShardReport | None = None
     """Of one shard of a run: what the whole is made of."""
     repeat: str = ""
     """The beginning of the command that runs one scenario again, without the values that ``--env``
@@ -210,7 +210,7 @@ def build_run(  # noqa: PLR0913 - all but two by their names
     entries: Iterable[Entry] = (),
     today: date = date.min,
     troubles: tuple[str, ...] = (),
-    part: Part | None = None,
+    part: ShardReport | None = None,
     repeat: str = "",
     identity: Identity = Identity(),  # noqa: B008 - frozen
 ) -> Run:
@@ -422,7 +422,7 @@ def read_any(path: Path) -> Report:
         return json_files.read(path, Report)
     except json_files.Unreadable as error:
         raise BadReport(f"{path} cannot be read: {error}") from None
-    except json_files.Alien as error:
+    except json_files.ForeignFile as error:
         raise BadReport(f"{path} is not a report of this suite: {error}") from None
 
 

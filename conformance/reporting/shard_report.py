@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 
-from conformance.judging.evidence import Judged, Record, Trouble
+from conformance.judging.evidence import JudgedClient, Record, Trouble
 from conformance.judging.verdicts import Decision
 from conformance.reporting.baseline import Entry
 
 
-class Given(msgspec.Struct, frozen=True, kw_only=True):
+class ShardInputs(msgspec.Struct, frozen=True, kw_only=True):
     """What the user said, as far as it decides what is run and how it is judged."""
 
     only: tuple[str, ...] = ()
@@ -50,17 +50,17 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     in_shared_process: tuple[Decision, ...] = ()
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True):
+class ShardReport(msgspec.Struct, frozen=True, kw_only=True):
     """One shard of a run."""
 
     number: int
     of: int
     plan: str
     """Stands for who has which scenarios."""
-    given: Given
+    given: ShardInputs
     entries: tuple[Entry, ...]
     """The baseline, as far as it speaks of this client."""
-    client: Judged | None
+    client: JudgedClient | None
     """As all scenarios judged it; None if there is none."""
     ended: tuple[Ended, ...]
     """The scenarios."""

@@ -27,7 +27,7 @@ ANNOTATIONS = 10
 """GitHub shows so many errors of a step."""
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class FailureRow(msgspec.Struct, frozen=True, kw_only=True):
     """What failed or erred as no baseline knows: of a clause, or of many by one cause."""
 
     title: str
@@ -52,7 +52,7 @@ def _cut(words: str) -> str:
     return words if len(words) <= LONGEST else f"{words[:LONGEST]}…"
 
 
-def rows(run: Run, catalogue: Catalogue) -> Iterator[Row]:
+def rows(run: Run, catalogue: Catalogue) -> Iterator[FailureRow]:
     """Return the failures that no baseline knows, by group and in the order of the console."""
     for group in groups(run, catalogue):
         _, first = group.first
@@ -60,7 +60,7 @@ def rows(run: Run, catalogue: Catalogue) -> Iterator[Row]:
         is_shared = group.ended_early and len(group.scenarios) > 1
         others = len(group.clauses) - 1
         more = f" and {counted(others, 'more clause')}" if others else ""
-        yield Row(
+        yield FailureRow(
             title=f"{len(group.scenarios)} scenarios"
             if is_shared
             else f"{clause.id} {clause.title}{more}",

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterable, Sequence
 
 from client_under_test import Client
-from client_under_test.environments.toolchain import Found
+from client_under_test.environments.toolchain import FoundProgram
 
 
 def missing_program(client: Client) -> str | None:
@@ -20,7 +20,9 @@ SHOWN = 4
 """Versions in the cache that are named."""
 
 
-def toolchain_lines(client: Client, tools: Sequence[Found], kept: Sequence[str]) -> Iterable[str]:
+def toolchain_lines(
+    client: Client, tools: Sequence[FoundProgram], kept: Sequence[str]
+) -> Iterable[str]:
     """What a client needs of this machine, what of it is here, and what is made already.
 
     Args:

@@ -22,10 +22,10 @@ from conformance import timing
 from conformance.judging import causes, ring_keys
 from conformance.judging.ring_keys import RingKeys
 from conformance.runner.evidence_files import write_files
-from conformance.runner.targets import Subject
+from conformance.runner.targets import Target
 from conformance.spec.catalogue import Catalogue
 from conformance.world import ENOUGH_TO_DIFFER, PLAIN_ENDPOINTS, World, launch
-from conformance.xds_config.config import plain
+from conformance.xds_config.config import single_locality
 from conformance.xds_config.policies import RingHash
 from test_servers import Fleet
 
@@ -61,14 +61,14 @@ async def start_and_end(
 
 
 def calibrated(
-    subject: Subject,
+    subject: Target,
     catalogue: Catalogue,
     *,
     seed: int,
     scratch: Path,
     out: Path,
     meanwhile: Callable[[str], AbstractContextManager[None]],
-) -> Subject:
+) -> Target:
     """The same client, with its ring keys found out if its manifest is silent on them; blocks.
 
     Args:
@@ -89,7 +89,7 @@ def calibrated(
 
 
 async def calibrate(
-    subject: Subject, catalogue: Catalogue, *, seed: int, scratch: Path, out: Path
+    subject: Target, catalogue: Catalogue, *, seed: int, scratch: Path, out: Path
 ) -> RingKeys:
     """Ask the client itself. One that dies, refuses or hangs here is told of by the scenarios.
 
@@ -134,7 +134,7 @@ async def _ask(world: World) -> RingKeys:
     A wrong format explains all of them by a chance below 1e-9, as each endpoint owns less than a
     third of the ring: 3 x 3^-24.
     """
-    served = plain(await world.addresses(PLAIN_ENDPOINTS), policy=SIZE)
+    served = single_locality(await world.addresses(PLAIN_ENDPOINTS), policy=SIZE)
     await world.serve(served)
     calls = await world.call(world.sessions(ENOUGH_TO_DIFFER))
     world.preconditions.a_stream()

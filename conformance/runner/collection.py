@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from conformance.judging.declaration import Claims, claims_of, scenario_id
+from conformance.judging.declaration import Declaration, declaration_of, scenario_id
 from conformance.runner.plugin.items import asks_nothing
 from conformance.runner.selection import Selection
 from conformance.runner.settings import Settings
@@ -84,7 +84,7 @@ class _Importer:
         return []
 
 
-def collect(settings: Settings) -> dict[str, Claims]:
+def collect(settings: Settings) -> dict[str, Declaration]:
     """What the settings select, by pytest's id of it: a scenario, or a mutant before one.
 
     One that asks nothing of its client takes no time, whatever it declares.
@@ -95,7 +95,7 @@ def collect(settings: Settings) -> dict[str, Claims]:
     return {item.nodeid: _asked(item) for item in _selected(settings)}
 
 
-def collect_scenarios(settings: Settings) -> dict[str, Claims]:
+def collect_scenarios(settings: Settings) -> dict[str, Declaration]:
     """The same by the scenarios' ids, of a run of one client.
 
     Raises:
@@ -104,14 +104,14 @@ def collect_scenarios(settings: Settings) -> dict[str, Claims]:
     return {scenario_id(item): _asked(item) for item in _selected(settings)}
 
 
-def _asked(item: pytest.Item) -> Claims:
-    claims = claims_of(item)
+def _asked(item: pytest.Item) -> Declaration:
+    claims = declaration_of(item)
     if asks_nothing(item):
         return msgspec.structs.replace(claims, seconds=0.0, waits=False)
     return claims
 
 
-def scenarios_named(patterns: tuple[str, ...]) -> dict[str, Claims]:
+def scenarios_named(patterns: tuple[str, ...]) -> dict[str, Declaration]:
     """Those of these ids or patterns, of which there is at least one, with what they declare.
 
     Most of the time that all of them take goes into those that are not asked for.
@@ -120,17 +120,17 @@ def scenarios_named(patterns: tuple[str, ...]) -> dict[str, Claims]:
         RuntimeError: one of them cannot be collected.
     """
     asked = Settings(selection=Selection(scenarios=patterns))
-    return {scenario_id(item): claims_of(item) for item in _selected(asked)}
+    return {scenario_id(item): declaration_of(item) for item in _selected(asked)}
 
 
-def scenarios() -> dict[str, Claims]:
+def scenarios() -> dict[str, Declaration]:
     """Every scenario by its id, with what it declares.
 
     Raises:
         RuntimeError: one of them cannot be collected.
     """
     # Without a file: a process that is killed, as what workers are forked from, leaves none.
-    return dict(sorted((scenario_id(item), claims_of(item)) for item in _items(None)))
+    return dict(sorted((scenario_id(item), declaration_of(item)) for item in _items(None)))
 
 
 def import_scenarios() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from conformance.judging.evidence import Record
 from conformance.world import World
-from conformance.world.pending_calls import Hands
+from conformance.world.pending_calls import CallDriver
 
 
 class Interaction(ABC):
@@ -18,7 +18,7 @@ class Interaction(ABC):
 
     @property
     @abstractmethod
-    def hands(self) -> Hands | None:
+    def hands(self) -> CallDriver | None:
         """Return who makes calls in place of the adapter; None if the adapter makes all calls."""
 
     @abstractmethod

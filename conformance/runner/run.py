@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from conformance import timing
-from conformance.judging.declaration import Claims
+from conformance.judging.declaration import Declaration
 from conformance.judging.evidence import Record
 from conformance.runner.collection import arguments, collect, isolated
 from conformance.runner.collector import Collector
@@ -140,7 +140,7 @@ def _repeat_failures(
     collector.write_comparisons()
 
 
-def _shortened(one: Claims, settings: Settings) -> float:
+def _shortened(one: Declaration, settings: Settings) -> float:
     """What is left of a scenario's time, once timers are shortened or not waited for."""
     if one.absence and settings.fast:
         return 0.0

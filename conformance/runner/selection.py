@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
-from conformance.judging.declaration import Claims
+from conformance.judging.declaration import Declaration
 
 Ident = tuple[str, str]
 """Of a mutant, or of no mutant, and of a scenario: what runs once in a run."""
@@ -32,7 +32,7 @@ class Selection(msgspec.Struct, frozen=True):
     """Just these, of all that."""
 
 
-def is_selected(name: str, claims: Claims, selection: Selection) -> bool:
+def is_selected(name: str, claims: Declaration, selection: Selection) -> bool:
     """Whether a scenario is one of those asked for."""
     for clauses in (selection.only, selection.clauses):
         if clauses and not set(clauses) & set(claims.clauses):

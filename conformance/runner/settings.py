@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from conformance.runner.selection import Selection
-from conformance.runner.targets import Subject
+from conformance.runner.targets import Target
 from regular_files import read_bytes
 
 FAILOVER_KNOB = "failover_timeout_ms"
@@ -21,7 +21,7 @@ and the calm after it."""
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """One run of the scenarios, against one client or many mutants."""
 
-    subjects: tuple[Subject, ...] = ()
+    subjects: tuple[Target, ...] = ()
     """None: scenarios are only listed."""
     seed: int = 0
     out: str = ""
@@ -41,11 +41,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     selection: Selection = Selection()
 
     @property
-    def mutants(self) -> tuple[Subject, ...]:
+    def mutants(self) -> tuple[Target, ...]:
         """Of the subjects."""
         return tuple(one for one in self.subjects if one.mutant)
 
-    def hurries(self, subject: Subject) -> bool:
+    def hurries(self, subject: Target) -> bool:
         """Whether this client's failover timer is shortened where a scenario waits for it."""
         return self.fast and FAILOVER_KNOB in subject.prepared.client.manifest.knobs
 

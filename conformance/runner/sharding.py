@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from conformance.judging.declaration import Claims
+from conformance.judging.declaration import Declaration
 from conformance.runner.scheduling import dealt
 from regular_files import read_bytes
 
@@ -29,7 +29,7 @@ def recorded() -> Mapping[str, float]:
 
 
 def shares(
-    scenarios: Mapping[str, Claims], seconds: Mapping[str, float], of: int
+    scenarios: Mapping[str, Declaration], seconds: Mapping[str, float], of: int
 ) -> tuple[tuple[str, ...], ...]:
     """The scenarios of each shard: the longest first, each to the shard with the least to do.
 

@@ -9,18 +9,18 @@ import msgspec
 from client_under_test import Prepared
 from client_under_test.manifests.manifest import Manifest
 from conformance.judging import ring_keys
-from conformance.judging.evidence import Judged
+from conformance.judging.evidence import JudgedClient
 from conformance.judging.ring_keys import RingKeys
 from conformance.spec.oracles.backoff import Backoff
 
 RESOLUTIONS_KNOB = "dns_min_interval_ms"
 
 
-class Subject(msgspec.Struct, frozen=True, kw_only=True):
+class Target(msgspec.Struct, frozen=True, kw_only=True):
     """A client, or a mutant of one, that scenarios are run against."""
 
     prepared: Prepared
-    judged: Judged
+    judged: JudgedClient
     environment: dict[str, str] = {}
     """More environment for the client, such as from ``--env``."""
     mutant: str = ""
@@ -39,14 +39,14 @@ def backoff_of(manifest: Manifest) -> Backoff:
     return Backoff() if stated is None else Backoff(**msgspec.structs.asdict(stated))
 
 
-def subject_for(client: Prepared, **more: Any) -> Subject:
+def subject_for(client: Prepared, **more: Any) -> Target:
     """A client as scenarios are run against it, as far as its manifest tells."""
     manifest = client.client.manifest
     written = manifest.ring_key_format_of(client.version)
     keys = ring_keys.stated(written) or RingKeys()
     # A format that was stated is a choice like others; one that was found is told by all rings.
     formats = {ring_keys.CLAUSE: keys.format} if keys.format else {}
-    judged = Judged(
+    judged = JudgedClient(
         name=client.client.name,
         version=client.version,
         variant=client.client.variant,
@@ -56,4 +56,4 @@ def subject_for(client: Prepared, **more: Any) -> Subject:
         choices={**manifest.choices_of(client.version), **formats},
         backoff=backoff_of(manifest),
     )
-    return Subject(prepared=client, judged=judged, **more)
+    return Target(prepared=client, judged=judged, **more)

@@ -11,8 +11,8 @@ from conformance.world.header_values import (
     TURNS,
     TWICE_AS_MANY,
 )
-from conformance.world.launched import Launched, launch, launch_in
-from conformance.world.pending_calls import UnderWay
+from conformance.world.launched import LaunchedClient, launch, launch_in
+from conformance.world.pending_calls import PendingCalls
 from conformance.world.world import PLAIN_ENDPOINTS, World
 
 __all__ = [
@@ -30,8 +30,8 @@ __all__ = [
     "TWICE_AS_MANY",
     "UNARY",
     "Headers",
-    "Launched",
-    "UnderWay",
+    "LaunchedClient",
+    "PendingCalls",
     "World",
     "launch",
     "launch_in",

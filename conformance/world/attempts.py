@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from functools import partial
 
 from conformance import timing
-from conformance.judging.aborts import ClientStuck
+from conformance.judging.aborts import PreconditionTimeout
 from conformance.judging.expectations import Expectation, fits
 from conformance.judging.observations import Attempt, Attempts, Connections
 from conformance.world import waits
 from conformance.world.calls import CallMaker, Headers
 from conformance.world.clock import Clock
 from conformance.world.control import Control
-from conformance.world.endpoints import Members
+from conformance.world.endpoints import EndpointRegistry
 from conformance.world.rounds import stuck
 from test_servers import Attempt as Accepted
-from test_servers import DeadlinePassed, Endpoint, Fleet, Mode
+from test_servers import BackendEndpoint, DeadlinePassed, Fleet, Mode
 
 
 class AttemptWatch:
@@ -35,7 +35,7 @@ class AttemptWatch:
     def __init__(
         self,
         fleet: Fleet,
-        members: Members,
+        members: EndpointRegistry,
         calls: CallMaker,
         control: Control,
         clock: Clock,
@@ -48,7 +48,7 @@ class AttemptWatch:
         self._clock = clock
         self._notes = notes
 
-    def seen(self, *endpoints: Endpoint, since: float = 0.0) -> Attempts:
+    def seen(self, *endpoints: BackendEndpoint, since: float = 0.0) -> Attempts:
         """The attempts at these endpoints, or at all, that came after so many seconds."""
         watched = self._members.ids(*endpoints)
         rows = (self._seen(row) for row in self._fleet.ledger.attempts if row.endpoint in watched)
@@ -62,7 +62,7 @@ class AttemptWatch:
             None if row.closed_at is None else at(row.closed_at),
         )
 
-    async def demand_count(self, endpoint: Endpoint, count: int = 1, *, why: str) -> None:
+    async def demand_count(self, endpoint: BackendEndpoint, count: int = 1, *, why: str) -> None:
         """Go on only when an endpoint has seen so many attempts since the beginning.
 
         Args:
@@ -79,7 +79,7 @@ class AttemptWatch:
                 self._fleet.attempted(endpoint, count, deadline=timing.ATTEMPT)
             )
         except DeadlinePassed:
-            raise ClientStuck(
+            raise PreconditionTimeout(
                 f"{endpoint.address} saw {len(endpoint.attempts)} attempts to connect within "
                 f"{timing.ATTEMPT:g} s, and not {count}, though {why}"
                 f"{self._calls.failed_meanwhile()}"
@@ -87,7 +87,7 @@ class AttemptWatch:
 
     async def demand_one(
         self,
-        *endpoints: Endpoint,
+        *endpoints: BackendEndpoint,
         why: str,
         since: float = 0.0,
         within: float = timing.ATTEMPT,
@@ -121,14 +121,14 @@ class AttemptWatch:
             )
         except DeadlinePassed:
             names = " or ".join(one.address for one in endpoints)
-            raise ClientStuck(
+            raise PreconditionTimeout(
                 f"no attempt to connect to {names} came within {within:g} s, "
                 f"though {why}{self._calls.failed_meanwhile()}"
             ) from None
         return self._seen(first)
 
     async def quiet(
-        self, *endpoints: Endpoint, why: str, seconds: float = timing.QUIET
+        self, *endpoints: BackendEndpoint, why: str, seconds: float = timing.QUIET
     ) -> Connections:
         """Watch these endpoints for a while; the attempts at each since the beginning.
 
@@ -147,7 +147,7 @@ class AttemptWatch:
         return Connections({one.address: len(one.attempts) for one in endpoints})
 
     async def quiet_from_now(
-        self, *endpoints: Endpoint, why: str, seconds: float = timing.QUIET, count: int = 1
+        self, *endpoints: BackendEndpoint, why: str, seconds: float = timing.QUIET, count: int = 1
     ) -> Attempts:
         """Watch these endpoints, or all, for a while; the attempts that came meanwhile.
 
@@ -173,7 +173,7 @@ class AttemptWatch:
     async def until(
         self,
         expectation: Expectation,
-        *endpoints: Endpoint,
+        *endpoints: BackendEndpoint,
         since: float = 0.0,
         meanwhile: Sequence[Headers] = (),
         within: float = timing.ATTEMPT,
@@ -193,7 +193,7 @@ class AttemptWatch:
         return waited.seen
 
     async def demand(
-        self, expectation: Expectation, *endpoints: Endpoint, why: str, since: float = 0.0
+        self, expectation: Expectation, *endpoints: BackendEndpoint, why: str, since: float = 0.0
     ) -> None:
         """Go on only when the attempts at these endpoints, or all, fit.
 
@@ -213,7 +213,7 @@ class AttemptWatch:
     async def _until(
         self,
         expectation: Expectation,
-        *endpoints: Endpoint,
+        *endpoints: BackendEndpoint,
         since: float,
         meanwhile: Sequence[Headers] = (),
         within: float = timing.ATTEMPT,

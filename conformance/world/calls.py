@@ -10,17 +10,22 @@ from typing import Any, TypeVar
 from client_under_test import Call as PlannedCall
 from client_under_test import Channel, OpenedStream, Outcome
 from conformance import timing
-from conformance.judging.aborts import ClientLied, ClientStrayed, ClientStuck, ClientUnable
-from conformance.judging.contradictions import Told
-from conformance.judging.expectations import Outcome as Ends
-from conformance.judging.expectations.timing_sensitivity import excusable
+from conformance.judging.aborts import (
+    PreconditionTimeout,
+    ReportContradicted,
+    Unsupported,
+    WrongOutcome,
+)
+from conformance.judging.contradictions import ReportedCall
+from conformance.judging.expectations import EndsWith as Ends
+from conformance.judging.expectations.timing_sensitivity import is_timing_sensitive
 from conformance.judging.observations import Call, Calls
 from conformance.world import settlement, waits
 from conformance.world.channels import Channels
 from conformance.world.clock import Clock
 from conformance.world.control import Control
-from conformance.world.endpoints import Members
-from conformance.world.pending_calls import Caller, Hands, UnderWay
+from conformance.world.endpoints import EndpointRegistry
+from conformance.world.pending_calls import CallDriver, Caller, PendingCalls
 from test_servers import Fleet, Rpc
 
 UNARY = "/grpc.testing.TestService/UnaryCall"
@@ -50,9 +55,9 @@ class CallMaker:
         channels: Channels,
         control: Control,
         fleet: Fleet,
-        members: Members,
+        members: EndpointRegistry,
         clock: Clock,
-        hands: Hands | None = None,
+        hands: CallDriver | None = None,
     ) -> None:
         self.clock = clock
         self.recognized: dict[str, int] = {}
@@ -68,7 +73,7 @@ class CallMaker:
         # An id of a call is used once in a process.
         turn = len(channels.launched.earlier)
         self._ids = f"call-{turn}." if turn else "call-"
-        self._under_way: list[UnderWay] = []
+        self._under_way: list[PendingCalls] = []
 
     @property
     def tells_calls_apart(self) -> bool:
@@ -139,7 +144,7 @@ class CallMaker:
         calls = await self.make(headers, path=path, channel=channel, deadline=deadline)
         served = Ends("OK")
         if not (found := served.finding(calls)).holds:
-            kind = ClientStuck if excusable(served, calls) else ClientStrayed
+            kind = PreconditionTimeout if is_timing_sensitive(served, calls) else WrongOutcome
             said = "; ".join(dict.fromkeys(one.details for one in calls if one.details))
             raise kind(f"expected {found.wanted}, saw {found.saw} ({said or 'no details'})")
         return calls
@@ -155,7 +160,7 @@ class CallMaker:
         deadline: float | None = timing.CALL,
         wait_for_ready: bool = False,
         kept_open: bool = False,
-    ) -> UnderWay:
+    ) -> PendingCalls:
         """Start a call with each of these headers: all at once, so many at once, or one each pace.
 
         Raises:
@@ -163,7 +168,7 @@ class CallMaker:
             ConversationFailed: the client died, hung or babbled.
         """
         if not self.tells_calls_apart:
-            raise ClientUnable("the client cannot make calls beside others that wait")
+            raise Unsupported("the client cannot make calls beside others that wait")
         return await self._start(
             headers,
             path=path,
@@ -188,7 +193,7 @@ class CallMaker:
         wait_for_ready: bool = False,
         kept_open: bool = False,
         beside: bool,
-    ) -> UnderWay:
+    ) -> PendingCalls:
         used = channel or await self._channels.default()
         first = self._planned
         self._planned += len(headers)
@@ -206,14 +211,14 @@ class CallMaker:
         if not self.tells_calls_apart:
             planned = settlement.marked_by_rows(planned)
             if not settlement.can_be_plain(planned, {UNARY, EMPTY}):
-                raise ClientUnable("the client makes plain calls with metadata of text only")
+                raise Unsupported("the client makes plain calls with metadata of text only")
         mark = len(self._ledger)
         name = self._channels.name(used)
         caller: Caller = used
         if self._hands is not None:
             caller = self._hands.caller(used, name, beside=beside)
         batch = await caller.start_calls(planned, concurrency=concurrency, pace=pace)
-        started = UnderWay(self, caller, name, planned, batch, mark, concurrency=concurrency)
+        started = PendingCalls(self, caller, name, planned, batch, mark, concurrency=concurrency)
         self._under_way.append(started)
         return started
 
@@ -254,7 +259,7 @@ class CallMaker:
             claimed = settlement.claims(planned, endpoints)
             lie = settlement.lie_by_count(claimed, await self._counted(claimed, since))
         if lie:
-            raise ClientLied(lie)
+            raise ReportContradicted(lie)
         made = settlement.ended(channel, planned, outcomes, endpoints, opened)
         self._made.update({one.id: one for one in made})
         return Calls(made)
@@ -281,10 +286,10 @@ class CallMaker:
         return arrived
 
     async def _counted(
-        self, claimed: Counter[settlement.Told], since: int
-    ) -> Counter[settlement.Told]:
+        self, claimed: Counter[settlement.ClaimedAnswer], since: int
+    ) -> Counter[settlement.ClaimedAnswer]:
         """How many calls of each mark each endpoint received, once they are as many as claimed."""
-        counted = Counter[settlement.Told]()
+        counted = Counter[settlement.ClaimedAnswer]()
         looked_at = since
 
         def complete(_: Rpc) -> bool:
@@ -319,7 +324,7 @@ class CallMaker:
         listed = "; ".join(f"{count} ended with {how}" for how, count in ended.items())
         return f". Of the requests under way {listed}" if listed else ""
 
-    def told(self) -> tuple[Told, ...]:
+    def told(self) -> tuple[ReportedCall, ...]:
         """How calls ended, as the client says."""
         return tuple(call for one in self._under_way for call in one.told())
 

@@ -10,12 +10,12 @@ from client_under_test.contract.exceptions import LAST_WORDS, signal_name
 from client_under_test.contract.messages import StateName
 from client_under_test.launching.private_names import with_private_names, write_private_names
 from conformance import timing
-from conformance.judging.aborts import ClientStuck
+from conformance.judging.aborts import PreconditionTimeout
 from conformance.judging.observations import Reported, States
 from conformance.world import waits
 from conformance.world.clock import Clock
-from conformance.world.launched import Launched
-from conformance.world.pending_calls import Hands
+from conformance.world.launched import LaunchedClient
+from conformance.world.pending_calls import CallDriver
 from conformance.world.starvation import starved
 from conformance.xds_config.config import LISTENER
 
@@ -28,7 +28,7 @@ class Channels:
         hands: who is told of them besides, and asked for what only an adapter can do.
     """
 
-    def __init__(self, launched: Launched, hands: Hands | None = None) -> None:
+    def __init__(self, launched: LaunchedClient, hands: CallDriver | None = None) -> None:
         self._launched = launched
         self._hands = hands
         self._given: dict[ClientProcess, Mapping[str, str | None]] = {}
@@ -40,7 +40,7 @@ class Channels:
         self._is_released = False
 
     @property
-    def launched(self) -> Launched:
+    def launched(self) -> LaunchedClient:
         """The first process, and how it was started."""
         return self._launched
 
@@ -208,7 +208,7 @@ def _broken(ended: Exit) -> str:
 class ChannelStates:
     """The states that channels tell; scenarios that use it need the capability `watch`."""
 
-    def __init__(self, channels: Channels, clock: Clock, hands: Hands | None = None) -> None:
+    def __init__(self, channels: Channels, clock: Clock, hands: CallDriver | None = None) -> None:
         self._channels = channels
         self._clock = clock
         self._hands = hands
@@ -256,7 +256,7 @@ class ChannelStates:
         reached = watched.reached(*states, deadline=timing.EVENT, since=since)
         if not await waits.came(reached):
             told = ", ".join(one.state for one in watched.states[since:]) or "nothing"
-            raise ClientStuck(
+            raise PreconditionTimeout(
                 f"the channel was not {' or '.join(states)} within {timing.EVENT:g} s, but told "
                 f"{told}, though {why}"
             )

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from conformance.judging.aborts import ClientRefused, ClientUnable, RingUnknown
-from conformance.judging.evidence import Judged
-from conformance.judging.expectations import Expectation, MapsLike
-from conformance.judging.observations import Seen
-from conformance.judging.verdicts import Check, Wanted, expectation_of, leaves_a_choice
+from conformance.judging.aborts import ResourceRejected, RingUnknown, Unsupported
+from conformance.judging.evidence import JudgedClient
+from conformance.judging.expectations import Expectation, MatchesRing
+from conformance.judging.observations import Observation
+from conformance.judging.verdicts import Check, ExpectationT, expectation_of, leaves_a_choice
 from conformance.spec.catalogue import ENVOY, Catalogue, edition_for, is_foreign
 from conformance.spec.oracles.ring.keys import KeyFormat
 
 
-class Bench:
+class Checks:
     """The checks of one scenario.
 
     Args:
@@ -21,7 +21,7 @@ class Bench:
         client: the client as it is judged.
     """
 
-    def __init__(self, catalogue: Catalogue, client: Judged) -> None:
+    def __init__(self, catalogue: Catalogue, client: JudgedClient) -> None:
         self._catalogue = catalogue
         self._client = client
         self.checks: list[Check] = []
@@ -47,15 +47,15 @@ class Bench:
             ClientUnable: it has not.
         """
         if not self.has(clause):
-            raise ClientUnable(self._catalogue[clause].grpc_only or "")
+            raise Unsupported(self._catalogue[clause].grpc_only or "")
 
     def judge(
         self,
         clause: str,
-        seen: Seen,
+        seen: Observation,
         expected: Expectation | Mapping[str, Expectation],
         *,
-        before: MapsLike | None = None,
+        before: MatchesRing | None = None,
     ) -> None:
         """Put a clause before the judge.
 
@@ -82,15 +82,17 @@ class Bench:
             by_edition = {name: keys.bind(one) for name, one in by_edition.items()}
         self.checks.append(Check(clause=clause, seen=seen, expected=by_edition, before=before))
 
-    def by_edition(self, clause: str, expect: Callable[[str], Wanted]) -> dict[str, Wanted]:
+    def by_edition(
+        self, clause: str, expect: Callable[[str], ExpectationT]
+    ) -> dict[str, ExpectationT]:
         """What each wording of a clause expects."""
         return {edition: expect(edition) for edition in self._catalogue[clause].editions}
 
-    def alike(self, clause: str, expected: Wanted) -> dict[str, Wanted]:
+    def alike(self, clause: str, expected: ExpectationT) -> dict[str, ExpectationT]:
         """For a clause that every edition words to the same effect: this, by each of them."""
         return self.by_edition(clause, lambda _: expected)
 
-    def own(self, clause: str, expected: Mapping[str, Wanted]) -> Wanted:
+    def own(self, clause: str, expected: Mapping[str, ExpectationT]) -> ExpectationT:
         """Of these expectations, the one by which the client is judged, or any if by none."""
         known = self._catalogue[clause]
         edition = edition_for(known, self._client.follows)
@@ -107,7 +109,7 @@ class Bench:
         """
         keys = self._client.ring_keys
         if keys.known is None and keys.refusal is not None:
-            raise ClientRefused(keys.note, keys.refusal)
+            raise ResourceRejected(keys.note, keys.refusal)
         if keys.known is None:
             raise RingUnknown(
                 "where a request goes next is not known for this client, as the format of its "

@@ -13,13 +13,13 @@ from grpc import StatusCode
 
 from conformance import timing
 from conformance.judging import blocking
-from conformance.judging.aborts import ClientRefused, ClientSilent, ClientStuck
-from conformance.judging.expectations import Expectation, MapsLike, fits
-from conformance.judging.observations import Answer, Asked, Subscriptions
+from conformance.judging.aborts import NoAckOrNack, PreconditionTimeout, ResourceRejected
+from conformance.judging.expectations import Expectation, MatchesRing, fits
+from conformance.judging.observations import Answer, SubscriptionRequest, Subscriptions
 from conformance.world import waits
 from conformance.xds_config import dialect
 from conformance.xds_config.clusters import Aggregate
-from conformance.xds_config.config import Served
+from conformance.xds_config.config import XdsConfig
 from conformance.xds_config.policies import RoundRobin
 from conformance.xds_config.routes import CLUSTER
 from conformance.xds_config.subscriptions import subscriptions
@@ -54,18 +54,18 @@ class Control:
         self._asks_for_all = dialect.asks_for_all(spoken)
         self.history: list[str] = []
         """What was served, one after the other, in words."""
-        self._served: Served | None = None
-        self._before: Served | None = None
+        self._served: XdsConfig | None = None
+        self._before: XdsConfig | None = None
         """What was served before the present, which the client may not have left yet."""
         self._first: Push | None = None
         self._ever_reported: tuple[str, ...] = ()
 
     @property
-    def served(self) -> Served | None:
+    def served(self) -> XdsConfig | None:
         """What is served now; None: nothing yet."""
         return self._served
 
-    async def serve(self, served: Served, *, told: str = "", unheard: bool = False) -> None:
+    async def serve(self, served: XdsConfig, *, told: str = "", unheard: bool = False) -> None:
         """Serve this from now on; a client that is connected must ACK what changes.
 
         Only of what a right client asks for: else there is nothing that it could answer.
@@ -184,8 +184,8 @@ class Control:
         except DeadlinePassed as passed:
             if self._stays_away_from(push, kind):
                 what = f"the client asks for nothing of what it is to have: {passed}"
-                raise ClientStuck(what) from None
-            raise ClientSilent(str(passed)) from None
+                raise PreconditionTimeout(what) from None
+            raise NoAckOrNack(str(passed)) from None
         asked = (one for one in self._plane.transcript.events if isinstance(one, Request))
         before = itertools.takewhile(lambda one: one is not request, asked)
         accepted = [one.answered_version for one in before if one.kind is kind and one.is_ack]
@@ -240,7 +240,7 @@ class Control:
         """What the client has asked for."""
         return Subscriptions(
             tuple(
-                Asked(one.kind.name, one.names, one.stream)
+                SubscriptionRequest(one.kind.name, one.names, one.stream)
                 for one in self._plane.transcript.events[since:]
                 if isinstance(one, Request) and one.kind is not None
             )
@@ -265,7 +265,7 @@ class Control:
         try:
             await self._asking(kind, count, within=within)
         except DeadlinePassed as passed:
-            raise ClientStuck(str(passed)) from None
+            raise PreconditionTimeout(str(passed)) from None
 
     async def give_time_to_ask(self, kind: Kind, count: int, *, within: float) -> None:
         """The same, but go on without it as well: for who needs the time that it saves alone."""
@@ -319,7 +319,7 @@ class Control:
         try:
             await asked
         except DeadlinePassed as passed:
-            raise ClientStuck(str(passed)) from None
+            raise PreconditionTimeout(str(passed)) from None
         return last
 
     async def unless_refused(self, waiting: Coroutine[Any, Any, _T]) -> _T:
@@ -349,7 +349,7 @@ class Control:
                 task.cancel()
             await asyncio.gather(waited, *nacked, return_exceptions=True)
 
-    def ring_before(self) -> MapsLike | None:
+    def ring_before(self) -> MatchesRing | None:
         """What a client does that was late to take in what was served last, if that is known."""
         one = self._before
         if one is None:
@@ -359,16 +359,16 @@ class Control:
             return None
         return one.mapping()
 
-    def _refused(self, kind: Kind, why: str | None) -> ClientRefused:
+    def _refused(self, kind: Kind, why: str | None) -> ResourceRejected:
         """That it NACKed what was served last."""
         served = self._served.named() if self._served else ()
         names = {CLUSTER} | {name for _, name in served}
-        return ClientRefused(
+        return ResourceRejected(
             f"the client refused the {kind.name} resource that the scenario builds on: {why or ''}",
             blocking.refusal(kind.value, why or "", names),
         )
 
-    def _ask_for_load(self, before: Served | None, served: Served) -> None:
+    def _ask_for_load(self, before: XdsConfig | None, served: XdsConfig) -> None:
         """Before the clusters come, ask a client for their load that has to be asked by name.
 
         One that does not say that it can be asked for all is asked for those as well that have

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from test_servers import Endpoint, Fleet, Mode, PortTaken, Serve
+from test_servers import BackendEndpoint, Fleet, Mode, PortTaken, Serve
 
 
-class Members:
+class EndpointRegistry:
     """Every endpoint that the scenario has had made, in that order.
 
     Args:
@@ -16,26 +16,26 @@ class Members:
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
-        self._by_id: dict[str, Endpoint] = {}
+        self._by_id: dict[str, BackendEndpoint] = {}
 
-    def __iter__(self) -> Iterator[Endpoint]:
+    def __iter__(self) -> Iterator[BackendEndpoint]:
         return iter(self._by_id.values())
 
     def address(self, endpoint: str) -> str:
         """Where the endpoint is to which the fleet gave this id."""
         return self._by_id[endpoint].address
 
-    def ids(self, *endpoints: Endpoint) -> frozenset[str]:
+    def ids(self, *endpoints: BackendEndpoint) -> frozenset[str]:
         """The fleet's ids of these endpoints, or of all."""
         return frozenset(one.id for one in endpoints) or frozenset(self._by_id)
 
-    async def more(self, count: int, *, mode: Mode | None = None) -> list[Endpoint]:
+    async def more(self, count: int, *, mode: Mode | None = None) -> list[BackendEndpoint]:
         """So many more endpoints, all in this mode (SERVE unless told otherwise)."""
         return self._kept(await self._fleet.endpoints(count, mode=mode or Serve()))
 
-    async def of_one_port(self, *hosts: str) -> list[Endpoint]:
+    async def of_one_port(self, *hosts: str) -> list[BackendEndpoint]:
         """An endpoint that serves at each of these addresses, all at the same port."""
-        port, made = 0, list[Endpoint]()
+        port, made = 0, list[BackendEndpoint]()
         while len(made) < len(hosts):
             try:
                 made.append(await self._fleet.endpoint(host=hosts[len(made)], port=port))
@@ -44,6 +44,6 @@ class Members:
                 port, made = 0, []
         return self._kept(made)
 
-    def _kept(self, made: list[Endpoint]) -> list[Endpoint]:
+    def _kept(self, made: list[BackendEndpoint]) -> list[BackendEndpoint]:
         self._by_id.update({endpoint.id: endpoint for endpoint in made})
         return made

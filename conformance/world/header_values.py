@@ -14,7 +14,7 @@ from conformance.spec.oracles.ring.search import Search
 from conformance.spec.oracles.ring.values import values_telling_sizes
 from conformance.spec.oracles.ring.variants import Candidate, RingVariant
 from conformance.spec.oracles.ring.weights import WeightReading
-from conformance.xds_config.config import Served
+from conformance.xds_config.config import XdsConfig
 from conformance.xds_config.distinguishing import TO_CHOOSE_FROM
 from conformance.xds_config.routes import SESSION
 
@@ -86,7 +86,7 @@ class HeaderValues:
         return self.sessions(ENOUGH_TO_MAP if self._ring_keys.known else BY_ARCS)
 
     def telling(
-        self, served: Served, *, priority: int = 0, apart_from: Served | None = None
+        self, served: XdsConfig, *, priority: int = 0, apart_from: XdsConfig | None = None
     ) -> tuple[dict[str, str], ...]:
         """The headers of calls that tell how many entries each endpoint of a priority's ring has.
 
@@ -106,7 +106,7 @@ class HeaderValues:
         apart = () if apart_from is None else self._telling_apart(served, apart_from)
         return (*({SESSION: value} for value in (*values, *apart)), *self.sessions_to_map())
 
-    def at_entries(self, served: Served) -> tuple[dict[str, str], ...]:
+    def at_entries(self, served: XdsConfig) -> tuple[dict[str, str], ...]:
         """The headers of calls that have the hashes of entries, and tell searches that are wrong.
 
         Where the key format is no known one their hashes are as good as any.
@@ -118,7 +118,7 @@ class HeaderValues:
         ]
         return tuple({SESSION: value} for value in values_of_entries(rings))
 
-    def _telling_apart(self, served: Served, other: Served) -> tuple[str, ...]:
+    def _telling_apart(self, served: XdsConfig, other: XdsConfig) -> tuple[str, ...]:
         """Values of which several go elsewhere on the ring of one than on that of the other."""
         right, wrong = (
             [

@@ -9,7 +9,7 @@ from typing import Final
 from client_under_test import Call
 from client_under_test.contract.exceptions import ConversationFailed
 from conformance import timing
-from conformance.judging.aborts import HostsUnseen
+from conformance.judging.aborts import HostNamesIgnored
 from conformance.judging.expectations import Expectation, fits
 from conformance.judging.observations import Lookup, Lookups
 from conformance.world import waits
@@ -24,7 +24,7 @@ _PROBE: Final = "nobody.xdspec.test"
 _TARGET: Final = f"dns:///{_PROBE}:9"
 
 
-class Names:
+class HostNames:
     """Begins nothing unless it is asked to: most scenarios have no names.
 
     Args:
@@ -62,7 +62,7 @@ class Names:
             await plainly.close(deadline=timing.ADAPTER_REPLY)
         asked = server.asked(lambda one: one.question.name == _PROBE, deadline=timing.QUIET)
         if not await waits.came(asked):
-            raise HostsUnseen(
+            raise HostNamesIgnored(
                 f"the client does not ask the name server that its process was given: by a channel "
                 f"without xDS, to {_TARGET}, nobody was asked there. Start it so that it "
                 "reads the /etc/resolv.conf of its adapter: a chroot or container of its own has "

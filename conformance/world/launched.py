@@ -18,7 +18,7 @@ from conformance.xds_config.bootstrap import bootstrap
 from fake_control_plane import ControlPlane
 
 
-class Launched(msgspec.Struct, frozen=True):
+class LaunchedClient(msgspec.Struct, frozen=True):
     """A control plane and a client process that was told of it, but has not said hello yet."""
 
     plane: ControlPlane
@@ -63,7 +63,7 @@ async def launch(
     stderr: Path,
     fork_servers: ForkServers | None = None,
     wanted: Bootstrap = AS_ALWAYS,
-) -> Launched:
+) -> LaunchedClient:
     """Bind the control plane's port, then start the process that will know it.
 
     Args:
@@ -86,7 +86,7 @@ async def launch(
     except BaseException:
         await plane.close()
         raise
-    return Launched(plane, process, given, knobs, fork_servers)
+    return LaunchedClient(plane, process, given, knobs, fork_servers)
 
 
 async def launch_in(
@@ -96,7 +96,7 @@ async def launch_in(
     wanted: Bootstrap,
     earlier: tuple[str, ...],
     fork_servers: ForkServers | None = None,
-) -> Launched:
+) -> LaunchedClient:
     """Start a control plane for a process that other scenarios have used.
 
     Args:
@@ -109,7 +109,7 @@ async def launch_in(
     plane = await _control_plane(process.prepared)
     own = bootstrap(plane.address, wanted)
     process.begin_use()
-    return Launched(
+    return LaunchedClient(
         plane,
         process,
         {BOOTSTRAP_VARIABLE: own, **environment},

@@ -9,8 +9,8 @@ from client_under_test import Call as PlannedCall
 from client_under_test import Channel, OpenedStream, Outcome
 from client_under_test.contract.exceptions import ClientHung
 from conformance import timing
-from conformance.judging.aborts import ClientStuck, ClientUnable
-from conformance.judging.contradictions import Told
+from conformance.judging.aborts import PreconditionTimeout, Unsupported
+from conformance.judging.contradictions import ReportedCall
 from conformance.judging.observations import Call, Calls
 from conformance.world import settlement, waits
 from conformance.world.clock import Clock
@@ -74,7 +74,7 @@ class Caller(Protocol):
         """Begin these calls: all at once, so many at once, or one each so many seconds."""
 
 
-class Hands(Protocol):
+class CallDriver(Protocol):
     """By whose hands a client does what the scenario asks: a person's, or those of its adapter."""
 
     def caller(self, channel: Channel, name: str, *, beside: bool) -> Caller:
@@ -121,7 +121,7 @@ class Settles(Protocol):
         """What became of calls, once the backends' rows agree."""
 
 
-class UnderWay:
+class PendingCalls:
     """Calls that were started and may still be waiting.
 
     Args:
@@ -207,7 +207,9 @@ class UnderWay:
             except ClientHung as hung:
                 ended = len(self._batch.outcomes)
                 if self._in_time(ended, longest):
-                    raise ClientStuck(f"{hung}, as those before them waited too long") from None
+                    raise PreconditionTimeout(
+                        f"{hung}, as those before them waited too long"
+                    ) from None
                 if self._calls.tells_calls_apart or ended == before:
                     raise
 
@@ -241,17 +243,17 @@ class UnderWay:
             ClientUnable: who makes them does not tell.
         """
         if not self._batch.tells_times:
-            raise ClientUnable("nobody knows to the moment when calls made by hand began and ended")
+            raise Unsupported("nobody knows to the moment when calls made by hand began and ended")
         at = self._calls.clock.at
         return {one.id: (at(one.started_at), at(one.ended_at)) for one in self._batch.outcomes}
 
-    def told(self) -> tuple[Told, ...]:
+    def told(self) -> tuple[ReportedCall, ...]:
         """How those ended, as the client says, that nobody has given up."""
         if self._caller.is_closed or not self._batch.tells_times:
             return ()
         deadlines = {one.id: one.deadline for one in self._planned}
         return tuple(
-            Told(
+            ReportedCall(
                 id=one.id,
                 status=one.status,
                 details=one.details,

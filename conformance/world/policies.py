@@ -13,7 +13,7 @@ from conformance import timing
 from conformance.judging.expectations import Expectation, fits
 from conformance.judging.observations import PolicyUpdate, PolicyUpdates
 from conformance.world import waits
-from conformance.world.pending_calls import Hands
+from conformance.world.pending_calls import CallDriver
 
 TEST_POLICY: Final = "xdspec.TestPolicy"
 
@@ -26,7 +26,7 @@ class Policies:
         hands: who is asked whether that process is to do it.
     """
 
-    def __init__(self, process: ClientProcess, hands: Hands | None = None) -> None:
+    def __init__(self, process: ClientProcess, hands: CallDriver | None = None) -> None:
         self._process = process
         self._hands = hands
         self._registered: RegisteredPolicy | None = None

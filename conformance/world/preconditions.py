@@ -9,11 +9,11 @@ from client_under_test import Channel
 from client_under_test.contract.exceptions import ClientTrouble, ConversationFailed
 from conformance import timing
 from conformance.judging.aborts import (
-    ClientLied,
-    ClientNeverCame,
-    ClientStuck,
-    ClientUnable,
-    HostsUnseen,
+    HostNamesIgnored,
+    NeverConnected,
+    PreconditionTimeout,
+    ReportContradicted,
+    Unsupported,
 )
 from conformance.judging.contradictions import Contradiction, contradictions
 from conformance.spec.catalogue import ENVOY
@@ -24,7 +24,7 @@ from conformance.world.clock import Clock
 from conformance.world.header_values import HeaderValues
 from conformance.xds_config.bootstrap import VARIABLE as BOOTSTRAP_VARIABLE
 from fake_control_plane import ControlPlane, StreamOpened
-from test_servers import Endpoint, Fleet, Serve, Stall
+from test_servers import BackendEndpoint, Fleet, Serve, Stall
 
 
 class Preconditions:
@@ -87,12 +87,12 @@ class Preconditions:
         # Answered after all that the client has told until now.
         await beside.close(deadline=timing.ADAPTER_REPLY)
         if "READY" in {seen.state for seen in watch.states}:
-            raise ClientUnable(
+            raise Unsupported(
                 "the client calls a connection READY before the server has said a word, "
                 "so no gate can hold it CONNECTING"
             )
         if not has_come:
-            raise ClientStuck(
+            raise PreconditionTimeout(
                 f"a channel to {silent.address} that was told to connect sent no byte there within "
                 f"{timing.EVENT:g} s"
             )
@@ -107,7 +107,7 @@ class Preconditions:
         if process.failure is None and any(
             not isinstance(attempt.mode, Serve) for attempt in self._fleet.ledger.attempts
         ):
-            with suppress(ClientTrouble, ClientStuck):  # who cannot be asked is trusted
+            with suppress(ClientTrouble, PreconditionTimeout):  # who cannot be asked is trusted
                 await self.handshakes()
 
     def a_stream(self) -> None:
@@ -121,7 +121,7 @@ class Preconditions:
         if made and not came and all(one.status != "OK" for one in made):
             ends = Counter(f"{one.status} ({one.details or 'no details'})" for one in made)
             (end, count), *_ = ends.most_common(1)
-            raise ClientNeverCame(
+            raise NeverConnected(
                 f"the client never opened a stream to the control plane: {count} of {len(made)} "
                 f"calls ended with {end}. Does the adapter register xDS, if its library wants "
                 f"that, and does the library read {BOOTSTRAP_VARIABLE}?"
@@ -152,7 +152,7 @@ class Preconditions:
             )
             found = self._contradictions(doubt)
         if found:
-            raise ClientLied(f"the client reports {found[0]} ({len(found)} such calls)")
+            raise ReportContradicted(f"the client reports {found[0]} ({len(found)} such calls)")
 
     def _contradictions(self, doubt: float) -> tuple[Contradiction, ...]:
         return tuple(
@@ -180,7 +180,7 @@ class Preconditions:
             ClientUnable: it states neither A52, which brought the field, nor A76, which uses it.
         """
         if not {"A52", "A76"} & set(self._follows):
-            raise ClientUnable(
+            raise Unsupported(
                 "the client states neither A52 nor A76, so it need not read load_balancing_policy"
             )
 
@@ -191,9 +191,9 @@ class Preconditions:
             ClientUnable: it does not, so it has no aggregate clusters.
         """
         if {name.partition("-")[0] for name in self._follows}.isdisjoint({"A37", ENVOY}):
-            raise ClientUnable("the client does not state A37, so it has no aggregate clusters")
+            raise Unsupported("the client does not state A37, so it has no aggregate clusters")
 
-    async def host_names(self, channel: Channel, name: str, *members: Endpoint) -> None:
+    async def host_names(self, channel: Channel, name: str, *members: BackendEndpoint) -> None:
         """See that the process of a channel knows a name: a plain channel there connects by it.
 
         Asked where nothing came of the name by xDS, so that nobody is blamed for what his process
@@ -214,7 +214,7 @@ class Preconditions:
             plainly = await self._channels.open(process, f"dns:///{name}")
             await self._calls.make(self._values.sessions(1), channel=plainly, deadline=timing.EVENT)
         if not any(one.attempts for one in members):
-            raise HostsUnseen(
+            raise HostNamesIgnored(
                 f"the client does not see the table of host names that its process was given: by a "
                 f"channel without xDS, to dns:///{name}, nobody is connected to either. Start it "
                 "so that it reads the /etc/hosts of its adapter: a chroot or container of its own "

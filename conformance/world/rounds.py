@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 
 from conformance import timing
-from conformance.judging.aborts import ClientStuck
+from conformance.judging.aborts import PreconditionTimeout
 from conformance.judging.expectations import Expectation, fits, kind_of
-from conformance.judging.observations import Calls, Seen
+from conformance.judging.observations import Calls, Observation
 from conformance.judging.ring_keys import RingKeys
 from conformance.world import waits
 
@@ -69,10 +69,12 @@ class Rounds:
         return seen
 
 
-def stuck(expectation: Expectation, seen: Seen, within: float, why: str) -> ClientStuck:
+def stuck(
+    expectation: Expectation, seen: Observation, within: float, why: str
+) -> PreconditionTimeout:
     """That what was awaited did not come."""
     found = expectation.finding(seen)
-    return ClientStuck(
+    return PreconditionTimeout(
         f"expected {found.wanted} within {within:g} s, saw {found.saw}, though {why}",
         kind_of(expectation),
     )

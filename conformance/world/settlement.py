@@ -18,7 +18,7 @@ from client_under_test import Call as PlannedCall
 from conformance.judging.observations import OPEN, WAITING, Call
 from test_servers import Rpc
 
-Told = tuple[str | None, str]
+ClaimedAnswer = tuple[str | None, str]
 """A mark, and the endpoint that is said to have answered calls of that mark."""
 
 
@@ -84,12 +84,12 @@ def answered_by(outcomes: Iterable[Outcome]) -> dict[str, str]:
     return {one.id: one.hostname or "nobody" for one in outcomes if one.status == "OK"}
 
 
-def claims(planned: Iterable[PlannedCall], told: Mapping[str, str]) -> Counter[Told]:
+def claims(planned: Iterable[PlannedCall], told: Mapping[str, str]) -> Counter[ClaimedAnswer]:
     """How many calls of each mark the client says that each endpoint answered."""
     return Counter((one.mark, told[one.id]) for one in planned if one.id in told)
 
 
-def lie_by_count(claimed: Counter[Told], counted: Counter[Told]) -> str | None:
+def lie_by_count(claimed: Counter[ClaimedAnswer], counted: Counter[ClaimedAnswer]) -> str | None:
     """What of the client's report is untrue, in words, if it tells of more than were received.
 
     More may have been received than it tells of: such a client makes more calls than it is asked

@@ -7,32 +7,32 @@ from collections.abc import Iterable, Mapping
 
 from client_under_test.contract.exceptions import ConversationFailed
 from conformance import timing
-from conformance.judging.evidence import Judged
-from conformance.judging.expectations import Evenly, Expectation, Reaches
-from conformance.judging.observations import Calls, Seen
+from conformance.judging.evidence import JudgedClient
+from conformance.judging.expectations import EachServesSome, EqualShares, Expectation
+from conformance.judging.observations import Calls, Observation
 from conformance.spec.catalogue import Catalogue
 from conformance.spec.oracles.request_hash import HashPolicy
 from conformance.world import waits
 from conformance.world.attempts import AttemptWatch
 from conformance.world.calls import CallMaker, Headers
 from conformance.world.channels import Channels, ChannelStates
-from conformance.world.checks import Bench
+from conformance.world.checks import Checks
 from conformance.world.clock import Clock
 from conformance.world.control import Control
-from conformance.world.endpoints import Members
+from conformance.world.endpoints import EndpointRegistry
 from conformance.world.header_values import ROUNDS, TURNS, HeaderValues
-from conformance.world.host_names import Names
-from conformance.world.launched import Launched
-from conformance.world.pending_calls import Hands
+from conformance.world.host_names import HostNames
+from conformance.world.launched import LaunchedClient
+from conformance.world.pending_calls import CallDriver
 from conformance.world.policies import Policies
 from conformance.world.preconditions import Preconditions
 from conformance.world.rounds import Rounds
 from conformance.xds_config.clusters import Cluster
-from conformance.xds_config.config import Served, plain
+from conformance.xds_config.config import XdsConfig, single_locality
 from conformance.xds_config.policies import Policy, RingHash
 from conformance.xds_config.routes import BY_SESSION, SESSION
 from fake_control_plane import Event, StreamClosed, StreamOpened
-from test_servers import Endpoint, Fleet
+from test_servers import BackendEndpoint, Fleet
 
 PLAIN_ENDPOINTS = 4
 DEFAULT_RING = RingHash()
@@ -55,16 +55,16 @@ class World:
 
     def __init__(
         self,
-        launched: Launched,
+        launched: LaunchedClient,
         fleet: Fleet,
         *,
         catalogue: Catalogue,
-        client: Judged,
+        client: JudgedClient,
         rng: random.Random,
         failover: timing.Failover = timing.FAILOVER,
         resolutions: timing.Resolutions = timing.RESOLUTIONS,
         soak: float = timing.SOAK,
-        hands: Hands | None = None,
+        hands: CallDriver | None = None,
     ) -> None:
         self.plane = launched.plane
         self.process = launched.process
@@ -76,14 +76,14 @@ class World:
         self.resolutions = resolutions
         self.soak = soak
         self.clock = Clock()
-        self.bench = Bench(catalogue, client)
-        self.members = Members(fleet)
+        self.bench = Checks(catalogue, client)
+        self.members = EndpointRegistry(fleet)
         self.values = HeaderValues(rng, client.ring_keys)
         self.channels = Channels(launched, hands)
         self.states = ChannelStates(self.channels, self.clock, hands)
         self.control = Control(launched.plane, self.channels.manifest.dialect)
         self.calls = CallMaker(self.channels, self.control, fleet, self.members, self.clock, hands)
-        self.names = Names(self.channels, self.clock, self.bench.notes)
+        self.names = HostNames(self.channels, self.clock, self.bench.notes)
         self.policies = Policies(launched.process, hands)
         self.attempts = AttemptWatch(
             fleet, self.members, self.calls, self.control, self.clock, self.bench.notes
@@ -118,16 +118,16 @@ class World:
         """The addresses of so many more endpoints that serve."""
         return tuple(endpoint.address for endpoint in await self.endpoints(count))
 
-    async def plain_ring(self, *policies: HashPolicy, ring: Policy = DEFAULT_RING) -> Served:
+    async def plain_ring(self, *policies: HashPolicy, ring: Policy = DEFAULT_RING) -> XdsConfig:
         """Serve one locality of four equal endpoints, hashed by these policies or the session."""
         addresses = await self.addresses(PLAIN_ENDPOINTS)
-        served = plain(addresses, policy=ring, policies=policies or BY_SESSION)
+        served = single_locality(addresses, policy=ring, policies=policies or BY_SESSION)
         await self.serve(served)
         return served
 
     # What the client does
 
-    async def request_and_cancel(self, headers: Headers, picked: Endpoint) -> None:
+    async def request_and_cancel(self, headers: Headers, picked: BackendEndpoint) -> None:
         """Make a request, and cancel it as soon as the endpoint that it picks has been tried.
 
         Before the request nobody picked it. That the client tries it of itself is no fault here,
@@ -146,20 +146,20 @@ class World:
     # What the judge gets
 
     async def judge(
-        self, clause: str, seen: Seen, expected: Expectation | Mapping[str, Expectation]
+        self, clause: str, seen: Observation, expected: Expectation | Mapping[str, Expectation]
     ) -> None:
         """Put a clause before the judge; one expectation, or one for each edition or choice."""
         is_overdue = isinstance(seen, Calls) and seen.overdue
         before = self.control.ring_before() if is_overdue else None
         self.bench.judge(clause, seen, expected, before=before)
 
-    async def judge_rotation(self, clause: str, served: Served | Cluster) -> None:
+    async def judge_rotation(self, clause: str, served: XdsConfig | Cluster) -> None:
         """Whether calls with one and the same header go round TURNS endpoints, once all serve."""
         headers = [{SESSION: "same"}] * TURNS * ROUNDS
         calls = await self.rounds.until_it_lasts(
-            Reaches(served.addresses()), lambda: self.call(headers, concurrency=1)
+            EachServesSome(served.addresses()), lambda: self.call(headers, concurrency=1)
         )
-        await self.judge(clause, calls, Evenly(served.addresses()))
+        await self.judge(clause, calls, EqualShares(served.addresses()))
 
     # The end
 

@@ -9,12 +9,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from conformance.xds_config.clusters import Cluster
-from conformance.xds_config.config import Served
+from conformance.xds_config.config import XdsConfig
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.trees import with_clusters
 from fake_control_plane import Kind
 
-Trouble = Callable[[Cluster], Cluster]
+ClusterChange = Callable[[Cluster], Cluster]
 
 
 def without_localities(one: Cluster) -> Cluster:
@@ -27,7 +27,7 @@ def with_empty_localities(one: Cluster) -> Cluster:
     return one.placed(*(replace(place, endpoints=()) for place in one.localities))
 
 
-def out_of_use(one: Cluster, *, priority: int | None = None) -> Cluster:
+def unhealthy(one: Cluster, *, priority: int | None = None) -> Cluster:
     """The same with no endpoint that may be used, in this priority or at all: EDS says so."""
     places = (
         place
@@ -52,17 +52,17 @@ def with_bad_health(one: Cluster) -> Cluster:
     return one.placed(*map(sick, one.localities))
 
 
-def at(*addresses: str, locality: str = "locality") -> Trouble:
+def with_endpoints(*addresses: str, locality: str = "locality") -> ClusterChange:
     """No trouble: its only locality has these endpoints."""
     return lambda one: one.placed(Locality(tuple(map(Endpoint, addresses)), locality))
 
 
-def amid(served: Served, trouble: Trouble, *names: str) -> Served:
+def with_clusters_changed(served: XdsConfig, trouble: ClusterChange, *names: str) -> XdsConfig:
     """The same, but these clusters are so."""
     return with_clusters(served, *(trouble(served.own(name)) for name in names))
 
 
-def refusable_endpoints(one: Cluster) -> Any:
+def rejected_endpoints(one: Cluster) -> Any:
     """An EDS resource of it that every client refuses.
 
     No locality has priority 0, which A27 refuses, and there are two categories of drops, of which
@@ -75,7 +75,7 @@ def refusable_endpoints(one: Cluster) -> Any:
     return message
 
 
-def refusable(one: Cluster) -> Any:
+def rejected_cluster(one: Cluster) -> Any:
     """A Cluster resource of its name that every client refuses.
 
     Its type is STATIC, which A27 refuses, and Envoy does beside an eds_cluster_config.
@@ -87,6 +87,6 @@ def refusable(one: Cluster) -> Any:
     return message
 
 
-def lacking(served: Served, kind: Kind, *names: str) -> Served:
+def without_resources(served: XdsConfig, kind: Kind, *names: str) -> XdsConfig:
     """The same, but these resources are never sent."""
     return replace(served, unsent=(*served.unsent, *((kind, name) for name in names)))

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from conformance.judging.expectations import Everywhere, MapsLike, Spread
+from conformance.judging.expectations import AllEndpointsServe, MatchesRing, RandomOverRing
 from conformance.spec.oracles.request_hash import HashPolicy, TerminalReading, policies_in_use
 from conformance.spec.oracles.ring.sizes import OWN_DEFAULT_MAXIMUM, RingConfig
 from conformance.spec.oracles.ring.weights import RingEndpoint, RingLocality, WeightReading
@@ -24,7 +24,7 @@ from conformance.xds_config.clusters import (
     Threshold,
 )
 from conformance.xds_config.endpoints import Endpoint, Locality
-from conformance.xds_config.formatting import MOST_TOLD, listed, shortened
+from conformance.xds_config.formatting import MOST_LISTED, listed, shortened
 from conformance.xds_config.policies import Policy, RingHash, RoundRobin, TypedRingHash
 from conformance.xds_config.routes import BY_SESSION, CLUSTER, Route, hash_policy_resource
 from fake_control_plane import Kind, RawResource, resources
@@ -33,7 +33,7 @@ LISTENER = "xdspec.test"
 ROUTE = "route"
 
 
-class Served(msgspec.Struct, frozen=True, kw_only=True):
+class XdsConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Routes, and the clusters that they lead to: a flat map, by the clusters' names.
 
     Most scenarios serve one cluster. What is not told which cluster is meant means the one that the
@@ -63,12 +63,12 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
         own = self.own()
         words = own.words(self._routed(own))
         others = [one for one in self.clusters if one.name != own.name]
-        for one in others[:MOST_TOLD]:
+        for one in others[:MOST_LISTED]:
             routed = self._routed(one)
             beside = "beside it " if routed else ""
             words += f"; {beside}{shortened(one.name)}: {one.words(routed)}"
-        if len(others) > MOST_TOLD:
-            words += f"; {len(others) - MOST_TOLD} more clusters, which are in transcript.jsonl"
+        if len(others) > MOST_LISTED:
+            words += f"; {len(others) - MOST_LISTED} more clusters, which are in transcript.jsonl"
         words += "".join(
             f"; {one.kind.value} {one.name} as {len(one.body)} given bytes" for one in self.given
         )
@@ -183,11 +183,11 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
         key_format: str | None = None,
         allotment: str | None = None,
         failed: Iterable[str] = (),
-    ) -> MapsLike:
+    ) -> MatchesRing:
         """Each call where the ring of this priority maps it, by these readings of the text."""
         policy = self.own(cluster).policy
         named = policy.request_hash_header if isinstance(policy, TypedRingHash) else None
-        return MapsLike(
+        return MatchesRing(
             localities=self.ring_localities(priority, cluster=cluster, hash_keys=hash_keys),
             config=self.config(cluster),
             policies=policies_in_use(self.routes[route].policies, named or ""),
@@ -199,31 +199,31 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
             failed=tuple(failed),
         )
 
-    def spread(self) -> Spread:
+    def spread(self) -> RandomOverRing:
         """Calls with random hashes on the ring of the first priority."""
-        return Spread(localities=self.ring_localities(), config=self.config())
+        return RandomOverRing(localities=self.ring_localities(), config=self.config())
 
-    def everywhere(self) -> Everywhere:
+    def everywhere(self) -> AllEndpointsServe:
         """Calls at every endpoint of the first priority."""
-        return Everywhere(localities=self.ring_localities(), config=self.config())
+        return AllEndpointsServe(localities=self.ring_localities(), config=self.config())
 
-    def hashed_by(self, *policies: HashPolicy) -> Served:
+    def hashed_by(self, *policies: HashPolicy) -> XdsConfig:
         """The same, with these hash policies on the one route."""
         return msgspec.structs.replace(self, routes=(Route(policies, cluster=self.own().name),))
 
-    def balanced_by(self, policy: Policy, cluster: str | None = None) -> Served:
+    def balanced_by(self, policy: Policy, cluster: str | None = None) -> XdsConfig:
         """The same, with another LB policy."""
         return self._with(msgspec.structs.replace(self.own(cluster), policy=policy))
 
-    def capped_at(self, cap: int) -> Served:
+    def capped_at(self, cap: int) -> XdsConfig:
         """The same, for the oracle of a client with another local cap."""
         return msgspec.structs.replace(self, cap=cap)
 
-    def placed(self, *localities: Locality) -> Served:
+    def placed(self, *localities: Locality) -> XdsConfig:
         """The same, with other localities."""
         return self._with(self.own().placed(*localities))
 
-    def _with(self, changed: Cluster) -> Served:
+    def _with(self, changed: Cluster) -> XdsConfig:
         clusters = tuple(changed if one.name == changed.name else one for one in self.clusters)
         return msgspec.structs.replace(self, clusters=clusters)
 
@@ -232,7 +232,7 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
         return "; ".join(str(one) for one in self.routes if one.targets()[0] == cluster.name)
 
 
-def given_as(served: Served, *messages: Any) -> Served:
+def with_raw_clusters(served: XdsConfig, *messages: Any) -> XdsConfig:
     """The same, but the Clusters of these messages' names go out as they stand there."""
     raw = (RawResource(Kind.CLUSTER, one.name, one.SerializeToString()) for one in messages)
     return msgspec.structs.replace(served, given=tuple(raw))
@@ -249,7 +249,7 @@ def one_cluster(
     drops: Sequence[Drop] = (),
     thresholds: Sequence[Threshold] = (),
     cap: int = 4096,
-) -> Served:
+) -> XdsConfig:
     """One cluster of EDS, and the routes to it; none: all calls, hashed by the session."""
     discovery = Eds(tuple(localities), service_name, tuple(drops))
     one = Cluster(
@@ -260,17 +260,17 @@ def one_cluster(
         thresholds=tuple(thresholds),
     )
     ways = tuple(routes) or (Route(BY_SESSION, cluster=name),)
-    return Served(clusters=(one,), routes=ways, cap=cap)
+    return XdsConfig(clusters=(one,), routes=ways, cap=cap)
 
 
-def plain(
+def single_locality(
     addresses: Sequence[str],
     *,
     name: str = CLUSTER,
     policy: Policy = RingHash(),  # noqa: B008 - frozen
     policies: tuple[HashPolicy, ...] = BY_SESSION,
     path: str | None = None,
-) -> Served:
+) -> XdsConfig:
     """One cluster with one locality of equal endpoints, for calls of this path, or of all."""
     place = Locality(tuple(Endpoint(address) for address in addresses))
     return one_cluster(
@@ -278,29 +278,31 @@ def plain(
     )
 
 
-def weighted(weights: dict[str, int | None], *, policy: Policy = RingHash()) -> Served:  # noqa: B008
+def weighted_locality(weights: dict[str, int | None], *, policy: Policy = RingHash()) -> XdsConfig:  # noqa: B008
     """One locality of endpoints with these weights, by address."""
     endpoints = tuple(Endpoint(address, weight) for address, weight in weights.items())
     return one_cluster((Locality(endpoints),), policy=policy)
 
 
-def by_dns(target: str, resolved: Sequence[str] = (), *, is_reported: bool = False) -> Served:
+def logical_dns(
+    target: str, resolved: Sequence[str] = (), *, is_reported: bool = False
+) -> XdsConfig:
     """One LOGICAL_DNS cluster of ``host:port``, which is to resolve to these addresses."""
     discovery = LogicalDns(target, tuple(resolved))
-    return Served(clusters=(Cluster(discovery=discovery, is_reported=is_reported),))
+    return XdsConfig(clusters=(Cluster(discovery=discovery, is_reported=is_reported),))
 
 
-def aggregate(*parts: Served, policy: Policy = RingHash()) -> Served:  # noqa: B008 - frozen
+def aggregate(*parts: XdsConfig, policy: Policy = RingHash()) -> XdsConfig:  # noqa: B008 - frozen
     """One aggregate cluster, made of the own clusters of these, the most preferred first.
 
     The routes to these count for nothing.
     """
     above = Cluster(discovery=Aggregate(tuple(one.own().name for one in parts)), policy=policy)
     below = dict.fromkeys(cluster for one in parts for cluster in one.clusters)
-    return Served(clusters=(above, *below))
+    return XdsConfig(clusters=(above, *below))
 
 
-def beside(served: Served, *others: Served) -> Served:
+def merge(served: XdsConfig, *others: XdsConfig) -> XdsConfig:
     """All of them; the routes of the others come first."""
     together = (*others, served)
     return msgspec.structs.replace(

@@ -6,12 +6,12 @@ import functools
 from collections.abc import Callable, Iterable, Mapping
 from typing import get_args
 
-from conformance.judging.expectations import MapsLike
+from conformance.judging.expectations import MatchesRing
 from conformance.spec.oracles.distinguishing import Way, values_telling_apart
 from conformance.spec.oracles.ring.sizes import Allotment, entry_counts
 from conformance.spec.oracles.ring.values import NoSuchValueError
 from conformance.spec.oracles.ring.weights import WeightReading, weights
-from conformance.xds_config.config import Served
+from conformance.xds_config.config import XdsConfig
 from conformance.xds_config.routes import SESSION
 
 TO_CHOOSE_FROM = tuple(f"value-{number}" for number in range(20_000))
@@ -23,9 +23,9 @@ STEPS = (1_000, 4_000, len(TO_CHOOSE_FROM))
 few, and where two ways agree all of them are looked at in vain, for half a second."""
 
 
-def first_told_apart(
-    arrangements: Iterable[Served], choices: Callable[[Served], Mapping[str, MapsLike]]
-) -> tuple[Served, tuple[dict[str, str], ...]]:
+def first_distinguished(
+    arrangements: Iterable[XdsConfig], choices: Callable[[XdsConfig], Mapping[str, MatchesRing]]
+) -> tuple[XdsConfig, tuple[dict[str, str], ...]]:
     """One on whose ring the choices can be told, and headers of calls that tell them.
 
     It is the first of those for which the fewest values have to be looked at, by STEPS.
@@ -49,11 +49,11 @@ def first_told_apart(
     raise untold
 
 
-def _ways(choices: Mapping[str, MapsLike]) -> dict[str, tuple[Way, ...]]:
+def _ways(choices: Mapping[str, MatchesRing]) -> dict[str, tuple[Way, ...]]:
     return {name: one.picks() for name, one in choices.items()}
 
 
-def keep_entries(before: Served, after: Served, *, changed: str) -> bool:
+def keep_entries(before: XdsConfig, after: XdsConfig, *, changed: str) -> bool:
     """Whether all endpoints but one have as many entries in both, however they are counted.
 
     The same number means the same entries, as long as each endpoint numbers its own. That no key

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-MOST_TOLD = 40
+MOST_LISTED = 40
 """Clusters that a failure's text names."""
 
 LONGEST = 80
@@ -23,5 +23,5 @@ def shortened(name: str) -> str:
 
 def listed(names: Sequence[str]) -> str:
     """Names, of which not too many are told."""
-    told = ", ".join(map(shortened, names[:MOST_TOLD]))
-    return f"{told} and {len(names) - MOST_TOLD} more" if len(names) > MOST_TOLD else told
+    told = ", ".join(map(shortened, names[:MOST_LISTED]))
+    return f"{told} and {len(names) - MOST_LISTED} more" if len(names) > MOST_LISTED else told

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from conformance.judging.expectations import Admits
+from conformance.judging.expectations import RequestsAdmitted
 from conformance.spec.oracles import circuit_breaking
-from conformance.xds_config.config import Served
+from conformance.xds_config.config import XdsConfig
 
 
-def admits(served: Served, cluster: str, *, in_flight: int = 0) -> Admits:
+def admits(served: XdsConfig, cluster: str, *, in_flight: int = 0) -> RequestsAdmitted:
     """Of streams begun one after another, as many open as this cluster lets through.
 
     Args:
@@ -15,7 +15,7 @@ def admits(served: Served, cluster: str, *, in_flight: int = 0) -> Admits:
         cluster: the name of the one to whose endpoints they go.
         in_flight: how many others are open, and counted with them.
     """
-    return Admits(
+    return RequestsAdmitted(
         thresholds=tuple(
             circuit_breaking.Threshold(one.priority == "DEFAULT", one.max_requests)
             for one in served.own(cluster).thresholds

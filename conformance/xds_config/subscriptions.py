@@ -8,7 +8,7 @@ made of (A37), and a cluster of EDS to its endpoints.
 from __future__ import annotations
 
 from conformance.spec.oracles.cluster_tree import tree
-from conformance.xds_config.config import LISTENER, ROUTE, Served
+from conformance.xds_config.config import LISTENER, ROUTE, XdsConfig
 from conformance.xds_config.trees import known_clusters
 from fake_control_plane import Kind
 
@@ -16,7 +16,7 @@ Asked = frozenset[tuple[Kind, str]]
 """Kinds and names of resources."""
 
 
-def subscriptions(served: Served) -> Asked:
+def subscriptions(served: XdsConfig) -> Asked:
     """The resources that a client asks for once it has all that it can get of them.
 
     Some of them may not be served. Nothing follows from those, nor from one that is given as bytes:

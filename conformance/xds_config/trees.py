@@ -8,17 +8,17 @@ from typing import Literal
 
 import msgspec
 
-from conformance.judging.expectations import AsksFor, AtTheFirst, InTreeOrder
+from conformance.judging.expectations import FirstUsablePriority, LeafOrder, SubscribesTo
 from conformance.spec.oracles import cluster_tree
 from conformance.xds_config.clusters import Aggregate, Cluster, Eds
-from conformance.xds_config.config import Served
+from conformance.xds_config.config import XdsConfig
 from fake_control_plane import Kind
 
 USED = frozenset({"UNKNOWN", "HEALTHY"})
 """The health of endpoints that are used (A27)."""
 
 
-def known_clusters(served: Served) -> dict[str, cluster_tree.Cluster]:
+def known_clusters(served: XdsConfig) -> dict[str, cluster_tree.Cluster]:
     """All clusters that a client can get to know; one that is given as bytes counts as refused.
 
     Whether a client can read those, nobody says here.
@@ -42,7 +42,7 @@ def _known(one: Cluster) -> cluster_tree.Cluster:
 
 
 def endpoints_by_priority(
-    served: Served, used: frozenset[str] = USED
+    served: XdsConfig, used: frozenset[str] = USED
 ) -> dict[str, tuple[tuple[str, ...], ...]]:
     """The addresses of each leaf's usable endpoints, by priority."""
     unsent = set(served.unsent)
@@ -63,21 +63,21 @@ def _priorities(one: Cluster, used: frozenset[str]) -> tuple[tuple[str, ...], ..
     return tuple(tuple(found[priority]) for priority in sorted(found))
 
 
-def in_tree_order(served: Served, root: str) -> InTreeOrder:
+def in_tree_order(served: XdsConfig, root: str) -> LeafOrder:
     """First attempts at the endpoints below a root, in the order of its leaves."""
-    return InTreeOrder(
+    return LeafOrder(
         root=root, clusters=known_clusters(served), endpoints=endpoints_by_priority(served)
     )
 
 
 def at_the_first(
-    served: Served,
+    served: XdsConfig,
     root: str,
     failed: Iterable[str] = (),
     *,
     as_a_whole: bool = False,
     degraded: bool = False,
-) -> AtTheFirst:
+) -> FirstUsablePriority:
     """Calls at the first priority below a root of which some endpoint has not failed.
 
     Args:
@@ -90,7 +90,7 @@ def at_the_first(
     clusters, endpoints = known_clusters(served), endpoints_by_priority(served)
     if degraded and not cluster_tree.first_usable(root, clusters, endpoints):
         endpoints = endpoints_by_priority(served, USED | {"DEGRADED"})
-    return AtTheFirst(
+    return FirstUsablePriority(
         root=root,
         clusters=clusters,
         endpoints=endpoints,
@@ -99,15 +99,15 @@ def at_the_first(
     )
 
 
-def asks_for(
-    served: Served, kind: Literal["CLUSTER", "ENDPOINTS"], *, ever: bool = False
-) -> AsksFor:
+def subscriptions_of(
+    served: XdsConfig, kind: Literal["CLUSTER", "ENDPOINTS"], *, ever: bool = False
+) -> SubscribesTo:
     """Requests for just what the trees of all routes take."""
     roots = tuple(dict.fromkeys(name for route in served.routes for name in route.targets()))
-    return AsksFor(kind=kind, roots=roots, clusters=known_clusters(served), ever=ever)
+    return SubscribesTo(kind=kind, roots=roots, clusters=known_clusters(served), ever=ever)
 
 
-def with_clusters(served: Served, *clusters: Cluster) -> Served:
+def with_clusters(served: XdsConfig, *clusters: Cluster) -> XdsConfig:
     """The same with these clusters, in the place of those of their names, or beside the others."""
     made = {one.name: one for one in (*served.clusters, *clusters)}
     return msgspec.structs.replace(served, clusters=tuple(made.values()))

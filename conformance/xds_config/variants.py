@@ -21,7 +21,7 @@ from fake_control_plane import Kind, RawResource
 TYPE: Final = "type.googleapis.com"
 
 
-class Odd(msgspec.Struct, frozen=True):
+class ClusterVariant(msgspec.Struct, frozen=True):
     """A change of a good resource, and the clause that says what becomes of it."""
 
     clause: str
@@ -55,7 +55,7 @@ class Odd(msgspec.Struct, frozen=True):
         return changed
 
 
-class OddBytes(msgspec.Struct, frozen=True):
+class RawClusterVariant(msgspec.Struct, frozen=True):
     """A good Cluster with bytes behind it, which may be more than text says, or no message."""
 
     clause: str

@@ -18,12 +18,12 @@ from fake_control_plane.resources import (
     locality,
     route_configuration,
 )
-from test_servers import Close, Endpoint, Fleet
+from test_servers import BackendEndpoint, Close, Fleet
 
 DEADLINE = 20.0
 
 
-def service(name: str, *backends: Endpoint) -> list[Any]:
+def service(name: str, *backends: BackendEndpoint) -> list[Any]:
     """Return a Listener, a RouteConfiguration, a Cluster and its endpoints, all of one name."""
     members = [endpoint(one.address) for one in backends]
     return [

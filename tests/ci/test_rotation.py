@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from client_under_test import built_in
-from conformance.mutation.results import declared
+from conformance.mutation.results import declared_mutants
 
 ROOT = Path(__file__).parents[2]
 TURNS = ROOT / "ci" / "rotation.py"
@@ -47,7 +47,9 @@ def names(*ids: str) -> frozenset[str]:
 
 
 def test_each_area_of_mutants_has_one_turn(turns: Any) -> None:
-    assert sorted(turns.AREAS) == sorted({mutant.module.partition("/")[0] for mutant in declared()})
+    assert sorted(turns.AREAS) == sorted(
+        {mutant.module.partition("/")[0] for mutant in declared_mutants()}
+    )
 
 
 def test_each_slow_client_has_one_turn_and_none_is_unknown(turns: Any) -> None:

@@ -19,7 +19,7 @@ from client_under_test.contract.exceptions import ClientCrashed, RequestRefused
 from client_under_test.launching.pidfd import pidfd_open
 from conformance.xds_config import dialect
 from conformance.xds_config.bootstrap import VARIABLE, bootstrap
-from conformance.xds_config.config import LISTENER, plain
+from conformance.xds_config.config import LISTENER, single_locality
 from conformance.xds_config.policies import RingHash
 from conformance.xds_config.routes import CLUSTER, SESSION
 from fake_control_plane import ControlPlane, Kind, LoadResponse
@@ -91,7 +91,7 @@ async def test_calls_go_through_envoy_where_its_ring_says(
     envoy: Prepared, plane: ControlPlane, fleet: Fleet, tmp_path: Path
 ) -> None:
     addresses = {one.address: one.id for one in await fleet.endpoints(4)}
-    await plane.set(*plain(list(addresses), policy=RingHash()).resources())
+    await plane.set(*single_locality(list(addresses), policy=RingHash()).resources())
     async with started(envoy, tmp_path, plane) as process:
         channel = await process.open_channel(f"xds:///{LISTENER}", deadline=DEADLINE)
         batch = await channel.start_calls([call(f"{address}_0") for address in addresses])
@@ -107,7 +107,7 @@ async def test_the_metadata_of_a_call_is_all_that_reaches_the_backend(
     envoy: Prepared, plane: ControlPlane, fleet: Fleet, tmp_path: Path
 ) -> None:
     """But for what the transport has; no request id, say, that would be another each time."""
-    await plane.set(*plain([one.address for one in await fleet.endpoints(1)]).resources())
+    await plane.set(*single_locality([one.address for one in await fleet.endpoints(1)]).resources())
     async with started(envoy, tmp_path, plane) as process:
         channel = await process.open_channel(f"xds:///{LISTENER}", deadline=DEADLINE)
         batch = await channel.start_calls([call("a")])
@@ -130,7 +130,9 @@ async def test_calls_wait_for_the_listener_until_their_deadline(
         await cancelled.cancel(deadline=DEADLINE)
         (dropped,) = await cancelled.finished(deadline=DEADLINE)
         assert dropped.status == "CANCELLED"
-        await plane.set(*plain([one.address for one in await fleet.endpoints(1)]).resources())
+        await plane.set(
+            *single_locality([one.address for one in await fleet.endpoints(1)]).resources()
+        )
         assert (await early.outcome("patient", deadline=DEADLINE)).status == "OK"
     assert len(fleet.ledger.rpcs) == 1
 
@@ -139,7 +141,7 @@ async def test_a_changed_cluster_is_acked_as_its_endpoints_come_again(
     envoy: Prepared, plane: ControlPlane, fleet: Fleet, tmp_path: Path
 ) -> None:
     """Envoy asks for them anew, and ACKs the cluster once it can be used."""
-    served = plain([one.address for one in await fleet.endpoints(2)])
+    served = single_locality([one.address for one in await fleet.endpoints(2)])
     await plane.set(*served.resources())
     async with started(envoy, tmp_path, plane) as process:
         channel = await process.open_channel(f"xds:///{LISTENER}", deadline=DEADLINE)
@@ -156,7 +158,7 @@ async def test_a_listener_that_was_deleted_and_comes_again_is_found(
     envoy: Prepared, plane: ControlPlane, fleet: Fleet, tmp_path: Path
 ) -> None:
     """Its port is another one; while it is away, calls fail as they do in gRPC."""
-    served = plain([one.address for one in await fleet.endpoints(1)])
+    served = single_locality([one.address for one in await fleet.endpoints(1)])
     await plane.set(*served.resources())
     async with started(envoy, tmp_path, plane) as process:
         channel = await process.open_channel(f"xds:///{LISTENER}", deadline=DEADLINE)
@@ -181,7 +183,7 @@ async def test_load_that_is_asked_for_by_name_is_counted_from_the_beginning(
     envoy: Prepared, plane: ControlPlane, fleet: Fleet, tmp_path: Path
 ) -> None:
     """Even if the cluster comes only later, and nothing is told of others."""
-    served = plain([one.address for one in await fleet.endpoints(1)])
+    served = single_locality([one.address for one in await fleet.endpoints(1)])
     plane.script.loads.ask(clusters=())
     async with started(envoy, tmp_path, plane) as process:
         await plane.transcript.wait(

@@ -15,7 +15,7 @@ from fake_control_plane.resources import (
     route_configuration,
 )
 from fake_control_plane.snapshot import Snapshots
-from fake_control_plane.stream import AdsStream, Answer, Outgoing, Reception, Subscription
+from fake_control_plane.stream import AckOrNack, AdsStream, Outgoing, Received, Subscription
 
 LDS, RDS, CDS, EDS = Kind.LISTENER, Kind.ROUTE, Kind.CLUSTER, Kind.ENDPOINTS
 
@@ -32,7 +32,7 @@ def resource(kind: Kind, name: str) -> Any:
             return endpoints(name)
 
 
-def ask(stream: AdsStream, kind: Kind, *names: str, nonce: str = "") -> Reception:
+def ask(stream: AdsStream, kind: Kind, *names: str, nonce: str = "") -> Received:
     return stream.receive(type_url=kind.type_url, names=names, nonce=nonce)
 
 
@@ -249,15 +249,15 @@ def sent_twice() -> tuple[World, str, str]:
 def test_acks() -> None:
     world, first, second = sent_twice()
     late = ask(world.stream, CDS, "a", nonce=first)
-    assert (late.answer, late.answered_version, late.stale) == (Answer.ACK, "1", True)
+    assert (late.answer, late.answered_version, late.stale) == (AckOrNack.ACK, "1", True)
     newest = ask(world.stream, CDS, "a", nonce=second)
-    assert (newest.answer, newest.answered_version, newest.stale) == (Answer.ACK, "2", False)
+    assert (newest.answer, newest.answered_version, newest.stale) == (AckOrNack.ACK, "2", False)
 
 
 def test_nack() -> None:
     world, _, second = sent_twice()
     reception = world.stream.receive(type_url=CDS.type_url, names=["a"], nonce=second, rejects=True)
-    assert (reception.answer, reception.answered_version) == (Answer.NACK, "2")
+    assert (reception.answer, reception.answered_version) == (AckOrNack.NACK, "2")
     assert world.respond(CDS) is None, "what was rejected is not sent again"
 
 
@@ -300,7 +300,7 @@ def test_asking_again(
     assert names(second) == sent
     if second is not None:
         assert (second.version, second.nonce != first.nonce) == (first.version, True)
-        for meant in (Answer.ACK, None):  # who says it twice gets no more for it
+        for meant in (AckOrNack.ACK, None):  # who says it twice gets no more for it
             told = ask(world.stream, kind, "a", "b", nonce=second.nonce)
             assert told.answer is meant
             assert world.respond(kind) is None
@@ -405,7 +405,7 @@ class SotwClient(RuleBasedStateMachine):
             nonce=outgoing.nonce,
             rejects=rejects,
         )
-        assert reception.answer is (Answer.NACK if rejects else Answer.ACK)
+        assert reception.answer is (AckOrNack.NACK if rejects else AckOrNack.ACK)
         assert reception.answered_version == outgoing.version
         assert not reception.stale
         assert self.world.respond(kind) is None

@@ -33,7 +33,7 @@ from fake_control_plane.resources import (
     route_configuration,
 )
 from fake_control_plane.snapshot import Packed, pack
-from fake_control_plane.stream import Answer
+from fake_control_plane.stream import AckOrNack
 from fake_control_plane.transcript import Push, Transcript
 
 CDS = Kind.CLUSTER
@@ -48,7 +48,7 @@ def request(**fields: Any) -> Request:
     return Request(**(defaults | fields))
 
 
-def answer(version: str, answer: Answer = Answer.ACK, **fields: Any) -> Request:
+def answer(version: str, answer: AckOrNack = AckOrNack.ACK, **fields: Any) -> Request:
     return request(answer=answer, answered_version=version, **fields)
 
 
@@ -121,7 +121,7 @@ async def test_a_wait_does_not_look_before_since() -> None:
     ("event", "acked", "nacked", "answered"),
     [
         (answer("2"), True, False, True),
-        (answer("2", Answer.NACK), False, True, True),
+        (answer("2", AckOrNack.NACK), False, True, True),
         (answer("1"), False, False, False),
         (answer("2", kind=Kind.LISTENER), False, False, False),
         (request(), False, False, False),
@@ -160,7 +160,7 @@ async def test_subscriptions() -> None:
 async def test_a_passed_deadline_tells_what_was_seen() -> None:
     transcript = Transcript()
     for number in range(20):
-        transcript.record(answer(f"old-{number}", Answer.NACK, error_detail="no such thing"))
+        transcript.record(answer(f"old-{number}", AckOrNack.NACK, error_detail="no such thing"))
     with pytest.raises(DeadlinePassed) as caught:
         await transcript.acked(push(), CDS, deadline=0)
     message = str(caught.value)
@@ -238,7 +238,7 @@ EVENTS: tuple[Event, ...] = (
             Packed("endless", "type.googleapis.com/google.protobuf.Duration", ENDLESS),
         ),
     ),
-    answer("1", Answer.NACK, error_code=3, error_detail="bad\nvery"),
+    answer("1", AckOrNack.NACK, error_code=3, error_detail="bad\nvery"),
     LoadRequest(
         at=3.0,
         stream=2,

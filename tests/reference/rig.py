@@ -16,7 +16,7 @@ from client_under_test.reference.transport.http2 import Header
 from client_under_test.reference.values import Metadata, State, Status
 from fake_control_plane import ControlPlane
 from fake_control_plane import resources as made
-from test_servers import Endpoint, Fleet
+from test_servers import BackendEndpoint, Fleet
 
 # Generous: on a busy machine a test should be slow, not red.
 DEADLINE = 10.0
@@ -84,7 +84,7 @@ class Rig:
     async def addresses(self, count: int) -> list[str]:
         return [endpoint.address for endpoint in await self.fleet.endpoints(count)]
 
-    async def endpoints(self, count: int) -> list[Endpoint]:
+    async def endpoints(self, count: int) -> list[BackendEndpoint]:
         return await self.fleet.endpoints(count)
 
     async def route_to(self, cluster: str) -> None:

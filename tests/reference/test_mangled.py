@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from client_under_test.reference.clusters import aggregates
-from client_under_test.reference.clusters.aggregates import Found, PriorityNames
+from client_under_test.reference.clusters.aggregates import LeafEndpoints, PriorityNames
 from client_under_test.reference.clusters.discovery import Leaf
 from client_under_test.reference.editions.editions import MODERN, SEED, SEED_2021, Edition
 from client_under_test.reference.policies import registry
@@ -198,12 +198,12 @@ def use(outcome: Any, edition: Edition) -> None:
                     "/x", (("session", "aaa"), ("h", "p"), ("i", "3"))
                 )
         case Leaf():
-            balance(outcome, Found(), edition)
+            balance(outcome, LeafEndpoints(), edition)
             found = read_resources(Kind.ENDPOINTS, [_packed(endpoints()[0])], XdsRules())[0]
             assert isinstance(found, Good)
-            assert isinstance(found.value, Found)
+            assert isinstance(found.value, LeafEndpoints)
             balance(outcome, found.value, edition)
-        case Found():
+        case LeafEndpoints():
             for cluster in clusters()[:1]:
                 leaf = read_resources(Kind.CLUSTER, [_packed(cluster)], XdsRules())[0]
                 assert isinstance(leaf, Good)
@@ -211,7 +211,7 @@ def use(outcome: Any, edition: Edition) -> None:
                 balance(leaf.value, outcome, edition)
 
 
-def balance(leaf: Leaf, found: Found, edition: Edition) -> None:
+def balance(leaf: Leaf, found: LeafEndpoints, edition: Edition) -> None:
     rng = random.Random(1)
     tools = registry.tools(edition.rules, random=rng, ledger=Ledger(edition.rules))
     update = aggregates.make_update("x", None, [(leaf, found)], PriorityNames(), edition.rules)

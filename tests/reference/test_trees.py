@@ -11,7 +11,7 @@ from client_under_test.reference.channel.channel import Channel
 from client_under_test.reference.values import Status
 from fake_control_plane import Kind
 from fake_control_plane import resources as made
-from test_servers import Endpoint, Stall
+from test_servers import BackendEndpoint, Stall
 
 from .rig import DEADLINE, FAST, Rig, call, place, start
 
@@ -24,7 +24,7 @@ async def answered_by(channel: Channel, **how: Any) -> str:
     return await outcome.host()
 
 
-async def served_by(channel: Channel, endpoint: Endpoint) -> None:
+async def served_by(channel: Channel, endpoint: BackendEndpoint) -> None:
     """An ACK comes before the policy has changed: until then others may answer, but one does."""
     async with asyncio.timeout(DEADLINE):
         while await answered_by(channel) != endpoint.address:
@@ -39,7 +39,7 @@ async def fails(channel: Channel, **how: Any) -> Status:
     return status
 
 
-def leaf(name: str, *endpoints: Endpoint, **of: Any) -> tuple[Any, Any]:
+def leaf(name: str, *endpoints: BackendEndpoint, **of: Any) -> tuple[Any, Any]:
     addresses = [endpoint.address for endpoint in endpoints]
     return made.eds_cluster(name, **of), made.endpoints(name, place(*addresses))
 

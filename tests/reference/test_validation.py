@@ -21,7 +21,7 @@ from google.protobuf.wrappers_pb2 import StringValue
 from udpa.type.v1 import typed_struct_pb2 as udpa_pb2
 from xds.type.v3 import typed_struct_pb2 as xds_pb2
 
-from client_under_test.reference.clusters.aggregates import Found
+from client_under_test.reference.clusters.aggregates import LeafEndpoints
 from client_under_test.reference.clusters.discovery import Aggregate, Leaf
 from client_under_test.reference.policies.configs import (
     PickFirstConfig,
@@ -601,7 +601,7 @@ def test_good_endpoints() -> None:
         drops=[made.drop("d", 5)],
     )
     found = value(Kind.ENDPOINTS, message)
-    assert isinstance(found, Found)
+    assert isinstance(found, LeafEndpoints)
     (first,), (second,) = found.priorities
     (only,) = first.endpoints
     assert (only.addresses, only.weight, only.hash_key) == (("127.0.0.1:1", "[::1]:2"), 5, "key")

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from test_servers import Endpoint, Fleet, Rpc, testing_pb2_grpc
+from test_servers import BackendEndpoint, Fleet, Rpc, testing_pb2_grpc
 from test_servers import testing_pb2 as pb
 
 UNARY = "/grpc.testing.TestService/UnaryCall"
@@ -27,12 +27,12 @@ async def fleet() -> AsyncIterator[Fleet]:
 
 
 @pytest.fixture
-async def endpoint(fleet: Fleet) -> Endpoint:
+async def endpoint(fleet: Fleet) -> BackendEndpoint:
     return await fleet.endpoint()
 
 
 @pytest.fixture
-async def channel(endpoint: Endpoint) -> AsyncIterator[Any]:
+async def channel(endpoint: BackendEndpoint) -> AsyncIterator[Any]:
     async with grpc.aio.insecure_channel(
         endpoint.address, options=(("grpc.use_local_subchannel_pool", 1),)
     ) as channel:
@@ -42,17 +42,17 @@ async def channel(endpoint: Endpoint) -> AsyncIterator[Any]:
 Stub: Any = testing_pb2_grpc.TestServiceStub
 
 
-def names(endpoint: Endpoint) -> tuple[tuple[str, str], ...]:
+def names(endpoint: BackendEndpoint) -> tuple[tuple[str, str], ...]:
     return (("hostname", endpoint.address), ("server-id", endpoint.id))
 
 
-async def test_unary_call_says_who_answers(endpoint: Endpoint, channel: Any) -> None:
+async def test_unary_call_says_who_answers(endpoint: BackendEndpoint, channel: Any) -> None:
     response = await Stub(channel).UnaryCall(pb.SimpleRequest(), timeout=5)
     assert response == pb.SimpleResponse(server_id=endpoint.id, hostname=endpoint.address)
 
 
 @pytest.mark.parametrize("path", [UNARY, EMPTY, "/grpc.health.v1.Health/Check", "/some/Path"])
-async def test_headers_say_who_answers(endpoint: Endpoint, channel: Any, path: str) -> None:
+async def test_headers_say_who_answers(endpoint: BackendEndpoint, channel: Any, path: str) -> None:
     call = channel.unary_unary(path)(b"", timeout=5)
     await call.code()
     assert tuple(await call.initial_metadata()) == names(endpoint)
@@ -60,7 +60,7 @@ async def test_headers_say_who_answers(endpoint: Endpoint, channel: Any, path: s
 
 @pytest.mark.parametrize("size", [0, 1, 100_000])
 async def test_unary_call_returns_as_much_as_is_wanted(
-    endpoint: Endpoint, channel: Any, size: int
+    endpoint: BackendEndpoint, channel: Any, size: int
 ) -> None:
     response = await Stub(channel).UnaryCall(pb.SimpleRequest(response_size=size), timeout=5)
     assert len(response.payload.body) == size
@@ -108,7 +108,7 @@ async def test_unary_call_fails_as_is_wanted(
 
 
 @pytest.mark.parametrize("path", [UNARY, EMPTY, DUPLEX])
-async def test_error_code(fleet: Fleet, endpoint: Endpoint, channel: Any, path: str) -> None:
+async def test_error_code(fleet: Fleet, endpoint: BackendEndpoint, channel: Any, path: str) -> None:
     call = channel.unary_unary(path)(b"", metadata=(("rpc-behavior", "error-code-10"),), timeout=5)
     assert await call.code() is grpc.StatusCode.ABORTED
     assert tuple(await call.initial_metadata()) == names(endpoint)
@@ -141,7 +141,7 @@ async def test_what_is_no_behavior_is_an_invalid_argument(channel: Any) -> None:
 )
 async def test_an_open_rpc_says_at_once_who_answers_and_is_over_when_cancelled(
     fleet: Fleet,
-    endpoint: Endpoint,
+    endpoint: BackendEndpoint,
     channel: Any,
     path: str,
     metadata: tuple[tuple[str, str], ...],
@@ -202,7 +202,9 @@ async def test_an_unknown_path_is_recorded_too(fleet: Fleet, channel: Any) -> No
 
 
 @pytest.mark.parametrize("service", ["", "grpc.testing.TestService"])
-async def test_health_says_what_it_was_told(endpoint: Endpoint, channel: Any, service: str) -> None:
+async def test_health_says_what_it_was_told(
+    endpoint: BackendEndpoint, channel: Any, service: str
+) -> None:
     stub: Any = health_pb2_grpc.HealthStub(channel)
     request = health_pb2.HealthCheckRequest(service=service)
     watch = stub.Watch(request, timeout=5)
@@ -215,7 +217,7 @@ async def test_health_says_what_it_was_told(endpoint: Endpoint, channel: Any, se
 
 
 async def test_the_ledger_has_all_that_was_sent(
-    fleet: Fleet, endpoint: Endpoint, channel: Any, tmp_path: Path
+    fleet: Fleet, endpoint: BackendEndpoint, channel: Any, tmp_path: Path
 ) -> None:
     metadata = (("k", "1"), ("data-bin", b"\x00\xff"), ("k", "2"), ("k", "1"))
     await channel.unary_unary(UNARY)(b"", metadata=metadata, timeout=5)
@@ -252,7 +254,7 @@ async def test_nobody_gets_past_the_gates(fleet: Fleet) -> None:
     assert not fleet.ledger.rpcs
 
 
-async def test_an_rpc_is_told_by_its_connection(fleet: Fleet, endpoint: Endpoint) -> None:
+async def test_an_rpc_is_told_by_its_connection(fleet: Fleet, endpoint: BackendEndpoint) -> None:
     options = (("grpc.use_local_subchannel_pool", 1),)
     one: Any
     other: Any
@@ -312,7 +314,7 @@ async def one_call(channel: Any) -> None:
 
 
 async def test_connections_that_ended_are_forgotten_and_live_ones_are_not(
-    fleet: Fleet, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+    fleet: Fleet, endpoint: BackendEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("test_servers.backend._MANY_PEERS", 6)
     monkeypatch.setattr("test_servers.backend._REMEMBERED", 2)

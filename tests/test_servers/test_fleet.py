@@ -19,9 +19,9 @@ from h2.events import StreamEnded, TrailersReceived
 from xds.data.orca.v3.orca_load_report_pb2 import OrcaLoadReport
 
 from test_servers import (
+    BackendEndpoint,
     BackendMetrics,
     Close,
-    Endpoint,
     Fleet,
     FleetTrouble,
     Hold,
@@ -45,7 +45,7 @@ async def fleet() -> AsyncIterator[Fleet]:
     assert not fleet.troubles
 
 
-def channel_to(endpoint: Endpoint) -> Any:
+def channel_to(endpoint: BackendEndpoint) -> Any:
     return grpc.aio.insecure_channel(
         endpoint.address, options=(("grpc.use_local_subchannel_pool", 1),)
     )

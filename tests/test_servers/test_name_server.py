@@ -15,7 +15,7 @@ import pytest
 from test_servers import (
     DeadlinePassed,
     FleetTrouble,
-    Found,
+    NameRecords,
     NameServer,
     PortForbidden,
     Question,
@@ -29,7 +29,7 @@ WAIT = 5.0
 @pytest.fixture
 async def server() -> AsyncIterator[NameServer]:
     try:
-        started = await NameServer.start({"one.test": Found(("127.0.0.2",))})
+        started = await NameServer.start({"one.test": NameRecords(("127.0.0.2",))})
     except PortForbidden as forbidden:
         pytest.skip(str(forbidden))
     yield started
@@ -44,20 +44,20 @@ async def addresses(server: NameServer, name: str = "one.test") -> list[str]:
 
 async def test_answers_change(server: NameServer) -> None:
     assert await addresses(server) == ["127.0.0.2"]
-    server.set("one.test", Found(("127.0.0.3", "127.0.0.4")))
+    server.set("one.test", NameRecords(("127.0.0.3", "127.0.0.4")))
     assert await addresses(server) == ["127.0.0.3", "127.0.0.4"]
     server.set("one.test", ServerFailure())
     assert await addresses(server) == []
     assert [one.answer for one in server.queries] == [
-        Found(("127.0.0.2",)),
-        Found(("127.0.0.3", "127.0.0.4")),
+        NameRecords(("127.0.0.2",)),
+        NameRecords(("127.0.0.3", "127.0.0.4")),
         ServerFailure(),
     ]
     assert [one.at for one in server.queries] == sorted(one.at for one in server.queries)
 
 
 async def test_over_tcp_what_does_not_fit(server: NameServer) -> None:
-    server.set("one.test", Found(("127.0.0.2",), is_truncated=True))
+    server.set("one.test", NameRecords(("127.0.0.2",), is_truncated=True))
     query = dns.message.make_query("one.test", "A")
     response, fell_back = await dns.asyncquery.udp_with_fallback(query, server.host, timeout=WAIT)
     assert fell_back
@@ -95,7 +95,7 @@ async def test_who_asks_while_it_stops(server: NameServer) -> None:
 
 
 async def test_many_worlds_have_one_each(server: NameServer) -> None:
-    beside = await NameServer.start({"one.test": Found(("127.0.0.9",))})
+    beside = await NameServer.start({"one.test": NameRecords(("127.0.0.9",))})
     assert beside.host != server.host
     assert await addresses(beside) == ["127.0.0.9"]
     await beside.stop()

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from test_servers import Attempt, Close, Hold, Ledger, Mode, Refuse, Serve, Stall
-from test_servers.proxy import Gate, host_port
+from test_servers.proxy import Proxy, host_port
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -23,7 +23,7 @@ class Door:
         self.ledger = Ledger()
         self.troubles: list[str] = []
         self.connected: list[tuple[int, int]] = []
-        self.gate = Gate("endpoint-0", mode, self.ledger, self.connect, self.troubles.append)
+        self.gate = Proxy("endpoint-0", mode, self.ledger, self.connect, self.troubles.append)
         self.port = 0
         self.backend_port = 0
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from test_servers import DeadlinePassed, Door, FleetTrouble, Hold, Serve, Stall
+from test_servers import DeadlinePassed, FleetTrouble, Hold, Serve, ServerProxy, Stall
 
 
 async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -15,7 +15,7 @@ async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
 async def test_a_held_connection_gets_through_in_the_end() -> None:
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     host, port = server.sockets[0].getsockname()
-    async with Door.before(f"{host}:{port}", Hold()) as door:
+    async with ServerProxy.before(f"{host}:{port}", Hold()) as door:
         assert door.address != f"{host}:{port}"
         reader, writer = await asyncio.open_connection(*door.address.split(":"))
         assert (await door.attempted(deadline=5)).mode == Hold()
@@ -29,13 +29,13 @@ async def test_a_held_connection_gets_through_in_the_end() -> None:
 
 
 async def test_nobody_came() -> None:
-    async with Door.before("127.0.0.1:1", Stall()) as door:
+    async with ServerProxy.before("127.0.0.1:1", Stall()) as door:
         with pytest.raises(DeadlinePassed):
             await door.attempted(deadline=0.01)
 
 
 async def knock_in_vain() -> None:
-    async with Door.before("127.0.0.1:1", Serve()) as door:
+    async with ServerProxy.before("127.0.0.1:1", Serve()) as door:
         reader, writer = await asyncio.open_connection(*door.address.split(":"))
         assert await reader.read() == b""
         writer.close()

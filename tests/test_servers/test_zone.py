@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from test_servers import Answer, Found, NoSuchName, Question, ServerFailure, Silence
+from test_servers import Answer, NameRecords, NoSuchName, Question, ServerFailure, Silence
 from test_servers.zone import Transport, reply_to
 
-MANY = Found(tuple(f"127.1.{number // 250}.{number % 250 + 1}" for number in range(300)))
+MANY = NameRecords(tuple(f"127.1.{number // 250}.{number % 250 + 1}" for number in range(300)))
 NAMES: dict[str, Answer] = {
-    "both.test": Found(("127.0.0.2", "::1", "127.0.0.3")),
-    "text.test": Found(texts=('grpc_config=[{"a": "b\\\\c"}]',)),
-    "service.test": Found(services=((1234, "balancer.test"),)),
-    "lasting.test": Found(("127.0.0.5",), ttl=3600),
-    "short.test": Found(("127.0.0.4",), is_truncated=True),
+    "both.test": NameRecords(("127.0.0.2", "::1", "127.0.0.3")),
+    "text.test": NameRecords(texts=('grpc_config=[{"a": "b\\\\c"}]',)),
+    "service.test": NameRecords(services=((1234, "balancer.test"),)),
+    "lasting.test": NameRecords(("127.0.0.5",), ttl=3600),
+    "short.test": NameRecords(("127.0.0.4",), is_truncated=True),
     "many.test": MANY,
     "failing.test": ServerFailure(),
     "silent.test": Silence(),
@@ -127,7 +127,7 @@ def test_unknown_names_are_told_as_such() -> None:
     st.sampled_from(["UDP", "TCP"]),
 )
 def test_any_bytes_are_answered_or_ignored(wire: bytes, transport: Transport) -> None:
-    reply = reply_to(wire, {"a.test": Found(addresses=("127.0.0.1",))}, transport)
+    reply = reply_to(wire, {"a.test": NameRecords(addresses=("127.0.0.1",))}, transport)
     if reply is not None and reply.wire is not None:
         assert dns.message.from_wire(reply.wire).flags & dns.flags.QR
 

@@ -8,10 +8,10 @@ import json
 from collections.abc import AsyncIterator
 from typing import Final
 
-from client_under_test.doctor.adapter_under_check import ExaminedAdapter
+from client_under_test.doctor.adapter_under_check import AdapterUnderCheck
 from client_under_test.doctor.check import check
 from client_under_test.doctor.deadlines import ANSWER_DEADLINE
-from client_under_test.doctor.requirements import Lacking, Wrong
+from client_under_test.doctor.requirements import MissingCapability, Violation
 
 _TARGET: Final = "xds:///doctor.test"
 
@@ -60,10 +60,10 @@ class _ControlPlane:
     after="unary",
     needs=("bootstrap_per_channel",),
 )
-async def _bootstrap_per_channel(adapter: ExaminedAdapter) -> None:
+async def _bootstrap_per_channel(adapter: AdapterUnderCheck) -> None:
     process = await adapter.process()
     if "bootstrap_per_channel" not in process.hello.capabilities:
-        raise Lacking("this version of the library does not have it, as its hello says")
+        raise MissingCapability("this version of the library does not have it, as its hello says")
     channels = []
     async with contextlib.AsyncExitStack() as stack:
         for which in ("first", "second"):
@@ -77,7 +77,7 @@ async def _bootstrap_per_channel(adapter: ExaminedAdapter) -> None:
                 async with asyncio.timeout(ANSWER_DEADLINE):
                     await plane.asked.wait()
             except TimeoutError:
-                raise Wrong(
+                raise Violation(
                     f"the {which} of two channels did not connect to the control plane of its "
                     f"bootstrap within {ANSWER_DEADLINE:g} s of a call"
                 ) from None

@@ -10,11 +10,11 @@ from typing import Any, Final
 
 import grpc
 
-from client_under_test.doctor.adapter_under_check import ExaminedAdapter
+from client_under_test.doctor.adapter_under_check import AdapterUnderCheck
 from client_under_test.doctor.backend import SERVICE
 from client_under_test.doctor.check import check
 from client_under_test.doctor.deadlines import ANSWER_DEADLINE
-from client_under_test.doctor.requirements import NoUse, demand, demand_status
+from client_under_test.doctor.requirements import NotApplicable, demand, demand_status
 from client_under_test.launching.channels import CALL_ID_KEY
 
 
@@ -27,7 +27,7 @@ from client_under_test.launching.channels import CALL_ID_KEY
     ),
     after="open-channel",
 )
-async def _unary_call(adapter: ExaminedAdapter) -> None:
+async def _unary_call(adapter: AdapterUnderCheck) -> None:
     call, asked_at = adapter.call(), time.monotonic()
     outcome = await adapter.outcome(call)
     heard_at, error = time.monotonic(), (await adapter.process()).clock.error
@@ -42,7 +42,7 @@ async def _unary_call(adapter: ExaminedAdapter) -> None:
     )
     times = len(adapter.backend.of(call.id))
     if not times:
-        raise NoUse(
+        raise NotApplicable(
             f"a call reached the backend without ({CALL_ID_KEY}, {call.id}) of its metadata"
         )
     once = times == 1 or (times > 1 and not adapter.is_able("metadata"))
@@ -59,7 +59,7 @@ async def _unary_call(adapter: ExaminedAdapter) -> None:
     after="unary",
     needs=("metadata",),
 )
-async def _metadata(adapter: ExaminedAdapter) -> None:
+async def _metadata(adapter: AdapterUnderCheck) -> None:
     sent = (
         ("session", "b"),
         ("other", "x"),
@@ -89,7 +89,7 @@ async def _metadata(adapter: ExaminedAdapter) -> None:
     after="unary",
     needs=("metadata",),
 )
-async def _unknown_method(adapter: ExaminedAdapter) -> None:
+async def _unknown_method(adapter: AdapterUnderCheck) -> None:
     demand_status(await adapter.outcome(adapter.call(path=f"/{SERVICE}/None")), "UNIMPLEMENTED")
 
 
@@ -102,7 +102,7 @@ async def _unknown_method(adapter: ExaminedAdapter) -> None:
     ),
     after="unary",
 )
-async def _statuses(adapter: ExaminedAdapter) -> None:
+async def _statuses(adapter: AdapterUnderCheck) -> None:
     channel = await adapter.channel()
     codes = [code for code in grpc.StatusCode if code is not grpc.StatusCode.OK]
     calls = [adapter.call(f"status-{code.value[0]}") for code in codes]
@@ -119,7 +119,7 @@ async def _statuses(adapter: ExaminedAdapter) -> None:
     advice="set the deadline of the call: microseconds from the start of this call",
     after="unary",
 )
-async def _deadline(adapter: ExaminedAdapter) -> None:
+async def _deadline(adapter: AdapterUnderCheck) -> None:
     wanted = 0.2
     call = adapter.call(f"sleep-{ANSWER_DEADLINE * 1000:.0f}", deadline=wanted)
     outcome = await adapter.outcome(call)
@@ -136,7 +136,7 @@ async def _deadline(adapter: ExaminedAdapter) -> None:
     advice="turn retries off; set wait_for_ready only if the call has it",
     after="unary",
 )
-async def _fail_fast(adapter: ExaminedAdapter) -> None:
+async def _fail_fast(adapter: AdapterUnderCheck) -> None:
     with _refusing_address() as address:
         demand_status(await adapter.outcome(adapter.call(), address), "UNAVAILABLE")
 
@@ -148,7 +148,7 @@ async def _fail_fast(adapter: ExaminedAdapter) -> None:
     after="unary",
     needs=("wait_for_ready",),
 )
-async def _wait_for_ready(adapter: ExaminedAdapter) -> None:
+async def _wait_for_ready(adapter: AdapterUnderCheck) -> None:
     call = adapter.call(wait_for_ready=True, deadline=0.5)
     with _refusing_address() as address:
         demand_status(await adapter.outcome(call, address), "DEADLINE_EXCEEDED")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from client_under_test.doctor.adapter_under_check import ExaminedAdapter
+from client_under_test.doctor.adapter_under_check import AdapterUnderCheck
 from client_under_test.doctor.backend import DUPLEX
 from client_under_test.doctor.check import check
 from client_under_test.doctor.deadlines import ANSWER_DEADLINE, QUIET
-from client_under_test.doctor.requirements import Wrong, demand, demand_status
+from client_under_test.doctor.requirements import Violation, demand, demand_status
 
 
 @check(
@@ -22,7 +22,7 @@ from client_under_test.doctor.requirements import Wrong, demand, demand_status
     after="unary",
     needs=("cancel",),
 )
-async def _cancel(adapter: ExaminedAdapter) -> None:
+async def _cancel(adapter: AdapterUnderCheck) -> None:
     channel = await adapter.channel()
     calls = [adapter.call("sleep-9000") for _ in range(2)]
     batch = await channel.start_calls(calls, concurrency=1)
@@ -49,7 +49,7 @@ async def _cancel(adapter: ExaminedAdapter) -> None:
         "cancel",
     ),
 )
-async def _kept_open(adapter: ExaminedAdapter) -> None:
+async def _kept_open(adapter: AdapterUnderCheck) -> None:
     channel, process = await adapter.channel(), await adapter.process()
     call = adapter.call(path=DUPLEX, kept_open=True, deadline=None)
     batch = await channel.start_calls([call])
@@ -69,7 +69,7 @@ async def _kept_open(adapter: ExaminedAdapter) -> None:
         async with asyncio.timeout(ANSWER_DEADLINE):
             await adapter.backend.idle.wait()
     except TimeoutError:
-        raise Wrong("the backend's end of the stream stays open") from None
+        raise Violation("the backend's end of the stream stays open") from None
 
 
 CHECKS: Final = (_cancel, _kept_open)

@@ -6,10 +6,10 @@ from typing import Final
 
 from client_under_test.contract.exceptions import RequestRefused
 from client_under_test.contract.messages import OpenChannel, Watch
-from client_under_test.doctor.adapter_under_check import ExaminedAdapter
+from client_under_test.doctor.adapter_under_check import AdapterUnderCheck
 from client_under_test.doctor.check import check
 from client_under_test.doctor.deadlines import ANSWER_DEADLINE
-from client_under_test.doctor.requirements import Wrong, demand_answer, demand_status
+from client_under_test.doctor.requirements import Violation, demand_answer, demand_status
 from client_under_test.launching.channels import Channel
 
 
@@ -22,7 +22,7 @@ from client_under_test.launching.channels import Channel
     ),
     after="hello",
 )
-async def _open_channel(adapter: ExaminedAdapter) -> None:
+async def _open_channel(adapter: AdapterUnderCheck) -> None:
     await adapter.channel()
 
 
@@ -32,13 +32,13 @@ async def _open_channel(adapter: ExaminedAdapter) -> None:
     advice="look the channel up first, and write an `error` if it is not open",
     after="hello",
 )
-async def _unknown_channel(adapter: ExaminedAdapter) -> None:
+async def _unknown_channel(adapter: AdapterUnderCheck) -> None:
     dialogue = (await adapter.process()).dialogue
     try:
         await Channel(dialogue, dialogue.next_id()).connect(deadline=ANSWER_DEADLINE)
     except RequestRefused:
         return
-    raise Wrong("it was answered by done")
+    raise Violation("it was answered by done")
 
 
 @check(
@@ -47,7 +47,7 @@ async def _unknown_channel(adapter: ExaminedAdapter) -> None:
     advice="cancel the channel's calls, close it, write `done` for its watch, then for the request",
     after="unary",
 )
-async def _close(adapter: ExaminedAdapter) -> None:
+async def _close(adapter: AdapterUnderCheck) -> None:
     dialogue = (await adapter.process()).dialogue
     opened, watched = dialogue.next_id(), dialogue.next_id()
     target = f"dns:///{adapter.backend.address}"
@@ -74,7 +74,7 @@ async def _close(adapter: ExaminedAdapter) -> None:
     after="close",
     needs=("channels",),
 )
-async def _channels(adapter: ExaminedAdapter) -> None:
+async def _channels(adapter: AdapterUnderCheck) -> None:
     first, second = await adapter.channel(), await adapter.channel()
     await first.close(deadline=ANSWER_DEADLINE)
     batch = await second.start_calls([adapter.call()])

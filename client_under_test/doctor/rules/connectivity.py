@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 from client_under_test.contract.messages import StateName
-from client_under_test.doctor.adapter_under_check import ExaminedAdapter
+from client_under_test.doctor.adapter_under_check import AdapterUnderCheck
 from client_under_test.doctor.check import check
 from client_under_test.doctor.deadlines import ANSWER_DEADLINE, QUIET
 from client_under_test.doctor.requirements import demand
@@ -21,7 +21,7 @@ from client_under_test.doctor.requirements import demand
     after="open-channel",
     needs=("watch",),
 )
-async def _watch(adapter: ExaminedAdapter) -> None:
+async def _watch(adapter: AdapterUnderCheck) -> None:
     async with _listening() as (address, accepted):
         watch = await (await adapter.channel(address)).watch(deadline=ANSWER_DEADLINE)
         with contextlib.suppress(TimeoutError):
@@ -44,7 +44,7 @@ async def _watch(adapter: ExaminedAdapter) -> None:
         "connect",
     ),
 )
-async def _connect(adapter: ExaminedAdapter) -> None:
+async def _connect(adapter: AdapterUnderCheck) -> None:
     channel = await adapter.channel()
     watch = await channel.watch(deadline=ANSWER_DEADLINE)
     await channel.connect(deadline=ANSWER_DEADLINE)

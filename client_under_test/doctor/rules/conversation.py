@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from client_under_test.doctor.adapter_under_check import ExaminedAdapter
+from client_under_test.doctor.adapter_under_check import AdapterUnderCheck
 from client_under_test.doctor.check import check
 from client_under_test.doctor.requirements import demand, demand_answer
 from client_under_test.launching.hello_check import contradiction
@@ -20,7 +20,7 @@ from client_under_test.launching.hello_check import contradiction
         "capabilities and the version of client.toml; write logs to stderr"
     ),
 )
-async def _hello(adapter: ExaminedAdapter) -> None:
+async def _hello(adapter: AdapterUnderCheck) -> None:
     why = contradiction((await adapter.process()).hello, adapter.prepared)
     demand(why is None, why or "")
 
@@ -31,7 +31,7 @@ async def _hello(adapter: ExaminedAdapter) -> None:
     advice="catch what the JSON parser raises, and write an `error` with the id null",
     after="hello",
 )
-async def _not_a_request(adapter: ExaminedAdapter) -> None:
+async def _not_a_request(adapter: AdapterUnderCheck) -> None:
     dialogue = (await adapter.process()).dialogue
     before = len(dialogue.errors_without_id)
     dialogue.ask_badly(b"{this is not JSON", None)
@@ -44,7 +44,7 @@ async def _not_a_request(adapter: ExaminedAdapter) -> None:
     advice="write an `error` with the id of the request if its type is none that you know",
     after="hello",
 )
-async def _unknown_request(adapter: ExaminedAdapter) -> None:
+async def _unknown_request(adapter: AdapterUnderCheck) -> None:
     dialogue = (await adapter.process()).dialogue
     number = dialogue.next_id()
     dialogue.ask_badly(msgspec.json.encode({"type": "sing", "id": number}), number)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from client_under_test.doctor.adapter_under_check import ExaminedAdapter
+from client_under_test.doctor.adapter_under_check import AdapterUnderCheck
 from client_under_test.doctor.check import check
 from client_under_test.doctor.deadlines import ANSWER_DEADLINE
-from client_under_test.doctor.requirements import Wrong, demand, demand_status
+from client_under_test.doctor.requirements import Violation, demand, demand_status
 from client_under_test.launching.policies import Updated
 
 _POLICY: Final = "xdspec.TestPolicy"
@@ -28,7 +28,7 @@ _CONFIG: Final = {"endpoint": 0.0, "kept": {"": [1.5, None, True, "é", {}, []],
     after="unary",
     needs=("custom_policy",),
 )
-async def _custom_policy(adapter: ExaminedAdapter) -> None:
+async def _custom_policy(adapter: AdapterUnderCheck) -> None:
     await adapter.end()  # a policy is registered before the first channel is opened
     process = await adapter.process()
     policy = await process.register_policy(_POLICY, deadline=ANSWER_DEADLINE)
@@ -53,7 +53,7 @@ def _value(update: Updated) -> object:
     try:
         return update.value()
     except ValueError:
-        raise Wrong(f"the config that it told is no JSON text: {update.config}") from None
+        raise Violation(f"the config that it told is no JSON text: {update.config}") from None
 
 
 CHECKS: Final = (_custom_policy,)

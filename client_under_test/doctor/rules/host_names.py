@@ -8,9 +8,9 @@ import socket
 from typing import Final
 
 from client_under_test.contract.exceptions import ConversationFailed, NoOwnHosts, NotSeen
-from client_under_test.doctor.adapter_under_check import ExaminedAdapter
+from client_under_test.doctor.adapter_under_check import AdapterUnderCheck
 from client_under_test.doctor.check import check
-from client_under_test.doctor.requirements import Lacking
+from client_under_test.doctor.requirements import MissingCapability
 from client_under_test.launching.private_names import with_private_names, write_private_names
 
 # A name that is in the table of hosts of one process alone.
@@ -29,7 +29,7 @@ _NO_SUCH_NAME: Final = b"\x81\x83"
     advice="",  # who does not is not wrong
     after="unary",
 )
-async def _host_names(adapter: ExaminedAdapter) -> None:
+async def _host_names(adapter: AdapterUnderCheck) -> None:
     """In this way a run gives names to a process, for LOGICAL_DNS. It may be unable to see them."""
     address, _, port = adapter.backend.address.rpartition(":")
     try:
@@ -38,12 +38,12 @@ async def _host_names(adapter: ExaminedAdapter) -> None:
         outcome = await adapter.outcome(adapter.call(), f"{_NAME}:{port}")
         became = "" if outcome.status == "OK" else f"{outcome.status} ({outcome.details})"
     except NoOwnHosts as lacking:
-        raise Lacking(str(lacking)) from None
+        raise MissingCapability(str(lacking)) from None
     except (ConversationFailed, NotSeen) as failure:
         became = f"{failure}"
     await adapter.end()
     if became:
-        raise Lacking(
+        raise MissingCapability(
             f"what became of a call to {_NAME}, which is there: {became}. Scenarios that need such "
             "names will be skipped. Start the client so that it reads the /etc/hosts of its "
             "adapter: a chroot or container of its own has to be given that file"
@@ -56,7 +56,7 @@ async def _host_names(adapter: ExaminedAdapter) -> None:
     advice="",  # who does not is not wrong
     after="unary",
 )
-async def _name_server(adapter: ExaminedAdapter) -> None:
+async def _name_server(adapter: AdapterUnderCheck) -> None:
     """It says of every name that it is not there: all that matters is whether it is asked."""
     loop = asyncio.get_running_loop()
     host = f"127.53.{random.randrange(256)}.{random.randrange(1, 255)}"
@@ -65,7 +65,9 @@ async def _name_server(adapter: ExaminedAdapter) -> None:
             _Asked, (host, 53), family=socket.AF_INET
         )
     except OSError as trouble:
-        raise Lacking(f"nobody can listen at {host}:53, as a name server does: {trouble}") from None
+        raise MissingCapability(
+            f"nobody can listen at {host}:53, as a name server does: {trouble}"
+        ) from None
     became = "nobody was asked"
     try:
         names = write_private_names(adapter.folder / "served", {}, server=host)
@@ -73,14 +75,14 @@ async def _name_server(adapter: ExaminedAdapter) -> None:
         outcome = await adapter.outcome(adapter.call(), f"{_UNKNOWN}:9")
         became = f"{outcome.status} ({outcome.details})"
     except NoOwnHosts as lacking:
-        raise Lacking(str(lacking)) from None
+        raise MissingCapability(str(lacking)) from None
     except (ConversationFailed, NotSeen) as failure:
         became = f"{failure}"
     finally:
         listening.close()
     await adapter.end()
     if not server.was_asked:
-        raise Lacking(
+        raise MissingCapability(
             f"a call to {_UNKNOWN} ended without a question to the name server of its process: "
             f"{became}. Scenarios of names will be skipped. Start the client so that it reads the "
             "/etc/resolv.conf and /etc/nsswitch.conf of its adapter: a chroot or container of its "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from client_under_test.contract.exceptions import signal_name
-from client_under_test.doctor.adapter_under_check import ExaminedAdapter
+from client_under_test.doctor.adapter_under_check import AdapterUnderCheck
 from client_under_test.doctor.check import check
 from client_under_test.doctor.deadlines import ANSWER_DEADLINE
 from client_under_test.doctor.requirements import demand
@@ -17,7 +17,7 @@ from client_under_test.doctor.requirements import demand
     advice="exit with code 0 as soon as stdin ends; wait for no call and close nothing",
     after="open-channel",
 )
-async def _end(adapter: ExaminedAdapter) -> None:
+async def _end(adapter: AdapterUnderCheck) -> None:
     channel, process = await adapter.channel(), await adapter.process()
     await channel.start_calls([adapter.call("sleep-9000")])
     ended = await process.close(deadline=ANSWER_DEADLINE)

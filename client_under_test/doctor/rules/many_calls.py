@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from client_under_test.doctor.adapter_under_check import ExaminedAdapter
+from client_under_test.doctor.adapter_under_check import AdapterUnderCheck
 from client_under_test.doctor.check import check
 from client_under_test.doctor.deadlines import ANSWER_DEADLINE
 from client_under_test.doctor.requirements import demand, demand_status
@@ -19,7 +19,7 @@ _CALLS: Final = 12
     after="unary",
     needs=("metadata",),
 )
-async def _all_at_once(adapter: ExaminedAdapter) -> None:
+async def _all_at_once(adapter: AdapterUnderCheck) -> None:
     most = await _most_under_way(adapter, None, meeting=_CALLS)
     demand(most == _CALLS, f"{most} of {_CALLS} were")
 
@@ -31,14 +31,14 @@ async def _all_at_once(adapter: ExaminedAdapter) -> None:
     after="unary",
     needs=("metadata",),
 )
-async def _concurrency(adapter: ExaminedAdapter) -> None:
+async def _concurrency(adapter: AdapterUnderCheck) -> None:
     wanted = 4
     most = await _most_under_way(adapter, wanted, meeting=wanted)
     demand(most == wanted, f"{most} were, instead of {wanted}")
 
 
 async def _most_under_way(
-    adapter: ExaminedAdapter, concurrency: int | None, *, meeting: int
+    adapter: AdapterUnderCheck, concurrency: int | None, *, meeting: int
 ) -> int:
     """Of calls that wait until so many have met: a busy computer may take its time."""
     channel = await adapter.channel()
@@ -61,7 +61,7 @@ async def _most_under_way(
     after="unary",
     needs=("metadata",),
 )
-async def _pace(adapter: ExaminedAdapter) -> None:
+async def _pace(adapter: AdapterUnderCheck) -> None:
     pace, count = 0.05, 5
     channel = await adapter.channel()
     adapter.backend.most_under_way = 0
@@ -82,7 +82,7 @@ async def _pace(adapter: ExaminedAdapter) -> None:
     advice="read lines of any length; let neither reading nor writing wait for a call",
     after="unary",
 )
-async def _long_line(adapter: ExaminedAdapter) -> None:
+async def _long_line(adapter: AdapterUnderCheck) -> None:
     channel = await adapter.channel()
     filling, long = (("filling", "x" * 2000),), 12 * ANSWER_DEADLINE
     calls = [adapter.call(metadata=filling, deadline=long) for _ in range(500)]

@@ -36,7 +36,7 @@ from client_under_test.reference.values import State, Status
 
 
 @dataclass(frozen=True, kw_only=True)
-class Surroundings:
+class ChannelContext:
     """What subchannels and timers of a channel are made with."""
 
     clock: Clock
@@ -60,7 +60,7 @@ class Balancer:
     def __init__(
         self,
         root: Policy,
-        surroundings: Surroundings,
+        surroundings: ChannelContext,
         *,
         on_state: Callable[[State, Picker], None],
         on_reresolution: Callable[[], None],

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from client_under_test.reference.channel.balancer import Balancer, Surroundings
+from client_under_test.reference.channel.balancer import Balancer, ChannelContext
 from client_under_test.reference.policies.cluster_manager import ClusterManager
 from client_under_test.reference.policies.family import Tools
 from client_under_test.reference.policies.interface import (
@@ -193,7 +193,7 @@ class Channel:
         authority: str,
         resolve: Callable[[Sink], Resolver],
         tools: Tools,
-        surroundings: Surroundings,
+        surroundings: ChannelContext,
     ) -> None:
         self.authority: Final = authority
         self.rng: Final[random.Random] = tools.random

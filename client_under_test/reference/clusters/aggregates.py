@@ -24,7 +24,7 @@ from client_under_test.reference.policies.configs import (
 )
 from client_under_test.reference.policies.interface import PolicyConfig, Update
 from client_under_test.reference.policies.rules.admission import DropCategory
-from client_under_test.reference.values import Endpoint, Locality, Place, Status
+from client_under_test.reference.values import Endpoint, HierarchicalPath, Locality, Status
 
 # What is known of endpoints.
 
@@ -37,7 +37,7 @@ class LocalityEndpoints(msgspec.Struct, frozen=True, kw_only=True):
     endpoints: tuple[Endpoint, ...]
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class LeafEndpoints(msgspec.Struct, frozen=True, kw_only=True):
     """The endpoints of a leaf: localities by priority, highest first. `note`: why none."""
 
     priorities: tuple[tuple[LocalityEndpoints, ...], ...] = ((),)
@@ -45,20 +45,20 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
-def nothing_found(note: str) -> Found:
+def nothing_found(note: str) -> LeafEndpoints:
     """A37: without data, and none before, a leaf counts as one priority without endpoints.
 
     Clauses: A37-TROUBLE-20, A37-TROUBLE-25, A37-DNS-07, A37-DNS-08, A37-DNS-26, A37-DNS-27,
     A37-DNS-28.
     """
-    return Found(note=note)
+    return LeafEndpoints(note=note)
 
 
-def found_by_dns(addresses: Sequence[str], rules: ClusterRules) -> Found:
+def found_by_dns(addresses: Sequence[str], rules: ClusterRules) -> LeafEndpoints:
     """A37, A42-LOAD-03: DNS gives one priority with one locality, whose name is empty."""
     endpoints = rules.dns_endpoints(tuple(addresses))
     only = LocalityEndpoints(locality=rules.dns_locality(), weight=1, endpoints=endpoints)
-    return Found(priorities=((only,),))
+    return LeafEndpoints(priorities=((only,),))
 
 
 def without_a_name() -> Locality:
@@ -163,7 +163,7 @@ def shares_a_locality(before: frozenset[Locality], now: frozenset[Locality]) -> 
     return bool(before & now) or before == now
 
 
-Leaves = Sequence[tuple[Leaf, Found]]
+Leaves = Sequence[tuple[Leaf, LeafEndpoints]]
 
 
 def make_update(
@@ -261,7 +261,7 @@ def _policy(aggregate: Aggregate | None, leaf: Leaf, rules: ClusterRules) -> Pol
 
 
 def _named_priorities(
-    leaf: Leaf, found: Found, names: PriorityNames, rules: ClusterRules
+    leaf: Leaf, found: LeafEndpoints, names: PriorityNames, rules: ClusterRules
 ) -> list[tuple[str, tuple[LocalityEndpoints, ...]]]:
     localities = [frozenset(one.locality for one in priority) for priority in found.priorities]
     assigned = names.assign(leaf.name, localities, rules.goes_on)
@@ -280,7 +280,7 @@ def without_its_list_of_leaves(_leaves: Sequence[Leaf], config: PolicyConfig) ->
 
 
 def cluster_impl(
-    _aggregate: Aggregate | None, leaf: Leaf, found: Found, child: PolicyConfig
+    _aggregate: Aggregate | None, leaf: Leaf, found: LeafEndpoints, child: PolicyConfig
 ) -> ClusterImplConfig:
     """A37, A75: circuit breaking, drops and load go by the leaf and not by the aggregate.
 
@@ -300,7 +300,7 @@ def cluster_impl(
 
 
 def endpoints_of(
-    localities: Sequence[LocalityEndpoints], path: Place, rules: ClusterRules
+    localities: Sequence[LocalityEndpoints], path: HierarchicalPath, rules: ClusterRules
 ) -> list[Endpoint]:
     """The endpoints of all localities of a priority as one list.
 
@@ -343,12 +343,12 @@ class ClusterRules(DiscoveryRules):
     policy_source: Callable[[Aggregate | None, Leaf], PolicyConfig] = policy_of_the_aggregate
     tree: MakeTree = one_list_of_priorities
     enclosed: Callable[[Sequence[Leaf], PolicyConfig], PolicyConfig] = with_its_list_of_leaves
-    cluster_impl: Callable[[Aggregate | None, Leaf, Found, PolicyConfig], ClusterImplConfig] = (
-        cluster_impl
-    )
+    cluster_impl: Callable[
+        [Aggregate | None, Leaf, LeafEndpoints, PolicyConfig], ClusterImplConfig
+    ] = cluster_impl
     goes_on: Callable[[frozenset[Locality], frozenset[Locality]], bool] = shares_a_locality
     """Whether a priority of these localities goes on under the name of one of those before."""
-    nothing_found: Callable[[str], Found | None] = nothing_found
+    nothing_found: Callable[[str], LeafEndpoints | None] = nothing_found
     """Of why there is no data of a leaf's endpoints; None: it is waited for."""
     dns_endpoints: Callable[[tuple[str, ...]], tuple[Endpoint, ...]] = an_endpoint_for_each_address
     dns_policy: Callable[[PolicyConfig], PolicyConfig] = always_pick_first

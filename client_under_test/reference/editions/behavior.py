@@ -1,7 +1,7 @@
 """How this process of the reference client behaves: an edition, or a mutant of one.
 
 `XDSPEC_REFERENCE_EDITION` names the edition (`seed`, `seed-2021`, `modern`, ...). A mutant is a
-function from a `Conduct` to another one; `XDSPEC_REFERENCE_MUTANT` names it as `module:function`,
+function from a `Behavior` to another one; `XDSPEC_REFERENCE_MUTANT` names it as `module:function`,
 and the module is one that the process can import.
 """
 
@@ -22,14 +22,14 @@ DEFAULT_EDITION: Final = "modern"
 
 
 @dataclass(frozen=True)
-class Conduct:
+class Behavior:
     """All rules: of balancing, and of xDS."""
 
     rules: Rules
     xds: XdsRules
 
 
-def of_edition(name: str) -> Conduct:
+def of_edition(name: str) -> Behavior:
     """The rules of an edition.
 
     Raises:
@@ -37,10 +37,10 @@ def of_edition(name: str) -> Conduct:
     """
     rules = edition(name).rules
     shared = {field.name for field in fields(XdsRules)} & {field.name for field in fields(Rules)}
-    return Conduct(rules, XdsRules(**{name: getattr(rules, name) for name in shared}))
+    return Behavior(rules, XdsRules(**{name: getattr(rules, name) for name in shared}))
 
 
-def from_environment(environment: Mapping[str, str] = os.environ) -> Conduct:
+def from_environment(environment: Mapping[str, str] = os.environ) -> Behavior:
     """What the environment asks for.
 
     Raises:
@@ -52,4 +52,4 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Conduct:
     if not mutant:
         return conduct
     module, _, function = mutant.partition(":")
-    return cast("Conduct", getattr(importlib.import_module(module), function)(conduct))
+    return cast("Behavior", getattr(importlib.import_module(module), function)(conduct))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from client_under_test.reference.editions.behavior import Conduct
+from client_under_test.reference.editions.behavior import Behavior
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,9 +35,9 @@ class Mutant:
     reports: str = ""
     issue: str = ""
 
-    def __call__(self, conduct: Conduct) -> Conduct:
+    def __call__(self, conduct: Behavior) -> Behavior:
         """Break it."""
-        return Conduct(replace(conduct.rules, **self.rules), replace(conduct.xds, **self.xds))
+        return Behavior(replace(conduct.rules, **self.rules), replace(conduct.xds, **self.xds))
 
 
 def for_good(rule: Callable[..., Any]) -> Callable[..., Any]:

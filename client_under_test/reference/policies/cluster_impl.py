@@ -21,7 +21,7 @@ from client_under_test.reference.policies.interface import (
     Update,
     UpdateState,
 )
-from client_under_test.reference.values import Place, State
+from client_under_test.reference.values import HierarchicalPath, State
 
 
 class ClusterPicker(msgspec.Struct, frozen=True):
@@ -60,7 +60,7 @@ class ClusterPicker(msgspec.Struct, frozen=True):
 class ClusterImpl:
     """The policy. It reports the state of its child."""
 
-    def __init__(self, tools: Tools, place: Place) -> None:
+    def __init__(self, tools: Tools, place: HierarchicalPath) -> None:
         self._tools = tools
         self._place = place
         self._child = Switch(tools, place)
@@ -120,7 +120,7 @@ class ClusterResolver:
     What is left of it is that it is another instance when the list of leaves is another.
     """
 
-    def __init__(self, tools: Tools, place: Place) -> None:
+    def __init__(self, tools: Tools, place: HierarchicalPath) -> None:
         self._child = Switch(tools, place)
 
     def update(self, update: Update) -> Actions:

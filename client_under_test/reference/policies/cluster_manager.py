@@ -25,7 +25,7 @@ from client_under_test.reference.policies.interface import (
     Update,
     UpdateState,
 )
-from client_under_test.reference.values import Place, State, Status
+from client_under_test.reference.values import HierarchicalPath, State, Status
 
 
 class ClusterPicker(msgspec.Struct, frozen=True):
@@ -44,7 +44,7 @@ class ClusterPicker(msgspec.Struct, frozen=True):
 class ClusterManager:
     """The policy. Endpoints come with the name of their cluster first in their paths."""
 
-    def __init__(self, tools: Tools, place: Place = ()) -> None:
+    def __init__(self, tools: Tools, place: HierarchicalPath = ()) -> None:
         self._tools = tools
         self._place = place
         self._children: dict[str, Switch] = {}
@@ -110,7 +110,7 @@ class ClusterManager:
 class Waiting:
     """CONNECTING until its config gives way to another."""
 
-    def __init__(self, tools: Tools, _place: Place) -> None:
+    def __init__(self, tools: Tools, _place: HierarchicalPath) -> None:
         self._tools = tools
 
     def update(self, _update: Update) -> Actions:

@@ -17,9 +17,9 @@ from client_under_test.reference.policies.interface import (
 )
 from client_under_test.reference.policies.ledger import Ledger
 from client_under_test.reference.policies.rules.policy_rules import PolicyRules
-from client_under_test.reference.values import Endpoint, Place
+from client_under_test.reference.values import Endpoint, HierarchicalPath
 
-PolicyMaker = Callable[["Tools", Place], Policy]
+PolicyMaker = Callable[["Tools", HierarchicalPath], Policy]
 
 
 class RegisteredConfig(PolicyConfig, frozen=True, kw_only=True):
@@ -35,7 +35,7 @@ class RegisteredConfig(PolicyConfig, frozen=True, kw_only=True):
         """Of the policy that was registered by that name."""
         return type(self), self.name
 
-    def make(self, tools: Tools, place: Place) -> Policy:
+    def make(self, tools: Tools, place: HierarchicalPath) -> Policy:
         """Make the policy."""
         raise NotImplementedError
 
@@ -55,7 +55,7 @@ class Tools:
     channel: int
     makers: Mapping[type[PolicyConfig], PolicyMaker]
 
-    def make(self, config: PolicyConfig, place: Place) -> Policy:
+    def make(self, config: PolicyConfig, place: HierarchicalPath) -> Policy:
         """Make the policy that a config is for."""
         if isinstance(config, RegisteredConfig):
             return config.make(self, place)

@@ -16,7 +16,7 @@ from client_under_test.reference.policies.interface import (
     Update,
     UpdateState,
 )
-from client_under_test.reference.values import Place
+from client_under_test.reference.values import HierarchicalPath
 
 
 class Switch:
@@ -26,7 +26,7 @@ class Switch:
     takes over when it reports anything but CONNECTING, or when the old one is not READY.
     """
 
-    def __init__(self, tools: Tools, place: Place) -> None:
+    def __init__(self, tools: Tools, place: HierarchicalPath) -> None:
         self._tools = tools
         self._place = place
         self._made = 0
@@ -102,6 +102,6 @@ class Switch:
 @dataclass(slots=True, eq=False)
 class _Held:
     config: PolicyConfig
-    place: Place
+    place: HierarchicalPath
     policy: Policy
     report: Report

@@ -28,7 +28,14 @@ from typing import Protocol
 
 import msgspec
 
-from client_under_test.reference.values import Endpoint, Locality, Metadata, Place, State, Status
+from client_under_test.reference.values import (
+    Endpoint,
+    HierarchicalPath,
+    Locality,
+    Metadata,
+    State,
+    Status,
+)
 
 # What is balanced.
 
@@ -57,7 +64,7 @@ class Update(msgspec.Struct, frozen=True, kw_only=True):
 class Subchannel:
     """One address to which a policy may want to be connected."""
 
-    place: Place
+    place: HierarchicalPath
     address: str
 
 
@@ -65,7 +72,7 @@ class Subchannel:
 class Timer:
     """A time in seconds after which a policy wants to be told."""
 
-    place: Place
+    place: HierarchicalPath
     seconds: float
     purpose: str
 
@@ -73,7 +80,7 @@ class Timer:
 class Target(msgspec.Struct, frozen=True):
     """What a picker wants connected: the endpoint of that key in the policy of that place."""
 
-    place: Place
+    place: HierarchicalPath
     key: str = ""
 
 
@@ -88,7 +95,7 @@ class SubchannelChanged(msgspec.Struct, frozen=True):
     status: Status | None = None
 
     @property
-    def place(self) -> Place:
+    def place(self) -> HierarchicalPath:
         """The policy that made the subchannel."""
         return self.subchannel.place
 
@@ -99,7 +106,7 @@ class TimerFired(msgspec.Struct, frozen=True):
     timer: Timer
 
     @property
-    def place(self) -> Place:
+    def place(self) -> HierarchicalPath:
         """The policy that started the timer."""
         return self.timer.place
 
@@ -110,7 +117,7 @@ class ConnectWanted(msgspec.Struct, frozen=True):
     target: Target
 
     @property
-    def place(self) -> Place:
+    def place(self) -> HierarchicalPath:
         """The policy that made the picker."""
         return self.target.place
 
@@ -203,7 +210,7 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     reported: bool
     locality: Locality = Locality()
     channel: int = 0
-    policy: Place = ()
+    policy: HierarchicalPath = ()
     max_requests: int = 0
     metrics: tuple[str, ...] = ()
     subchannel: Subchannel | None = None

@@ -37,7 +37,7 @@ from client_under_test.reference.policies.interface import (
     Update,
     UpdateState,
 )
-from client_under_test.reference.values import Endpoint, Locality, Place, State, Status
+from client_under_test.reference.values import Endpoint, HierarchicalPath, Locality, State, Status
 
 
 class OnePicker(msgspec.Struct, frozen=True):
@@ -75,7 +75,9 @@ class PickFirst:
     is READY (A62), or it becomes IDLE when a backoff is over.
     """
 
-    def __init__(self, tools: Tools, place: Place, *, sticks: bool | None = None) -> None:
+    def __init__(
+        self, tools: Tools, place: HierarchicalPath, *, sticks: bool | None = None
+    ) -> None:
         self._tools = tools
         self._place = place
         self._sticks = tools.rules.pick_first_sticks if sticks is None else sticks

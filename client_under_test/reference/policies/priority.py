@@ -23,7 +23,7 @@ from client_under_test.reference.policies.interface import (
     UpdateState,
 )
 from client_under_test.reference.policies.rules.failover import ChildView, Make, Use
-from client_under_test.reference.values import Endpoint, Place, State, Status
+from client_under_test.reference.values import Endpoint, HierarchicalPath, State, Status
 
 _FAILOVER = "failover"
 _RETENTION = "retention"
@@ -46,7 +46,7 @@ class _Child:
 class Priority:
     """The policy. A place below it begins with the name of a child."""
 
-    def __init__(self, tools: Tools, place: Place) -> None:
+    def __init__(self, tools: Tools, place: HierarchicalPath) -> None:
         self._tools = tools
         self._place = place
         self._config = PriorityConfig(children={}, priorities=())

@@ -29,7 +29,7 @@ from client_under_test.reference.policies.pick_first import PickFirst
 from client_under_test.reference.policies.rules import ring
 from client_under_test.reference.policies.rules.ring_picks import Candidate, RingPicker
 from client_under_test.reference.policies.rules.ring_states import Prospect
-from client_under_test.reference.values import Endpoint, Place, State, Status
+from client_under_test.reference.values import Endpoint, HierarchicalPath, State, Status
 
 _NO_ATTEMPT = FailPicker(Status.unavailable("no attempt was made"))
 
@@ -67,7 +67,7 @@ class _Member:
 class RingHash:
     """The policy."""
 
-    def __init__(self, tools: Tools, place: Place) -> None:
+    def __init__(self, tools: Tools, place: HierarchicalPath) -> None:
         self._tools = tools
         self._place = place
         self._endpoints: Sequence[Endpoint] = ()

@@ -25,7 +25,7 @@ from client_under_test.reference.policies.interface import (
     UpdateState,
 )
 from client_under_test.reference.policies.pick_first import PickFirst
-from client_under_test.reference.values import Endpoint, Place, State, Status
+from client_under_test.reference.values import Endpoint, HierarchicalPath, State, Status
 
 
 class TurnPicker(msgspec.Struct, frozen=True):
@@ -52,7 +52,7 @@ class _Member:
 class RoundRobin:
     """The policy. IDLE endpoints are connected at once; failed ones stay so until READY."""
 
-    def __init__(self, tools: Tools, place: Place) -> None:
+    def __init__(self, tools: Tools, place: HierarchicalPath) -> None:
         self._tools = tools
         self._place = place
         self._config: PolicyConfig | None = None

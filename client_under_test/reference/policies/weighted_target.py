@@ -28,7 +28,7 @@ from client_under_test.reference.policies.interface import (
     UpdateState,
 )
 from client_under_test.reference.policies.rules.localities import LocalityRules
-from client_under_test.reference.values import Endpoint, Place, State, Status
+from client_under_test.reference.values import Endpoint, HierarchicalPath, State, Status
 
 
 class WeightedPicker(msgspec.Struct, frozen=True):
@@ -46,7 +46,7 @@ class WeightedPicker(msgspec.Struct, frozen=True):
 class WeightedTarget:
     """The policy: READY if any child is, else CONNECTING, else IDLE, else TRANSIENT_FAILURE."""
 
-    def __init__(self, tools: Tools, place: Place) -> None:
+    def __init__(self, tools: Tools, place: HierarchicalPath) -> None:
         self._tools = tools
         self._place = place
         self._children: dict[str, Switch] = {}
@@ -132,7 +132,7 @@ class WeightedTarget:
 class WrrLocality:
     """A52: weighted_target with a child of the configured policy for each locality."""
 
-    def __init__(self, tools: Tools, place: Place) -> None:
+    def __init__(self, tools: Tools, place: HierarchicalPath) -> None:
         self._rules = tools.rules
         self._below = WeightedTarget(tools, place)
 

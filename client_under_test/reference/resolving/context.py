@@ -21,7 +21,7 @@ class ResolverRules(RouteRules, ClusterRules, DependencyRules, NameRules):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Means:
+class ResolverContext:
     """What a channel's resolver and its clusters work with."""
 
     clock: Clock

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from client_under_test.reference.clusters import aggregates
-from client_under_test.reference.clusters.aggregates import Found, PriorityNames
+from client_under_test.reference.clusters.aggregates import LeafEndpoints, PriorityNames
 from client_under_test.reference.clusters.discovery import (
     Aggregate,
     Cluster,
@@ -19,7 +19,7 @@ from client_under_test.reference.clusters.discovery import (
 )
 from client_under_test.reference.policies.configs import FailingConfig, WaitingConfig
 from client_under_test.reference.policies.interface import PolicyConfig, Update
-from client_under_test.reference.resolving.context import Means
+from client_under_test.reference.resolving.context import ResolverContext
 from client_under_test.reference.transport.dns import Result
 from client_under_test.reference.values import Endpoint, Status
 from client_under_test.reference.xds.ads import Absent
@@ -59,7 +59,7 @@ class Looked(msgspec.Struct, frozen=True):
 class _DnsLeaf:
     """The result for a DNS name, as far as it counts."""
 
-    def __init__(self, name: str, means: Means, tell: Callable[[], None]) -> None:
+    def __init__(self, name: str, means: ResolverContext, tell: Callable[[], None]) -> None:
         self._tell = tell
         self._rules = means.rules
         self.result: Result | None = None
@@ -82,7 +82,7 @@ class ClusterTrees:
         tell: is called when `look_at` has something new to see.
     """
 
-    def __init__(self, client: XdsClient, means: Means, tell: Callable[[], None]) -> None:
+    def __init__(self, client: XdsClient, means: ResolverContext, tell: Callable[[], None]) -> None:
         self._client = client
         self._means = means
         self._tell = tell
@@ -183,7 +183,7 @@ class ClusterTrees:
         assert outcome is None or isinstance(outcome, Leaf | Aggregate)
         return outcome
 
-    def _found(self, leaf: Leaf) -> Found | None:
+    def _found(self, leaf: Leaf) -> LeafEndpoints | None:
         """The endpoints of a leaf; None: nothing yet. A37: no data counts as no endpoints."""
         for name in self._means.rules.services(leaf):
             if name not in self._endpoints:
@@ -198,7 +198,7 @@ class ClusterTrees:
         outcome = self._endpoints[leaf.resource_name].outcome
         if isinstance(outcome, Absent):
             return self._means.rules.nothing_found(outcome.status.details)
-        assert outcome is None or isinstance(outcome, Found)
+        assert outcome is None or isinstance(outcome, LeafEndpoints)
         return outcome
 
     # What is no longer needed.

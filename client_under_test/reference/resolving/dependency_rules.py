@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from client_under_test.reference.clusters.aggregates import Found
+from client_under_test.reference.clusters.aggregates import LeafEndpoints
 from client_under_test.reference.clusters.discovery import Cluster, Leaf
 
 
@@ -39,7 +39,9 @@ def cluster_as_known(_root: str, _name: str, cluster: Cluster | None) -> Cluster
     return cluster
 
 
-def endpoints_as_known(_root: str, _leaf: Leaf, found: Found | None) -> Found | None:
+def endpoints_as_known(
+    _root: str, _leaf: Leaf, found: LeafEndpoints | None
+) -> LeafEndpoints | None:
     """A37: what is found for a leaf by now holds for each tree that it is in; None: wait."""
     return found
 
@@ -50,7 +52,9 @@ class DependencyRules:
 
     cluster_as_known: Callable[[str, str, Cluster | None], Cluster | None] = cluster_as_known
     """Of the root of the tree, the cluster's name and what is known of it."""
-    endpoints_as_known: Callable[[str, Leaf, Found | None], Found | None] = endpoints_as_known
+    endpoints_as_known: Callable[[str, Leaf, LeafEndpoints | None], LeafEndpoints | None] = (
+        endpoints_as_known
+    )
     """Of the root of the tree, the leaf and what was found for it."""
 
     may_be_used: Callable[[Collection[str]], bool] = each_by_itself

@@ -9,7 +9,7 @@ from typing import Final, Protocol
 
 from client_under_test.reference.policies.configs import ClusterManagerConfig
 from client_under_test.reference.policies.interface import PolicyConfig, Update
-from client_under_test.reference.resolving.context import Means
+from client_under_test.reference.resolving.context import ResolverContext
 from client_under_test.reference.resolving.dependencies import ClusterTrees, Looked
 from client_under_test.reference.resolving.selector import (
     FailingSelector,
@@ -64,7 +64,7 @@ def _one_way(policy: PolicyConfig, addresses: Iterable[str]) -> Update:
 class DnsResolver:
     """For `dns:` targets: one policy over what the name resolves to."""
 
-    def __init__(self, name: str, policy: PolicyConfig, means: Means, sink: Sink) -> None:
+    def __init__(self, name: str, policy: PolicyConfig, means: ResolverContext, sink: Sink) -> None:
         self._policy = policy
         self._sink = sink
         self._has_result = False
@@ -105,7 +105,7 @@ class XdsResolver:
     """
 
     def __init__(
-        self, name: str, client: XdsClient, *, channel_id: int, means: Means, sink: Sink
+        self, name: str, client: XdsClient, *, channel_id: int, means: ResolverContext, sink: Sink
     ) -> None:
         self._name: Final = name
         self._client = client

@@ -1,6 +1,6 @@
 """Subchannels: one address each, connected on request, with explicit states and backoff.
 
-`Attempt` is the I/O of one connection, `LiveSubchannel` the rules of when there is one.
+`ConnectionAttempt` is the I/O of one connection, `LiveSubchannel` the rules of when there is one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BackoffDelay = Callable[[int, float], float]
 """Seconds to wait, by the number of attempts that failed in a row and an even draw from 0 to 1."""
 
 
-class Attempt:
+class ConnectionAttempt:
     """A connection on its way to READY, and then the connection."""
 
     def __init__(
@@ -122,7 +122,7 @@ class LiveSubchannel:
         self.failure: Status | None = None
         self._failures = 0
         self._attempted_at = 0.0
-        self._attempt: Attempt | None = None
+        self._attempt: ConnectionAttempt | None = None
         self._timer: Timer | None = None
 
     @property
@@ -137,7 +137,7 @@ class LiveSubchannel:
         if self.state is State.IDLE:
             self._attempted_at = self._clock.now()
             wait = self._backoff_delay(self._failures + 1, self._rng.random())
-            self._attempt = Attempt(
+            self._attempt = ConnectionAttempt(
                 self._address,
                 clock=self._clock,
                 # A server that is slow to answer gets at least as long as the next wait is.

@@ -9,18 +9,18 @@ from typing import Final
 
 from conformance.cli.interactive import commands, output
 from conformance.cli.interactive.commands import (
+    Action,
     Break,
-    Deed,
     HoldBack,
     Push,
     Reach,
     Release,
     ToEndpoints,
 )
-from conformance.cli.interactive.printer import Say
+from conformance.cli.interactive.printer import Printer
 from conformance.world import World
 from fake_control_plane import Kind
-from test_servers import Close, Endpoint, Mode, Refuse, Serve, Stall
+from test_servers import BackendEndpoint, Close, Mode, Refuse, Serve, Stall
 
 _MODES: Final[Mapping[str, Mode]] = {
     "serve": Serve(),
@@ -30,7 +30,7 @@ _MODES: Final[Mapping[str, Mode]] = {
 }
 
 
-async def do(deed: Deed, world: World, say: Say) -> None:
+async def execute(deed: Action, world: World, say: Printer) -> None:
     """Do it, and say so.
 
     Raises:
@@ -60,7 +60,7 @@ async def do(deed: Deed, world: World, say: Say) -> None:
             say("The control plane cannot be reached: `resume` has it come back.")
 
 
-async def _to_endpoint(what: str, number: int, endpoint: Endpoint, say: Say) -> None:
+async def _to_endpoint(what: str, number: int, endpoint: BackendEndpoint, say: Printer) -> None:
     live = sum(one.closed_at is None for one in endpoint.attempts)
     name = f"Endpoint {number} ({endpoint.address})"
     if what == "kill":
@@ -75,7 +75,7 @@ async def _to_endpoint(what: str, number: int, endpoint: Endpoint, say: Say) -> 
         say(f"{name} is to {what} connections to come.{more}")
 
 
-async def _push(file: str, world: World, say: Say) -> None:
+async def _push(file: str, world: World, say: Printer) -> None:
     from fake_control_plane.files import load_file  # noqa: PLC0415 - parsers are slow to load
 
     content = await asyncio.to_thread(lambda: load_file(Path(file).expanduser()))

@@ -103,10 +103,10 @@ class Nothing(msgspec.Struct, frozen=True):
     """An empty line, or a comment."""
 
 
-Deed = ToEndpoints | Push | Break | HoldBack | Release | Reach
+Action = ToEndpoints | Push | Break | HoldBack | Release | Reach
 """What is done to a world."""
 
-Command = Deed | Done | Make | Wait | Show | Quit | Nothing
+Command = Action | Done | Make | Wait | Show | Quit | Nothing
 
 HELP: Final = """\
 done [STATUS]    (d)  you have done what is asked for; STATUS, such as UNAVAILABLE, is how those

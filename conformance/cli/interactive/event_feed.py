@@ -10,9 +10,9 @@ from typing import Final
 
 from client_under_test import CALL_ID_KEY
 from conformance import timing
-from conformance.cli.interactive.printer import Say
+from conformance.cli.interactive.printer import Printer
 from conformance.world import World
-from fake_control_plane import Answer, Event, LoadRequest, Request
+from fake_control_plane import AckOrNack, Event, LoadRequest, Request
 from test_servers import Attempt, Rpc
 
 _ONE_BY_ONE: Final = 8
@@ -21,7 +21,7 @@ _ONE_BY_ONE: Final = 8
 _TRANSPORT: Final = frozenset({"user-agent", "te", "content-type", "grpc-accept-encoding"})
 
 
-class Live:
+class EventFeed:
     """Follows a world from a moment on, until it is cancelled.
 
     Args:
@@ -30,7 +30,7 @@ class Live:
         since_the_beginning: or from now on.
     """
 
-    def __init__(self, world: World, say: Say, *, since_the_beginning: bool) -> None:
+    def __init__(self, world: World, say: Printer, *, since_the_beginning: bool) -> None:
         self._world = world
         self._say = say
         self._events_since = 0 if since_the_beginning else len(world.plane.transcript)
@@ -70,7 +70,7 @@ class Live:
             if text := _load(event):
                 self._line(event.at, "lrs", text)
             return
-        is_nack = isinstance(event, Request) and event.answer is Answer.NACK
+        is_nack = isinstance(event, Request) and event.answer is AckOrNack.NACK
         self._line(event.at, "xds", str(event), "red" if is_nack else "")
 
     def _tell_rpc(self, row: Rpc) -> bool:

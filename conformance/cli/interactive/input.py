@@ -14,7 +14,7 @@ _LONGEST: Final = 1 << 16
 """Of a line, in bytes; who sends more sends no commands."""
 
 
-class Lines:
+class InputLines:
     """What a person or a script says.
 
     Where standard input is neither a terminal nor a pipe nor a file, nobody will say anything, and

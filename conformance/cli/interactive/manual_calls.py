@@ -17,8 +17,8 @@ from client_under_test.contract.messages import StatusName
 from conformance import timing
 from conformance.cli.interactive.commands import UNKNOWN, WAITING
 from conformance.cli.interactive.matching import recognize
-from conformance.cli.interactive.steps import Asked, metadata
-from conformance.judging.aborts import ClientUnable
+from conformance.cli.interactive.steps import RequestedCalls, metadata
+from conformance.judging.aborts import Unsupported
 from conformance.world import World, waits
 from test_servers import Rpc
 
@@ -29,11 +29,11 @@ GIVEN_UP = "CANCELLED"
 class Asks(Protocol):
     """Who asks the person; the desk is one."""
 
-    async def ask(self, asked: Asked) -> str:
+    async def ask(self, asked: RequestedCalls) -> str:
         """Have it done by hand; the status that he names, or nothing."""
 
 
-class HandMade:
+class ManualCalls:
     """Calls that a person was asked for.
 
     Args:
@@ -206,7 +206,7 @@ class HandMade:
         self._given_up.update(one.id for one in self._planned)
         if left:
             await self._asks.ask(
-                Asked(
+                RequestedCalls(
                     what=f"that {self._count(len(left))} be cancelled, by the client and not by "
                     "its end",
                     details=(*metadata(left),),
@@ -261,10 +261,10 @@ class HandMade:
         rows = (self._row(one.id) for one in self._planned)
         return all(row is None or row.ended_at is not None for row in rows)
 
-    def _question(self, missing: Sequence[str]) -> Asked:
+    def _question(self, missing: Sequence[str]) -> RequestedCalls:
         """What to ask of those whose end nobody knows."""
         if self._told is None:
-            return Asked(
+            return RequestedCalls(
                 what=f"that {self._count(len(missing))} come to an end, which you have begun",
                 until="they have; it goes on by itself when backends have answered all of them",
                 wants_status=True,
@@ -272,8 +272,8 @@ class HandMade:
             )
         return self._how_ended(missing)
 
-    def _how_ended(self, missing: Sequence[str]) -> Asked:
-        return Asked(
+    def _how_ended(self, missing: Sequence[str]) -> RequestedCalls:
+        return RequestedCalls(
             what=f"how {self._count(len(missing))} ended that no backend has answered",
             until="you have named their status, or `waiting` of streams that have none; or make "
             "them, and say `done` again",
@@ -281,8 +281,8 @@ class HandMade:
             is_step=False,
         )
 
-    def _nobody_knows(self, missing: Sequence[str]) -> ClientUnable:
-        return ClientUnable(
+    def _nobody_knows(self, missing: Sequence[str]) -> Unsupported:
+        return Unsupported(
             f"nobody knows how {self._count(len(missing))} ended that were made by hand and that "
             "no backend has answered"
         )

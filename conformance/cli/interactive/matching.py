@@ -14,7 +14,7 @@ from client_under_test import CALL_ID_KEY
 from client_under_test import Call as PlannedCall
 from test_servers import Rpc
 
-Told = tuple[tuple[str, tuple[str | bytes, ...]], ...]
+MetadataKey = tuple[tuple[str, tuple[str | bytes, ...]], ...]
 """By key, all its values in their order."""
 
 
@@ -34,7 +34,7 @@ def recognize(
             by_keys[_keys(one)].append(one)
     # Those with most metadata first: a call without any is like every other.
     for keys in sorted(by_keys, key=len, reverse=True):
-        waiting: dict[tuple[str, Told], deque[int]] = defaultdict(deque)
+        waiting: dict[tuple[str, MetadataKey], deque[int]] = defaultdict(deque)
         for number, row in rest.items():
             waiting[row.path, _of_row(row, keys)].append(number)
         for one in by_keys[keys]:
@@ -67,9 +67,9 @@ def _keys(call: PlannedCall) -> tuple[str, ...]:
     return tuple(sorted({key for key, _ in call.metadata}))
 
 
-def _of_call(call: PlannedCall, keys: Collection[str]) -> Told:
+def _of_call(call: PlannedCall, keys: Collection[str]) -> MetadataKey:
     return tuple((key, tuple(v for name, v in call.metadata if name == key)) for key in keys)
 
 
-def _of_row(row: Rpc, keys: Collection[str]) -> Told:
+def _of_row(row: Rpc, keys: Collection[str]) -> MetadataKey:
     return tuple((key, row.values(key)) for key in keys)

@@ -18,7 +18,7 @@ from conformance.xds_config.bootstrap import VARIABLE
 from conformance.xds_config.clusters import LogicalDns
 from conformance.xds_config.config import LISTENER
 from fake_control_plane import Kind
-from test_servers import Endpoint
+from test_servers import BackendEndpoint
 from test_servers.proxy import host_port
 
 FILE_VARIABLE: Final = "GRPC_XDS_BOOTSTRAP"
@@ -77,7 +77,7 @@ def endpoints(world: World) -> list[str]:
     return lines
 
 
-def numbered(world: World, named: Iterable[str]) -> list[tuple[int, Endpoint]]:
+def numbered(world: World, named: Iterable[str]) -> list[tuple[int, BackendEndpoint]]:
     """The endpoints of these numbers or addresses, each with its number.
 
     Raises:

@@ -38,17 +38,17 @@ from conformance.cli.interactive.commands import (
     Show,
     Wait,
 )
-from conformance.cli.interactive.event_feed import Live
-from conformance.cli.interactive.input import Lines
-from conformance.cli.interactive.manual_calls import HandMade
-from conformance.cli.interactive.printer import Say
-from conformance.cli.interactive.steps import Asked, Place
+from conformance.cli.interactive.event_feed import EventFeed
+from conformance.cli.interactive.input import InputLines
+from conformance.cli.interactive.manual_calls import ManualCalls
+from conformance.cli.interactive.printer import Printer
+from conformance.cli.interactive.steps import CallSite, RequestedCalls
 from conformance.cli.interactive.summary import BY_HAND, Step
-from conformance.judging.aborts import ClientUnable, ScenarioLeft
+from conformance.judging.aborts import ScenarioAbandoned, Unsupported
 from conformance.judging.evidence import Record
 from conformance.runner.interaction import Interaction
 from conformance.world import World
-from conformance.world.pending_calls import Caller, Hands, Started
+from conformance.world.pending_calls import CallDriver, Caller, Started
 from conformance.xds_config.bootstrap import VARIABLE
 from fake_control_plane import ControlPlaneTrouble
 
@@ -64,7 +64,7 @@ class _Reply(msgspec.Struct, frozen=True):
     """As which it was asked for; 0: as none."""
 
 
-class Desk(Interaction):
+class InteractiveSession(Interaction):
     """Where the person is. It has one world after another on it.
 
     Args:
@@ -74,7 +74,7 @@ class Desk(Interaction):
         is_for_steps: whether the scenario asks him; else he has the world at its end alone.
     """
 
-    def __init__(self, say: Say, *, adapter: str, folder: Path, is_for_steps: bool) -> None:
+    def __init__(self, say: Printer, *, adapter: str, folder: Path, is_for_steps: bool) -> None:
         self._say = say
         self._adapter = adapter
         self._folder = folder
@@ -83,11 +83,11 @@ class Desk(Interaction):
         self._decide: Callable[[], Record] | None = None
         self._control = ""
         self._knobs: Mapping[str, int] = {}
-        self._lines: Lines | None = None
-        self._places: dict[str, Place] = {}
+        self._lines: InputLines | None = None
+        self._places: dict[str, CallSite] = {}
         self._turn = asyncio.Lock()
-        self._pending: tuple[Asked, asyncio.Future[_Reply]] | None = None
-        self._under_way: HandMade | None = None
+        self._pending: tuple[RequestedCalls, asyncio.Future[_Reply]] | None = None
+        self._under_way: ManualCalls | None = None
         self._is_asking = asyncio.Event()  # or has nothing more to ask
         self._go_on = asyncio.Event()
         self._has_left = False
@@ -100,7 +100,7 @@ class Desk(Interaction):
     # What a world and its scenario see of it.
 
     @property
-    def hands(self) -> Hands | None:
+    def hands(self) -> CallDriver | None:
         """Who makes calls in the adapter's place; None: it makes all of them."""
         return self if self._is_for_steps else None
 
@@ -133,7 +133,7 @@ class Desk(Interaction):
                 yield
                 return
             self._tell_places()
-            live = Live(world, self._say, since_the_beginning=True)
+            live = EventFeed(world, self._say, since_the_beginning=True)
             async with self._meanwhile(live.follow(), self._hear()):
                 yield
 
@@ -149,7 +149,7 @@ class Desk(Interaction):
             if self._is_for_steps:
                 await self._go_on.wait()
                 return
-            live = Live(self._there, self._say, since_the_beginning=False)
+            live = EventFeed(self._there, self._say, since_the_beginning=False)
             async with self._meanwhile(live.follow(), self._hear()):
                 await self._go_on.wait()
 
@@ -167,7 +167,7 @@ class Desk(Interaction):
 
     def opened(self, channel: str, target: str, environment: Mapping[str, str | None]) -> None:
         """Take note of where a channel goes, and what its process is given besides."""
-        self._places[channel] = Place(channel, target, environment)
+        self._places[channel] = CallSite(channel, target, environment)
 
     def caller(self, channel: Channel, name: str, *, beside: bool) -> Caller:
         """Who makes the next calls on a channel: whoever the person says."""
@@ -180,10 +180,12 @@ class Desk(Interaction):
             ClientUnable: it may not.
         """
         until = "you want it to be left open: what rests on it is not decided then"
-        if (await self._choose(Asked(what=what, until=until, is_for_adapter=True))).by_hand:
-            raise ClientUnable(f"of a client that is driven by hand nobody can tell {what}")
+        if (
+            await self._choose(RequestedCalls(what=what, until=until, is_for_adapter=True))
+        ).by_hand:
+            raise Unsupported(f"of a client that is driven by hand nobody can tell {what}")
 
-    async def ask(self, asked: Asked) -> str:
+    async def ask(self, asked: RequestedCalls) -> str:
         """Have something done that only the person can do now; the status that he names.
 
         Raises:
@@ -196,12 +198,12 @@ class Desk(Interaction):
     async def calls(
         self,
         planned: Sequence[PlannedCall],
-        place: Place,
+        place: CallSite,
         *,
         concurrency: int | None,
         pace: float | None,
         beside: bool,
-    ) -> HandMade | None:
+    ) -> ManualCalls | None:
         """Ask for calls; those that the person makes, or None: the adapter is to make them.
 
         Raises:
@@ -216,7 +218,7 @@ class Desk(Interaction):
             planned, place, concurrency=concurrency, pace=pace, file=str(file), beside=beside
         )
         self._places[place.channel] = msgspec.structs.replace(place, is_known=True)
-        made = HandMade(
+        made = ManualCalls(
             self,
             world,
             planned,
@@ -237,7 +239,7 @@ class Desk(Interaction):
             self._say(f"{strays} more requests came than were asked for: they count for nothing.")
         return made
 
-    async def _choose(self, asked: Asked) -> _Reply:
+    async def _choose(self, asked: RequestedCalls) -> _Reply:
         """Ask, unless the adapter does all, and note who does it."""
         if self._always:
             self._say(f"step {len(self.steps) + 1}, {self._adapter}: {asked.what}", "bold")
@@ -247,10 +249,10 @@ class Desk(Interaction):
         self.steps.append(Step(asked.what, BY_HAND if reply.by_hand else self._adapter))
         return msgspec.structs.replace(reply, step=len(self.steps))
 
-    async def _ask(self, asked: Asked) -> _Reply:
+    async def _ask(self, asked: RequestedCalls) -> _Reply:
         async with self._turn:
             if self._has_left:
-                raise ScenarioLeft(_LEFT)
+                raise ScenarioAbandoned(_LEFT)
             future: asyncio.Future[_Reply] = asyncio.get_running_loop().create_future()
             self._pending = (asked, future)
             self._tell_ask(asked)
@@ -265,7 +267,7 @@ class Desk(Interaction):
 
     async def _hear(self) -> None:
         """Do what he says, line by line, until there is no more."""
-        self._lines = Lines()
+        self._lines = InputLines()
         async for line in self._lines:
             try:
                 await self._obey(commands.parse(line))
@@ -290,7 +292,7 @@ class Desk(Interaction):
             case Done() | Make() | Wait():
                 await self._answer(command)
             case _:
-                await actions.do(command, self._there, self._say)
+                await actions.execute(command, self._there, self._say)
 
     async def _answer(self, command: Done | Make | Wait) -> None:
         """Answer what is asked for now; a script's answer is for what is asked for next."""
@@ -316,7 +318,7 @@ class Desk(Interaction):
         self._has_left = True
         self._go_on.set()
         if self._pending is not None and not self._pending[1].done():
-            self._pending[1].set_exception(ScenarioLeft(_LEFT))
+            self._pending[1].set_exception(ScenarioAbandoned(_LEFT))
 
     # What he is told.
 
@@ -349,7 +351,7 @@ class Desk(Interaction):
         if self._under_way is not None:
             self._say(f"  so far     {self._under_way.received} have come")
 
-    def _tell_ask(self, asked: Asked) -> None:
+    def _tell_ask(self, asked: RequestedCalls) -> None:
         self._tell_endpoints()
         head = f"step {len(self.steps) + 1}" if asked.is_step else "besides"
         self._say(f"{head}: {asked.what}", "bold")
@@ -358,7 +360,7 @@ class Desk(Interaction):
         self._say(f"  done when  {asked.until}")
         self._say(f"  {asked.keys(self._adapter)}", "cyan")
 
-    async def _tell_complete(self, made: HandMade) -> None:
+    async def _tell_complete(self, made: ManualCalls) -> None:
         await made.complete(deadline=math.inf)
         self._say("All of them have come: `done` goes on.", "cyan")
 
@@ -398,7 +400,9 @@ class Desk(Interaction):
 class _Caller:
     """Makes calls on a channel: by the person's hand, or by the adapter."""
 
-    def __init__(self, desk: Desk, channel: Channel, place: Place, *, beside: bool) -> None:
+    def __init__(
+        self, desk: InteractiveSession, channel: Channel, place: CallSite, *, beside: bool
+    ) -> None:
         self._desk = desk
         self._channel = channel
         self._place = place

@@ -15,7 +15,7 @@ _SHOWN: Final = 3
 """Different values of a key that are told, and not only counted."""
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class RequestedCalls(msgspec.Struct, frozen=True, kw_only=True):
     """Something that the scenario wants to be done."""
 
     what: str
@@ -40,7 +40,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         return f"`done`: you have done it · `make`: {adapter} does it · `help`"
 
 
-class Place(msgspec.Struct, frozen=True):
+class CallSite(msgspec.Struct, frozen=True):
     """Where calls are made."""
 
     channel: str
@@ -62,13 +62,13 @@ class Place(msgspec.Struct, frozen=True):
 
 def calls(
     planned: Sequence[PlannedCall],
-    place: Place,
+    place: CallSite,
     *,
     concurrency: int | None,
     pace: float | None,
     file: str,
     beside: bool,
-) -> Asked:
+) -> RequestedCalls:
     """That calls are to be made.
 
     Args:
@@ -98,7 +98,7 @@ def calls(
         until = f"{each} is open, or has ended; then say how: `done UNAVAILABLE`"
     if beside and not first.kept_open:
         until = "they are under way: what the scenario does next comes while they wait"
-    return Asked(what=what, details=tuple(details), until=until)
+    return RequestedCalls(what=what, details=tuple(details), until=until)
 
 
 def metadata(planned: Sequence[PlannedCall]) -> list[tuple[str, str]]:

@@ -7,129 +7,129 @@ when it is weighed, so that an evidence folder is judged by the oracle of today.
 from __future__ import annotations
 
 from conformance.judging.expectations.answers import (
-    Answered,
-    NamesEach,
-    NamesTheResponse,
-    NamesWhatHolds,
-    SaysWhy,
+    AckedOrNacked,
+    AnswerVersion,
+    NackHasDetail,
+    NackNames,
+    NackVersion,
 )
-from conformance.judging.expectations.backend_metrics import TellsMetrics
+from conformance.judging.expectations.backend_metrics import MetricsReported
 from conformance.judging.expectations.calls import (
-    Avoids,
-    Evenly,
-    Everywhere,
+    AllEndpointsServe,
+    AllServedBy,
+    ChannelsDiffer,
+    EachRoundEndsWith,
+    EachServesSome,
+    EndsWith,
+    EqualShares,
+    ErrorMentions,
     Fails,
-    FewAlike,
-    Mentions,
-    MovesOnly,
+    NoneServedBy,
     OneEndpoint,
-    OnlyAt,
-    Outcome,
-    Outcomes,
-    Reaches,
+    OnlyTheseMoved,
+    Proportions,
+    RandomOverRing,
     SeveralEndpoints,
-    Shares,
-    Spread,
 )
-from conformance.judging.expectations.circuit_breaking import Admits, LosesShare
+from conformance.judging.expectations.circuit_breaking import DropRate, RequestsAdmitted
 from conformance.judging.expectations.connections import (
-    Apart,
-    AtMost,
-    Different,
-    InOrder,
+    AttemptCount,
+    AttemptOrder,
+    AttemptSpacing,
+    DistinctAttempts,
+    EndpointsTried,
     KeepsConnection,
-    Tried,
-    Untouched,
+    NoAttempts,
 )
-from conformance.judging.expectations.durations import Takes
+from conformance.judging.expectations.durations import Duration
 from conformance.judging.expectations.finding import Finding, WrongKind
-from conformance.judging.expectations.load import Balances, DropsByShare, TellsDrops
+from conformance.judging.expectations.load import DropProportions, DropsReported, LoadMatches
 from conformance.judging.expectations.load_streams import (
-    BeginsLoadStreams,
-    BeginsWithNode,
-    EachHolds,
-    LeavesLoadStreams,
-    NamesOnly,
-    SendsReports,
-    TellsIssued,
-    TellsNoEndpoints,
+    FirstRequestHasNode,
+    IssuedReported,
+    LoadStreamsKept,
+    LoadStreamsStarted,
+    NoEndpointLoad,
+    OnlyTheseReported,
+    ReportIntervals,
+    RequestsInProgress,
 )
-from conformance.judging.expectations.name_lookups import LooksUp, NeverLooksUp
-from conformance.judging.expectations.picks import Blames, BlamesOnly, Connects, Picks
-from conformance.judging.expectations.policy_updates import HandsOn
-from conformance.judging.expectations.ring_mapping import MapsLike
-from conformance.judging.expectations.soak import FailsForAReason, OnlyListed
-from conformance.judging.expectations.states import EndsIn, NeverIn
+from conformance.judging.expectations.name_lookups import NeverResolves, Resolves
+from conformance.judging.expectations.picks import Connects, ErrorNamesFirst, ErrorNamesOnly, Picks
+from conformance.judging.expectations.policy_updates import ConfigReceived
+from conformance.judging.expectations.ring_mapping import MatchesRing
+from conformance.judging.expectations.soak import FailuresExplained, OnlyListedServe
+from conformance.judging.expectations.states import EndsInState, NeverInState
 from conformance.judging.expectations.subscriptions import (
-    AsksBesideClusters,
-    AsksFor,
-    AsksOnce,
-    GoesOnAsking,
+    StaysSubscribed,
+    SubscribesBesidesClusters,
+    SubscribesOnce,
+    SubscribesTo,
 )
-from conformance.judging.expectations.trees import AtTheFirst, InTreeOrder
-from conformance.judging.observations import Seen
+from conformance.judging.expectations.trees import FirstUsablePriority, LeafOrder
+from conformance.judging.observations import Observation
 
 Expectation = (
-    Outcome
-    | Outcomes
+    EndsWith
+    | EachRoundEndsWith
     | OneEndpoint
     | SeveralEndpoints
-    | FewAlike
-    | Everywhere
-    | OnlyAt
-    | Avoids
-    | Reaches
-    | Shares
-    | Evenly
-    | Untouched
-    | Answered
-    | NamesEach
-    | NamesTheResponse
-    | NamesWhatHolds
-    | SaysWhy
-    | MovesOnly
-    | Spread
-    | MapsLike
-    | Tried
-    | InOrder
+    | ChannelsDiffer
+    | AllEndpointsServe
+    | AllServedBy
+    | NoneServedBy
+    | EachServesSome
+    | Proportions
+    | EqualShares
+    | NoAttempts
+    | AckedOrNacked
+    | NackNames
+    | NackVersion
+    | AnswerVersion
+    | NackHasDetail
+    | OnlyTheseMoved
+    | RandomOverRing
+    | MatchesRing
+    | AttemptCount
+    | AttemptOrder
     | KeepsConnection
-    | Apart
-    | AtMost
-    | Different
-    | Takes
+    | AttemptSpacing
+    | EndpointsTried
+    | DistinctAttempts
+    | Duration
     | Picks
     | Connects
-    | Blames
-    | BlamesOnly
-    | EndsIn
-    | NeverIn
-    | Balances
-    | OnlyListed
-    | FailsForAReason
-    | AtTheFirst
-    | InTreeOrder
-    | AsksFor
-    | AsksBesideClusters
-    | AsksOnce
-    | GoesOnAsking
+    | ErrorNamesFirst
+    | ErrorNamesOnly
+    | EndsInState
+    | NeverInState
+    | LoadMatches
+    | OnlyListedServe
+    | FailuresExplained
+    | FirstUsablePriority
+    | LeafOrder
+    | SubscribesTo
+    | SubscribesBesidesClusters
+    | SubscribesOnce
+    | StaysSubscribed
     | Fails
-    | Mentions
-    | Admits
-    | TellsDrops
-    | LosesShare
-    | DropsByShare
-    | LooksUp
-    | NeverLooksUp
-    | HandsOn
-    | BeginsWithNode
-    | BeginsLoadStreams
-    | NamesOnly
-    | EachHolds
-    | TellsNoEndpoints
-    | TellsIssued
-    | TellsMetrics
-    | LeavesLoadStreams
-    | SendsReports
+    | ErrorMentions
+    | RequestsAdmitted
+    | DropsReported
+    | DropRate
+    | DropProportions
+    | Resolves
+    | NeverResolves
+    | ConfigReceived
+    | FirstRequestHasNode
+    | LoadStreamsStarted
+    | OnlyTheseReported
+    | RequestsInProgress
+    | NoEndpointLoad
+    | IssuedReported
+    | MetricsReported
+    | LoadStreamsKept
+    | ReportIntervals
 )
 
 
@@ -138,76 +138,76 @@ def kind_of(expectation: Expectation) -> str:
     return str(type(expectation).__struct_config__.tag)
 
 
-def fits(expectation: Expectation, seen: Seen) -> bool:
+def fits(expectation: Expectation, seen: Observation) -> bool:
     """Whether an expectation holds, where nobody needs its words."""
-    if isinstance(expectation, MapsLike):
+    if isinstance(expectation, MatchesRing):
         return expectation.fits(seen)
     return expectation.finding(seen).holds
 
 
 __all__ = [
-    "Admits",
-    "Answered",
-    "Apart",
-    "AsksBesideClusters",
-    "AsksFor",
-    "AsksOnce",
-    "AtMost",
-    "AtTheFirst",
-    "Avoids",
-    "Balances",
-    "BeginsLoadStreams",
-    "BeginsWithNode",
-    "Blames",
-    "BlamesOnly",
+    "AckedOrNacked",
+    "AllEndpointsServe",
+    "AllServedBy",
+    "AnswerVersion",
+    "AttemptCount",
+    "AttemptOrder",
+    "AttemptSpacing",
+    "ChannelsDiffer",
+    "ConfigReceived",
     "Connects",
-    "Different",
-    "DropsByShare",
-    "EachHolds",
-    "EndsIn",
-    "Evenly",
-    "Everywhere",
+    "DistinctAttempts",
+    "DropProportions",
+    "DropRate",
+    "DropsReported",
+    "Duration",
+    "EachRoundEndsWith",
+    "EachServesSome",
+    "EndpointsTried",
+    "EndsInState",
+    "EndsWith",
+    "EqualShares",
+    "ErrorMentions",
+    "ErrorNamesFirst",
+    "ErrorNamesOnly",
     "Expectation",
     "Fails",
-    "FailsForAReason",
-    "FewAlike",
+    "FailuresExplained",
     "Finding",
-    "GoesOnAsking",
-    "HandsOn",
-    "InOrder",
-    "InTreeOrder",
+    "FirstRequestHasNode",
+    "FirstUsablePriority",
+    "IssuedReported",
     "KeepsConnection",
-    "LeavesLoadStreams",
-    "LooksUp",
-    "LosesShare",
-    "MapsLike",
-    "Mentions",
-    "MovesOnly",
-    "NamesEach",
-    "NamesOnly",
-    "NamesTheResponse",
-    "NamesWhatHolds",
-    "NeverIn",
-    "NeverLooksUp",
+    "LeafOrder",
+    "LoadMatches",
+    "LoadStreamsKept",
+    "LoadStreamsStarted",
+    "MatchesRing",
+    "MetricsReported",
+    "NackHasDetail",
+    "NackNames",
+    "NackVersion",
+    "NeverInState",
+    "NeverResolves",
+    "NoAttempts",
+    "NoEndpointLoad",
+    "NoneServedBy",
     "OneEndpoint",
-    "OnlyAt",
-    "OnlyListed",
-    "Outcome",
-    "Outcomes",
+    "OnlyListedServe",
+    "OnlyTheseMoved",
+    "OnlyTheseReported",
     "Picks",
-    "Reaches",
-    "SaysWhy",
-    "SendsReports",
+    "Proportions",
+    "RandomOverRing",
+    "ReportIntervals",
+    "RequestsAdmitted",
+    "RequestsInProgress",
+    "Resolves",
     "SeveralEndpoints",
-    "Shares",
-    "Spread",
-    "Takes",
-    "TellsDrops",
-    "TellsIssued",
-    "TellsMetrics",
-    "TellsNoEndpoints",
-    "Tried",
-    "Untouched",
+    "StaysSubscribed",
+    "SubscribesBesidesClusters",
+    "SubscribesOnce",
+    "SubscribesTo",
     "WrongKind",
     "fits",
     "kind_of",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from conformance.judging.expectations.finding import Finding, WrongKind
-from conformance.judging.observations import Answer, Seen
+from conformance.judging.observations import Answer, Observation
 
 
-class Answered(msgspec.Struct, frozen=True, tag="answered"):
+class AckedOrNacked(msgspec.Struct, frozen=True, tag="answered"):
     """The client ACKs the response, or NACKs it.
 
     Clauses: A27-VALID-01, A27-VALID-02, A27-VALID-03, A27-VALID-04, A27-VALID-05, A27-VALID-06,
@@ -39,20 +39,20 @@ class Answered(msgspec.Struct, frozen=True, tag="answered"):
 
     acked: bool
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh an answer."""
         answer = _answer(seen)
         wanted = f"{'ACK' if self.acked else 'NACK'} of {answer.kind} version {answer.version}"
         return Finding(answer.acked == self.acked, wanted, _said(answer))
 
 
-class NamesWhatHolds(msgspec.Struct, frozen=True, tag="names_what_holds"):
+class AnswerVersion(msgspec.Struct, frozen=True, tag="names_what_holds"):
     """The answer names the version in force after it: that of the response only if it ACKs it.
 
     Clauses: A42-CDS-30, A46-NACK-07.
     """
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh an answer."""
         answer = _answer(seen)
         holds = answer.version if answer.acked else answer.accepted
@@ -61,13 +61,13 @@ class NamesWhatHolds(msgspec.Struct, frozen=True, tag="names_what_holds"):
         return Finding(answer.told == holds, wanted, saw)
 
 
-class NamesTheResponse(msgspec.Struct, frozen=True, tag="names_the_response"):
+class NackVersion(msgspec.Struct, frozen=True, tag="names_the_response"):
     """The answer names the version of the response, although a NACK.
 
     Clauses: A46-NACK-07.
     """
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh an answer."""
         answer = _answer(seen)
         wanted = f"a NACK of {answer.kind} version {answer.version} that names that version"
@@ -75,20 +75,20 @@ class NamesTheResponse(msgspec.Struct, frozen=True, tag="names_the_response"):
         return Finding(not answer.acked and answer.told == answer.version, wanted, saw)
 
 
-class SaysWhy(msgspec.Struct, frozen=True, tag="says_why"):
+class NackHasDetail(msgspec.Struct, frozen=True, tag="says_why"):
     """A NACK that says in words what is wrong.
 
     Clauses: A42-CDS-31, A46-NACK-04.
     """
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh an answer."""
         answer = _answer(seen)
         wanted = f"a NACK of {answer.kind} version {answer.version} that says what is wrong"
         return Finding(not answer.acked and bool(answer.error_detail), wanted, _said(answer))
 
 
-class NamesEach(msgspec.Struct, frozen=True, tag="names_each"):
+class NackNames(msgspec.Struct, frozen=True, tag="names_each"):
     """A NACK whose error_detail has each of these names, or lacks at least one.
 
     Clauses: A46-NACK-05.
@@ -97,7 +97,7 @@ class NamesEach(msgspec.Struct, frozen=True, tag="names_each"):
     names: tuple[str, ...]
     has_all: bool = True
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh an answer."""
         answer = _answer(seen)
         names_all = all(name in answer.error_detail for name in self.names)
@@ -107,7 +107,7 @@ class NamesEach(msgspec.Struct, frozen=True, tag="names_each"):
         return Finding(not answer.acked and names_all is self.has_all, wanted, _said(answer))
 
 
-def _answer(seen: Seen) -> Answer:
+def _answer(seen: Observation) -> Answer:
     if not isinstance(seen, Answer):
         raise WrongKind(f"an answer is expected here, not {type(seen).__name__}")
     return seen

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 import msgspec
 
 from conformance.judging.expectations.finding import Finding, WrongKind
-from conformance.judging.observations import Metrics, ReportedMetrics, Seen
+from conformance.judging.observations import Metrics, Observation, ReportedMetrics
 from conformance.spec.oracles.backend_metrics import Metric, Sum, Sums, metrics_due
-from conformance.spec.oracles.load import Place
+from conformance.spec.oracles.load import LoadKey
 
 
-class TellsMetrics(msgspec.Struct, frozen=True, tag="tells_metrics", kw_only=True):
+class MetricsReported(msgspec.Struct, frozen=True, tag="tells_metrics", kw_only=True):
     """All reports together tell just these metrics, place by place, with their sums.
 
     What is due is computed by ``backend_metrics.metrics_due``.
@@ -21,12 +21,12 @@ class TellsMetrics(msgspec.Struct, frozen=True, tag="tells_metrics", kw_only=Tru
     A85-LIST-03, A85-LIST-04, A85-LIST-05, A85-LIST-06.
     """
 
-    places: dict[str, Place]
+    places: dict[str, LoadKey]
     """Where each address belongs; what is told of other places is not looked at."""
     listed: tuple[str, ...] | None = None
     """What the cluster wants reported; None: it is not asked, as by A64."""
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh metrics."""
         metrics = _metrics_of(seen)
         wanted = metrics_due(metrics.told, self.places, self.listed)
@@ -39,7 +39,7 @@ class TellsMetrics(msgspec.Struct, frozen=True, tag="tells_metrics", kw_only=Tru
             differs=_differing(wanted, saw),
         )
 
-    def is_exceeded(self, seen: Seen) -> bool:
+    def is_exceeded(self, seen: Observation) -> bool:
         """Whether something was reported that is not due, or more: no report takes it back.
 
         Raises:
@@ -58,13 +58,13 @@ class TellsMetrics(msgspec.Struct, frozen=True, tag="tells_metrics", kw_only=Tru
         return [one for one in seen.reported if one.place in places]
 
 
-def _metrics_of(seen: Seen) -> Metrics:
+def _metrics_of(seen: Observation) -> Metrics:
     if not isinstance(seen, Metrics):
         raise WrongKind(f"metrics of backends are expected here, not {type(seen).__name__}")
     return seen
 
 
-def _listed(by_place: Mapping[Place, Sums]) -> str:
+def _listed(by_place: Mapping[LoadKey, Sums]) -> str:
     told = (f"{place}: {_sums(by_place[place])}" for place in sorted(by_place))
     return "; ".join(told) or "no metrics"
 
@@ -73,7 +73,7 @@ def _sums(sums: Mapping[Metric, Sum]) -> str:
     return ", ".join(f"{metric} {sums[metric]}" for metric in sorted(sums)) or "none"
 
 
-def _differing(wanted: Mapping[Place, Sums], saw: Mapping[Place, Sums]) -> str:
+def _differing(wanted: Mapping[LoadKey, Sums], saw: Mapping[LoadKey, Sums]) -> str:
     """The places of which something else was told than is due; one that is alike is none."""
     places = [one for one in sorted({*wanted, *saw}) if wanted.get(one) != saw.get(one)]
     return "\n".join(

@@ -13,19 +13,19 @@ from conformance.judging.expectations.finding import (
     WrongKind,
     all_failed,
     calls_of,
-    details_told,
+    details_text,
     headers_of,
     tally,
     trouble_of,
 )
-from conformance.judging.observations import Call, Contrast, Seen
+from conformance.judging.observations import Call, Contrast, Observation
 from conformance.spec.oracles import statistics
 from conformance.spec.oracles.census import met_intervals
 from conformance.spec.oracles.ring.sizes import RingConfig, entry_counts
 from conformance.spec.oracles.ring.weights import RingLocality, weights
 
 
-class Outcome(msgspec.Struct, frozen=True, tag="outcome"):
+class EndsWith(msgspec.Struct, frozen=True, tag="outcome"):
     """Every call ends with this status.
 
     Clauses: A27-DROP-02, A27-DROP-09, A27-DROP-11, A27-DROP-13, A37-DROP-01, A37-DROP-02,
@@ -37,7 +37,7 @@ class Outcome(msgspec.Struct, frozen=True, tag="outcome"):
 
     status: str
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh calls."""
         calls = calls_of(seen)
         counts = Counter(call.status for call in calls)
@@ -53,7 +53,7 @@ class Fails(msgspec.Struct, frozen=True, tag="fails"):
     A37-TROUBLE-34, A57-STREAM-02.
     """
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh calls."""
         calls = calls_of(seen)
         statuses = {call.status for call in calls}
@@ -62,7 +62,7 @@ class Fails(msgspec.Struct, frozen=True, tag="fails"):
         return Finding(failed and nowhere, "every call fails, without a wait", tally(calls))
 
 
-class Mentions(msgspec.Struct, frozen=True, tag="mentions"):
+class ErrorMentions(msgspec.Struct, frozen=True, tag="mentions"):
     """Every call fails, and the details of each have this text in them; or those of none.
 
     Clauses: A37-DNS-28.
@@ -71,16 +71,16 @@ class Mentions(msgspec.Struct, frozen=True, tag="mentions"):
     text: str
     is_told: bool = True
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh calls."""
         calls = calls_of(seen)
         holds = all((self.text in call.details) is self.is_told for call in calls)
         whether = "with" if self.is_told else "without"
         wanted = f"every call fails, {whether} {self.text}"
-        return Finding(all_failed(calls) and holds, wanted, details_told(calls))
+        return Finding(all_failed(calls) and holds, wanted, details_text(calls))
 
 
-class Outcomes(msgspec.Struct, frozen=True, tag="outcomes"):
+class EachRoundEndsWith(msgspec.Struct, frozen=True, tag="outcomes"):
     """Of two rounds, every call of the first ends with one status, of the second with another.
 
     Clauses: A61-GUARD-01.
@@ -89,12 +89,12 @@ class Outcomes(msgspec.Struct, frozen=True, tag="outcomes"):
     before: str
     after: str
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh a contrast."""
         if not isinstance(seen, Contrast):
             raise WrongKind(f"a contrast is expected here, not {type(seen).__name__}")
-        first = Outcome(self.before).finding(seen.before)
-        second = Outcome(self.after).finding(seen.after)
+        first = EndsWith(self.before).finding(seen.before)
+        second = EndsWith(self.after).finding(seen.after)
         return Finding(
             first.holds and second.holds,
             f"first {first.wanted}, then {second.wanted}",
@@ -131,7 +131,7 @@ class OneEndpoint(Grouped, frozen=True, tag="one_endpoint"):
     A37-DNS-04.
     """
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh calls."""
         calls = calls_of(seen)
         wanted = f"all calls{self.in_words()} at one and the same endpoint"
@@ -150,7 +150,7 @@ class SeveralEndpoints(Grouped, frozen=True, tag="several_endpoints"):
     Clauses: A42-CHAN-02, A42-HASH-05, A42-HASH-10.
     """
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh calls."""
         calls = calls_of(seen)
         wanted = f"calls{self.in_words()} at more than one endpoint"
@@ -166,7 +166,7 @@ class SeveralEndpoints(Grouped, frozen=True, tag="several_endpoints"):
         return Finding(not stuck, wanted, saw)
 
 
-class FewAlike(msgspec.Struct, frozen=True, tag="few_alike"):
+class ChannelsDiffer(msgspec.Struct, frozen=True, tag="few_alike"):
     """No more channels than these send calls to the same endpoints throughout.
 
     Channels of a right client whose ids are near each other may do so, as where they are combined
@@ -179,7 +179,7 @@ class FewAlike(msgspec.Struct, frozen=True, tag="few_alike"):
     """The header by whose values the calls are compared."""
     most: int
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh calls."""
         calls = calls_of(seen)
         wanted = f"at most {self.most} channels at the same endpoint for each value of {self.by}"
@@ -197,7 +197,7 @@ class FewAlike(msgspec.Struct, frozen=True, tag="few_alike"):
         return Finding(len(most) <= self.most, wanted, saw)
 
 
-class Avoids(msgspec.Struct, frozen=True, tag="avoids"):
+class NoneServedBy(msgspec.Struct, frozen=True, tag="avoids"):
     """Every call succeeds, and none at these endpoints.
 
     Clauses: A42-RING-16.
@@ -205,7 +205,7 @@ class Avoids(msgspec.Struct, frozen=True, tag="avoids"):
 
     addresses: tuple[str, ...]
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh calls."""
         calls = calls_of(seen)
         wanted = f"no call at {', '.join(self.addresses)}"
@@ -215,7 +215,7 @@ class Avoids(msgspec.Struct, frozen=True, tag="avoids"):
         return Finding(not met & set(self.addresses), wanted, tally(calls))
 
 
-class OnlyAt(msgspec.Struct, frozen=True, tag="only_at"):
+class AllServedBy(msgspec.Struct, frozen=True, tag="only_at"):
     """Every call succeeds, at one of these endpoints.
 
     Clauses: A27-PRIO-01, A27-PRIO-02, A27-PRIO-03, A27-PRIO-04, A27-PRIO-05, A27-PRIO-06,
@@ -230,7 +230,7 @@ class OnlyAt(msgspec.Struct, frozen=True, tag="only_at"):
 
     addresses: tuple[str, ...]
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh calls."""
         calls = calls_of(seen)
         wanted = f"every call served by {' or '.join(self.addresses)}"
@@ -240,7 +240,7 @@ class OnlyAt(msgspec.Struct, frozen=True, tag="only_at"):
         return Finding(met <= set(self.addresses), wanted, tally(calls))
 
 
-class Reaches(msgspec.Struct, frozen=True, tag="reaches"):
+class EachServesSome(msgspec.Struct, frozen=True, tag="reaches"):
     """Every call succeeds, and each of these endpoints gets one at least.
 
     Clauses: A32-CB-09, A27-WEIGHT-02, A27-HEALTH-01, A42-RING-17.
@@ -248,7 +248,7 @@ class Reaches(msgspec.Struct, frozen=True, tag="reaches"):
 
     addresses: tuple[str, ...]
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh calls."""
         calls = calls_of(seen)
         wanted = f"calls at each of {', '.join(self.addresses)}"
@@ -258,7 +258,7 @@ class Reaches(msgspec.Struct, frozen=True, tag="reaches"):
         return Finding(met >= set(self.addresses), wanted, tally(calls))
 
 
-class Shares(msgspec.Struct, frozen=True, tag="shares"):
+class Proportions(msgspec.Struct, frozen=True, tag="shares"):
     """The calls are spread at random with these shares, by address: numerator and denominator.
 
     A rotation with the same shares stays nearer to them than chance does, so it fits as well: see
@@ -273,7 +273,7 @@ class Shares(msgspec.Struct, frozen=True, tag="shares"):
     rest: tuple[str, ...] = ()
     """Endpoints that all other calls may reach, however they are divided among them."""
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh calls."""
         calls = calls_of(seen)
         exact = {where: Fraction(*share) for where, share in self.shares.items()}
@@ -289,7 +289,7 @@ class Shares(msgspec.Struct, frozen=True, tag="shares"):
         return Finding(holds, wanted, tally(calls), "statistics.intervals")
 
 
-class Evenly(msgspec.Struct, frozen=True, tag="evenly"):
+class EqualShares(msgspec.Struct, frozen=True, tag="evenly"):
     """The calls go round these endpoints: no two counts differ by more than one (round_robin).
 
     Clauses: A42-CDS-02, A42-CDS-23, A42-HASH-19, A52-CHANGE-03, A52-CUSTOM-13, A52-LIST-14,
@@ -298,7 +298,7 @@ class Evenly(msgspec.Struct, frozen=True, tag="evenly"):
 
     addresses: tuple[str, ...]
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh calls."""
         calls = calls_of(seen)
         wanted = f"the same number of calls, give or take one, at each of {len(self.addresses)}"
@@ -310,7 +310,7 @@ class Evenly(msgspec.Struct, frozen=True, tag="evenly"):
         return Finding(level and set(counts) == set(self.addresses), wanted, tally(calls))
 
 
-class MovesOnly(msgspec.Struct, frozen=True, tag="moves_only"):
+class OnlyTheseMoved(msgspec.Struct, frozen=True, tag="moves_only"):
     """Between two rounds of the same requests, only those from or to these endpoints moved.
 
     Clauses: A42-LOC-02, A42-RING-15, A42-RING-16, A42-RING-17.
@@ -318,7 +318,7 @@ class MovesOnly(msgspec.Struct, frozen=True, tag="moves_only"):
 
     addresses: tuple[str, ...]
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh a contrast."""
         if not isinstance(seen, Contrast):
             raise WrongKind(f"a contrast is expected here, not {type(seen).__name__}")
@@ -343,7 +343,7 @@ class MovesOnly(msgspec.Struct, frozen=True, tag="moves_only"):
         return Finding(not wrong, wanted, saw)
 
 
-class Spread(msgspec.Struct, frozen=True, tag="spread"):
+class RandomOverRing(msgspec.Struct, frozen=True, tag="spread"):
     """The calls are spread as independent uniform hashes over a ring of these endpoints.
 
     Needs no knowledge of where the client places entries: see ``census.met_intervals``.
@@ -354,7 +354,7 @@ class Spread(msgspec.Struct, frozen=True, tag="spread"):
     localities: tuple[RingLocality, ...]
     config: RingConfig
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh calls."""
         calls = calls_of(seen)
         entries = entry_counts(weights(self.localities, "raw"), self.config)
@@ -370,7 +370,7 @@ class Spread(msgspec.Struct, frozen=True, tag="spread"):
         return Finding(inside and set(counts) <= set(bounds), wanted, tally(calls), oracle)
 
 
-class Everywhere(msgspec.Struct, frozen=True, tag="everywhere"):
+class AllEndpointsServe(msgspec.Struct, frozen=True, tag="everywhere"):
     """The calls reach every endpoint, as those with random hashes do if there are enough.
 
     How many each gets at least is computed by ``census.met_intervals``.
@@ -381,7 +381,7 @@ class Everywhere(msgspec.Struct, frozen=True, tag="everywhere"):
     localities: tuple[RingLocality, ...]
     config: RingConfig
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh calls.
 
         Raises:

@@ -8,12 +8,12 @@ from fractions import Fraction
 import msgspec
 
 from conformance.judging.expectations.finding import Finding, calls_of
-from conformance.judging.observations import OPEN, WAITING, Seen
+from conformance.judging.observations import OPEN, WAITING, Observation
 from conformance.spec.oracles import statistics
 from conformance.spec.oracles.circuit_breaking import USUAL_LIMIT, Threshold, admitted
 
 
-class Admits(msgspec.Struct, frozen=True, tag="admits", kw_only=True):
+class RequestsAdmitted(msgspec.Struct, frozen=True, tag="admits", kw_only=True):
     """Of streams begun one after another, the first stay open, as many as the limit has room for.
 
     The others end, without waiting. How many that are is computed by ``circuit_breaking.admitted``.
@@ -28,7 +28,7 @@ class Admits(msgspec.Struct, frozen=True, tag="admits", kw_only=True):
         """How many more may open, of fewer than any limit is that is none."""
         return admitted(self.thresholds, in_flight=self.in_flight, asked=USUAL_LIMIT)
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh streams."""
         calls = calls_of(seen)
         room = admitted(self.thresholds, in_flight=self.in_flight, asked=len(calls))
@@ -49,7 +49,7 @@ DRAWN = 8
 """Checks of shares that a run has, at most: they have one false alarm between them."""
 
 
-class LosesShare(msgspec.Struct, frozen=True, tag="loses_share", kw_only=True):
+class DropRate(msgspec.Struct, frozen=True, tag="loses_share", kw_only=True):
     """Each call is dropped by chance, with this share, and ends UNAVAILABLE; any other ends OK.
 
     The bounds are computed by ``statistics.interval``.
@@ -62,7 +62,7 @@ class LosesShare(msgspec.Struct, frozen=True, tag="loses_share", kw_only=True):
     more: bool = False
     """Whether more are lost than that."""
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh calls."""
         calls = calls_of(seen)
         numerator, denominator = self.share

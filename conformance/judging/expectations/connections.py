@@ -8,19 +8,19 @@ from itertools import pairwise
 import msgspec
 
 from conformance.judging.expectations.finding import Finding, WrongKind
-from conformance.judging.observations import Attempt, Attempts, Connections, Seen
+from conformance.judging.observations import Attempt, Attempts, Connections, Observation
 from conformance.spec.oracles import backoff
 from conformance.spec.oracles.backoff import Backoff
 
 
-class Untouched(msgspec.Struct, frozen=True, tag="untouched"):
+class NoAttempts(msgspec.Struct, frozen=True, tag="untouched"):
     """No connection is tried at any of the endpoints.
 
     Clauses: A37-CB-03, A37-DROP-03, A37-FAILOVER-06, A42-FAIL-03, A42-FAIL-05, A42-FAIL-09,
     A42-SUB-01.
     """
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh connections."""
         if not isinstance(seen, Connections):
             raise WrongKind(f"connections are expected here, not {type(seen).__name__}")
@@ -29,7 +29,7 @@ class Untouched(msgspec.Struct, frozen=True, tag="untouched"):
         return Finding(not any(seen.attempts.values()), wanted, saw)
 
 
-class Tried(msgspec.Struct, frozen=True, tag="tried", kw_only=True):
+class AttemptCount(msgspec.Struct, frozen=True, tag="tried", kw_only=True):
     """Of the attempts, each of these endpoints sees so many, and the others none.
 
     Clauses: A42-PICK-01, A42-PRO-01, A42-PRO-06, A42-PRO-07, A42-PRO-09, A42-PRO-10, A42-PRO-11,
@@ -45,7 +45,7 @@ class Tried(msgspec.Struct, frozen=True, tag="tried", kw_only=True):
     total: int = 0
     """The fewest of all."""
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh attempts."""
         counts = Counter(one.address for one in attempts_of(seen))
         wanted = [f"{where}: {count} or more" for where, count in self.least.items()]
@@ -60,7 +60,7 @@ class Tried(msgspec.Struct, frozen=True, tag="tried", kw_only=True):
             and all(counts[where] <= count for where, count in self.most.items())
             and (self.others or set(counts) <= {*self.least, *self.most}),
             f"connection attempts: {', '.join(wanted)}",
-            attempts_told(seen),
+            attempts_text(seen),
         )
 
 
@@ -73,7 +73,7 @@ class KeepsConnection(msgspec.Struct, frozen=True, tag="keeps_connection"):
     address: str
     kept: bool
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh attempts."""
         at_it = [one for one in attempts_of(seen) if one.address == self.address]
         is_open = any(one.ended_at is None for one in at_it)
@@ -83,7 +83,7 @@ class KeepsConnection(msgspec.Struct, frozen=True, tag="keeps_connection"):
         return Finding(holds, wanted, told[is_open] if at_it else "no connection")
 
 
-class InOrder(msgspec.Struct, frozen=True, tag="in_order"):
+class AttemptOrder(msgspec.Struct, frozen=True, tag="in_order"):
     """The first attempts at these endpoints come in this order, and each of them sees one.
 
     Clauses: A42-PRO-05.
@@ -91,15 +91,15 @@ class InOrder(msgspec.Struct, frozen=True, tag="in_order"):
 
     addresses: tuple[str, ...]
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh attempts."""
         met = list(dict.fromkeys(one.address for one in attempts_of(seen)))
         met = [address for address in met if address in self.addresses]
         wanted = f"first attempts at {', then '.join(self.addresses)}"
-        return Finding(tuple(met) == self.addresses, wanted, attempts_told(seen))
+        return Finding(tuple(met) == self.addresses, wanted, attempts_text(seen))
 
 
-class Different(msgspec.Struct, frozen=True, tag="different"):
+class DistinctAttempts(msgspec.Struct, frozen=True, tag="different"):
     """The first so many attempts are each at another endpoint.
 
     Clauses: A42-PRO-04.
@@ -107,14 +107,14 @@ class Different(msgspec.Struct, frozen=True, tag="different"):
 
     count: int
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh attempts."""
         first = [one.address for one in attempts_of(seen)][: self.count]
         wanted = f"the first {self.count} attempts at as many endpoints"
-        return Finding(len(set(first)) == self.count, wanted, attempts_told(seen))
+        return Finding(len(set(first)) == self.count, wanted, attempts_text(seen))
 
 
-class AtMost(msgspec.Struct, frozen=True, tag="at_most"):
+class EndpointsTried(msgspec.Struct, frozen=True, tag="at_most"):
     """No more endpoints than so many are tried, and no fewer than `least`.
 
     Clauses: A42-PRO-02, A42-PRO-12, A52-CHANGE-06, A52-WRR-03, A61-PRO-01, A76-REQ-05.
@@ -123,15 +123,15 @@ class AtMost(msgspec.Struct, frozen=True, tag="at_most"):
     count: int
     least: int = 0
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh attempts."""
         met = {one.address for one in attempts_of(seen)}
         fewest = f"{self.least} at least, " if self.least else ""
         wanted = f"attempts at {fewest}{self.count} endpoints at most"
-        return Finding(self.least <= len(met) <= self.count, wanted, attempts_told(seen))
+        return Finding(self.least <= len(met) <= self.count, wanted, attempts_text(seen))
 
 
-class Apart(msgspec.Struct, frozen=True, tag="apart", kw_only=True):
+class AttemptSpacing(msgspec.Struct, frozen=True, tag="apart", kw_only=True):
     """From each attempt to the next at the same endpoint pass as many seconds as backoff has it.
 
     All of them fail. An attempt that is seen late makes the time to the next one shorter, so all
@@ -149,7 +149,7 @@ class Apart(msgspec.Struct, frozen=True, tag="apart", kw_only=True):
     """How many there are to be at one endpoint at least: whoever is too soon has all soon."""
     allowance: float
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh attempts."""
         times: dict[str, list[float]] = {}
         for one in attempts_of(seen):
@@ -184,7 +184,7 @@ class Apart(msgspec.Struct, frozen=True, tag="apart", kw_only=True):
         )
 
 
-def attempts_of(seen: Seen) -> tuple[Attempt, ...]:
+def attempts_of(seen: Observation) -> tuple[Attempt, ...]:
     """The attempts, where nothing else can be weighed.
 
     Raises:
@@ -195,12 +195,12 @@ def attempts_of(seen: Seen) -> tuple[Attempt, ...]:
     return seen.attempts
 
 
-def attempts_told(seen: Seen) -> str:
+def attempts_text(seen: Observation) -> str:
     """When each of them came, and where."""
     rows = [f"{one.address} at {one.at:.3f} s" for one in attempts_of(seen)]
     return "attempts at " + ", ".join(rows) if rows else "no attempt"
 
 
-def lateness_of(seen: Seen) -> float:
+def lateness_of(seen: Observation) -> float:
     """By how much the suite was late while it watched; in seconds."""
     return seen.lateness if isinstance(seen, Attempts) else 0.0

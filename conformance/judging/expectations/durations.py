@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from conformance.judging.expectations.finding import Finding, WrongKind
-from conformance.judging.observations import Elapsed, Seen
+from conformance.judging.observations import Elapsed, Observation
 
 
-class Takes(msgspec.Struct, frozen=True, tag="takes", kw_only=True):
+class Duration(msgspec.Struct, frozen=True, tag="takes", kw_only=True):
     """It takes between so many seconds and so many.
 
     Clauses: A42-FAIL-02, A42-FAIL-04, A42-FAIL-06, A42-FAIL-07, A42-FAIL-10, A42-PICK-22,
@@ -22,7 +22,7 @@ class Takes(msgspec.Struct, frozen=True, tag="takes", kw_only=True):
     allowance: float
     """Seconds of lateness up to which the time is believed; beyond them a miss is doubtful."""
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh a time."""
         if not isinstance(seen, Elapsed):
             raise WrongKind(f"a time is expected here, not {type(seen).__name__}")

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 
 import msgspec
 
-from conformance.judging.observations import Call, Calls, Seen
+from conformance.judging.observations import Call, Calls, Observation
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -32,7 +32,7 @@ class WrongKind(TypeError):
     """A scenario put something before an expectation that cannot be weighed by it."""
 
 
-def calls_of(seen: Seen) -> tuple[Call, ...]:
+def calls_of(seen: Observation) -> tuple[Call, ...]:
     """The calls, where nothing else can be weighed.
 
     Raises:
@@ -67,7 +67,7 @@ def all_failed(calls: Collection[Call]) -> bool:
     return bool(calls) and all(call.status != "OK" for call in calls)
 
 
-def details_told(calls: Iterable[Call]) -> str:
+def details_text(calls: Iterable[Call]) -> str:
     """The different ways in which calls ended, each with what the client says of it."""
     told = dict.fromkeys(f"{call.status}: {call.details or 'no details'}" for call in calls)
     return "; ".join(told) or "no call"

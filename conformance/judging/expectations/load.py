@@ -9,12 +9,12 @@ import msgspec
 
 from conformance.judging.expectations.circuit_breaking import DRAWN
 from conformance.judging.expectations.finding import Finding, WrongKind
-from conformance.judging.observations import Loads, Seen
+from conformance.judging.observations import Loads, Observation
 from conformance.spec.oracles import statistics
-from conformance.spec.oracles.load import Dropped, Load, Place, balances, drops_balance, due
+from conformance.spec.oracles.load import Dropped, Load, LoadKey, balances, drops_balance, due
 
 
-class Balances(msgspec.Struct, frozen=True, tag="balances", kw_only=True):
+class LoadMatches(msgspec.Struct, frozen=True, tag="balances", kw_only=True):
     """All reports together say exactly what the backends counted, and name no other cluster.
 
     What is due is computed by ``load.due``.
@@ -25,7 +25,7 @@ class Balances(msgspec.Struct, frozen=True, tag="balances", kw_only=True):
     A27-LRS-11, A27-LRS-15, A27-LRS-21, A62-LOAD-01.
     """
 
-    places: dict[str, Place]
+    places: dict[str, LoadKey]
     """Where each address belongs; those of clusters that are not to be reported are left out."""
     lossy: bool = False
     """Whether connections were lost while requests were on their way."""
@@ -35,7 +35,7 @@ class Balances(msgspec.Struct, frozen=True, tag="balances", kw_only=True):
     ends_alike: bool = False
     """Whether only that requests have ended counts, not how."""
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh loads."""
         if not isinstance(seen, Loads):
             raise WrongKind(f"loads are expected here, not {type(seen).__name__}")
@@ -70,7 +70,7 @@ class Balances(msgspec.Struct, frozen=True, tag="balances", kw_only=True):
             differs=_differing(counted, reported),
         )
 
-    def is_exceeded(self, seen: Seen) -> bool:
+    def is_exceeded(self, seen: Observation) -> bool:
         """Whether more was reported than the backends counted: no report to come takes it back.
 
         Raises:
@@ -85,7 +85,7 @@ class Balances(msgspec.Struct, frozen=True, tag="balances", kw_only=True):
         return bool(strangers) or more > seen.lost
 
 
-class TellsDrops(msgspec.Struct, frozen=True, tag="tells_drops", kw_only=True):
+class DropsReported(msgspec.Struct, frozen=True, tag="tells_drops", kw_only=True):
     """All reports together tell of exactly so many dropped requests.
 
     Clauses: A32-CB-23, A32-CB-24, A37-LOAD-06, A37-LOAD-07.
@@ -96,7 +96,7 @@ class TellsDrops(msgspec.Struct, frozen=True, tag="tells_drops", kw_only=True):
     totals: bool = False
     """Whether only the total of each cluster is looked at."""
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh loads."""
         if not isinstance(seen, Loads):
             raise WrongKind(f"loads are expected here, not {type(seen).__name__}")
@@ -116,7 +116,7 @@ class TellsDrops(msgspec.Struct, frozen=True, tag="tells_drops", kw_only=True):
         return {cluster: of for cluster, of in there.items() if of}
 
 
-class DropsByShare(msgspec.Struct, frozen=True, tag="drops_by_share", kw_only=True):
+class DropProportions(msgspec.Struct, frozen=True, tag="drops_by_share", kw_only=True):
     """Of the drops that are reported of a cluster each category has a share by chance.
 
     All together are those requests that failed, which no backend received. The bounds are computed
@@ -129,7 +129,7 @@ class DropsByShare(msgspec.Struct, frozen=True, tag="drops_by_share", kw_only=Tr
     shares: dict[str, tuple[int, int]]
     """Numerator and denominator, by category."""
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh loads."""
         if not isinstance(seen, Loads):
             raise WrongKind(f"loads are expected here, not {type(seen).__name__}")
@@ -178,7 +178,7 @@ def _categories(dropped: tuple[Dropped, ...]) -> str:
     )
 
 
-def _differing(counted: Mapping[Place, Load], reported: Mapping[Place, Load]) -> str:
+def _differing(counted: Mapping[LoadKey, Load], reported: Mapping[LoadKey, Load]) -> str:
     """The places of which something else was reported than counted; one that is alike is none."""
     places = [one for one in sorted({*counted, *reported}) if counted.get(one) != reported.get(one)]
     return "\n".join(
@@ -187,5 +187,5 @@ def _differing(counted: Mapping[Place, Load], reported: Mapping[Place, Load]) ->
     )
 
 
-def _told(loads: Mapping[Place, Load]) -> str:
+def _told(loads: Mapping[LoadKey, Load]) -> str:
     return "; ".join(f"{place}: {loads[place]}" for place in sorted(loads)) or "nothing"

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from conformance.judging.expectations.finding import Finding, WrongKind
-from conformance.judging.observations import LoadReport, LoadReports, Loads, Seen
-from conformance.spec.oracles.load import Place
+from conformance.judging.observations import LoadReport, LoadReports, Loads, Observation
+from conformance.spec.oracles.load import LoadKey
 
 
-class BeginsWithNode(msgspec.Struct, frozen=True, tag="begins_with_node", kw_only=True):
+class FirstRequestHasNode(msgspec.Struct, frozen=True, tag="begins_with_node", kw_only=True):
     """The first request of each load stream says which node it is.
 
     Clauses: A27-LRS-01, A27-LRS-22.
@@ -21,7 +21,7 @@ class BeginsWithNode(msgspec.Struct, frozen=True, tag="begins_with_node", kw_onl
     load: bool | None = None
     """Whether it tells load, if that counts."""
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh the first request of each stream."""
         first: dict[int, LoadReport] = {}
         for one in _reports(seen):
@@ -36,7 +36,7 @@ class BeginsWithNode(msgspec.Struct, frozen=True, tag="begins_with_node", kw_onl
         return Finding(holds, wanted, "; ".join(dict.fromkeys(told)) or "no load stream")
 
 
-class BeginsLoadStreams(msgspec.Struct, frozen=True, tag="begins_load_streams"):
+class LoadStreamsStarted(msgspec.Struct, frozen=True, tag="begins_load_streams"):
     """So many load streams were begun.
 
     Clauses: A27-LRS-12, A27-LRS-17, A27-LRS-19, A27-LRS-24.
@@ -44,13 +44,13 @@ class BeginsLoadStreams(msgspec.Struct, frozen=True, tag="begins_load_streams"):
 
     count: int
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh the number of streams."""
         begun = _load_reports(seen).streams
         return Finding(begun == self.count, f"{self.count} load streams", f"{begun} load streams")
 
 
-class LeavesLoadStreams(msgspec.Struct, frozen=True, tag="leaves_load_streams"):
+class LoadStreamsKept(msgspec.Struct, frozen=True, tag="leaves_load_streams"):
     """Of the load streams that were begun the client has left so many as they are.
 
     Clauses: A27-LRS-29.
@@ -58,7 +58,7 @@ class LeavesLoadStreams(msgspec.Struct, frozen=True, tag="leaves_load_streams"):
 
     count: int
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh the numbers of streams that were begun and ended."""
         reports = _load_reports(seen)
         saw = f"{reports.streams} were begun, {reports.ended} ended by the client"
@@ -69,7 +69,7 @@ class LeavesLoadStreams(msgspec.Struct, frozen=True, tag="leaves_load_streams"):
         )
 
 
-class SendsReports(msgspec.Struct, frozen=True, tag="sends_reports", kw_only=True):
+class ReportIntervals(msgspec.Struct, frozen=True, tag="sends_reports", kw_only=True):
     """So many reports come, all of which name just these clusters, if that counts.
 
     Clauses: A27-LRS-28.
@@ -79,7 +79,7 @@ class SendsReports(msgspec.Struct, frozen=True, tag="sends_reports", kw_only=Tru
     most: int | None = None
     clusters: tuple[str, ...] | None = None
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh the number of reports, and what each names."""
         named = [{of.cluster for of in one.clusters} for one in _reports(seen)]
         many = f"{self.least} or more" if self.most is None else f"at most {self.most}"
@@ -94,7 +94,7 @@ class SendsReports(msgspec.Struct, frozen=True, tag="sends_reports", kw_only=Tru
         )
 
 
-class NamesOnly(msgspec.Struct, frozen=True, tag="names_only"):
+class OnlyTheseReported(msgspec.Struct, frozen=True, tag="names_only"):
     """The reports name these clusters, each at least once, and no others.
 
     Clauses: A27-LRS-05, A27-LRS-14, A27-LRS-16, A27-LRS-23.
@@ -102,7 +102,7 @@ class NamesOnly(msgspec.Struct, frozen=True, tag="names_only"):
 
     clusters: tuple[str, ...]
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh the names in reports."""
         named = {of.cluster for one in _reports(seen) for of in one.clusters}
         return Finding(
@@ -112,16 +112,16 @@ class NamesOnly(msgspec.Struct, frozen=True, tag="names_only"):
         )
 
 
-class EachHolds(msgspec.Struct, frozen=True, tag="each_holds", kw_only=True):
+class RequestsInProgress(msgspec.Struct, frozen=True, tag="each_holds", kw_only=True):
     """Each report tells of a cluster just these requests in progress.
 
     Clauses: A27-LRS-09.
     """
 
     cluster: str
-    in_progress: tuple[tuple[Place, int], ...]
+    in_progress: tuple[tuple[LoadKey, int], ...]
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh each report."""
         reports = _reports(seen)
         wanted = dict(self.in_progress)
@@ -130,19 +130,19 @@ class EachHolds(msgspec.Struct, frozen=True, tag="each_holds", kw_only=True):
         saw = saw if reports else "no report, so nothing in progress"
         return Finding(bool(reports) and not others, f"in each report {_gauges(wanted)}", saw)
 
-    def _of(self, report: LoadReport) -> dict[Place, int]:
+    def _of(self, report: LoadReport) -> dict[LoadKey, int]:
         rows = (of for of in report.clusters if of.cluster == self.cluster)
         loads = (load for of in rows for load in of.loads)
         return {one.place: one.load.in_progress for one in loads if one.load.in_progress}
 
 
-class TellsNoEndpoints(msgspec.Struct, frozen=True, tag="tells_no_endpoints"):
+class NoEndpointLoad(msgspec.Struct, frozen=True, tag="tells_no_endpoints"):
     """Reports tell load by locality alone.
 
     Clauses: A27-LRS-18.
     """
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh each report."""
         rows = [of for one in _reports(seen) for of in one.clusters]
         endpoints = sum(of.endpoints for of in rows)
@@ -150,7 +150,7 @@ class TellsNoEndpoints(msgspec.Struct, frozen=True, tag="tells_no_endpoints"):
         return Finding(bool(rows) and not endpoints, "reports of localities alone", saw)
 
 
-class TellsIssued(msgspec.Struct, frozen=True, tag="tells_issued"):
+class IssuedReported(msgspec.Struct, frozen=True, tag="tells_issued"):
     """Of each cluster all reports together say that so many requests were issued, or in a range.
 
     Clauses: A27-LRS-06, A27-LRS-13, A27-LRS-20.
@@ -159,7 +159,7 @@ class TellsIssued(msgspec.Struct, frozen=True, tag="tells_issued"):
     bounds: dict[str, tuple[int, int]]
     """The least and the most, by cluster."""
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh loads."""
         if not isinstance(seen, Loads):
             raise WrongKind(f"loads are expected here, not {type(seen).__name__}")
@@ -176,17 +176,17 @@ class TellsIssued(msgspec.Struct, frozen=True, tag="tells_issued"):
         return Finding(holds, f"reports of {wanted} issued", f"{saw} issued")
 
 
-def _load_reports(seen: Seen) -> LoadReports:
+def _load_reports(seen: Observation) -> LoadReports:
     if not isinstance(seen, LoadReports):
         raise WrongKind(f"load reports are expected here, not {type(seen).__name__}")
     return seen
 
 
-def _reports(seen: Seen) -> tuple[LoadReport, ...]:
+def _reports(seen: Observation) -> tuple[LoadReport, ...]:
     return _load_reports(seen).reports
 
 
-def _gauges(in_progress: Mapping[Place, int]) -> str:
+def _gauges(in_progress: Mapping[LoadKey, int]) -> str:
     told = (f"{place}: {count} in progress" for place, count in sorted(in_progress.items()))
     return "; ".join(told) or "nothing in progress"
 

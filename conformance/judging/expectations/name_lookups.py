@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import msgspec
 
 from conformance.judging.expectations.finding import Finding, WrongKind
-from conformance.judging.observations import Lookup, Lookups, Seen
+from conformance.judging.observations import Lookup, Lookups, Observation
 
 OF_ADDRESSES = frozenset({"A", "AAAA"})
 """Kinds of records that are asked for where addresses are wanted, one of them or both."""
 
 
-class LooksUp(msgspec.Struct, frozen=True, tag="looks_up"):
+class Resolves(msgspec.Struct, frozen=True, tag="looks_up"):
     """The addresses of these names are asked for, and of no others.
 
     Clauses: A37-DNS-01, A37-DNS-02, A37-DNS-11, A74-CONFIG-07.
@@ -21,7 +21,7 @@ class LooksUp(msgspec.Struct, frozen=True, tag="looks_up"):
 
     names: tuple[str, ...]
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh what was asked."""
         asked = [one for one in _lookups(seen) if one.kind in OF_ADDRESSES]
         holds = {one.name for one in asked} == set(self.names)
@@ -30,7 +30,7 @@ class LooksUp(msgspec.Struct, frozen=True, tag="looks_up"):
         )
 
 
-class NeverLooksUp(msgspec.Struct, frozen=True, tag="never_looks_up"):
+class NeverResolves(msgspec.Struct, frozen=True, tag="never_looks_up"):
     """No records of a kind are asked for, though addresses are.
 
     Clauses: A37-DNS-05, A37-DNS-06.
@@ -38,7 +38,7 @@ class NeverLooksUp(msgspec.Struct, frozen=True, tag="never_looks_up"):
 
     kind: str
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh what was asked."""
         asked = _lookups(seen)
         kinds = {one.kind for one in asked}
@@ -47,7 +47,7 @@ class NeverLooksUp(msgspec.Struct, frozen=True, tag="never_looks_up"):
         return Finding(holds, wanted, _told(asked))
 
 
-def _lookups(seen: Seen) -> tuple[Lookup, ...]:
+def _lookups(seen: Observation) -> tuple[Lookup, ...]:
     if not isinstance(seen, Lookups):
         raise WrongKind(f"look-ups are expected here, not {type(seen).__name__}")
     return seen.lookups

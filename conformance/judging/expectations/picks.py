@@ -7,15 +7,15 @@ from typing import Literal
 
 import msgspec
 
-from conformance.judging.expectations.connections import attempts_of, attempts_told
+from conformance.judging.expectations.connections import attempts_of, attempts_text
 from conformance.judging.expectations.finding import (
     Finding,
     all_failed,
     calls_of,
-    details_told,
+    details_text,
     tally,
 )
-from conformance.judging.observations import Seen
+from conformance.judging.observations import Observation
 from conformance.spec.oracles.picker import PickerEdition, State, pick
 
 STATUS = {"queue": "DEADLINE_EXCEEDED", "fail": "UNAVAILABLE"}
@@ -36,7 +36,7 @@ class Picks(msgspec.Struct, frozen=True, tag="picks", kw_only=True):
         """Whether the calls are to wait."""
         return pick([state for _, state in self.walk], self.edition).outcome == "queue"
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh calls."""
         calls = calls_of(seen)
         picked = pick([state for _, state in self.walk], self.edition)
@@ -65,7 +65,7 @@ class Connects(msgspec.Struct, frozen=True, tag="connects", kw_only=True):
     walk: tuple[tuple[str, State], ...]
     edition: PickerEdition
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh attempts at endpoints that were IDLE when the call was made."""
         picked = pick([state for _, state in self.walk], self.edition)
         told = {self.walk[index][0] for index in picked.connects}
@@ -76,12 +76,12 @@ class Connects(msgspec.Struct, frozen=True, tag="connects", kw_only=True):
         return Finding(
             all((address in tried) == (address in told) for address in idle),
             f"{', '.join(wanted)}: on the walk of the call are {walk}",
-            attempts_told(seen),
+            attempts_text(seen),
             "picker.pick",
         )
 
 
-class BlamesOnly(msgspec.Struct, frozen=True, tag="blames_only", kw_only=True):
+class ErrorNamesOnly(msgspec.Struct, frozen=True, tag="blames_only", kw_only=True):
     """Every call fails, and its details name one of these endpoints, and none of the others.
 
     Clauses: A56-TIMER-05.
@@ -90,7 +90,7 @@ class BlamesOnly(msgspec.Struct, frozen=True, tag="blames_only", kw_only=True):
     these: tuple[str, ...]
     others: tuple[str, ...]
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh calls."""
         calls = calls_of(seen)
         holds = all(
@@ -101,11 +101,11 @@ class BlamesOnly(msgspec.Struct, frozen=True, tag="blames_only", kw_only=True):
         return Finding(
             all_failed(calls) and holds,
             f"details that name {' or '.join(self.these)}, and not {' or '.join(self.others)}",
-            details_told(calls),
+            details_text(calls),
         )
 
 
-class Blames(msgspec.Struct, frozen=True, tag="blames", kw_only=True):
+class ErrorNamesFirst(msgspec.Struct, frozen=True, tag="blames", kw_only=True):
     """Every call fails, and its details name its first endpoint, perhaps beside others; or none.
 
     Clauses: A42-PICK-25.
@@ -115,7 +115,7 @@ class Blames(msgspec.Struct, frozen=True, tag="blames", kw_only=True):
     """Where the first of the calls, the second and so on would have gone."""
     whom: Literal["its first endpoint", "no endpoint"]
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh calls."""
         calls = calls_of(seen)
         named = [tuple(one for one in self.firsts if one in call.details) for call in calls]

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 import msgspec
 
 from conformance.judging.expectations.finding import Finding, WrongKind
-from conformance.judging.observations import PolicyUpdate, PolicyUpdates, Seen
+from conformance.judging.observations import Observation, PolicyUpdate, PolicyUpdates
 
 NO_JSON = "no JSON"
 LONGEST = 400
 """Characters of a config that a reader of a failure wants to see."""
 
 
-class HandsOn(msgspec.Struct, frozen=True, tag="hands_on"):
+class ConfigReceived(msgspec.Struct, frozen=True, tag="hands_on"):
     """Each group of endpoints has an instance of its own, which has this config.
 
     Clauses: A52-CUSTOM-01, A52-CUSTOM-02, A52-CUSTOM-03, A52-CUSTOM-04, A52-CUSTOM-05,
@@ -28,7 +28,7 @@ class HandsOn(msgspec.Struct, frozen=True, tag="hands_on"):
     groups: tuple[tuple[str, ...], ...]
     """Their addresses; the order in which they are given is free, too."""
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh what was given last to each instance."""
         if not isinstance(seen, PolicyUpdates):
             raise WrongKind(f"updates of a policy are expected here, not {type(seen).__name__}")

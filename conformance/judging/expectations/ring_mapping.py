@@ -16,7 +16,7 @@ from conformance.judging.expectations.finding import (
     headers_of,
     trouble_of,
 )
-from conformance.judging.observations import Call, Seen
+from conformance.judging.observations import Call, Observation
 from conformance.spec.oracles.census import bounds_of, census
 from conformance.spec.oracles.distinguishing import Way
 from conformance.spec.oracles.request_hash import (
@@ -41,7 +41,7 @@ CLOSEST: Final = "The closest known ring"
 """What comes behind it depends on the ports, so it may be another ring in the next run."""
 
 
-class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
+class MatchesRing(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
     """Each call reaches the endpoint to which a ring of this kind maps its request hash.
 
     Exact where it is bound to a key format, or where any known one will do. The text gives the
@@ -106,7 +106,7 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
         built = (build_for(self.localities, self.config, each) for each in self.candidates())
         return frozenset(tuple(one.pick(each, self.failed) for each in hashes) for one in built)
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh calls."""
         calls = calls_of(seen)
         endpoints = weights(self.localities, self.weights or "raw")
@@ -131,7 +131,7 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
         saw = ": ".join(filter(None, (_habit(observed), nearest)))
         return Finding(holds=False, wanted=wanted, saw=saw, oracle=oracle, wrong=wrong)
 
-    def fits(self, seen: Seen) -> bool:
+    def fits(self, seen: Observation) -> bool:
         """Whether the finding would hold, without its words: they take longer than the rest."""
         calls = calls_of(seen)
         if trouble_of(calls):
@@ -141,7 +141,7 @@ class MapsLike(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
             return True
         return self.by_arcs and self.finding(seen).holds
 
-    def key_formats(self, seen: Seen) -> frozenset[str]:
+    def key_formats(self, seen: Observation) -> frozenset[str]:
         """The known key formats by which it holds."""
         calls = calls_of(seen)
         if trouble_of(calls):

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import msgspec
 
 from conformance.judging.expectations.finding import Finding, WrongKind
-from conformance.judging.observations import Course, Seen
+from conformance.judging.observations import Observation, SoakCourse
 from conformance.spec.oracles.soak import Request, is_placed, may_fail
 
 
-class OnlyListed(msgspec.Struct, frozen=True, tag="only_listed", kw_only=True):
+class OnlyListedServe(msgspec.Struct, frozen=True, tag="only_listed", kw_only=True):
     """Every request is received at an endpoint that was listed in the last moments, if at all.
 
     By ``soak.is_placed``.
@@ -23,7 +23,7 @@ class OnlyListed(msgspec.Struct, frozen=True, tag="only_listed", kw_only=True):
     allowance: float
     """Seconds of lateness up to which the times are believed; beyond them a miss is doubtful."""
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh a course."""
         course = _course_of(seen)
         wanted = f"requests only at endpoints that were listed within {self.moments:g} s before"
@@ -36,7 +36,7 @@ class OnlyListed(msgspec.Struct, frozen=True, tag="only_listed", kw_only=True):
         )
 
 
-class FailsForAReason(msgspec.Struct, frozen=True, tag="fails_for_a_reason", kw_only=True):
+class FailuresExplained(msgspec.Struct, frozen=True, tag="fails_for_a_reason", kw_only=True):
     """Every request that fails has met a fault or a change, or may have, in the last moments.
 
     By ``soak.may_fail``.
@@ -48,7 +48,7 @@ class FailsForAReason(msgspec.Struct, frozen=True, tag="fails_for_a_reason", kw_
     allowance: float
     """Seconds of lateness up to which the times are believed; beyond them a miss is doubtful."""
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh a course."""
         course = _course_of(seen)
         wanted = (
@@ -64,14 +64,14 @@ class FailsForAReason(msgspec.Struct, frozen=True, tag="fails_for_a_reason", kw_
         )
 
 
-def _course_of(seen: Seen) -> Course:
-    if not isinstance(seen, Course):
+def _course_of(seen: Observation) -> SoakCourse:
+    if not isinstance(seen, SoakCourse):
         raise WrongKind(f"a course is expected here, not {type(seen).__name__}")
     return seen
 
 
 def _weighed(
-    course: Course,
+    course: SoakCourse,
     wanted: str,
     explained: Callable[[Request], bool],
     *,

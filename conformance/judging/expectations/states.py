@@ -9,10 +9,10 @@ from __future__ import annotations
 import msgspec
 
 from conformance.judging.expectations.finding import Finding, WrongKind
-from conformance.judging.observations import Seen, States
+from conformance.judging.observations import Observation, States
 
 
-class EndsIn(msgspec.Struct, frozen=True, tag="ends_in"):
+class EndsInState(msgspec.Struct, frozen=True, tag="ends_in"):
     """The last state that the channel reported is one of these; none reported is doubtful.
 
     Clauses: A42-SUB-04, A42-SUB-05, A42-SUB-06, A42-SUB-12, A37-TROUBLE-33, A56-USE-01,
@@ -21,7 +21,7 @@ class EndsIn(msgspec.Struct, frozen=True, tag="ends_in"):
 
     states: tuple[str, ...]
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh states."""
         reported = _states(seen)
         wanted = f"the channel in {' or '.join(self.states)} at the end"
@@ -29,7 +29,7 @@ class EndsIn(msgspec.Struct, frozen=True, tag="ends_in"):
         return Finding(holds, wanted, _told(reported), doubtful=not reported)
 
 
-class NeverIn(msgspec.Struct, frozen=True, tag="never_in"):
+class NeverInState(msgspec.Struct, frozen=True, tag="never_in"):
     """The channel reports none of these; that it reported no state at all is doubtful.
 
     Clauses: A42-AGG-10, A42-SUB-09.
@@ -37,7 +37,7 @@ class NeverIn(msgspec.Struct, frozen=True, tag="never_in"):
 
     states: tuple[str, ...]
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh states."""
         reported = _states(seen)
         wanted = f"the channel never in {' or '.join(self.states)}"
@@ -45,7 +45,7 @@ class NeverIn(msgspec.Struct, frozen=True, tag="never_in"):
         return Finding(holds, wanted, _told(reported), doubtful=not reported)
 
 
-def _states(seen: Seen) -> list[str]:
+def _states(seen: Observation) -> list[str]:
     if not isinstance(seen, States):
         raise WrongKind(f"states are expected here, not {type(seen).__name__}")
     return [one.state for one in seen.states]

@@ -7,14 +7,14 @@ from typing import Literal
 import msgspec
 
 from conformance.judging.expectations.finding import Finding, WrongKind
-from conformance.judging.observations import Asked, Seen, Subscriptions
+from conformance.judging.observations import Observation, SubscriptionRequest, Subscriptions
 from conformance.spec.oracles.cluster_tree import Cluster, tree
 
 MOST_TOLD = 12
 """Names that a finding lists."""
 
 
-class AsksFor(msgspec.Struct, frozen=True, tag="asks_for", kw_only=True):
+class SubscribesTo(msgspec.Struct, frozen=True, tag="asks_for", kw_only=True):
     """The client asks for just what the trees of these roots take, in its last request of a kind.
 
     What that is, is computed by ``cluster_tree.tree``.
@@ -29,7 +29,7 @@ class AsksFor(msgspec.Struct, frozen=True, tag="asks_for", kw_only=True):
     ever: bool = False
     """Whether no request before the last may have named anything else, either."""
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh requests."""
         trees = [tree(root, self.clusters) for root in self.roots]
         names = [one.clusters if self.kind == "CLUSTER" else one.services for one in trees]
@@ -48,13 +48,13 @@ class AsksFor(msgspec.Struct, frozen=True, tag="asks_for", kw_only=True):
         )
 
 
-class AsksOnce(msgspec.Struct, frozen=True, tag="asks_once"):
+class SubscribesOnce(msgspec.Struct, frozen=True, tag="asks_once"):
     """No request names a resource twice, and all of them are on one stream.
 
     Clauses: A37-TREE-10, A37-TREE-34.
     """
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh requests."""
         requests = _requests(seen)
         streams = {one.stream for one in requests}
@@ -66,13 +66,13 @@ class AsksOnce(msgspec.Struct, frozen=True, tag="asks_once"):
         return Finding(len(streams) == 1 and not twice, wanted, saw)
 
 
-class AsksBesideClusters(msgspec.Struct, frozen=True, tag="asks_beside_clusters"):
+class SubscribesBesidesClusters(msgspec.Struct, frozen=True, tag="asks_beside_clusters"):
     """Endpoints are asked for on streams on which Clusters are asked for, too, and on no other.
 
     Clauses: A27-CDS-01, A47-CDS-03.
     """
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh requests."""
         streams: dict[str, set[int]] = {"CLUSTER": set(), "ENDPOINTS": set()}
         for one in _requests(seen):
@@ -83,7 +83,7 @@ class AsksBesideClusters(msgspec.Struct, frozen=True, tag="asks_beside_clusters"
         return Finding(bool(streams["ENDPOINTS"]) and not own, wanted, saw)
 
 
-class GoesOnAsking(msgspec.Struct, frozen=True, tag="goes_on_asking"):
+class StaysSubscribed(msgspec.Struct, frozen=True, tag="goes_on_asking"):
     """Every request of a kind names this resource.
 
     Clauses: A37-TREE-28.
@@ -92,7 +92,7 @@ class GoesOnAsking(msgspec.Struct, frozen=True, tag="goes_on_asking"):
     kind: Literal["CLUSTER", "ENDPOINTS"]
     name: str
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh requests."""
         requests = [one for one in _requests(seen) if one.kind == self.kind]
         without = [one for one in requests if self.name not in one.names]
@@ -103,13 +103,13 @@ class GoesOnAsking(msgspec.Struct, frozen=True, tag="goes_on_asking"):
         return Finding(bool(requests) and not without, wanted, saw)
 
 
-def _requests(seen: Seen) -> tuple[Asked, ...]:
+def _requests(seen: Observation) -> tuple[SubscriptionRequest, ...]:
     if not isinstance(seen, Subscriptions):
         raise WrongKind(f"requests are expected here, not {type(seen).__name__}")
     return seen.requests
 
 
-def _repeated(one: Asked) -> set[str]:
+def _repeated(one: SubscriptionRequest) -> set[str]:
     return {name for name in one.names if one.names.count(name) > 1}
 
 

@@ -12,67 +12,67 @@ from itertools import product
 from typing import TYPE_CHECKING, assert_never
 
 from conformance.judging.expectations.answers import (
-    Answered,
-    NamesEach,
-    NamesTheResponse,
-    NamesWhatHolds,
-    SaysWhy,
+    AckedOrNacked,
+    AnswerVersion,
+    NackHasDetail,
+    NackNames,
+    NackVersion,
 )
-from conformance.judging.expectations.backend_metrics import TellsMetrics
+from conformance.judging.expectations.backend_metrics import MetricsReported
 from conformance.judging.expectations.calls import (
-    Avoids,
-    Evenly,
-    Everywhere,
+    AllEndpointsServe,
+    AllServedBy,
+    ChannelsDiffer,
+    EachRoundEndsWith,
+    EachServesSome,
+    EndsWith,
+    EqualShares,
+    ErrorMentions,
     Fails,
-    FewAlike,
-    Mentions,
-    MovesOnly,
+    NoneServedBy,
     OneEndpoint,
-    OnlyAt,
-    Outcome,
-    Outcomes,
-    Reaches,
+    OnlyTheseMoved,
+    Proportions,
+    RandomOverRing,
     SeveralEndpoints,
-    Shares,
-    Spread,
 )
-from conformance.judging.expectations.circuit_breaking import Admits, LosesShare
+from conformance.judging.expectations.circuit_breaking import DropRate, RequestsAdmitted
 from conformance.judging.expectations.connections import (
-    Apart,
-    AtMost,
-    Different,
-    InOrder,
+    AttemptCount,
+    AttemptOrder,
+    AttemptSpacing,
+    DistinctAttempts,
+    EndpointsTried,
     KeepsConnection,
-    Tried,
-    Untouched,
+    NoAttempts,
 )
-from conformance.judging.expectations.durations import Takes
+from conformance.judging.expectations.durations import Duration
 from conformance.judging.expectations.finding import WrongKind
-from conformance.judging.expectations.load import Balances, DropsByShare, TellsDrops
+from conformance.judging.expectations.load import DropProportions, DropsReported, LoadMatches
 from conformance.judging.expectations.load_streams import (
-    BeginsLoadStreams,
-    BeginsWithNode,
-    EachHolds,
-    LeavesLoadStreams,
-    NamesOnly,
-    SendsReports,
-    TellsIssued,
-    TellsNoEndpoints,
+    FirstRequestHasNode,
+    IssuedReported,
+    LoadStreamsKept,
+    LoadStreamsStarted,
+    NoEndpointLoad,
+    OnlyTheseReported,
+    ReportIntervals,
+    RequestsInProgress,
 )
-from conformance.judging.expectations.name_lookups import LooksUp, NeverLooksUp
-from conformance.judging.expectations.picks import Blames, BlamesOnly, Connects, Picks
-from conformance.judging.expectations.policy_updates import HandsOn
-from conformance.judging.expectations.ring_mapping import MapsLike
-from conformance.judging.expectations.soak import FailsForAReason, OnlyListed
-from conformance.judging.expectations.states import EndsIn, NeverIn
+from conformance.judging.expectations.name_lookups import NeverResolves, Resolves
+from conformance.judging.expectations.picks import Connects, ErrorNamesFirst, ErrorNamesOnly, Picks
+from conformance.judging.expectations.policy_updates import ConfigReceived
+from conformance.judging.expectations.ring_mapping import MatchesRing
+from conformance.judging.expectations.soak import FailuresExplained, OnlyListedServe
+from conformance.judging.expectations.states import EndsInState, NeverInState
 from conformance.judging.expectations.subscriptions import (
-    AsksBesideClusters,
-    AsksFor,
-    AsksOnce,
-    GoesOnAsking,
+    StaysSubscribed,
+    SubscribesBesidesClusters,
+    SubscribesOnce,
+    SubscribesTo,
 )
-from conformance.judging.expectations.trees import AtTheFirst, InTreeOrder
-from conformance.judging.observations import WAITING, Call, Calls, Contrast, Seen
+from conformance.judging.expectations.trees import FirstUsablePriority, LeafOrder
+from conformance.judging.observations import WAITING, Call, Calls, Contrast, Observation
 
 if TYPE_CHECKING:
     from conformance.judging.expectations import Expectation
@@ -81,7 +81,9 @@ OF_TIME = frozenset({"OK", "UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED"})
 """Statuses with which a call of a right client may end for want of time alone."""
 
 
-def excusable(expectation: Expectation, seen: Seen, before: MapsLike | None = None) -> bool:
+def is_timing_sensitive(
+    expectation: Expectation, seen: Observation, before: MatchesRing | None = None
+) -> bool:
     """Whether a right client can have been seen so if it, or the suite, was late.
 
     Args:
@@ -92,75 +94,104 @@ def excusable(expectation: Expectation, seen: Seen, before: MapsLike | None = No
     is_so = True  # timers, states, and all else that a time decides
     match expectation:
         case (
-            Answered()
-            | NamesEach()
-            | NamesTheResponse()
-            | NamesWhatHolds()
-            | SaysWhy()
-            | AsksOnce()
-            | GoesOnAsking()
+            AckedOrNacked()
+            | NackNames()
+            | NackVersion()
+            | AnswerVersion()
+            | NackHasDetail()
+            | SubscribesOnce()
+            | StaysSubscribed()
         ):
             is_so = False
         case (
-            LosesShare() | LooksUp() | NeverLooksUp() | AsksBesideClusters()
-            | BeginsWithNode() | EachHolds() | TellsNoEndpoints()
-        ):  # fmt: skip
+            DropRate()
+            | Resolves()
+            | NeverResolves()
+            | SubscribesBesidesClusters()
+            | FirstRequestHasNode()
+            | RequestsInProgress()
+            | NoEndpointLoad()
+        ):
             is_so = False
-        case MapsLike():
+        case MatchesRing():
             is_so = _ends_of_time(seen) and (
                 _can_be_late(seen) or _strays(expectation, seen, before)
             )
-        case Avoids() | OneEndpoint() | Reaches() | SeveralEndpoints():
-            is_so = _can_be_late(seen) or _is_overdue(seen)
-        case Everywhere() | MovesOnly() | FewAlike() | Shares() | Spread():
+        case NoneServedBy() | OneEndpoint() | EachServesSome() | SeveralEndpoints():
             is_so = _can_be_late(seen) or _is_overdue(seen)
         case (
-            Evenly()
-            | OnlyAt()
+            AllEndpointsServe()
+            | OnlyTheseMoved()
+            | ChannelsDiffer()
+            | Proportions()
+            | RandomOverRing()
+        ):
+            is_so = _can_be_late(seen) or _is_overdue(seen)
+        case (
+            EqualShares()
+            | AllServedBy()
             | Picks()
-            | Blames()
-            | BlamesOnly()
-            | Outcome()
-            | Outcomes()
-            | AtTheFirst()
+            | ErrorNamesFirst()
+            | ErrorNamesOnly()
+            | EndsWith()
+            | EachRoundEndsWith()
+            | FirstUsablePriority()
             | Fails()
-            | Mentions()
+            | ErrorMentions()
         ):
             # It takes time until an endpoint is READY; a rotation begins anew when another is.
             is_so = _ends_of_time(seen)
         case (
-            Untouched() | Tried() | InOrder() | Apart() | AtMost() | Different() | Connects()
-            | InTreeOrder() | AsksFor() | EndsIn() | NeverIn() | Takes() | OnlyListed()
-            | KeepsConnection() | FailsForAReason() | TellsDrops() | DropsByShare()
-            | HandsOn() | NamesOnly() | BeginsLoadStreams() | TellsIssued()
-            | LeavesLoadStreams() | SendsReports()
-        ):  # fmt: skip
+            NoAttempts()
+            | AttemptCount()
+            | AttemptOrder()
+            | AttemptSpacing()
+            | EndpointsTried()
+            | DistinctAttempts()
+            | Connects()
+            | LeafOrder()
+            | SubscribesTo()
+            | EndsInState()
+            | NeverInState()
+            | Duration()
+            | OnlyListedServe()
+            | KeepsConnection()
+            | FailuresExplained()
+            | DropsReported()
+            | DropProportions()
+            | ConfigReceived()
+            | OnlyTheseReported()
+            | LoadStreamsStarted()
+            | IssuedReported()
+            | LoadStreamsKept()
+            | ReportIntervals()
+        ):
             pass
-        case Admits():
+        case RequestsAdmitted():
             # An update, or the end of a stream, may be late to be known; no count is.
             is_so = _is_overdue(seen) or any(call.status == WAITING for call in _calls(seen))
-        case Balances() | TellsMetrics():
+        case LoadMatches() | MetricsReported():
             is_so = not expectation.is_exceeded(seen)
         case _:
             assert_never(expectation)
     return is_so
 
 
-def _ends_of_time(seen: Seen) -> bool:
+def _ends_of_time(seen: Observation) -> bool:
     return {call.status for call in _calls(seen)} <= OF_TIME
 
 
-def _can_be_late(seen: Seen) -> bool:
+def _can_be_late(seen: Observation) -> bool:
     """Whether some calls did not succeed, all of which may have been late."""
     calls = _calls(seen)
     return any(call.status != "OK" for call in calls) and _ends_of_time(seen)
 
 
-def _is_overdue(seen: Seen) -> bool:
+def _is_overdue(seen: Observation) -> bool:
     return isinstance(seen, Calls) and seen.overdue
 
 
-def _strays(expected: MapsLike, seen: Seen, before: MapsLike | None) -> bool:
+def _strays(expected: MatchesRing, seen: Observation, before: MatchesRing | None) -> bool:
     """Whether calls that all succeeded show more than a wrong ring.
 
     That is so of calls at endpoints which are not on the ring: another priority's, or a list's that
@@ -186,7 +217,7 @@ def _strays(expected: MapsLike, seen: Seen, before: MapsLike | None) -> bool:
     )
 
 
-def _calls(seen: Seen) -> tuple[Call, ...]:
+def _calls(seen: Observation) -> tuple[Call, ...]:
     both: Iterable[Call]
     match seen:
         case Calls():

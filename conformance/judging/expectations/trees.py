@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import msgspec
 
-from conformance.judging.expectations.calls import Fails, OnlyAt
-from conformance.judging.expectations.connections import attempts_of, attempts_told
+from conformance.judging.expectations.calls import AllServedBy, Fails
+from conformance.judging.expectations.connections import attempts_of, attempts_text
 from conformance.judging.expectations.finding import Finding
-from conformance.judging.observations import Seen
+from conformance.judging.observations import Observation
 from conformance.spec.oracles.cluster_tree import Cluster, first_usable, joined
 
 Endpoints = dict[str, tuple[tuple[str, ...], ...]]
 """The addresses of each leaf's endpoints, by priority."""
 
 
-class InTreeOrder(msgspec.Struct, frozen=True, tag="in_tree_order", kw_only=True):
+class LeafOrder(msgspec.Struct, frozen=True, tag="in_tree_order", kw_only=True):
     """The first attempts come priority by priority, as the leaves of a tree have them in a row.
 
     Attempts at other endpoints are passed over. The row is computed by ``cluster_tree.joined``.
@@ -26,7 +26,7 @@ class InTreeOrder(msgspec.Struct, frozen=True, tag="in_tree_order", kw_only=True
     clusters: dict[str, Cluster]
     endpoints: Endpoints
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh attempts."""
         row = joined(self.root, self.clusters, self.endpoints)
         rank = {address: number for number, one in enumerate(row) for address in one}
@@ -35,12 +35,12 @@ class InTreeOrder(msgspec.Struct, frozen=True, tag="in_tree_order", kw_only=True
         return Finding(
             ranks == sorted(ranks) and set(ranks) == set(rank.values()),
             f"first attempts at {', then '.join(' or '.join(one) for one in row if one)}",
-            attempts_told(seen),
+            attempts_text(seen),
             "cluster_tree.joined",
         )
 
 
-class AtTheFirst(msgspec.Struct, frozen=True, tag="at_the_first", kw_only=True):
+class FirstUsablePriority(msgspec.Struct, frozen=True, tag="at_the_first", kw_only=True):
     """Every call is served by the first priority below a root that has an endpoint; else it fails.
 
     Which that is, is computed by ``cluster_tree.first_usable``.
@@ -72,10 +72,10 @@ class AtTheFirst(msgspec.Struct, frozen=True, tag="at_the_first", kw_only=True):
     as_a_whole: bool = False
     """Whether the tree fails if any of its clusters is missing or refused."""
 
-    def finding(self, seen: Seen) -> Finding:
+    def finding(self, seen: Observation) -> Finding:
         """Weigh calls."""
         serving = first_usable(
             self.root, self.clusters, self.endpoints, self.failed, as_a_whole=self.as_a_whole
         )
-        weighed = (OnlyAt(serving) if serving else Fails()).finding(seen)
+        weighed = (AllServedBy(serving) if serving else Fails()).finding(seen)
         return msgspec.structs.replace(weighed, oracle="cluster_tree.first_usable")

@@ -61,7 +61,7 @@ def read(folder: Path) -> Bundle:
             found = json_files.decoded(opened.read_bytes(FILE), Bundle)
     except OSError as error:
         raise BadBundle(f"{path} cannot be read: {error.strerror}") from None
-    except json_files.Alien as error:
+    except json_files.ForeignFile as error:
         raise BadBundle(f"{path} is of no bundle of this suite: {error}") from None
     if found.schema != SCHEMA:
         raise BadBundle(f"{path} has schema {found.schema}, this suite reads {SCHEMA}")

@@ -116,7 +116,7 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
     closed_by: str | None = None
 
 
-class Attempt(msgspec.Struct, frozen=True, kw_only=True):
+class EndpointAttempt(msgspec.Struct, frozen=True, kw_only=True):
     """The same, with the endpoint's address; the fleet's own name for it is in the attempt."""
 
     endpoint: str
@@ -131,7 +131,7 @@ class Rpc(msgspec.Struct, frozen=True, kw_only=True):
     status: str | None = None
 
 
-class Deed(msgspec.Struct, frozen=True, kw_only=True):
+class GateAction(msgspec.Struct, frozen=True, kw_only=True):
     """What was done to a gate."""
 
     at: Moment
@@ -156,9 +156,9 @@ class Folder(msgspec.Struct, frozen=True, kw_only=True):
     events: tuple[Event, ...] = ()
     calls: tuple[Call, ...] = ()
     states: tuple[State, ...] = ()
-    attempts: tuple[Attempt, ...] = ()
+    attempts: tuple[EndpointAttempt, ...] = ()
     rpcs: tuple[Rpc, ...] = ()
-    deeds: tuple[Deed, ...] = ()
+    deeds: tuple[GateAction, ...] = ()
     troubles: tuple[Trouble, ...] = ()
 
 
@@ -173,9 +173,9 @@ def read_folder(place: UntrustedFolder, record: Record) -> Folder:
         events=_rows(place, "transcript.jsonl", Event),
         calls=_rows(place, "calls.jsonl", Call),
         states=_rows(place, "states.jsonl", State),
-        attempts=_rows(place, "attempts.jsonl", Attempt),
+        attempts=_rows(place, "attempts.jsonl", EndpointAttempt),
         rpcs=_rows(place, "rpcs.jsonl", Rpc),
-        deeds=_rows(place, "gates.jsonl", Deed),
+        deeds=_rows(place, "gates.jsonl", GateAction),
         troubles=_rows(place, "suite.jsonl", Trouble),
     )
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
-from conformance.judging.expectations import Balances
-from conformance.judging.observations import Loads, Seen
+from conformance.judging.expectations import LoadMatches
+from conformance.judging.observations import Loads, Observation
 from conformance.spec.oracles.load import NOTHING, Load, due
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class LoadRow(msgspec.Struct, frozen=True, kw_only=True):
     """A place, in both counts."""
 
     place: str
@@ -25,7 +25,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 class LoadPicture(msgspec.Struct, frozen=True, kw_only=True):
     """All places of which either count has something."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[LoadRow, ...]
     strangers: tuple[str, ...]
     """Clusters that reports name and should not."""
     lost: int
@@ -33,7 +33,7 @@ class LoadPicture(msgspec.Struct, frozen=True, kw_only=True):
     """What was reported as dropped, in words."""
 
 
-def load_picture(expected: Balances, seen: Seen) -> LoadPicture | None:
+def load_picture(expected: LoadMatches, seen: Observation) -> LoadPicture | None:
     """Both counts, where loads are what was seen."""
     if not isinstance(seen, Loads):
         return None
@@ -41,7 +41,7 @@ def load_picture(expected: Balances, seen: Seen) -> LoadPicture | None:
     reported = {one.place: one.load for one in seen.reported}
     return LoadPicture(
         rows=tuple(
-            Row(
+            LoadRow(
                 place=str(place),
                 counted=counted.get(place, NOTHING),
                 reported=reported.get(place, NOTHING),

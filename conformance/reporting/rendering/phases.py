@@ -12,14 +12,14 @@ from typing import Final
 
 import msgspec
 
-from conformance.judging.observations import Calls, Contrast, Seen
+from conformance.judging.observations import Calls, Contrast, Observation
 from conformance.judging.verdicts import BAD, Check, Decision, Verdict
 from conformance.reporting.rendering.folder import (
-    Attempt,
     Call,
-    Deed,
+    EndpointAttempt,
     Event,
     Folder,
+    GateAction,
     ReportedCluster,
     State,
 )
@@ -103,8 +103,8 @@ def _calls_of(count: int) -> str:
     return f"{count} call{'s' if count > 1 else ''}"
 
 
-_Done = Event | Deed
-_Came = Event | Attempt | State | Call
+_Done = Event | GateAction
+_Came = Event | EndpointAttempt | State | Call
 
 
 class _Span(msgspec.Struct, kw_only=True):
@@ -193,7 +193,9 @@ def _is_the_suites(event: Event) -> bool:
 
 def _counts(one: _Came) -> bool:
     """States, load reports and the ends of streams go on by the way."""
-    return isinstance(one, Attempt | Call) or (isinstance(one, Event) and one.answer == "nack")
+    return isinstance(one, EndpointAttempt | Call) or (
+        isinstance(one, Event) and one.answer == "nack"
+    )
 
 
 def _cut(lines: Iterable[str]) -> tuple[str, ...]:
@@ -208,7 +210,7 @@ def _cut(lines: Iterable[str]) -> tuple[str, ...]:
 # What is judged.
 
 
-def _calls_in(seen: Seen | None) -> tuple[str, ...]:
+def _calls_in(seen: Observation | None) -> tuple[str, ...]:
     """The calls that a check is about."""
     match seen:
         case Calls():
@@ -296,7 +298,7 @@ def _deeds(done: Iterable[_Done], places: _Places, sent: Sent) -> Iterator[str]:
     at: dict[str, dict[str, None]] = {}  # of these the values are endpoints
     modes: dict[str, str] = {}
     for one in done:
-        if isinstance(one, Deed):
+        if isinstance(one, GateAction):
             what = one.mode.mode if one.mode else one.what
             words = GATES.get(what, what)
             if one.mode:  # of several the last: nothing has come of those before
@@ -345,7 +347,7 @@ def _outcome(came: Collection[_Came], places: _Places) -> Iterator[str]:
             yield f"refused {type_of(one)} version {one.answered_version}"
         elif isinstance(one, Event) and one.event == "StreamClosed":
             yield f"ended stream {one.stream}"
-    yield from _attempts([one for one in came if isinstance(one, Attempt)], places)
+    yield from _attempts([one for one in came if isinstance(one, EndpointAttempt)], places)
     yield from _calls([one for one in came if isinstance(one, Call)], places)
     yield from _reports([one for one in came if isinstance(one, Event)])
     states: dict[str, list[str]] = {}
@@ -357,7 +359,7 @@ def _outcome(came: Collection[_Came], places: _Places) -> Iterator[str]:
         yield f"{channel} says {begun}{', '.join(several[-MOST_STATES:])}"
 
 
-def _attempts(attempts: Iterable[Attempt], places: _Places) -> Iterator[str]:
+def _attempts(attempts: Iterable[EndpointAttempt], places: _Places) -> Iterator[str]:
     """Where it has connected, and where in vain."""
     by_mode: dict[str, Counter[str]] = {}
     for one in attempts:

@@ -7,8 +7,8 @@ from collections import Counter
 
 import msgspec
 
-from conformance.judging.expectations import MapsLike
-from conformance.judging.observations import Call, Calls, Seen
+from conformance.judging.expectations import MatchesRing
+from conformance.judging.observations import Call, Calls, Observation
 from conformance.spec.oracles.request_hash import request_hash
 from conformance.spec.oracles.ring.building import build_for
 from conformance.spec.oracles.ring.search import SPACE, Ring
@@ -96,7 +96,7 @@ class RingPicture(msgspec.Struct, frozen=True, kw_only=True):
         return (*self.calls[:TOLD], *itertools.islice(others, TOLD))
 
 
-def ring_picture(expected: MapsLike, seen: Seen) -> RingPicture | str | None:
+def ring_picture(expected: MatchesRing, seen: Observation) -> RingPicture | str | None:
     """The ring by which calls were judged.
 
     Returns:
@@ -144,7 +144,7 @@ def ring_picture(expected: MapsLike, seen: Seen) -> RingPicture | str | None:
     )
 
 
-def _hashed(expected: MapsLike, seen: Calls) -> list[tuple[Call, int]]:
+def _hashed(expected: MatchesRing, seen: Calls) -> list[tuple[Call, int]]:
     found = []
     for call in seen:
         value = request_hash(expected.policies, call.metadata, terminal=expected.terminal)

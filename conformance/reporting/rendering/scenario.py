@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 
 from conformance.judging import evidence
-from conformance.judging.evidence import BadEvidence, Judged, Record
-from conformance.judging.expectations import Balances, Expectation, MapsLike
+from conformance.judging.evidence import BadEvidence, JudgedClient, Record
+from conformance.judging.expectations import Expectation, LoadMatches, MatchesRing
 from conformance.judging.verdicts import Check, Decision, Verdict, expectation_of, leaves_a_choice
 from conformance.reporting.rendering.comparison import Compared, compared
 from conformance.reporting.rendering.folder import Folder, read_folder
@@ -58,7 +58,7 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     """A scenario as it is shown."""
 
     scenario: str
-    client: Judged
+    client: JudgedClient
     mutant: str
     seed: int
     seconds: float
@@ -193,7 +193,7 @@ def _is_of(check: Check, decision: Decision) -> bool:
     return check.clause == decision.clause and bool(decision.wanted or decision.choices)
 
 
-def judged_by(check: Check, clause: Clause, client: Judged) -> Expectation | None:
+def judged_by(check: Check, clause: Clause, client: JudgedClient) -> Expectation | None:
     """The expectation that a check was weighed by, or, of a choice, one that is stated or any."""
     if not check.expected:
         return None
@@ -205,13 +205,13 @@ def judged_by(check: Check, clause: Clause, client: Judged) -> Expectation | Non
     return found or next(iter(check.expected.values()))
 
 
-def _drawn(check: Check, clause: Clause, client: Judged) -> Drawn:
+def _drawn(check: Check, clause: Clause, client: JudgedClient) -> Drawn:
     expected = judged_by(check, clause, client)
-    if isinstance(expected, MapsLike):
+    if isinstance(expected, MatchesRing):
         ring = ring_picture(expected, check.seen)
         if isinstance(ring, str):
             return Drawn(why_not=ring)
         return Drawn(ring=ring)
-    if isinstance(expected, Balances):
+    if isinstance(expected, LoadMatches):
         return Drawn(loads=load_picture(expected, check.seen))
     return Drawn(shares=shares_picture(expected, check.seen) if expected else None)

@@ -8,15 +8,15 @@ from fractions import Fraction
 import msgspec
 
 from conformance.judging.expectations import (
-    DropsByShare,
-    Evenly,
+    DropProportions,
+    DropRate,
+    EqualShares,
     Expectation,
-    LosesShare,
-    Shares,
-    Spread,
+    Proportions,
+    RandomOverRing,
 )
 from conformance.judging.expectations.circuit_breaking import DRAWN
-from conformance.judging.observations import Calls, Loads, Seen
+from conformance.judging.observations import Calls, Loads, Observation
 from conformance.spec.oracles import statistics
 from conformance.spec.oracles.census import met_intervals
 from conformance.spec.oracles.ring.sizes import entry_counts
@@ -48,25 +48,25 @@ class SharesPicture(msgspec.Struct, frozen=True, kw_only=True):
     oracle: str
 
 
-def shares_picture(expected: Expectation, seen: Seen) -> SharesPicture | None:
+def shares_picture(expected: Expectation, seen: Observation) -> SharesPicture | None:
     """The bounds of an expectation that has some, and what was seen."""
     match expected, seen:
-        case Shares(), Calls():
+        case Proportions(), Calls():
             exact = {where: Fraction(*share) for where, share in expected.shares.items()}
             bounds = statistics.intervals(len(seen), exact)
             return _at_endpoints(seen, bounds, "statistics.intervals")
-        case Spread(), Calls():
+        case RandomOverRing(), Calls():
             entries = entry_counts(weights(expected.localities, "raw"), expected.config)
             bounds = met_intervals(entries, len(seen))
             return _at_endpoints(seen, bounds, "census.met_intervals")
-        case Evenly(), Calls():
+        case EqualShares(), Calls():
             low, rest = divmod(len(seen), max(1, len(expected.addresses)))
             level = Interval(low, low + bool(rest))
             bounds = dict.fromkeys(expected.addresses, level)
             return _at_endpoints(seen, bounds, "as many at each, give or take one")
-        case LosesShare(), Calls():
+        case DropRate(), Calls():
             return _lost(expected, seen)
-        case DropsByShare(), Loads():
+        case DropProportions(), Loads():
             shares = {name: Fraction(*share) for name, share in expected.shares.items()}
             chance = statistics.FALSE_ALARM / DRAWN
             bounds = statistics.intervals(seen.lost, shares, chance)
@@ -94,7 +94,7 @@ def _picture(
     return SharesPicture(of=of, total=total, bars=tuple(bars), oracle=oracle)
 
 
-def _lost(expected: LosesShare, seen: Calls) -> SharesPicture:
+def _lost(expected: DropRate, seen: Calls) -> SharesPicture:
     chance = statistics.FALSE_ALARM / DRAWN
     bound = statistics.interval(len(seen), Fraction(*expected.share), chance)
     if expected.more:

@@ -11,7 +11,14 @@ from enum import StrEnum
 
 import msgspec
 
-from conformance.reporting.rendering.folder import Accepted, Call, Deed, Event, Folder, Resource
+from conformance.reporting.rendering.folder import (
+    Accepted,
+    Call,
+    Event,
+    Folder,
+    GateAction,
+    Resource,
+)
 
 
 class Tone(StrEnum):
@@ -231,7 +238,7 @@ def _load(event: Event, at: float) -> Mark:
 def _endpoints(folder: Folder, began: float) -> tuple[list[Lane], tuple[str, ...]]:
     """A lane for each endpoint: its gate's modes, attempts, and requests that its backend got."""
     names = {one.attempt.endpoint: one.endpoint for one in folder.attempts}
-    deeds: dict[str, list[Deed]] = {}
+    deeds: dict[str, list[GateAction]] = {}
     for deed in folder.deeds:
         deeds.setdefault(deed.endpoint, []).append(deed)
     found = {address: [*_gate(done, began)] for address, done in deeds.items()}
@@ -245,7 +252,7 @@ def _endpoints(folder: Folder, began: float) -> tuple[list[Lane], tuple[str, ...
     return _most_told(found, clusters_of(folder.events))
 
 
-def _gate(deeds: Collection[Deed], began: float) -> Iterator[Mark]:
+def _gate(deeds: Collection[GateAction], began: float) -> Iterator[Mark]:
     """The modes of a gate, each until the next, and what was done to its connections."""
     modes = [(max(0.0, one.at - began), one.mode.mode) for one in deeds if one.mode is not None]
     ends = [*(at for at, _ in modes[1:]), NEVER]

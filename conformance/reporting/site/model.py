@@ -61,7 +61,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     columns: tuple[Column, ...]
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class ClauseRow(msgspec.Struct, frozen=True, kw_only=True):
     """A clause, and what each run says of it."""
 
     clause: Clause
@@ -74,10 +74,10 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
 
     document: str
     section: str
-    rows: tuple[Row, ...]
+    rows: tuple[ClauseRow, ...]
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
+class FailedScenario(msgspec.Struct, frozen=True, kw_only=True):
     """What one scenario says of a clause that fails."""
 
     scenario: Scenario
@@ -98,7 +98,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     column: Column
     clause: Clause
     result: ClauseResult
-    places: tuple[Place, ...]
+    places: tuple[FailedScenario, ...]
     """What no baseline knows first."""
     since: str = ""
     """Since which version of the client, as far as those before it tell."""
@@ -128,7 +128,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(column for group in self.groups for column in group.columns)
 
     @property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[ClauseRow, ...]:
         """All, as they stand in the matrix."""
         return tuple(row for section in self.sections for row in section.rows)
 
@@ -204,11 +204,11 @@ def _slug(name: str, taken: set[str]) -> str:
 
 def _sections(columns: Sequence[Column], catalogue: Catalogue) -> tuple[Section, ...]:
     """Whatever any run decided, in the order of the texts."""
-    found: dict[tuple[str, str], list[Row]] = {}
+    found: dict[tuple[str, str], list[ClauseRow]] = {}
     for clause in catalogue:
         results = tuple(column.run.clauses.get(clause.id) for column in columns)
         if any(results):
-            row = Row(clause=clause, results=results)
+            row = ClauseRow(clause=clause, results=results)
             found.setdefault((clause.document, clause.section), []).append(row)
     return tuple(
         Section(document=document, section=section, rows=tuple(rows))
@@ -221,7 +221,7 @@ def _failures(column: Column, catalogue: Catalogue) -> Iterator[Failure]:
     bad = [(name, one) for name, one in column.run.clauses.items() if one.verdict in BAD]
     for name, result in sorted(bad, key=lambda one: one[1].expected):
         places = [
-            Place(
+            FailedScenario(
                 scenario=scenario,
                 decisions=tuple((one, compared(one.wanted, one.saw)) for one in said),
                 entries=tuple(
@@ -251,7 +251,7 @@ def _said(scenario: Scenario, clause: str) -> tuple[Decision, ...]:
 # One clause.
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
+class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     """What one run says of the clause."""
 
     column: Column
@@ -268,7 +268,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     since: str
     """Since which version it does what it does, as a sentence; empty of one version."""
-    told: tuple[Told, ...]
+    told: tuple[RunResult, ...]
 
 
 class ClausePage(msgspec.Struct, frozen=True, kw_only=True):
@@ -291,7 +291,7 @@ def clause_pages(site: Site) -> Iterator[ClausePage]:
         clients = []
         for group in site.groups:
             told = tuple(
-                Told(
+                RunResult(
                     column=column,
                     result=result,
                     edition=result.edition or edition_for(clause, column.run.follows) or "",

@@ -42,7 +42,7 @@ def write(site: Site, folder: Path, catalogue: Catalogue) -> int:
     (folder / STYLE).write_text(pages.style(), "utf-8")
     for page in clause_pages(site):
         (folder / CLAUSES / f"{page.clause.id}.html").write_text(pages.clause(page), "utf-8")
-    drawn: dict[tuple[str, str], Found] = {}
+    drawn: dict[tuple[str, str], PicturesOrReason] = {}
     without = 0
     for failure in site.failures:
         found, why = _pictures(failure, drawn, catalogue)
@@ -79,11 +79,13 @@ def _pages(folder: Path) -> Iterator[Path]:
         yield from (folder / name).glob("*.html")
 
 
-Found = tuple[pages.Pictures | None, str]
+PicturesOrReason = tuple[pages.Pictures | None, str]
 """Pictures, or why there are none."""
 
 
-def _pictures(failure: Failure, drawn: dict[tuple[str, str], Found], catalogue: Catalogue) -> Found:
+def _pictures(
+    failure: Failure, drawn: dict[tuple[str, str], PicturesOrReason], catalogue: Catalogue
+) -> PicturesOrReason:
     """The pictures of the first scenario of a failure that has some; each is drawn once."""
     why = "none of its scenarios has left any"
     for place in failure.places:
@@ -97,7 +99,7 @@ def _pictures(failure: Failure, drawn: dict[tuple[str, str], Found], catalogue: 
     return None, why
 
 
-def _drawn(column: Column, scenario: Scenario, catalogue: Catalogue) -> Found:
+def _drawn(column: Column, scenario: Scenario, catalogue: Catalogue) -> PicturesOrReason:
     """The pictures of a scenario, if its folder is there and is of this run."""
     written = scenario.evidence or ""
     try:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from conformance import timing
 
 
-class Endless(Exception):
+class ScenarioTimeout(Exception):
     """A scenario did not end: a mistake of the suite."""
 
 
@@ -22,7 +22,9 @@ def bounded() -> Iterator[None]:
     """
 
     def end(_number: int, _frame: object) -> None:
-        raise Endless(f"the scenario went on for more than {timing.SCENARIO:g} s; please report it")
+        raise ScenarioTimeout(
+            f"the scenario went on for more than {timing.SCENARIO:g} s; please report it"
+        )
 
     before = signal.signal(signal.SIGALRM, end)
     # Again each second: an event loop may keep the first to itself, if it hit another task.

@@ -8,19 +8,19 @@ import msgspec
 
 from client_under_test.contract.exceptions import ClientHung, ClockWrong, ConversationFailed
 from conformance.judging import causes
-from conformance.judging.aborts import ClientLied, ClientNeverCame
+from conformance.judging.aborts import NeverConnected, ReportContradicted
 from conformance.judging.evidence import Trouble
 from conformance.judging.verdicts import Reason, Verdict
 from conformance.world import World
 from fake_control_plane import ControlPlane
 from test_servers import Fleet
 
-VOID: Final = ClientLied | ClockWrong | ClientNeverCame
+VOID: Final = ReportContradicted | ClockWrong | NeverConnected
 """Of a word that is known to be false nothing is made: neither for the client nor against it. Nor
 is anything said of one that has never heard what is served."""
 
 
-class LastLook(NamedTuple):
+class FinalChecks(NamedTuple):
     """What was found."""
 
     error: BaseException | None
@@ -33,7 +33,7 @@ class LastLook(NamedTuple):
     """Whether nothing that was seen says anything of the client."""
 
 
-async def last_look(made: World, error: BaseException | None) -> LastLook:
+async def final_checks(made: World, error: BaseException | None) -> FinalChecks:
     """Ask the client, the backends and the control plane whether their stories are one.
 
     Args:
@@ -48,7 +48,7 @@ async def last_look(made: World, error: BaseException | None) -> LastLook:
             if not isinstance(error, ClientHung):
                 await made.preconditions.a_steady_clock()
             await made.preconditions.one_story()
-        except (ClientNeverCame, ClientLied, ConversationFailed) as worse:
+        except (NeverConnected, ReportContradicted, ConversationFailed) as worse:
             error = worse
     if error is not None:
         waited = round(made.channels.starved(made.process), 3)
@@ -66,7 +66,7 @@ async def last_look(made: World, error: BaseException | None) -> LastLook:
         # A client that a server of the suite has left alone is not to be judged by what it did.
         trouble = Trouble(verdict=Verdict.ERROR, reason=Reason.SUITE, what="; ".join(failed))
         is_void = True
-    return LastLook(error, trouble, waited, is_void)
+    return FinalChecks(error, trouble, waited, is_void)
 
 
 async def _failed_servers(made: World) -> list[str]:

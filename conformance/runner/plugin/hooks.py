@@ -22,8 +22,8 @@ import pytest
 from conformance.judging.declaration import (
     MARK,
     MUTANT_MARK,
-    claimable,
-    claims_of,
+    declaration_of,
+    declared_clauses,
     scenario_id,
 )
 from conformance.runner.plugin.alarm import bounded
@@ -82,7 +82,7 @@ def pytest_pycollect_makeitem(
     if not name.startswith(_PREFIX):
         return None
     settings = collector.config.stash[SETTINGS]
-    clauses = claimable(getattr(obj, "pytestmark", ()))
+    clauses = declared_clauses(getattr(obj, "pytestmark", ()))
     function = f"{collector.path.stem}.{name.removeprefix(_PREFIX)}"
     is_for_some = not settings.mutants or bool(mutants_for(clauses, settings))
     return None if is_for_some and may_be_selected(function, clauses, settings.selection) else []
@@ -92,7 +92,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Give a scenario to every mutant that breaks a clause of it; else to the one client."""
     settings = metafunc.config.stash[SETTINGS]
     if settings.mutants:
-        for_it = mutants_for(claimable(metafunc.definition.iter_markers()), settings)
+        for_it = mutants_for(declared_clauses(metafunc.definition.iter_markers()), settings)
         ids = [f"{MUTANT_MARK}{one.mutant}" for one in for_it]
         metafunc.parametrize("subject", for_it, ids=ids, indirect=True)
 
@@ -103,7 +103,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.option.tbstyle = "native"  # from here on nobody reads one; others parse the source anew
     selection = config.stash[SETTINGS].selection
     catalogue = config.stash[CATALOGUE]
-    claims = {item: claims_of(item) for item in items}
+    claims = {item: declaration_of(item) for item in items}
     for item, one in claims.items():
         unknown = [clause for clause in one.clauses if clause not in catalogue]
         if unknown:

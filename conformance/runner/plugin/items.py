@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from conformance.judging.declaration import (
-    Claims,
-    claims_of,
+    Declaration,
+    declaration_of,
     scenario_id,
 )
 from conformance.judging.evidence import Record
 from conformance.judging.verdicts import leaves_a_choice
 from conformance.runner.selection import Selection
 from conformance.runner.settings import Settings
-from conformance.runner.targets import Subject
+from conformance.runner.targets import Target
 from conformance.spec.catalogue import Catalogue, edition_for, is_foreign
 
 # What hooks and fixtures leave for each other, at the configuration and at an item.
@@ -28,11 +28,11 @@ STARTED_AT: pytest.StashKey[float] = pytest.StashKey()
 NEXT: pytest.StashKey[pytest.Item | None] = pytest.StashKey()
 
 
-def subject_of(item: pytest.Item) -> Subject:
+def subject_of(item: pytest.Item) -> Target:
     """The client, or mutant, that an item is for."""
     parameters: dict[str, Any] = item.callspec.params if hasattr(item, "callspec") else {}
     chosen = parameters.get("subject")
-    return chosen if isinstance(chosen, Subject) else item.config.stash[SETTINGS].subjects[0]
+    return chosen if isinstance(chosen, Target) else item.config.stash[SETTINGS].subjects[0]
 
 
 def runs_again(item: pytest.Item, selection: Selection) -> bool:
@@ -41,12 +41,12 @@ def runs_again(item: pytest.Item, selection: Selection) -> bool:
     return not again or (subject_of(item).mutant, scenario_id(item)) in again
 
 
-def mutants_for(clauses: AbstractSet[str], settings: Settings) -> tuple[Subject, ...]:
+def mutants_for(clauses: AbstractSet[str], settings: Settings) -> tuple[Target, ...]:
     """The mutants that break one of these clauses."""
     return tuple(one for one in settings.mutants if one.clause in clauses)
 
 
-def is_for_its_mutant(item: pytest.Item, claims: Claims) -> bool:
+def is_for_its_mutant(item: pytest.Item, claims: Declaration) -> bool:
     """Whether an item's mutant, if it has one, breaks a clause of that very row."""
     if not item.config.stash[SETTINGS].subjects:
         return True
@@ -56,7 +56,7 @@ def is_for_its_mutant(item: pytest.Item, claims: Claims) -> bool:
 def asks_nothing(item: pytest.Item) -> bool:
     """Whether all that a scenario decides is foreign to its client, or not to be judged now."""
     catalogue, follows = item.config.stash[CATALOGUE], subject_of(item).judged.follows
-    clauses = set(claims_of(item).clauses) - set(untimed(item)) - set(unasked(item))
+    clauses = set(declaration_of(item).clauses) - set(untimed(item)) - set(unasked(item))
     return all(is_foreign(catalogue[clause], follows) for clause in clauses)
 
 
@@ -64,7 +64,7 @@ def unasked(item: pytest.Item) -> tuple[str, ...]:
     """The clauses of a scenario that is left out under --fast: whatever is seen, it is a skip."""
     if not item.config.stash[SETTINGS].fast:
         return ()
-    names, follows = claims_of(item).clauses, subject_of(item).judged.follows
+    names, follows = declaration_of(item).clauses, subject_of(item).judged.follows
     clauses = [item.config.stash[CATALOGUE][name] for name in names]
     told = any(leaves_a_choice(one) or edition_for(one, follows) for one in clauses)
     return () if told else names
@@ -72,17 +72,17 @@ def unasked(item: pytest.Item) -> tuple[str, ...]:
 
 def is_hurried(item: pytest.Item) -> bool:
     """Whether the client's failover timer is shortened in this scenario."""
-    return claims_of(item).failover and item.config.stash[SETTINGS].hurries(subject_of(item))
+    return declaration_of(item).failover and item.config.stash[SETTINGS].hurries(subject_of(item))
 
 
 def resolves_soon(item: pytest.Item) -> bool:
     """Whether the least time between two resolutions of a name is short in this scenario."""
-    return claims_of(item).resolutions and subject_of(item).resolves_soon
+    return declaration_of(item).resolutions and subject_of(item).resolves_soon
 
 
 def untimed(item: pytest.Item) -> tuple[str, ...]:
     """The clauses of a scenario that are not judged under --fast, for the sake of a timer."""
-    claims = claims_of(item)
+    claims = declaration_of(item)
     if claims.absence and item.config.stash[SETTINGS].fast:
         return claims.clauses
     return claims.timed if is_hurried(item) else ()

@@ -13,16 +13,16 @@ import msgspec
 import pytest
 
 from conformance.judging import causes, evidence
-from conformance.judging.aborts import ClientUnable
+from conformance.judging.aborts import Unsupported
 from conformance.judging.declaration import (
-    claims_of,
+    declaration_of,
     scenario_id,
 )
 from conformance.judging.evidence import Record, Trouble
 from conformance.judging.verdicts import BAD, Reason, Verdict
 from conformance.runner.evidence_files import ALONE, folder_name, write_exception, write_files
 from conformance.runner.interaction import Interaction
-from conformance.runner.plugin.final_checks import last_look
+from conformance.runner.plugin.final_checks import final_checks
 from conformance.runner.plugin.items import (
     CATALOGUE,
     RECORD,
@@ -61,16 +61,16 @@ async def finish(
         True if another scenario can use that process; else it has been ended.
     """
     is_by_hand = desk is not None and desk.hands is not None
-    look = await last_look(made, item.stash.get(TROUBLE, None))
+    look = await final_checks(made, item.stash.get(TROUBLE, None))
     error, waited = look.error, look.starved
-    told = told_of(made)
+    told = facts_of(made)
     checks = () if look.is_void else tuple(made.bench.checks)
     record = record_of(item, checks=checks, trouble=look.trouble, **told)
     if any(one.is_against for one in record.decisions) and not is_by_hand:
         waited = waited or round(made.channels.starved(made.process), 3)
         try:
             await made.preconditions.gates_that_work()
-        except ClientUnable as unable:
+        except Unsupported as unable:
             record = record_of(item, trouble=causes.of(unable), **told)
     record = msgspec.structs.replace(record, starved=waited)
     if desk is not None:
@@ -107,7 +107,7 @@ def _with_evidence_so_far(
     return record
 
 
-def told_of(made: World) -> dict[str, Any]:
+def facts_of(made: World) -> dict[str, Any]:
     """What a record tells of a world, whatever was judged in it."""
     return {
         "began": round(made.clock.began, 6),
@@ -143,7 +143,7 @@ def record_of(item: pytest.Item, **more: Any) -> Record:
     subject, settings, scenario = subject_of(item), item.config.stash[SETTINGS], scenario_id(item)
     record = Record(
         scenario=scenario,
-        clauses=claims_of(item).clauses,
+        clauses=declaration_of(item).clauses,
         untimed=untimed(item),
         unasked=unasked(item),
         client=subject.judged,

@@ -21,7 +21,7 @@ from client_under_test import ClientProcess
 from client_under_test.contract.messages import Capability
 from client_under_test.launching.zygotes import ForkServers
 from conformance import timing
-from conformance.judging.declaration import Bootstrap, claims_of, scenario_id
+from conformance.judging.declaration import Bootstrap, declaration_of, scenario_id
 from conformance.judging.evidence import Record
 from conformance.runner.interaction import interaction_of
 from conformance.runner.plugin.items import (
@@ -35,8 +35,8 @@ from conformance.runner.plugin.items import (
 )
 from conformance.runner.plugin.recording import finish, record_of
 from conformance.runner.settings import FAILOVER_KNOB
-from conformance.runner.targets import RESOLUTIONS_KNOB, Subject
-from conformance.world import Launched, World, launch, launch_in
+from conformance.runner.targets import RESOLUTIONS_KNOB, Target
+from conformance.world import LaunchedClient, World, launch, launch_in
 from conformance.xds_config.bootstrap import VARIABLE as BOOTSTRAP_VARIABLE
 from conformance.xds_config.bootstrap import VARIABLES
 from test_servers import Fleet
@@ -54,7 +54,7 @@ control plane, as the client comes, and the registry of policies."""
 class Wanted(msgspec.Struct, frozen=True):
     """What a scenario wants its world to be launched with."""
 
-    subject: Subject
+    subject: Target
     knobs: dict[str, int]
     bootstrap: Bootstrap
     shares: bool = False
@@ -63,12 +63,12 @@ class Wanted(msgspec.Struct, frozen=True):
     @classmethod
     def by(cls, item: pytest.Item) -> Wanted:
         """What this one wants."""
-        knobs = claims_of(item).knobs
+        knobs = declaration_of(item).knobs
         if is_hurried(item):
             knobs = {**knobs, FAILOVER_KNOB: round(timing.FAST_FAILOVER.seconds * 1000)}
         if resolves_soon(item):
             knobs = {**knobs, RESOLUTIONS_KNOB: round(timing.SOON_AGAIN.seconds * 1000)}
-        claims = claims_of(item)
+        claims = declaration_of(item)
         subject, settings = subject_of(item), item.config.stash[SETTINGS]
         shares = (
             not settings.isolated
@@ -89,7 +89,7 @@ class Wanted(msgspec.Struct, frozen=True):
 class Kept(msgspec.Struct, frozen=True):
     """A process of a client that the next scenario can use."""
 
-    subject: Subject
+    subject: Target
     process: ClientProcess
     earlier: tuple[str, ...]
     """The scenarios that have used it, oldest first."""
@@ -107,11 +107,11 @@ class Worlds:
         self._fork_servers = ForkServers(
             self._scratch / f"{os.getpid()}-imports.stderr", deadline=timing.HELLO
         )
-        self._warm: tuple[Wanted, Launched] | None = None
+        self._warm: tuple[Wanted, LaunchedClient] | None = None
         self._kept: Kept | None = None
         self._count = 0
 
-    async def _launch(self, wanted: Wanted) -> Launched:
+    async def _launch(self, wanted: Wanted) -> LaunchedClient:
         self._count += 1
         return await launch(
             wanted.subject.prepared,
@@ -122,7 +122,7 @@ class Worlds:
             stderr=self._scratch / f"{os.getpid()}-{self._count}.stderr",
         )
 
-    async def take(self, wanted: Wanted, following: Wanted | None) -> Launched:
+    async def take(self, wanted: Wanted, following: Wanted | None) -> LaunchedClient:
         """A world as it is wanted, whose client has said hello.
 
         Args:
@@ -163,7 +163,7 @@ class Worlds:
             await self._warm[1].close()
         self._warm = (following, await self._launch(following))
 
-    async def _in_kept(self, wanted: Wanted) -> Launched | None:
+    async def _in_kept(self, wanted: Wanted) -> LaunchedClient | None:
         """A world in the process that was kept, if it fits."""
         if self._kept is None or not wanted.shares:
             return None
@@ -180,11 +180,11 @@ class Worlds:
         )
 
     @staticmethod
-    def lasts(launched: Launched) -> bool:
+    def lasts(launched: LaunchedClient) -> bool:
         """Return whether one more scenario may use this process."""
         return launched.is_shared and len(launched.earlier) + 1 < MOST_SCENARIOS
 
-    def keep(self, subject: Subject, launched: Launched, scenario: str) -> None:
+    def keep(self, subject: Target, launched: LaunchedClient, scenario: str) -> None:
         """Keep the process of a world for the next scenario.
 
         Args:
@@ -216,14 +216,14 @@ async def worlds(request: pytest.FixtureRequest) -> AsyncIterator[Worlds]:
 
 
 @pytest.fixture
-def subject(request: pytest.FixtureRequest) -> Subject:
+def subject(request: pytest.FixtureRequest) -> Target:
     """The client under test, or the mutant."""
     return subject_of(request.node)
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def world(
-    request: pytest.FixtureRequest, worlds: Worlds, subject: Subject
+    request: pytest.FixtureRequest, worlds: Worlds, subject: Target
 ) -> AsyncIterator[World]:
     """The world of one scenario."""
     item = request.node
@@ -233,7 +233,7 @@ async def world(
     if asks_nothing(item) and hands is None:
         pytest.skip("nothing that it decides is asked of this client")
     able = subject.prepared.client.manifest.capabilities
-    if missing := [need for need in claims_of(item).needs if need not in able]:
+    if missing := [need for need in declaration_of(item).needs if need not in able]:
         pytest.skip(f"the adapter cannot do this: {', '.join(missing)}")
     wanted = Wanted.by(item)
     if hands is not None and desk is not None:

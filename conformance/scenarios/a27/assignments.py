@@ -7,13 +7,13 @@ no more than that, and clients differ: that is reported.
 import pytest
 from msgspec.structs import replace
 
-from conformance.judging.declaration import decides, row
-from conformance.judging.expectations import Answered, OnlyAt
-from conformance.scenarios.helpers.updates import offered_endpoints, placed
+from conformance.judging.declaration import case, scenario
+from conformance.judging.expectations import AckedOrNacked, AllServedBy
+from conformance.scenarios.helpers.updates import placed, send_endpoints_and_await_answer
 from conformance.world import World
-from conformance.xds_config.config import Served, plain
+from conformance.xds_config.config import XdsConfig, single_locality
 from conformance.xds_config.policies import RoundRobin
-from conformance.xds_config.variants import Odd
+from conformance.xds_config.variants import ClusterVariant
 
 ENTRY = "endpoints.lb_endpoints"
 ENDPOINT = f"{ENTRY}.endpoint"
@@ -27,49 +27,53 @@ AGAIN = f"endpoints {{ locality {{ region: 'locality' }} {WEIGHED} lb_endpoints 
 HALF = f"load_balancing_weight {{ value: {2**31} }}"
 
 
-async def two(world: World) -> tuple[Served, Served]:
+async def two(world: World) -> tuple[XdsConfig, XdsConfig]:
     """A cluster of one endpoint, which serves, and the same with another one."""
-    here, there = [plain([one], policy=RoundRobin()) for one in await world.addresses(2)]
+    here, there = [single_locality([one], policy=RoundRobin()) for one in await world.addresses(2)]
     await world.serve(here)
     await world.demand_served(world.sessions(5))
     return here, there
 
 
-@decides("A27-VALID-01")
+@scenario("A27-VALID-01")
 async def test_locality_twice(world: World) -> None:
     """In two priorities it is welcome."""
     here, there = await two(world)
-    answer = await offered_endpoints(world, there, Odd("A27-VALID-01", AGAIN))
-    await world.judge("A27-VALID-01", answer, Answered(acked=False))
+    answer = await send_endpoints_and_await_answer(
+        world, there, ClusterVariant("A27-VALID-01", AGAIN)
+    )
+    await world.judge("A27-VALID-01", answer, AckedOrNacked(acked=False))
     if not answer.acked:
         calls = await world.call(world.sessions(5))
-        await world.judge("A27-VALID-01", calls, OnlyAt(here.addresses()))
+        await world.judge("A27-VALID-01", calls, AllServedBy(here.addresses()))
     first, second = (one.own().localities[0] for one in (here, there))
     answer = await placed(world, here, first, replace(second, priority=1))
-    await world.judge("A27-VALID-01", answer, Answered(acked=True))
+    await world.judge("A27-VALID-01", answer, AckedOrNacked(acked=True))
 
 
 @pytest.mark.parametrize(
     ("clause", "more", "less", "within"),
     [
-        row("no-endpoint", "A27-VALID-02", "", "endpoint", ENTRY),
-        row("no-address", "A27-VALID-03", "", "address", ENDPOINT),
-        row("no-socket-address", "A27-VALID-04", "pipe { path: '/dev/null' }", "", ADDRESS),
-        row("no-port", "A27-VALID-05", "", "port_value", SOCKET),
-        row("no-ip-address", "A27-VALID-06", "address: 'a.xdspec.test'", "address", SOCKET),
-        row("no-locality", "A27-VALID-07", "", "locality", "endpoints"),
-        row(
+        case("no-endpoint", "A27-VALID-02", "", "endpoint", ENTRY),
+        case("no-address", "A27-VALID-03", "", "address", ENDPOINT),
+        case("no-socket-address", "A27-VALID-04", "pipe { path: '/dev/null' }", "", ADDRESS),
+        case("no-port", "A27-VALID-05", "", "port_value", SOCKET),
+        case("no-ip-address", "A27-VALID-06", "address: 'a.xdspec.test'", "address", SOCKET),
+        case("no-locality", "A27-VALID-07", "", "locality", "endpoints"),
+        case(
             "endpoint-weights",
             "A27-VALID-08",
             f"lb_endpoints {{ {OTHER} {HALF} }} lb_endpoints {{ {SECOND} {HALF} }}",
             "",
             "endpoints",
         ),
-        row("port-beyond", "A27-VALID-09", "port_value: 65536", "", SOCKET),
+        case("port-beyond", "A27-VALID-09", "port_value: 65536", "", SOCKET),
     ],
 )
 async def test_left_open(world: World, clause: str, more: str, less: str, within: str) -> None:
     _, there = await two(world)
-    answer = await offered_endpoints(world, there, Odd(clause, more, less, within))
-    ways = {"refused": Answered(acked=False), "accepted": Answered(acked=True)}
+    answer = await send_endpoints_and_await_answer(
+        world, there, ClusterVariant(clause, more, less, within)
+    )
+    ways = {"refused": AckedOrNacked(acked=False), "accepted": AckedOrNacked(acked=True)}
     await world.judge(clause, answer, ways)

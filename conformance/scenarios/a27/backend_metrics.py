@@ -4,8 +4,8 @@ from functools import partial
 
 import pytest
 
-from conformance.judging.declaration import decides, row
-from conformance.judging.expectations import Reaches, TellsMetrics
+from conformance.judging.declaration import case, scenario
+from conformance.judging.expectations import EachServesSome, MetricsReported
 from conformance.scenarios.helpers.backend_metrics import (
     ANOTHER,
     NAMED,
@@ -20,7 +20,7 @@ from conformance.scenarios.helpers.backend_metrics import (
 from conformance.scenarios.helpers.load_reports import BEHAVIOR, balanced, reported
 from conformance.spec.oracles.backend_metrics import ALL_NAMED
 from conformance.world import World
-from conformance.xds_config.config import Served
+from conformance.xds_config.config import XdsConfig
 from fake_control_plane import UTILIZATIONS
 
 QUEUE, HITS = "named_metrics.queue", "named_metrics.hits"
@@ -29,12 +29,12 @@ UNKNOWN = ("xdspec_nobody_has_this", "named_metrics", "queue", "request_cost.que
 """Nothing that ORCA has a field for, or that names what is in one."""
 
 
-def told(served: Served, *at: str) -> dict[str, TellsMetrics]:
+def told(served: XdsConfig, *at: str) -> dict[str, MetricsReported]:
     """All named metrics: by A64 unasked, by A85 as the cluster lists them."""
     return {"A64": told_of(served, None, at=at), "A85": told_of(served, (ALL_NAMED,), at=at)}
 
 
-@decides(
+@scenario(
     "A64-METRIC-01",
     "A64-METRIC-02",
     "A64-METRIC-03",
@@ -57,14 +57,14 @@ async def test_named_metrics(world: World) -> None:
     await world.judge("A64-METRIC-04", seen, named)
 
 
-@decides(seconds=1.5, waits=True)
+@scenario(seconds=1.5, waits=True)
 @pytest.mark.parametrize(
     ("clause", "listed", "at"),
     [
-        row("a-name", "A85-LIST-01", (QUEUE,), NAMED),
-        row("fields", "A85-LIST-02", UTILIZATIONS, OTHER),
-        row("nobodys", "A85-LIST-03", (*UNKNOWN, QUEUE), NAMED),
-        row("nothing", "A85-LIST-04", (), NAMED),
+        case("a-name", "A85-LIST-01", (QUEUE,), NAMED),
+        case("fields", "A85-LIST-02", UTILIZATIONS, OTHER),
+        case("nobodys", "A85-LIST-03", (*UNKNOWN, QUEUE), NAMED),
+        case("nothing", "A85-LIST-04", (), NAMED),
     ],
 )
 async def test_listed_metrics(world: World, clause: str, listed: tuple[str, ...], at: str) -> None:
@@ -73,14 +73,14 @@ async def test_listed_metrics(world: World, clause: str, listed: tuple[str, ...]
     await world.judge(clause, await metrics(world, served, wanted), wanted)
 
 
-@decides("A85-LIST-05", "A85-LIST-06", seconds=3.5, waits=True)
+@scenario("A85-LIST-05", "A85-LIST-06", seconds=3.5, waits=True)
 async def test_list_that_changes(world: World) -> None:
     """A new endpoint tells that the update has come: it is in use only after the Cluster is."""
     served = await begin(world, QUEUE)
     await metrics(world, served, told_of(served, (QUEUE,)))
     after = listing(await with_another(world, served), HITS)
     await world.serve(after)
-    there = Reaches(after.addresses()[-1:])
+    there = EachServesSome(after.addresses()[-1:])
     some = partial(world.call, world.sessions(10))
     await world.rounds.demand(there, some, why="it is listed")
     await reported(world, balanced(after))

@@ -6,23 +6,23 @@ from typing import Any
 import pytest
 
 from conformance import timing
-from conformance.judging.declaration import decides
+from conformance.judging.declaration import scenario
 from conformance.judging.expectations import (
-    Answered,
-    DropsByShare,
+    AckedOrNacked,
+    AllServedBy,
+    DropProportions,
+    DropRate,
+    EndsWith,
     Expectation,
     Fails,
-    LosesShare,
-    OnlyAt,
-    Outcome,
 )
 from conformance.judging.expectations.circuit_breaking import DRAWN
-from conformance.scenarios.helpers.aggregates import calls_to, forest
+from conformance.scenarios.helpers.aggregates import aggregate_config, calls_to
 from conformance.scenarios.helpers.circuit_breaking import (
     below,
-    demand_failures,
     dropping,
     limited,
+    require_failures,
     routed,
     until_at,
 )
@@ -52,7 +52,7 @@ ALL = (Drop("a", 100, "HUNDRED"), Drop("a", 10_000, "TEN_THOUSAND"), Drop("a", 1
 HALVES = (Drop("first", 50, "HUNDRED"), Drop("second", 500_000, "MILLION"))
 
 
-@decides("A27-DROP-01", "A27-DROP-04", "A27-DROP-05", "A27-DROP-06", "A27-DROP-07", seconds=1)
+@scenario("A27-DROP-01", "A27-DROP-04", "A27-DROP-05", "A27-DROP-06", "A27-DROP-07", seconds=1)
 async def test_shares(world: World) -> None:
     """Once a request was served there is a connection: each is picked once, and drawn for once."""
     members = await world.endpoints(1)
@@ -63,13 +63,13 @@ async def test_shares(world: World) -> None:
         clause, share, _ = SHARES[one.name]
         await until_at(world, one.name, one, why="no share is all of them")
         calls = await calls_to(world, one.name, ENOUGH)
-        await world.judge(clause, calls, LosesShare(share=share))
+        await world.judge(clause, calls, DropRate(share=share))
     await world.judge(
-        "A27-DROP-04", await calls_to(world, "nothing", 100), OnlyAt(nothing.addresses())
+        "A27-DROP-04", await calls_to(world, "nothing", 100), AllServedBy(nothing.addresses())
     )
 
 
-@decides("A27-DROP-02", "A27-DROP-03")
+@scenario("A27-DROP-02", "A27-DROP-03")
 async def test_everything(world: World) -> None:
     members = await world.endpoints(1)
     clusters = [dropping(limited(one.denominator.lower(), members), one) for one in ALL]
@@ -79,24 +79,24 @@ async def test_everything(world: World) -> None:
     for one in clusters:
         calls = await calls_to(world, one.name, 10)
         await world.judge("A27-DROP-03", calls, Fails())
-        await world.judge("A27-DROP-02", calls, Outcome("UNAVAILABLE"))
+        await world.judge("A27-DROP-02", calls, EndsWith("UNAVAILABLE"))
 
 
-@decides("A27-DROP-08", seconds=2, waits=True)
+@scenario("A27-DROP-08", seconds=2, waits=True)
 async def test_two_categories(world: World) -> None:
     one = dropping(limited("c", await world.endpoints(1)), *HALVES)
     await world.serve(routed(one))
     await until_at(world, "c", one, why="a quarter is served")
     calls = await calls_to(world, "c", 2 * ENOUGH_DROPS)
-    await world.judge("A27-DROP-08", calls, LosesShare(share=(3, 4)))
-    shares = DropsByShare(cluster="c", shares={"first": (2, 3), "second": (1, 3)})
+    await world.judge("A27-DROP-08", calls, DropRate(share=(3, 4)))
+    shares = DropProportions(cluster="c", shares={"first": (2, 3), "second": (1, 3)})
     await world.judge("A27-DROP-08", await reported(world, shares), shares)
 
 
-@decides("A27-DROP-09")
+@scenario("A27-DROP-09")
 async def test_drops_that_change(world: World) -> None:
     one = limited("c", await world.endpoints(1))
-    there, gone = OnlyAt(one.addresses()), Outcome("UNAVAILABLE")
+    there, gone = AllServedBy(one.addresses()), EndsWith("UNAVAILABLE")
     again = partial(calls_to, world, "c", 10)
     await world.serve(routed(one))
     await until_at(world, "c", one, why="nothing is dropped")
@@ -106,7 +106,7 @@ async def test_drops_that_change(world: World) -> None:
         await world.judge("A27-DROP-09", await world.until(wanted, again), wanted)
 
 
-@decides("A27-DROP-12", needs=("metadata",))
+@scenario("A27-DROP-12", needs=("metadata",))
 async def test_requests_that_wait(world: World) -> None:
     """Some are dropped before they wait."""
     (member,) = await world.endpoints(1, mode=Hold())
@@ -115,34 +115,34 @@ async def test_requests_that_wait(world: World) -> None:
     await world.attempts.demand_count(member, why="requests wait for it")
     await member.set_mode(Serve())
     ways: dict[str, Expectation] = {
-        "once": LosesShare(share=(1, 2)),
-        "more often": LosesShare(share=(1, 2), more=True),
+        "once": DropRate(share=(1, 2)),
+        "more often": DropRate(share=(1, 2), more=True),
     }
     await world.judge("A27-DROP-12", await waiting.over(), ways)
 
 
-@decides("A27-DROP-13", needs=("wait_for_ready",), seconds=0.7)
+@scenario("A27-DROP-13", needs=("wait_for_ready",), seconds=0.7)
 async def test_waiting_for_readiness(world: World) -> None:
     clusters = [limited(name, await world.endpoints(1)) for name in ("c", "beside")]
     await world.serve(routed(dropping(clusters[0], ALL[0]), clusters[1]))
-    await demand_failures(world, "c", why="everything is dropped")
+    await require_failures(world, "c", why="everything is dropped")
     waits = await world.start([{TO: "c"}], wait_for_ready=True, deadline=timing.HELD)
     ways: dict[str, Expectation] = {
-        "dropped": Outcome("UNAVAILABLE"),
-        "waits": Outcome("DEADLINE_EXCEEDED"),
+        "dropped": EndsWith("UNAVAILABLE"),
+        "waits": EndsWith("DEADLINE_EXCEEDED"),
     }
     await world.judge("A27-DROP-13", await waits.over(), ways)
 
 
-@decides("A27-DROP-11")
+@scenario("A27-DROP-11")
 async def test_without_localities(world: World) -> None:
     first, second = [limited(name, await world.endpoints(1)) for name in "bc"]
     empty = dropping(first.placed(), ALL[0])
-    await world.serve(forest(("m", "c"), (below("m", "b", "c"), empty, second)))
+    await world.serve(aggregate_config(("m", "c"), (below("m", "b", "c"), empty, second)))
     await until_at(world, "c", second, why="it serves")
     ways: dict[str, Expectation] = {
-        "next leaf": OnlyAt(second.addresses()),
-        "fails": Outcome("UNAVAILABLE"),
+        "next leaf": AllServedBy(second.addresses()),
+        "fails": EndsWith("UNAVAILABLE"),
     }
     await world.judge("A27-DROP-11", await calls_to(world, "m"), ways)
 
@@ -163,7 +163,7 @@ ODD: dict[str, dict[str, dict[str, Any]]] = {
 @pytest.mark.parametrize(
     ("clause", "entry"),
     [
-        pytest.param(clause, entry, id=name, marks=decides(clause))
+        pytest.param(clause, entry, id=name, marks=scenario(clause))
         for clause, entries in ODD.items()
         for name, entry in entries.items()
     ],
@@ -176,12 +176,12 @@ async def test_odd_entries(world: World, clause: str, entry: dict[str, Any]) -> 
     await until_at(world, "c", one, why="nothing is dropped")
     answer = await world.control.offer(Kind.ENDPOINTS, with_drop(one, entry))
     if answer.acked:
-        dropped = Outcome("UNAVAILABLE")
+        dropped = EndsWith("UNAVAILABLE")
         calls = await world.until(dropped, partial(calls_to, world, "c", 20))
-        ways = {"everything dropped": dropped, "served": OnlyAt(one.addresses())}
+        ways = {"everything dropped": dropped, "served": AllServedBy(one.addresses())}
         await world.judge(clause, calls, ways)
     else:
-        await world.judge(clause, answer, {"refused": Answered(acked=False)})
+        await world.judge(clause, answer, {"refused": AckedOrNacked(acked=False)})
     await world.serve(routed(other))
     await until_at(world, "c", other, why="a good update came after the odd one")
 

@@ -4,14 +4,14 @@ import grpc
 from msgspec.structs import replace
 
 from conformance import timing
-from conformance.judging.aborts import ClientStuck
-from conformance.judging.declaration import decides
+from conformance.judging.aborts import PreconditionTimeout
+from conformance.judging.declaration import scenario
 from conformance.judging.expectations import (
-    Apart,
-    LeavesLoadStreams,
-    OnlyAt,
-    SendsReports,
-    Takes,
+    AllServedBy,
+    AttemptSpacing,
+    Duration,
+    LoadStreamsKept,
+    ReportIntervals,
 )
 from conformance.scenarios.helpers.load_reports import apart, balanced, reported, two_clusters
 from conformance.scenarios.helpers.load_streams import (
@@ -28,7 +28,7 @@ from conformance.scenarios.helpers.load_streams import (
 )
 from conformance.scenarios.helpers.open_calls import end, kept_open
 from conformance.world import EMPTY, World
-from conformance.xds_config.config import Served
+from conformance.xds_config.config import XdsConfig
 from conformance.xds_config.routes import CLUSTER
 from fake_control_plane import LoadRequest
 
@@ -42,7 +42,7 @@ SEVERAL = 3
 """Reports that would come while there is nothing to tell."""
 
 
-@decides("A27-LRS-25", seconds=5, waits=True)
+@scenario("A27-LRS-25", seconds=5, waits=True)
 async def test_left_out_meanwhile(world: World) -> None:
     """By a call that stays open the cluster is in each report in which it may be."""
     served = await two_clusters(world, is_other_reported=True)
@@ -61,13 +61,13 @@ async def test_left_out_meanwhile(world: World) -> None:
     await world.demand_served(world.sessions(LATER))
     told = await next_reports(world, 1, since=mark, of=CLUSTER)
     if not told or before is None:
-        raise ClientStuck("the cluster was not reported, though requests to it were made")
+        raise PreconditionTimeout("the cluster was not reported, though requests to it were made")
     (load,) = (one for one in told[0].clusters if one.cluster == CLUSTER)
     issued = sum(one.issued or one.successful for one in load.localities)
     since = world.clock.at(before.at) if issued >= MEANWHILE else asked_at
     took = world.clock.elapsed("what it tells", since, "the report", world.clock.at(told[0].at))
     lag = timing.REPORT_JITTER
-    about = Takes(least=took.seconds - lag, most=took.seconds + lag, allowance=timing.BELIEVED)
+    about = Duration(least=took.seconds - lag, most=took.seconds + lag, allowance=timing.BELIEVED)
     said = replace(took, until="the report, as it says", seconds=load.interval)
     await world.judge("A27-LRS-25", said, about)
     await end(world)
@@ -80,7 +80,7 @@ def newest_of(world: World, cluster: str) -> LoadRequest | None:
     return next((one for one in told if cluster in {of.cluster for of in one.clusters}), None)
 
 
-@decides("A27-LRS-26", "A27-LRS-27", seconds=19, waits=True)
+@scenario("A27-LRS-26", "A27-LRS-27", seconds=19, waits=True)
 async def test_refused_again_and_again(world: World) -> None:
     served = apart(await world.endpoints(2))
     await world.serve(served)
@@ -90,7 +90,7 @@ async def test_refused_again_and_again(world: World) -> None:
     await lose_stream(world, ending(world, grpc.StatusCode.UNAVAILABLE))
     tried = await attempts_at_streams(world, REFUSED, since=mark)
     backoff = world.client.backoff
-    apart_by = Apart(
+    apart_by = AttemptSpacing(
         backoff=backoff, gaps=REFUSED - 1, needed=REFUSED - 1, allowance=timing.SEEN_LATE
     )
     await world.judge("A27-LRS-26", tried, {"longer and longer": apart_by})
@@ -105,13 +105,13 @@ async def test_refused_again_and_again(world: World) -> None:
     took = world.clock.elapsed("the end of the stream", ended_at, "the next one", again)
     first = backoff.initial * (1 + backoff.jitter) + timing.BELIEVED
     ways = {
-        "as after a first failure, or at once": Takes(most=first, allowance=timing.BELIEVED),
-        "longer": Takes(least=first, most=timing.AFTER_OUTAGE, allowance=timing.BELIEVED),
+        "as after a first failure, or at once": Duration(most=first, allowance=timing.BELIEVED),
+        "longer": Duration(least=first, most=timing.AFTER_OUTAGE, allowance=timing.BELIEVED),
     }
     await world.judge("A27-LRS-27", took, ways)
 
 
-@decides("A27-LRS-28", seconds=8, waits=True)
+@scenario("A27-LRS-28", seconds=8, waits=True)
 async def test_nothing_to_tell(world: World) -> None:
     served = apart(await world.endpoints(2))
     await world.serve(served)
@@ -119,14 +119,14 @@ async def test_nothing_to_tell(world: World) -> None:
     await reported(world, balanced(served))
     seen = await reports_until(world, SEVERAL, since=world.control.mark)
     ways = {
-        "reports of no cluster": SendsReports(least=SEVERAL, clusters=()),
-        "reports of zeros": SendsReports(least=SEVERAL, clusters=(CLUSTER,)),
-        "none, or one": SendsReports(most=1),
+        "reports of no cluster": ReportIntervals(least=SEVERAL, clusters=()),
+        "reports of zeros": ReportIntervals(least=SEVERAL, clusters=(CLUSTER,)),
+        "none, or one": ReportIntervals(most=1),
     }
     await world.judge("A27-LRS-28", seen, ways)
 
 
-@decides("A27-LRS-29", seconds=6, waits=True)
+@scenario("A27-LRS-29", seconds=6, waits=True)
 async def test_last_cluster_that_goes(world: World) -> None:
     both = await two_clusters(world)
     await world.serve(both)
@@ -134,9 +134,9 @@ async def test_last_cluster_that_goes(world: World) -> None:
     await reported(world, balanced(both))
     mark = world.control.mark
     other, route = both.own("other"), replace(both.routes[-1], cluster="other")
-    await world.serve(Served(clusters=(other,), routes=(route,)))
-    there = OnlyAt(other.addresses())
+    await world.serve(XdsConfig(clusters=(other,), routes=(route,)))
+    there = AllServedBy(other.addresses())
     await world.rounds.demand(there, lambda: world.call(world.sessions(5)), why="routes lead there")
     await no_stream(world, since=mark)
-    ways = {"ends": LeavesLoadStreams(0), "stays": LeavesLoadStreams(1)}
+    ways = {"ends": LoadStreamsKept(0), "stays": LoadStreamsKept(1)}
     await world.judge("A27-LRS-29", load_reports(world), ways)

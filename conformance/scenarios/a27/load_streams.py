@@ -8,19 +8,19 @@ import pytest
 from msgspec.structs import replace
 
 from conformance import timing
-from conformance.judging.aborts import ClientStuck, ClientUnable
-from conformance.judging.declaration import decides
+from conformance.judging.aborts import PreconditionTimeout, Unsupported
+from conformance.judging.declaration import scenario
 from conformance.judging.expectations import (
-    Balances,
-    BeginsLoadStreams,
-    BeginsWithNode,
-    EachHolds,
-    NamesOnly,
+    Duration,
+    EachServesSome,
+    FirstRequestHasNode,
+    IssuedReported,
+    LoadMatches,
+    LoadStreamsStarted,
+    NoEndpointLoad,
     OneEndpoint,
-    Reaches,
-    Takes,
-    TellsIssued,
-    TellsNoEndpoints,
+    OnlyTheseReported,
+    RequestsInProgress,
     fits,
 )
 from conformance.judging.observations import LoadReports, Loads
@@ -48,7 +48,7 @@ from conformance.spec.oracles.load import due
 from conformance.spec.oracles.statistics import draws_to_meet_all
 from conformance.world import EMPTY, World, waits
 from conformance.xds_config.bootstrap import NODE
-from conformance.xds_config.config import Served
+from conformance.xds_config.config import XdsConfig
 from conformance.xds_config.policies import RoundRobin
 from conformance.xds_config.routes import CLUSTER, SESSION, TO
 from fake_control_plane import OF_ALL, LoadRequest
@@ -60,13 +60,13 @@ ENOUGH_SHORT = 20
 """Short calls of REPORT_PACE: as long as BETWEEN times and the one before take, and some more."""
 
 
-def reporting(served: Served, *names: str) -> Served:
+def reporting(served: XdsConfig, *names: str) -> XdsConfig:
     """The same, but lrs_server is in these clusters alone."""
     clusters = (replace(one, is_reported=one.name in names) for one in served.clusters)
     return replace(served, clusters=tuple(clusters))
 
 
-@decides(
+@scenario(
     "A27-LRS-01",
     "A27-LRS-03",
     "A27-LRS-05",
@@ -84,7 +84,7 @@ async def test_asked_by_names(world: World) -> None:
     first = balanced(reporting(served, "other"))
     await world.judge("A27-LRS-03", await reported(world, first), first)
     begun = load_reports(world)
-    await world.judge("A27-LRS-01", begun, BeginsWithNode(node=NODE, load=False))
+    await world.judge("A27-LRS-01", begun, FirstRequestHasNode(node=NODE, load=False))
     mark = world.control.mark
     ask(world, CLUSTER)
     middle = await world.demand_served(world.sessions(5))
@@ -93,17 +93,17 @@ async def test_asked_by_names(world: World) -> None:
     await world.demand_served(world.sessions(5), path=EMPTY)
     late = await world.demand_served(world.sessions(10))
     await next_reports(world, 1, since=mark)
-    await world.judge("A27-LRS-05", load_reports(world, since=mark), NamesOnly((CLUSTER,)))
+    await world.judge("A27-LRS-05", load_reports(world, since=mark), OnlyTheseReported((CLUSTER,)))
     made = len(early) + len(middle) + len(late)
     ways = {
-        "told later": TellsIssued({CLUSTER: (made, made)}),
-        "not told": TellsIssued({CLUSTER: (len(late), made - len(early))}),
+        "told later": IssuedReported({CLUSTER: (made, made)}),
+        "not told": IssuedReported({CLUSTER: (len(late), made - len(early))}),
     }
     seen = await reported(world, *ways.values()) if heeded else loads(world, ways["not told"])
     await world.judge("A27-LRS-06", seen, ways)
 
 
-@decides("A27-LRS-02", seconds=1.5, waits=True)
+@scenario("A27-LRS-02", seconds=1.5, waits=True)
 async def test_asked_for_all(world: World) -> None:
     """Who does not say that it can be asked for all has been asked by names."""
     served = await two_clusters(world, is_other_reported=True)
@@ -114,11 +114,11 @@ async def test_asked_for_all(world: World) -> None:
     seen = await reported(world, wanted)
     told = load_reports(world).reports
     if told and OF_ALL not in told[0].features:
-        raise ClientUnable(f"the features of its node do not have {OF_ALL}")
+        raise Unsupported(f"the features of its node do not have {OF_ALL}")
     await world.judge("A27-LRS-02", seen, wanted)
 
 
-@decides("A27-LRS-04", "A27-LRS-18", seconds=1.5, waits=True)
+@scenario("A27-LRS-04", "A27-LRS-18", seconds=1.5, waits=True)
 async def test_unknown_name(world: World) -> None:
     served = apart(await world.endpoints(3))
     await world.serve(served)
@@ -126,7 +126,7 @@ async def test_unknown_name(world: World) -> None:
     await world.demand_served(world.sessions(20))
     wanted = balanced(served)
     await world.judge("A27-LRS-04", await reported(world, wanted), wanted)
-    await world.judge("A27-LRS-18", load_reports(world), TellsNoEndpoints())
+    await world.judge("A27-LRS-18", load_reports(world), NoEndpointLoad())
 
 
 MANY = 1_000
@@ -136,7 +136,7 @@ LONG, SHORT, PAST = "long", "short", "past"
 """Clusters with calls that stay open, with new ones all the time, and with none any more."""
 
 
-@decides(
+@scenario(
     "A27-LRS-07",
     "A27-LRS-08",
     "A27-LRS-09",
@@ -166,7 +166,7 @@ async def test_long_calls(world: World) -> None:
     await judge_times(world, told)
     holds = in_progress(seen, wanted, LONG)
     await world.judge("A27-LRS-09", load_reports(world, only=told), holds)
-    ways = {"left out": NamesOnly(()), "zeros": NamesOnly((PAST,))}
+    ways = {"left out": OnlyTheseReported(()), "zeros": OnlyTheseReported((PAST,))}
     await world.judge("A27-LRS-16", load_reports(world, only=told, of=PAST), ways)
     await short.over()
     ask(world)
@@ -189,22 +189,26 @@ async def judge_times(world: World, told: Sequence[LoadRequest]) -> None:
         ClientStuck: there are not as many.
     """
     if len(told) <= BETWEEN:
-        raise ClientStuck(f"{len(told)} of {BETWEEN + 1} load reports came, though there was load")
+        raise PreconditionTimeout(
+            f"{len(told)} of {BETWEEN + 1} load reports came, though there was load"
+        )
     first, last = told[0], told[-1]
     lag = BETWEEN * timing.REPORT_JITTER
     began, ended = map(world.clock.at, (first.at, last.at))
     took = world.clock.elapsed("a load report", began, f"the {BETWEEN} after it", ended)
     asked = BETWEEN * timing.LONGER_REPORTS
     most = asked + timing.REPORTED
-    keeps = Takes(least=asked - lag, most=most, allowance=timing.BELIEVED)
+    keeps = Duration(least=asked - lag, most=most, allowance=timing.BELIEVED)
     await world.judge("A27-LRS-07", took, keeps)
     covered = sum(of.interval for one in told[1:] for of in one.clusters if of.cluster == SHORT)
     said = replace(took, until=f"the {BETWEEN} after it, as they tell", seconds=covered)
-    took_about = Takes(least=took.seconds - lag, most=took.seconds + lag, allowance=timing.BELIEVED)
+    took_about = Duration(
+        least=took.seconds - lag, most=took.seconds + lag, allowance=timing.BELIEVED
+    )
     await world.judge("A27-LRS-08", said, took_about)
 
 
-@decides("A27-LRS-09", "A27-LRS-17", "A27-LRS-21", seconds=4, waits=True)
+@scenario("A27-LRS-09", "A27-LRS-17", "A27-LRS-21", seconds=4, waits=True)
 async def test_what_has_gone(world: World) -> None:
     """First the route leaves a cluster, and then a locality leaves the list of the next.
 
@@ -214,13 +218,13 @@ async def test_what_has_gone(world: World) -> None:
     before = apart(await world.endpoints(2), PLACES)
     following = replace(apart(await world.endpoints(2), PLACES).own(), name="next")
     following = replace(following.known_as("next-service"), policy=RoundRobin())
-    after = Served(clusters=(following,), routes=(replace(before.routes[-1], cluster="next"),))
+    after = XdsConfig(clusters=(following,), routes=(replace(before.routes[-1], cluster="next"),))
     wanted = balanced(replace(after, clusters=(*before.clusters, *after.clusters)))
     await world.serve(before)
     await world.demand_served(world.sessions(20))
     first = await kept_open(world, 5)
     await world.serve(after)
-    every, some = Reaches(following.addresses()), partial(world.call, world.sessions(10))
+    every, some = EachServesSome(following.addresses()), partial(world.call, world.sessions(10))
     await world.rounds.demand(every, some, why="the route leads there")
     second = await kept_open(world, ENOUGH_OPEN)
     await judge_open(world, wanted, "next", at=CLUSTER)
@@ -235,7 +239,7 @@ async def test_what_has_gone(world: World) -> None:
     await first.over()
     await second.over()
     await world.judge("A27-LRS-21", await reported(world, wanted), wanted)
-    await world.judge("A27-LRS-17", load_reports(world), BeginsLoadStreams(1))
+    await world.judge("A27-LRS-17", load_reports(world), LoadStreamsStarted(1))
 
 
 PLACES = ("one", "two")
@@ -244,7 +248,7 @@ ENOUGH_OPEN = draws_to_meet_all([1 / len(PLACES)] * len(PLACES))
 """Open calls of which each locality has some."""
 
 
-async def judge_open(world: World, wanted: Balances, used: str, *, at: str) -> None:
+async def judge_open(world: World, wanted: LoadMatches, used: str, *, at: str) -> None:
     """Whether the report that tells of one more call has what is open at a cluster."""
     await world.demand_served(world.sessions(1))
     seen = loads(world, wanted)
@@ -253,26 +257,26 @@ async def judge_open(world: World, wanted: Balances, used: str, *, at: str) -> N
     await world.judge("A27-LRS-09", newest_report(world), holds)
 
 
-def issued_by(seen: Loads, wanted: Balances, *clusters: str) -> TellsIssued:
+def issued_by(seen: Loads, wanted: LoadMatches, *clusters: str) -> IssuedReported:
     """All requests that the backends of these clusters have received."""
     issued = dict.fromkeys(clusters, 0)
     for place, load in due(seen.received, wanted.places).items():
         if place.cluster in issued:
             issued[place.cluster] += load.issued
-    return TellsIssued({name: (each, each) for name, each in issued.items()})
+    return IssuedReported({name: (each, each) for name, each in issued.items()})
 
 
-def in_progress(seen: Loads, wanted: Balances, cluster: str) -> EachHolds:
+def in_progress(seen: Loads, wanted: LoadMatches, cluster: str) -> RequestsInProgress:
     """What is open at this cluster, by the backends."""
     counted = due(seen.received, wanted.places)
     gauges = {place: load.in_progress for place, load in counted.items() if load.in_progress}
-    return EachHolds(
+    return RequestsInProgress(
         cluster=cluster,
         in_progress=tuple(each for each in gauges.items() if each[0].cluster == cluster),
     )
 
 
-@decides("A27-LRS-12", "A27-LRS-13", "A27-LRS-23", seconds=3.5, waits=True)
+@scenario("A27-LRS-12", "A27-LRS-13", "A27-LRS-23", seconds=3.5, waits=True)
 async def test_lrs_server_that_comes_and_goes(world: World) -> None:
     """Another cluster is reported when it goes, so that there are reports to look at."""
     both = await two_clusters(world, is_other_reported=True)
@@ -280,10 +284,10 @@ async def test_lrs_server_that_comes_and_goes(world: World) -> None:
     await world.serve(reporting(alone))
     await world.demand_served(world.sessions(20))
     await world.attempts.quiet_from_now(why="the cluster names no load reporting server")
-    await world.judge("A27-LRS-12", load_reports(world), BeginsLoadStreams(0))
+    await world.judge("A27-LRS-12", load_reports(world), LoadStreamsStarted(0))
     await world.serve(alone)
     await load_stream(world)
-    some = TellsIssued({CLUSTER: (1, MANY)})
+    some = IssuedReported({CLUSTER: (1, MANY)})
 
     async def told() -> Loads:
         await world.demand_served(world.sessions(5))
@@ -299,7 +303,7 @@ async def test_lrs_server_that_comes_and_goes(world: World) -> None:
         await world.demand_served(world.sessions(5), path=EMPTY)
         return load_reports(world, only=await next_reports(world, 1, since=mark, of="other"))
 
-    other = NamesOnly(("other",))
+    other = OnlyTheseReported(("other",))
     seen = await waits.until(one_report, partial(fits, other), within=timing.APPLY)
     await world.judge("A27-LRS-23", seen.seen, other)
 
@@ -319,7 +323,7 @@ ENDS: dict[str, Way] = {
 }
 
 
-@decides("A27-LRS-01", "A27-LRS-14", "A27-LRS-15", "A27-LRS-22", seconds=5, waits=True)
+@scenario("A27-LRS-01", "A27-LRS-14", "A27-LRS-15", "A27-LRS-22", seconds=5, waits=True)
 @pytest.mark.parametrize("way", ENDS.values(), ids=ENDS)
 async def test_stream_that_ends(world: World, way: Way) -> None:
     """All that was counted is told before it ends: whether a report on its way is lost is open.
@@ -338,18 +342,18 @@ async def test_stream_that_ends(world: World, way: Way) -> None:
     await world.demand_served(world.sessions(30))
     await stream_accepted(world, since=mark)
     told = await next_reports(world, 1, since=mark)
-    await world.judge("A27-LRS-14", load_reports(world, only=told), NamesOnly((CLUSTER,)))
+    await world.judge("A27-LRS-14", load_reports(world, only=told), OnlyTheseReported((CLUSTER,)))
     begun = load_reports(world, since=mark)
-    await world.judge("A27-LRS-01", begun, BeginsWithNode(node=NODE))
+    await world.judge("A27-LRS-01", begun, FirstRequestHasNode(node=NODE))
     ways = {
-        "asked anew": BeginsWithNode(node=NODE, load=False),
-        "goes on": BeginsWithNode(node=NODE, load=True),
+        "asked anew": FirstRequestHasNode(node=NODE, load=False),
+        "goes on": FirstRequestHasNode(node=NODE, load=True),
     }
     await world.judge("A27-LRS-22", begun, ways)
     await world.judge("A27-LRS-15", await reported(world, wanted), wanted)
 
 
-@decides("A27-LRS-24", seconds=2, waits=True)
+@scenario("A27-LRS-24", seconds=2, waits=True)
 async def test_cluster_that_changes(world: World) -> None:
     """By requests it is seen that an update is in use: a ring has a session at one endpoint.
 
@@ -359,16 +363,16 @@ async def test_cluster_that_changes(world: World) -> None:
     ring = apart(await world.endpoints(3))
     turns, wanted = ring.balanced_by(RoundRobin()), balanced(ring)
     session = [{SESSION: "same"}] * 24
-    every = Reaches(ring.addresses())
+    every = EachServesSome(ring.addresses())
     for served, expected in ((ring, OneEndpoint()), (turns, every), (ring, OneEndpoint())):
         await world.serve(served)
         some = partial(world.call, session, concurrency=1)
         await world.rounds.demand(expected, some, why="the policy was served")
         await reported(world, wanted)
-    await world.judge("A27-LRS-24", load_reports(world), BeginsLoadStreams(1))
+    await world.judge("A27-LRS-24", load_reports(world), LoadStreamsStarted(1))
 
 
-@decides("A27-LRS-19", needs=("channels",), seconds=1.5, waits=True)
+@scenario("A27-LRS-19", needs=("channels",), seconds=1.5, waits=True)
 async def test_two_channels(world: World) -> None:
     served = apart(await world.endpoints(3))
     await world.serve(served)
@@ -376,5 +380,5 @@ async def test_two_channels(world: World) -> None:
     await world.demand_served(world.sessions(20))
     await world.demand_served(world.sessions(20), channel=other)
     await reported(world, balanced(served))
-    ways = {"one": BeginsLoadStreams(1), "one each": BeginsLoadStreams(2)}
+    ways = {"one": LoadStreamsStarted(1), "one each": LoadStreamsStarted(2)}
     await world.judge("A27-LRS-19", load_reports(world), ways)

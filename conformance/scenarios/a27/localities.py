@@ -5,9 +5,9 @@ from functools import partial
 import pytest
 
 from conformance import timing
-from conformance.judging.declaration import decides, row
-from conformance.judging.expectations import OnlyAt, Tried
-from conformance.scenarios.helpers.localities import Lines, judge_below, judge_lines
+from conformance.judging.declaration import case, scenario
+from conformance.judging.expectations import AllServedBy, AttemptCount
+from conformance.scenarios.helpers.localities import LocalityUpdates, judge_below, judge_lines
 from conformance.scenarios.helpers.priorities import judge_kept
 from conformance.world import World
 from conformance.xds_config.config import one_cluster
@@ -24,17 +24,19 @@ FIFTY = " ".join(f"a{number}" for number in range(50))
 @pytest.mark.parametrize(
     ("clause", "lines"),
     [
-        row("fifty-and-one", "A27-WEIGHT-02", (FIFTY, "a0")),
-        row("all-replaced", "A27-WEIGHT-03", ("a b:3", "c:3 d")),
-        row("gone-and-back", "A27-WEIGHT-04", ("a b", "a", "a b:3")),
-        row("joins-another-priority", "A27-WEIGHT-05", ("a | b:3", "a b:3", "a | b:3")),
-        row("health", "A27-HEALTH-01", ("a b+ c! d! e! f!", "g!,h i,j!")),
-        row("failed-and-mended", "A27-PRIO-05", ("A | B", "A | B c")),
-        row("ill-one-by-one", "A27-PRIO-06", ("a b | c", "a! b | c", "a! b! | c", "a b | c")),
-        row("ill-in-one-locality", "A27-PRIO-06", ("a!,b | c", "a,b! | c", "a!,b! | c", "a,b | c")),
-        row("empty-meanwhile", "A27-PRIO-07", ("a | b", "a! | b", "a- | b", "a | b")),
-        row("removed", "A27-PRIO-08", ("a | b", "b")),
-        row("joins-a-failed-one", "A27-PRIO-09", ("A | b", "A b", "A b c")),
+        case("fifty-and-one", "A27-WEIGHT-02", (FIFTY, "a0")),
+        case("all-replaced", "A27-WEIGHT-03", ("a b:3", "c:3 d")),
+        case("gone-and-back", "A27-WEIGHT-04", ("a b", "a", "a b:3")),
+        case("joins-another-priority", "A27-WEIGHT-05", ("a | b:3", "a b:3", "a | b:3")),
+        case("health", "A27-HEALTH-01", ("a b+ c! d! e! f!", "g!,h i,j!")),
+        case("failed-and-mended", "A27-PRIO-05", ("A | B", "A | B c")),
+        case("ill-one-by-one", "A27-PRIO-06", ("a b | c", "a! b | c", "a! b! | c", "a b | c")),
+        case(
+            "ill-in-one-locality", "A27-PRIO-06", ("a!,b | c", "a,b! | c", "a!,b! | c", "a,b | c")
+        ),
+        case("empty-meanwhile", "A27-PRIO-07", ("a | b", "a! | b", "a- | b", "a | b")),
+        case("removed", "A27-PRIO-08", ("a | b", "b")),
+        case("joins-a-failed-one", "A27-PRIO-09", ("A | b", "A b", "A b c")),
     ],
 )
 async def test_lists(world: World, clause: str, lines: tuple[str, ...]) -> None:
@@ -44,19 +46,19 @@ async def test_lists(world: World, clause: str, lines: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     ("clause", "line"),
     [
-        row("all-serve", "A27-PRIO-01", "a | b | c | d"),
-        row("empty-one", "A27-PRIO-02", "a- | b | c"),
-        row("empty-one-beside-another", "A27-PRIO-03", "a- b | c"),
-        row("two-failed", "A27-PRIO-04", "A | B | c | d"),
+        case("all-serve", "A27-PRIO-01", "a | b | c | d"),
+        case("empty-one", "A27-PRIO-02", "a- | b | c"),
+        case("empty-one-beside-another", "A27-PRIO-03", "a- b | c"),
+        case("two-failed", "A27-PRIO-04", "A | B | c | d"),
     ],
 )
-@decides("A42-FAIL-03")
+@scenario("A42-FAIL-03")
 async def test_priorities(world: World, clause: str, line: str) -> None:
     made = await judge_lines(world, clause, (line,))
     await judge_below(world, "A42-FAIL-03", made, line)
 
 
-@decides("A27-PRIO-12", seconds=0.5)
+@scenario("A27-PRIO-12", seconds=0.5)
 async def test_one_locality_in_two_priorities(world: World) -> None:
     """Each priority has an endpoint of that locality, and the first serves until it fails."""
     first, second = await world.endpoints(2)
@@ -66,22 +68,22 @@ async def test_one_locality_in_two_priorities(world: World) -> None:
     ]
     await world.serve(one_cluster(localities, policy=RoundRobin()))
     calls = await world.call(world.sessions(AFTERWARDS))
-    await world.judge("A27-PRIO-12", calls, OnlyAt((first.address,)))
+    await world.judge("A27-PRIO-12", calls, AllServedBy((first.address,)))
     await first.set_mode(Close())
     await first.kill()
-    at_second = OnlyAt((second.address,))
+    at_second = AllServedBy((second.address,))
     calls = await world.until(at_second, partial(world.call, world.sessions(AFTERWARDS)))
     await world.judge("A27-PRIO-12", calls, at_second)
 
 
-@decides("A37-FAILOVER-11", "A42-SUB-14")
+@scenario("A37-FAILOVER-11", "A42-SUB-14")
 async def test_priorities_that_change_places(world: World) -> None:
     """The one in use keeps its connection, though another one was what it is now.
 
     First an update leaves both where they are: a client that connects anew with each update fails
     by that alone.
     """
-    made = await Lines.begin(world, "A | b c")
+    made = await LocalityUpdates.begin(world, "A | b c")
     used = made.member("b")
     await world.serve(made.served("A | b"))
     await made.judge(world, "A37-FAILOVER-11", "A | b")
@@ -91,16 +93,16 @@ async def test_priorities_that_change_places(world: World) -> None:
         await made.judge(world, "A37-FAILOVER-11", line)
         if not number:
             await judge_kept(world, used, since=before)
-    tried = Tried(most={used.address: 1})
+    tried = AttemptCount(most={used.address: 1})
     await world.judge("A37-FAILOVER-11", world.attempts.seen(used), tried)
 
 
-@decides("A27-PRIO-10", "A27-PRIO-11", seconds=1.5)
+@scenario("A27-PRIO-10", "A27-PRIO-11", seconds=1.5)
 async def test_locality_in_use_that_joins_a_failed_one(world: World) -> None:
     """Requests are made all the time, also while a connection that is made anew is held up."""
-    made = await Lines.begin(world, "A | b")
+    made = await LocalityUpdates.begin(world, "A | b")
     used, some = made.member("b"), partial(world.call, world.sessions(5))
-    at_it = OnlyAt((used.address,))
+    at_it = AllServedBy((used.address,))
     await world.serve(made.served("A | b"))
     await world.rounds.demand(at_it, some, why="the priority above has failed")
     await used.set_mode(Hold())
@@ -111,7 +113,7 @@ async def test_locality_in_use_that_joins_a_failed_one(world: World) -> None:
     await world.judge("A27-PRIO-10", await running.over(), at_it)
     await world.judge("A27-PRIO-10", await world.call(world.sessions(AFTERWARDS)), at_it)
     ways = {
-        "kept": Tried(most={used.address: 1}),
-        "made anew": Tried(least={used.address: 2}),
+        "kept": AttemptCount(most={used.address: 1}),
+        "made anew": AttemptCount(least={used.address: 2}),
     }
     await world.judge("A27-PRIO-11", world.attempts.seen(used), ways)

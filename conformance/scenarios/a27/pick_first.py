@@ -4,29 +4,29 @@ from collections.abc import Sequence
 from functools import partial
 
 from conformance import timing
-from conformance.judging.declaration import decides
-from conformance.judging.expectations import OnlyAt
+from conformance.judging.declaration import scenario
+from conformance.judging.expectations import AllServedBy
 from conformance.scenarios.helpers.priorities import endpoints, fail
 from conformance.world import World
-from conformance.xds_config.config import Served, given_as, one_cluster
+from conformance.xds_config.config import XdsConfig, one_cluster, with_raw_clusters
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import RoundRobin
 from conformance.xds_config.policy_lists import pick_first, policies
-from conformance.xds_config.variants import Odd
+from conformance.xds_config.variants import ClusterVariant
+from test_servers import BackendEndpoint as Member
 from test_servers import Close, Hold, Serve
-from test_servers import Endpoint as Member
 
 BEFORE = 10
 """Addresses before the one that serves: going through them takes longer than its backoff, 1.9 s."""
 
-BY_PICK_FIRST = Odd("A62-RETRY-01", policies(pick_first()))
+BY_PICK_FIRST = ClusterVariant("A62-RETRY-01", policies(pick_first()))
 
 
-def listed(members: Sequence[Member]) -> Served:
+def listed(members: Sequence[Member]) -> XdsConfig:
     """One pick_first over these endpoints, in this order."""
     locality = Locality(tuple(Endpoint(member.address) for member in members))
     served = one_cluster((locality,), policy=RoundRobin())
-    return given_as(served, BY_PICK_FIRST.of(served.cluster()))
+    return with_raw_clusters(served, BY_PICK_FIRST.of(served.cluster()))
 
 
 async def judge_served(world: World, before: Sequence[Member], serving: Member) -> None:
@@ -35,13 +35,13 @@ async def judge_served(world: World, before: Sequence[Member], serving: Member) 
     why = "its turn has come, or its backoff is over"
     await world.attempts.quiet_from_now(serving, why=why, seconds=timing.A_FEW_BACKOFFS)
     await serving.set_mode(Serve())
-    there = OnlyAt((serving.address,))
+    there = AllServedBy((serving.address,))
     some = partial(world.call, world.sessions(5), deadline=timing.EVENT)
     calls = await world.rounds.until(there, some, within=timing.BACKOFFS)
     await world.judge("A62-RETRY-01", calls, there)
 
 
-@decides("A62-RETRY-01", seconds=9, waits=True)
+@scenario("A62-RETRY-01", seconds=9, waits=True)
 async def test_new_list_during_a_backoff(world: World) -> None:
     """After the second attempt the backoff lasts 1.3 to 1.9 s: the update comes well within it."""
     (serving,) = await endpoints(world, Close())
@@ -54,7 +54,7 @@ async def test_new_list_during_a_backoff(world: World) -> None:
     await judge_served(world, before, serving)
 
 
-@decides("A62-RETRY-01", seconds=7, waits=True)
+@scenario("A62-RETRY-01", seconds=7, waits=True)
 async def test_new_list_during_an_attempt(world: World) -> None:
     """The attempt fails while the addresses before it are tried."""
     (serving,) = await endpoints(world, Hold())

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from conformance.judging.declaration import decides
-from conformance.judging.expectations import Untouched
-from conformance.scenarios.helpers.aggregates import forest, leaf, plant
+from conformance.judging.declaration import scenario
+from conformance.judging.expectations import NoAttempts
+from conformance.scenarios.helpers.aggregates import aggregate_config, deploy, leaf
 from conformance.scenarios.helpers.leaf_positions import judge_each
 from conformance.world import World
 from conformance.xds_config.clusters import Cluster
-from conformance.xds_config.trees import asks_for
+from conformance.xds_config.trees import subscriptions_of
 from fake_control_plane import Kind
-from test_servers import Endpoint as Member
+from test_servers import BackendEndpoint as Member
 
 ASKED = "Clusters.one"
 BEFORE = ("Clusters.One", "Clusters.one ", "Clusters.one1", "Clusters.on")
@@ -25,11 +25,11 @@ def renamed(name: str, members: Sequence[Member], *, version: str) -> Cluster:
     return leaf(name, members).known_as(f"endpoints of {name}, {version}")
 
 
-@decides("A27-CDS-08")
+@scenario("A27-CDS-08")
 async def test_not_asked_for(world: World) -> None:
     """Before and behind those that were; their endpoints come unasked as well."""
     world.plane.script.volunteer(Kind.CLUSTER, Kind.ENDPOINTS)
-    planted = await plant(world, direct=("b", "d"))
+    planted = await deploy(world, direct=("b", "d"))
     members = await world.endpoints(4)
     d, moved = planted.served.own("d"), renamed("d", members[:1], version="later")
     a, e, other = (leaf(name, [one]) for name, one in zip("aee", members[1:], strict=True))
@@ -38,13 +38,13 @@ async def test_not_asked_for(world: World) -> None:
         served = replace(planted.served, clusters=(a, *mine, own, behind))
         await world.serve(served)
         await judge_each(world, "A27-CDS-08", served, "b", "d", lasts=True)
-        wanted = asks_for(served, "ENDPOINTS", ever=is_first)
+        wanted = subscriptions_of(served, "ENDPOINTS", ever=is_first)
         await world.judge("A27-CDS-08", await world.control.asked_until(wanted), wanted)
     quiet = await world.attempts.quiet(*members[1:], why="Clusters came that nobody asked for")
-    await world.judge("A27-CDS-08", quiet, Untouched())
+    await world.judge("A27-CDS-08", quiet, NoAttempts())
 
 
-@decides("A27-CDS-09")
+@scenario("A27-CDS-09")
 async def test_other_names(world: World) -> None:
     world.plane.script.volunteer(Kind.CLUSTER)
     names = (*BEFORE, ASKED, *BEHIND)
@@ -53,6 +53,6 @@ async def test_other_names(world: World) -> None:
         made = [
             renamed(name, [one], version=version) for name, one in zip(names, members, strict=True)
         ]
-        served = forest((ASKED,), made)
+        served = aggregate_config((ASKED,), made)
         await world.serve(served)
         await judge_each(world, "A27-CDS-09", served, ASKED, lasts=True)

@@ -3,12 +3,12 @@
 import pytest
 from msgspec.structs import replace
 
-from conformance.judging.aborts import ClientRefused
-from conformance.judging.declaration import decides
-from conformance.judging.expectations import Answered, Shares
+from conformance.judging.aborts import ResourceRejected
+from conformance.judging.declaration import scenario
+from conformance.judging.expectations import AckedOrNacked, Proportions
 from conformance.judging.observations import Answer
 from conformance.world import EMPTY, World
-from conformance.xds_config.config import beside, plain
+from conformance.xds_config.config import merge, single_locality
 from conformance.xds_config.policies import RoundRobin
 from conformance.xds_config.routes import BY_SESSION, Route
 
@@ -26,22 +26,24 @@ WEIGHTS = {
 
 
 @pytest.mark.parametrize("weights", WEIGHTS.values(), ids=WEIGHTS)
-@decides("A28-SPLIT-01")
+@scenario("A28-SPLIT-01")
 async def test_weights(world: World, weights: tuple[int, int]) -> None:
     """Each cluster receives requests in proportion to its weight, or the route is rejected."""
-    first = plain(await world.addresses(1), policy=RoundRobin())
-    second = plain(await world.addresses(1), name="other", path=EMPTY, policy=RoundRobin())
+    first = single_locality(await world.addresses(1), policy=RoundRobin())
+    second = single_locality(
+        await world.addresses(1), name="other", path=EMPTY, policy=RoundRobin()
+    )
     clusters = (first.own().name, second.own().name)
     split = Route(BY_SESSION, weighted_clusters=dict(zip(clusters, weights, strict=True)))
     try:
-        await world.serve(beside(replace(first, routes=(split,)), second))
+        await world.serve(merge(replace(first, routes=(split,)), second))
         calls = await world.call(world.sessions(REQUESTS))
-    except ClientRefused as refused:
+    except ResourceRejected as refused:
         answer = Answer(kind="RDS", version="", acked=False, error_detail=str(refused))
-        await world.judge("A28-SPLIT-01", answer, Answered(acked=False))
+        await world.judge("A28-SPLIT-01", answer, AckedOrNacked(acked=False))
         return
     addresses = (*first.addresses(), *second.addresses())
     shares = {
         where: (weight, sum(weights)) for where, weight in zip(addresses, weights, strict=True)
     }
-    await world.judge("A28-SPLIT-01", calls, Shares(shares))
+    await world.judge("A28-SPLIT-01", calls, Proportions(shares))

@@ -3,28 +3,28 @@
 from functools import partial
 
 from conformance import timing
-from conformance.judging.declaration import decides
-from conformance.judging.expectations import EndsIn, OnlyAt, Outcome, Reaches
-from conformance.scenarios.helpers.localities import Lines
+from conformance.judging.declaration import scenario
+from conformance.judging.expectations import AllServedBy, EachServesSome, EndsInState, EndsWith
+from conformance.scenarios.helpers.localities import LocalityUpdates
 from conformance.world import World
-from conformance.xds_config.config import given_as, one_cluster
+from conformance.xds_config.config import one_cluster, with_raw_clusters
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policy_lists import in_localities, pick_first, policies, round_robin
-from conformance.xds_config.variants import Odd
+from conformance.xds_config.variants import ClusterVariant
 from test_servers import Hold, Serve
 
-WAITS = Outcome("DEADLINE_EXCEEDED")
+WAITS = EndsWith("DEADLINE_EXCEEDED")
 
-RESTING = Odd("A62-TARGET-01", policies(in_localities(pick_first(), round_robin())))
+RESTING = ClusterVariant("A62-TARGET-01", policies(in_localities(pick_first(), round_robin())))
 """A pick_first for each locality, which is IDLE when its connection is lost (A62)."""
 
 
 LOST = "both connections were lost, and nobody asks for one"
 
 
-@decides("A28-TARGET-01", needs=("watch",), seconds=1.5)
+@scenario("A28-TARGET-01", needs=("watch",), seconds=1.5)
 async def test_one_failed_and_one_connecting(world: World) -> None:
-    made = await Lines.begin(world, "A b")
+    made = await LocalityUpdates.begin(world, "A b")
     held = made.member("b")
     await held.set_mode(Hold())
     await world.serve(made.served("A b"))
@@ -34,20 +34,20 @@ async def test_one_failed_and_one_connecting(world: World) -> None:
     await world.attempts.demand_count(made.member("A"), 2, why="it closes what it accepts")
     calls = await world.call(world.sessions(5), deadline=timing.HELD)
     await world.judge("A28-TARGET-01", calls, WAITS)
-    await world.judge("A28-TARGET-01", world.states.told(watched), EndsIn(("CONNECTING",)))
+    await world.judge("A28-TARGET-01", world.states.told(watched), EndsInState(("CONNECTING",)))
     await held.set_mode(Serve())
-    await world.judge("A28-TARGET-01", await waiting.over(), OnlyAt((held.address,)))
+    await world.judge("A28-TARGET-01", await waiting.over(), AllServedBy((held.address,)))
 
 
 # Where requests of localities that rest have nobody connect, they wait until their time is over.
-@decides("A62-TARGET-01", "A62-TARGET-02", needs=("watch",), seconds=20, waits=True)
+@scenario("A62-TARGET-01", "A62-TARGET-02", needs=("watch",), seconds=20, waits=True)
 async def test_localities_that_rest(world: World) -> None:
     members = await world.endpoints(2)
     names = zip(members, "ab", strict=True)
     served = one_cluster([Locality((Endpoint(one.address),), name) for one, name in names])
-    await world.serve(given_as(served, RESTING.of(served.cluster())))
+    await world.serve(with_raw_clusters(served, RESTING.of(served.cluster())))
     watched = await world.states.watch()
-    both, some = Reaches(served.addresses()), partial(world.call, world.sessions(20))
+    both, some = EachServesSome(served.addresses()), partial(world.call, world.sessions(20))
     await world.rounds.demand(both, some, why="they serve")
     told = len(watched.states)
     for one in members:
@@ -56,7 +56,7 @@ async def test_localities_that_rest(world: World) -> None:
     states = await world.states.until(watched, "IDLE", "CONNECTING", "READY", since=told)
     if not states.states:  # who has the one again before it loses the other is READY all along
         states = world.states.told(watched, since=told - 1)
-    ways = {"IDLE": EndsIn(("IDLE",)), "connects": EndsIn(("CONNECTING", "READY"))}
+    ways = {"IDLE": EndsInState(("IDLE",)), "connects": EndsInState(("CONNECTING", "READY"))}
     await world.judge("A62-TARGET-01", states, ways)
-    there = OnlyAt(served.addresses())
+    there = AllServedBy(served.addresses())
     await world.judge("A62-TARGET-02", await world.rounds.until_it_lasts(there, some), there)

@@ -2,8 +2,8 @@
 
 from functools import partial
 
-from conformance.judging.declaration import decides
-from conformance.judging.expectations import Answered, OnlyAt, Reaches
+from conformance.judging.declaration import scenario
+from conformance.judging.expectations import AckedOrNacked, AllServedBy, EachServesSome
 from conformance.scenarios.helpers.updates import placed
 from conformance.world import World
 from conformance.xds_config.config import one_cluster
@@ -13,7 +13,7 @@ from conformance.xds_config.policies import RoundRobin
 LARGEST = 2**32 - 1
 
 
-@decides("A27-WEIGHT-01")
+@scenario("A27-WEIGHT-01")
 async def test_sums(world: World) -> None:
     """One more than the largest number: of two priorities, then of one."""
     a, b = await world.addresses(2)
@@ -27,10 +27,10 @@ async def test_sums(world: World) -> None:
     served = one_cluster(localities(1, 1), policy=RoundRobin())
     await world.serve(served)
     calls = partial(world.call, world.sessions(16))
-    await world.rounds.demand(Reaches((a, b)), calls, why="both serve")
+    await world.rounds.demand(EachServesSome((a, b)), calls, why="both serve")
     answer = await placed(world, served, *localities(2, LARGEST - 1, later=1))
-    await world.judge("A27-WEIGHT-01", answer, Answered(acked=True))
+    await world.judge("A27-WEIGHT-01", answer, AckedOrNacked(acked=True))
     answer = await placed(world, served, *localities(2, LARGEST - 1))
-    await world.judge("A27-WEIGHT-01", answer, Answered(acked=False))
+    await world.judge("A27-WEIGHT-01", answer, AckedOrNacked(acked=False))
     if not answer.acked:
-        await world.judge("A27-WEIGHT-01", await calls(), OnlyAt((a, b)))
+        await world.judge("A27-WEIGHT-01", await calls(), AllServedBy((a, b)))

@@ -2,28 +2,28 @@
 
 from functools import partial
 
-from conformance.judging.aborts import ClientUnable
-from conformance.judging.declaration import decides
-from conformance.judging.expectations import OnlyAt
+from conformance.judging.aborts import Unsupported
+from conformance.judging.declaration import scenario
+from conformance.judging.expectations import AllServedBy
 from conformance.world import World
-from conformance.xds_config.config import plain
+from conformance.xds_config.config import single_locality
 from conformance.xds_config.policies import RoundRobin
 from fake_control_plane import Kind, Request
 
 FEATURE = "xds.config.resource-in-sotw"
 
 
-@decides("A27-ADS-01")
+@scenario("A27-ADS-01")
 async def test_in_an_update(world: World) -> None:
     """With another name of the cluster, so that a new route, Cluster and endpoints come."""
     here, there = await world.addresses(2)
-    await world.serve(plain([here], policy=RoundRobin()))
+    await world.serve(single_locality([here], policy=RoundRobin()))
     await world.demand_served(world.sessions(5))
     if FEATURE not in features(world):
-        raise ClientUnable(f"the features of its node do not have {FEATURE}")
+        raise Unsupported(f"the features of its node do not have {FEATURE}")
     world.plane.script.wrap(*Kind)
-    await world.serve(plain([there], name="another", policy=RoundRobin()))
-    at_the_other, some = OnlyAt((there,)), partial(world.call, world.sessions(5))
+    await world.serve(single_locality([there], name="another", policy=RoundRobin()))
+    at_the_other, some = AllServedBy((there,)), partial(world.call, world.sessions(5))
     await world.judge("A27-ADS-01", await world.until(at_the_other, some), at_the_other)
 
 

@@ -7,24 +7,24 @@ import pytest
 from msgspec.structs import replace
 
 from conformance import timing
-from conformance.judging.declaration import decides, row
+from conformance.judging.declaration import case, scenario
 from conformance.judging.expectations import (
+    AllServedBy,
+    DropsReported,
+    EachServesSome,
+    EndsWith,
     Expectation,
     Fails,
-    OnlyAt,
-    Outcome,
-    Reaches,
-    TellsDrops,
 )
 from conformance.judging.observations import OPEN, Calls
 from conformance.scenarios.helpers.aggregates import calls_to
 from conformance.scenarios.helpers.circuit_breaking import (
     Streams,
     connected,
-    demand_failures,
     dropping,
     failed,
     limited,
+    require_failures,
     routed,
 )
 from conformance.scenarios.helpers.load_reports import reported
@@ -55,7 +55,7 @@ HIGH = 10_000
 """A limit of other things than requests that nothing here comes near."""
 
 
-@decides("A32-CB-01", "A32-CB-02", "A32-CB-05", "A32-CB-06", "A32-CB-07", needs=("kept_open",))
+@scenario("A32-CB-01", "A32-CB-02", "A32-CB-05", "A32-CB-06", "A32-CB-07", needs=("kept_open",))
 async def test_limits(world: World) -> None:
     """The endpoints are in localities of their own: there is one count for all of them."""
     members = await world.endpoints(3)
@@ -70,19 +70,19 @@ async def test_limits(world: World) -> None:
     for name, (clause, _) in LIMITS.items():
         await world.judge(clause, begun[name], admits(served, name))
         beyond = Calls(tuple(one for one in begun[name] if one.status != OPEN))
-        for refused in (Outcome("UNAVAILABLE"), Fails()):
+        for refused in (EndsWith("UNAVAILABLE"), Fails()):
             await world.judge("A32-CB-02", beyond, refused)
-    for refused in (Outcome("UNAVAILABLE"), Fails()):
+    for refused in (EndsWith("UNAVAILABLE"), Fails()):
         await world.judge("A32-CB-07", Calls((*begun["zero"], *short)), refused)
 
 
-@decides(needs=("kept_open",), seconds=2)
+@scenario(needs=("kept_open",), seconds=2)
 @pytest.mark.parametrize(
     ("clause", "limits"),
     [
-        row("default", "A32-CB-03", ()),
-        row("unset", "A32-CB-04", (Threshold(None, others=HIGH), 7)),
-        row("largest", "A32-CB-08", (UNLIMITED,)),
+        case("default", "A32-CB-03", ()),
+        case("unset", "A32-CB-04", (Threshold(None, others=HIGH), 7)),
+        case("largest", "A32-CB-08", (UNLIMITED,)),
     ],
 )
 async def test_a_thousand(world: World, clause: str, limits: tuple[Threshold | int, ...]) -> None:
@@ -97,17 +97,17 @@ async def test_a_thousand(world: World, clause: str, limits: tuple[Threshold | i
     await world.judge(clause, Calls((*together, *one_by_one, *last)), admits(served, "c"))
 
 
-@decides("A32-CB-09")
+@scenario("A32-CB-09")
 async def test_other_limits(world: World) -> None:
     members = await world.endpoints(3)
     served = routed(limited("c", members, Threshold(None, others=0)))
     await world.serve(served)
-    wanted = Reaches(served.addresses())
+    wanted = EachServesSome(served.addresses())
     calls = await world.until(wanted, lambda: calls_to(world, "c", 12))
     await world.judge("A32-CB-09", calls, wanted)
 
 
-@decides("A32-CB-22", needs=("kept_open",))
+@scenario("A32-CB-22", needs=("kept_open",))
 async def test_without_load_reports(world: World) -> None:
     members = await world.endpoints(1)
     silent = replace(limited("silent", members, 3), is_reported=False)
@@ -119,7 +119,7 @@ async def test_without_load_reports(world: World) -> None:
         await world.judge("A32-CB-22", await streams.begin(name, 5), admits(served, name))
 
 
-@decides(
+@scenario(
     "A32-CB-10", "A32-CB-11", "A32-CB-12", "A32-CB-15", needs=("kept_open", "cancel"), seconds=1
 )
 async def test_after_the_end(world: World) -> None:
@@ -144,13 +144,13 @@ async def test_after_the_end(world: World) -> None:
         await world.judge(clause, await streams.take(name, wanted), wanted)
 
 
-@decides("A32-CB-13", needs=("kept_open",))
+@scenario("A32-CB-13", needs=("kept_open",))
 async def test_after_a_lost_connection(world: World) -> None:
     members = await world.endpoints(2)
     served = routed(limited("c", members, 6))
     await world.serve(served)
     why = "both serve"
-    reached = Reaches(served.addresses())
+    reached = EachServesSome(served.addresses())
     await world.rounds.demand(reached, lambda: calls_to(world, "c", 6), why=why)
     streams = Streams(world)
     await streams.fill("c", 6)
@@ -159,7 +159,7 @@ async def test_after_a_lost_connection(world: World) -> None:
     await world.judge("A32-CB-13", await streams.take("c", wanted), wanted)
 
 
-@decides("A32-CB-14", needs=("cancel",), seconds=1)
+@scenario("A32-CB-14", needs=("cancel",), seconds=1)
 async def test_waiting(world: World) -> None:
     """Who counts what waits lets the second not wait, and the third neither."""
     (member,) = await world.endpoints(1, mode=Hold())
@@ -169,15 +169,15 @@ async def test_waiting(world: World) -> None:
     waits = await world.start([first])
     await world.attempts.demand_count(member, why="a request waits for it")
     beside = await world.start([second], deadline=timing.HELD)
-    await world.judge("A32-CB-14", await beside.over(), Outcome("DEADLINE_EXCEEDED"))
+    await world.judge("A32-CB-14", await beside.over(), EndsWith("DEADLINE_EXCEEDED"))
     await waits.cancel()
-    await world.judge("A32-CB-14", await waits.over(), Outcome("CANCELLED"))
+    await world.judge("A32-CB-14", await waits.over(), EndsWith("CANCELLED"))
     after = await world.start([third])
     await member.set_mode(Serve())
-    await world.judge("A32-CB-14", await after.over(), OnlyAt((member.address,)))
+    await world.judge("A32-CB-14", await after.over(), AllServedBy((member.address,)))
 
 
-@decides("A32-CB-26", needs=("kept_open", "wait_for_ready"), seconds=0.7)
+@scenario("A32-CB-26", needs=("kept_open", "wait_for_ready"), seconds=0.7)
 async def test_waiting_for_readiness_at_the_limit(world: World) -> None:
     served = routed(limited("c", await world.endpoints(1), 1))
     await world.serve(served)
@@ -185,13 +185,13 @@ async def test_waiting_for_readiness_at_the_limit(world: World) -> None:
     await Streams(world).fill("c")
     waits = await world.start([{TO: "c"}], wait_for_ready=True, deadline=timing.HELD)
     ways: dict[str, Expectation] = {
-        "fails": Outcome("UNAVAILABLE"),
-        "waits": Outcome("DEADLINE_EXCEEDED"),
+        "fails": EndsWith("UNAVAILABLE"),
+        "waits": EndsWith("DEADLINE_EXCEEDED"),
     }
     await world.judge("A32-CB-26", await waits.over(), ways)
 
 
-@decides("A32-CB-16", "A32-CB-17", needs=("kept_open", "cancel"))
+@scenario("A32-CB-16", "A32-CB-17", needs=("kept_open", "cancel"))
 async def test_limit_that_changes(world: World) -> None:
     """In Envoy a changed limit makes a new cluster, whose count begins anew."""
     members = await world.endpoints(2)
@@ -227,7 +227,7 @@ async def test_limit_that_changes(world: World) -> None:
     await world.judge("A32-CB-16", await streams.take("lowered", wanted), wanted)
 
 
-@decides("A32-CB-18", needs=("kept_open",))
+@scenario("A32-CB-18", needs=("kept_open",))
 async def test_updates_of_endpoints_and_policy(world: World) -> None:
     """A limit that is one higher shows that the update of the policy is in use."""
     members = await world.endpoints(2)
@@ -248,7 +248,7 @@ async def test_updates_of_endpoints_and_policy(world: World) -> None:
     await world.judge("A32-CB-18", await streams.take("c", own), by)
 
 
-@decides("A32-CB-19", "A32-CB-20", needs=("kept_open",))
+@scenario("A32-CB-19", "A32-CB-20", needs=("kept_open",))
 async def test_names(world: World) -> None:
     members = await world.endpoints(1)
     shared = [
@@ -268,7 +268,7 @@ async def test_names(world: World) -> None:
     await world.judge("A32-CB-19", await streams.take("renamed", wanted), wanted)
 
 
-@decides("A32-CB-21", needs=("kept_open", "channels"))
+@scenario("A32-CB-21", needs=("kept_open", "channels"))
 async def test_channels(world: World) -> None:
     served = routed(limited("c", await world.endpoints(1), 3))
     await world.serve(served)
@@ -285,28 +285,28 @@ async def test_channels(world: World) -> None:
     await world.judge("A32-CB-21", await streams.take("c", wanted, channel=second), wanted)
 
 
-@decides("A32-CB-23", "A32-CB-24", needs=("kept_open",), seconds=1.5, waits=True)
+@scenario("A32-CB-23", "A32-CB-24", needs=("kept_open",), seconds=1.5, waits=True)
 async def test_load_report(world: World) -> None:
     """First everything is dropped by a category, then nothing is, and the limit is reached."""
     members = await world.endpoints(1)
     served = routed(limited("plain", members, 2), dropping(limited("both", members, 2), ALL))
     await world.serve(served)
     await connected(world, "plain")
-    await demand_failures(world, "both", why="everything is dropped")
+    await require_failures(world, "both", why="everything is dropped")
     served = routed(limited("plain", members, 2), limited("both", members, 2))
     await world.serve(served)
-    there = OnlyAt(served.addresses())
+    there = AllServedBy(served.addresses())
     why = "nothing is dropped any more"
     await world.rounds.demand(there, lambda: calls_to(world, "both", 1), why=why)
     by_category = failed(world, "both")
     streams = Streams(world)
     for name in ("plain", "both"):
         await streams.fill(name, 2)
-        await demand_failures(world, name, why="its limit is reached")
+        await require_failures(world, name, why="its limit is reached")
     drops = {
         "plain": {"": failed(world, "plain")},
         "both": {"a-category": by_category, "": failed(world, "both") - by_category},
     }
-    totals, each = TellsDrops(drops=drops, totals=True), TellsDrops(drops=drops)
+    totals, each = DropsReported(drops=drops, totals=True), DropsReported(drops=drops)
     await world.judge("A32-CB-23", await reported(world, totals), totals)
     await world.judge("A32-CB-24", await reported(world, each), each)

@@ -3,25 +3,25 @@
 from functools import partial
 
 from conformance import timing
-from conformance.judging.declaration import decides
-from conformance.scenarios.helpers.aggregates import Shape, calls_to, in_use, plant, with_route
+from conformance.judging.declaration import scenario
+from conformance.scenarios.helpers.aggregates import Shape, calls_to, deploy, in_use, with_route
 from conformance.scenarios.helpers.leaf_positions import (
     ROOTS,
     TREES,
-    demand_asked,
-    each,
+    each_position,
     judge_each,
     lose_before_x,
+    require_subscribed,
     without_one,
 )
 from conformance.scenarios.helpers.resource_timeout import judge_time, started, waiting_for_all
 from conformance.world import World
 from conformance.xds_config.bootstrap import VARIABLE, bootstrap
-from conformance.xds_config.broken import lacking
+from conformance.xds_config.broken import without_resources
 from conformance.xds_config.routes import TO
 from conformance.xds_config.trees import at_the_first, with_clusters
 from fake_control_plane import Kind
-from test_servers import Door, Hold, Serve
+from test_servers import Hold, Serve, ServerProxy
 
 DIRECT = "direct"
 """A cluster that is missing, or whose endpoints are, to which a route leads."""
@@ -42,16 +42,16 @@ CLAUSES = {
 """By root, where texts do not differ in what becomes of a tree without one of its clusters."""
 
 
-@decides(
+@scenario(
     *("A37-TROUBLE-01", "A37-TROUBLE-02", "A37-TROUBLE-03", "A37-TROUBLE-10"),
     *("A57-TIMER-01", "A74-CONFIG-04"),
     seconds=16.5,
     absence=True,
 )
 async def test_clusters(world: World) -> None:
-    planted = await plant(world, *TREES, NONE, *SHARING, direct=(DIRECT,))
-    missing = (*each("x"), "none-x", "none-y", "x", DIRECT)
-    lacks = lacking(planted.served, Kind.CLUSTER, *missing)
+    planted = await deploy(world, *TREES, NONE, *SHARING, direct=(DIRECT,))
+    missing = (*each_position("x"), "none-x", "none-y", "x", DIRECT)
+    lacks = without_resources(planted.served, Kind.CLUSTER, *missing)
     waiting = await waiting_for_all(world, Kind.CLUSTER, lacks)
     for root, calls in waiting.items():
         clause = CLAUSES.get(root, "A37-TROUBLE-01")
@@ -64,7 +64,7 @@ async def test_clusters(world: World) -> None:
     await judge_time(world, Kind.CLUSTER, missing, waiting.values())
 
 
-@decides(
+@scenario(
     *("A37-TROUBLE-19", "A37-TROUBLE-20", "A37-TROUBLE-30", "A57-TIMER-01"),
     seconds=16.5,
     absence=True,
@@ -74,9 +74,9 @@ async def test_endpoints(world: World) -> None:
 
     When the leaves before x have failed, the client comes to x in the other places, too.
     """
-    planted = await plant(world, *TREES, direct=(DIRECT,))
-    missing = (*each("x"), DIRECT)
-    lacks = lacking(planted.served, Kind.ENDPOINTS, *missing)
+    planted = await deploy(world, *TREES, direct=(DIRECT,))
+    missing = (*each_position("x"), DIRECT)
+    lacks = without_resources(planted.served, Kind.ENDPOINTS, *missing)
     waiting = await waiting_for_all(world, Kind.ENDPOINTS, lacks)
     for root, calls in waiting.items():
         clause = "A37-TROUBLE-20" if root in {"only-m", DIRECT} else "A37-TROUBLE-19"
@@ -89,14 +89,14 @@ async def test_endpoints(world: World) -> None:
     await judge_each(world, "A37-TROUBLE-30", planted.served, *ROOTS, DIRECT, failed=failed)
 
 
-@decides("A37-TROUBLE-28", seconds=16, absence=True)
+@scenario("A37-TROUBLE-28", seconds=16, absence=True)
 async def test_service_name(world: World) -> None:
     """The first leaf is in use when it gets another one, and stays so until that is missing."""
-    planted = await plant(world, {"m": "x b"})
+    planted = await deploy(world, {"m": "x b"})
     await in_use(world, planted.served, "m")
     x = planted.served.own("x")
     renamed = x.known_as("never-sent")
-    then = lacking(with_clusters(planted.served, renamed), Kind.ENDPOINTS, "never-sent")
+    then = without_resources(with_clusters(planted.served, renamed), Kind.ENDPOINTS, "never-sent")
     count = round(timing.UNTIL_THEN / timing.PACE)
     meanwhile = await world.start([{TO: "m"}] * count, pace=timing.PACE)
     await world.serve(then, unheard=True)  # Envoy says nothing before it uses the new name
@@ -112,11 +112,11 @@ async def test_service_name(world: World) -> None:
     await world.judge("A37-TROUBLE-28", calls, wanted)
 
 
-@decides("A74-CONFIG-03", seconds=33, absence=True)
+@scenario("A74-CONFIG-03", seconds=33, absence=True)
 async def test_routes(world: World) -> None:
     """The route to b leads to an aggregate then, of which a leaf is never sent."""
-    planted = await plant(world, {"m": "x c"}, direct=("b",))
-    lacks = lacking(planted.served, Kind.CLUSTER, "x")
+    planted = await deploy(world, {"m": "x c"}, direct=("b",))
+    lacks = without_resources(planted.served, Kind.CLUSTER, "x")
     before, after = (with_route(lacks, "b", to) for to in ("b", "m"))
     await in_use(world, before, "b")
     count = round(timing.UNTIL_THEN / timing.PACE)
@@ -131,9 +131,9 @@ async def test_routes(world: World) -> None:
     await world.judge("A74-CONFIG-03", calls, wanted)
 
 
-@decides("A57-TIMER-03", seconds=17, absence=True)
+@scenario("A57-TIMER-03", seconds=17, absence=True)
 async def test_silent_stream(world: World) -> None:
-    planted = await plant(world, {"m": "b c"})
+    planted = await deploy(world, {"m": "b c"})
     await in_use(world, planted.served, "m")
     world.plane.script.hold()
     await world.control.renew(Kind.ENDPOINTS, "b")
@@ -142,14 +142,14 @@ async def test_silent_stream(world: World) -> None:
     await world.judge("A57-TIMER-03", await calls.over(), at_the_first(planted.served, "m"))
 
 
-@decides("A57-TIMER-04", seconds=20.5, absence=True)
+@scenario("A57-TIMER-04", seconds=20.5, absence=True)
 async def test_new_stream(world: World) -> None:
     """Requests wait on over the end of the stream; a third of the time has passed by then."""
-    planted = await plant(world, {"m": "x b"})
-    lacks = lacking(planted.served, Kind.CLUSTER, "x")
+    planted = await deploy(world, {"m": "x b"})
+    lacks = without_resources(planted.served, Kind.CLUSTER, "x")
     await world.serve(lacks)
     calls = await started(world, "m")
-    await demand_asked(world, Kind.CLUSTER, lacks, within=timing.NO_SUCH_RESOURCE)
+    await require_subscribed(world, Kind.CLUSTER, lacks, within=timing.NO_SUCH_RESOURCE)
     await world.attempts.quiet_from_now(
         *planted.members["b"], why="x is not missing yet", seconds=timing.THIRD_OF_ABSENCE
     )
@@ -158,12 +158,12 @@ async def test_new_stream(world: World) -> None:
     await judge_time(world, Kind.CLUSTER, ("x",), (calls,), clause="A57-TIMER-04", beyond=last)
 
 
-@decides("A57-TIMER-02", seconds=18.5, absence=True)
+@scenario("A57-TIMER-02", seconds=18.5, absence=True)
 async def test_late_connection(world: World) -> None:
     """Only then can the Listener be asked for; it is sent after another while."""
-    planted = await plant(world, direct=("b",))
+    planted = await deploy(world, direct=("b",))
     world.plane.script.hold(Kind.LISTENER)
-    async with Door.before(world.plane.address, Hold()) as door:
+    async with ServerProxy.before(world.plane.address, Hold()) as door:
         channel = await world.channels.open_elsewhere(**{VARIABLE: bootstrap(door.address)})
         await world.serve(planted.served)
         calls = await world.start([{TO: "b"}] * 3, channel=channel, deadline=timing.AFTER_ABSENCE)

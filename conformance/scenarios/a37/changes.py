@@ -6,28 +6,28 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from conformance.judging.declaration import decides, row
-from conformance.judging.expectations import AsksOnce, GoesOnAsking, Outcome
+from conformance.judging.declaration import case, scenario
+from conformance.judging.expectations import EndsWith, StaysSubscribed, SubscribesOnce
 from conformance.scenarios.helpers.aggregates import (
     Shape,
+    aggregate_config,
     aggregates,
     calls_to,
-    forest,
+    deploy,
     in_use,
     leaf,
     leaf_names,
-    plant,
     prefixed,
 )
-from conformance.scenarios.helpers.background_traffic import Meanwhile
+from conformance.scenarios.helpers.background_traffic import BackgroundTraffic
 from conformance.scenarios.helpers.circuit_breaking import Streams
-from conformance.scenarios.helpers.leaf_positions import demand_asked, judge_lists
+from conformance.scenarios.helpers.leaf_positions import judge_lists, require_subscribed
 from conformance.scenarios.helpers.load_reports import balanced, reported
 from conformance.world import World
 from conformance.xds_config.clusters import Cluster, Threshold
-from conformance.xds_config.config import Served
+from conformance.xds_config.config import XdsConfig
 from conformance.xds_config.routes import TO
-from conformance.xds_config.trees import asks_for, at_the_first, with_clusters
+from conformance.xds_config.trees import at_the_first, subscriptions_of, with_clusters
 from fake_control_plane import Kind
 
 MEANWHILE = 60
@@ -39,7 +39,7 @@ FEW = 5
 """Open requests that a limit allows: more than are made at once to see whether a tree serves."""
 
 
-async def arrange(world: World, *shapes: Shape, direct: tuple[str, ...] = ()) -> list[Served]:
+async def arrange(world: World, *shapes: Shape, direct: tuple[str, ...] = ()) -> list[XdsConfig]:
     """What is served for each of these shapes of one tree; none at all: the root is a leaf.
 
     Args:
@@ -57,7 +57,7 @@ async def arrange(world: World, *shapes: Shape, direct: tuple[str, ...] = ()) ->
     for one in shapes:
         used = [name for name in leaves if name in {*leaf_names(one), *direct}] or [ROOT]
         clusters = (*aggregates(one), *(leaves[name] for name in used))
-        served.append(forest((ROOT, *direct), clusters))
+        served.append(aggregate_config((ROOT, *direct), clusters))
     return served
 
 
@@ -76,12 +76,12 @@ async def judge_nesting(world: World, *shapes: Shape) -> None:
     ]
     if not trees:
         return
-    planted = await plant(world, *trees)
+    planted = await deploy(world, *trees)
     await world.serve(planted.served)
     await judge_use(world, "A37-TREE-02", planted.served, *(next(iter(one)) for one in trees))
 
 
-async def judge_use(world: World, clause: str, served: Served, *roots: str) -> None:
+async def judge_use(world: World, clause: str, served: XdsConfig, *roots: str) -> None:
     """Whether requests to these roots, or the only one, soon go by what is served now."""
     for root in roots or (ROOT,):
         wanted, calls = at_the_first(served, root), partial(calls_to, world, root)
@@ -90,26 +90,26 @@ async def judge_use(world: World, clause: str, served: Served, *roots: str) -> N
 
 def nested(name: str, clause: str, before: Shape, after: Shape) -> Any:
     """A row whose tree is nested before the update or after it."""
-    return pytest.param(clause, before, after, id=name, marks=decides(clause, "A37-TREE-02"))
+    return pytest.param(clause, before, after, id=name, marks=scenario(clause, "A37-TREE-02"))
 
 
-@decides("A37-TREE-31", needs=("metadata",), seconds=0.8)
+@scenario("A37-TREE-31", needs=("metadata",), seconds=0.8)
 @pytest.mark.parametrize(
     ("clause", "before", "after"),
     [
-        row("order", "A37-TREE-24", {"m": "a b c"}, {"m": "c b a"}),
+        case("order", "A37-TREE-24", {"m": "a b c"}, {"m": "c b a"}),
         nested("order-above", "A37-TREE-24", {"m": "n c", "n": "a b"}, {"m": "c n", "n": "a b"}),
         nested("order-below", "A37-TREE-24", {"m": "n c", "n": "a b"}, {"m": "n c", "n": "b a"}),
-        row("first-comes", "A37-TREE-25", {"m": "b"}, {"m": "a b"}),
+        case("first-comes", "A37-TREE-25", {"m": "b"}, {"m": "a b"}),
         nested("aggregate-comes-first", "A37-TREE-25", {"m": "b"}, {"m": "n b", "n": "z a"}),
-        row("all-are-others", "A37-TREE-25", {"m": "a b"}, {"m": "y z"}),
-        row("first-goes", "A37-TREE-26", {"m": "a b"}, {"m": "b"}),
+        case("all-are-others", "A37-TREE-25", {"m": "a b"}, {"m": "y z"}),
+        case("first-goes", "A37-TREE-26", {"m": "a b"}, {"m": "b"}),
         nested("aggregate-goes", "A37-TREE-26", {"m": "n b", "n": "z a"}, {"m": "b"}),
-        row("all-but-the-last-go", "A37-TREE-26", {"m": "a b c d"}, {"m": "d"}),
+        case("all-but-the-last-go", "A37-TREE-26", {"m": "a b c d"}, {"m": "d"}),
         nested("level-goes", "A37-TREE-26", {"m": "n", "n": "a b"}, {"m": "b"}),
-        row("to-an-aggregate", "A37-TREE-29", {}, {"m": "a b"}),
+        case("to-an-aggregate", "A37-TREE-29", {}, {"m": "a b"}),
         nested("to-an-aggregate-below", "A37-TREE-29", {"m": "n c"}, {"m": "n c", "n": "b a"}),
-        row("to-eds", "A37-TREE-30", {"m": "a b"}, {}),
+        case("to-eds", "A37-TREE-30", {"m": "a b"}, {}),
         nested("to-eds-below", "A37-TREE-30", {"m": "n c", "n": "b a"}, {"m": "n c"}),
     ],
 )
@@ -118,22 +118,22 @@ async def test_change(world: World, clause: str, before: Shape, after: Shape) ->
     first, then = await arrange(world, before, after)
     await in_use(world, first, ROOT)
     headers = [{**one, TO: ROOT} for one in world.sessions(MEANWHILE)]
-    meanwhile = await Meanwhile.begin(world, headers)
+    meanwhile = await BackgroundTraffic.begin(world, headers)
     await world.serve(then)
     await judge_use(world, clause, then)
-    await world.judge("A37-TREE-31", await meanwhile.over(), Outcome("OK"))
+    await world.judge("A37-TREE-31", await meanwhile.over(), EndsWith("OK"))
 
 
-@decides("A37-TREE-25")
+@scenario("A37-TREE-25")
 async def test_last_comes(world: World) -> None:
-    planted = await plant(world, {"m": "a b"}, direct=("z",))
+    planted = await deploy(world, {"m": "a b"}, direct=("z",))
     first = replace(planted.served, routes=planted.served.routes[:1])
     await in_use(world, first, ROOT)
     then = with_clusters(first, *aggregates({"m": "a b z"}))
     await world.serve(then)
     await judge_use(world, "A37-TREE-25", then)
     world.bench.demand("A37-TREE-07")
-    wanted = asks_for(then, "CLUSTER")
+    wanted = subscriptions_of(then, "CLUSTER")
     await world.judge("A37-TREE-25", await world.control.asked_until(wanted), wanted)
     last = at_the_first(then, ROOT, await planted.lose("a", "b"))
     calls = await world.until(last, partial(calls_to, world, ROOT))
@@ -150,7 +150,7 @@ LEFT: dict[str, tuple[Shape, Shape]] = {
 """Trees that lose something."""
 
 
-@decides("A37-TREE-02", "A37-TREE-27", "A37-TREE-28")
+@scenario("A37-TREE-02", "A37-TREE-27", "A37-TREE-28")
 @pytest.mark.parametrize(("before", "after"), LEFT.values(), ids=LEFT)
 async def test_what_left_the_tree(world: World, before: Shape, after: Shape) -> None:
     """What goes, goes with all below it, but for the leaf to which a route leads as well."""
@@ -159,12 +159,14 @@ async def test_what_left_the_tree(world: World, before: Shape, after: Shape) -> 
     since = world.control.mark
     await world.serve(then)
     await judge_use(world, "A37-TREE-28", then, "m", "a")
-    for wanted in (asks_for(then, "CLUSTER"), asks_for(then, "ENDPOINTS")):
+    for wanted in (subscriptions_of(then, "CLUSTER"), subscriptions_of(then, "ENDPOINTS")):
         await world.judge("A37-TREE-27", await world.control.asked_until(wanted), wanted)
     moved = with_clusters(then, leaf("a", await world.endpoints(1)))
     await world.serve(moved)
     await judge_use(world, "A37-TREE-28", moved, "a")
-    await world.judge("A37-TREE-28", world.control.asked(since=since), GoesOnAsking("CLUSTER", "a"))
+    await world.judge(
+        "A37-TREE-28", world.control.asked(since=since), StaysSubscribed("CLUSTER", "a")
+    )
 
 
 USES: dict[str, tuple[tuple[Shape, ...], tuple[str, ...]]] = {
@@ -174,12 +176,12 @@ USES: dict[str, tuple[tuple[Shape, ...], tuple[str, ...]]] = {
 """Trees that have the leaf b first, and routes to it alone."""
 
 
-@decides("A37-TREE-11", "A37-TREE-15")
+@scenario("A37-TREE-11", "A37-TREE-15")
 @pytest.mark.parametrize(("shapes", "direct"), USES.values(), ids=USES)
 async def test_service_name_for_all(
     world: World, shapes: tuple[Shape, ...], direct: tuple[str, ...]
 ) -> None:
-    planted = await plant(world, *shapes, direct=direct)
+    planted = await deploy(world, *shapes, direct=direct)
     roots = (*(next(iter(one)) for one in shapes), *direct)
     await world.serve(planted.served)
     await judge_lists(world, "A37-TREE-11", planted.served, *roots)
@@ -190,12 +192,12 @@ async def test_service_name_for_all(
     await judge_use(world, "A37-TREE-11", then, *roots)
 
 
-@decides("A37-TREE-12", "A37-TREE-15")
+@scenario("A37-TREE-12", "A37-TREE-15")
 @pytest.mark.parametrize(("shapes", "direct"), USES.values(), ids=USES)
 async def test_endpoints_for_all(
     world: World, shapes: tuple[Shape, ...], direct: tuple[str, ...]
 ) -> None:
-    planted = await plant(world, *shapes, direct=direct)
+    planted = await deploy(world, *shapes, direct=direct)
     roots = (*(next(iter(one)) for one in shapes), *direct)
     await world.serve(planted.served)
     await judge_lists(world, "A37-TREE-12", planted.served, *roots)
@@ -205,7 +207,7 @@ async def test_endpoints_for_all(
     await judge_use(world, "A37-TREE-12", then, *roots)
 
 
-@decides("A37-TREE-33")
+@scenario("A37-TREE-33")
 async def test_other_service_name(world: World) -> None:
     (first,) = await arrange(world, {"m": "b a"})
     await in_use(world, first, ROOT)
@@ -213,11 +215,11 @@ async def test_other_service_name(world: World) -> None:
     then = with_clusters(first, renamed)
     await world.serve(then)
     await judge_use(world, "A37-TREE-33", then)
-    wanted = asks_for(then, "ENDPOINTS")
+    wanted = subscriptions_of(then, "ENDPOINTS")
     await world.judge("A37-TREE-33", await world.control.asked_until(wanted), wanted)
 
 
-@decides("A37-TREE-32", seconds=0.8)
+@scenario("A37-TREE-32", seconds=0.8)
 @pytest.mark.parametrize("late", [Kind.CLUSTER, Kind.ENDPOINTS], ids=lambda kind: kind.value)
 async def test_new_one_is_late(world: World, late: Kind) -> None:
     """The leaf behind the late one is new, too: who used what has come would be seen there.
@@ -227,14 +229,14 @@ async def test_new_one_is_late(world: World, late: Kind) -> None:
     first, then = await arrange(world, {"m": "b"}, {"m": "a c"})
     await in_use(world, first, ROOT)
     await world.serve(replace(then, unsent=((late, "a"),)), unheard=True)
-    await demand_asked(world, late, then)
+    await require_subscribed(world, late, then)
     await world.attempts.quiet_from_now(why="what the list begins with has not come")
     await world.judge("A37-TREE-32", await calls_to(world, ROOT), at_the_first(first, ROOT))
     await world.serve(then)
     await judge_use(world, "A37-TREE-32", then)
 
 
-@decides("A37-TREE-34", needs=("kept_open",), seconds=2, waits=True)
+@scenario("A37-TREE-34", needs=("kept_open",), seconds=2, waits=True)
 async def test_one_service_name_for_two(world: World) -> None:
     """Of the first leaf five requests may be open at a time, of the other any usual number.
 
@@ -252,11 +254,11 @@ async def test_one_service_name_for_two(world: World) -> None:
     )
     served = with_clusters(both, replace(both.own(ROOT), is_reported=True), b, a)
     await in_use(world, served, ROOT)
-    wanted = asks_for(served, "ENDPOINTS", ever=True)
+    wanted = subscriptions_of(served, "ENDPOINTS", ever=True)
     await world.judge("A37-TREE-34", await world.control.asked_until(wanted), wanted)
-    await world.judge("A37-TREE-34", world.control.asked(), AsksOnce())
+    await world.judge("A37-TREE-34", world.control.asked(), SubscribesOnce())
     await Streams(world).fill(ROOT, FEW)
-    await world.judge("A37-TREE-34", await calls_to(world, ROOT), Outcome("UNAVAILABLE"))
+    await world.judge("A37-TREE-34", await calls_to(world, ROOT), EndsWith("UNAVAILABLE"))
     world.bench.demand("A37-LOAD-07")
     first_alone = replace(served, clusters=(b,), routes=())
     by = replace(balanced(first_alone), drops={"b": ("",)})

@@ -5,30 +5,36 @@ from typing import Any
 import pytest
 
 from conformance import timing
-from conformance.judging.declaration import decides
-from conformance.scenarios.helpers.aggregates import Planted, in_use, plant
+from conformance.judging.declaration import scenario
+from conformance.scenarios.helpers.aggregates import Deployment, deploy, in_use
 from conformance.scenarios.helpers.leaf_positions import (
     BEFORE_X,
     BESIDE,
     ROOTS,
     TREES,
-    demand_asked,
-    demand_refused,
-    each,
-    each_of,
+    each_position,
+    each_position_of,
     judge_each,
+    require_rejected,
+    require_subscribed,
     without_one,
 )
 from conformance.scenarios.helpers.resource_timeout import TWICE_THE_TIME, judge_time, started
-from conformance.world import UnderWay, World
+from conformance.world import PendingCalls, World
 from conformance.xds_config.bootstrap import (
     FAILS_ON_DATA,
     KEEPS_DELETED,
     WAITS_LONGER,
     with_features,
 )
-from conformance.xds_config.broken import amid, at, lacking, refusable, refusable_endpoints
-from conformance.xds_config.config import Served
+from conformance.xds_config.broken import (
+    rejected_cluster,
+    rejected_endpoints,
+    with_clusters_changed,
+    with_endpoints,
+    without_resources,
+)
+from conformance.xds_config.config import XdsConfig
 from conformance.xds_config.trees import at_the_first, with_clusters
 from fake_control_plane import Kind
 from test_servers import Close
@@ -36,21 +42,21 @@ from test_servers import Close
 DIRECT = "direct"
 """A cluster to which a route leads."""
 
-GONE = (*each("x"), DIRECT)
+GONE = (*each_position("x"), DIRECT)
 
 
-async def at_x(world: World) -> tuple[Planted, tuple[str, ...]]:
+async def at_x(world: World) -> tuple[Deployment, tuple[str, ...]]:
     """Each tree in use at its leaf x, as those before it have failed; the endpoints that have."""
     modes = dict.fromkeys(BEFORE_X, (Close(),))
-    planted = await plant(world, *TREES, direct=(BESIDE, DIRECT), modes=modes)
+    planted = await deploy(world, *TREES, direct=(BESIDE, DIRECT), modes=modes)
     failed = planted.of(*BEFORE_X)
     await in_use(world, planted.served, *ROOTS, DIRECT, BESIDE, failed=failed)
     return planted, failed
 
 
-async def moved(world: World, served: Served, *names: str) -> Served:
+async def moved(world: World, served: XdsConfig, *names: str) -> XdsConfig:
     """The same, but the Clusters of these names lead to other endpoints, of other names."""
-    places = [at(address) for address in await world.addresses(len(names))]
+    places = [with_endpoints(address) for address in await world.addresses(len(names))]
     return with_clusters(
         served,
         *(
@@ -60,7 +66,7 @@ async def moved(world: World, served: Served, *names: str) -> Served:
     )
 
 
-@decides("A53-DEL-01", "A53-DEL-02", bootstrap=with_features(KEEPS_DELETED))
+@scenario("A53-DEL-01", "A53-DEL-02", bootstrap=with_features(KEEPS_DELETED))
 async def test_deletion_ignored(world: World) -> None:
     """Another Cluster changes after it: when that is in use, the deletion has been taken in."""
     planted, failed = await at_x(world)
@@ -75,11 +81,11 @@ async def test_deletion_ignored(world: World) -> None:
 
 def by(clause: str, *features: str) -> Any:
     """A row of the table, whose control plane has these features."""
-    marks = decides(clause, bootstrap=with_features(*features))
+    marks = scenario(clause, bootstrap=with_features(*features))
     return pytest.param(clause, id="+".join(features), marks=marks)
 
 
-@decides()
+@scenario()
 @pytest.mark.parametrize(
     "clause",
     [by("A88-DATA-01", FAILS_ON_DATA), by("A88-DATA-04", FAILS_ON_DATA, KEEPS_DELETED)],
@@ -87,46 +93,46 @@ def by(clause: str, *features: str) -> Any:
 async def test_deletion_heeded(world: World, clause: str) -> None:
     """What becomes of a tree is as where its cluster was never sent."""
     planted, failed = await at_x(world)
-    lacks = lacking(planted.served, Kind.CLUSTER, *GONE)
+    lacks = without_resources(planted.served, Kind.CLUSTER, *GONE)
     await world.serve(lacks)
     await world.control.delete(Kind.CLUSTER, *GONE)
     wanted = {
         root: world.bench.own("A37-TROUBLE-01", without_one(lacks, root, failed))
         for root in (*ROOTS, DIRECT)
     }
-    for root, calls in (await each_of(world, wanted, lasts=True)).items():
+    for root, calls in (await each_position_of(world, wanted, lasts=True)).items():
         await world.judge(clause, calls, wanted[root])
 
 
-@decides("A88-DATA-02", bootstrap=with_features(FAILS_ON_DATA))
+@scenario("A88-DATA-02", bootstrap=with_features(FAILS_ON_DATA))
 async def test_cluster_refused(world: World) -> None:
-    well = (await plant(world, direct=(DIRECT,))).served
+    well = (await deploy(world, direct=(DIRECT,))).served
     await in_use(world, well, DIRECT)
-    await demand_refused(world, Kind.CLUSTER, refusable(well.own(DIRECT)))
-    lacks = lacking(well, Kind.CLUSTER, DIRECT)
+    await require_rejected(world, Kind.CLUSTER, rejected_cluster(well.own(DIRECT)))
+    lacks = without_resources(well, Kind.CLUSTER, DIRECT)
     await judge_each(world, "A88-DATA-02", lacks, DIRECT, lasts=True)
     mended = await moved(world, well, DIRECT)
     await world.control.serve(mended, unheard=True)
     await judge_each(world, "A88-DATA-02", mended, DIRECT)
 
 
-@decides("A88-DATA-03", bootstrap=with_features(FAILS_ON_DATA))
+@scenario("A88-DATA-03", bootstrap=with_features(FAILS_ON_DATA))
 async def test_endpoints_refused(world: World) -> None:
-    well = (await plant(world, {"m": "x b"}, direct=(DIRECT,))).served
+    well = (await deploy(world, {"m": "x b"}, direct=(DIRECT,))).served
     names, roots = ("x", DIRECT), ("m", DIRECT)
     await in_use(world, well, *roots)
-    bad = (refusable_endpoints(well.own(name)) for name in names)
-    await demand_refused(world, Kind.ENDPOINTS, *bad)
-    lacks = lacking(well, Kind.ENDPOINTS, *names)
+    bad = (rejected_endpoints(well.own(name)) for name in names)
+    await require_rejected(world, Kind.ENDPOINTS, *bad)
+    lacks = without_resources(well, Kind.ENDPOINTS, *names)
     await judge_each(world, "A88-DATA-03", lacks, *roots, lasts=True)
     mended = well
     for name, address in zip(names, await world.addresses(2), strict=True):
-        mended = amid(mended, at(address), name)
+        mended = with_clusters_changed(mended, with_endpoints(address), name)
     await world.control.serve(mended, unheard=True)
     await judge_each(world, "A88-DATA-03", mended, *roots)
 
 
-@decides(
+@scenario(
     *("A53-DEL-03", "A88-TIMER-01"),
     seconds=16.5,
     absence=True,
@@ -134,27 +140,27 @@ async def test_endpoints_refused(world: World) -> None:
 )
 async def test_cluster_never_sent(world: World) -> None:
     """Of two features one changes nothing, and the other the time alone."""
-    planted = await plant(world, direct=(DIRECT,))
-    lacks = lacking(planted.served, Kind.CLUSTER, DIRECT)
+    planted = await deploy(world, direct=(DIRECT,))
+    lacks = without_resources(planted.served, Kind.CLUSTER, DIRECT)
     await world.serve(lacks)
     calls = await started(world, DIRECT, deadline=timing.AFTER_LONG_ABSENCE)
-    await demand_asked(world, Kind.CLUSTER, lacks, within=timing.NO_SUCH_RESOURCE)
+    await require_subscribed(world, Kind.CLUSTER, lacks, within=timing.NO_SUCH_RESOURCE)
     await world.judge("A53-DEL-03", await calls.over(), at_the_first(lacks, DIRECT))
     await judge_long_time(world, Kind.CLUSTER, DIRECT, calls)
 
 
-@decides("A88-TIMER-01", seconds=31.5, absence=True, bootstrap=with_features(WAITS_LONGER))
+@scenario("A88-TIMER-01", seconds=31.5, absence=True, bootstrap=with_features(WAITS_LONGER))
 async def test_endpoints_never_sent(world: World) -> None:
-    planted = await plant(world, {"m": "x b"})
-    lacks = lacking(planted.served, Kind.ENDPOINTS, "x")
+    planted = await deploy(world, {"m": "x b"})
+    lacks = without_resources(planted.served, Kind.ENDPOINTS, "x")
     await world.serve(lacks)
     calls = await started(world, "m", deadline=timing.AFTER_LONG_ABSENCE)
-    await demand_asked(world, Kind.ENDPOINTS, lacks, within=timing.NO_SUCH_RESOURCE)
+    await require_subscribed(world, Kind.ENDPOINTS, lacks, within=timing.NO_SUCH_RESOURCE)
     await calls.over()
     await judge_long_time(world, Kind.ENDPOINTS, "x", calls)
 
 
-async def judge_long_time(world: World, kind: Kind, name: str, calls: UnderWay) -> None:
+async def judge_long_time(world: World, kind: Kind, name: str, calls: PendingCalls) -> None:
     """How long requests wait for what is never sent."""
     time = TWICE_THE_TIME
     await judge_time(world, kind, (name,), (calls,), clause="A88-TIMER-01", time=time)

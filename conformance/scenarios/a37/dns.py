@@ -8,27 +8,33 @@ from typing import Final
 import pytest
 
 from conformance import timing
-from conformance.judging.declaration import decides, row
+from conformance.judging.declaration import case, scenario
 from conformance.judging.expectations import (
-    Avoids,
+    AllServedBy,
+    EndsWith,
+    ErrorMentions,
     Expectation,
-    LooksUp,
-    Mentions,
-    NeverLooksUp,
+    NeverResolves,
+    NoAttempts,
+    NoneServedBy,
     OneEndpoint,
-    OnlyAt,
-    Outcome,
-    Untouched,
+    Resolves,
     fits,
 )
-from conformance.scenarios.helpers.aggregates import calls_to, forest, in_use, leaf, plant
-from conformance.scenarios.helpers.background_traffic import Meanwhile
+from conformance.scenarios.helpers.aggregates import (
+    aggregate_config,
+    calls_to,
+    deploy,
+    in_use,
+    leaf,
+)
+from conformance.scenarios.helpers.background_traffic import BackgroundTraffic
 from conformance.scenarios.helpers.failing_tree import FAILS
 from conformance.scenarios.helpers.host_names import by_name, host, known, named, served_again
 from conformance.scenarios.helpers.leaf_positions import (
     ROOTS,
     TREES,
-    each,
+    each_position,
     judge_each,
     lose_before_x,
 )
@@ -36,13 +42,13 @@ from conformance.scenarios.helpers.load_reports import balanced, reported
 from conformance.scenarios.helpers.priorities import fail
 from conformance.world import ENOUGH_TO_DIFFER, World
 from conformance.xds_config.clusters import Aggregate, Cluster, LogicalDns
-from conformance.xds_config.config import given_as
+from conformance.xds_config.config import with_raw_clusters
 from conformance.xds_config.policies import Policy, RingHash, RoundRobin
 from conformance.xds_config.routes import TO
-from conformance.xds_config.trees import asks_for, at_the_first
-from conformance.xds_config.variants import Odd
-from test_servers import Answer, Found, NoSuchName, ServerFailure, Silence
-from test_servers import Endpoint as Member
+from conformance.xds_config.trees import at_the_first, subscriptions_of
+from conformance.xds_config.variants import ClusterVariant
+from test_servers import Answer, NameRecords, NoSuchName, ServerFailure, Silence
+from test_servers import BackendEndpoint as Member
 
 MEANWHILE: Final = 100
 """Requests that are made while an update is taken up."""
@@ -54,49 +60,51 @@ NO_TIME: Final = (
     'grpc_config=[{"serviceConfig": {"methodConfig": [{"name": [{}], "timeout": "0s"}]}}]'
 )
 
-MORE_NAMES: Final = Odd(
+MORE_NAMES: Final = ClusterVariant(
     "A37-DNS-02",
     f"eds_cluster_config {{ eds_config {{ ads {{}} }} service_name: '{DECOY}' }} "
     f"load_assignment {{ cluster_name: '{DECOY}' }}",
 )
 
 
-@decides("A37-DNS-01", "A37-DNS-05", "A37-DNS-06", seconds=1)
+@scenario("A37-DNS-01", "A37-DNS-05", "A37-DNS-06", seconds=1)
 async def test_name_and_port(world: World) -> None:
     """The name of the Cluster, or what else DNS has, leads to another endpoint, or to a timeout."""
     right, wrong = await world.members.of_one_port("127.0.0.2", "127.0.0.3")
     asked = host("right")
     names: Mapping[str, Answer] = {
-        asked: Found((right.host,)),
-        DECOY: Found((wrong.host,)),
-        f"_grpc_config.{asked}": Found(texts=(NO_TIME,)),
-        f"_grpclb._tcp.{asked}": Found(services=((wrong.port, DECOY),)),
+        asked: NameRecords((right.host,)),
+        DECOY: NameRecords((wrong.host,)),
+        f"_grpc_config.{asked}": NameRecords(texts=(NO_TIME,)),
+        f"_grpclb._tcp.{asked}": NameRecords(services=((wrong.port, DECOY),)),
     }
     await world.names.begin(names)
-    served = forest((DECOY,), (leaf(DECOY, discovery=by_name("right", right)),))
+    served = aggregate_config((DECOY,), (leaf(DECOY, discovery=by_name("right", right)),))
     await world.serve(served)
     calls = await calls_to(world, DECOY, 10, deadline=timing.COLD_CALL)
     for clause in ("A37-DNS-01", "A37-DNS-05", "A37-DNS-06"):
-        await world.judge(clause, calls, OnlyAt((right.address,)))
+        await world.judge(clause, calls, AllServedBy((right.address,)))
     why = "the name of the Cluster was resolved, and its address is used"
-    await world.judge("A37-DNS-01", await world.attempts.quiet(wrong, why=why), Untouched())
+    await world.judge("A37-DNS-01", await world.attempts.quiet(wrong, why=why), NoAttempts())
     seen = world.names.asked()
-    await world.judge("A37-DNS-01", seen, LooksUp((asked,)))
-    await world.judge("A37-DNS-05", seen, NeverLooksUp("TXT"))
-    await world.judge("A37-DNS-06", seen, NeverLooksUp("SRV"))
+    await world.judge("A37-DNS-01", seen, Resolves((asked,)))
+    await world.judge("A37-DNS-05", seen, NeverResolves("TXT"))
+    await world.judge("A37-DNS-06", seen, NeverResolves("SRV"))
 
 
-@decides("A37-DNS-02", seconds=1)
+@scenario("A37-DNS-02", seconds=1)
 async def test_service_name(world: World) -> None:
     """It and the name of the load_assignment lead to another endpoint."""
     right, wrong = await world.members.of_one_port("127.0.0.2", "127.0.0.3")
-    await world.names.begin({host("m"): Found((right.host,)), DECOY: Found((wrong.host,))})
-    served = forest(("m",), (leaf("m", discovery=by_name("m", right)),))
-    await world.serve(given_as(served, MORE_NAMES.of(served.cluster())))
+    await world.names.begin(
+        {host("m"): NameRecords((right.host,)), DECOY: NameRecords((wrong.host,))}
+    )
+    served = aggregate_config(("m",), (leaf("m", discovery=by_name("m", right)),))
+    await world.serve(with_raw_clusters(served, MORE_NAMES.of(served.cluster())))
     calls = await calls_to(world, "m", 10, deadline=timing.COLD_CALL)
-    await world.judge("A37-DNS-02", calls, OnlyAt((right.address,)))
-    await world.judge("A37-DNS-02", world.names.asked(), LooksUp((host("m"),)))
-    wanted = asks_for(served, "ENDPOINTS", ever=True)
+    await world.judge("A37-DNS-02", calls, AllServedBy((right.address,)))
+    await world.judge("A37-DNS-02", world.names.asked(), Resolves((host("m"),)))
+    wanted = subscriptions_of(served, "ENDPOINTS", ever=True)
     await world.judge("A37-DNS-02", await world.control.asked_until(wanted), wanted)
 
 
@@ -111,18 +119,18 @@ TROUBLES: Final = {
 @pytest.mark.parametrize(
     ("trouble", "later"),
     [
-        pytest.param(trouble, later, id=name, marks=decides(later))
+        pytest.param(trouble, later, id=name, marks=scenario(later))
         for name, (trouble, later) in TROUBLES.items()
     ],
 )
-@decides("A37-DNS-07", "A37-DNS-08", "A37-DNS-28", seconds=27, resolutions=True)
+@scenario("A37-DNS-07", "A37-DNS-08", "A37-DNS-28", seconds=27, resolutions=True)
 async def test_unresolved(world: World, trouble: Answer, later: str) -> None:
     """The leaf x in each place of a tree, and a cluster of a route. In the end it can be resolved.
 
     Of who waits instead of failing nothing more is asked.
     """
-    bad = (*each("x"), ALONE)
-    planted = named(await plant(world, *TREES, direct=(ALONE,)), *bad)
+    bad = (*each_position("x"), ALONE)
+    planted = named(await deploy(world, *TREES, direct=(ALONE,)), *bad)
     names = known(planted, *bad)
     await world.names.begin(dict.fromkeys(names, trouble))
     await world.serve(planted.served)
@@ -140,7 +148,7 @@ async def test_unresolved(world: World, trouble: Answer, later: str) -> None:
     failed = (*failed, *await lose_before_x(world, planted))
     await judge_each(world, "A37-DNS-07", planted.served, "middle-m", failed=failed)
     alone = found[-1]
-    told = Mentions(host(ALONE)), Mentions(host(ALONE), is_told=False)
+    told = ErrorMentions(host(ALONE)), ErrorMentions(host(ALONE), is_told=False)
     ways = dict(zip(("name told", "name not told"), told, strict=True))
     await world.judge("A37-DNS-28", alone, ways)
     beyond = world.names.mark
@@ -152,35 +160,40 @@ async def test_unresolved(world: World, trouble: Answer, later: str) -> None:
     await world.judge(later, alone, {"served": wanted, "not served": FAILS})
 
 
-@decides("A37-DNS-12", needs=("metadata",), seconds=1)
+@scenario("A37-DNS-12", needs=("metadata",), seconds=1)
 async def test_name_that_changes(world: World) -> None:
     """First another name at the same port, then the same name at another port."""
     first, second = await world.members.of_one_port("127.0.0.2", "127.0.0.3")
     (third,) = await world.members.of_one_port("127.0.0.3")
-    await world.names.begin({host("a"): Found((first.host,)), host("b"): Found((third.host,))})
+    await world.names.begin(
+        {host("a"): NameRecords((first.host,)), host("b"): NameRecords((third.host,))}
+    )
     steps = (by_name("a", first), by_name("b", second), by_name("b", third))
-    before, *after = (forest(("m",), (leaf("m", discovery=one),)) for one in steps)
+    before, *after = (aggregate_config(("m",), (leaf("m", discovery=one),)) for one in steps)
     await in_use(world, before, "m")
     for served in after:
         headers = [{**one, TO: "m"} for one in world.sessions(MEANWHILE)]
-        meanwhile = await Meanwhile.begin(world, headers)
+        meanwhile = await BackgroundTraffic.begin(world, headers)
         await world.serve(served)
         wanted = at_the_first(served, "m")
         calls = await world.until(wanted, partial(calls_to, world, "m"))
         await world.judge("A37-DNS-12", calls, wanted)
-        await world.judge("A37-DNS-12", await meanwhile.over(), Outcome("OK"))
+        await world.judge("A37-DNS-12", await meanwhile.over(), EndsWith("OK"))
 
 
-@decides(seconds=3, waits=True)
+@scenario(seconds=3, waits=True)
 @pytest.mark.parametrize(
     ("clause", "at", "is_truncated"),
-    [row("ipv6", "A37-DNS-24", "::1", False), row("over-tcp", "A37-DNS-25", "127.0.0.2", True)],
+    [case("ipv6", "A37-DNS-24", "::1", False), case("over-tcp", "A37-DNS-25", "127.0.0.2", True)],
 )
 async def test_kinds_of_answers(world: World, clause: str, at: str, is_truncated: bool) -> None:  # noqa: FBT001
     (member,) = await world.members.of_one_port(at)
-    await world.names.begin({host("m"): Found((at,), is_truncated=is_truncated)})
-    await world.serve(forest(("m",), (leaf("m", discovery=by_name("m", member)),)))
-    ways: Mapping[str, Expectation] = {"served": OnlyAt((member.address,)), "not served": FAILS}
+    await world.names.begin({host("m"): NameRecords((at,), is_truncated=is_truncated)})
+    await world.serve(aggregate_config(("m",), (leaf("m", discovery=by_name("m", member)),)))
+    ways: Mapping[str, Expectation] = {
+        "served": AllServedBy((member.address,)),
+        "not served": FAILS,
+    }
     calls = partial(calls_to, world, "m", deadline=timing.UNRESOLVED)
     await world.judge(clause, await world.rounds.until_any(ways.values(), calls), ways)
 
@@ -189,13 +202,13 @@ ADDRESSES: Final = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
 POLICIES: Final[Mapping[str, Policy]] = {"turns": RoundRobin(), "ring": RingHash()}
 
 
-@decides("A37-DNS-03", "A37-DNS-04", seconds=2.5, waits=True)
+@scenario("A37-DNS-03", "A37-DNS-04", seconds=2.5, waits=True)
 async def test_several_addresses(world: World) -> None:
     """Under each policy, as the cluster of a route and below an aggregate; one address is lost.
 
     All have lrs_server: whether that of a leaf counts or its aggregate's is not stated.
     """
-    await world.names.begin({host("several"): Found(ADDRESSES)})
+    await world.names.begin({host("several"): NameRecords(ADDRESSES)})
     members, leaves = dict[str, Member](), list[Cluster]()
     for name, policy in POLICIES.items():
         made = await world.members.of_one_port(*ADDRESSES)
@@ -213,7 +226,7 @@ async def test_several_addresses(world: World) -> None:
         for one in leaves
     ]
     roots = tuple(one.name for one in (*leaves, *above))
-    served = forest(roots, (*leaves, *above))
+    served = aggregate_config(roots, (*leaves, *above))
     await world.serve(served)
     used = set[str]()
     for root in roots:
@@ -223,7 +236,7 @@ async def test_several_addresses(world: World) -> None:
     wanted = balanced(served)
     await world.judge("A37-DNS-03", await reported(world, wanted), wanted)
     await fail(*(members[address] for address in used))
-    others = Avoids(tuple(used))
+    others = NoneServedBy(tuple(used))
     for root in roots:
         calls = await world.until(others, partial(calls_to, world, root, ENOUGH_TO_DIFFER))
         await world.judge("A37-DNS-04", calls, others)

@@ -5,26 +5,32 @@ from functools import partial
 from typing import Final
 
 from conformance import timing
-from conformance.judging.aborts import ClientUnable
-from conformance.judging.declaration import decides
-from conformance.judging.expectations import Expectation, LooksUp, OnlyAt, fits
+from conformance.judging.aborts import Unsupported
+from conformance.judging.declaration import scenario
+from conformance.judging.expectations import AllServedBy, Expectation, Resolves, fits
 from conformance.judging.observations import Calls
-from conformance.scenarios.helpers.aggregates import calls_to, forest, in_use, leaf, plant
+from conformance.scenarios.helpers.aggregates import (
+    aggregate_config,
+    calls_to,
+    deploy,
+    in_use,
+    leaf,
+)
 from conformance.scenarios.helpers.failing_tree import FAILS
 from conformance.scenarios.helpers.host_names import by_name, host, kept_long, known, named
 from conformance.scenarios.helpers.priorities import fail
 from conformance.world import World
 from conformance.xds_config.trees import at_the_first
-from test_servers import Answer, Close, Found, NoSuchName, Refuse, ServerFailure
+from test_servers import Answer, Close, NameRecords, NoSuchName, Refuse, ServerFailure
 
 
-@decides("A37-DNS-11", seconds=34, resolutions=True)
+@scenario("A37-DNS-11", seconds=34, resolutions=True)
 async def test_failing_eds(world: World) -> None:
     """The leaf c stands behind one of EDS, whose endpoint fails all the while.
 
     What its name resolves to may be kept for long, so that its age is no reason to ask again.
     """
-    planted = named(await plant(world, {"m": "z c"}, modes={"z": [Close()]}), "c")
+    planted = named(await deploy(world, {"m": "z c"}, modes={"z": [Close()]}), "c")
     await world.names.begin(kept_long(known(planted, "c")))
     behind = at_the_first(planted.served, "m", planted.of("z"))
     calls = partial(calls_to, world, "m")
@@ -32,7 +38,7 @@ async def test_failing_eds(world: World) -> None:
     await world.rounds.demand(behind, calls, why="its name can be resolved")
     why = "the endpoint of a leaf of EDS fails again and again"
     seen = await world.names.quiet(why=why, seconds=world.resolutions.apart)
-    await world.judge("A37-DNS-11", seen, LooksUp(()))
+    await world.judge("A37-DNS-11", seen, Resolves(()))
     await world.judge("A37-DNS-11", await calls(), behind)
 
 
@@ -40,29 +46,29 @@ async def test_failing_eds(world: World) -> None:
 LATER: Final[Mapping[str, Answer]] = {"b": ServerFailure(), "d": NoSuchName()}
 
 
-@decides("A37-DNS-09", "A37-DNS-10", "A37-DNS-29", "A74-CONFIG-07", seconds=40, resolutions=True)
+@scenario("A37-DNS-09", "A37-DNS-10", "A37-DNS-29", "A74-CONFIG-07", seconds=40, resolutions=True)
 async def test_lost_connection(world: World) -> None:
     """First a is lost, and its name has moved; then b and d, of whose names none is found by then.
 
     The endpoints of these serve all the while. Either has the client ask for all names.
     """
-    planted = named(await plant(world, direct=("b", "c", "d")), "b", "c", "d")
+    planted = named(await deploy(world, direct=("b", "c", "d")), "b", "c", "d")
     before, after = await world.members.of_one_port("127.0.0.2", "127.0.0.3")
-    names = {**known(planted, "b", "c", "d"), host("a"): Found((before.host,))}
+    names = {**known(planted, "b", "c", "d"), host("a"): NameRecords((before.host,))}
     await world.names.begin(names)
     a = leaf("a", discovery=by_name("a", before))
     roots = ("a", "b", "c", "d")
-    await in_use(world, forest(roots, (*planted.served.clusters, a)), *roots)
+    await in_use(world, aggregate_config(roots, (*planted.served.clusters, a)), *roots)
     await world.names.quiet(why="the least time has to pass", seconds=world.resolutions.apart)
     beyond = world.names.mark
-    world.names.set(host("a"), Found((after.host,)))
+    world.names.set(host("a"), NameRecords((after.host,)))
     for name, answer in LATER.items():
         world.names.set(host(name), answer)
     await fail(before)
-    moved = OnlyAt((after.address,))
+    moved = AllServedBy((after.address,))
     calls = await world.until(moved, partial(calls_to, world, "a"), within=timing.ATTEMPT)
     await world.judge("A37-DNS-10", calls, moved)
-    again = LooksUp(tuple(names))
+    again = Resolves(tuple(names))
     seen = await world.names.asked_until(again, beyond=beyond, within=timing.EVENT)
     if not fits(again, seen):  # the last that one was resolved by may be a cache, which none sees
         await world.names.quiet(why="the least time has to pass", seconds=world.resolutions.apart)
@@ -70,7 +76,7 @@ async def test_lost_connection(world: World) -> None:
         await planted.members[name][0].kill()
     seen = await world.names.asked_until(again, beyond=beyond, within=timing.EVENT)
     await world.judge("A74-CONFIG-07", seen, again)
-    kept, answered = OnlyAt(planted.of("b")), OnlyAt(planted.of("d"))
+    kept, answered = AllServedBy(planted.of("b")), AllServedBy(planted.of("d"))
     ways: Mapping[str, Expectation] = {"A37": kept, "A74": FAILS, "envoy": kept}
     await world.judge("A37-DNS-09", await asked_again(world, "b", kept, beyond=beyond), ways)
     calls = await asked_again(world, "d", answered, beyond=beyond)
@@ -80,11 +86,11 @@ async def test_lost_connection(world: World) -> None:
 async def asked_again(world: World, name: str, kept: Expectation, *, beyond: int) -> Calls:
     """Calls to a leaf after its name was asked for again, once they fit and go on so."""
     if not await world.names.asked_again(host(name), beyond=beyond, within=timing.ATTEMPT):
-        raise ClientUnable("it asks for no name again, so no answer to that can fail")
+        raise Unsupported("it asks for no name again, so no answer to that can fail")
     return await world.rounds.until_it_lasts(kept, partial(calls_to, world, name))
 
 
-@decides("A37-DNS-10", seconds=45, resolutions=True)
+@scenario("A37-DNS-10", seconds=45, resolutions=True)
 async def test_refused_connection(world: World) -> None:
     """Nobody has ever listened at the first address; then the name moves.
 
@@ -93,15 +99,15 @@ async def test_refused_connection(world: World) -> None:
     """
     before, after = await world.members.of_one_port("127.0.0.2", "127.0.0.3")
     await before.set_mode(Refuse())
-    await world.names.begin({host("a"): Found((before.host,))})
-    await world.serve(forest(("a",), (leaf("a", discovery=by_name("a", before)),)))
+    await world.names.begin({host("a"): NameRecords((before.host,))})
+    await world.serve(aggregate_config(("a",), (leaf("a", discovery=by_name("a", before)),)))
     calls = partial(calls_to, world, "a")
     await world.rounds.demand(FAILS, calls, why="nobody listens at the address of its name")
     beyond = world.names.mark
-    world.names.set(host("a"), Found((after.host,)))
+    world.names.set(host("a"), NameRecords((after.host,)))
     backoff = world.resolutions.retried
     within = world.resolutions.apart + backoff
     await world.names.asked_again(host("a"), beyond=beyond, within=within)
-    moved = OnlyAt((after.address,))
+    moved = AllServedBy((after.address,))
     seen = await world.until(moved, calls, within=backoff + timing.ATTEMPT)
     await world.judge("A37-DNS-10", seen, moved)

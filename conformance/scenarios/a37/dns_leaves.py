@@ -7,20 +7,20 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from conformance.judging.declaration import decides
-from conformance.judging.expectations import OnlyAt, Outcome
-from conformance.scenarios.helpers.aggregates import calls_to, forest, leaf, plant
+from conformance.judging.declaration import scenario
+from conformance.judging.expectations import AllServedBy, EndsWith
+from conformance.scenarios.helpers.aggregates import aggregate_config, calls_to, deploy, leaf
 from conformance.scenarios.helpers.circuit_breaking import Streams, connected, limited
-from conformance.scenarios.helpers.leaf_positions import BEFORE_X, TREES, each, judge_each
+from conformance.scenarios.helpers.leaf_positions import BEFORE_X, TREES, each_position, judge_each
 from conformance.scenarios.helpers.priorities import serve_again
 from conformance.world import World
 from conformance.xds_config.clusters import LogicalDns
-from conformance.xds_config.config import given_as
+from conformance.xds_config.config import with_raw_clusters
 from conformance.xds_config.limits import admits
-from conformance.xds_config.variants import Odd
+from conformance.xds_config.variants import ClusterVariant
 
 
-@decides("A37-DNS-15")
+@scenario("A37-DNS-15")
 async def test_names_that_are_known(world: World) -> None:
     """Localhost and an address, each as the cluster of a route."""
     members = await world.endpoints(2)
@@ -29,71 +29,71 @@ async def test_names_that_are_known(world: World) -> None:
         leaf(host, discovery=LogicalDns(f"{host}:{one.port}", (one.address,)))
         for host, one in zip(hosts, members, strict=True)
     ]
-    await world.serve(forest(hosts, leaves))
+    await world.serve(aggregate_config(hosts, leaves))
     for host, one in zip(hosts, members, strict=True):
-        await world.judge("A37-DNS-15", await calls_to(world, host), OnlyAt((one.address,)))
+        await world.judge("A37-DNS-15", await calls_to(world, host), AllServedBy((one.address,)))
 
 
-@decides("A37-DNS-13", seconds=1)
+@scenario("A37-DNS-13", seconds=1)
 async def test_places(world: World) -> None:
     """What stands before x fails, then x does, and in the end the others serve again."""
-    planted = await plant(world, *TREES, by_dns=each("x"))
+    planted = await deploy(world, *TREES, by_dns=each_position("x"))
     served = planted.served
     await world.serve(served)
     await judge_each(world, "A37-DNS-13", served)
     failed = await planted.lose(*BEFORE_X)
     await judge_each(world, "A37-DNS-13", served, failed=failed)
-    lost = await planted.lose(*each("x"))
+    lost = await planted.lose(*each_position("x"))
     await judge_each(world, "A37-DNS-13", served, failed=(*failed, *lost))
     await serve_again(world, [one for name in BEFORE_X for one in planted.members[name]])
     await judge_each(world, "A37-DNS-13", served, failed=lost)
 
 
-@decides("A37-DNS-14", needs=("kept_open",))
+@scenario("A37-DNS-14", needs=("kept_open",))
 async def test_limit(world: World) -> None:
     (member,) = await world.endpoints(1)
     one = replace(limited("m", [member], 3), discovery=LogicalDns(member.address))
-    served = forest(("m",), (one,))
+    served = aggregate_config(("m",), (one,))
     await world.serve(served)
     await connected(world, "m")
     await world.judge("A37-DNS-14", await Streams(world).begin("m", 5), admits(served, "m"))
-    await world.judge("A37-DNS-14", await calls_to(world, "m"), Outcome("UNAVAILABLE"))
+    await world.judge("A37-DNS-14", await calls_to(world, "m"), EndsWith("UNAVAILABLE"))
 
 
-def service(name: str) -> Odd:
+def service(name: str) -> ClusterVariant:
     """A service name, which counts for clusters of EDS only."""
     more = f"eds_cluster_config {{ eds_config {{ ads {{}} }} service_name: '{name}' }}"
-    return Odd("A37-DNS-14", more)
+    return ClusterVariant("A37-DNS-14", more)
 
 
-@decides("A37-DNS-14", needs=("kept_open",))
+@scenario("A37-DNS-14", needs=("kept_open",))
 async def test_limit_of_one_count(world: World) -> None:
     """With streams open, an update changes the name, and a service name, and allows one more."""
     before, after = (
         replace(limited("m", [member], limit), discovery=LogicalDns(member.address))
         for member, limit in zip(await world.endpoints(2), (3, 4), strict=True)
     )
-    served = forest(("m",), (before,))
-    await world.serve(given_as(served, service("first").of(served.cluster())))
+    served = aggregate_config(("m",), (before,))
+    await world.serve(with_raw_clusters(served, service("first").of(served.cluster())))
     await connected(world, "m")
     streams = Streams(world)
     await streams.fill("m", 3)
-    served = forest(("m",), (after,))
-    await world.serve(given_as(served, service("second").of(served.cluster())))
+    served = aggregate_config(("m",), (after,))
+    await world.serve(with_raw_clusters(served, service("second").of(served.cluster())))
     wanted = admits(served, "m", in_flight=3)
     await world.judge("A37-DNS-14", await streams.take("m", wanted), wanted)
 
 
-EVERYTHING: Final = Odd(
+EVERYTHING: Final = ClusterVariant(
     "A37-DNS-17",
     "policy { drop_overloads { category: 'all' drop_percentage { numerator: 100 } } }",
     within="load_assignment",
 )
 
 
-@decides("A37-DNS-17")
+@scenario("A37-DNS-17")
 async def test_no_drops(world: World) -> None:
     (member,) = await world.endpoints(1)
-    served = forest(("m",), (leaf("m", discovery=LogicalDns(member.address)),))
-    await world.serve(given_as(served, EVERYTHING.of(served.cluster())))
-    await world.judge("A37-DNS-17", await calls_to(world, "m", 20), OnlyAt((member.address,)))
+    served = aggregate_config(("m",), (leaf("m", discovery=LogicalDns(member.address)),))
+    await world.serve(with_raw_clusters(served, EVERYTHING.of(served.cluster())))
+    await world.judge("A37-DNS-17", await calls_to(world, "m", 20), AllServedBy((member.address,)))

@@ -7,18 +7,18 @@ import pytest
 from msgspec.structs import replace
 
 from conformance import timing
-from conformance.judging.declaration import decides, row
-from conformance.judging.expectations import Answered, Expectation, Fails, OnlyAt
-from conformance.scenarios.helpers.aggregates import calls_to, in_use, plant
+from conformance.judging.declaration import case, scenario
+from conformance.judging.expectations import AckedOrNacked, AllServedBy, Expectation, Fails
+from conformance.scenarios.helpers.aggregates import calls_to, deploy, in_use
 from conformance.scenarios.helpers.failing_tree import FAILS
 from conformance.scenarios.helpers.host_names import by_name, host, known, named
 from conformance.scenarios.helpers.live_clusters import AFTERWARDS
 from conformance.world import World
 from conformance.xds_config.clusters import Cluster, LogicalDns
-from conformance.xds_config.config import Served
+from conformance.xds_config.config import XdsConfig
 from conformance.xds_config.trees import at_the_first, with_clusters
 from fake_control_plane import Kind
-from test_servers import Answer, Found, NoSuchName, ServerFailure, Silence
+from test_servers import Answer, NameRecords, NoSuchName, ServerFailure, Silence
 
 ALONE = "alone"
 
@@ -26,14 +26,14 @@ TOO_LONG = ".".join(["a" * 49] * 4 + ["b" * 54])
 """Of 254 characters, one more than a name may have (RFC 1035, 2.3.4); its labels are not."""
 
 
-@decides("A37-DNS-23", AFTERWARDS, seconds=2, waits=True)
+@scenario("A37-DNS-23", AFTERWARDS, seconds=2, waits=True)
 @pytest.mark.parametrize(
     ("clause", "name", "at"),
     [
-        row("space", "A37-DNS-16", "a space.xdspec.test", "127.0.0.2"),
-        row("too-long", "A37-DNS-20", TOO_LONG, "127.0.0.2"),
-        row("underscore", "A37-DNS-21", "under_score.xdspec.test", "127.0.0.2"),
-        row("ipv6", "A37-DNS-22", "::1", "::1"),
+        case("space", "A37-DNS-16", "a space.xdspec.test", "127.0.0.2"),
+        case("too-long", "A37-DNS-20", TOO_LONG, "127.0.0.2"),
+        case("underscore", "A37-DNS-21", "under_score.xdspec.test", "127.0.0.2"),
+        case("ipv6", "A37-DNS-22", "::1", "::1"),
     ],
 )
 async def test_name(world: World, clause: str, name: str, at: str) -> None:
@@ -42,8 +42,8 @@ async def test_name(world: World, clause: str, name: str, at: str) -> None:
     In the end the first leaf fails; Envoy goes on to the next by the health of endpoints alone.
     """
     (member,) = await world.members.of_one_port(at)
-    await world.names.begin({name: Found((at,))})
-    planted = await plant(world, {"m": "x y"}, direct=(ALONE,), by_dns=("y", ALONE))
+    await world.names.begin({name: NameRecords((at,))})
+    planted = await deploy(world, {"m": "x y"}, direct=(ALONE,), by_dns=("y", ALONE))
     before = planted.served
     await in_use(world, before, "m", ALONE)
     world.bench.turn_to(clause)
@@ -52,12 +52,12 @@ async def test_name(world: World, clause: str, name: str, at: str) -> None:
     answer = await world.control.offer(Kind.CLUSTER, *(one.resource() for one in odd))
     if answer.acked:
         ways: dict[str, Expectation] = {"not served": Fails()}
-        ways["served"] = OnlyAt((member.address,))
+        ways["served"] = AllServedBy((member.address,))
         calls = partial(calls_to, world, ALONE)
         seen = await world.rounds.until_any(ways.values(), calls, within=timing.ATTEMPT)
         await world.judge(clause, seen, {**ways, "as before": at_the_first(before, ALONE)})
     else:
-        await world.judge(clause, answer, {"refused": Answered(acked=False)})
+        await world.judge(clause, answer, {"refused": AckedOrNacked(acked=False)})
     await judge_use(world, "A37-DNS-23", before, "m")
     world.bench.turn_to(AFTERWARDS)
     (address,) = await world.addresses(1)
@@ -71,7 +71,7 @@ async def test_name(world: World, clause: str, name: str, at: str) -> None:
 NEW = host("new")
 
 
-@decides("A37-DNS-26", "A37-DNS-27", AFTERWARDS, seconds=6, waits=True)
+@scenario("A37-DNS-26", "A37-DNS-27", AFTERWARDS, seconds=6, waits=True)
 @pytest.mark.parametrize(
     "trouble",
     [
@@ -85,7 +85,7 @@ async def test_new_name(world: World, trouble: Answer) -> None:
 
     The old names are known all the while, and the endpoints there serve.
     """
-    planted = named(await plant(world, {"m": "x c"}, direct=(ALONE,)), "x", ALONE)
+    planted = named(await deploy(world, {"m": "x c"}, direct=(ALONE,)), "x", ALONE)
     before = planted.served
     await world.names.begin({**known(planted, "x", ALONE), NEW: trouble})
     await in_use(world, before, "m", ALONE)
@@ -114,13 +114,13 @@ async def test_new_name(world: World, trouble: Answer) -> None:
         await judge_use(world, AFTERWARDS, before, root)
 
 
-def led(served: Served, to: LogicalDns) -> list[Cluster]:
+def led(served: XdsConfig, to: LogicalDns) -> list[Cluster]:
     """The clusters that a name is given to, with it."""
     return [replace(served.own(one), discovery=to) for one in ("y", ALONE)]
 
 
 async def judge_use(
-    world: World, clause: str, served: Served, root: str, failed: Collection[str] = ()
+    world: World, clause: str, served: XdsConfig, root: str, failed: Collection[str] = ()
 ) -> None:
     """The clause by whether requests to a root soon go by what is served, and go on so."""
     wanted, calls = at_the_first(served, root, failed), partial(calls_to, world, root)

@@ -5,51 +5,51 @@ from functools import partial
 import pytest
 
 from conformance import timing
-from conformance.judging.declaration import decides, row
-from conformance.judging.expectations import Takes
-from conformance.scenarios.helpers.aggregates import calls_to, plant
-from conformance.scenarios.helpers.failing_tree import told_and_waited
+from conformance.judging.declaration import case, scenario
+from conformance.judging.expectations import Duration
+from conformance.scenarios.helpers.aggregates import calls_to, deploy
+from conformance.scenarios.helpers.failing_tree import errors_and_waits
 from conformance.scenarios.helpers.leaf_positions import (
     BESIDE,
     ROOTS,
     TREES,
     by_health,
-    each,
+    each_position,
     judge_each,
 )
 from conformance.world import World
 from conformance.xds_config.broken import (
-    Trouble,
-    amid,
+    ClusterChange,
     with_bad_health,
+    with_clusters_changed,
     with_empty_localities,
     without_localities,
 )
 from conformance.xds_config.trees import at_the_first
 from test_servers import Serve
 
-AT_ONCE = Takes(most=timing.FAR_FROM_FAILOVER, allowance=timing.BELIEVED)
+AT_ONCE = Duration(most=timing.FAR_FROM_FAILOVER, allowance=timing.BELIEVED)
 
 
 @pytest.mark.parametrize(
     ("clause", "trouble"),
     [
-        row("no-locality", "A37-TROUBLE-21", without_localities),
-        row("no-endpoint", "A37-TROUBLE-22", with_empty_localities),
-        row("bad-health", "A37-TROUBLE-23", with_bad_health),
+        case("no-locality", "A37-TROUBLE-21", without_localities),
+        case("no-endpoint", "A37-TROUBLE-22", with_empty_localities),
+        case("bad-health", "A37-TROUBLE-23", with_bad_health),
     ],
 )
-@decides("A37-TROUBLE-24", "A37-TROUBLE-27", "A37-TROUBLE-32", "A37-TROUBLE-35")
-async def test_without_endpoints(world: World, clause: str, trouble: Trouble) -> None:
+@scenario("A37-TROUBLE-24", "A37-TROUBLE-27", "A37-TROUBLE-32", "A37-TROUBLE-35")
+async def test_without_endpoints(world: World, clause: str, trouble: ClusterChange) -> None:
     """First x alone is in trouble, then b as well, then every leaf, and in the end none.
 
     There are four priorities in x, each with an endpoint.
     """
-    planted = await plant(
-        world, *TREES, direct=(BESIDE,), modes=dict.fromkeys(each("x"), [Serve()] * 4)
+    planted = await deploy(
+        world, *TREES, direct=(BESIDE,), modes=dict.fromkeys(each_position("x"), [Serve()] * 4)
     )
     well = planted.served
-    begun = amid(well, trouble, *each("x"))
+    begun = with_clusters_changed(well, trouble, *each_position("x"))
     await world.serve(begun)
     await calls_to(world, BESIDE)
     known = world.now
@@ -62,8 +62,8 @@ async def test_without_endpoints(world: World, clause: str, trouble: Trouble) ->
         "the endpoints are known", min(known, tried.at), "the attempt at the next leaf", tried.at
     )
     await world.judge("A37-TROUBLE-24", took, AT_ONCE)
-    fewer = amid(begun, trouble, *each("b"))
-    for served in (fewer, amid(fewer, trouble, *each("c"))):
+    fewer = with_clusters_changed(begun, trouble, *each_position("b"))
+    for served in (fewer, with_clusters_changed(fewer, trouble, *each_position("c"))):
         await world.serve(served)
         await judge_each(world, "A37-TROUBLE-27", served)
         calls = await calls_to(world, BESIDE)
@@ -72,9 +72,9 @@ async def test_without_endpoints(world: World, clause: str, trouble: Trouble) ->
     await judge_each(world, "A37-TROUBLE-32", well)
 
 
-@decides("A37-TROUBLE-33", "A37-TROUBLE-34", needs=("watch", "wait_for_ready"))
+@scenario("A37-TROUBLE-33", "A37-TROUBLE-34", needs=("watch", "wait_for_ready"))
 async def test_state_without_endpoints(world: World) -> None:
-    planted = await plant(world, {"m": "b c"})
+    planted = await deploy(world, {"m": "b c"})
     well = planted.served
-    await world.serve(amid(well, without_localities, "b", "c"))
-    await told_and_waited(world, "m", partial(world.serve, well))
+    await world.serve(with_clusters_changed(well, without_localities, "b", "c"))
+    await errors_and_waits(world, "m", partial(world.serve, well))

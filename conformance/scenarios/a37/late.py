@@ -3,34 +3,34 @@
 import pytest
 
 from conformance import timing
-from conformance.judging.declaration import decides
-from conformance.judging.expectations import Expectation, Outcome, Untouched
-from conformance.scenarios.helpers.aggregates import calls_to, plant, with_route
-from conformance.scenarios.helpers.leaf_positions import POSITIONS, demand_asked
-from conformance.world import UnderWay, World
-from conformance.xds_config.broken import lacking
-from conformance.xds_config.config import Served
+from conformance.judging.declaration import scenario
+from conformance.judging.expectations import EndsWith, Expectation, NoAttempts
+from conformance.scenarios.helpers.aggregates import calls_to, deploy, with_route
+from conformance.scenarios.helpers.leaf_positions import POSITIONS, require_subscribed
+from conformance.world import PendingCalls, World
+from conformance.xds_config.broken import without_resources
+from conformance.xds_config.config import XdsConfig
 from conformance.xds_config.routes import TO
-from conformance.xds_config.trees import asks_for, at_the_first
+from conformance.xds_config.trees import at_the_first, subscriptions_of
 from fake_control_plane import Kind
 
-WAITS = Outcome("DEADLINE_EXCEEDED")
+WAITS = EndsWith("DEADLINE_EXCEEDED")
 
 
-async def held_back(world: World, kind: Kind, lacks: Served, *roots: str) -> list[UnderWay]:
+async def held_back(world: World, kind: Kind, lacks: XdsConfig, *roots: str) -> list[PendingCalls]:
     """Requests to each root, once the client has asked for all that there is of this kind."""
     await world.serve(lacks)
     waiting = [await world.start([{TO: root}] * 3) for root in roots]
-    await demand_asked(world, kind, lacks)
+    await require_subscribed(world, kind, lacks)
     return waiting
 
 
-@decides("A37-TROUBLE-04", seconds=1)
+@scenario("A37-TROUBLE-04", seconds=1)
 @pytest.mark.parametrize("made", POSITIONS.values(), ids=POSITIONS)
 async def test_clusters(world: World, made: str) -> None:
     """The tree is alone: by A74 one that is not known would keep all others waiting, too."""
-    planted = await plant(world, {"m": made})
-    lacks = lacking(planted.served, Kind.CLUSTER, "x")
+    planted = await deploy(world, {"m": made})
+    lacks = without_resources(planted.served, Kind.CLUSTER, "x")
     (waiting,) = await held_back(world, Kind.CLUSTER, lacks, "m")
     calls = await calls_to(world, "m", deadline=timing.SEVERAL_MOMENTS)
     await world.judge("A37-TROUBLE-04", calls, WAITS)
@@ -39,24 +39,24 @@ async def test_clusters(world: World, made: str) -> None:
     await world.judge("A37-TROUBLE-04", await waiting.over(), wanted)
 
 
-@decides("A37-TROUBLE-05", seconds=1)
+@scenario("A37-TROUBLE-05", seconds=1)
 async def test_endpoints_of_the_first_leaf(world: World) -> None:
-    planted = await plant(world, {"m": "x b"})
-    lacks = lacking(planted.served, Kind.ENDPOINTS, "x")
+    planted = await deploy(world, {"m": "x b"})
+    lacks = without_resources(planted.served, Kind.ENDPOINTS, "x")
     (waiting,) = await held_back(world, Kind.ENDPOINTS, lacks, "m")
     calls = await calls_to(world, "m", deadline=timing.SEVERAL_MOMENTS)
     await world.judge("A37-TROUBLE-05", calls, WAITS)
     behind = await world.attempts.quiet(*planted.members["b"], why="the first may come yet")
-    await world.judge("A37-TROUBLE-05", behind, Untouched())
+    await world.judge("A37-TROUBLE-05", behind, NoAttempts())
     await world.serve(planted.served)
     wanted = at_the_first(planted.served, "m")
     await world.judge("A37-TROUBLE-05", await waiting.over(), wanted)
 
 
-@decides("A37-TROUBLE-06", seconds=1)
+@scenario("A37-TROUBLE-06", seconds=1)
 async def test_endpoints_of_the_last_leaf(world: World) -> None:
-    planted = await plant(world, {"m": "b x"})
-    lacks = lacking(planted.served, Kind.ENDPOINTS, "x")
+    planted = await deploy(world, {"m": "b x"})
+    lacks = without_resources(planted.served, Kind.ENDPOINTS, "x")
     (waiting,) = await held_back(world, Kind.ENDPOINTS, lacks, "m")
     served = at_the_first(planted.served, "m")
     calls = await calls_to(world, "m", deadline=timing.SEVERAL_MOMENTS)
@@ -67,11 +67,11 @@ async def test_endpoints_of_the_last_leaf(world: World) -> None:
     await world.judge("A37-TROUBLE-06", await waiting.over(), in_the_end)
 
 
-@decides("A74-CONFIG-01", seconds=1)
+@scenario("A74-CONFIG-01", seconds=1)
 async def test_endpoints_of_another_route(world: World) -> None:
     """Of two routes, those of one have come."""
-    planted = await plant(world, direct=("b", "x"))
-    lacks = lacking(planted.served, Kind.ENDPOINTS, "x")
+    planted = await deploy(world, direct=("b", "x"))
+    lacks = without_resources(planted.served, Kind.ENDPOINTS, "x")
     roots = ("b", "x")
     waiting = await held_back(world, Kind.ENDPOINTS, lacks, *roots)
     headers = [{TO: root} for root in roots]
@@ -82,12 +82,12 @@ async def test_endpoints_of_another_route(world: World) -> None:
         await world.judge("A74-CONFIG-01", await one.over(), at_the_first(planted.served, root))
 
 
-@decides("A74-CONFIG-02")
+@scenario("A74-CONFIG-02")
 async def test_routes_to_what_is_late(world: World) -> None:
     """The route to b leads to an aggregate then, of which the endpoints of a leaf are held back."""
-    planted = await plant(world, {"m": "x c"}, direct=("b",))
+    planted = await deploy(world, {"m": "x c"}, direct=("b",))
     way = [{TO: "b"}] * 3
-    lacks = lacking(planted.served, Kind.ENDPOINTS, "x")
+    lacks = without_resources(planted.served, Kind.ENDPOINTS, "x")
     before = with_route(lacks, "b", "b")
     await world.serve(before)
     at_b = at_the_first(before, "b")
@@ -101,5 +101,5 @@ async def test_routes_to_what_is_late(world: World) -> None:
     at_m = at_the_first(after, "m")
     calls = await world.until(at_m, lambda: world.call(way))
     await world.judge("A74-CONFIG-02", calls, at_m)
-    for wanted in (asks_for(after, "CLUSTER"), asks_for(after, "ENDPOINTS")):
+    for wanted in (subscriptions_of(after, "CLUSTER"), subscriptions_of(after, "ENDPOINTS")):
         await world.judge("A74-CONFIG-02", await world.control.asked_until(wanted), wanted)

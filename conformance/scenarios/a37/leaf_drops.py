@@ -4,46 +4,46 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from conformance.judging.declaration import decides
-from conformance.judging.expectations import OnlyAt, Outcome, Untouched
-from conformance.scenarios.helpers.aggregates import calls_to, forest, leaf
+from conformance.judging.declaration import scenario
+from conformance.judging.expectations import AllServedBy, EndsWith, NoAttempts
+from conformance.scenarios.helpers.aggregates import aggregate_config, calls_to, leaf
 from conformance.scenarios.helpers.circuit_breaking import (
     NEARLY_ALL,
     below,
-    demand_failures,
     dropping,
     limited,
     lose,
+    require_failures,
 )
 from conformance.world import World
-from conformance.xds_config.broken import out_of_use
+from conformance.xds_config.broken import unhealthy
 from conformance.xds_config.clusters import Drop
 
 ALL, NOTHING = Drop("a", 100, "HUNDRED"), Drop("a", 0, "HUNDRED")
-DROPPED = Outcome("UNAVAILABLE")
+DROPPED = EndsWith("UNAVAILABLE")
 
 NOT_QUITE_ALL = tuple(Drop(category, 99, "HUNDRED") for category in "abcd")
 """All but one of a hundred million, by shares that are small numbers."""
 
 
-@decides("A37-DROP-01", "A37-DROP-02", "A37-DROP-03")
+@scenario("A37-DROP-01", "A37-DROP-02", "A37-DROP-03")
 async def test_the_leaf_in_use(world: World) -> None:
     """Of one tree the first leaf drops everything, of the other the second one does."""
     members = await world.endpoints(4)
     b, c, d, e = [limited(name, [one]) for name, one in zip("bcde", members, strict=True)]
     roots = (below("m", "b", "c"), below("n", "d", "e"))
     first, last = dropping(b, ALL), dropping(e, ALL)
-    await world.serve(forest(("m", "n"), (*roots, first, c, d, last)))
+    await world.serve(aggregate_config(("m", "n"), (*roots, first, c, d, last)))
     await world.judge("A37-DROP-01", await calls_to(world, "m", 10), DROPPED)
-    await world.judge("A37-DROP-02", await calls_to(world, "n", 10), OnlyAt(d.addresses()))
+    await world.judge("A37-DROP-02", await calls_to(world, "n", 10), AllServedBy(d.addresses()))
     await world.attempts.demand_count(members[0], why="its cluster is in use")
-    await demand_failures(world, "m", why="everything is dropped")
+    await require_failures(world, "m", why="everything is dropped")
     quiet = await world.attempts.quiet(members[1], why="requests to the leaf before it failed")
-    await world.judge("A37-DROP-03", quiet, Untouched())
-    left = out_of_use(dropping(b, Drop("a", NEARLY_ALL)))
-    after = forest(("m", "n"), (*roots, left, c, out_of_use(d), last))
+    await world.judge("A37-DROP-03", quiet, NoAttempts())
+    left = unhealthy(dropping(b, Drop("a", NEARLY_ALL)))
+    after = aggregate_config(("m", "n"), (*roots, left, c, unhealthy(d), last))
     await lose(world, after, members[0], members[2])
-    wanted = OnlyAt(c.addresses())
+    wanted = AllServedBy(c.addresses())
     calls = await world.until(wanted, partial(calls_to, world, "m", 10))
     await world.judge("A37-DROP-01", calls, wanted)
     world.bench.turn_to("A37-DROP-02")
@@ -53,32 +53,32 @@ async def test_the_leaf_in_use(world: World) -> None:
     await world.judge("A37-DROP-02", calls, DROPPED)
 
 
-@decides("A37-DROP-04")
+@scenario("A37-DROP-04")
 async def test_every_priority(world: World) -> None:
     """Who drops everything may stay where it is: so that comes first, and then not quite all."""
     (high, low) = await world.endpoints(2)
     both = replace(limited("b", []), discovery=leaf("b", [high], [low]).discovery)
     everything = dropping(both, ALL)
-    await world.serve(forest(("m",), (below("m", "b"), everything)))
+    await world.serve(aggregate_config(("m",), (below("m", "b"), everything)))
     await world.judge("A37-DROP-04", await calls_to(world, "m", 10), DROPPED)
     await world.attempts.demand_count(high, why="its priority is the first")
     await world.judge("A37-DROP-04", await calls_to(world, "m", 10), DROPPED)
-    nearly = out_of_use(dropping(both, *NOT_QUITE_ALL), priority=0)
-    await world.serve(forest(("m",), (below("m", "b"), nearly)))
+    nearly = unhealthy(dropping(both, *NOT_QUITE_ALL), priority=0)
+    await world.serve(aggregate_config(("m",), (below("m", "b"), nearly)))
     await world.attempts.demand_count(low, why="the priority before it has no endpoint in use")
     calls = await world.until(DROPPED, partial(calls_to, world, "m", 10))
     await world.judge("A37-DROP-04", calls, DROPPED)
 
 
-@decides("A37-DROP-05")
+@scenario("A37-DROP-05")
 async def test_several_ways(world: World) -> None:
     one = limited("q", await world.endpoints(1))
     ways = ("a", "q")
-    await world.serve(forest(ways, (below("a", "q"), dropping(one, ALL))))
+    await world.serve(aggregate_config(ways, (below("a", "q"), dropping(one, ALL))))
     for way in ways:
         await world.judge("A37-DROP-05", await calls_to(world, way, 10), DROPPED)
-    await world.serve(forest(ways, (below("a", "q"), dropping(one, NOTHING))))
+    await world.serve(aggregate_config(ways, (below("a", "q"), dropping(one, NOTHING))))
     for way in ways:
-        wanted = OnlyAt(one.addresses())
+        wanted = AllServedBy(one.addresses())
         calls = await world.until(wanted, partial(calls_to, world, way, 10))
         await world.judge("A37-DROP-05", calls, wanted)

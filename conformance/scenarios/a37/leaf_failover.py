@@ -5,41 +5,49 @@ from functools import partial
 import pytest
 
 from conformance import timing
-from conformance.judging.declaration import decides
-from conformance.judging.expectations import Expectation, OnlyAt, Outcome, Takes, Untouched
+from conformance.judging.declaration import scenario
+from conformance.judging.expectations import (
+    AllServedBy,
+    Duration,
+    EndsWith,
+    Expectation,
+    NoAttempts,
+)
 from conformance.judging.observations import Elapsed
-from conformance.scenarios.helpers.aggregates import Planted, calls_to, in_use, plant
+from conformance.scenarios.helpers.aggregates import Deployment, calls_to, deploy, in_use
 from conformance.scenarios.helpers.priorities import fail, judge_kept, serve_again
 from conformance.world import World
-from conformance.xds_config.broken import amid, at
+from conformance.xds_config.broken import with_clusters_changed, with_endpoints
 from conformance.xds_config.routes import TO
 from conformance.xds_config.trees import at_the_first
-from test_servers import Close, Endpoint, Hold, Serve, Stall
+from test_servers import BackendEndpoint, Close, Hold, Serve, Stall
 
 
-def lasting(times: int) -> Takes:
+def lasting(times: int) -> Duration:
     """So many times that of the failover timer."""
-    return Takes(
+    return Duration(
         least=times * timing.FAILOVER.seconds - timing.FAILOVER_EARLY,
         most=times * (timing.FAILOVER.seconds + timing.FAILOVER_LATE),
         allowance=timing.FAILOVER_EARLY,
     )
 
 
-async def judge_use(world: World, clause: str, planted: Planted, *failed: Endpoint) -> None:
+async def judge_use(
+    world: World, clause: str, planted: Deployment, *failed: BackendEndpoint
+) -> None:
     """Whether requests soon go to the first priority of which something has not failed."""
     wanted = at_the_first(planted.served, "m", [one.address for one in failed])
     calls = await world.rounds.until_it_lasts(wanted, partial(calls_to, world, "m"))
     await world.judge(clause, calls, wanted)
 
 
-@decides("A37-FAILOVER-01", "A37-FAILOVER-06", "A37-FAILOVER-08", seconds=2)
+@scenario("A37-FAILOVER-01", "A37-FAILOVER-06", "A37-FAILOVER-08", seconds=2)
 async def test_priority_by_priority(world: World) -> None:
-    planted = await plant(world, {"m": "z b"}, modes={"z": [Serve()] * 2, "b": [Serve()] * 2})
+    planted = await deploy(world, {"m": "z b"}, modes={"z": [Serve()] * 2, "b": [Serve()] * 2})
     await world.serve(planted.served)
     await judge_use(world, "A37-FAILOVER-01", planted)
     behind = await world.attempts.quiet(*planted.members["b"], why="the leaf before it serves")
-    await world.judge("A37-FAILOVER-06", behind, Untouched())
+    await world.judge("A37-FAILOVER-06", behind, NoAttempts())
     row = [one for name in ("z", "b") for one in planted.members[name]]
     for number, clause in enumerate([*["A37-FAILOVER-01"] * 3, "A37-FAILOVER-08"]):
         await fail(row[number])
@@ -49,13 +57,13 @@ async def test_priority_by_priority(world: World) -> None:
     await judge_use(world, "A37-FAILOVER-08", planted, *row)
 
 
-@decides("A37-FAILOVER-02", "A37-FAILOVER-05", seconds=1.5)
+@scenario("A37-FAILOVER-02", "A37-FAILOVER-05", seconds=1.5)
 async def test_return(world: World) -> None:
-    planted = await plant(world, {"m": "z b a"}, modes={"z": [Close()], "b": [Close()]})
+    planted = await deploy(world, {"m": "z b a"}, modes={"z": [Close()], "b": [Close()]})
     await world.serve(planted.served)
     ways: dict[str, Expectation] = {
         "A37": at_the_first(planted.served, "m", planted.of("z", "b")),
-        "envoy": Outcome("UNAVAILABLE"),
+        "envoy": EndsWith("UNAVAILABLE"),
     }
     wanted = world.bench.own("A37-FAILOVER-02", ways)
     calls = await world.rounds.until_it_lasts(wanted, partial(calls_to, world, "m"))
@@ -65,9 +73,9 @@ async def test_return(world: World) -> None:
     await judge_use(world, "A37-FAILOVER-05", planted, *planted.members["b"])
 
 
-@decides("A37-FAILOVER-07")
+@scenario("A37-FAILOVER-07")
 async def test_requests_that_wait(world: World) -> None:
-    planted = await plant(world, {"m": "z b"}, modes={"z": [Hold()]})
+    planted = await deploy(world, {"m": "z b"}, modes={"z": [Hold()]})
     await world.serve(planted.served)
     waiting = await world.start([{TO: "m"}] * 5)
     (held,) = planted.members["z"]
@@ -84,19 +92,21 @@ UPDATES = {"of-its-locality": "locality-0", "of-another-locality": "other"}
 """Where the endpoint is that takes the place of another: its priority goes on, or is a new one."""
 
 
-@decides("A37-FAILOVER-13", "A42-SUB-14", needs=("metadata",), seconds=0.8)
+@scenario("A37-FAILOVER-13", "A42-SUB-14", needs=("metadata",), seconds=0.8)
 @pytest.mark.parametrize("locality", UPDATES.values(), ids=UPDATES)
 async def test_update_of_the_next_leaf(world: World, locality: str) -> None:
     """Requests are made all the while, and the connection that serves them is not made anew."""
-    planted = await plant(world, {"m": "z b"})
+    planted = await deploy(world, {"m": "z b"})
     await in_use(world, planted.served, "m")
     (used,) = planted.members["z"]
     (other,) = await world.endpoints(1)
-    changed = amid(planted.served, at(other.address, locality=locality), "b")
+    changed = with_clusters_changed(
+        planted.served, with_endpoints(other.address, locality=locality), "b"
+    )
     before = world.now
     meanwhile = await world.start([{TO: "m"}] * MEANWHILE, pace=timing.SOAK_PACE)
     await world.serve(changed)
-    served = OnlyAt((used.address,))
+    served = AllServedBy((used.address,))
     await world.judge("A37-FAILOVER-13", await meanwhile.over(), served)
     await judge_kept(world, used, since=before)
     await fail(used)
@@ -105,20 +115,22 @@ async def test_update_of_the_next_leaf(world: World, locality: str) -> None:
     await world.judge("A37-FAILOVER-13", calls, wanted)
 
 
-@decides("A37-FAILOVER-14", seconds=0.5)
+@scenario("A37-FAILOVER-14", seconds=0.5)
 @pytest.mark.parametrize("locality", UPDATES.values(), ids=UPDATES)
 async def test_update_of_the_failed_leaf(world: World, locality: str) -> None:
-    planted = await plant(world, {"m": "z b"}, modes={"z": [Close()]})
+    planted = await deploy(world, {"m": "z b"}, modes={"z": [Close()]})
     await in_use(world, planted.served, "m", failed=planted.of("z"))
     (other,) = await world.endpoints(1)
-    changed = amid(planted.served, at(other.address, locality=locality), "z")
+    changed = with_clusters_changed(
+        planted.served, with_endpoints(other.address, locality=locality), "z"
+    )
     await world.serve(changed)
     wanted = at_the_first(changed, "m")
     calls = await world.rounds.until_it_lasts(wanted, partial(calls_to, world, "m"))
     await world.judge("A37-FAILOVER-14", calls, wanted)
 
 
-async def given_up(world: World, planted: Planted) -> Elapsed:
+async def given_up(world: World, planted: Deployment) -> Elapsed:
     """How long after the first attempt at z the first one at b comes; requests wait meanwhile."""
     began = await world.attempts.demand_one(*planted.members["z"], why="requests came")
     ended = await world.attempts.demand_one(
@@ -129,18 +141,18 @@ async def given_up(world: World, planted: Planted) -> Elapsed:
     )
 
 
-@decides(timed=("A37-FAILOVER-03",), seconds=10.7, waits=True)
+@scenario(timed=("A37-FAILOVER-03",), seconds=10.7, waits=True)
 async def test_stalled_leaf(world: World) -> None:
-    planted = await plant(world, {"m": "z b"}, modes={"z": [Stall()]})
+    planted = await deploy(world, {"m": "z b"}, modes={"z": [Stall()]})
     await world.serve(planted.served)
     waiting = await world.start([{TO: "m"}] * 5, deadline=timing.AFTER_FAILOVER)
     await world.judge("A37-FAILOVER-03", await given_up(world, planted), lasting(1))
-    await world.judge("A37-FAILOVER-03", await waiting.over(), OnlyAt(planted.of("b")))
+    await world.judge("A37-FAILOVER-03", await waiting.over(), AllServedBy(planted.of("b")))
 
 
-@decides(timed=("A37-FAILOVER-04",), seconds=20.7, waits=True)
+@scenario(timed=("A37-FAILOVER-04",), seconds=20.7, waits=True)
 async def test_stalled_priorities_of_a_leaf(world: World) -> None:
-    planted = await plant(world, {"m": "z b"}, modes={"z": [Stall()] * 2})
+    planted = await deploy(world, {"m": "z b"}, modes={"z": [Stall()] * 2})
     await world.serve(planted.served)
     await world.start([{TO: "m"}] * 5, deadline=timing.AFTER_TWO_FAILOVERS)
     took = await given_up(world, planted)

@@ -3,9 +3,15 @@
 import pytest
 from msgspec.structs import replace
 
-from conformance.judging.declaration import decides
-from conformance.judging.expectations import OnlyAt, Outcome, Untouched
-from conformance.scenarios.helpers.aggregates import Shape, aggregates, calls_to, forest, leaf
+from conformance.judging.declaration import scenario
+from conformance.judging.expectations import AllServedBy, EndsWith, NoAttempts
+from conformance.scenarios.helpers.aggregates import (
+    Shape,
+    aggregate_config,
+    aggregates,
+    calls_to,
+    leaf,
+)
 from conformance.scenarios.helpers.circuit_breaking import (
     Streams,
     below,
@@ -16,11 +22,11 @@ from conformance.scenarios.helpers.circuit_breaking import (
 )
 from conformance.scenarios.helpers.leaf_positions import judge_lists
 from conformance.world import World
-from conformance.xds_config.broken import out_of_use
+from conformance.xds_config.broken import unhealthy
 from conformance.xds_config.limits import admits
 
 
-@decides("A37-CB-01", "A37-CB-02", "A37-CB-03", needs=("kept_open",))
+@scenario("A37-CB-01", "A37-CB-02", "A37-CB-03", needs=("kept_open",))
 async def test_each_leaf_its_limit(world: World) -> None:
     members = await world.endpoints(3)
     first, second = limited("b", members[:1], 2), limited("c", members[1:2], 4)
@@ -31,25 +37,25 @@ async def test_each_leaf_its_limit(world: World) -> None:
         below("loose", "tight", limit=3),
     )
     names = tuple(one.name for one in roots)
-    served = forest(names, (*roots, first, second, wide, tight))
+    served = aggregate_config(names, (*roots, first, second, wide, tight))
     await world.serve(served)
     await connected(world, *names)
     streams = Streams(world)
     await world.judge("A37-CB-01", await streams.begin("m", 5), admits(served, "b"))
-    await world.judge("A37-CB-03", await calls_to(world, "m"), Outcome("UNAVAILABLE"))
+    await world.judge("A37-CB-03", await calls_to(world, "m"), EndsWith("UNAVAILABLE"))
     why = "requests beyond the limit of the leaf before it have failed"
-    await world.judge("A37-CB-03", await world.attempts.quiet(members[1], why=why), Untouched())
+    await world.judge("A37-CB-03", await world.attempts.quiet(members[1], why=why), NoAttempts())
     for root, leaf_below in (("strict", "wide"), ("loose", "tight")):
         calls = await streams.begin(root, 5)
         await world.judge("A37-CB-02", calls, admits(served, leaf_below))
-    served = forest(names, (*roots, out_of_use(first), second, wide, tight))
+    served = aggregate_config(names, (*roots, unhealthy(first), second, wide, tight))
     await lose(world, served, members[0])
     await until_at(world, "m", second, why="the first leaf has no endpoint that may be used")
     wanted = admits(served, "c")
     await world.judge("A37-CB-01", await streams.take("m", wanted), wanted)
 
 
-@decides("A37-CB-04", "A37-TREE-15", needs=("kept_open",))
+@scenario("A37-CB-04", "A37-TREE-15", needs=("kept_open",))
 @pytest.mark.parametrize(
     ("lists", "ways"),
     [
@@ -60,8 +66,8 @@ async def test_each_leaf_its_limit(world: World) -> None:
 async def test_one_leaf_in_several_ways(world: World, lists: Shape, ways: tuple[str, str]) -> None:
     """The other leaf is out of use, so that every way leads to the same one."""
     members = await world.endpoints(2)
-    leaves = (limited("b", members[:1], 3), out_of_use(limited("c", members[1:], 3)))
-    served = forest(ways, (*aggregates(lists), *leaves))
+    leaves = (limited("b", members[:1], 3), unhealthy(limited("c", members[1:], 3)))
+    served = aggregate_config(ways, (*aggregates(lists), *leaves))
     await world.serve(served)
     await judge_lists(world, "A37-CB-04", served, *ways)
     await connected(world, *ways)
@@ -76,10 +82,10 @@ async def test_one_leaf_in_several_ways(world: World, lists: Shape, ways: tuple[
         await world.judge("A37-CB-04", await streams.take(way, wanted), wanted)
 
 
-@decides("A37-CB-05", needs=("kept_open", "channels"))
+@scenario("A37-CB-05", needs=("kept_open", "channels"))
 async def test_aggregates_of_several_channels(world: World) -> None:
     members = await world.endpoints(1)
-    served = forest(("b", "a"), (below("a", "b"), limited("b", members, 3)))
+    served = aggregate_config(("b", "a"), (below("a", "b"), limited("b", members, 3)))
     await world.serve(served)
     first, second = [await world.channels.open() for _ in range(2)]
     await connected(world, "a", channel=first)
@@ -94,30 +100,30 @@ async def test_aggregates_of_several_channels(world: World) -> None:
     await world.judge("A37-CB-05", await streams.take("b", wanted, channel=second), wanted)
 
 
-@decides("A37-CB-06", needs=("kept_open",))
+@scenario("A37-CB-06", needs=("kept_open",))
 async def test_priorities(world: World) -> None:
     high, low = [await world.endpoints(1) for _ in range(2)]
     both = replace(limited("b", high, 3), discovery=leaf("b", high, low).discovery)
-    await world.serve(forest(("m",), (below("m", "b"), both)))
+    await world.serve(aggregate_config(("m",), (below("m", "b"), both)))
     await connected(world, "m")
     streams = Streams(world)
     await streams.fill("m", 2)
-    served = forest(("m",), (below("m", "b"), out_of_use(both, priority=0)))
+    served = aggregate_config(("m",), (below("m", "b"), unhealthy(both, priority=0)))
     await world.serve(served)
-    there, why = OnlyAt((low[0].address,)), "the priority before it has no endpoint in use"
+    there, why = AllServedBy((low[0].address,)), "the priority before it has no endpoint in use"
     await world.rounds.demand(there, lambda: calls_to(world, "m", 1), why=why)
     wanted = admits(served, "b", in_flight=2)
     await world.judge("A37-CB-06", await streams.take("m", wanted), wanted)
 
 
-@decides("A37-CB-07", needs=("kept_open", "cancel"))
+@scenario("A37-CB-07", needs=("kept_open", "cancel"))
 async def test_trees_that_change(world: World) -> None:
     """Another leaf comes before it, and goes again; then one that was behind it goes."""
     members = await world.endpoints(3)
     leaves = [limited(name, [one], 2) for name, one in zip("bcx", members, strict=True)]
     b, c, x = leaves
     lists = (below("m", "b", "c"), below("m", "x", "b", "c"), below("m", "b"))
-    first, second, third = (forest(("m",), (one, b, c, x)) for one in lists)
+    first, second, third = (aggregate_config(("m",), (one, b, c, x)) for one in lists)
     await world.serve(first)
     await connected(world, "m")
     streams = Streams(world)

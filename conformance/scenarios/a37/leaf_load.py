@@ -3,25 +3,25 @@
 import pytest
 from msgspec.structs import replace
 
-from conformance.judging.declaration import decides, row
-from conformance.judging.expectations import TellsDrops
-from conformance.scenarios.helpers.aggregates import calls_to, forest
+from conformance.judging.declaration import case, scenario
+from conformance.judging.expectations import DropsReported
+from conformance.scenarios.helpers.aggregates import aggregate_config, calls_to
 from conformance.scenarios.helpers.circuit_breaking import (
     NEARLY_ALL,
     Streams,
     below,
     connected,
-    demand_failures,
     dropping,
     failed,
     limited,
     lose,
+    require_failures,
     until_at,
 )
 from conformance.scenarios.helpers.load_reports import balanced, reported
 from conformance.scenarios.helpers.priorities import fail, serve_again
 from conformance.world import World
-from conformance.xds_config.broken import out_of_use
+from conformance.xds_config.broken import unhealthy
 from conformance.xds_config.clusters import Cluster, Drop
 from conformance.xds_config.routes import TO
 
@@ -31,7 +31,7 @@ def reported_below(name: str, *leaves: str) -> Cluster:
     return replace(below(name, *leaves), is_reported=True)
 
 
-@decides("A37-LOAD-01", "A37-LOAD-02", "A37-LOAD-03", seconds=3, waits=True)
+@scenario("A37-LOAD-01", "A37-LOAD-02", "A37-LOAD-03", seconds=3, waits=True)
 async def test_leaves(world: World) -> None:
     """Both have a locality of the same name.
 
@@ -45,7 +45,7 @@ async def test_leaves(world: World) -> None:
         for name, one in zip("bc", members, strict=True)
     ]
     root = reported_below("m", "b", "c")
-    served = forest(("m",), (root, b, c))
+    served = aggregate_config(("m",), (root, b, c))
     await world.serve(served)
     await until_at(world, "m", b, why="it is the first leaf")
     await calls_to(world, "m", 30)
@@ -64,12 +64,12 @@ async def test_leaves(world: World) -> None:
     await world.judge("A37-LOAD-02", await reported(world, wanted), wanted)
 
 
-@decides(seconds=1.5, waits=True)
+@scenario(seconds=1.5, waits=True)
 @pytest.mark.parametrize(
     ("clause", "root", "is_reported"),
     [
-        row("of-the-leaf", "A37-LOAD-04", below("m", "b"), True),
-        row("of-the-aggregate", "A37-LOAD-05", reported_below("m", "b"), False),
+        case("of-the-leaf", "A37-LOAD-04", below("m", "b"), True),
+        case("of-the-aggregate", "A37-LOAD-05", reported_below("m", "b"), False),
     ],
 )
 async def test_whose_lrs_server(
@@ -79,51 +79,51 @@ async def test_whose_lrs_server(
     leaf, beside = [limited(name, await world.endpoints(1)) for name in ("b", "beside")]
     roots = ("m", "beside")
     unreported = replace(leaf, is_reported=False)
-    await world.serve(forest(roots, (root, leaf if is_reported else unreported, beside)))
+    await world.serve(aggregate_config(roots, (root, leaf if is_reported else unreported, beside)))
     await connected(world, *roots)
     await world.demand_served([{TO: "m"}] * 10)
     await world.demand_served([{TO: "beside"}] * 5)
-    with_it, without = (forest(roots, (root, one, beside)) for one in (leaf, unreported))
+    with_it, without = (aggregate_config(roots, (root, one, beside)) for one in (leaf, unreported))
     ways = {"reported": balanced(with_it), "not reported": balanced(without)}
     await world.judge(clause, await reported(world, *ways.values()), ways)
 
 
-@decides("A37-LOAD-06", seconds=2, waits=True)
+@scenario("A37-LOAD-06", seconds=2, waits=True)
 async def test_drops(world: World) -> None:
     """Nothing is dropped at the second leaf before it is known to be in use."""
     members = await world.endpoints(2)
     b, c = [limited(name, [one]) for name, one in zip("bc", members, strict=True)]
     root, first = reported_below("m", "b", "c"), dropping(b, Drop("of-b", 1_000_000))
-    await world.serve(forest(("m",), (root, first, c)))
-    await demand_failures(world, "m", why="everything is dropped")
-    left = out_of_use(dropping(b, Drop("of-b", NEARLY_ALL)))
-    await lose(world, forest(("m",), (root, left, c)), members[0])
+    await world.serve(aggregate_config(("m",), (root, first, c)))
+    await require_failures(world, "m", why="everything is dropped")
+    left = unhealthy(dropping(b, Drop("of-b", NEARLY_ALL)))
+    await lose(world, aggregate_config(("m",), (root, left, c)), members[0])
     await until_at(world, "m", c, why="the first leaf has no endpoint in use")
     by_first = failed(world, "m")
     second = dropping(c, Drop("of-c", 1_000_000))
-    await world.serve(forest(("m",), (root, left, second)))
-    await demand_failures(world, "m", why="everything is dropped there, too")
+    await world.serve(aggregate_config(("m",), (root, left, second)))
+    await require_failures(world, "m", why="everything is dropped there, too")
     by_second = failed(world, "m") - by_first
-    wanted = TellsDrops(drops={"b": {"of-b": by_first}, "c": {"of-c": by_second}})
+    wanted = DropsReported(drops={"b": {"of-b": by_first}, "c": {"of-c": by_second}})
     await world.judge("A37-LOAD-06", await reported(world, wanted), wanted)
 
 
-@decides("A37-LOAD-07", needs=("kept_open",), seconds=1.5, waits=True)
+@scenario("A37-LOAD-07", needs=("kept_open",), seconds=1.5, waits=True)
 async def test_limit(world: World) -> None:
     b, c = [limited(name, await world.endpoints(1), 2) for name in "bc"]
-    await world.serve(forest(("m",), (reported_below("m", "b", "c"), b, c)))
+    await world.serve(aggregate_config(("m",), (reported_below("m", "b", "c"), b, c)))
     await connected(world, "m")
     await Streams(world).fill("m", 2)
-    await demand_failures(world, "m", why="the limit of the leaf in use is reached")
-    wanted = TellsDrops(drops={"b": {"": failed(world, "m")}})
+    await require_failures(world, "m", why="the limit of the leaf in use is reached")
+    wanted = DropsReported(drops={"b": {"": failed(world, "m")}})
     await world.judge("A37-LOAD-07", await reported(world, wanted), wanted)
 
 
-@decides("A37-LOAD-08", seconds=1.5, waits=True)
+@scenario("A37-LOAD-08", seconds=1.5, waits=True)
 async def test_several_ways(world: World) -> None:
     one = limited("q", await world.endpoints(1), service_name="endpoints-of-q")
     ways = ("a", "q")
-    served = forest(ways, (reported_below("a", "q"), one))
+    served = aggregate_config(ways, (reported_below("a", "q"), one))
     await world.serve(served)
     await world.demand_served([{TO: way} for way in ways * 15])
     wanted = balanced(served)

@@ -6,28 +6,34 @@ from functools import partial
 from msgspec.structs import replace
 
 from conformance import timing
-from conformance.judging.declaration import decides
-from conformance.judging.expectations import OnlyAt, Outcome, Reaches, Shares, Tried
+from conformance.judging.declaration import scenario
+from conformance.judging.expectations import (
+    AllServedBy,
+    AttemptCount,
+    EachServesSome,
+    EndsWith,
+    Proportions,
+)
 from conformance.scenarios.helpers.aggregates import (
+    aggregate_config,
     aggregates,
     calls_to,
-    forest,
+    deploy,
     in_use,
     leaf,
-    plant,
 )
-from conformance.scenarios.helpers.background_traffic import Meanwhile
+from conformance.scenarios.helpers.background_traffic import BackgroundTraffic
 from conformance.scenarios.helpers.priorities import endpoints, fail, judge_kept, serve_again, tier
 from conformance.world import World
-from conformance.xds_config.broken import amid
+from conformance.xds_config.broken import with_clusters_changed
 from conformance.xds_config.clusters import Cluster, Eds
-from conformance.xds_config.config import Served, aggregate, plain
+from conformance.xds_config.config import XdsConfig, aggregate, single_locality
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import RoundRobin
 from conformance.xds_config.routes import TO
 from conformance.xds_config.trees import at_the_first, with_clusters
+from test_servers import BackendEndpoint as Member
 from test_servers import Close, Serve
-from test_servers import Endpoint as Member
 
 ROOT = "m"
 
@@ -52,21 +58,21 @@ def by_localities(name: str, members: Sequence[Member], weights: Sequence[int]) 
 
 async def judge_weights(world: World, one: Cluster) -> None:
     """Whether requests go to the localities of this leaf, which serves, by their weights."""
-    every = Reaches(one.addresses())
+    every = EachServesSome(one.addresses())
     await world.rounds.demand(
         every, partial(calls_to, world, ROOT, ENOUGH_TO_MEET_ALL), why="all of them serve"
     )
     total = sum(place.weight or 0 for place in one.localities)
     shares = {place.endpoints[0].address: (place.weight or 0, total) for place in one.localities}
     calls = await calls_to(world, ROOT, ENOUGH_FOR_WEIGHTS)
-    await world.judge("A37-FAILOVER-09", calls, Shares(shares))
+    await world.judge("A37-FAILOVER-09", calls, Proportions(shares))
 
 
-@decides("A37-FAILOVER-09", seconds=1)
+@scenario("A37-FAILOVER-09", seconds=1)
 async def test_same_localities_in_two_leaves(world: World) -> None:
     first, before, members = [await world.endpoints(2) for _ in range(3)]
     z, b = by_localities("z", first, (3, 1)), by_localities("b", before, (3, 1))
-    served = forest((ROOT,), (*aggregates({ROOT: "z b"}), z, b))
+    served = aggregate_config((ROOT,), (*aggregates({ROOT: "z b"}), z, b))
     await world.serve(served)
     await judge_weights(world, z)
     changed = by_localities("b", members, (1, 3))
@@ -76,12 +82,12 @@ async def test_same_localities_in_two_leaves(world: World) -> None:
     await judge_weights(world, changed)
 
 
-@decides("A37-FAILOVER-10", seconds=2)
+@scenario("A37-FAILOVER-10", seconds=2)
 async def test_hash_leaf_by_leaf(world: World) -> None:
     """The aggregate has the same policy: whose of them holds is A42-CDS-25."""
     first, second = await world.endpoints(3), await world.endpoints(3)
     z, b = (
-        plain([one.address for one in members], name=name)
+        single_locality([one.address for one in members], name=name)
         for name, members in (("z", first), ("b", second))
     )
     served = aggregate(z, b)
@@ -100,13 +106,13 @@ async def test_hash_leaf_by_leaf(world: World) -> None:
     await judge_ring("z", within=timing.ATTEMPT)
 
 
-def moving(served: Served, *priorities: Locality) -> Served:
+def moving(served: XdsConfig, *priorities: Locality) -> XdsConfig:
     """The same, with these localities of the only leaf, the most preferred first."""
     ranked = (replace(place, priority=number) for number, place in enumerate(priorities))
     return with_clusters(served, served.own("z").placed(*ranked))
 
 
-@decides("A37-FAILOVER-11", "A42-SUB-14", needs=("metadata",), seconds=1.5)
+@scenario("A37-FAILOVER-11", "A42-SUB-14", needs=("metadata",), seconds=1.5)
 async def test_locality_that_moves(world: World) -> None:
     """What is put before it fails at once, so that requests come back to it.
 
@@ -116,31 +122,31 @@ async def test_locality_that_moves(world: World) -> None:
     used, other = await world.endpoints(2)
     failing = await endpoints(world, Close(), Close())
     here = tier(0, [used])
-    served = forest((ROOT,), (*aggregates({ROOT: "z"}), leaf("z").placed(here)))
+    served = aggregate_config((ROOT,), (*aggregates({ROOT: "z"}), leaf("z").placed(here)))
     await world.serve(served)
     await world.demand_served([{TO: ROOT}])
     before, both = world.now, tier(0, [used, other])
-    every = Reaches((used.address, other.address))
+    every = EachServesSome((used.address, other.address))
     await world.serve(moving(served, both))
     await world.rounds.demand(every, partial(calls_to, world, ROOT), why="its list has grown")
     await judge_kept(world, used, since=before)
     await world.serve(served)
-    alone = OnlyAt((used.address,))
+    alone = AllServedBy((used.address,))
     await world.rounds.demand(alone, partial(calls_to, world, ROOT), why="it is listed alone")
     headers = [{**one, TO: ROOT} for one in world.sessions(MEANWHILE)]
-    meanwhile = await Meanwhile.begin(world, headers)
+    meanwhile = await BackgroundTraffic.begin(world, headers)
     for number, one in enumerate(failing, start=1):
         await world.serve(moving(served, tier(number, [one]), here))
         await world.attempts.demand_one(one, why="it was put before the others")
         await world.serve(moving(served, here))
     await world.serve(moving(served, both))
     await world.rounds.demand(every, partial(calls_to, world, ROOT), why="its list has grown")
-    await world.judge("A37-FAILOVER-11", await meanwhile.over(), Outcome("OK"))
-    tried = Tried(most={used.address: 1})
+    await world.judge("A37-FAILOVER-11", await meanwhile.over(), EndsWith("OK"))
+    tried = AttemptCount(most={used.address: 1})
     await world.judge("A37-FAILOVER-11", world.attempts.seen(used), tried)
 
 
-@decides("A37-FAILOVER-11", seconds=0.5)
+@scenario("A37-FAILOVER-11", seconds=0.5)
 async def test_priority_that_is_split(world: World) -> None:
     """Both localities of the second priority are known by its name, which one of them can keep.
 
@@ -148,11 +154,11 @@ async def test_priority_that_is_split(world: World) -> None:
     """
     before, *members = await world.endpoints(3)
     first, *places = (tier(number, [one]) for number, one in enumerate((before, *members)))
-    served = forest((ROOT,), (*aggregates({ROOT: "z"}), leaf("z")))
+    served = aggregate_config((ROOT,), (*aggregates({ROOT: "z"}), leaf("z")))
     together = (first, *(replace(one, priority=1) for one in places))
     await in_use(world, with_clusters(served, leaf("z").placed(*together)), ROOT)
     await fail(before)
-    every = Reaches(tuple(one.address for one in members))
+    every = EachServesSome(tuple(one.address for one in members))
     await world.rounds.demand(every, partial(calls_to, world, ROOT), why="the first has failed")
     then = moving(served, *places)
     await world.serve(then)
@@ -172,14 +178,14 @@ def turned(one: Cluster) -> Cluster:
     return one.placed(*places)
 
 
-@decides("A37-FAILOVER-12", seconds=1.5)
+@scenario("A37-FAILOVER-12", seconds=1.5)
 async def test_localities_that_move_in_two_leaves(world: World) -> None:
     """Both leaves have localities of the same names."""
     two = [Serve()] * 2
-    planted = await plant(world, {ROOT: "z b"}, modes={"z": two, "b": two})
+    planted = await deploy(world, {ROOT: "z b"}, modes={"z": two, "b": two})
     failed: list[str] = []
 
-    async def judge_use(served: Served) -> None:
+    async def judge_use(served: XdsConfig) -> None:
         await world.serve(served)
         wanted = at_the_first(served, ROOT, failed)
         some = partial(calls_to, world, ROOT, ENOUGH_TO_MEET_ALL)
@@ -191,11 +197,11 @@ async def test_localities_that_move_in_two_leaves(world: World) -> None:
     first = at_the_first(served, ROOT)
     await world.rounds.demand(first, partial(calls_to, world, ROOT), why="all of them serve")
     for name in ("b", "z"):
-        served = amid(served, turned, name)
+        served = with_clusters_changed(served, turned, name)
         await judge_use(served)
     for one in reversed(planted.members["z"]):
         failed += await fail(one)
-        served = amid(served, turned, "b")
+        served = with_clusters_changed(served, turned, "b")
         await judge_use(served)
     (come,) = await world.endpoints(1)
     before = Locality((Endpoint(come.address),), "locality-2")

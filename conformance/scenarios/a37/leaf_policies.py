@@ -5,23 +5,23 @@ from functools import partial
 import pytest
 
 from conformance import timing
-from conformance.judging.declaration import decides
+from conformance.judging.declaration import scenario
 from conformance.judging.expectations import (
+    AllServedBy,
+    EachServesSome,
     Expectation,
     OneEndpoint,
-    OnlyAt,
-    Reaches,
     SeveralEndpoints,
 )
-from conformance.scenarios.helpers.aggregates import calls_to, plant
+from conformance.scenarios.helpers.aggregates import calls_to, deploy
 from conformance.scenarios.helpers.circuit_breaking import lose
 from conformance.scenarios.helpers.live_clusters import AFTERWARDS, LiveCluster
 from conformance.world import ENOUGH_TO_DIFFER, ENOUGH_TO_SPREAD, TURNS, World
-from conformance.xds_config.broken import amid, out_of_use
-from conformance.xds_config.config import aggregate, plain
+from conformance.xds_config.broken import unhealthy, with_clusters_changed
+from conformance.xds_config.config import aggregate, single_locality
 from conformance.xds_config.policies import RoundRobin
 from conformance.xds_config.routes import SESSION, TO
-from conformance.xds_config.variants import Odd
+from conformance.xds_config.variants import ClusterVariant
 from test_servers import Serve, Stall
 
 GUARD = "GRPC_XDS_AGGREGATE_CLUSTER_BACKWARD_COMPAT"
@@ -34,42 +34,42 @@ UNSUPPORTED = {
 }
 
 
-@decides("A75-LEAF-01", seconds=1)
+@scenario("A75-LEAF-01", seconds=1)
 async def test_policy_of_each_leaf(world: World) -> None:
     members = await world.endpoints(3)
-    hashed = plain([one.address for one in members], name="hashed")
-    turns = plain(await world.addresses(TURNS), name="turns", policy=RoundRobin())
+    hashed = single_locality([one.address for one in members], name="hashed")
+    turns = single_locality(await world.addresses(TURNS), name="turns", policy=RoundRobin())
     served = aggregate(hashed, turns, policy=RoundRobin())
     await world.serve(served)
     ring = served.mapping(cluster="hashed")
     headers = world.values.sessions_to_map()
     await world.judge("A75-LEAF-01", await world.until(ring, partial(world.call, headers)), ring)
-    await lose(world, amid(served, out_of_use, "hashed"), *members)
+    await lose(world, with_clusters_changed(served, unhealthy, "hashed"), *members)
     await world.judge_rotation("A75-LEAF-01", turns)
 
 
-@decides("A75-LEAF-02", AFTERWARDS)
+@scenario("A75-LEAF-02", AFTERWARDS)
 async def test_any_policy_of_an_aggregate(world: World) -> None:
     live = await LiveCluster.begin(world, "aggregate")
     for policy in ("ROUND_ROBIN", "RING_HASH"):
-        await live.taken(Odd("A75-LEAF-02", f"lb_policy: {policy}"))
+        await live.taken(ClusterVariant("A75-LEAF-02", f"lb_policy: {policy}"))
 
 
-@decides("A75-LEAF-03", AFTERWARDS)
+@scenario("A75-LEAF-03", AFTERWARDS)
 @pytest.mark.parametrize("policy", UNSUPPORTED.values(), ids=UNSUPPORTED)
 async def test_unsupported_policy_of_an_aggregate(world: World, policy: str) -> None:
     live = await LiveCluster.begin(world, "aggregate")
-    await live.left_open(Odd("A75-LEAF-03", policy), used=True)
+    await live.left_open(ClusterVariant("A75-LEAF-03", policy), used=True)
 
 
-@decides("A75-LEAF-04", alone=True, seconds=1)
+@scenario("A75-LEAF-04", alone=True, seconds=1)
 async def test_guard(world: World) -> None:
     """Each endpoint has a connection by then, whoever's policy holds."""
-    hashed = plain(await world.addresses(3), name="hashed")
+    hashed = single_locality(await world.addresses(3), name="hashed")
     await world.serve(aggregate(hashed, policy=RoundRobin()))
     channel = await world.channels.open_elsewhere(**{GUARD: "true"})
     await world.rounds.demand(
-        Reaches(hashed.addresses()),
+        EachServesSome(hashed.addresses()),
         lambda: world.call(world.sessions(ENOUGH_TO_SPREAD), channel=channel),
         why="requests have all kinds of hashes",
     )
@@ -82,16 +82,16 @@ async def test_guard(world: World) -> None:
     await world.judge("A75-LEAF-04", calls, ways)
 
 
-@decides("A75-LEAF-05", seconds=10.7, waits=True, failover=True)
+@scenario("A75-LEAF-05", seconds=10.7, waits=True, failover=True)
 async def test_priorities_within_a_leaf(world: World) -> None:
     """As the timers of both levels begin together, the next leaf may be in use for a moment."""
-    planted = await plant(world, {"m": "z b"}, modes={"z": [Stall(), Serve()]})
+    planted = await deploy(world, {"m": "z b"}, modes={"z": [Stall(), Serve()]})
     await world.serve(planted.served)
     await world.start([{TO: "m"}] * 5, deadline=timing.AFTER_FAILOVER)
     _, second = planted.members["z"]
     await world.attempts.demand_one(
         second, why="the priority before it stalls", within=timing.AFTER_FAILOVER
     )
-    within = OnlyAt((second.address,))
+    within = AllServedBy((second.address,))
     calls = await world.rounds.until_it_lasts(within, partial(calls_to, world, "m"))
     await world.judge("A75-LEAF-05", calls, within)

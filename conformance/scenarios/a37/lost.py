@@ -7,21 +7,25 @@ import pytest
 from msgspec.structs import replace
 
 from conformance import timing
-from conformance.judging.declaration import decides
-from conformance.judging.expectations import Expectation, Outcome
+from conformance.judging.declaration import scenario
+from conformance.judging.expectations import EndsWith, Expectation
 from conformance.scenarios.helpers.aggregates import (
-    Planted,
+    Deployment,
     aggregates,
     calls_to,
-    plant,
+    deploy,
     prefixed,
     route_to,
 )
-from conformance.scenarios.helpers.failing_tree import FAILS, STATUSES, told_and_waited
-from conformance.scenarios.helpers.leaf_positions import BESIDE, demand_asked, each_of
-from conformance.world import UnderWay, World
-from conformance.xds_config.broken import lacking
-from conformance.xds_config.config import Served
+from conformance.scenarios.helpers.failing_tree import FAILS, STATUSES, errors_and_waits
+from conformance.scenarios.helpers.leaf_positions import (
+    BESIDE,
+    each_position_of,
+    require_subscribed,
+)
+from conformance.world import PendingCalls, World
+from conformance.xds_config.broken import without_resources
+from conformance.xds_config.config import XdsConfig
 from conformance.xds_config.routes import TO
 from conformance.xds_config.trees import at_the_first, with_clusters
 from fake_control_plane import Kind
@@ -35,36 +39,36 @@ has heard of the loss, as they end then."""
 
 ENDINGS = (grpc.StatusCode.OK, grpc.StatusCode.UNAVAILABLE)
 
-WAITS = Outcome("DEADLINE_EXCEEDED")
+WAITS = EndsWith("DEADLINE_EXCEEDED")
 
 
 async def without(
-    world: World, planted: Planted, *held_back: str, deadline: float = timing.CALL
-) -> UnderWay:
+    world: World, planted: Deployment, *held_back: str, deadline: float = timing.CALL
+) -> PendingCalls:
     """Requests to the first route, which wait for Clusters that the client has asked for."""
-    lacks = lacking(planted.served, Kind.CLUSTER, *held_back)
+    lacks = without_resources(planted.served, Kind.CLUSTER, *held_back)
     await world.serve(lacks)
     root = planted.served.routes[0].cluster
     waiting = await world.start([{TO: root}] * 3, deadline=deadline)
-    await demand_asked(world, Kind.CLUSTER, lacks)
+    await require_subscribed(world, Kind.CLUSTER, lacks)
     return waiting
 
 
 async def with_the_root_alone(
     world: World, *, deadline: float = timing.CALL
-) -> tuple[Planted, UnderWay]:
+) -> tuple[Deployment, PendingCalls]:
     """An aggregate whose clusters are held back, and requests that wait for them."""
-    planted = await plant(world, {"m": "b c"})
+    planted = await deploy(world, {"m": "b c"})
     return planted, await without(world, planted, "b", "c", deadline=deadline)
 
 
-async def back(world: World, served: Served) -> None:
+async def back(world: World, served: XdsConfig) -> None:
     """The control plane is back, with all that there is."""
     await world.serve(served, unheard=True)
     await world.control.resume()
 
 
-@decides("A37-TROUBLE-15", "A37-TROUBLE-18", "A37-TROUBLE-36")
+@scenario("A37-TROUBLE-15", "A37-TROUBLE-18", "A37-TROUBLE-36")
 async def test_before_the_tree_is_known(world: World) -> None:
     planted, waiting = await with_the_root_alone(world)
     await world.control.stop()
@@ -77,32 +81,32 @@ async def test_before_the_tree_is_known(world: World) -> None:
     await world.judge("A37-TROUBLE-18", calls, served)
 
 
-@decides("A37-TROUBLE-18", "A37-TROUBLE-33", "A37-TROUBLE-34", needs=("watch", "wait_for_ready"))
+@scenario("A37-TROUBLE-18", "A37-TROUBLE-33", "A37-TROUBLE-34", needs=("watch", "wait_for_ready"))
 async def test_state(world: World) -> None:
     """Nothing of the tree is known: a root that failed itself has failed in every edition."""
-    planted = await plant(world, {"m": "b c"})
+    planted = await deploy(world, {"m": "b c"})
     await without(world, planted, "m", "b", "c")
     await world.control.stop()
     why = "the control plane is lost"
     await world.rounds.demand(FAILS, partial(calls_to, world, "m"), why=why)
     mend = partial(back, world, planted.served)
-    waited = await told_and_waited(world, "m", mend, within=timing.AFTER_OUTAGE)
-    await world.judge("A37-TROUBLE-18", waited, Outcome("OK"))
+    waited = await errors_and_waits(world, "m", mend, within=timing.AFTER_OUTAGE)
+    await world.judge("A37-TROUBLE-18", waited, EndsWith("OK"))
 
 
-@decides("A37-TROUBLE-16", "A37-TROUBLE-17", "A37-TROUBLE-18")
+@scenario("A37-TROUBLE-16", "A37-TROUBLE-17", "A37-TROUBLE-18")
 async def test_trees_in_use(world: World) -> None:
     """One stays as it is, one waits for a new first leaf."""
     shapes = (prefixed({"m": "b c"}, "used"), prefixed({"m": "new b c"}, "changed"))
-    planted = await plant(world, *shapes, direct=(BESIDE, LATE))
-    lacks = lacking(planted.served, Kind.CLUSTER, "changed-new", LATE)
+    planted = await deploy(world, *shapes, direct=(BESIDE, LATE))
+    lacks = without_resources(planted.served, Kind.CLUSTER, "changed-new", LATE)
     before = as_it_was(lacks)
     await world.serve(before)
     for root in CLAUSES:
         at_b, way = at_the_first(before, root), partial(calls_to, world, root)
         await world.rounds.demand(at_b, way, why="its endpoints serve")
     await world.serve(lacks)
-    await demand_asked(world, Kind.CLUSTER, lacks)
+    await require_subscribed(world, Kind.CLUSTER, lacks)
     await world.control.stop()
     heard = partial(calls_to, world, LATE, deadline=timing.HELD)
     await world.rounds.demand(FAILS, heard, why="the control plane is lost before its cluster came")
@@ -116,36 +120,36 @@ async def test_trees_in_use(world: World) -> None:
     await world.judge("A37-TROUBLE-18", calls, served)
 
 
-def as_it_was(served: Served) -> Served:
+def as_it_was(served: XdsConfig) -> XdsConfig:
     """The same before the new leaf, and while another cluster is where the route of late leads."""
     routes = (*map(route_to, (*CLAUSES, BESIDE)), replace(route_to(LATE), cluster=BESIDE))
     changed = aggregates({CHANGED: "changed-b changed-c"})
     return replace(with_clusters(served, *changed), routes=routes)
 
 
-async def judge_as_before(world: World, before: Served, *failed: str) -> None:
+async def judge_as_before(world: World, before: XdsConfig, *failed: str) -> None:
     """Whether both trees are as they were, but for endpoints that have failed."""
     wanted = {root: at_the_first(before, root, failed) for root in CLAUSES}
-    seen = await each_of(world, wanted, lasts=True)
+    seen = await each_position_of(world, wanted, lasts=True)
     await world.judge(CLAUSES[USED], seen[USED], wanted[USED])
     as_before = wanted[CHANGED]
     ways: dict[str, Expectation] = {"A37": as_before, "A74-2024": FAILS, "envoy": as_before}
     await world.judge(CLAUSES[CHANGED], seen[CHANGED], ways)
 
 
-@decides("A37-TROUBLE-29")
+@scenario("A37-TROUBLE-29")
 async def test_before_all_endpoints(world: World) -> None:
-    planted = await plant(world, {"m": "x b"})
-    await world.serve(lacking(planted.served, Kind.ENDPOINTS, "x", "b"))
+    planted = await deploy(world, {"m": "x b"})
+    await world.serve(without_resources(planted.served, Kind.ENDPOINTS, "x", "b"))
     waiting = await world.start([{TO: "m"}] * 3)
-    lacks = lacking(planted.served, Kind.ENDPOINTS, "x")
-    await demand_asked(world, Kind.ENDPOINTS, lacks)
+    lacks = without_resources(planted.served, Kind.ENDPOINTS, "x")
+    await require_subscribed(world, Kind.ENDPOINTS, lacks)
     await world.serve(lacks)  # so that the client has answered to those of b
     await world.control.stop()
     await world.judge("A37-TROUBLE-29", await waiting.over(), at_the_first(lacks, "m"))
 
 
-@decides("A57-STREAM-01")
+@scenario("A57-STREAM-01")
 @pytest.mark.parametrize("code", ENDINGS, ids=lambda code: code.name)
 async def test_stream_ended_after_a_response(world: World, code: grpc.StatusCode) -> None:
     planted, waiting = await with_the_root_alone(world, deadline=timing.AFTER_OUTAGE)
@@ -156,10 +160,10 @@ async def test_stream_ended_after_a_response(world: World, code: grpc.StatusCode
     await world.judge("A57-STREAM-01", await waiting.over(), at_the_first(planted.served, "m"))
 
 
-@decides("A57-STREAM-02")
+@scenario("A57-STREAM-02")
 async def test_streams_ended_without_a_response(world: World) -> None:
     """Of a cluster that a route leads to: what a tree makes of it, A37 says, and not at first."""
-    await without(world, await plant(world, direct=(LATE,)), LATE)
+    await without(world, await deploy(world, direct=(LATE,)), LATE)
     world.plane.script.refuse_streams()
     world.plane.script.end_streams()
     heard = partial(calls_to, world, LATE, deadline=timing.HELD)

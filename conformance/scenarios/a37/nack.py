@@ -7,26 +7,26 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from conformance.judging.declaration import decides
+from conformance.judging.declaration import scenario
 from conformance.judging.expectations import (
-    Answered,
+    AckedOrNacked,
+    AllServedBy,
+    AnswerVersion,
+    EndsWith,
     Expectation,
-    NamesEach,
-    NamesTheResponse,
-    NamesWhatHolds,
-    OnlyAt,
-    Outcome,
-    SaysWhy,
+    NackHasDetail,
+    NackNames,
+    NackVersion,
 )
-from conformance.scenarios.helpers.aggregates import calls_to, forest, leaf
-from conformance.scenarios.helpers.leaf_positions import demand_asked
+from conformance.scenarios.helpers.aggregates import aggregate_config, calls_to, leaf
+from conformance.scenarios.helpers.leaf_positions import require_subscribed
 from conformance.world import World
-from conformance.xds_config.config import Served
+from conformance.xds_config.config import XdsConfig
 from conformance.xds_config.routes import TO
-from conformance.xds_config.variants import Odd
+from conformance.xds_config.variants import ClusterVariant
 from fake_control_plane import Kind, RawResource
 
-NO_EDS_CONFIG = Odd("", less="eds_cluster_config")
+NO_EDS_CONFIG = ClusterVariant("", less="eds_cluster_config")
 PLACES = {
     "first": ("good", "bad", "worse"),
     "between": ("bad", "good", "worse"),
@@ -34,7 +34,7 @@ PLACES = {
 }
 
 
-async def updates(world: World, names: tuple[str, ...]) -> tuple[Served, Served]:
+async def updates(world: World, names: tuple[str, ...]) -> tuple[XdsConfig, XdsConfig]:
     """Clusters of these names, and as they are after an update that leads each elsewhere."""
     members = await world.endpoints(2 * len(names))
     places = [leaf(f"place-{number}", (one,)) for number, one in enumerate(members)]
@@ -43,10 +43,10 @@ async def updates(world: World, names: tuple[str, ...]) -> tuple[Served, Served]
         for name, place in zip((*names, *names), places, strict=True)
     ]
     before, after = clusters[: len(names)], clusters[len(names) :]
-    return forest(names, (*before, *places)), forest(names, (*after, *places))
+    return aggregate_config(names, (*before, *places)), aggregate_config(names, (*after, *places))
 
 
-@decides(
+@scenario(
     *("A46-NACK-01", "A46-NACK-03", "A46-NACK-04", "A46-NACK-05", "A46-NACK-06"),
     "A46-NACK-07",
 )
@@ -59,37 +59,39 @@ async def test_clusters(world: World, names: tuple[str, ...]) -> None:
     good = {name: after.own(name).resource() for name in names}
     sent = [one if name == "good" else NO_EDS_CONFIG.of(one) for name, one in good.items()]
     answer = await world.control.offer(Kind.CLUSTER, *sent)
-    for one in (Answered(acked=False), SaysWhy()):
+    for one in (AckedOrNacked(acked=False), NackHasDetail()):
         await world.judge("A46-NACK-04", answer, one)
     versions: dict[str, Expectation] = {
-        "version accepted before": NamesWhatHolds(),
-        "version of the response": NamesTheResponse(),
+        "version accepted before": AnswerVersion(),
+        "version of the response": NackVersion(),
     }
     await world.judge("A46-NACK-07", answer, versions)
     bad = ("bad", "worse")
-    ways = {"names each": NamesEach(bad), "does not name each": NamesEach(bad, has_all=False)}
+    ways = {"names each": NackNames(bad), "does not name each": NackNames(bad, has_all=False)}
     await world.judge("A46-NACK-05", answer, ways)
     wanted = leads(after, "good")
     calls = await world.until(wanted, partial(calls_to, world, "good"))
     await world.judge("A46-NACK-01", calls, wanted)
     for name in ("bad", "worse"):
         await world.judge("A46-NACK-03", await calls_to(world, name), leads(before, name))
-    await world.judge("A46-NACK-04", world.control.last_word(answer), Answered(acked=False))
+    await world.judge("A46-NACK-04", world.control.last_word(answer), AckedOrNacked(acked=False))
     mended = await world.control.offer(Kind.CLUSTER, *good.values())
-    await world.judge("A46-NACK-06", mended, Answered(acked=True))
+    await world.judge("A46-NACK-06", mended, AckedOrNacked(acked=True))
     for name in names:
         wanted = leads(after, name)
         calls = await world.until(wanted, partial(calls_to, world, name))
         await world.judge("A46-NACK-06", calls, wanted)
 
 
-def leads(served: Served, name: str) -> OnlyAt:
+def leads(served: XdsConfig, name: str) -> AllServedBy:
     """Calls where a cluster leads."""
     discovery: Any = served.own(name).discovery
-    return OnlyAt(tuple(one.address for place in discovery.localities for one in place.endpoints))
+    return AllServedBy(
+        tuple(one.address for place in discovery.localities for one in place.endpoints)
+    )
 
 
-@decides("A46-NACK-01")
+@scenario("A46-NACK-01")
 async def test_before_anything_was_accepted(world: World) -> None:
     """The first Clusters of all: one of the two is bad.
 
@@ -99,15 +101,15 @@ async def test_before_anything_was_accepted(world: World) -> None:
     world.bench.demand("A37-TROUBLE-04")
     members = await world.endpoints(2)
     pair = zip(("bad", "good"), members, strict=True)
-    whole = forest(("bad", "good"), [leaf(name, (one,)) for name, one in pair])
+    whole = aggregate_config(("bad", "good"), [leaf(name, (one,)) for name, one in pair])
     await world.serve(replace(whole, unsent=((Kind.CLUSTER, "bad"), (Kind.CLUSTER, "good"))))
     requests = await world.start([{TO: "good"}])
-    await demand_asked(world, Kind.CLUSTER, whole)
+    await require_subscribed(world, Kind.CLUSTER, whole)
     sent = NO_EDS_CONFIG.of(whole.own("bad").resource()), whole.own("good").resource()
     answer = await world.control.offer(Kind.CLUSTER, *sent)
-    await world.judge("A46-NACK-01", answer, Answered(acked=False))
+    await world.judge("A46-NACK-01", answer, AckedOrNacked(acked=False))
     await world.judge("A46-NACK-01", await requests.over(), leads(whole, "good"))
-    await world.judge("A46-NACK-01", await calls_to(world, "bad"), Outcome("UNAVAILABLE"))
+    await world.judge("A46-NACK-01", await calls_to(world, "bad"), EndsWith("UNAVAILABLE"))
 
 
 def with_a_gap(one: Any) -> Any:
@@ -124,7 +126,7 @@ def no_message(one: Any) -> RawResource:
 BEFORE, BEHIND = ("bad", "good"), ("good", "bad")
 
 
-@decides("A46-NACK-02")
+@scenario("A46-NACK-02")
 @pytest.mark.parametrize(
     ("names", "spoilt"),
     [
@@ -140,7 +142,9 @@ async def test_endpoints(
     """The good one stands behind a bad one, or before it."""
     members = await world.endpoints(4)
     before, after = (
-        forest(names, [leaf(name, (one,)) for name, one in zip(names, several, strict=True)])
+        aggregate_config(
+            names, [leaf(name, (one,)) for name, one in zip(names, several, strict=True)]
+        )
         for several in (members[:2], members[2:])
     )
     await world.serve(before)
@@ -148,7 +152,7 @@ async def test_endpoints(
     sent = {name: after.own(name).endpoints() for name in names}
     sent["bad"] = spoilt(sent["bad"])
     answer = await world.control.offer(Kind.ENDPOINTS, *sent.values())
-    await world.judge("A46-NACK-02", answer, Answered(acked=False))
+    await world.judge("A46-NACK-02", answer, AckedOrNacked(acked=False))
     wanted = leads(after, "good")
     calls = await world.until(wanted, partial(calls_to, world, "good"))
     await world.judge("A46-NACK-02", calls, wanted)

@@ -2,31 +2,37 @@
 
 from functools import partial
 
-from conformance.judging.declaration import decides
+from conformance.judging.declaration import scenario
 from conformance.judging.expectations import Expectation
-from conformance.scenarios.helpers.aggregates import Planted, aggregates, calls_to, in_use, plant
-from conformance.scenarios.helpers.failing_tree import told_and_waited
+from conformance.scenarios.helpers.aggregates import (
+    Deployment,
+    aggregates,
+    calls_to,
+    deploy,
+    in_use,
+)
+from conformance.scenarios.helpers.failing_tree import errors_and_waits
 from conformance.scenarios.helpers.leaf_positions import (
     BESIDE,
     ROOTS,
     TREES,
-    demand_asked,
-    demand_refused,
-    each,
-    each_of,
+    each_position,
+    each_position_of,
     judge_each,
     lose_before_x,
+    require_rejected,
+    require_subscribed,
     without_one,
 )
-from conformance.world import UnderWay, World
+from conformance.world import PendingCalls, World
 from conformance.xds_config.broken import (
-    amid,
-    at,
-    lacking,
-    refusable,
-    refusable_endpoints,
+    rejected_cluster,
+    rejected_endpoints,
+    with_clusters_changed,
+    with_endpoints,
+    without_resources,
 )
-from conformance.xds_config.config import Served
+from conformance.xds_config.config import XdsConfig
 from conformance.xds_config.routes import TO
 from conformance.xds_config.trees import at_the_first, with_clusters
 from fake_control_plane import Kind
@@ -38,37 +44,37 @@ DIRECT = "direct"
 """A cluster in trouble to which a route leads."""
 
 
-async def started(world: World, *roots: str) -> dict[str, UnderWay]:
+async def started(world: World, *roots: str) -> dict[str, PendingCalls]:
     """Requests to each root that wait for what is held back."""
     return {root: await world.start([{TO: root}] * 3) for root in roots}
 
 
-async def moved(world: World, served: Served, name: str) -> Served:
+async def moved(world: World, served: XdsConfig, name: str) -> XdsConfig:
     """The same, but this leaf of each tree has other endpoints."""
-    for one in each(name):
+    for one in each_position(name):
         (address,) = await world.addresses(1)
-        served = amid(served, at(address), one)
+        served = with_clusters_changed(served, with_endpoints(address), one)
     return served
 
 
-async def with_another_beside(world: World, served: Served) -> Served:
+async def with_another_beside(world: World, served: XdsConfig) -> XdsConfig:
     """The same with another endpoint beside, in use: so what came before it has been taken in."""
     (address,) = await world.addresses(1)
-    later = amid(served, at(address), BESIDE)
+    later = with_clusters_changed(served, with_endpoints(address), BESIDE)
     await in_use(world, later, BESIDE)
     return later
 
 
-@decides("A37-TROUBLE-25", "A37-TROUBLE-31", "A37-TROUBLE-35")
+@scenario("A37-TROUBLE-25", "A37-TROUBLE-31", "A37-TROUBLE-35")
 async def test_endpoints_from_the_start(world: World) -> None:
-    planted = await plant(world, *TREES, direct=(BESIDE,))
-    well, bad = planted.served, each("x")
-    lacks = lacking(well, Kind.ENDPOINTS, *bad)
+    planted = await deploy(world, *TREES, direct=(BESIDE,))
+    well, bad = planted.served, each_position("x")
+    lacks = without_resources(well, Kind.ENDPOINTS, *bad)
     await world.serve(lacks)
     waiting = await started(world, *ROOTS, BESIDE)
-    await demand_asked(world, Kind.ENDPOINTS, lacks)
-    refused = (refusable_endpoints(well.own(name)) for name in bad)
-    await demand_refused(world, Kind.ENDPOINTS, *refused)
+    await require_subscribed(world, Kind.ENDPOINTS, lacks)
+    refused = (rejected_endpoints(well.own(name)) for name in bad)
+    await require_rejected(world, Kind.ENDPOINTS, *refused)
     for root, calls in waiting.items():
         clause = "A37-TROUBLE-35" if root == BESIDE else "A37-TROUBLE-25"
         await world.judge(clause, await calls.over(), at_the_first(lacks, root))
@@ -79,13 +85,13 @@ async def test_endpoints_from_the_start(world: World) -> None:
     await judge_each(world, "A37-TROUBLE-31", well, failed=failed)
 
 
-@decides("A37-TROUBLE-26", "A37-TROUBLE-31")
+@scenario("A37-TROUBLE-26", "A37-TROUBLE-31")
 async def test_endpoints_after_good_ones(world: World) -> None:
-    planted = await plant(world, *TREES)
+    planted = await deploy(world, *TREES)
     well = planted.served
     await in_use(world, well, *ROOTS)
-    refused = (refusable_endpoints(well.own(name)) for name in each("x"))
-    await demand_refused(world, Kind.ENDPOINTS, *refused)
+    refused = (rejected_endpoints(well.own(name)) for name in each_position("x"))
+    await require_rejected(world, Kind.ENDPOINTS, *refused)
     await judge_each(world, "A37-TROUBLE-26", well, lasts=True)
     fewer = with_x_first(well)
     await world.serve(fewer)
@@ -95,20 +101,20 @@ async def test_endpoints_after_good_ones(world: World) -> None:
     await judge_each(world, "A37-TROUBLE-31", mended)
 
 
-def with_x_first(served: Served) -> Served:
+def with_x_first(served: XdsConfig) -> XdsConfig:
     """The same, but the leaves before x are in no tree any more."""
     return with_clusters(served, *aggregates({"middle-m": "middle-x middle-c", "last-m": "last-x"}))
 
 
-@decides("A37-TROUBLE-11", "A37-TROUBLE-12", "A37-TROUBLE-14", "A37-TROUBLE-35")
+@scenario("A37-TROUBLE-11", "A37-TROUBLE-12", "A37-TROUBLE-14", "A37-TROUBLE-35")
 async def test_clusters_from_the_start(world: World) -> None:
-    planted = await plant(world, *TREES, direct=(BESIDE, DIRECT))
-    well, bad = planted.served, (*each("x"), DIRECT)
-    lacks = lacking(well, Kind.CLUSTER, *bad)
+    planted = await deploy(world, *TREES, direct=(BESIDE, DIRECT))
+    well, bad = planted.served, (*each_position("x"), DIRECT)
+    lacks = without_resources(well, Kind.CLUSTER, *bad)
     await world.serve(lacks)
     waiting = await started(world, *ROOTS, DIRECT, BESIDE)
-    await demand_asked(world, Kind.CLUSTER, lacks)
-    await demand_refused(world, Kind.CLUSTER, *(refusable(well.own(name)) for name in bad))
+    await require_subscribed(world, Kind.CLUSTER, lacks)
+    await require_rejected(world, Kind.CLUSTER, *(rejected_cluster(well.own(name)) for name in bad))
     clauses = {DIRECT: "A37-TROUBLE-12", BESIDE: "A37-TROUBLE-35"}
     for root, calls in waiting.items():
         clause = clauses.get(root, "A37-TROUBLE-11")
@@ -118,28 +124,30 @@ async def test_clusters_from_the_start(world: World) -> None:
     await judge_each(world, "A37-TROUBLE-14", well, *ROOTS, DIRECT)
 
 
-@decides("A37-TROUBLE-13", "A37-TROUBLE-14")
+@scenario("A37-TROUBLE-13", "A37-TROUBLE-14")
 async def test_clusters_after_good_ones(world: World) -> None:
     """The leaf x of each tree, and of the only tree the aggregate."""
-    well = (await plant(world, *TREES, direct=(BESIDE,))).served
+    well = (await deploy(world, *TREES, direct=(BESIDE,))).served
     await in_use(world, well, *ROOTS, BESIDE)
-    bad = (*each("x"), "only-m")
-    await demand_refused(world, Kind.CLUSTER, *(refusable(well.own(name)) for name in bad))
+    bad = (*each_position("x"), "only-m")
+    await require_rejected(world, Kind.CLUSTER, *(rejected_cluster(well.own(name)) for name in bad))
     later = await with_another_beside(world, well)
     await judge_each(world, "A37-TROUBLE-13", later, lasts=True)
-    await world.serve(lacking(later, Kind.CLUSTER, *bad))  # so that the good ones are sent again
+    await world.serve(
+        without_resources(later, Kind.CLUSTER, *bad)
+    )  # so that the good ones are sent again
     mended = with_x_first(await moved(world, later, "x"))
     await world.serve(mended)
     await judge_each(world, "A37-TROUBLE-14", mended)
 
 
-@decides("A37-TREE-02", "A37-TROUBLE-07", "A37-TROUBLE-08", "A37-TROUBLE-09", "A37-TROUBLE-35")
+@scenario("A37-TREE-02", "A37-TROUBLE-07", "A37-TROUBLE-08", "A37-TROUBLE-09", "A37-TROUBLE-35")
 async def test_deleted(world: World) -> None:
-    planted = await plant(world, *TREES, NESTED, direct=(BESIDE, DIRECT))
-    well, gone = planted.served, (*each("x"), "nested-n", DIRECT)
+    planted = await deploy(world, *TREES, NESTED, direct=(BESIDE, DIRECT))
+    well, gone = planted.served, (*each_position("x"), "nested-n", DIRECT)
     await in_use(world, well, *ROOTS, DIRECT, BESIDE)
     roots = (*ROOTS, "nested-m") if await is_in_order(world, well, "nested-m") else ROOTS
-    lacks = lacking(well, Kind.CLUSTER, *gone)
+    lacks = without_resources(well, Kind.CLUSTER, *gone)
     await world.serve(lacks)
     await world.control.delete(Kind.CLUSTER, *gone)
     lacks = await with_another_beside(world, lacks)
@@ -147,12 +155,12 @@ async def test_deleted(world: World) -> None:
     calls = await calls_to(world, BESIDE)
     await world.judge("A37-TROUBLE-35", calls, at_the_first(lacks, BESIDE))
     (address,) = await world.addresses(1)
-    again = amid(await moved(world, well, "x"), at(address), DIRECT)
+    again = with_clusters_changed(await moved(world, well, "x"), with_endpoints(address), DIRECT)
     await world.control.serve(again, unheard=True)
     await judge_each(world, "A37-TROUBLE-09", again, *roots, DIRECT)
 
 
-async def is_in_order(world: World, served: Served, root: str) -> bool:
+async def is_in_order(world: World, served: XdsConfig, root: str) -> bool:
     """Judge whether a nested tree is used in its order; nothing else is asked of it if not."""
     wanted, some = at_the_first(served, root), partial(calls_to, world, root)
     has_nesting = world.bench.has("A37-TREE-02")
@@ -161,7 +169,7 @@ async def is_in_order(world: World, served: Served, root: str) -> bool:
     return has_nesting and not calls.overdue
 
 
-async def judge_deleted(world: World, planted: Planted, lacks: Served, *roots: str) -> None:
+async def judge_deleted(world: World, planted: Deployment, lacks: XdsConfig, *roots: str) -> None:
     """What became of trees without a cluster, and of one to which a route leads."""
     ways: dict[str, dict[str, Expectation]] = {
         root: without_one(lacks, root) | {"A88": at_the_first(planted.served, root)}
@@ -174,16 +182,16 @@ async def judge_deleted(world: World, planted: Planted, lacks: Served, *roots: s
     }
     wanted = {root: world.bench.own("A37-TROUBLE-07", one) for root, one in ways.items()}
     wanted[DIRECT] = world.bench.own("A37-TROUBLE-08", direct)
-    for root, calls in (await each_of(world, wanted, lasts=True)).items():
+    for root, calls in (await each_position_of(world, wanted, lasts=True)).items():
         clause = "A37-TROUBLE-08" if root == DIRECT else "A37-TROUBLE-07"
         await world.judge(clause, calls, ways.get(root, direct))
 
 
-@decides("A37-TROUBLE-33", "A37-TROUBLE-34", needs=("watch", "wait_for_ready"))
+@scenario("A37-TROUBLE-33", "A37-TROUBLE-34", needs=("watch", "wait_for_ready"))
 async def test_state_of_a_root_refused(world: World) -> None:
-    planted = await plant(world, {"m": "b"})
+    planted = await deploy(world, {"m": "b"})
     well = planted.served
-    await world.serve(lacking(well, Kind.CLUSTER, "m"))
+    await world.serve(without_resources(well, Kind.CLUSTER, "m"))
     await world.start([{TO: "m"}])
-    await demand_refused(world, Kind.CLUSTER, refusable(well.own("m")))
-    await told_and_waited(world, "m", partial(world.serve, well))
+    await require_rejected(world, Kind.CLUSTER, rejected_cluster(well.own("m")))
+    await errors_and_waits(world, "m", partial(world.serve, well))

@@ -9,24 +9,36 @@ import pytest
 from msgspec.structs import replace
 
 from conformance import timing
-from conformance.judging.declaration import decides, row
-from conformance.judging.expectations import AsksOnce, EndsIn, Expectation, Fails, Outcome, Tried
+from conformance.judging.declaration import case, scenario
+from conformance.judging.expectations import (
+    AttemptCount,
+    EndsInState,
+    EndsWith,
+    Expectation,
+    Fails,
+    SubscribesOnce,
+)
 from conformance.scenarios.helpers.aggregates import (
     Shape,
     aggregates,
     calls_to,
     chain,
+    deploy,
     leaf,
-    plant,
     prefixed,
 )
 from conformance.scenarios.helpers.failing_tree import STATUSES
 from conformance.world import World
-from conformance.xds_config.broken import amid, at
+from conformance.xds_config.broken import with_clusters_changed, with_endpoints
 from conformance.xds_config.clusters import Cluster, Eds
-from conformance.xds_config.config import Served, given_as
+from conformance.xds_config.config import XdsConfig, with_raw_clusters
 from conformance.xds_config.routes import TO
-from conformance.xds_config.trees import asks_for, at_the_first, in_tree_order, with_clusters
+from conformance.xds_config.trees import (
+    at_the_first,
+    in_tree_order,
+    subscriptions_of,
+    with_clusters,
+)
 from fake_control_plane import Kind
 from test_servers import Close
 
@@ -74,18 +86,18 @@ SHARED: Mapping[str, Shape] = {
 @pytest.mark.parametrize(
     ("clause", "shapes"),
     [
-        row("of-the-list", "A37-TREE-01", ORDERS),
-        row("nested", "A37-TREE-02", NESTED),
-        row("worked-example", "A37-TREE-03", EXAMPLE),
-        row("leaf-seen-twice", "A37-TREE-04", SEEN_TWICE),
-        row("leaf-listed-twice", "A37-TREE-05", LISTED_TWICE),
-        row("aggregate-seen-twice", "A37-TREE-06", SHARED),
+        case("of-the-list", "A37-TREE-01", ORDERS),
+        case("nested", "A37-TREE-02", NESTED),
+        case("worked-example", "A37-TREE-03", EXAMPLE),
+        case("leaf-seen-twice", "A37-TREE-04", SEEN_TWICE),
+        case("leaf-listed-twice", "A37-TREE-05", LISTED_TWICE),
+        case("aggregate-seen-twice", "A37-TREE-06", SHARED),
     ],
 )
 async def test_order(world: World, clause: str, shapes: Mapping[str, Shape]) -> None:
     """No endpoint can be connected to, so each leaf is tried and given up for the next one."""
     trees = [prefixed(shape, name) for name, shape in shapes.items()]
-    planted = await plant(world, *trees, modes=RANKED, usual=Close(), by_dns=("dns-e",))
+    planted = await deploy(world, *trees, modes=RANKED, usual=Close(), by_dns=("dns-e",))
     await world.serve(planted.served)
     for tree in trees:
         root = next(iter(tree))
@@ -94,11 +106,11 @@ async def test_order(world: World, clause: str, shapes: Mapping[str, Shape]) -> 
         await world.judge(clause, await world.attempts.until(wanted), wanted)
 
 
-@decides("A37-TREE-07", "A37-TREE-08", "A37-TREE-10")
+@scenario("A37-TREE-07", "A37-TREE-08", "A37-TREE-10")
 async def test_asked_for(world: World) -> None:
     """Each cluster is used by several watchers; the endpoints have names of their own."""
     trees = [{"m": "n b", "n": "a o", "o": "c b"}, {"z": "o b c"}]
-    planted = await plant(world, *trees, direct=("b", "c"))
+    planted = await deploy(world, *trees, direct=("b", "c"))
     served = with_clusters(planted.served, *(named(one) for one in planted.served.clusters))
     await world.serve(served)
     for root in ("m", "z", "b", "c"):
@@ -106,9 +118,9 @@ async def test_asked_for(world: World) -> None:
     kinds: tuple[tuple[str, Literal["CLUSTER", "ENDPOINTS"]], ...]
     kinds = (("A37-TREE-07", "CLUSTER"), ("A37-TREE-08", "ENDPOINTS"))
     for clause, kind in kinds:
-        wanted = asks_for(served, kind, ever=True)
+        wanted = subscriptions_of(served, kind, ever=True)
         await world.judge(clause, await world.control.asked_until(wanted), wanted)
-    await world.judge("A37-TREE-10", world.control.asked(), AsksOnce())
+    await world.judge("A37-TREE-10", world.control.asked(), SubscribesOnce())
 
 
 def named(one: Cluster) -> Cluster:
@@ -118,24 +130,24 @@ def named(one: Cluster) -> Cluster:
     return one.known_as(f"endpoints-of-{one.name}")
 
 
-@decides("A37-TREE-09")
+@scenario("A37-TREE-09")
 async def test_service_name_beside_another_type(world: World) -> None:
-    planted = await plant(world, {"m": "b a"})
+    planted = await deploy(world, {"m": "b a"})
     odd: Any = planted.served.own("m").resource()
     odd.eds_cluster_config.eds_config.ads.SetInParent()
     odd.eds_cluster_config.service_name = "a-service"
-    await world.serve(given_as(planted.served, odd))
+    await world.serve(with_raw_clusters(planted.served, odd))
     calls = await calls_to(world, "m")
     await world.judge("A37-TREE-09", calls, at_the_first(planted.served, "m"))
-    wanted = asks_for(planted.served, "ENDPOINTS", ever=True)
+    wanted = subscriptions_of(planted.served, "ENDPOINTS", ever=True)
     await world.judge("A37-TREE-09", await world.control.asked_until(wanted), wanted)
 
 
-@decides("A37-TREE-14")
+@scenario("A37-TREE-14")
 @pytest.mark.parametrize("name", ["a", "m0", "z"], ids=["before", "between", "behind"])
 async def test_used_by_a_route_and_an_aggregate(world: World, name: str) -> None:
     """By its name the aggregate sorts before, between or behind its leaves, m and n."""
-    planted = await plant(world, {name: "m n"}, direct=("m", "n"))
+    planted = await deploy(world, {name: "m n"}, direct=("m", "n"))
     await world.serve(planted.served)
     await judge_use(world, "A37-TREE-14", planted.served, name, "m", "n")
     world.bench.demand("A37-FAILOVER-05")
@@ -143,9 +155,9 @@ async def test_used_by_a_route_and_an_aggregate(world: World, name: str) -> None
     await judge_use(world, "A37-TREE-14", planted.served, name, "m", "n", failed=failed)
 
 
-@decides("A37-TREE-15")
+@scenario("A37-TREE-15")
 async def test_two_aggregates_of_the_same_leaves(world: World) -> None:
-    planted = await plant(world, {"a": "m n o"}, {"z": "n o m"})
+    planted = await deploy(world, {"a": "m n o"}, {"z": "n o m"})
     await world.serve(planted.served)
     failed: tuple[str, ...] = ()
     for lost in ((), ("n",), ("m",)):
@@ -156,7 +168,7 @@ async def test_two_aggregates_of_the_same_leaves(world: World) -> None:
             break
 
 
-@decides("A37-TREE-15", seconds=0.6)
+@scenario("A37-TREE-15", seconds=0.6)
 async def test_aggregate_of_a_route_and_of_others(world: World) -> None:
     """Routes lead to an aggregate and to others, below which it comes behind a leaf of its own.
 
@@ -165,16 +177,16 @@ async def test_aggregate_of_a_route_and_of_others(world: World) -> None:
     """
     others = [{f"k{number}": "b m"} for number in range(4)]
     more = [{f"z{number}": "b m"} for number in range(4)]
-    planted = await plant(world, *others, {"m": "b a"}, *more)
+    planted = await deploy(world, *others, {"m": "b a"}, *more)
     for address in await world.addresses(4):
-        served = amid(planted.served, at(address), "a")
+        served = with_clusters_changed(planted.served, with_endpoints(address), "a")
         await world.serve(served)
         if not await judge_use(world, "A37-TREE-15", served, "m"):
             break
 
 
 async def judge_use(
-    world: World, clause: str, served: Served, *roots: str, failed: tuple[str, ...] = ()
+    world: World, clause: str, served: XdsConfig, *roots: str, failed: tuple[str, ...] = ()
 ) -> bool:
     """Whether requests to these roots soon go by what is served now; told up to one that do not."""
     for root in roots:
@@ -186,9 +198,9 @@ async def judge_use(
     return True
 
 
-@decides("A37-TREE-13")
+@scenario("A37-TREE-13")
 async def test_connections_of_one_used_twice(world: World) -> None:
-    planted = await plant(world, {"a": "b c"}, direct=("b",))
+    planted = await deploy(world, {"a": "b c"}, direct=("b",))
     await world.serve(planted.served)
     for root in ("a", "b"):
         await world.rounds.demand(
@@ -196,13 +208,13 @@ async def test_connections_of_one_used_twice(world: World) -> None:
         )
     (address,) = planted.of("b")
     ways = {
-        "one connection": Tried(most={address: 1}),
-        "one for each use": Tried(least={address: 2}, most={address: 2}),
+        "one connection": AttemptCount(most={address: 1}),
+        "one for each use": AttemptCount(least={address: 2}, most={address: 2}),
     }
     await world.judge("A37-TREE-13", world.attempts.seen(), ways)
 
 
-@decides("A37-TREE-16", "A37-TREE-17", "A37-TREE-19", "A37-TROUBLE-36")
+@scenario("A37-TREE-16", "A37-TREE-17", "A37-TREE-19", "A37-TROUBLE-36")
 async def test_depth(world: World) -> None:
     """The names of a chain are counted, that of the leaf among them.
 
@@ -210,7 +222,7 @@ async def test_depth(world: World) -> None:
     """
     depths = {"sixteen": 16, "seventeen": 17, "eighteen": 18}
     chains = [chain(name, names) for name, names in depths.items()]
-    planted = await plant(world, *chains, direct=("beside",))
+    planted = await deploy(world, *chains, direct=("beside",))
     await world.serve(planted.served)
     within, on_the_edge, beyond, beside = [
         (await calls_to(world, root, deadline=timing.COLD_CALL), at_the_first(planted.served, root))
@@ -223,18 +235,18 @@ async def test_depth(world: World) -> None:
     await world.judge("A37-TROUBLE-36", beyond[0], STATUSES)
 
 
-@decides("A37-TREE-18", "A37-TREE-20", needs=("watch", "wait_for_ready"))
+@scenario("A37-TREE-18", "A37-TREE-20", needs=("watch", "wait_for_ready"))
 async def test_too_deep_and_mended(world: World) -> None:
     """The one cluster of its channel, so that the channel is in the state that the cluster is."""
     links = chain("c", 18)
-    planted = await plant(world, links)
+    planted = await deploy(world, links)
     await world.serve(planted.served)
     watched = await world.states.watch()
     await world.call([{TO: "c-0"}])
     states = await world.states.until(watched, "TRANSIENT_FAILURE")
-    await world.judge("A37-TREE-18", states, EndsIn(("TRANSIENT_FAILURE",)))
+    await world.judge("A37-TREE-18", states, EndsInState(("TRANSIENT_FAILURE",)))
     waits = await world.start([{TO: "c-0"}], wait_for_ready=True, deadline=timing.HELD)
-    await world.judge("A37-TREE-18", await waits.over(), Outcome("DEADLINE_EXCEEDED"))
+    await world.judge("A37-TREE-18", await waits.over(), EndsWith("DEADLINE_EXCEEDED"))
     waits = await world.start([{TO: "c-0"}], wait_for_ready=True)
     mended = with_clusters(planted.served, *aggregates({"c-3": "c-17"}))
     await world.serve(mended)
@@ -244,20 +256,20 @@ async def test_too_deep_and_mended(world: World) -> None:
         await world.judge("A37-TREE-20", seen, wanted)
 
 
-@decides("A37-TREE-38", needs=("metadata",), seconds=1)
+@scenario("A37-TREE-38", needs=("metadata",), seconds=1)
 async def test_chain_of_a_thousand(world: World) -> None:
     """A client may stop at the seventeenth or eighteenth name, or subscribe to all first."""
-    planted = await plant(world, chain("c", 1000))
+    planted = await deploy(world, chain("c", 1000))
     await world.serve(planted.served)
     deep = await world.start([{TO: "c-0"}])
-    ways: dict[str, Expectation] = {"fail": Fails(), "wait": Outcome("DEADLINE_EXCEEDED")}
+    ways: dict[str, Expectation] = {"fail": Fails(), "wait": EndsWith("DEADLINE_EXCEEDED")}
     await world.judge("A37-TREE-38", await deep.over(), ways)
 
 
-@decides("A37-TREE-21", "A37-TREE-23", "A37-TROUBLE-36")
+@scenario("A37-TREE-21", "A37-TREE-23", "A37-TROUBLE-36")
 async def test_cycle_without_a_leaf(world: World) -> None:
     trees = ({"own": "own"}, {"m": "n", "n": "m"})
-    planted = await plant(world, *trees, direct=("beside", "x", "y"))
+    planted = await deploy(world, *trees, direct=("beside", "x", "y"))
     before = replace(planted.served, routes=planted.served.routes[:3])
     await world.serve(before)
     for root in ("own", "m"):
@@ -271,9 +283,9 @@ async def test_cycle_without_a_leaf(world: World) -> None:
     await judge_use(world, "A37-TREE-23", mended, "own", "m")
 
 
-@decides("A37-TREE-22")
+@scenario("A37-TREE-22")
 async def test_cycle_beside_a_leaf(world: World) -> None:
-    planted = await plant(world, {"m": "n b", "n": "m"})
+    planted = await deploy(world, {"m": "n b", "n": "m"})
     await world.serve(planted.served)
     ways: dict[str, Expectation] = {
         "leaf used": at_the_first(planted.served, "m"),
@@ -282,17 +294,17 @@ async def test_cycle_beside_a_leaf(world: World) -> None:
     await world.judge("A37-TREE-22", await calls_to(world, "m"), ways)
 
 
-@decides("A37-TREE-35")
+@scenario("A37-TREE-35")
 async def test_many_ways(world: World) -> None:
     """Rows of four aggregates, each of which names the whole next row: 4^8 ways to one leaf."""
     rows = [["m"], *([f"{level}-{place}" for place in range(4)] for level in range(8)), ["leaf"]]
     shape = {name: " ".join(below) for above, below in pairwise(rows) for name in above}
-    planted = await plant(world, shape)
+    planted = await deploy(world, shape)
     await world.serve(planted.served)
     await world.judge("A37-TREE-35", await calls_to(world, "m"), at_the_first(planted.served, "m"))
 
 
-@decides("A37-TREE-36", needs=("metadata",), seconds=4)
+@scenario("A37-TREE-36", needs=("metadata",), seconds=4)
 @pytest.mark.parametrize("place", [0, -1], ids=["first", "last"])
 async def test_many_leaves(world: World, place: int) -> None:
     """One of them has an endpoint, the others have one service name together and none.
@@ -302,7 +314,7 @@ async def test_many_leaves(world: World, place: int) -> None:
     """
     names = [f"leaf-{number}" for number in range(2000)]
     serving = names[place]
-    planted = await plant(world, {"m": serving})
+    planted = await deploy(world, {"m": serving})
     alike = [Cluster(name=one, discovery=Eds(service_name="service")) for one in names]
     above = aggregates({"m": " ".join(names)})
     served = with_clusters(planted.served, *alike, planted.served.own(serving), *above)
@@ -315,10 +327,10 @@ async def test_many_leaves(world: World, place: int) -> None:
     await demand_use(world, with_clusters(served, leaf(serving, await world.endpoints(1))))
 
 
-@decides("A37-TREE-37", seconds=1)
+@scenario("A37-TREE-37", seconds=1)
 async def test_long_names(world: World) -> None:
     name, service = "n" * 2**16, "s" * 2**16
-    planted = await plant(world, {"m": "b"})
+    planted = await deploy(world, {"m": "b"})
     short = planted.served.own("b")
     long = replace(short.known_as(service), name=name)
     served = with_clusters(planted.served, long, *aggregates({"m": name}))
@@ -328,7 +340,7 @@ async def test_long_names(world: World) -> None:
     await demand_use(world, planted.served)
 
 
-async def demand_use(world: World, served: Served) -> None:
+async def demand_use(world: World, served: XdsConfig) -> None:
     """After what was extreme the client must live, and go by an update as any other."""
     await world.serve(served)
     why = "an update came after the extreme one that any client can take"

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from conformance import timing
-from conformance.judging.declaration import AS_ALWAYS, Bootstrap, decides, row
-from conformance.judging.expectations import OnlyAt
-from conformance.scenarios.helpers.aggregates import calls_to, forest, leaf
+from conformance.judging.declaration import AS_ALWAYS, Bootstrap, case, scenario
+from conformance.judging.expectations import AllServedBy
+from conformance.scenarios.helpers.aggregates import aggregate_config, calls_to, leaf
 from conformance.scenarios.helpers.live_clusters import AFTERWARDS, UNCHANGED, Form, LiveCluster
 from conformance.world import World
 from conformance.xds_config.bootstrap import AUTHORITY, PROVIDER, WITH_AUTHORITY, WITH_CERTIFICATES
-from conformance.xds_config.trees import asks_for
-from conformance.xds_config.variants import TYPE, Odd, given_bytes, packed
+from conformance.xds_config.trees import subscriptions_of
+from conformance.xds_config.variants import TYPE, ClusterVariant, given_bytes, packed
 
 AGGREGATE = "envoy.extensions.clusters.aggregate.v3.ClusterConfig"
 LOCALITY = "load_assignment.endpoints"
@@ -27,28 +27,30 @@ NO_MESSAGE = r"\377\377"
 """Bytes that no message begins with."""
 
 TYPES = (
-    Odd("A37-VALID-04", f"type: STATIC {ASSIGNED}", less=EDS),
-    Odd("A37-VALID-04", f"type: STRICT_DNS {ASSIGNED}", less=EDS),
-    Odd("A37-VALID-04", "type: ORIGINAL_DST", less=EDS),
-    Odd("A37-VALID-05", less="type"),
-    Odd("A37-VALID-06", "type: 17"),
-    Odd("A27-CDS-02", less=EDS),
-    Odd("A27-CDS-03", less="eds_config", within=EDS),
-    Odd("A27-CDS-03", "eds_config {}", less="eds_config", within=EDS),
-    Odd("A27-CDS-04", "eds_config { path: '/dev/null' }", within=EDS),
-    Odd("A27-CDS-04", "eds_config { path_config_source { path: '/dev/null' } }", within=EDS),
-    Odd(
+    ClusterVariant("A37-VALID-04", f"type: STATIC {ASSIGNED}", less=EDS),
+    ClusterVariant("A37-VALID-04", f"type: STRICT_DNS {ASSIGNED}", less=EDS),
+    ClusterVariant("A37-VALID-04", "type: ORIGINAL_DST", less=EDS),
+    ClusterVariant("A37-VALID-05", less="type"),
+    ClusterVariant("A37-VALID-06", "type: 17"),
+    ClusterVariant("A27-CDS-02", less=EDS),
+    ClusterVariant("A27-CDS-03", less="eds_config", within=EDS),
+    ClusterVariant("A27-CDS-03", "eds_config {}", less="eds_config", within=EDS),
+    ClusterVariant("A27-CDS-04", "eds_config { path: '/dev/null' }", within=EDS),
+    ClusterVariant(
+        "A27-CDS-04", "eds_config { path_config_source { path: '/dev/null' } }", within=EDS
+    ),
+    ClusterVariant(
         "A27-CDS-04",
         "eds_config { api_config_source { api_type: GRPC"
         " grpc_services { envoy_grpc { cluster_name: 'beside' } } } }",
         within=EDS,
     ),
-    Odd("A27-CDS-07", "lrs_server {}"),
-    Odd("A27-CDS-07", "lrs_server { ads {} }"),
+    ClusterVariant("A27-CDS-07", "lrs_server {}"),
+    ClusterVariant("A27-CDS-07", "lrs_server { ads {} }"),
 )
 
 AGGREGATES = tuple(
-    Odd(clause, more, less, within="cluster_type")
+    ClusterVariant(clause, more, less, within="cluster_type")
     for clause, more, less in (
         ("A37-VALID-07", "", "typed_config"),
         ("A37-VALID-08", f"typed_config {{ type_url: '{TYPE}/a.B' }}", ""),
@@ -60,19 +62,21 @@ AGGREGATES = tuple(
 )
 
 LOGICAL_DNS = (
-    Odd("A37-VALID-13", less="load_assignment"),
-    Odd("A37-VALID-14", less="endpoints", within="load_assignment"),
-    Odd("A37-VALID-15", f"endpoints {{ lb_endpoints {{ {ADDRESS} }} }}", within="load_assignment"),
-    Odd("A37-VALID-16", less="lb_endpoints", within=LOCALITY),
-    Odd("A37-VALID-17", f"lb_endpoints {{ {ADDRESS} }}", within=LOCALITY),
-    Odd("A37-VALID-18", less="endpoint", within=ENTRY),
-    Odd("A37-VALID-18", "endpoint_name: 'a-name'", within=ENTRY),
-    Odd("A37-VALID-19", less="address", within=ENDPOINT),
-    Odd("A37-VALID-20", less="socket_address", within=f"{ENDPOINT}.address"),
-    Odd("A37-VALID-20", "pipe { path: '/dev/null' }", within=f"{ENDPOINT}.address"),
-    Odd("A37-VALID-22", less="port_value", within=SOCKET),
-    Odd("A37-VALID-22", "named_port: 'http'", within=SOCKET),
-    Odd("A37-VALID-21", "address: ''", within=SOCKET),
+    ClusterVariant("A37-VALID-13", less="load_assignment"),
+    ClusterVariant("A37-VALID-14", less="endpoints", within="load_assignment"),
+    ClusterVariant(
+        "A37-VALID-15", f"endpoints {{ lb_endpoints {{ {ADDRESS} }} }}", within="load_assignment"
+    ),
+    ClusterVariant("A37-VALID-16", less="lb_endpoints", within=LOCALITY),
+    ClusterVariant("A37-VALID-17", f"lb_endpoints {{ {ADDRESS} }}", within=LOCALITY),
+    ClusterVariant("A37-VALID-18", less="endpoint", within=ENTRY),
+    ClusterVariant("A37-VALID-18", "endpoint_name: 'a-name'", within=ENTRY),
+    ClusterVariant("A37-VALID-19", less="address", within=ENDPOINT),
+    ClusterVariant("A37-VALID-20", less="socket_address", within=f"{ENDPOINT}.address"),
+    ClusterVariant("A37-VALID-20", "pipe { path: '/dev/null' }", within=f"{ENDPOINT}.address"),
+    ClusterVariant("A37-VALID-22", less="port_value", within=SOCKET),
+    ClusterVariant("A37-VALID-22", "named_port: 'http'", within=SOCKET),
+    ClusterVariant("A37-VALID-21", "address: ''", within=SOCKET),
 )
 
 DURATIONS = ("interval", "base_ejection_time", "max_ejection_time")
@@ -89,9 +93,9 @@ PERCENTAGES = {
 }
 
 
-def outliers(clause: str, said: str, *otherwise: str) -> Odd:
+def outliers(clause: str, said: str, *otherwise: str) -> ClusterVariant:
     """A Cluster with this outlier_detection."""
-    return Odd(clause, f"outlier_detection {{ {said} }}", otherwise=otherwise)
+    return ClusterVariant(clause, f"outlier_detection {{ {said} }}", otherwise=otherwise)
 
 
 OUTLIERS = (
@@ -130,9 +134,9 @@ def combined(context: str) -> str:
     return f"combined_validation_context {{ default_{context} }}"
 
 
-def socket(clause: str, said: str, *otherwise: str) -> Odd:
+def socket(clause: str, said: str, *otherwise: str) -> ClusterVariant:
     """A Cluster with this transport_socket."""
-    return Odd(clause, f"transport_socket {{ {said} }}", otherwise=otherwise)
+    return ClusterVariant(clause, f"transport_socket {{ {said} }}", otherwise=otherwise)
 
 
 CHECKS = (
@@ -177,17 +181,17 @@ SECURITY = (
 def table(
     name: str,
     form: Form,
-    odds: Sequence[Odd],
+    odds: Sequence[ClusterVariant],
     *more: str,
     bootstrap: Bootstrap = AS_ALWAYS,
 ) -> Any:
     """A row of a scenario's table that has a table itself, for one world: its clauses, and more."""
     clauses = (*dict.fromkeys(one.clause for one in odds), *more)
-    mark = decides(*clauses, seconds=1, bootstrap=bootstrap)
+    mark = scenario(*clauses, seconds=1, bootstrap=bootstrap)
     return pytest.param(form, odds, id=name, marks=mark)
 
 
-@decides(AFTERWARDS, UNCHANGED)
+@scenario(AFTERWARDS, UNCHANGED)
 @pytest.mark.parametrize(
     ("form", "odds"),
     [
@@ -198,7 +202,7 @@ def table(
         table("security", "EDS", SECURITY, bootstrap=WITH_CERTIFICATES),
     ],
 )
-async def test_refused(world: World, form: Form, odds: Sequence[Odd]) -> None:
+async def test_refused(world: World, form: Form, odds: Sequence[ClusterVariant]) -> None:
     live = await LiveCluster.begin(world, form)
     await live.refused_all(odds, *(("A37-VALID-28",) if form == "aggregate" else ()))
 
@@ -223,7 +227,7 @@ SHARES = (
     "enforcing_failure_percentage",
 )
 
-LIMITS: Mapping[str, Sequence[Odd]] = {
+LIMITS: Mapping[str, Sequence[ClusterVariant]] = {
     "percentages": [
         outliers("A50-CDS-07", " ".join(f"{one} {{ value: {share} }}" for one in SHARES))
         for share in (100, 0)
@@ -232,26 +236,26 @@ LIMITS: Mapping[str, Sequence[Odd]] = {
 }
 
 OF_EDS = (
-    Odd("A37-VALID-02"),
-    Odd("A37-VALID-27", "load_assignment {}"),
-    Odd("A27-CDS-10", IGNORED),
+    ClusterVariant("A37-VALID-02"),
+    ClusterVariant("A37-VALID-27", "load_assignment {}"),
+    ClusterVariant("A27-CDS-10", IGNORED),
     outliers("A50-CDS-08", ""),
 )
 
 OF_AGGREGATES = (
-    Odd("A37-VALID-01"),
-    Odd(
+    ClusterVariant("A37-VALID-01"),
+    ClusterVariant(
         "A37-VALID-26",
         "eds_cluster_config { eds_config { path: '/dev/null' } }",
         otherwise=("envoy",),
     ),
-    Odd("A37-VALID-27", "load_assignment {}"),
+    ClusterVariant("A37-VALID-27", "load_assignment {}"),
 )
 
 OF_LOGICAL_DNS = (
-    Odd("A37-VALID-03"),
-    Odd("A37-VALID-25", "cluster_name: 'other'", within="load_assignment"),
-    Odd("A37-VALID-25", less="cluster_name", within="load_assignment"),
+    ClusterVariant("A37-VALID-03"),
+    ClusterVariant("A37-VALID-25", "cluster_name: 'other'", within="load_assignment"),
+    ClusterVariant("A37-VALID-25", less="cluster_name", within="load_assignment"),
 )
 
 FIELDS = (
@@ -269,7 +273,7 @@ SECURE = (
 )
 
 
-@decides(AFTERWARDS)
+@scenario(AFTERWARDS)
 @pytest.mark.parametrize(
     ("form", "odds"),
     [
@@ -280,20 +284,20 @@ SECURE = (
         table("security", "EDS", SECURE, bootstrap=WITH_CERTIFICATES),
     ],
 )
-async def test_taken(world: World, form: Form, odds: Sequence[Odd]) -> None:
+async def test_taken(world: World, form: Form, odds: Sequence[ClusterVariant]) -> None:
     live = await LiveCluster.begin(world, form)
     for one in odds:
         await live.taken(one)
 
 
-@decides(AFTERWARDS)
+@scenario(AFTERWARDS)
 @pytest.mark.parametrize(
-    ("clause", "source"), [row("ads", "A27-CDS-01", "ads"), row("self", "A47-CDS-03", "self")]
+    ("clause", "source"), [case("ads", "A27-CDS-01", "ads"), case("self", "A47-CDS-03", "self")]
 )
 async def test_source_of_endpoints(world: World, clause: str, source: str) -> None:
     world.bench.demand(clause)
     live = await LiveCluster.begin(world, "EDS", about="A27-CDS-01" if source == "ads" else "")
-    await live.taken(Odd(clause, f"eds_config {{ {source} {{}} }}", within=EDS))
+    await live.taken(ClusterVariant(clause, f"eds_config {{ {source} {{}} }}", within=EDS))
     await live.asks_beside_clusters(clause)
 
 
@@ -301,32 +305,32 @@ XDSTP = f"xdstp://{AUTHORITY}/envoy.config.cluster.v3.Cluster/"
 ENDPOINTS_XDSTP = f"xdstp://{AUTHORITY}/envoy.config.endpoint.v3.ClusterLoadAssignment/"
 
 
-@decides("A47-CDS-02", AFTERWARDS, bootstrap=WITH_AUTHORITY)
+@scenario("A47-CDS-02", AFTERWARDS, bootstrap=WITH_AUTHORITY)
 async def test_xdstp_name(world: World) -> None:
     live = await LiveCluster.begin(world, "EDS", name=f"{XDSTP}used")
-    await live.taken(Odd("A47-CDS-02"))
+    await live.taken(ClusterVariant("A47-CDS-02"))
 
 
-@decides("A47-CDS-01", AFTERWARDS, UNCHANGED, bootstrap=WITH_AUTHORITY)
+@scenario("A47-CDS-01", AFTERWARDS, UNCHANGED, bootstrap=WITH_AUTHORITY)
 async def test_xdstp_name_alone(world: World) -> None:
     """Without a service name."""
     world.bench.demand("A47-CDS-01")
     live = await LiveCluster.begin(world, "EDS", name=f"{XDSTP}used")
-    await live.refused_all([Odd("A47-CDS-01", less="service_name", within=EDS)])
+    await live.refused_all([ClusterVariant("A47-CDS-01", less="service_name", within=EDS)])
 
 
-@decides("A47-CDS-04", AFTERWARDS, bootstrap=WITH_AUTHORITY)
+@scenario("A47-CDS-04", AFTERWARDS, bootstrap=WITH_AUTHORITY)
 async def test_xdstp_name_of_an_aggregate(world: World) -> None:
     name = f"{XDSTP}used"
     live = await LiveCluster.begin(world, "aggregate", about="A47-CDS-04", name=name)
-    await live.taken(Odd("A47-CDS-04"))
+    await live.taken(ClusterVariant("A47-CDS-04"))
 
 
-@decides("A47-CDS-02", AFTERWARDS, bootstrap=WITH_AUTHORITY)
+@scenario("A47-CDS-02", AFTERWARDS, bootstrap=WITH_AUTHORITY)
 async def test_xdstp_names_throughout(world: World) -> None:
     names = {"name": f"{XDSTP}used", "leaves": XDSTP, "services": ENDPOINTS_XDSTP}
     live = await LiveCluster.begin(world, "aggregate", **names)
-    await live.taken(Odd("A47-CDS-02"))
+    await live.taken(ClusterVariant("A47-CDS-02"))
 
 
 # What the texts leave open.
@@ -334,15 +338,15 @@ async def test_xdstp_names_throughout(world: World) -> None:
 ONE_MATCH = f"transport_socket_matches {{ transport_socket {{ {tls(validated())} }} match {{}} }}"
 
 
-@decides("A50-CDS-09", "A29-CDS-10", AFTERWARDS, bootstrap=WITH_CERTIFICATES)
+@scenario("A50-CDS-09", "A29-CDS-10", AFTERWARDS, bootstrap=WITH_CERTIFICATES)
 async def test_left_open(world: World) -> None:
     live = await LiveCluster.begin(world, "EDS")
     not_enforced = outliers("A50-CDS-09", "failure_percentage_threshold { value: 101 }")
     await live.left_open(not_enforced, used=True)
-    await live.left_open(Odd("A29-CDS-10", ONE_MATCH), used=True)
+    await live.left_open(ClusterVariant("A29-CDS-10", ONE_MATCH), used=True)
 
 
-@decides("A50-CDS-10", AFTERWARDS, seconds=1)
+@scenario("A50-CDS-10", AFTERWARDS, seconds=1)
 async def test_longest_times(world: World) -> None:
     live = await LiveCluster.begin(world, "EDS")
     for one in DURATIONS:
@@ -350,45 +354,47 @@ async def test_longest_times(world: World) -> None:
         await live.left_open(outliers("A50-CDS-10", longest), used=True)
 
 
-@decides("A37-VALID-12", AFTERWARDS)
+@scenario("A37-VALID-12", AFTERWARDS)
 @pytest.mark.parametrize("name", [pytest.param("other", id="other"), pytest.param("", id="none")])
 async def test_name_of_the_extension(world: World, name: str) -> None:
     live = await LiveCluster.begin(world, "aggregate")
-    odd = Odd("A37-VALID-12", f"name: '{name}'", within="cluster_type")
+    odd = ClusterVariant("A37-VALID-12", f"name: '{name}'", within="cluster_type")
     await live.left_open(odd, "served", used=True)
 
 
-@decides("A37-VALID-11", AFTERWARDS)
+@scenario("A37-VALID-11", AFTERWARDS)
 async def test_empty_name_below_an_aggregate(world: World) -> None:
     live = await LiveCluster.begin(world, "aggregate")
     both = packed(AGGREGATE, "clusters: '' clusters: 'place-1'")
-    odd = Odd("A37-VALID-11", both, within="cluster_type")
+    odd = ClusterVariant("A37-VALID-11", both, within="cluster_type")
     await live.left_open(odd, used=False, within=timing.NO_SUCH_RESOURCE)
 
 
-@decides("A37-VALID-23", "A37-VALID-24", AFTERWARDS)
+@scenario("A37-VALID-23", "A37-VALID-24", AFTERWARDS)
 async def test_logical_dns_left_open(world: World) -> None:
     live = await LiveCluster.begin(world, "LOGICAL_DNS")
-    await live.left_open(Odd("A37-VALID-23", "port_value: 0", within=SOCKET), used=False)
-    await live.left_open(Odd("A37-VALID-24", "resolver_name: 'other'", within=SOCKET), used=True)
+    await live.left_open(ClusterVariant("A37-VALID-23", "port_value: 0", within=SOCKET), used=False)
+    await live.left_open(
+        ClusterVariant("A37-VALID-24", "resolver_name: 'other'", within=SOCKET), used=True
+    )
 
 
 @pytest.mark.parametrize(
     ("clause", "services"),
     [
-        row("of-its-own", "A27-CDS-05", ("a-service", "other-service")),
-        row("of-the-cluster", "A27-CDS-06", (None, None)),
+        case("of-its-own", "A27-CDS-05", ("a-service", "other-service")),
+        case("of-the-cluster", "A27-CDS-06", (None, None)),
     ],
 )
 async def test_service_name(world: World, clause: str, services: tuple[str | None, ...]) -> None:
     members = await world.endpoints(len(services))
     leaves = [leaf(f"cluster-{number}", (one,)) for number, one in enumerate(members)]
     named = [one.known_as(service) for one, service in zip(leaves, services, strict=True)]
-    served = forest([one.name for one in named], named)
+    served = aggregate_config([one.name for one in named], named)
     await world.serve(served)
     for one in named:
         calls = await calls_to(world, one.name)
-        await world.judge(clause, calls, world.bench.alike(clause, OnlyAt(one.addresses())))
-    wanted = asks_for(served, "ENDPOINTS", ever=True)
+        await world.judge(clause, calls, world.bench.alike(clause, AllServedBy(one.addresses())))
+    wanted = subscriptions_of(served, "ENDPOINTS", ever=True)
     asked = await world.control.asked_until(wanted)
     await world.judge(clause, asked, world.bench.alike(clause, wanted))

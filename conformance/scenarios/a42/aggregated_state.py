@@ -3,12 +3,18 @@
 from itertools import dropwhile
 
 from conformance import timing
-from conformance.judging.declaration import decides
-from conformance.judging.expectations import EndsIn, NeverIn, OnlyAt, Outcome, Untouched
+from conformance.judging.declaration import scenario
+from conformance.judging.expectations import (
+    AllServedBy,
+    EndsInState,
+    EndsWith,
+    NeverInState,
+    NoAttempts,
+)
 from conformance.judging.observations import States
-from conformance.scenarios.helpers.preload import serve_unasked
+from conformance.scenarios.helpers.preload import serve_before_requests
 from conformance.scenarios.helpers.priorities import endpoints, ranked, tier
-from conformance.scenarios.helpers.ring_order import walk
+from conformance.scenarios.helpers.ring_order import ring_order
 from conformance.spec.oracles.aggregated_state import aggregated_state
 from conformance.spec.oracles.picker import State
 from conformance.world import World
@@ -17,14 +23,14 @@ from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import RingHash
 from test_servers import Close, Hold, Serve, Stall
 
-WAITS = Outcome(status="DEADLINE_EXCEEDED")
+WAITS = EndsWith(status="DEADLINE_EXCEEDED")
 
 UNASKED = "the channel has endpoints, and nobody has asked for one"
 
 
-def reports(*endpoints: State) -> EndsIn:
+def reports(*endpoints: State) -> EndsInState:
     """That the channel comes to what these states of its endpoints make."""
-    return EndsIn((aggregated_state(endpoints),))
+    return EndsInState((aggregated_state(endpoints),))
 
 
 def once_not_idle(seen: States) -> States:
@@ -32,28 +38,28 @@ def once_not_idle(seen: States) -> States:
     return States(tuple(dropwhile(lambda one: one.state == "IDLE", seen.states)))
 
 
-@decides("A42-AGG-01", needs=("watch",))
+@scenario("A42-AGG-01", needs=("watch",))
 async def test_one_ready(world: World) -> None:
-    met = await walk(world, 3)
+    met = await ring_order(world, 3)
     watched = await world.states.watch()
     await met.arrange("READY", "IDLE", "IDLE")
     states = await world.states.until(watched, "READY")
     await world.judge("A42-AGG-01", states, reports("READY", "IDLE", "IDLE"))
 
 
-@decides("A42-AGG-02")
+@scenario("A42-AGG-02")
 async def test_two_failed_of_four(world: World) -> None:
     lower = await endpoints(world, Serve())
-    met = await walk(world, 4, tier(1, lower))
+    met = await ring_order(world, 4, tier(1, lower))
     await met.set_modes(Close(), Close(), Stall(), Stall())
     calls = await world.call([met.request], deadline=timing.FAR_FROM_FAILOVER)
-    await world.judge("A42-AGG-02", calls, OnlyAt((lower[0].address,)))
+    await world.judge("A42-AGG-02", calls, AllServedBy((lower[0].address,)))
 
 
-@decides("A42-AGG-03", "A42-AGG-09", needs=("watch",))
+@scenario("A42-AGG-03", "A42-AGG-09", needs=("watch",))
 async def test_one_connecting(world: World) -> None:
     """The others are IDLE, which does not hide it."""
-    met = await walk(world, 3)
+    met = await ring_order(world, 3)
     await met[0].set_mode(Stall())
     watched = await world.states.watch()
     await met.make_connecting(met[0])
@@ -64,10 +70,10 @@ async def test_one_connecting(world: World) -> None:
     await world.judge("A42-AGG-09", states, reports("CONNECTING", "IDLE", "IDLE"))
 
 
-@decides("A42-AGG-04", needs=("watch",), seconds=1.2, waits=True)
+@scenario("A42-AGG-04", needs=("watch",), seconds=1.2, waits=True)
 async def test_one_failed_of_three(world: World) -> None:
     lower = await endpoints(world, Serve())
-    met = await walk(world, 3, tier(1, lower), unasked=True)
+    met = await ring_order(world, 3, tier(1, lower), unasked=True)
     await met.set_modes(Close(), Stall(), Stall())
     watched = await world.states.watch()
     await world.states.demand(watched, "IDLE", why=UNASKED)
@@ -76,13 +82,13 @@ async def test_one_failed_of_three(world: World) -> None:
     await world.attempts.demand_count(met[0], why="a request picked it")
     await world.judge("A42-AGG-04", await waiting.over(), WAITS)
     states = once_not_idle(await world.states.until(watched, "CONNECTING", since=told))
-    await world.judge("A42-AGG-04", states, NeverIn(("IDLE", "TRANSIENT_FAILURE")))
+    await world.judge("A42-AGG-04", states, NeverInState(("IDLE", "TRANSIENT_FAILURE")))
     await world.judge("A42-AGG-04", states, reports("TRANSIENT_FAILURE", "CONNECTING", "IDLE"))
 
 
-@decides("A42-AGG-05", needs=("watch",))
+@scenario("A42-AGG-05", needs=("watch",))
 async def test_connection_lost_beside_idle_ones(world: World) -> None:
-    met = await walk(world, 3)
+    met = await ring_order(world, 3)
     watched = await world.states.watch()
     await met.make_ready(met[0])
     await world.states.demand(watched, "READY", why="a request was served")
@@ -92,37 +98,37 @@ async def test_connection_lost_beside_idle_ones(world: World) -> None:
     await world.judge("A42-AGG-05", states, reports("IDLE", "IDLE", "IDLE"))
 
 
-@decides("A42-AGG-06")
+@scenario("A42-AGG-06")
 async def test_only_endpoint_failed(world: World) -> None:
     only, lower = await endpoints(world, Close()), await endpoints(world, Serve())
-    await serve_unasked(world, ranked(only, lower))
+    await serve_before_requests(world, ranked(only, lower))
     calls = await world.call(world.sessions(1), deadline=timing.FAR_FROM_FAILOVER)
-    await world.judge("A42-AGG-06", calls, OnlyAt((lower[0].address,)))
+    await world.judge("A42-AGG-06", calls, AllServedBy((lower[0].address,)))
 
 
-@decides("A42-AGG-07")
+@scenario("A42-AGG-07")
 async def test_one_ready_beside_two_failed(world: World) -> None:
     lower = await endpoints(world, Serve())
-    met = await walk(world, 3, tier(1, lower))
+    met = await ring_order(world, 3, tier(1, lower))
     await met.arrange("TRANSIENT_FAILURE", "TRANSIENT_FAILURE", "READY")
     calls = await world.call(world.sessions(20))
-    await world.judge("A42-AGG-07", calls, OnlyAt((met[2].address,)))
+    await world.judge("A42-AGG-07", calls, AllServedBy((met[2].address,)))
 
 
-@decides("A42-AGG-08")
+@scenario("A42-AGG-08")
 async def test_two_failed_beside_one_connecting(world: World) -> None:
     lower = await endpoints(world, Serve())
-    met = await walk(world, 3, tier(1, lower), unasked=True)
+    met = await ring_order(world, 3, tier(1, lower), unasked=True)
     await met.set_modes(Close(), Close(), Stall())
     await met.make_connecting(met[2])
     calls = await world.call([met.request], deadline=timing.FAR_FROM_FAILOVER)
-    await world.judge("A42-AGG-08", calls, OnlyAt((lower[0].address,)))
+    await world.judge("A42-AGG-08", calls, AllServedBy((lower[0].address,)))
 
 
-@decides("A42-AGG-10", needs=("watch",))
+@scenario("A42-AGG-10", needs=("watch",))
 async def test_no_idle_between_attempts(world: World) -> None:
     """The first attempt fails once CONNECTING has been told: what is short may not be told."""
-    met = await walk(world, 2, unasked=True)
+    met = await ring_order(world, 2, unasked=True)
     await met.set_modes(Hold(), Hold())
     watched = await world.states.watch()
     await world.states.demand(watched, "IDLE", why=UNASKED)
@@ -136,57 +142,57 @@ async def test_no_idle_between_attempts(world: World) -> None:
     await waiting.over()
     await world.states.demand(watched, "READY", since=told, why="the next endpoint serves")
     states = once_not_idle(world.states.told(watched, since=told))
-    await world.judge("A42-AGG-10", states, NeverIn(("IDLE",)))
+    await world.judge("A42-AGG-10", states, NeverInState(("IDLE",)))
 
 
-@decides("A42-AGG-11", needs=("watch",))
+@scenario("A42-AGG-11", needs=("watch",))
 async def test_nothing_tried_yet(world: World) -> None:
     watched = await world.states.watch()
     members = await endpoints(world, Serve(), Serve())
-    await serve_unasked(world, ranked(members))
+    await serve_before_requests(world, ranked(members))
     states = await world.states.until(watched, "IDLE", since=len(watched.states) - 1)
     quiet = await world.attempts.quiet(*members, why="the channel has had its endpoints")
     await world.judge("A42-AGG-11", states, reports("IDLE", "IDLE"))
-    await world.judge("A42-AGG-11", quiet, Untouched())
+    await world.judge("A42-AGG-11", quiet, NoAttempts())
 
 
-@decides("A42-AGG-12", needs=("metadata",), seconds=1.2, waits=True)
+@scenario("A42-AGG-12", needs=("metadata",), seconds=1.2, waits=True)
 async def test_many_entries_of_one_endpoint(world: World) -> None:
     """All calls at once: one after another they would wait for the failover timer."""
     heavy, light, lower = await endpoints(world, Close(), Stall(), Serve())
     uneven = Locality((Endpoint(heavy.address, 50), Endpoint(light.address, 1)))
     served = one_cluster((uneven, tier(1, [lower])), policy=RingHash(minimum=1024))
-    await serve_unasked(world, served)
+    await serve_before_requests(world, served)
     await world.start(world.sessions(10))
     await world.attempts.demand_count(heavy, why="requests came")
     calls = await world.call(world.sessions(10), deadline=timing.SEVERAL_MOMENTS)
     await world.judge("A42-AGG-12", calls, WAITS)
 
 
-@decides("A42-AGG-13")
+@scenario("A42-AGG-13")
 async def test_no_endpoints(world: World) -> None:
     lower = await endpoints(world, Serve())
-    await serve_unasked(world, ranked((), lower))
+    await serve_before_requests(world, ranked((), lower))
     calls = await world.call(world.sessions(5), deadline=timing.FAR_FROM_FAILOVER)
-    await world.judge("A42-AGG-13", calls, OnlyAt((lower[0].address,)))
+    await world.judge("A42-AGG-13", calls, AllServedBy((lower[0].address,)))
     await world.serve(ranked(()))
-    failed = Outcome(status="UNAVAILABLE")
+    failed = EndsWith(status="UNAVAILABLE")
     calls = await world.until(failed, lambda: world.call(world.sessions(5)))
     await world.judge("A42-AGG-13", calls, failed)
 
 
-@decides("A42-AGG-14", seconds=0.6)
+@scenario("A42-AGG-14", seconds=0.6)
 async def test_failed_ones_removed(world: World) -> None:
     """What stays was never tried, so the first priority is IDLE, and used again."""
     failed, lower = await endpoints(world, Close(), Close()), await endpoints(world, Serve())
     fresh = await endpoints(world, Serve(), Serve())
-    await serve_unasked(world, ranked(failed, lower))
+    await serve_before_requests(world, ranked(failed, lower))
     await world.demand_served(world.sessions(5), deadline=timing.FAR_FROM_FAILOVER)
     await world.serve(ranked(fresh, lower))
     unasked = await world.attempts.quiet(
         *fresh, why="the policy would connect them, were it failed still"
     )
-    await world.judge("A42-AGG-14", unasked, Untouched())
-    mended = OnlyAt(tuple(one.address for one in fresh))
+    await world.judge("A42-AGG-14", unasked, NoAttempts())
+    mended = AllServedBy(tuple(one.address for one in fresh))
     calls = await world.until(mended, lambda: world.call(world.sessions(5)))
     await world.judge("A42-AGG-14", calls, mended)

@@ -1,7 +1,7 @@
 """A42, Hash Policy: filter_state with the key io.grpc.channel_id."""
 
-from conformance.judging.declaration import decides
-from conformance.judging.expectations import FewAlike, OneEndpoint, SeveralEndpoints, fits
+from conformance.judging.declaration import scenario
+from conformance.judging.expectations import ChannelsDiffer, OneEndpoint, SeveralEndpoints, fits
 from conformance.judging.observations import Calls
 from conformance.spec.oracles.request_hash import ChannelIdPolicy
 from conformance.world import (
@@ -12,7 +12,7 @@ from conformance.world import (
     UNARY,
     World,
 )
-from conformance.xds_config.config import one_cluster, plain
+from conformance.xds_config.config import one_cluster, single_locality
 from conformance.xds_config.routes import BY_SESSION, SESSION, Route
 from fake_control_plane import Kind
 
@@ -33,14 +33,14 @@ below 4,845 x (2.2e-4)^3, which is 5e-8."""
 CHANNEL_ID = ChannelIdPolicy()
 
 
-@decides("A42-CHAN-01")
+@scenario("A42-CHAN-01")
 async def test_one_value_for_a_channel(world: World) -> None:
     await world.plain_ring(CHANNEL_ID)
     calls = await world.call(world.sessions(ENOUGH_TO_DIFFER))
     await world.judge("A42-CHAN-01", calls, OneEndpoint())
 
 
-@decides("A42-CHAN-01", "A42-CHAN-02", "A42-CHAN-03", needs=("channels",), seconds=1)
+@scenario("A42-CHAN-01", "A42-CHAN-02", "A42-CHAN-03", needs=("channels",), seconds=1)
 async def test_other_channels_other_values(world: World) -> None:
     served = await world.plain_ring(CHANNEL_ID)
     twice = [
@@ -53,10 +53,10 @@ async def test_other_channels_other_values(world: World) -> None:
     await world.judge("A42-CHAN-03", once, served.spread())
 
 
-@decides("A42-CHAN-02", seconds=0.6)
+@scenario("A42-CHAN-02", seconds=0.6)
 async def test_other_processes_other_values(world: World) -> None:
     """The first channel of each process; more of them only while they seem to be the same."""
-    await world.serve(plain(await world.addresses(64), policies=(CHANNEL_ID,)))
+    await world.serve(single_locality(await world.addresses(64), policies=(CHANNEL_ID,)))
     calls = await world.call([{}])
     while len(calls) < PROCESSES and not fits(SeveralEndpoints(), calls):
         more = await world.call([{}], channel=await world.channels.open_elsewhere())
@@ -64,13 +64,13 @@ async def test_other_processes_other_values(world: World) -> None:
     await world.judge("A42-CHAN-02", calls, SeveralEndpoints())
 
 
-@decides("A42-CHAN-04", needs=("metadata",))
+@scenario("A42-CHAN-04", needs=("metadata",))
 async def test_same_value_across_routes_and_updates(world: World) -> None:
     """The new routes have no policy for the one method, by which it is seen that they are in use.
 
     A client that is not told call by call may have a channel for each method.
     """
-    localities = plain(await world.addresses(MANY_ENDPOINTS)).own().localities
+    localities = single_locality(await world.addresses(MANY_ENDPOINTS)).own().localities
     served = one_cluster(
         localities,
         routes=(Route((CHANNEL_ID,), path=UNARY), Route((CHANNEL_ID,), path=EMPTY)),
@@ -87,14 +87,16 @@ async def test_same_value_across_routes_and_updates(world: World) -> None:
     await world.judge("A42-CHAN-04", everything, OneEndpoint())
 
 
-@decides("A42-CHAN-05", needs=("channels",), seconds=1)
+@scenario("A42-CHAN-05", needs=("channels",), seconds=1)
 async def test_channel_id_beside_a_header(world: World) -> None:
     """In each channel the header counts, in either half of its hashes; and beside it the id does.
 
     A client that loses the header under half of all ids is missed once in a million runs, and one
     that loses half of all ids once in 800: if no more than three channels have such an id.
     """
-    served = plain(await world.addresses(TWICE_AS_MANY), policies=(CHANNEL_ID, *BY_SESSION))
+    served = single_locality(
+        await world.addresses(TWICE_AS_MANY), policies=(CHANNEL_ID, *BY_SESSION)
+    )
     await world.serve(served)
     channels = [await world.channels.open() for _ in range(CHANNELS // 2)]
     for half in world.values.halves(ENOUGH_OF_EIGHT):
@@ -102,4 +104,4 @@ async def test_channel_id_beside_a_header(world: World) -> None:
         made = [await world.call(headers, channel=channel) for channel in channels]
         calls = Calls(tuple(call for some in made for call in some))
         await world.judge("A42-CHAN-05", calls, SeveralEndpoints(each_channel=True))
-        await world.judge("A42-CHAN-05", calls, FewAlike(by=SESSION, most=ALIKE_BY_CHANCE))
+        await world.judge("A42-CHAN-05", calls, ChannelsDiffer(by=SESSION, most=ALIKE_BY_CHANCE))

@@ -4,12 +4,18 @@ from itertools import product
 
 from client_under_test import Channel
 from conformance import timing
-from conformance.judging.declaration import decides
-from conformance.judging.expectations import Avoids, OneEndpoint, OnlyAt, Outcome, Outcomes
+from conformance.judging.declaration import scenario
+from conformance.judging.expectations import (
+    AllServedBy,
+    EachRoundEndsWith,
+    EndsWith,
+    NoneServedBy,
+    OneEndpoint,
+)
 from conformance.judging.observations import Calls, Contrast
-from conformance.scenarios.helpers.ring_order import LARGE, Walk
+from conformance.scenarios.helpers.ring_order import LARGE, RingOrder
 from conformance.world import ENOUGH_TO_DIFFER, ENOUGH_TO_TELL, World
-from conformance.xds_config.config import Served, by_dns, one_cluster
+from conformance.xds_config.config import XdsConfig, logical_dns, one_cluster
 from conformance.xds_config.endpoints import Endpoint, Locality
 from test_servers import Close, Hold, Refuse, Serve
 
@@ -18,7 +24,7 @@ NAME = "several.xdspec.test"
 GUARD = "GRPC_EXPERIMENTAL_XDS_DUALSTACK_ENDPOINTS"
 
 
-def listed(*endpoints: Endpoint) -> Served:
+def listed(*endpoints: Endpoint) -> XdsConfig:
     """One locality."""
     return one_cluster((Locality(endpoints),), policy=LARGE)
 
@@ -28,12 +34,12 @@ async def guarded(world: World) -> Channel:
     return await world.channels.open_elsewhere(**{GUARD: "true"})
 
 
-async def judge(world: World, clause: str, calls: Calls, served: Served) -> None:
+async def judge(world: World, clause: str, calls: Calls, served: XdsConfig) -> None:
     """Envoy and A61 mean the same ring."""
     await world.judge(clause, calls, {"A61": served.mapping(), "envoy": served.mapping()})
 
 
-@decides("A61-RING-01", "A61-RING-02", "A61-RING-04", seconds=0.6)
+@scenario("A61-RING-01", "A61-RING-02", "A61-RING-04", seconds=0.6)
 async def test_place_on_the_ring(world: World) -> None:
     a, b, c, d = await world.addresses(4)
     served = listed(Endpoint(a, further=(b,)), Endpoint(c), Endpoint(d))
@@ -52,7 +58,7 @@ async def test_place_on_the_ring(world: World) -> None:
     await judge(world, "A61-RING-04", calls, swapped)
 
 
-@decides("A61-RING-03", seconds=0.6)
+@scenario("A61-RING-03", seconds=0.6)
 async def test_second_address(world: World) -> None:
     first, second, *others = await world.endpoints(4)
     await first.set_mode(Refuse())
@@ -66,7 +72,7 @@ async def test_second_address(world: World) -> None:
     await judge(world, "A61-RING-03", as_one, served)
 
 
-@decides("A61-SUB-01", seconds=1)
+@scenario("A61-SUB-01", seconds=1)
 async def test_one_address_failed(world: World) -> None:
     """The request waits for the second address, and is served there."""
     first, second, *others = await world.endpoints(4)
@@ -78,16 +84,16 @@ async def test_one_address_failed(world: World) -> None:
     )
     key_format, channel = world.bench.key_format, await guarded(world)
     await world.serve(served)
-    met = Walk(world, [first, *others], served, key_format)
+    met = RingOrder(world, [first, *others], served, key_format)
     waiting = await world.start([met.request], channel=channel)
     await world.attempts.demand_count(second, why="the first address failed")
     held = await world.call([met.request], channel=channel, deadline=timing.HELD)
-    await world.judge("A61-SUB-01", held, Outcome(status="DEADLINE_EXCEEDED"))
+    await world.judge("A61-SUB-01", held, EndsWith(status="DEADLINE_EXCEEDED"))
     await second.set_mode(Serve())
-    await world.judge("A61-SUB-01", await waiting.over(), OnlyAt((second.address,)))
+    await world.judge("A61-SUB-01", await waiting.over(), AllServedBy((second.address,)))
 
 
-@decides("A61-GUARD-01", alone=True)
+@scenario("A61-GUARD-01", alone=True)
 async def test_guard(world: World) -> None:
     """Only the second address of the only endpoint serves."""
     first, second = await world.endpoints(2)
@@ -99,7 +105,7 @@ async def test_guard(world: World) -> None:
     off = await world.call(header, channel=switched_off)
     ends = {"used": "OK", "not used": "UNAVAILABLE"}
     choices = {
-        f"{while_unset} when unset, {while_off} when false": Outcomes(
+        f"{while_unset} when unset, {while_off} when false": EachRoundEndsWith(
             before=ends[while_unset], after=ends[while_off]
         )
         for while_unset, while_off in product(ends, repeat=2)
@@ -107,7 +113,7 @@ async def test_guard(world: World) -> None:
     await world.judge("A61-GUARD-01", Contrast(unset, off), choices)
 
 
-@decides("A61-DNS-01", seconds=0.5)
+@scenario("A61-DNS-01", seconds=0.5)
 async def test_logical_dns(world: World) -> None:
     """A name of three addresses, all of which serve, until the one that is used does not.
 
@@ -117,7 +123,7 @@ async def test_logical_dns(world: World) -> None:
     channel = await world.channels.open_elsewhere({NAME: known})
     members = {one.address: one for one in await world.members.of_one_port(*known)}
     name = f"{NAME}:{next(iter(members.values())).port}"
-    await world.serve(by_dns(name, tuple(members)))
+    await world.serve(logical_dns(name, tuple(members)))
     headers = world.sessions(ENOUGH_TO_DIFFER)
     calls = await world.call(headers, channel=channel)
     if not any(one.attempts for one in members.values()):
@@ -128,7 +134,7 @@ async def test_logical_dns(world: World) -> None:
         return
     await members[used].set_mode(Close())
     await members[used].kill()
-    another = Avoids((used,))
+    another = NoneServedBy((used,))
     calls = await world.until(another, lambda: world.call(headers, channel=channel))
     await world.judge("A61-DNS-01", calls, another)
     await world.judge("A61-DNS-01", calls, OneEndpoint())

@@ -1,34 +1,34 @@
 """A76: the hash_key of an endpoint's metadata places it on the ring."""
 
-from conformance.judging.declaration import decides
+from conformance.judging.declaration import scenario
 from conformance.judging.expectations import (
-    MapsLike,
-    MovesOnly,
+    AllServedBy,
+    MatchesRing,
     OneEndpoint,
-    OnlyAt,
+    OnlyTheseMoved,
     SeveralEndpoints,
     fits,
 )
 from conformance.judging.observations import Contrast
 from conformance.world import ENOUGH_TO_TELL, World
-from conformance.xds_config.config import Served, one_cluster, plain
+from conformance.xds_config.config import XdsConfig, one_cluster, single_locality
 from conformance.xds_config.endpoints import Endpoint, Locality
 
 KEYS = ("tick", "trick", "track")
 GUARD = "GRPC_XDS_ENDPOINT_HASH_KEY_BACKWARD_COMPAT"
 
 
-def keyed(*rows: tuple[str, str]) -> Served:
+def keyed(*rows: tuple[str, str]) -> XdsConfig:
     """One locality of endpoints with these addresses and keys."""
     return one_cluster((Locality(tuple(Endpoint(at, hash_key=key) for at, key in rows)),))
 
 
-def used_or_not(served: Served) -> dict[str, MapsLike]:
+def used_or_not(served: XdsConfig) -> dict[str, MatchesRing]:
     """Each call where keys place the endpoints, or where addresses do."""
     return {"used": served.mapping(hash_keys=True), "ignored": served.mapping(hash_keys=False)}
 
 
-@decides("A76-KEY-01", "A76-KEY-07")
+@scenario("A76-KEY-01", "A76-KEY-07")
 async def test_hash_key(world: World) -> None:
     """Then all addresses change: where the key format is unknown only that tells."""
     addresses, others = await world.addresses(3), await world.addresses(3)
@@ -39,12 +39,12 @@ async def test_hash_key(world: World) -> None:
     await world.judge("A76-KEY-01", before, served.mapping(hash_keys=True))
     await world.judge("A76-KEY-07", before, used_or_not(served))
     await world.serve(keyed(*zip(others, KEYS, strict=True)))
-    after = await world.until(OnlyAt(others), lambda: world.call(headers))
+    after = await world.until(AllServedBy(others), lambda: world.call(headers))
     as_before = after.taken_for(dict(zip(others, addresses, strict=True)))
-    await world.judge("A76-KEY-01", Contrast(before, as_before), MovesOnly(()))
+    await world.judge("A76-KEY-01", Contrast(before, as_before), OnlyTheseMoved(()))
 
 
-@decides("A76-KEY-06", alone=True)
+@scenario("A76-KEY-06", alone=True)
 async def test_switched_off(world: World) -> None:
     served = keyed(*zip(await world.addresses(3), KEYS, strict=True))
     await world.serve(served)
@@ -53,22 +53,22 @@ async def test_switched_off(world: World) -> None:
     await world.judge("A76-KEY-06", calls, used_or_not(served))
 
 
-@decides("A76-KEY-02")
+@scenario("A76-KEY-02")
 async def test_empty_hash_key(world: World) -> None:
     """Listed the other way round when the keys come: places by the empty key would be others."""
     addresses = await world.addresses(3)
-    await world.serve(plain(addresses))
+    await world.serve(single_locality(addresses))
     headers = world.sessions(ENOUGH_TO_TELL)
     before = await world.call(headers)
     places = [Endpoint(address, hash_key="") for address in reversed(addresses)]
     served = one_cluster((Locality(tuple(places)),))
     await world.serve(served)
     after = await world.until(served.mapping(hash_keys=False), lambda: world.call(headers))
-    await world.judge("A76-KEY-02", Contrast(before, after), MovesOnly(()))
+    await world.judge("A76-KEY-02", Contrast(before, after), OnlyTheseMoved(()))
     await world.judge("A76-KEY-02", after, served.mapping(hash_keys=False))
 
 
-@decides("A76-KEY-01", "A76-KEY-03", "A76-KEY-04")
+@scenario("A76-KEY-01", "A76-KEY-03", "A76-KEY-04")
 async def test_change_of_hash_keys(world: World) -> None:
     """Keys go round the endpoints; then an endpoint comes back under its key elsewhere."""
     a, b, c, other = await world.addresses(4)
@@ -92,7 +92,7 @@ async def test_change_of_hash_keys(world: World) -> None:
         await world.judge(clause, calls, expected)
 
 
-@decides("A76-KEY-05")
+@scenario("A76-KEY-05")
 async def test_one_key_for_two(world: World) -> None:
     first, last, other = await world.addresses(3)
     tick, trick, _ = KEYS

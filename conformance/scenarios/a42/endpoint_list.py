@@ -1,11 +1,17 @@
 """A42, ring_hash_experimental LB policy: lists of endpoints that are not as plain as others."""
 
 from conformance import timing
-from conformance.judging.aborts import SuiteStuck
-from conformance.judging.declaration import decides
-from conformance.judging.expectations import Answered, Avoids, OnlyAt, Tried, fits
+from conformance.judging.aborts import SuiteTimeout
+from conformance.judging.declaration import scenario
+from conformance.judging.expectations import (
+    AckedOrNacked,
+    AllServedBy,
+    AttemptCount,
+    NoneServedBy,
+    fits,
+)
 from conformance.world import ENOUGH_TO_TELL, World
-from conformance.xds_config.config import plain
+from conformance.xds_config.config import single_locality
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import RingHash
 from fake_control_plane import Kind
@@ -22,7 +28,7 @@ TURNS = 16
 dies in every other one lives through all of them once in sixty thousand runs."""
 
 
-@decides("A42-RING-20")
+@scenario("A42-RING-20")
 async def test_address_listed_twice(world: World) -> None:
     """A27 has such a list rejected by now, which is not held against a client."""
     served = await world.plain_ring()
@@ -32,24 +38,24 @@ async def test_address_listed_twice(world: World) -> None:
     await world.demand_served(headers)
     answer = await world.control.offer(Kind.ENDPOINTS, twice.endpoints())
     if not answer.acked:
-        await world.judge("A42-RING-20", answer, Answered(acked=False))
+        await world.judge("A42-RING-20", answer, AckedOrNacked(acked=False))
         await world.judge("A42-RING-20", await world.call(headers), served.mapping())
         return
     once = served.placed(Locality((Endpoint(a, 1), Endpoint(b, 1))))
-    calls = await world.until(Avoids(served.addresses()), lambda: world.call(headers))
+    calls = await world.until(NoneServedBy(served.addresses()), lambda: world.call(headers))
     await world.judge("A42-RING-20", calls, {"A42": twice.mapping(), "envoy": once.mapping()})
 
 
-@decides("A42-PICK-23", needs=("metadata",), seconds=2)
+@scenario("A42-PICK-23", needs=("metadata",), seconds=2)
 async def test_many_come_and_go(world: World) -> None:
     """Requests wish to connect to endpoints at the very moment at which an update removes these."""
     (kept,) = await world.addresses(1)
     going = await world.endpoints(MANY, mode=Stall())
-    one = plain((kept,), policy=RingHash(minimum=4096))
-    many = plain((kept, *(each.address for each in going)), policy=RingHash(minimum=4096))
+    one = single_locality((kept,), policy=RingHash(minimum=4096))
+    many = single_locality((kept, *(each.address for each in going)), policy=RingHash(minimum=4096))
     await world.serve(one)
     await world.demand_served(world.sessions(1))
-    picked, served = Tried(total=20, others=True), OnlyAt((kept,))
+    picked, served = AttemptCount(total=20, others=True), AllServedBy((kept,))
     wished = 0
     for _turn in range(TURNS):
         since = world.now
@@ -63,5 +69,5 @@ async def test_many_come_and_go(world: World) -> None:
             break
     else:
         if not wished:
-            raise SuiteStuck("each time the requests were over before the list was in use")
+            raise SuiteTimeout("each time the requests were over before the list was in use")
     await world.judge("A42-PICK-23", calls, served)

@@ -7,34 +7,34 @@ from msgspec.structs import replace
 
 from client_under_test import StateWatch
 from conformance import timing
-from conformance.judging.aborts import ClientUnable
-from conformance.judging.declaration import decides
+from conformance.judging.aborts import Unsupported
+from conformance.judging.declaration import scenario
 from conformance.judging.expectations import (
-    BlamesOnly,
-    EndsIn,
+    AllServedBy,
+    Duration,
+    EndsInState,
+    EndsWith,
+    ErrorNamesOnly,
     KeepsConnection,
-    NeverIn,
-    OnlyAt,
-    Outcome,
-    Takes,
-    Untouched,
+    NeverInState,
+    NoAttempts,
     fits,
 )
 from conformance.judging.observations import Attempt, Attempts, Calls, Elapsed
-from conformance.scenarios.helpers.preload import serve_unasked
+from conformance.scenarios.helpers.preload import serve_before_requests
 from conformance.scenarios.helpers.priorities import endpoints, fail, ranked, serve_again, tier
-from conformance.scenarios.helpers.ring_order import LARGE, Walk, walk
+from conformance.scenarios.helpers.ring_order import LARGE, RingOrder, ring_order
 from conformance.world import World, waits
 from conformance.xds_config.policies import RoundRobin
+from test_servers import BackendEndpoint as Member
 from test_servers import Close, Hold, Refuse, Serve, Stall
-from test_servers import Endpoint as Member
 
-AFTER_THE_TIMER = Takes(
+AFTER_THE_TIMER = Duration(
     least=timing.FAILOVER.seconds - timing.FAILOVER_EARLY,
     most=timing.FAILOVER.seconds + timing.FAILOVER_LATE,
     allowance=timing.FAILOVER_EARLY,  # who is late seeing the beginning sees a shorter time
 )
-AT_ONCE = Takes(most=timing.FAR_FROM_FAILOVER, allowance=timing.BELIEVED)
+AT_ONCE = Duration(most=timing.FAR_FROM_FAILOVER, allowance=timing.BELIEVED)
 
 
 async def given_up(world: World, began: Attempt, lower: Sequence[Member]) -> Elapsed:
@@ -48,7 +48,7 @@ async def given_up(world: World, began: Attempt, lower: Sequence[Member]) -> Ela
     )
 
 
-@decides("A42-FAIL-12", timed=("A42-FAIL-04", "A56-TIMER-01"), seconds=10.7, waits=True)
+@scenario("A42-FAIL-12", timed=("A42-FAIL-04", "A56-TIMER-01"), seconds=10.7, waits=True)
 async def test_stalled_priority(world: World) -> None:
     first, second = await endpoints(world, Stall(), Stall()), await endpoints(world, Serve())
     await world.serve(ranked(first, second))
@@ -58,59 +58,59 @@ async def test_stalled_priority(world: World) -> None:
     took = await given_up(world, began, second)
     await world.judge("A42-FAIL-04", took, AFTER_THE_TIMER)
     await world.judge("A56-TIMER-01", took, AFTER_THE_TIMER)
-    await world.judge("A42-FAIL-12", await waiting.over(), OnlyAt((second[0].address,)))
+    await world.judge("A42-FAIL-12", await waiting.over(), AllServedBy((second[0].address,)))
 
 
-@decides("A42-FAIL-01")
+@scenario("A42-FAIL-01")
 async def test_ready_priority(world: World) -> None:
     first, second = await endpoints(world, Serve(), Serve()), await endpoints(world, Serve())
     await world.serve(ranked(first, second))
     calls = await world.call(world.sessions(50))
-    await world.judge("A42-FAIL-01", calls, OnlyAt(tuple(one.address for one in first)))
+    await world.judge("A42-FAIL-01", calls, AllServedBy(tuple(one.address for one in first)))
 
 
-@decides("A42-FAIL-03")
+@scenario("A42-FAIL-03")
 async def test_lower_priority_untouched(world: World) -> None:
     """ROUND_ROBIN connects wherever it is made, so it tells when that is."""
     first, second = await endpoints(world, Serve(), Serve()), await endpoints(world, Serve())
     await world.serve(ranked(first, second).balanced_by(RoundRobin()))
     await world.demand_served(world.sessions(50))
     connections = await world.attempts.quiet(*second, why="requests at the first priority")
-    await world.judge("A42-FAIL-03", connections, Untouched())
+    await world.judge("A42-FAIL-03", connections, NoAttempts())
 
 
-@decides("A42-FAIL-02")
+@scenario("A42-FAIL-02")
 async def test_failed_priority(world: World) -> None:
     first, second = await endpoints(world, Close(), Close()), await endpoints(world, Serve())
     await world.serve(ranked(first, second))
     calls = await world.call(world.sessions(1), deadline=timing.AFTER_FAILOVER)
     began = await world.attempts.demand_one(*first, why="a request came")
     await world.judge("A42-FAIL-02", await given_up(world, began, second), AT_ONCE)
-    await world.judge("A42-FAIL-02", calls, OnlyAt((second[0].address,)))
+    await world.judge("A42-FAIL-02", calls, AllServedBy((second[0].address,)))
 
 
-@decides("A42-FAIL-05", seconds=13, waits=True, failover=True)
+@scenario("A42-FAIL-05", seconds=13, waits=True, failover=True)
 async def test_idle_for_longer_than_the_timer(world: World) -> None:
     first, second = await endpoints(world, Serve()), await endpoints(world, Serve())
-    await serve_unasked(world, ranked(first, second))
+    await serve_before_requests(world, ranked(first, second))
     why = "the failover timer would have fired"
     idle = await world.attempts.quiet(*second, why=why, seconds=world.failover.beyond)
-    await world.judge("A42-FAIL-05", idle, Untouched())
+    await world.judge("A42-FAIL-05", idle, NoAttempts())
     calls = await world.call(world.sessions(10))
-    await world.judge("A42-FAIL-05", calls, OnlyAt((first[0].address,)))
+    await world.judge("A42-FAIL-05", calls, AllServedBy((first[0].address,)))
 
 
-@decides(timed=("A42-FAIL-06",), seconds=14, waits=True)
+@scenario(timed=("A42-FAIL-06",), seconds=14, waits=True)
 async def test_first_request_after_a_while(world: World) -> None:
     first, second = await endpoints(world, Stall(), Stall()), await endpoints(world, Serve())
-    await serve_unasked(world, ranked(first, second))
+    await serve_before_requests(world, ranked(first, second))
     await world.attempts.quiet_from_now(why="nothing asks for it", seconds=timing.BEFORE_A_REQUEST)
     await world.start(world.sessions(1), deadline=timing.AFTER_FAILOVER)
     began = await world.attempts.demand_one(*first, why="a request came")
     await world.judge("A42-FAIL-06", await given_up(world, began, second), AFTER_THE_TIMER)
 
 
-@decides(timed=("A42-FAIL-07",), seconds=11, waits=True)
+@scenario(timed=("A42-FAIL-07",), seconds=11, waits=True)
 async def test_lost_and_stalled(world: World) -> None:
     """The only endpoint of the first priority was READY, and does not come back."""
     first, second = await endpoints(world, Serve()), await endpoints(world, Serve())
@@ -125,7 +125,7 @@ async def test_lost_and_stalled(world: World) -> None:
     await world.judge("A42-FAIL-07", await given_up(world, began, second), AFTER_THE_TIMER)
 
 
-@decides("A42-FAIL-08", seconds=1.2, waits=True)
+@scenario("A42-FAIL-08", seconds=1.2, waits=True)
 async def test_connecting_after_failure(world: World) -> None:
     """Without one of the two that failed, the first priority is CONNECTING, but had its time."""
     first = await endpoints(world, Close(), Close(), Stall())
@@ -135,11 +135,11 @@ async def test_connecting_after_failure(world: World) -> None:
     await world.serve(ranked(first[1:], second))
     for _ in range(3):
         calls = await world.call(world.sessions(10), deadline=timing.FAR_FROM_FAILOVER)
-        await world.judge("A42-FAIL-08", calls, OnlyAt((second[0].address,)))
+        await world.judge("A42-FAIL-08", calls, AllServedBy((second[0].address,)))
         await world.attempts.quiet_from_now(*second, why="the update is applied by then")
 
 
-@decides("A42-FAIL-09", seconds=16, waits=True, failover=True)
+@scenario("A42-FAIL-09", seconds=16, waits=True, failover=True)
 async def test_ready_in_time(world: World) -> None:
     first, second = await endpoints(world, Hold()), await endpoints(world, Serve())
     (held,) = first
@@ -149,16 +149,18 @@ async def test_ready_in_time(world: World) -> None:
     early = await world.attempts.quiet(
         *second, why="the timer runs still", seconds=world.failover.well_within
     )
-    await world.judge("A42-FAIL-09", early, Untouched())
+    await world.judge("A42-FAIL-09", early, NoAttempts())
     await held.set_mode(Serve())
-    await world.judge("A42-FAIL-09", await waiting.over(), OnlyAt((held.address,)))
+    await world.judge("A42-FAIL-09", await waiting.over(), AllServedBy((held.address,)))
     why = "the failover timer would have fired"
     later = await world.attempts.quiet(*second, why=why, seconds=world.failover.beyond)
-    await world.judge("A42-FAIL-09", later, Untouched())
-    await world.judge("A42-FAIL-09", await world.call(world.sessions(10)), OnlyAt((held.address,)))
+    await world.judge("A42-FAIL-09", later, NoAttempts())
+    await world.judge(
+        "A42-FAIL-09", await world.call(world.sessions(10)), AllServedBy((held.address,))
+    )
 
 
-@decides("A56-TIMER-03", timed=("A42-FAIL-10",), seconds=21, waits=True)
+@scenario("A56-TIMER-03", timed=("A42-FAIL-10",), seconds=21, waits=True)
 async def test_two_stalled_priorities(world: World) -> None:
     first, second = (
         await endpoints(world, Stall(), Stall()),
@@ -172,27 +174,27 @@ async def test_two_stalled_priorities(world: World) -> None:
         *second, why="the first priority stalls", within=timing.AFTER_FAILOVER
     )
     waiting = await world.call(world.sessions(5), deadline=timing.HELD)
-    await world.judge("A56-TIMER-03", waiting, Outcome(status="DEADLINE_EXCEEDED"))
+    await world.judge("A56-TIMER-03", waiting, EndsWith(status="DEADLINE_EXCEEDED"))
     world.bench.turn_to("A42-FAIL-10")
     await world.judge("A42-FAIL-10", await given_up(world, began, third), AFTER_THE_TIMER)
 
 
-@decides("A42-FAIL-11", seconds=1.2, waits=True)
+@scenario("A42-FAIL-11", seconds=1.2, waits=True)
 async def test_return_to_a_higher_priority(world: World) -> None:
     first, second = await endpoints(world, Close(), Close()), await endpoints(world, Serve())
     await world.serve(ranked(first, second))
     await world.demand_served(world.sessions(10))
     await serve_again(world, first)
-    higher = OnlyAt(tuple(one.address for one in first))
+    higher = AllServedBy(tuple(one.address for one in first))
     calls = await world.rounds.until_it_lasts(higher, lambda: world.call(world.sessions(50)))
     await world.judge("A42-FAIL-11", calls, higher)
 
 
-@decides(timed=("A56-TIMER-02",), seconds=11, waits=True)
+@scenario(timed=("A56-TIMER-02",), seconds=11, waits=True)
 async def test_connecting_again(world: World) -> None:
     """An endpoint of the first priority fails after a while, and the next one stalls."""
     second = await endpoints(world, Serve())
-    met = await walk(world, 3, tier(1, second))
+    met = await ring_order(world, 3, tier(1, second))
     await met[0].set_mode(Close(after=world.failover.well_within))
     await met[1].set_mode(Stall())
     await met[2].set_mode(Stall())
@@ -201,13 +203,13 @@ async def test_connecting_again(world: World) -> None:
     await world.judge("A56-TIMER-02", await given_up(world, began, second), AFTER_THE_TIMER)
 
 
-@decides("A42-FAIL-13", seconds=12.5, waits=True, failover=True)
+@scenario("A42-FAIL-13", seconds=12.5, waits=True, failover=True)
 async def test_connecting_again_after_the_timer(world: World) -> None:
     """A priority that was given up reports CONNECTING again: an endpoint fails, weights change."""
     second = await endpoints(world, Serve())
-    met = await walk(world, 3, tier(1, second))
+    met = await ring_order(world, 3, tier(1, second))
     await met.set_modes(Stall(), Stall(), Stall())
-    lower = OnlyAt((second[0].address,))
+    lower = AllServedBy((second[0].address,))
     waiting = await world.start([met.request], deadline=timing.AFTER_FAILOVER)
     await world.attempts.demand_one(met[0], why="a request picked it")
     await waiting.over()
@@ -223,7 +225,7 @@ async def test_connecting_again_after_the_timer(world: World) -> None:
     await world.judge("A42-FAIL-13", await some(), lower)
 
 
-@decides("A56-TIMER-04", seconds=11.5, waits=True, failover=True)
+@scenario("A56-TIMER-04", seconds=11.5, waits=True, failover=True)
 async def test_all_given_up_and_one_connecting(world: World) -> None:
     first, second = await endpoints(world, *[Stall()] * 3), await endpoints(world, Close(), Close())
     await world.serve(ranked(first, second))
@@ -231,23 +233,25 @@ async def test_all_given_up_and_one_connecting(world: World) -> None:
     why = "the first priority stalls"
     for one in second:
         await world.attempts.demand_one(one, why=why, within=timing.AFTER_FAILOVER)
-    by = {"A56-2022": Outcome(status="UNAVAILABLE"), "A56": Outcome(status="DEADLINE_EXCEEDED")}
+    by = {"A56-2022": EndsWith(status="UNAVAILABLE"), "A56": EndsWith(status="DEADLINE_EXCEEDED")}
     own = world.bench.own("A56-TIMER-04", by)
     calls = await world.until(own, lambda: world.call(world.sessions(5), deadline=timing.HELD))
     await world.judge("A56-TIMER-04", calls, by)
 
 
-@decides("A56-TIMER-05", needs=("watch",), seconds=1.4)
+@scenario("A56-TIMER-05", needs=("watch",), seconds=1.4)
 async def test_last_priority_used(world: World) -> None:
     """Its picker has a request wait for its own endpoint, though two others have failed."""
     watched = await world.states.watch()
     calls = await with_two_failed_and_one_held(world, watched, await endpoints(world, Close()))
-    waits = Outcome("DEADLINE_EXCEEDED")
+    waits = EndsWith("DEADLINE_EXCEEDED")
     if not fits(waits, calls):
         alone = await with_two_failed_and_one_held(world, watched)
         if not fits(waits, alone):
-            raise ClientUnable("with one priority alone a request fails as well (A42-PICK-05)")
-    await world.judge("A56-TIMER-05", world.states.told(watched), EndsIn(("TRANSIENT_FAILURE",)))
+            raise Unsupported("with one priority alone a request fails as well (A42-PICK-05)")
+    await world.judge(
+        "A56-TIMER-05", world.states.told(watched), EndsInState(("TRANSIENT_FAILURE",))
+    )
     await world.judge("A56-TIMER-05", calls, waits)
 
 
@@ -256,7 +260,7 @@ async def with_two_failed_and_one_held(
 ) -> Calls:
     """What becomes of requests for the held endpoint of a priority that has failed below these."""
     members = await endpoints(world, Hold(), Close(), Close())
-    met = Walk(world, members, ranked(members).balanced_by(LARGE), world.bench.key_format)
+    met = RingOrder(world, members, ranked(members).balanced_by(LARGE), world.bench.key_format)
     await world.preconditions.handshakes()
     await world.serve(ranked(*above, members).balanced_by(LARGE))
     for one in members:
@@ -272,11 +276,11 @@ async def with_two_failed_and_one_held(
     return await world.call([met.beginning_with(members[0])] * 5, deadline=timing.HELD)
 
 
-@decides("A56-TIMER-05", seconds=1.2, waits=True)
+@scenario("A56-TIMER-05", seconds=1.2, waits=True)
 async def test_all_priorities_failed(world: World) -> None:
     first, second = [await endpoints(world, Close(), Close()) for _ in range(2)]
     await world.serve(ranked(first, second))
-    failed = Outcome(status="UNAVAILABLE")
+    failed = EndsWith(status="UNAVAILABLE")
     calls = await world.until(failed, lambda: world.call(world.sessions(5)))
     await world.judge("A56-TIMER-05", calls, failed)
     waiting = await world.start(
@@ -284,24 +288,24 @@ async def test_all_priorities_failed(world: World) -> None:
     )
     for one in second:
         await one.set_mode(Serve())
-    last = OnlyAt(tuple(one.address for one in second))
+    last = AllServedBy(tuple(one.address for one in second))
     await world.judge("A56-TIMER-05", await waiting.over(), last)
 
 
-@decides("A56-TIMER-05")
+@scenario("A56-TIMER-05")
 async def test_what_is_told_when_all_have_failed(world: World) -> None:
     """A port at which nobody listens is what most clients name when they fail."""
     (first,), (last,) = [await endpoints(world, Refuse()) for _ in range(2)]
     await world.serve(ranked([first], [last], policy=RoundRobin()))
-    failed = Outcome(status="UNAVAILABLE")
+    failed = EndsWith(status="UNAVAILABLE")
     calls = await world.until(failed, lambda: world.call(world.sessions(5)))
     if not any(one.address in call.details for one in (first, last) for call in calls):
-        raise ClientUnable("the details of its errors name no endpoint: whose they are is not told")
-    wanted = BlamesOnly(these=(last.address,), others=(first.address,))
+        raise Unsupported("the details of its errors name no endpoint: whose they are is not told")
+    wanted = ErrorNamesOnly(these=(last.address,), others=(first.address,))
     await world.judge("A56-TIMER-05", calls, wanted)
 
 
-@decides("A56-USE-01", needs=("watch",))
+@scenario("A56-USE-01", needs=("watch",))
 async def test_state_during_failover(world: World) -> None:
     """A held attempt keeps the second priority in CONNECTING, which it is from its making on."""
     first, second = await endpoints(world, Close()), await endpoints(world, Hold())
@@ -311,13 +315,13 @@ async def test_state_during_failover(world: World) -> None:
     await world.attempts.demand_one(*second, why="the first priority has failed")
     await world.attempts.quiet_from_now(*second, why="the attempt is held")
     states = world.states.told(watched)
-    await world.judge("A56-USE-01", states, EndsIn(("CONNECTING",)))
-    await world.judge("A56-USE-01", states, NeverIn(("TRANSIENT_FAILURE", "READY")))
+    await world.judge("A56-USE-01", states, EndsInState(("CONNECTING",)))
+    await world.judge("A56-USE-01", states, NeverInState(("TRANSIENT_FAILURE", "READY")))
     await second[0].set_mode(Serve())
-    await world.judge("A56-USE-01", await waiting.over(), OnlyAt((second[0].address,)))
+    await world.judge("A56-USE-01", await waiting.over(), AllServedBy((second[0].address,)))
 
 
-@decides("A56-CHILD-01")
+@scenario("A56-CHILD-01")
 async def test_priority_that_leaves_the_config(world: World) -> None:
     """What follows it has another locality, and so another name: nothing of it goes on."""
     (gone,), (new,) = await endpoints(world, Serve()), await endpoints(world, Serve())
@@ -326,7 +330,7 @@ async def test_priority_that_leaves_the_config(world: World) -> None:
     await world.demand_served(world.sessions(5))
     await world.serve(served.placed(replace(tier(0, [new]), name="other")))
     some = partial(world.call, world.sessions(5))
-    await world.rounds.demand(OnlyAt((new.address,)), some, why="its locality took the place")
+    await world.rounds.demand(AllServedBy((new.address,)), some, why="its locality took the place")
     ways = {
         "A56": KeepsConnection(gone.address, kept=True),
         "A115": KeepsConnection(gone.address, kept=False),

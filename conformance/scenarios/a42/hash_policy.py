@@ -6,12 +6,12 @@ from functools import partial
 import pytest
 from msgspec.structs import replace
 
-from conformance.judging.declaration import decides, row
+from conformance.judging.declaration import case, scenario
 from conformance.judging.expectations import (
-    Answered,
-    MovesOnly,
+    AckedOrNacked,
+    AllServedBy,
     OneEndpoint,
-    OnlyAt,
+    OnlyTheseMoved,
     SeveralEndpoints,
 )
 from conformance.judging.observations import Calls, Contrast
@@ -26,7 +26,7 @@ from conformance.world import (
     UNARY,
     World,
 )
-from conformance.xds_config.config import beside, one_cluster, plain
+from conformance.xds_config.config import merge, one_cluster, single_locality
 from conformance.xds_config.policies import RoundRobin
 from conformance.xds_config.routes import BY_SESSION, SESSION, Route
 from fake_control_plane import Kind
@@ -43,11 +43,11 @@ async def varying(world: World, header: str, **still: str) -> Calls:
     )
 
 
-@decides("A42-HASH-01")
+@scenario("A42-HASH-01")
 async def test_policies_of_the_route(world: World) -> None:
     """Each value of either header comes twice, beside others of the other one."""
     served = one_cluster(
-        plain(await world.addresses(4)).own().localities,
+        single_locality(await world.addresses(4)).own().localities,
         routes=(Route((A,), path=UNARY), Route((B,), path=EMPTY)),
     )
     await world.serve(served)
@@ -63,47 +63,47 @@ async def test_policies_of_the_route(world: World) -> None:
     await world.judge("A42-HASH-01", empty, served.mapping(route=1))
 
 
-@decides("A42-HASH-21")
+@scenario("A42-HASH-21")
 async def test_weighted_clusters(world: World) -> None:
     """Whichever cluster is drawn for a request; that one of two is never drawn is below 1e-11.
 
     The weights add up to 100, the default of total_weight: so they had to, as long as that counted.
     """
-    here = plain(await world.addresses(4))
-    other = plain(await world.addresses(4), name="other", path=EMPTY)
+    here = single_locality(await world.addresses(4))
+    other = single_locality(await world.addresses(4), name="other", path=EMPTY)
     both = Route(BY_SESSION, weighted_clusters={one.own().name: 50 for one in (here, other)})
-    await world.serve(beside(replace(here, routes=(both,)), other))
+    await world.serve(merge(replace(here, routes=(both,)), other))
     calls = await world.call(world.values.sessions_to_map())
-    await world.judge("A42-HASH-21", calls, OnlyAt((*here.addresses(), *other.addresses())))
+    await world.judge("A42-HASH-21", calls, AllServedBy((*here.addresses(), *other.addresses())))
     for one in (here, other):
         drawn = Calls(tuple(call for call in calls if call.endpoint in one.addresses()))
         await world.judge("A42-HASH-21", drawn, one.mapping())
 
 
-@decides("A42-HASH-03")
+@scenario("A42-HASH-03")
 async def test_same_results_same_hash(world: World) -> None:
     await world.plain_ring(A, B)
     values = world.values.pairs(ENOUGH_TO_DIFFER)
     first = await world.call([{"a": a, "b": b} for a, b in values])
     again = await world.call([{"other": "x", "b": b, "a": a} for a, b in values])
-    await world.judge("A42-HASH-03", Contrast(first, again), MovesOnly(()))
+    await world.judge("A42-HASH-03", Contrast(first, again), OnlyTheseMoved(()))
 
 
-@decides("A42-HASH-04", needs=("channels",))
+@scenario("A42-HASH-04", needs=("channels",))
 async def test_same_hash_in_every_channel_and_process(world: World) -> None:
     await world.plain_ring()
     headers = world.sessions(ENOUGH_TO_DIFFER)
     first = await world.call(headers)
     in_channel = await world.call(headers, channel=await world.channels.open())
     in_process = await world.call(headers, channel=await world.channels.open_elsewhere())
-    await world.judge("A42-HASH-04", Contrast(first, in_channel), MovesOnly(()))
-    await world.judge("A42-HASH-04", Contrast(first, in_process), MovesOnly(()))
+    await world.judge("A42-HASH-04", Contrast(first, in_channel), OnlyTheseMoved(()))
+    await world.judge("A42-HASH-04", Contrast(first, in_process), OnlyTheseMoved(()))
 
 
-@decides("A42-HASH-05", "A42-HASH-06")
+@scenario("A42-HASH-05", "A42-HASH-06")
 async def test_every_policy_counts(world: World) -> None:
     """Whatever the top bits of both hashes: one is held still, the other varied in either half."""
-    served = plain(await world.addresses(TWICE_AS_MANY), policies=(A, B))
+    served = single_locality(await world.addresses(TWICE_AS_MANY), policies=(A, B))
     await world.serve(served)
     for still, moving in (("a", "b"), ("b", "a")):
         held = [*itertools.chain(*world.values.halves(3))]
@@ -116,7 +116,7 @@ async def test_every_policy_counts(world: World) -> None:
 
 
 @pytest.mark.parametrize("sent", ["a", "b"])
-@decides("A42-HASH-07", "A42-HASH-08")
+@scenario("A42-HASH-07", "A42-HASH-08")
 async def test_one_header_of_two(world: World, sent: str) -> None:
     served = await world.plain_ring(A, B)
     same = await world.call([{sent: "same"}] * ENOUGH_TO_DIFFER)
@@ -129,16 +129,16 @@ async def test_one_header_of_two(world: World, sent: str) -> None:
 @pytest.mark.parametrize(
     ("clause", "policies", "headers"),
     [
-        row("no-policies", "A42-HASH-11", (), {SESSION: "same"}),
-        row("no-result-of-several", "A42-HASH-09", (A, TERMINAL_B, C), {"other": "same"}),
-        row("header-not-sent", "A42-HDR-03", BY_SESSION, {"other": "same"}),
+        case("no-policies", "A42-HASH-11", (), {SESSION: "same"}),
+        case("no-result-of-several", "A42-HASH-09", (A, TERMINAL_B, C), {"other": "same"}),
+        case("header-not-sent", "A42-HDR-03", BY_SESSION, {"other": "same"}),
     ],
 )
-@decides("A42-HASH-10", "A42-HASH-12")
+@scenario("A42-HASH-10", "A42-HASH-12")
 async def test_random(
     world: World, clause: str, policies: tuple[HeaderPolicy, ...], headers: dict[str, str]
 ) -> None:
-    served = plain(await world.addresses(4), policies=policies)
+    served = single_locality(await world.addresses(4), policies=policies)
     await world.serve(served)
     calls = await world.call([headers] * ENOUGH_TO_SPREAD)
     await world.judge(clause, calls, served.everywhere())
@@ -146,14 +146,14 @@ async def test_random(
     await world.judge("A42-HASH-12", calls, {"even": served.spread()})
 
 
-@decides("A42-HASH-13")
+@scenario("A42-HASH-13")
 async def test_terminal_with_result(world: World) -> None:
     await world.plain_ring(TERMINAL_A, B)
     await world.judge("A42-HASH-13", await varying(world, "a", b="same"), SeveralEndpoints())
     await world.judge("A42-HASH-13", await varying(world, "b", a="same"), OneEndpoint())
 
 
-@decides("A42-HASH-02", "A42-HASH-14")
+@scenario("A42-HASH-02", "A42-HASH-14")
 async def test_terminal_with_result_after_others(world: World) -> None:
     await world.plain_ring(A, TERMINAL_B, C)
     first = await varying(world, "a", b="same", c="same")
@@ -165,7 +165,7 @@ async def test_terminal_with_result_after_others(world: World) -> None:
         await world.judge(clause, third, OneEndpoint())
 
 
-@decides("A42-HASH-15")
+@scenario("A42-HASH-15")
 async def test_terminal_without_result(world: World) -> None:
     await world.plain_ring(TERMINAL_A, B)
     same = await world.call([{"b": "same"}] * ENOUGH_TO_DIFFER)
@@ -173,14 +173,14 @@ async def test_terminal_without_result(world: World) -> None:
     await world.judge("A42-HASH-15", await varying(world, "b"), SeveralEndpoints())
 
 
-@decides("A42-HASH-16")
+@scenario("A42-HASH-16")
 async def test_terminal_without_result_after_others(world: World) -> None:
     await world.plain_ring(A, TERMINAL_B, C)
     calls = await varying(world, "c", a="same")
     await world.judge("A42-HASH-16", calls, {"A42-2021": SeveralEndpoints(), "A42": OneEndpoint()})
 
 
-@decides("A42-HASH-17")
+@scenario("A42-HASH-17")
 async def test_terminal_on_unsupported_kind(world: World) -> None:
     await world.plain_ring(A, UnsupportedPolicy("cookie", terminal=True), C)
     calls = await varying(world, "c", a="same")
@@ -189,7 +189,7 @@ async def test_terminal_on_unsupported_kind(world: World) -> None:
     )
 
 
-@decides("A42-HASH-18")
+@scenario("A42-HASH-18")
 async def test_change_at_run_time(world: World) -> None:
     served = await world.plain_ring(A)
     headers = [{"a": "same", "b": value} for value in world.values.some(ENOUGH_TO_DIFFER)]
@@ -200,9 +200,9 @@ async def test_change_at_run_time(world: World) -> None:
     await world.judge("A42-HASH-18", calls, changed.mapping())
 
 
-@decides("A42-HASH-19")
+@scenario("A42-HASH-19")
 async def test_round_robin_does_not_hash(world: World) -> None:
-    served = plain(await world.addresses(TURNS), policy=RoundRobin())
+    served = single_locality(await world.addresses(TURNS), policy=RoundRobin())
     await world.serve(served)
     await world.judge_rotation("A42-HASH-19", served)
 
@@ -210,11 +210,11 @@ async def test_round_robin_does_not_hash(world: World) -> None:
 @pytest.mark.parametrize(
     ("clause", "kind"),
     [
-        row("unknown", "A42-KIND-01", "unset"),
-        row("cookie", "A42-KIND-02", "cookie"),
-        row("connection-properties", "A42-KIND-03", "connection_properties"),
-        row("query-parameter", "A42-KIND-04", "query_parameter"),
-        row("filter-state", "A42-KIND-05", "filter_state"),
+        case("unknown", "A42-KIND-01", "unset"),
+        case("cookie", "A42-KIND-02", "cookie"),
+        case("connection-properties", "A42-KIND-03", "connection_properties"),
+        case("query-parameter", "A42-KIND-04", "query_parameter"),
+        case("filter-state", "A42-KIND-05", "filter_state"),
     ],
 )
 async def test_unsupported(world: World, clause: str, kind: UnsupportedKind) -> None:
@@ -223,7 +223,7 @@ async def test_unsupported(world: World, clause: str, kind: UnsupportedKind) -> 
     await world.demand_served(world.sessions(1))
     alone = served.hashed_by(UnsupportedPolicy(kind))
     answer = await world.control.offer(Kind.ROUTE, alone.route_configuration())
-    taken = {"A42": Answered(acked=True), "envoy": Answered(acked=kind != "unset")}
+    taken = {"A42": AckedOrNacked(acked=True), "envoy": AckedOrNacked(acked=kind != "unset")}
     await world.judge(clause, answer, taken)
     if not answer.acked:
         return

@@ -4,14 +4,14 @@ import itertools
 
 import pytest
 
-from conformance.judging.declaration import decides, row
+from conformance.judging.declaration import case, scenario
 from conformance.judging.expectations import (
-    Answered,
+    AckedOrNacked,
+    EachServesSome,
+    EndsWith,
     Expectation,
-    MovesOnly,
     OneEndpoint,
-    Outcome,
-    Reaches,
+    OnlyTheseMoved,
     SeveralEndpoints,
 )
 from conformance.judging.observations import Contrast
@@ -22,7 +22,7 @@ from conformance.world import (
     ENOUGH_TO_SPREAD,
     World,
 )
-from conformance.xds_config.config import plain
+from conformance.xds_config.config import single_locality
 from conformance.xds_config.policies import RingHash
 from conformance.xds_config.routes import BY_SESSION, SESSION
 from fake_control_plane import Kind
@@ -36,17 +36,17 @@ def rewriting(regex: str, substitution: str) -> HeaderPolicy:
     return HeaderPolicy(name=SESSION, regex=regex, substitution=substitution)
 
 
-@decides("A42-HDR-01")
+@scenario("A42-HDR-01")
 async def test_header(world: World) -> None:
     """By chance 60 values miss one of four endpoints once in five million runs."""
     served = await world.plain_ring()
     sessions = world.sessions(ENOUGH_TO_SPREAD)
     calls = await world.call((*sessions, *sessions[:ENOUGH_TO_DIFFER]))
     await world.judge("A42-HDR-01", calls, OneEndpoint(each_value_of=SESSION))
-    await world.judge("A42-HDR-01", calls, Reaches(served.addresses()))
+    await world.judge("A42-HDR-01", calls, EachServesSome(served.addresses()))
 
 
-@decides("A42-HDR-02", "A42-RING-01", "A42-RING-02", "A42-RING-04", "A42-RING-12")
+@scenario("A42-HDR-02", "A42-RING-01", "A42-RING-02", "A42-RING-04", "A42-RING-12")
 async def test_hash_of_the_value(world: World) -> None:
     """Who is wrong here seems to have keys of its own, so there are calls for judging by arcs.
 
@@ -58,7 +58,7 @@ async def test_hash_of_the_value(world: World) -> None:
         await world.judge(clause, calls, served.mapping())
 
 
-@decides("A42-HDR-04")
+@scenario("A42-HDR-04")
 async def test_empty_value(world: World) -> None:
     served = await world.plain_ring()
     calls = await world.call([{SESSION: ""}] * ENOUGH_TO_SPREAD)
@@ -69,7 +69,7 @@ async def test_empty_value(world: World) -> None:
     )
 
 
-@decides("A42-HDR-05", "A42-HDR-06")
+@scenario("A42-HDR-05", "A42-HDR-06")
 async def test_repeated_header(world: World) -> None:
     served = await world.plain_ring()
     values = world.values.pairs(ENOUGH_TO_DIFFER)
@@ -86,24 +86,24 @@ async def test_repeated_header(world: World) -> None:
         "sorted, one the seed of the next": "sorted",
     }
     await world.judge("A42-HDR-05", calls, {name: reading(way) for name, way in ways.items()})
-    await world.judge("A42-HDR-06", Contrast(calls, again), MovesOnly(()))
+    await world.judge("A42-HDR-06", Contrast(calls, again), OnlyTheseMoved(()))
 
 
-@decides("A42-HDR-07", needs=("metadata",))
+@scenario("A42-HDR-07", needs=("metadata",))
 async def test_binary_header(world: World) -> None:
     served = await world.plain_ring(HeaderPolicy(name="session-bin"))
     calls = await world.call([{"session-bin": b"\x00same"}] * ENOUGH_TO_SPREAD)
     await world.judge("A42-HDR-07", calls, {"A42": served.everywhere(), "envoy": OneEndpoint()})
 
 
-@decides("A42-HDR-08", "A42-HDR-09")
+@scenario("A42-HDR-08", "A42-HDR-09")
 async def test_content_type(world: World) -> None:
     """On a ring where a type that names a format belongs to another endpoint than the plain one."""
     types = [{SESSION: "application/grpc"}, {SESSION: "application/grpc+proto"}]
     lists = itertools.combinations(await world.addresses(MANY_ENDPOINTS + 1), MANY_ENDPOINTS)
     told_apart = next(
         one
-        for one in map(plain, lists)
+        for one in map(single_locality, lists)
         for ways in [one.mapping(allotment="list", search="wrap", weights="raw").ways(types)]
         if all(plainly != named for plainly, named in ways)
     )
@@ -114,7 +114,7 @@ async def test_content_type(world: World) -> None:
     await world.judge("A42-HDR-09", calls, served.mapping())
 
 
-@decides("A42-HDR-10")
+@scenario("A42-HDR-10")
 async def test_content_type_of_the_application(world: World) -> None:
     await world.plain_ring(HeaderPolicy(name="content-type"))
     types = [{"content-type": f"application/grpc+{v}"} for v in world.values.some(ENOUGH_TO_DIFFER)]
@@ -126,7 +126,7 @@ async def test_content_type_of_the_application(world: World) -> None:
     )
 
 
-@decides("A42-HDR-11")
+@scenario("A42-HDR-11")
 async def test_pseudo_header(world: World) -> None:
     served = await world.plain_ring(HeaderPolicy(name=":path"))
     calls = await world.call([{}] * ENOUGH_TO_SPREAD)
@@ -136,17 +136,17 @@ async def test_pseudo_header(world: World) -> None:
 @pytest.mark.parametrize(
     ("clause", "policy", "sessions"),
     [
-        row("part", "A42-HDR-12", rewriting("^user-", ""), "user-{}"),
-        row("every-match", "A42-HDR-13", rewriting("[0-4]", "x"), "{}"),
-        row("anchored-match", "A42-HDR-13", rewriting("^[0-9a-f]", "x"), "{}"),
-        row("groups", "A42-HDR-14", rewriting(r"^(\w+)\.(\w+)$", r"\2/\1"), "{}.y"),
-        row("ten-groups", "A42-HDR-21", rewriting(10 * "([0-9a-f])", r"\10\2x\3_"), "{}"),
-        row("whole-match", "A42-HDR-19", rewriting("[a-f]+", r"<\0>"), "{}"),
-        row("backslash", "A42-HDR-20", rewriting("[a-f]+", r"\\"), "{}"),
-        row("backslash-then-digit", "A42-HDR-20", rewriting("([a-f]+)", r"\\1"), "{}"),
-        row("dollars", "A42-HDR-21", rewriting("([a-f]+)", "$1$0${1}$<z>$&$$"), "{}"),
-        row("no-dollars", "A42-HDR-21", rewriting("([a-f]+)", "&{0}{1}%1%s@1#{1}(?1x)~*+?"), "{}"),
-        row("no-match", "A42-HDR-15", rewriting("z+", "x"), "{}"),
+        case("part", "A42-HDR-12", rewriting("^user-", ""), "user-{}"),
+        case("every-match", "A42-HDR-13", rewriting("[0-4]", "x"), "{}"),
+        case("anchored-match", "A42-HDR-13", rewriting("^[0-9a-f]", "x"), "{}"),
+        case("groups", "A42-HDR-14", rewriting(r"^(\w+)\.(\w+)$", r"\2/\1"), "{}.y"),
+        case("ten-groups", "A42-HDR-21", rewriting(10 * "([0-9a-f])", r"\10\2x\3_"), "{}"),
+        case("whole-match", "A42-HDR-19", rewriting("[a-f]+", r"<\0>"), "{}"),
+        case("backslash", "A42-HDR-20", rewriting("[a-f]+", r"\\"), "{}"),
+        case("backslash-then-digit", "A42-HDR-20", rewriting("([a-f]+)", r"\\1"), "{}"),
+        case("dollars", "A42-HDR-21", rewriting("([a-f]+)", "$1$0${1}$<z>$&$$"), "{}"),
+        case("no-dollars", "A42-HDR-21", rewriting("([a-f]+)", "&{0}{1}%1%s@1#{1}(?1x)~*+?"), "{}"),
+        case("no-match", "A42-HDR-15", rewriting("z+", "x"), "{}"),
     ],
 )
 async def test_rewrite(world: World, clause: str, policy: HeaderPolicy, sessions: str) -> None:
@@ -161,7 +161,7 @@ async def test_rewrite(world: World, clause: str, policy: HeaderPolicy, sessions
     await world.judge(clause, calls, served.mapping())
 
 
-@decides("A42-HDR-12")
+@scenario("A42-HDR-12")
 async def test_rewrite_to_one_value(world: World) -> None:
     served = await world.plain_ring(rewriting("[0-9a-f]+", "same"))
     calls = await world.call(world.sessions(ENOUGH_TO_DIFFER))
@@ -169,7 +169,7 @@ async def test_rewrite_to_one_value(world: World) -> None:
     await world.judge("A42-HDR-12", calls, served.mapping())
 
 
-@decides("A42-HDR-16")
+@scenario("A42-HDR-16")
 async def test_rewrite_to_nothing(world: World) -> None:
     served = await world.plain_ring(rewriting("[0-9a-f]+", ""))
     sessions = world.sessions(12)
@@ -185,7 +185,7 @@ async def test_rewrite_to_nothing(world: World) -> None:
     )
 
 
-@decides("A42-HDR-17")
+@scenario("A42-HDR-17")
 async def test_invalid_regex(world: World) -> None:
     served = await world.plain_ring()
     await world.demand_served(world.sessions(1))
@@ -197,17 +197,17 @@ async def test_invalid_regex(world: World) -> None:
         "the values as they are": served.mapping(),
         "no result": SeveralEndpoints(each_value_of=SESSION),
         "one hash for all": OneEndpoint(),
-        "calls fail": Outcome("UNAVAILABLE"),
+        "calls fail": EndsWith("UNAVAILABLE"),
     }
     if not answer.acked:
-        ways = {"the old routes": served.mapping(), "calls fail": Outcome("UNAVAILABLE")}
+        ways = {"the old routes": served.mapping(), "calls fail": EndsWith("UNAVAILABLE")}
     said = "ACK" if answer.acked else "NACK"
     await world.judge(
         "A42-HDR-17", calls, {f"{said}, and {name}": how for name, how in ways.items()}
     )
 
 
-@decides("A42-HDR-22")
+@scenario("A42-HDR-22")
 async def test_empty_name(world: World) -> None:
     """Requests are alike, so that any result at all keeps them together."""
     served = await world.plain_ring()
@@ -215,7 +215,7 @@ async def test_empty_name(world: World) -> None:
     nameless = served.hashed_by(HeaderPolicy(name=""))
     answer = await world.control.offer(Kind.ROUTE, nameless.route_configuration())
     if not answer.acked:
-        await world.judge("A42-HDR-22", answer, {"NACK": Answered(acked=False)})
+        await world.judge("A42-HDR-22", answer, {"NACK": AckedOrNacked(acked=False)})
         return
     no_result = nameless.everywhere()
     same = [{SESSION: "same"}] * ENOUGH_TO_SPREAD
@@ -227,7 +227,7 @@ async def test_empty_name(world: World) -> None:
     )
 
 
-@decides("A42-HDR-18")
+@scenario("A42-HDR-18")
 async def test_capitals_in_the_policy(world: World) -> None:
     served = await world.plain_ring(HeaderPolicy(name="Session"))
     calls = await world.call([{SESSION: "same"}] * ENOUGH_TO_SPREAD)

@@ -6,9 +6,9 @@ from functools import partial
 import pytest
 
 from conformance import timing
-from conformance.judging.aborts import SuiteStuck
-from conformance.judging.declaration import decides, row
-from conformance.judging.expectations import OnlyAt, Outcome, Reaches
+from conformance.judging.aborts import SuiteTimeout
+from conformance.judging.declaration import case, scenario
+from conformance.judging.expectations import AllServedBy, EachServesSome, EndsWith
 from conformance.judging.observations import Calls
 from conformance.scenarios.helpers.load_reports import (
     BEHAVIOR,
@@ -23,12 +23,12 @@ from conformance.scenarios.helpers.load_reports import (
 from conformance.scenarios.helpers.priorities import endpoints, fail, ranked, serve_again
 from conformance.world import EMPTY, World
 from conformance.xds_config.clusters import Drop
-from conformance.xds_config.config import Served, by_dns, given_as
+from conformance.xds_config.config import XdsConfig, logical_dns, with_raw_clusters
 from conformance.xds_config.policies import RingHash, RoundRobin
 from conformance.xds_config.policy_lists import pick_first, policies, round_robin
-from conformance.xds_config.variants import Odd
+from conformance.xds_config.variants import ClusterVariant
+from test_servers import BackendEndpoint as Member
 from test_servers import Close, Hold, Serve
-from test_servers import Endpoint as Member
 
 TRIES, TIMES = 6, 2
 """How often a list may change and change back, so that it does often enough between two reports."""
@@ -42,18 +42,18 @@ ABOUT_A_TENTH = 98_785
 nothing at all: with 100,000 it would be one in 800 requests, so that a scenario might miss it."""
 
 
-async def judge(world: World, clause: str, served: Served) -> None:
+async def judge(world: World, clause: str, served: XdsConfig) -> None:
     """Put before the judge what was reported of all requests until now."""
     by = world.bench.by_edition(clause, lambda edition: balanced(served, lossy=edition == "envoy"))
     await world.judge(clause, await reported(world, world.bench.own(clause, by)), by)
 
 
-@decides(seconds=1.5, waits=True)
+@scenario(seconds=1.5, waits=True)
 @pytest.mark.parametrize(
     ("clause", "policy"),
     [
-        row("ring-hash", "A42-LOAD-01", RingHash()),
-        row("round-robin", "A42-LOAD-02", RoundRobin()),
+        case("ring-hash", "A42-LOAD-01", RingHash()),
+        case("round-robin", "A42-LOAD-02", RoundRobin()),
     ],
 )
 async def test_localities(world: World, clause: str, policy: RingHash | RoundRobin) -> None:
@@ -63,16 +63,16 @@ async def test_localities(world: World, clause: str, policy: RingHash | RoundRob
     await judge(world, clause, served)
 
 
-@decides("A42-LOAD-03", seconds=1.5, waits=True)
+@scenario("A42-LOAD-03", seconds=1.5, waits=True)
 async def test_logical_dns(world: World) -> None:
     (address,) = await world.addresses(1)
-    served = by_dns(address, is_reported=True)
+    served = logical_dns(address, is_reported=True)
     await world.serve(served)
     await world.demand_served(world.sessions(50))
     await judge(world, "A42-LOAD-03", served)
 
 
-@decides("A42-LOAD-04", seconds=2.5, waits=True)
+@scenario("A42-LOAD-04", seconds=2.5, waits=True)
 async def test_failed_and_queued(world: World) -> None:
     members = await endpoints(world, Hold(), Close(), Close())
     served = apart(members)
@@ -89,7 +89,7 @@ async def test_failed_and_queued(world: World) -> None:
     await judge(world, "A42-LOAD-04", served)
 
 
-@decides("A42-LOAD-04", "A42-PICK-04", seconds=20, waits=True)
+@scenario("A42-LOAD-04", "A42-PICK-04", seconds=20, waits=True)
 async def test_locality_that_goes_and_returns(world: World) -> None:
     """What it had not reported when it went is reported once, if it is back before it is due.
 
@@ -121,8 +121,10 @@ async def test_locality_that_goes_and_returns(world: World) -> None:
         if times == TIMES:
             break
     else:
-        raise SuiteStuck(f"in {TRIES} tries no list was back {TIMES} times before a report was due")
-    await world.judge("A42-PICK-04", await world.demand_served(headers), Outcome("OK"))
+        raise SuiteTimeout(
+            f"in {TRIES} tries no list was back {TIMES} times before a report was due"
+        )
+    await world.judge("A42-PICK-04", await world.demand_served(headers), EndsWith("OK"))
     await judge(world, "A42-LOAD-04", everything)
     await world.demand_served(headers)
     await judge(world, "A42-LOAD-04", everything)
@@ -136,11 +138,11 @@ def at(calls: Calls, *members: Member) -> list[dict[str, str]]:
 
 async def until_reached(world: World, member: Member, headers: Sequence[dict[str, str]]) -> None:
     """Make calls, of which none fails, until one is served by this endpoint, new on the list."""
-    there = Reaches((member.address,))
+    there = EachServesSome((member.address,))
     await world.rounds.demand(there, lambda: world.demand_served(headers), why="it is listed")
 
 
-@decides("A42-LOAD-05", seconds=4, waits=True)
+@scenario("A42-LOAD-05", seconds=4, waits=True)
 async def test_failover_and_back(world: World) -> None:
     """ROUND_ROBIN connects unasked: once it does so below, no request is picked for a lost one."""
     first, second = await endpoints(world, Serve(), Serve()), await endpoints(world, Serve())
@@ -160,12 +162,12 @@ async def test_failover_and_back(world: World) -> None:
 
 async def until_served_by(world: World, members: Sequence[Member]) -> None:
     """Make calls until all of them are served by these endpoints."""
-    there = OnlyAt(tuple(one.address for one in members))
+    there = AllServedBy(tuple(one.address for one in members))
     why = "the others have failed or are not listed"
     await world.rounds.demand(there, lambda: world.call(world.sessions(10)), why=why)
 
 
-@decides("A42-LOAD-06", seconds=2.5, waits=True)
+@scenario("A42-LOAD-06", seconds=2.5, waits=True)
 async def test_successes_errors_and_requests_in_progress(world: World) -> None:
     members = await world.endpoints(3)
     served = apart(members)
@@ -181,7 +183,7 @@ async def test_successes_errors_and_requests_in_progress(world: World) -> None:
     await judge(world, "A42-LOAD-06", served)
 
 
-@decides("A42-LOAD-11", needs=("metadata",), seconds=1.5, waits=True)
+@scenario("A42-LOAD-11", needs=("metadata",), seconds=1.5, waits=True)
 async def test_dropped(world: World) -> None:
     """That none of 200 is dropped has a chance of 0.902^200, below 1e-8."""
     served = apart(await world.endpoints(3), drops=[Drop("tenth", ABOUT_A_TENTH)])
@@ -190,19 +192,19 @@ async def test_dropped(world: World) -> None:
     await judge(world, "A42-LOAD-11", served)
 
 
-@decides("A62-LOAD-01", seconds=1.5, waits=True)
+@scenario("A62-LOAD-01", seconds=1.5, waits=True)
 async def test_pick_first(world: World) -> None:
     """Who does not know it takes turns, by which the second locality gets all as well."""
     first, second = await endpoints(world, Close(), Serve())
     served = apart([first, second], ("one", "two")).balanced_by(RoundRobin())
-    by_pick_first = Odd("A62-LOAD-01", policies(pick_first(), round_robin()))
-    await world.serve(given_as(served, by_pick_first.of(served.cluster())))
-    there, some = OnlyAt((second.address,)), partial(world.call, world.sessions(10))
+    by_pick_first = ClusterVariant("A62-LOAD-01", policies(pick_first(), round_robin()))
+    await world.serve(with_raw_clusters(served, by_pick_first.of(served.cluster())))
+    there, some = AllServedBy((second.address,)), partial(world.call, world.sessions(10))
     await world.rounds.demand(there, some, why="the other one is closed")
     await judge(world, "A62-LOAD-01", served)
 
 
-@decides("A42-LOAD-07", seconds=1.5, waits=True)
+@scenario("A42-LOAD-07", seconds=1.5, waits=True)
 async def test_names(world: World) -> None:
     served = await two_clusters(world, is_other_reported=True)
     await world.serve(served)
@@ -211,11 +213,11 @@ async def test_names(world: World) -> None:
     await judge(world, "A42-LOAD-07", served)
 
 
-@decides("A42-LOAD-08", seconds=1.5, waits=True)
+@scenario("A42-LOAD-08", seconds=1.5, waits=True)
 async def test_without_lrs_server(world: World) -> None:
     served = await two_clusters(world)
     await world.serve(served)
     calls = await world.call(world.sessions(20), path=EMPTY)
-    await world.judge("A42-LOAD-08", calls, OnlyAt(served.own("other").addresses()))
+    await world.judge("A42-LOAD-08", calls, AllServedBy(served.own("other").addresses()))
     await world.demand_served(world.sessions(30))
     await judge(world, "A42-LOAD-08", served)

@@ -6,16 +6,16 @@ from functools import partial
 import pytest
 from msgspec.structs import replace
 
-from conformance.judging.declaration import decides, row
+from conformance.judging.declaration import case, scenario
 from conformance.judging.expectations import (
-    Answered,
-    Avoids,
-    MovesOnly,
-    OnlyAt,
-    Outcome,
-    Reaches,
-    Shares,
-    Untouched,
+    AckedOrNacked,
+    AllServedBy,
+    EachServesSome,
+    EndsWith,
+    NoAttempts,
+    NoneServedBy,
+    OnlyTheseMoved,
+    Proportions,
 )
 from conformance.judging.observations import Contrast
 from conformance.spec.oracles.request_hash import xxh64
@@ -23,19 +23,19 @@ from conformance.spec.oracles.ring.building import build_for
 from conformance.spec.oracles.ring.variants import CANDIDATES
 from conformance.spec.oracles.ring.weights import WeightReading
 from conformance.world import ENOUGH_TO_SPREAD, ENOUGH_TO_TELL, World
-from conformance.xds_config.config import Served, given_as, one_cluster
+from conformance.xds_config.config import XdsConfig, one_cluster, with_raw_clusters
 from conformance.xds_config.distinguishing import keep_entries
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import Policy, RingHash, RoundRobin
 from conformance.xds_config.policy_lists import in_localities, policies, round_robin
 from conformance.xds_config.routes import SESSION
-from conformance.xds_config.variants import Odd
+from conformance.xds_config.variants import ClusterVariant
 from fake_control_plane import Kind
-from test_servers import Endpoint as Member
+from test_servers import BackendEndpoint as Member
 from test_servers import Refuse
 
 
-@decides("A42-LOC-01")
+@scenario("A42-LOC-01")
 async def test_one_ring_over_all_localities(world: World) -> None:
     a, b, c, d = (Endpoint(address) for address in await world.addresses(4))
     served = one_cluster((Locality((a, b), name="one"), Locality((c, d), name="two")))
@@ -44,7 +44,7 @@ async def test_one_ring_over_all_localities(world: World) -> None:
     await world.judge("A42-LOC-01", calls, served.mapping())
 
 
-@decides("A42-LOC-07")
+@scenario("A42-LOC-07")
 async def test_weight_of_locality_and_endpoint(world: World) -> None:
     """Shares of 30, 5, 5 and 88 of 128, which any arithmetic has exactly (A113-WEIGHT-01).
 
@@ -69,7 +69,7 @@ async def test_weight_of_locality_and_endpoint(world: World) -> None:
     )
 
 
-@decides("A42-LOC-08")
+@scenario("A42-LOC-08")
 async def test_endpoint_without_a_weight(world: World) -> None:
     a, b, c = await world.addresses(3)
     served = one_cluster((Locality((Endpoint(a), Endpoint(b, 1), Endpoint(c, 2))),))
@@ -78,14 +78,14 @@ async def test_endpoint_without_a_weight(world: World) -> None:
     await world.judge("A42-LOC-08", calls, served.mapping())
 
 
-@decides("A42-LOC-10")
+@scenario("A42-LOC-10")
 async def test_locality_without_a_weight(world: World) -> None:
     served, unused = await beside_one_without_weight(world, RingHash())
     await world.serve(served)
     calls = await world.call(world.values.telling(served))
     await world.judge("A42-LOC-10", calls, served.mapping())
     connections = await world.attempts.quiet(unused, why="calls with many hashes")
-    await world.judge("A42-LOC-10", connections, Untouched())
+    await world.judge("A42-LOC-10", connections, NoAttempts())
 
 
 NOT_BY_HASH = {
@@ -96,7 +96,7 @@ NOT_BY_HASH = {
 
 
 @pytest.mark.parametrize("policy", NOT_BY_HASH.values(), ids=NOT_BY_HASH)
-@decides("A42-LOC-10")
+@scenario("A42-LOC-10")
 async def test_locality_without_a_weight_by_turns(world: World, policy: str) -> None:
     """Locality weights reach these policies on another way than the ring's.
 
@@ -104,15 +104,17 @@ async def test_locality_without_a_weight_by_turns(world: World, policy: str) -> 
     """
     world.bench.demand("A52-WRR-01")
     served, unused = await beside_one_without_weight(world, RoundRobin())
-    await world.serve(given_as(served, Odd("", policy).of(served.cluster())))
+    await world.serve(with_raw_clusters(served, ClusterVariant("", policy).of(served.cluster())))
     both = tuple(endpoint.address for endpoint in served.own().localities[0].endpoints)
-    calls = await world.until(Reaches(both), partial(world.call, world.sessions(ENOUGH_TO_SPREAD)))
-    await world.judge("A42-LOC-10", calls, OnlyAt(both))
+    calls = await world.until(
+        EachServesSome(both), partial(world.call, world.sessions(ENOUGH_TO_SPREAD))
+    )
+    await world.judge("A42-LOC-10", calls, AllServedBy(both))
     connections = await world.attempts.quiet(unused, why="calls reached both others")
-    await world.judge("A42-LOC-10", connections, Untouched())
+    await world.judge("A42-LOC-10", connections, NoAttempts())
 
 
-async def beside_one_without_weight(world: World, policy: Policy) -> tuple[Served, Member]:
+async def beside_one_without_weight(world: World, policy: Policy) -> tuple[XdsConfig, Member]:
     """A locality of two endpoints beside one without a weight, and the endpoint of that."""
     (unused,) = await world.endpoints(1)
     a, b, c = (Endpoint(address) for address in (*await world.addresses(2), unused.address))
@@ -149,19 +151,19 @@ def without_zeros(places: Sequence[Locality]) -> tuple[Locality, ...]:
 @pytest.mark.parametrize(
     ("clause", "weights", "readings"),
     [
-        row(
+        case(
             "endpoint-zero",
             "A42-LOC-09",
             (1, 0, 1, 1, 1),
             {"left out": (None, (1, 0, 1, 1, 1)), "weighs 1": (None, (1, 1, 1, 1, 1))},
         ),
-        row(
+        case(
             "locality-zero",
             "A42-LOC-11",
             (1, 1, 0, 1, 1),
             {"left out": (None, (1, 1, 0, 1, 1)), "weighs 1": (None, (1, 1, 1, 1, 1))},
         ),
-        row(
+        case(
             "product-beyond-32-bits",
             "A42-LOC-12",
             (5 * 2**15, 2**14, 2**15, 2**15, 2**14),
@@ -186,19 +188,19 @@ async def test_left_open(
     offered = served.placed(*two_localities(addresses, weights))
     answer = await world.control.offer(Kind.ENDPOINTS, offered.endpoints())
     if not answer.acked:
-        await world.judge(clause, answer, {"rejected": Answered(acked=False)})
+        await world.judge(clause, answer, {"rejected": AckedOrNacked(acked=False)})
         await world.demand_served(world.sessions(10))
         return
     headers = world.sessions(ENOUGH_TO_TELL)
-    calls = await world.until(Avoids(served.addresses()), lambda: world.call(headers))
+    calls = await world.until(NoneServedBy(served.addresses()), lambda: world.call(headers))
     used = {
         name: served.placed(*without_zeros(two_localities(addresses, taken))).mapping(weights=way)
         for name, (way, taken) in readings.items()
     }
-    await world.judge(clause, calls, {**used, "no call succeeds": Outcome(status="UNAVAILABLE")})
+    await world.judge(clause, calls, {**used, "no call succeeds": EndsWith(status="UNAVAILABLE")})
 
 
-@decides("A42-LOC-02", seconds=1)
+@scenario("A42-LOC-02", seconds=1)
 async def test_keys_of_a_lost_endpoint_move_once(world: World) -> None:
     """It is unreachable first, then removed; those of the other locality keep their entries."""
     lost, *others = await world.endpoints(4)
@@ -217,14 +219,14 @@ async def test_keys_of_a_lost_endpoint_move_once(world: World) -> None:
     await lost.kill()
     why = "nobody listens there any more"
     unreachable = await world.rounds.demand(
-        Avoids((lost.address,)), lambda: world.call(headers), why=why
+        NoneServedBy((lost.address,)), lambda: world.call(headers), why=why
     )
     await world.serve(removed)
     after = await world.until(removed.mapping(), lambda: world.call(headers))
-    await world.judge("A42-LOC-02", Contrast(unreachable, after), MovesOnly(()))
+    await world.judge("A42-LOC-02", Contrast(unreachable, after), OnlyTheseMoved(()))
 
 
-def lone_endpoint_beside(lone: str, others: list[str], weight: int) -> Served:
+def lone_endpoint_beside(lone: str, others: list[str], weight: int) -> XdsConfig:
     """Two localities: one of an anchor and heavier ones, one of a single endpoint."""
     anchor, *heavy = others
     one = (Endpoint(anchor, 1), *(Endpoint(address, weight) for address in heavy))
@@ -233,7 +235,7 @@ def lone_endpoint_beside(lone: str, others: list[str], weight: int) -> Served:
 
 
 def going_on(
-    full: Served, removed: Served, lost: str, headers: Sequence[dict[str, str]]
+    full: XdsConfig, removed: XdsConfig, lost: str, headers: Sequence[dict[str, str]]
 ) -> list[dict[str, str]]:
     """Those that go on, when this endpoint is lost, to where they go once it is removed.
 
@@ -258,7 +260,7 @@ def going_on(
     ]
 
 
-@decides("A42-LOC-06")
+@scenario("A42-LOC-06")
 async def test_localities_under_round_robin(world: World) -> None:
     """The weights of endpoints do not matter, nor their number.
 
@@ -274,17 +276,17 @@ async def test_localities_under_round_robin(world: World) -> None:
         policy=RoundRobin(),
     )
     await world.serve(served)
-    every = Reaches(served.addresses())
+    every = EachServesSome(served.addresses())
     await world.rounds.demand(
         every, lambda: world.call(world.sessions(30)), why="all of them serve"
     )
     calls = await world.call(world.sessions(160))
-    unweighted = Shares({light: (1, 20), one: (19, 40), two: (19, 40)})
-    weighted = Shares({light: (1, 20), one: (19, 160), two: (133, 160)})
+    unweighted = Proportions({light: (1, 20), one: (19, 40), two: (19, 40)})
+    weighted = Proportions({light: (1, 20), one: (19, 160), two: (133, 160)})
     await world.judge("A42-LOC-06", calls, {"A42": unweighted, "envoy": weighted})
 
 
-@decides("A42-LOC-03", "A42-LOC-05")
+@scenario("A42-LOC-03", "A42-LOC-05")
 async def test_ring_of_the_first_priority(world: World) -> None:
     served = two_priorities(await world.addresses(2), await world.addresses(2))
     await world.serve(served)
@@ -293,17 +295,17 @@ async def test_ring_of_the_first_priority(world: World) -> None:
     await world.judge("A42-LOC-05", calls, served.mapping(priority=0))
 
 
-@decides("A42-LOC-04", seconds=0.6)
+@scenario("A42-LOC-04", seconds=0.6)
 async def test_failover(world: World) -> None:
     dead = [endpoint.address for endpoint in await world.endpoints(2, mode=Refuse())]
     served = two_priorities(dead, await world.addresses(2))
     await world.serve(served)
     calls = await world.call(world.values.telling(served, priority=1))
-    on_its_ring, nowhere = served.mapping(priority=1), Outcome(status="UNAVAILABLE")
+    on_its_ring, nowhere = served.mapping(priority=1), EndsWith(status="UNAVAILABLE")
     await world.judge("A42-LOC-04", calls, {"A42": on_its_ring, "envoy": nowhere})
 
 
-@decides("A42-LOC-03", "A42-LOC-05", seconds=0.6)
+@scenario("A42-LOC-03", "A42-LOC-05", seconds=0.6)
 async def test_ring_of_the_second_priority(world: World) -> None:
     """Those of the first are not healthy."""
     served = two_priorities(await world.addresses(2), await world.addresses(2), health="UNHEALTHY")
@@ -313,7 +315,7 @@ async def test_ring_of_the_second_priority(world: World) -> None:
         await world.judge(clause, calls, served.mapping(priority=1))
 
 
-@decides("A42-LOC-03", "A42-LOC-05", seconds=1)
+@scenario("A42-LOC-03", "A42-LOC-05", seconds=1)
 async def test_priorities_that_take_turns(world: World) -> None:
     """By the health of the first, which has served; the sizes change while the second serves."""
     first, second = await world.addresses(2), await world.addresses(2)
@@ -332,7 +334,7 @@ async def test_priorities_that_take_turns(world: World) -> None:
 
 def two_priorities(
     first: Sequence[str], second: Sequence[str], *, health: str = "UNKNOWN"
-) -> Served:
+) -> XdsConfig:
     """Two endpoints in each of two priorities, and a ring size that is no default."""
     unlike = tuple(Endpoint(address, health=health) for address in first)
     return one_cluster(

@@ -3,10 +3,17 @@
 import pytest
 
 from conformance import timing
-from conformance.judging.aborts import ClientUnable
-from conformance.judging.declaration import decides, row
-from conformance.judging.expectations import Blames, OnlyAt, Outcome, Takes, Tried, fits
-from conformance.scenarios.helpers.ring_order import walk
+from conformance.judging.aborts import Unsupported
+from conformance.judging.declaration import case, scenario
+from conformance.judging.expectations import (
+    AllServedBy,
+    AttemptCount,
+    Duration,
+    EndsWith,
+    ErrorNamesFirst,
+    fits,
+)
+from conformance.scenarios.helpers.ring_order import ring_order
 from conformance.spec.oracles.picker import State
 from conformance.world import EMPTY, ENOUGH_TO_TELL, World
 from conformance.xds_config.endpoints import Endpoint, Locality
@@ -18,33 +25,33 @@ FAILED: State = "TRANSIENT_FAILURE"
 # Where a pick begins, and what the state of an endpoint means to it.
 
 
-@decides("A42-PICK-01")
+@scenario("A42-PICK-01")
 async def test_start(world: World) -> None:
     """By every known wrong search this request meets another endpoint first."""
-    met = await walk(world, 4)
+    met = await ring_order(world, 4)
     await met.set_modes(*[Stall()] * 4)
     await world.start([met.at_an_entry_of(met[0])])
     await world.attempts.demand_one(*met, why="a request picked one of them")
-    await world.judge("A42-PICK-01", world.attempts.seen(), Tried(least={met[0].address: 1}))
+    await world.judge("A42-PICK-01", world.attempts.seen(), AttemptCount(least={met[0].address: 1}))
 
 
 @pytest.mark.parametrize(
     ("clause", "states"),
     [
-        row("first-ready", "A42-PICK-02", ("READY", "READY")),
-        row("first-idle", "A42-PICK-04", ("IDLE", "READY")),
-        row("first-connecting", "A42-PICK-05", ("CONNECTING", "READY")),
-        row("first-alone-connecting", "A42-PICK-05", ("CONNECTING", FAILED, FAILED)),
-        row("second-ready", "A42-PICK-10", (FAILED, "READY", "READY")),
-        row("second-idle", "A42-PICK-12", (FAILED, "IDLE", "READY")),
-        row("second-connecting", "A42-PICK-13", (FAILED, "CONNECTING", "READY")),
-        row("third-connecting", "A42-PICK-15", (FAILED, FAILED, "CONNECTING", "READY")),
-        row("none-ready", "A42-PICK-16", (FAILED, FAILED, "CONNECTING")),
-        row("all-failed", "A42-PICK-20", (FAILED, FAILED, FAILED)),
+        case("first-ready", "A42-PICK-02", ("READY", "READY")),
+        case("first-idle", "A42-PICK-04", ("IDLE", "READY")),
+        case("first-connecting", "A42-PICK-05", ("CONNECTING", "READY")),
+        case("first-alone-connecting", "A42-PICK-05", ("CONNECTING", FAILED, FAILED)),
+        case("second-ready", "A42-PICK-10", (FAILED, "READY", "READY")),
+        case("second-idle", "A42-PICK-12", (FAILED, "IDLE", "READY")),
+        case("second-connecting", "A42-PICK-13", (FAILED, "CONNECTING", "READY")),
+        case("third-connecting", "A42-PICK-15", (FAILED, FAILED, "CONNECTING", "READY")),
+        case("none-ready", "A42-PICK-16", (FAILED, FAILED, "CONNECTING")),
+        case("all-failed", "A42-PICK-20", (FAILED, FAILED, FAILED)),
     ],
 )
 async def test_states(world: World, clause: str, states: tuple[State, ...]) -> None:
-    met = await walk(world, len(states))
+    met = await ring_order(world, len(states))
     await met.arrange(*states)
     await met.judge(clause, *states)
 
@@ -52,67 +59,69 @@ async def test_states(world: World, clause: str, states: tuple[State, ...]) -> N
 @pytest.mark.parametrize(
     ("clause", "states"),
     [
-        row("first-idle", "A42-PICK-04", ("IDLE", "READY")),
-        row("first-connecting", "A42-PICK-05", ("CONNECTING", "READY")),
-        row("first-alone-connecting", "A42-PICK-05", ("CONNECTING", FAILED, FAILED)),
-        row("second-idle", "A42-PICK-12", (FAILED, "IDLE", "READY")),
-        row("second-connecting", "A42-PICK-13", (FAILED, "CONNECTING", "READY")),
+        case("first-idle", "A42-PICK-04", ("IDLE", "READY")),
+        case("first-connecting", "A42-PICK-05", ("CONNECTING", "READY")),
+        case("first-alone-connecting", "A42-PICK-05", ("CONNECTING", FAILED, FAILED)),
+        case("second-idle", "A42-PICK-12", (FAILED, "IDLE", "READY")),
+        case("second-connecting", "A42-PICK-13", (FAILED, "CONNECTING", "READY")),
     ],
 )
 async def test_released(world: World, clause: str, states: tuple[State, ...]) -> None:
     """The request waits for the first endpoint that has not failed, and is served there."""
-    met = await walk(world, len(states))
+    met = await ring_order(world, len(states))
     await met.arrange(*states)
     held = next(one for one, state in zip(met, states, strict=True) if state != FAILED)
     waiting = await world.start([met.request] * 5)
     await world.attempts.demand_count(held, why="a request picked it")
     await world.attempts.quiet_from_now(held, why="requests wait")
     await held.set_mode(Serve())
-    await world.judge(clause, await waiting.over(), OnlyAt((held.address,)))
+    await world.judge(clause, await waiting.over(), AllServedBy((held.address,)))
 
 
 @pytest.mark.parametrize(
     ("clause", "states"),
     [
-        row("first", "A42-PICK-03", ("IDLE", "READY")),
-        row("second", "A42-PICK-11", (FAILED, "IDLE", "READY")),
-        row("third", "A42-PICK-17", (FAILED, FAILED, "IDLE", "READY")),
-        row("none-behind", "A42-PICK-18", (FAILED, FAILED, "IDLE", "IDLE", "READY")),
+        case("first", "A42-PICK-03", ("IDLE", "READY")),
+        case("second", "A42-PICK-11", (FAILED, "IDLE", "READY")),
+        case("third", "A42-PICK-17", (FAILED, FAILED, "IDLE", "READY")),
+        case("none-behind", "A42-PICK-18", (FAILED, FAILED, "IDLE", "IDLE", "READY")),
     ],
 )
 async def test_told_to_connect(world: World, clause: str, states: tuple[State, ...]) -> None:
-    met = await walk(world, len(states))
+    met = await ring_order(world, len(states))
     await met.arrange(*states)
     await met.judge_connecting(clause, *states)
 
 
-@decides(seconds=3, waits=True)
+@scenario(seconds=3, waits=True)
 @pytest.mark.parametrize(
     ("clause", "failed"),
     [
-        row("first", "A42-PICK-07", 1),
-        row("second", "A42-PICK-14", 2),
-        row("third", "A42-PICK-19", 3),
+        case("first", "A42-PICK-07", 1),
+        case("second", "A42-PICK-14", 2),
+        case("third", "A42-PICK-19", 3),
     ],
 )
 async def test_tried_again(world: World, clause: str, failed: int) -> None:
     """And again: who sees to it once only leaves the endpoint alone after the second failure."""
-    met = await walk(world, failed + 1)
+    met = await ring_order(world, failed + 1)
     await met.set_modes(*[Close()] * failed, Serve())
     await met.make_ready(met[failed])
     last = met[failed - 1]
-    again = Tried(least={last.address: 3})
+    again = AttemptCount(least={last.address: 3})
     seen = await world.attempts.until(again, last, meanwhile=[met.request])
     await world.judge(clause, seen, again)
-    await world.judge(clause, await world.call([met.request] * 5), OnlyAt((met[failed].address,)))
+    await world.judge(
+        clause, await world.call([met.request] * 5), AllServedBy((met[failed].address,))
+    )
 
 
 # Along the ring.
 
 
-@decides("A42-PICK-08")
+@scenario("A42-PICK-08")
 async def test_next_along_the_ring(world: World) -> None:
-    met = await walk(world, 4)
+    met = await ring_order(world, 4)
     await met.arrange(FAILED, "READY", "READY", "READY")
     expected = met.served.mapping(failed=[met[0].address])
     headers = world.sessions(ENOUGH_TO_TELL)
@@ -120,18 +129,18 @@ async def test_next_along_the_ring(world: World) -> None:
     await world.judge("A42-PICK-08", calls, expected)
 
 
-@decides("A42-PICK-09")
+@scenario("A42-PICK-09")
 async def test_several_entries_of_the_first(world: World) -> None:
     states: tuple[State, ...] = (FAILED, "CONNECTING", "READY")
-    met = await walk(world, len(states), weights=(8, 1, 1))
+    met = await ring_order(world, len(states), weights=(8, 1, 1))
     await met.arrange(*states)
     request = met.beginning_with(*met, entries=3)
     await met.judge("A42-PICK-09", *states, request=request)
 
 
-@decides("A42-PICK-21")
+@scenario("A42-PICK-21")
 async def test_past_the_end_of_the_ring(world: World) -> None:
-    met = await walk(world, 4)
+    met = await ring_order(world, 4)
     failed, headers = zip(*met.at_the_end(), strict=True)
     await met.arrange(*(FAILED if one.address in failed else "READY" for one in met))
     expected = met.served.mapping(failed=set(failed))
@@ -142,25 +151,27 @@ async def test_past_the_end_of_the_ring(world: World) -> None:
 # A request that waits.
 
 
-@decides("A42-PICK-05", needs=("cancel",))
+@scenario("A42-PICK-05", needs=("cancel",))
 async def test_cancelled_while_it_waits(world: World) -> None:
-    met = await walk(world, 2)
+    met = await ring_order(world, 2)
     await met.arrange("IDLE", "READY")
     await met[0].set_mode(Hold())
     cancelled = await world.start([met.request])
     await world.attempts.demand_count(met[0], why="a request picked it")
     waiting = await world.start([met.request])
     await cancelled.cancel()
-    await world.judge("A42-PICK-05", await cancelled.over(), Outcome("CANCELLED"))
+    await world.judge("A42-PICK-05", await cancelled.over(), EndsWith("CANCELLED"))
     await met[0].set_mode(Serve())
-    await world.judge("A42-PICK-05", await waiting.over(), OnlyAt((met[0].address,)))
-    await world.judge("A42-PICK-05", world.attempts.seen(met[0]), Tried(most={met[0].address: 1}))
+    await world.judge("A42-PICK-05", await waiting.over(), AllServedBy((met[0].address,)))
+    await world.judge(
+        "A42-PICK-05", world.attempts.seen(met[0]), AttemptCount(most={met[0].address: 1})
+    )
 
 
-@decides("A42-PICK-06")
+@scenario("A42-PICK-06")
 async def test_random_hash_of_one_that_waits(world: World) -> None:
     """Were it drawn at each of nine picks, all would keep the place by a chance of 1 in 600."""
-    met = await walk(world, 5, routes=(Route((), path=EMPTY), Route(BY_SESSION)))
+    met = await ring_order(world, 5, routes=(Route((), path=EMPTY), Route(BY_SESSION)))
     await met.set_modes(*[Hold()] * 5)
     waiting = await world.start([{}], path=EMPTY)
     first = await world.attempts.demand_one(*met, why="a request picked one of them")
@@ -169,12 +180,12 @@ async def test_random_hash_of_one_that_waits(world: World) -> None:
             await one.set_mode(Serve())
             await met.make_ready(one)
     await met.set_modes(*[Serve()] * 5)
-    await world.judge("A42-PICK-06", await waiting.over(), OnlyAt((first.address,)))
+    await world.judge("A42-PICK-06", await waiting.over(), AllServedBy((first.address,)))
 
 
-@decides("A42-PICK-22", seconds=4, waits=True)
+@scenario("A42-PICK-22", seconds=4, waits=True)
 async def test_slow_failures(world: World) -> None:
-    met = await walk(world, 3)
+    met = await ring_order(world, 3)
     slow = (timing.SLOW, timing.SLOW, timing.SLOWER)
     await met.set_modes(*(Close(after=seconds) for seconds in slow))
     request = await world.start([met.request])
@@ -183,7 +194,7 @@ async def test_slow_failures(world: World) -> None:
     took = world.clock.elapsed("the first attempt", began.at, "the end of the request", world.now)
     waits_for = {"A42": slow[:2], "A61": slow}
     bounds = {
-        edition: Takes(
+        edition: Duration(
             most=sum(some) + timing.AFTER_ATTEMPTS,
             allowance=min(timing.BELIEVED, timing.AFTER_ATTEMPTS),
         )
@@ -192,9 +203,9 @@ async def test_slow_failures(world: World) -> None:
     await world.judge("A42-PICK-22", took, bounds)
 
 
-@decides("A42-PICK-23")
+@scenario("A42-PICK-23")
 async def test_new_ring_while_it_waits(world: World) -> None:
-    met = await walk(world, 4)
+    met = await ring_order(world, 4)
     await met.set_modes(Stall(), Serve(), Serve(), Serve())
     waiting = await world.start([met.beginning_with(met[0]) for _ in range(20)])
     await world.attempts.demand_count(met[0], why="requests picked it")
@@ -204,31 +215,33 @@ async def test_new_ring_while_it_waits(world: World) -> None:
     await world.judge("A42-PICK-23", await waiting.over(), without.mapping())
 
 
-@decides("A42-PICK-24", needs=("wait_for_ready",), seconds=1.5, waits=True)
+@scenario("A42-PICK-24", needs=("wait_for_ready",), seconds=1.5, waits=True)
 async def test_waits_for_ready(world: World) -> None:
-    met = await walk(world, 2)
+    met = await ring_order(world, 2)
     await met.arrange(FAILED, FAILED)
-    fails = Outcome("UNAVAILABLE")
+    fails = EndsWith("UNAVAILABLE")
     why = "both endpoints have failed"
     await world.rounds.demand(fails, lambda: world.call([met.request]), why=why)
     waiting = await world.start([met.request], wait_for_ready=True)
     await world.call([met.request])
     await met.set_modes(Serve(), Serve())
-    await world.judge("A42-PICK-24", await waiting.over(), Outcome("OK"))
+    await world.judge("A42-PICK-24", await waiting.over(), EndsWith("OK"))
 
 
 # A request that fails.
 
 
-@decides("A42-PICK-25")
+@scenario("A42-PICK-25")
 async def test_what_a_failed_request_is_told(world: World) -> None:
-    met = await walk(world, 3)
+    met = await ring_order(world, 3)
     await met.set_modes(*[Close(after=timing.BRIEF)] * 3)
     for one in met:
         await met.make_failed(one)
     headers = [met.beginning_with(one) for one in met]
-    calls = await world.until(Outcome("UNAVAILABLE"), lambda: world.call(headers))
+    calls = await world.until(EndsWith("UNAVAILABLE"), lambda: world.call(headers))
     firsts = tuple(one.address for one in met)
-    if fits(Blames(firsts=firsts, whom="no endpoint"), calls):
-        raise ClientUnable("the details of its errors name no endpoint: whose they are is not told")
-    await world.judge("A42-PICK-25", calls, Blames(firsts=firsts, whom="its first endpoint"))
+    if fits(ErrorNamesFirst(firsts=firsts, whom="no endpoint"), calls):
+        raise Unsupported("the details of its errors name no endpoint: whose they are is not told")
+    await world.judge(
+        "A42-PICK-25", calls, ErrorNamesFirst(firsts=firsts, whom="its first endpoint")
+    )

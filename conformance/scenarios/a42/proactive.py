@@ -4,24 +4,24 @@ import itertools
 from collections.abc import Sequence
 
 from conformance import timing
-from conformance.judging.aborts import ClientUnable
-from conformance.judging.declaration import decides
+from conformance.judging.aborts import Unsupported
+from conformance.judging.declaration import scenario
 from conformance.judging.expectations import (
-    Apart,
-    AtMost,
-    Different,
-    InOrder,
-    OnlyAt,
-    Outcome,
-    Tried,
+    AllServedBy,
+    AttemptCount,
+    AttemptOrder,
+    AttemptSpacing,
+    DistinctAttempts,
+    EndpointsTried,
+    EndsWith,
 )
 from conformance.scenarios.helpers.priorities import endpoints, ranked, tier
-from conformance.scenarios.helpers.ring_order import LARGE, Walk, walk
+from conformance.scenarios.helpers.ring_order import LARGE, RingOrder, ring_order
 from conformance.spec.oracles.backoff import most
 from conformance.world import World
 from conformance.xds_config.endpoints import Locality
+from test_servers import BackendEndpoint as Member
 from test_servers import Close, Hold, Mode, Serve, Stall
-from test_servers import Endpoint as Member
 
 CANCEL = ("cancel",)
 
@@ -29,7 +29,7 @@ GAPS = 3
 """Between attempts, where no more than BACKOFFS are awaited for them: the last may be 3.1 s long by
 gRPC's document, and all together 6.2 s."""
 
-ANOTHER = Tried(total=1, others=True)
+ANOTHER = AttemptCount(total=1, others=True)
 """Of the endpoints that are looked at, one at least is tried."""
 
 MANY = 100
@@ -38,12 +38,12 @@ MANY = 100
 
 async def failed_unasked(
     world: World, *others: Mode, count: int = 1, beside: Sequence[Locality] = ()
-) -> Walk:
+) -> RingOrder:
     """So many endpoints failed after requests for them had ended, so nothing picks any other.
 
     Two make TRANSIENT_FAILURE. By A61 as first written nothing has to be connected unasked before.
     """
-    met = await walk(world, count + len(others), *beside)
+    met = await ring_order(world, count + len(others), *beside)
     await met.set_modes(*[Hold()] * count, *others)
     failed = [*met][:count]
     for one in failed:
@@ -53,14 +53,14 @@ async def failed_unasked(
     return met
 
 
-async def another_tried(world: World, met: Walk, then: str) -> None:
+async def another_tried(world: World, met: RingOrder, then: str) -> None:
     """Go on to a clause once, with two endpoints failed, another one has been tried.
 
     By A61 that attempt is A42-PRO-02, and by A42 it is A42-PRO-04: without it, nothing can be said
     of what comes then.
     """
     owed = ("A42-PRO-02", "A42-PRO-04")
-    by = {"A42": Tried(), "A61-2023": ANOTHER}
+    by = {"A42": AttemptCount(), "A61-2023": ANOTHER}
     world.bench.turn_to(owed[world.bench.own("A42-PRO-02", by) is not ANOTHER])
     others = [*met][2:]
     await world.attempts.demand(ANOTHER, *others, why="two endpoints have failed")
@@ -69,19 +69,19 @@ async def another_tried(world: World, met: Walk, then: str) -> None:
     world.bench.turn_to(then)
 
 
-@decides("A42-PRO-01")
+@scenario("A42-PRO-01")
 async def test_one_ready(world: World) -> None:
-    met = await walk(world, 4)
+    met = await ring_order(world, 4)
     await met.make_ready(met[0])
     await world.attempts.quiet_from_now(why="one endpoint is READY and no request comes")
-    await world.judge("A42-PRO-01", world.attempts.seen(), Tried(least={met[0].address: 1}))
+    await world.judge("A42-PRO-01", world.attempts.seen(), AttemptCount(least={met[0].address: 1}))
     since = world.now
     await met[0].kill()
     await world.attempts.quiet_from_now(why="it was lost, so that all are IDLE")
-    await world.judge("A42-PRO-01", world.attempts.seen(since=since), Tried())
+    await world.judge("A42-PRO-01", world.attempts.seen(since=since), AttemptCount())
 
 
-@decides("A42-PRO-03", "A42-PRO-09", needs=CANCEL)
+@scenario("A42-PRO-03", "A42-PRO-09", needs=CANCEL)
 async def test_first_failed(world: World) -> None:
     met = await failed_unasked(world, Stall(), Stall())
     attempts = await world.attempts.until(ANOTHER, met[1], met[2])
@@ -89,20 +89,20 @@ async def test_first_failed(world: World) -> None:
     await world.judge("A42-PRO-09", attempts, ANOTHER)
 
 
-@decides("A42-PRO-09", seconds=1.2, waits=True)
+@scenario("A42-PRO-09", seconds=1.2, waits=True)
 async def test_deadline_before_the_failure(world: World) -> None:
     """Backoff counts from the attempt's start, so the failed one may be tried again at once."""
-    met = await walk(world, 3, unasked=True)
+    met = await ring_order(world, 3, unasked=True)
     await met.set_modes(Hold(), Stall(), Stall())
     waiting = await world.start([met.request], deadline=timing.SEVERAL_MOMENTS)
     await world.attempts.demand_count(met[0], why="a request picked it")
-    await world.judge("A42-PRO-09", await waiting.over(), Outcome("DEADLINE_EXCEEDED"))
+    await world.judge("A42-PRO-09", await waiting.over(), EndsWith("DEADLINE_EXCEEDED"))
     await met[0].set_mode(Close())
     attempts = await world.attempts.until(ANOTHER, met[1], met[2])
     await world.judge("A42-PRO-09", attempts, ANOTHER)
 
 
-@decides("A42-PRO-02", "A42-PRO-04", "A42-PRO-06", needs=CANCEL, seconds=1.3, waits=True)
+@scenario("A42-PRO-02", "A42-PRO-04", "A42-PRO-06", needs=CANCEL, seconds=1.3, waits=True)
 async def test_all_failed(world: World) -> None:
     """Two failures make TRANSIENT_FAILURE, from which on it goes on without any request.
 
@@ -111,36 +111,36 @@ async def test_all_failed(world: World) -> None:
     met = await failed_unasked(
         world, *[Close()] * 3, beside=[tier(1, await endpoints(world, Serve()))]
     )
-    each = Tried(least={one.address: 1 for one in met})
-    one, three = (Tried(total=count, others=True) for count in (1, 3))
+    each = AttemptCount(least={one.address: 1 for one in met})
+    one, three = (AttemptCount(total=count, others=True) for count in (1, 3))
     attempts = await world.attempts.until(each)
     await world.judge("A42-PRO-02", attempts, {"A42": three, "A61-2023": one, "A61": each})
-    await world.judge("A42-PRO-04", attempts, Different(2))
-    since, again = world.now, Tried(least={met[3].address: 1})
+    await world.judge("A42-PRO-04", attempts, DistinctAttempts(2))
+    since, again = world.now, AttemptCount(least={met[3].address: 1})
     await met[3].set_mode(Serve())
     went_on = await world.attempts.until(again, met[3], since=since)
-    repaired = OnlyAt((met[3].address,))
+    repaired = AllServedBy((met[3].address,))
     calls = await world.until(repaired, lambda: world.call(world.sessions(5)))
     await world.judge("A42-PRO-06", attempts, each)
     await world.judge("A42-PRO-06", went_on, again)
     await world.judge("A42-PRO-06", calls, repaired)
 
 
-@decides("A42-PRO-02", needs=CANCEL)
+@scenario("A42-PRO-02", needs=CANCEL)
 async def test_two_failed(world: World) -> None:
     """Both by requests that had ended, so that nothing has to be connected unasked before.
 
     Their backoff may be over by now: before the third endpoint either may be tried again.
     """
     met = await failed_unasked(world, Stall(), Stall(), count=2)
-    a_third = AtMost(len(met), least=3)
+    a_third = EndpointsTried(len(met), least=3)
     attempts = await world.attempts.until(a_third)
     await world.judge(
-        "A42-PRO-02", attempts, {"A42": Tried(total=3, others=True), "A61-2023": a_third}
+        "A42-PRO-02", attempts, {"A42": AttemptCount(total=3, others=True), "A61-2023": a_third}
     )
 
 
-def orders(met: Walk) -> dict[str, InOrder]:
+def orders(met: RingOrder) -> dict[str, AttemptOrder]:
     """The known orders in which the others may come when the first one listed has failed."""
     first, *others = met.served.addresses()
     around = [*met.around()]
@@ -153,16 +153,16 @@ def orders(met: Walk) -> dict[str, InOrder]:
         "of the ring, from its beginning": around,
         "of the ring, on from the failed one": onward,
     }
-    return {name: InOrder((first, *way)) for name, way in ways.items()}
+    return {name: AttemptOrder((first, *way)) for name, way in ways.items()}
 
 
-@decides("A42-PRO-05", needs=CANCEL)
+@scenario("A42-PRO-05", needs=CANCEL)
 async def test_order(world: World) -> None:
     """Five of seven endpoints, listed so that the known orders are all different."""
     key_format = world.bench.key_format
     fives = itertools.permutations(await world.endpoints(7), 5)
     walks = (
-        Walk(world, five, ranked(five).balanced_by(LARGE), key_format)
+        RingOrder(world, five, ranked(five).balanced_by(LARGE), key_format)
         for five in world.rng.sample([*fives], MANY)
     )
     met = next(one for one in walks if len({*orders(one).values()}) == len(orders(one)))
@@ -170,47 +170,47 @@ async def test_order(world: World) -> None:
     await met.set_modes(Hold(), *[Close()] * 4)
     await world.request_and_cancel(met.request, met[0])
     await met[0].set_mode(Close())
-    each = Tried(least={one.address: 1 for one in met})
+    each = AttemptCount(least={one.address: 1 for one in met})
     attempts = await world.attempts.until(each)
     await world.judge("A42-PRO-05", attempts, orders(met))
 
 
-@decides("A42-PRO-02", "A42-PRO-04", "A42-PRO-07", needs=CANCEL, seconds=4, waits=True)
+@scenario("A42-PRO-02", "A42-PRO-04", "A42-PRO-07", needs=CANCEL, seconds=4, waits=True)
 async def test_end_at_ready(world: World) -> None:
     met = await failed_unasked(world, *[Hold()] * 3, count=2)
     await another_tried(world, met, "A42-PRO-07")
     held = next(one for one in [*met][2:] if one.attempts)
     idle = [one for one in met if not one.attempts]
     if not idle:
-        raise ClientUnable("the client had all of five endpoints connected before one was READY")
+        raise Unsupported("the client had all of five endpoints connected before one was READY")
     for one in [*met][2:]:
         await one.set_mode(Serve())
-    there, picks = OnlyAt((held.address,)), [met.beginning_with(held)]
+    there, picks = AllServedBy((held.address,)), [met.beginning_with(held)]
     await world.rounds.demand(there, lambda: world.call(picks), why="it serves, and is CONNECTING")
     await world.attempts.quiet_from_now(why="attempts that were on their way have come")
     never = [one for one in idle if not one.attempts] or idle  # or all of them as one was READY
     why = "the failed endpoint goes on, and those never tried need not"
     await world.attempts.quiet_from_now(*never, why=why, seconds=timing.A_FEW_BACKOFFS)
-    await world.judge("A42-PRO-07", world.attempts.seen(*never), Tried())
+    await world.judge("A42-PRO-07", world.attempts.seen(*never), AttemptCount())
 
 
-@decides("A42-PRO-08", seconds=5.5, waits=True)
+@scenario("A42-PRO-08", seconds=5.5, waits=True)
 async def test_backoff_amid_requests(world: World) -> None:
     """Requests come all the time, and do not shorten it."""
     gaps, within = backoffs(world)
-    met = await walk(world, 2)
+    met = await ring_order(world, 2)
     await met.set_modes(Close(), Close())
-    often = Tried(least={met[0].address: gaps + 1}, others=True)
+    often = AttemptCount(least={met[0].address: gaps + 1}, others=True)
     attempts = await world.attempts.until(often, meanwhile=[met.request], within=within)
     await world.judge("A42-PRO-08", attempts, backed_off(world, gaps, needed=gaps))
 
 
-@decides("A42-PRO-08", needs=CANCEL, seconds=5.5, waits=True)
+@scenario("A42-PRO-08", needs=CANCEL, seconds=5.5, waits=True)
 async def test_backoff_unasked(world: World) -> None:
     """Who has one attempt under way at a time, as A42 lets one, is at each endpoint less often."""
     gaps, within = backoffs(world)
     met = await failed_unasked(world, count=2)
-    often = Tried(least={met[0].address: gaps + 1}, others=True)
+    often = AttemptCount(least={met[0].address: gaps + 1}, others=True)
     attempts = await world.attempts.until(often, within=within)
     await world.judge("A42-PRO-08", attempts, backed_off(world, gaps, needed=1))
 
@@ -220,71 +220,73 @@ def backoffs(world: World) -> tuple[int, float]:
     ends = [*itertools.accumulate(most(gap, world.client.backoff) for gap in range(GAPS))]
     awaited = [end for end in ends if end <= timing.BACKOFFS]
     if not awaited:
-        raise ClientUnable(f"the client states that its first backoff may be {ends[0]:.0f} s long")
+        raise Unsupported(f"the client states that its first backoff may be {ends[0]:.0f} s long")
     return len(awaited), max(timing.ATTEMPT, awaited[-1] + timing.EVENT)
 
 
-def backed_off(world: World, gaps: int, *, needed: int) -> Apart:
+def backed_off(world: World, gaps: int, *, needed: int) -> AttemptSpacing:
     """Attempts as far apart as the client's backoff has it."""
     backoff = world.client.backoff
-    return Apart(backoff=backoff, gaps=gaps, needed=needed, allowance=timing.SEEN_LATE)
+    return AttemptSpacing(backoff=backoff, gaps=gaps, needed=needed, allowance=timing.SEEN_LATE)
 
 
-@decides("A42-PRO-10")
+@scenario("A42-PRO-10")
 async def test_ready_one_lost(world: World) -> None:
-    met = await walk(world, 4)
+    met = await ring_order(world, 4)
     await met.arrange("TRANSIENT_FAILURE", "TRANSIENT_FAILURE", "READY", "IDLE")
     await met[2].set_mode(Close())
     since = world.now
     await met[2].kill()
     attempts = await world.attempts.until(ANOTHER, met[2], met[3], since=since)
-    by = {"A42": ANOTHER, "A61-2023": Tried(), "A61": ANOTHER}
+    by = {"A42": ANOTHER, "A61-2023": AttemptCount(), "A61": ANOTHER}
     await world.judge("A42-PRO-10", attempts, by)
 
 
-def left_to_and_fro(world: World, members: Sequence[Member]) -> Walk:
+def left_to_and_fro(world: World, members: Sequence[Member]) -> RingOrder:
     """Three endpoints, whose ring begins with the first one, the second one, and the first again.
 
     A client that tries the next entry of the ring when one has failed stays at these two.
     """
     for three in itertools.permutations(members, 3):
-        left = Walk(world, three, ranked(three).balanced_by(LARGE), world.bench.key_format)
+        left = RingOrder(world, three, ranked(three).balanced_by(LARGE), world.bench.key_format)
         first, second, _ = (one.address for one in three)
         if left.turns(3) == (first, second, first):
             return left
     raise AssertionError("of 35 rings one in two begins so")
 
 
-@decides("A42-PRO-11")
+@scenario("A42-PRO-11")
 async def test_ready_one_removed(world: World) -> None:
     members = await world.endpoints(7)
     first, second, idle = left_to_and_fro(world, members)
     ready = next(one for one in members if one not in {first, second, idle})
     four = (first, second, ready, idle)
-    met = Walk(world, four, ranked(four).balanced_by(LARGE), world.bench.key_format)
+    met = RingOrder(world, four, ranked(four).balanced_by(LARGE), world.bench.key_format)
     await world.serve(met.served)
     await met.arrange("TRANSIENT_FAILURE", "TRANSIENT_FAILURE", "READY", "IDLE")
     await world.serve(met.without(met[2]))
-    tried = Tried(least={met[3].address: 1})
+    tried = AttemptCount(least={met[3].address: 1})
     attempts = await world.attempts.until(tried, met[3])
-    await world.judge("A42-PRO-11", attempts, {"A42": tried, "A61-2023": Tried(), "A61": tried})
+    await world.judge(
+        "A42-PRO-11", attempts, {"A42": tried, "A61-2023": AttemptCount(), "A61": tried}
+    )
 
 
-@decides("A42-PRO-02", "A42-PRO-04", "A42-PRO-11", needs=CANCEL)
+@scenario("A42-PRO-02", "A42-PRO-04", "A42-PRO-11", needs=CANCEL)
 async def test_held_one_removed(world: World) -> None:
     """The policy chose which one it is."""
     met = await failed_unasked(world, *[Stall()] * 3, count=2)
     await another_tried(world, met, "A42-PRO-11")
     left = [one for one in met if not one.attempts]
     if not left:
-        raise ClientUnable("the client had each of five endpoints connected when two failed")
+        raise Unsupported("the client had each of five endpoints connected when two failed")
     await world.serve(met.without(*(one for one in [*met][2:] if one.attempts)))
     attempts = await world.attempts.until(ANOTHER, *left)
-    by = {"A42": ANOTHER, "A61-2023": Tried(), "A61": ANOTHER}
+    by = {"A42": ANOTHER, "A61-2023": AttemptCount(), "A61": ANOTHER}
     await world.judge("A42-PRO-11", attempts, by)
 
 
-@decides(
+@scenario(
     "A42-PRO-02", "A42-PRO-04", "A42-PRO-12", "A61-PRO-01", needs=CANCEL, seconds=1.2, waits=True
 )
 async def test_number_at_once(world: World) -> None:
@@ -295,29 +297,31 @@ async def test_number_at_once(world: World) -> None:
         *stalled, why="one of them is CONNECTING", seconds=timing.SEVERAL_MOMENTS
     )
     attempts = world.attempts.seen(*stalled)
-    one = AtMost(1, least=1)
+    one = EndpointsTried(1, least=1)
     await world.judge("A61-PRO-01", attempts, one)
-    await world.judge("A42-PRO-12", attempts, {"one": one, "several": Tried(total=2, others=True)})
+    await world.judge(
+        "A42-PRO-12", attempts, {"one": one, "several": AttemptCount(total=2, others=True)}
+    )
 
 
-@decides("A61-PRO-02", needs=CANCEL, seconds=2.2, waits=True)
+@scenario("A61-PRO-02", needs=CANCEL, seconds=2.2, waits=True)
 async def test_failed_ones_go_on(world: World) -> None:
     met = await failed_unasked(world, Close(), Close(), Close())
-    twice = Tried(least={one.address: 2 for one in met})
+    twice = AttemptCount(least={one.address: 2 for one in met})
     await world.judge("A61-PRO-02", await world.attempts.until(twice), twice)
 
 
-@decides("A61-PRO-03")
+@scenario("A61-PRO-03")
 async def test_endpoint_added(world: World) -> None:
     """What is tried again by itself is held up, so that nothing but the new list is a reason."""
     failed, added = await endpoints(world, Close(), Stall())
     await world.serve(ranked([failed]))
-    unavailable = Outcome("UNAVAILABLE")
+    unavailable = EndsWith("UNAVAILABLE")
     (session,) = world.sessions(1)
     why = "the only endpoint has failed"
     await world.rounds.demand(unavailable, lambda: world.call([session]), why=why)
     await failed.set_mode(Hold())
     await world.serve(ranked([added, failed]))
-    tried = Tried(least={added.address: 1})
+    tried = AttemptCount(least={added.address: 1})
     attempts = await world.attempts.until(tried, added)
     await world.judge("A61-PRO-03", attempts, tried)

@@ -3,9 +3,15 @@
 import pytest
 
 from conformance import timing
-from conformance.judging.declaration import decides, row
-from conformance.judging.expectations import Answered, AtMost, OnlyAt, Outcome, Tried
-from conformance.scenarios.helpers.ring_order import LARGE, Walk, walk
+from conformance.judging.declaration import case, scenario
+from conformance.judging.expectations import (
+    AckedOrNacked,
+    AllServedBy,
+    AttemptCount,
+    EndpointsTried,
+    EndsWith,
+)
+from conformance.scenarios.helpers.ring_order import LARGE, RingOrder, ring_order
 from conformance.spec.oracles.picker import State
 from conformance.world import ENOUGH_TO_DIFFER, ENOUGH_TO_SPREAD, PLAIN_ENDPOINTS, World
 from conformance.xds_config.policies import TypedRingHash
@@ -35,10 +41,10 @@ below 1e-6."""
 @pytest.mark.parametrize(
     ("clause", "named", "values"),
     [
-        row("one-value", "A76-REQ-01", HEADER, 1),
-        row("several-values", "A76-REQ-02", HEADER, 3),
-        row("left-out", "A76-REQ-09", None, 1),
-        row("empty", "A76-REQ-09", "", 1),
+        case("one-value", "A76-REQ-01", HEADER, 1),
+        case("several-values", "A76-REQ-02", HEADER, 3),
+        case("left-out", "A76-REQ-09", None, 1),
+        case("empty", "A76-REQ-09", "", 1),
     ],
 )
 async def test_what_is_hashed(world: World, clause: str, named: str | None, values: int) -> None:
@@ -59,13 +65,13 @@ async def test_what_is_hashed(world: World, clause: str, named: str | None, valu
 @pytest.mark.parametrize(
     ("clause", "headers"),
     [
-        row("missing", "A76-REQ-03", {}),
-        row("empty", "A76-REQ-08", {HEADER: ""}),
+        case("missing", "A76-REQ-03", {}),
+        case("empty", "A76-REQ-08", {HEADER: ""}),
     ],
 )
 async def test_without_a_value(world: World, clause: str, headers: dict[str, str]) -> None:
     """All endpoints are connected, and the sessions are two that belong to two of them."""
-    met = await walk(world, PLAIN_ENDPOINTS, ring=BY_HEADER)
+    met = await ring_order(world, PLAIN_ENDPOINTS, ring=BY_HEADER)
     await world.demand_served([{HEADER: value} for value in world.values.some(ENOUGH_TO_MEET)])
     sessions = [dict(met.beginning_with(one)) for one in (met[0], met[1])]
     calls = await world.call([headers | one for one in sessions * (ENOUGH_TO_SPREAD // 2)])
@@ -84,7 +90,7 @@ async def test_without_a_value(world: World, clause: str, headers: dict[str, str
     )
 
 
-@decides("A76-REQ-12", alone=True)
+@scenario("A76-REQ-12", alone=True)
 async def test_guard(world: World) -> None:
     served = await world.plain_ring(ring=BY_HEADER)
     by_route = served.balanced_by(TypedRingHash(minimum=LARGE.minimum))
@@ -111,11 +117,11 @@ ACCEPTED = ("user", "tenant-id", "bin", "tenant-bin-id", "x_1.y", "9")
 @pytest.mark.parametrize(
     ("clause", "named"),
     [
-        row("space", "A76-REQ-10", "tenant id"),
-        row("slash", "A76-REQ-10", "tenant/id"),
-        row("umlaut", "A76-REQ-10", "m\N{LATIN SMALL LETTER U WITH DIAERESIS}ller"),
-        row("binary", "A76-REQ-11", "tenant-bin"),
-        row("binary-of-three-words", "A76-REQ-11", "x-tenant-bin"),
+        case("space", "A76-REQ-10", "tenant id"),
+        case("slash", "A76-REQ-10", "tenant/id"),
+        case("umlaut", "A76-REQ-10", "m\N{LATIN SMALL LETTER U WITH DIAERESIS}ller"),
+        case("binary", "A76-REQ-11", "tenant-bin"),
+        case("binary-of-three-words", "A76-REQ-11", "x-tenant-bin"),
     ],
 )
 async def test_refused(world: World, clause: str, named: str) -> None:
@@ -125,28 +131,28 @@ async def test_refused(world: World, clause: str, named: str) -> None:
     for name in (*ACCEPTED, named):
         cluster = served.balanced_by(TypedRingHash(name)).cluster()
         answer = await world.control.offer(Kind.CLUSTER, cluster)
-        await world.judge(clause, answer, Answered(acked=name != named))
+        await world.judge(clause, answer, AckedOrNacked(acked=name != named))
 
 
 # What becomes of a request with a random hash.
 
 
-async def arranged(world: World, *states: State) -> Walk:
+async def arranged(world: World, *states: State) -> RingOrder:
     """Endpoints in these states, by requests with the header, which is the session here."""
-    met = await walk(world, len(states), ring=TypedRingHash(SESSION, minimum=LARGE.minimum))
+    met = await ring_order(world, len(states), ring=TypedRingHash(SESSION, minimum=LARGE.minimum))
     await met.arrange(*states)
     return met
 
 
-@decides("A76-REQ-04", seconds=5, waits=True)
+@scenario("A76-REQ-04", seconds=5, waits=True)
 async def test_one_ready(world: World) -> None:
     """A client without this feature sends some of the calls to wait for what is CONNECTING."""
     met = await arranged(world, "READY", FAILED, "CONNECTING", "IDLE")
     calls = await world.call(WITHOUT * MANY, deadline=timing.EVENT)
-    await world.judge("A76-REQ-04", calls, OnlyAt((met[0].address,)))
+    await world.judge("A76-REQ-04", calls, AllServedBy((met[0].address,)))
 
 
-@decides("A76-REQ-05", "A76-REQ-06", "A76-REQ-07", needs=("watch",), seconds=1.2, waits=True)
+@scenario("A76-REQ-05", "A76-REQ-06", "A76-REQ-07", needs=("watch",), seconds=1.2, waits=True)
 async def test_all_idle(world: World) -> None:
     """The only connection is lost, so that all are IDLE and the client has long known of them."""
     watched = await world.states.watch()
@@ -162,19 +168,19 @@ async def test_all_idle(world: World) -> None:
         *met, why="a request came, and every endpoint is IDLE", since=since
     )
     await world.attempts.quiet_from_now(why="one request came")
-    await world.judge("A76-REQ-05", world.attempts.seen(since=since), AtMost(1))
+    await world.judge("A76-REQ-05", world.attempts.seen(since=since), EndpointsTried(1))
     why = "a connection is being tried"
     await world.states.demand(watched, "CONNECTING", since=told, why=why)
     more = await world.start(WITHOUT * MANY, deadline=timing.HELD)
     quiet = await world.attempts.quiet_from_now(why="requests came, and one endpoint is CONNECTING")
-    await world.judge("A76-REQ-06", quiet, Tried())
+    await world.judge("A76-REQ-06", quiet, AttemptCount())
     for started in (one, more):
-        await world.judge("A76-REQ-07", await started.over(), Outcome("DEADLINE_EXCEEDED"))
+        await world.judge("A76-REQ-07", await started.over(), EndsWith("DEADLINE_EXCEEDED"))
 
 
-@decides("A76-REQ-07")
+@scenario("A76-REQ-07")
 async def test_all_failed(world: World) -> None:
     await arranged(world, FAILED, FAILED, FAILED)
-    fails = Outcome("UNAVAILABLE")
+    fails = EndsWith("UNAVAILABLE")
     calls = await world.until(fails, lambda: world.call(WITHOUT * MANY, deadline=timing.EVENT))
     await world.judge("A76-REQ-07", calls, fails)

@@ -5,8 +5,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import pytest
 
-from conformance.judging.declaration import decides, row
-from conformance.judging.expectations import Avoids, MapsLike, MovesOnly, OneEndpoint, Reaches
+from conformance.judging.declaration import case, scenario
+from conformance.judging.expectations import (
+    EachServesSome,
+    MatchesRing,
+    NoneServedBy,
+    OneEndpoint,
+    OnlyTheseMoved,
+)
 from conformance.judging.observations import Contrast
 from conformance.spec.oracles.request_hash import xxh64
 from conformance.spec.oracles.ring.building import build_for
@@ -15,8 +21,8 @@ from conformance.spec.oracles.ring.search import Search
 from conformance.spec.oracles.ring.sizes import DEFAULT_CAP, Allotment
 from conformance.spec.oracles.ring.variants import Candidate, RingVariant
 from conformance.world import ENOUGH_TO_DIFFER, ENOUGH_TO_TELL, World
-from conformance.xds_config.config import Served, one_cluster, plain, weighted
-from conformance.xds_config.distinguishing import TO_CHOOSE_FROM, first_told_apart
+from conformance.xds_config.config import XdsConfig, one_cluster, single_locality, weighted_locality
+from conformance.xds_config.distinguishing import TO_CHOOSE_FROM, first_distinguished
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import ExtensionRingHash, Policy, RingHash, TypedRingHash
 from conformance.xds_config.routes import SESSION
@@ -41,17 +47,17 @@ LOWERED_CAP = 256
 @pytest.mark.parametrize(
     ("clause", "weights", "ring"),
     [
-        row("at-least-minimum", "A42-RING-05", (1,) * 8, RingHash(minimum=100)),
-        row("minimum-not-divisible", "A42-RING-05", (1,) * 5, RingHash(minimum=12)),
-        row("lightest-whole", "A42-RING-06", (1, 3, 3, 3, 3), RingHash(minimum=20)),
-        row("lightest-of-many-whole", "A42-RING-06", (1, 2, 3, 4, 5, 5), RingHash(minimum=30)),
-        row("lightest-once", "A42-RING-07", (1, 3, 3, 3, 3, 3), RingHash(minimum=1)),
-        row("no-larger", "A42-RING-07", (1, 1, 2) * 2, RingHash(minimum=101)),
-        row("clamped", "A42-RING-08", (1, 31, 32), RingHash(minimum=1, maximum=16)),
-        row("by-weight", "A42-RING-09", (1, 3, 4), RingHash(minimum=512)),
+        case("at-least-minimum", "A42-RING-05", (1,) * 8, RingHash(minimum=100)),
+        case("minimum-not-divisible", "A42-RING-05", (1,) * 5, RingHash(minimum=12)),
+        case("lightest-whole", "A42-RING-06", (1, 3, 3, 3, 3), RingHash(minimum=20)),
+        case("lightest-of-many-whole", "A42-RING-06", (1, 2, 3, 4, 5, 5), RingHash(minimum=30)),
+        case("lightest-once", "A42-RING-07", (1, 3, 3, 3, 3, 3), RingHash(minimum=1)),
+        case("no-larger", "A42-RING-07", (1, 1, 2) * 2, RingHash(minimum=101)),
+        case("clamped", "A42-RING-08", (1, 31, 32), RingHash(minimum=1, maximum=16)),
+        case("by-weight", "A42-RING-09", (1, 3, 4), RingHash(minimum=512)),
     ],
 )
-@decides("A42-RING-04")
+@scenario("A42-RING-04")
 async def test_size(world: World, clause: str, weights: tuple[int, ...], ring: RingHash) -> None:
     """There are calls that tell the next size, up or down, where each endpoint has an entry more.
 
@@ -59,7 +65,7 @@ async def test_size(world: World, clause: str, weights: tuple[int, ...], ring: R
     many endpoints they never do.
     """
     addresses = await world.addresses(len(weights))
-    served = weighted(dict(zip(addresses, weights, strict=True)), policy=ring)
+    served = weighted_locality(dict(zip(addresses, weights, strict=True)), policy=ring)
     await world.serve(served)
     calls = await world.call(world.values.telling(served))
     await world.judge(clause, calls, served.mapping())
@@ -69,22 +75,22 @@ async def test_size(world: World, clause: str, weights: tuple[int, ...], ring: R
 @pytest.mark.parametrize(
     ("clause", "weights", "ring"),
     [
-        row("minimum", "A42-CONF-01", (1, 1, 1, 1), RingHash(minimum=6000)),
-        row("maximum", "A42-CONF-02", (1, 2500, 2500), RingHash(minimum=1, maximum=6000)),
+        case("minimum", "A42-CONF-01", (1, 1, 1, 1), RingHash(minimum=6000)),
+        case("maximum", "A42-CONF-02", (1, 2500, 2500), RingHash(minimum=1, maximum=6000)),
     ],
 )
 async def test_default_cap(
     world: World, clause: str, weights: tuple[int, ...], ring: RingHash
 ) -> None:
     addresses = await world.addresses(len(weights))
-    served = weighted(dict(zip(addresses, weights, strict=True)), policy=ring)
+    served = weighted_locality(dict(zip(addresses, weights, strict=True)), policy=ring)
     await world.serve(served)
     uncapped = one_cluster(served.own().localities, policy=ring, cap=6000)
     calls = await world.call(world.values.telling(served, apart_from=uncapped))
     await world.judge(clause, calls, {"A42": served.mapping(), "envoy": uncapped.mapping()})
 
 
-@decides("A42-CONF-03", knobs={"ring_size_cap": RAISED_CAP})
+@scenario("A42-CONF-03", knobs={"ring_size_cap": RAISED_CAP})
 async def test_raised_cap(world: World) -> None:
     served = await world.plain_ring(ring=RingHash(minimum=8192, maximum=8192))
     raised = served.capped_at(RAISED_CAP)
@@ -92,13 +98,13 @@ async def test_raised_cap(world: World) -> None:
     await world.judge("A42-CONF-03", calls, raised.mapping())
 
 
-def asking_for_5001(addresses: Sequence[str], ring: Policy, *, cap: int = RAISED_CAP) -> Served:
+def asking_for_5001(addresses: Sequence[str], ring: Policy, *, cap: int = RAISED_CAP) -> XdsConfig:
     """A light endpoint asks for so many entries, unless something has the ring smaller."""
     light, one, two = addresses
-    return weighted({light: 1, one: 2500, two: 2500}, policy=ring).capped_at(cap)
+    return weighted_locality({light: 1, one: 2500, two: 2500}, policy=ring).capped_at(cap)
 
 
-@decides("A42-CONF-04", knobs={"ring_size_cap": RAISED_CAP}, seconds=0.6)
+@scenario("A42-CONF-04", knobs={"ring_size_cap": RAISED_CAP}, seconds=0.6)
 async def test_raised_cap_alone(world: World) -> None:
     """Beside a process of the client as it is shipped, under one and the same Cluster."""
     raised = asking_for_5001(await world.addresses(3), RingHash(minimum=1))
@@ -111,7 +117,7 @@ async def test_raised_cap_alone(world: World) -> None:
     await world.judge("A42-CONF-04", calls, shipped.mapping())
 
 
-@decides("A42-CDS-07", "A52-RING-01", knobs={"ring_size_cap": RAISED_CAP})
+@scenario("A42-CDS-07", "A52-RING-01", knobs={"ring_size_cap": RAISED_CAP})
 async def test_raised_cap_and_no_maximum_in_the_extension(world: World) -> None:
     """As in lb_policy: the maximum of the xDS API's message is 8M if it is not set.
 
@@ -126,7 +132,7 @@ async def test_raised_cap_and_no_maximum_in_the_extension(world: World) -> None:
     await world.judge("A42-CDS-07", calls, served.mapping())
 
 
-@decides("A42-CONF-06", "A52-CUSTOM-13")
+@scenario("A42-CONF-06", "A52-CUSTOM-13")
 async def test_no_minimum_in_the_config(world: World) -> None:
     """A client that does not know the policy by its name says nothing of the config's defaults."""
     world.preconditions.policies_by_list()
@@ -137,7 +143,7 @@ async def test_no_minimum_in_the_config(world: World) -> None:
     await world.judge("A42-CONF-06", calls, served.mapping())
 
 
-@decides("A42-CONF-07", "A52-CUSTOM-13", knobs={"ring_size_cap": RAISED_CAP})
+@scenario("A42-CONF-07", "A52-CUSTOM-13", knobs={"ring_size_cap": RAISED_CAP})
 async def test_no_maximum_in_the_config(world: World) -> None:
     """The cap would allow more."""
     world.preconditions.policies_by_list()
@@ -150,15 +156,15 @@ async def test_no_maximum_in_the_config(world: World) -> None:
     await world.judge("A42-CONF-07", calls, served.mapping())
 
 
-@decides("A42-CONF-05", knobs={"ring_size_cap": LOWERED_CAP})
+@scenario("A42-CONF-05", knobs={"ring_size_cap": LOWERED_CAP})
 async def test_lowered_cap(world: World) -> None:
-    served = weighted(dict.fromkeys(await world.addresses(4), 1)).capped_at(LOWERED_CAP)
+    served = weighted_locality(dict.fromkeys(await world.addresses(4), 1)).capped_at(LOWERED_CAP)
     await world.serve(served)
     calls = await world.call(world.values.telling(served))
     await world.judge("A42-CONF-05", calls, served.mapping())
 
 
-@decides("A42-RING-03")
+@scenario("A42-RING-03")
 async def test_key_of_an_entry(world: World) -> None:
     served = await world.plain_ring()
     calls = await world.call(world.sessions(ENOUGH_TO_DIFFER))
@@ -169,17 +175,17 @@ async def test_key_of_an_entry(world: World) -> None:
     await world.judge("A42-RING-03", calls, choices)
 
 
-@decides("A42-RING-10")
+@scenario("A42-RING-10")
 async def test_odd_entry(world: World) -> None:
     """Of endpoints that make the calls tell the order; the order of buckets follows from ports."""
     sixes = itertools.combinations(sorted(await world.addresses(9)), 6)
-    served, telling = first_told_apart(map(of_odd_entries, sixes), orders)
+    served, telling = first_distinguished(map(of_odd_entries, sixes), orders)
     await world.serve(served)
     calls = await world.call((*telling, *world.values.sessions_to_map()))
     await world.judge("A42-RING-10", calls, orders(served))
 
 
-def of_odd_entries(six: tuple[str, ...]) -> Served:
+def of_odd_entries(six: tuple[str, ...]) -> XdsConfig:
     """A ring whose entries do not divide evenly, by any order; nor do any two orders agree."""
     a, b, c, d, e, f = six
     places = (
@@ -189,23 +195,23 @@ def of_odd_entries(six: tuple[str, ...]) -> Served:
     return one_cluster(places, policy=RingHash(minimum=31, maximum=31))
 
 
-def orders(served: Served) -> dict[str, MapsLike]:
+def orders(served: XdsConfig) -> dict[str, MatchesRing]:
     return {name: served.mapping(allotment=order) for order, name in ORDERS.items()}
 
 
-@decides("A42-RING-11")
+@scenario("A42-RING-11")
 async def test_more_endpoints_than_entries(world: World) -> None:
     """Listed so that the orders give the entries to others."""
     small = RingHash(minimum=2, maximum=4)
     eights = itertools.combinations(sorted(await world.addresses(9), reverse=True), 8)
-    listed = (weighted(dict.fromkeys(eight, 1), policy=small) for eight in eights)
-    served, telling = first_told_apart(listed, orders_of_few)
+    listed = (weighted_locality(dict.fromkeys(eight, 1), policy=small) for eight in eights)
+    served, telling = first_distinguished(listed, orders_of_few)
     await world.serve(served)
     calls = await world.call((*telling, *world.values.sessions_to_map()))
     await world.judge("A42-RING-11", calls, orders_of_few(served))
 
 
-def orders_of_few(served: Served) -> dict[str, MapsLike]:
+def orders_of_few(served: XdsConfig) -> dict[str, MatchesRing]:
     larger = served.balanced_by(RingHash(minimum=8, maximum=8))
     return {
         "every other one as listed": served.mapping(allotment="list"),
@@ -215,7 +221,7 @@ def orders_of_few(served: Served) -> dict[str, MapsLike]:
     }
 
 
-@decides("A42-RING-12")
+@scenario("A42-RING-12")
 async def test_hash_of_an_entry(world: World) -> None:
     """No entry is closer than the one that has the very hash of the request."""
     served = await world.plain_ring()
@@ -223,7 +229,7 @@ async def test_hash_of_an_entry(world: World) -> None:
     await world.judge("A42-RING-12", calls, served.mapping())
 
 
-@decides("A42-RING-13", "A42-RING-14")
+@scenario("A42-RING-13", "A42-RING-14")
 async def test_search(world: World) -> None:
     """On a ring of four entries, of those four of eight endpoints that leave the widest ends.
 
@@ -233,7 +239,7 @@ async def test_search(world: World) -> None:
     """
     fours = itertools.combinations(await world.addresses(8), 4)
     small = RingHash(minimum=4, maximum=4)
-    rings = [plain(four, policy=small) for four in fours]
+    rings = [single_locality(four, policy=small) for four in fours]
     beyond = [ends(one, world.values.likely_key_format) for one in rings]
     served, within = max(
         zip(rings, beyond, strict=True),
@@ -247,7 +253,7 @@ async def test_search(world: World) -> None:
     )
 
 
-def ends(served: Served, key_format: KeyFormat) -> tuple[range, range]:
+def ends(served: XdsConfig, key_format: KeyFormat) -> tuple[range, range]:
     """The hashes beyond the last entry, in unsigned and in signed order."""
     way = Candidate(RingVariant(key_format))
     hashes = build_for(served.ring_localities(), served.config(), way).positions
@@ -262,7 +268,7 @@ def sessions_within(ranges: Iterable[range]) -> Iterator[dict[str, str]]:
         yield from ({SESSION: value} for value in itertools.islice(inside, 10))
 
 
-@decides("A42-RING-15")
+@scenario("A42-RING-15")
 async def test_order_of_endpoints(world: World) -> None:
     a, b, c, d = (Endpoint(address) for address in await world.addresses(4))
     served = one_cluster((Locality((a, b), name="one"), Locality((c, d), name="two")))
@@ -272,14 +278,14 @@ async def test_order_of_endpoints(world: World) -> None:
     await world.serve(served.placed(Locality((d, c), name="two"), Locality((b, a), name="one")))
     await world.attempts.quiet(why="the ACK: time for the list to be applied")
     contrast = Contrast(before, await world.call(headers))
-    await world.judge("A42-RING-15", contrast, MovesOnly(()))
+    await world.judge("A42-RING-15", contrast, OnlyTheseMoved(()))
 
 
 @pytest.mark.parametrize(
     ("clause", "first"),
-    [row("removal", "A42-RING-16", True), row("addition", "A42-RING-17", False)],
+    [case("removal", "A42-RING-16", True), case("addition", "A42-RING-17", False)],
 )
-@decides("A42-RING-18")
+@scenario("A42-RING-18")
 async def test_change_of_the_list(world: World, clause: str, *, first: bool) -> None:
     """An endpoint goes, or comes, and all others keep their entries.
 
@@ -292,12 +298,14 @@ async def test_change_of_the_list(world: World, clause: str, *, first: bool) -> 
     expected = (rest if first else full).mapping()
     await world.serve(rest if first else full)
     after = await world.until(expected, lambda: world.call(headers))
-    await world.judge(clause, Contrast(before, after), MovesOnly((changed,)))
-    await world.judge(clause, after, Avoids((changed,)) if first else Reaches((changed,)))
+    await world.judge(clause, Contrast(before, after), OnlyTheseMoved((changed,)))
+    await world.judge(
+        clause, after, NoneServedBy((changed,)) if first else EachServesSome((changed,))
+    )
     await world.judge("A42-RING-18", after, expected)
 
 
-def amid_others(addresses: Sequence[str]) -> tuple[str, Served, Served]:
+def amid_others(addresses: Sequence[str]) -> tuple[str, XdsConfig, XdsConfig]:
     """An endpoint, a list that has it, and the same without it; in both, one anchors the others.
 
     It stands amid heavy ones as listed, and as sorted up or down: a client that names or numbers
@@ -307,19 +315,19 @@ def amid_others(addresses: Sequence[str]) -> tuple[str, Served, Served]:
     anchor, one, changed, two, three = sorted(addresses)
     weighed: dict[str, int | None] = {two: 10, changed: 32, anchor: 1, one: 10, three: 11}
     full, rest = (
-        weighted(listed, policy=RingHash(minimum=1))
+        weighted_locality(listed, policy=RingHash(minimum=1))
         for listed in (weighed, {each: weighed[each] for each in weighed if each != changed})
     )
     return changed, full, rest
 
 
-@decides("A42-RING-19")
+@scenario("A42-RING-19")
 async def test_change_of_weights(world: World) -> None:
     one, two = await world.addresses(2)
-    await world.serve(weighted({one: 1, two: 3}))
+    await world.serve(weighted_locality({one: 1, two: 3}))
     headers = world.values.sessions_to_map()
     await world.demand_served(headers)
-    changed = weighted({one: 7, two: 1})
+    changed = weighted_locality({one: 7, two: 1})
     await world.serve(changed)
     calls = await world.until(changed.mapping(), lambda: world.call(headers))
     await world.judge("A42-RING-19", calls, changed.mapping())

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from conformance.judging.declaration import decides
-from conformance.judging.expectations import MapsLike
+from conformance.judging.declaration import scenario
+from conformance.judging.expectations import MatchesRing
 from conformance.world import World
-from conformance.xds_config.config import Served, one_cluster
-from conformance.xds_config.distinguishing import first_told_apart
+from conformance.xds_config.config import XdsConfig, one_cluster
+from conformance.xds_config.distinguishing import first_distinguished
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import RingHash
 
@@ -27,7 +27,7 @@ def two_localities(
     policy: RingHash,
     *,
     weight: int = 1,
-) -> Served:
+) -> XdsConfig:
     """Endpoints of these weights, in a locality of weight one and in another of this weight."""
     weights = (*one, *two)
     places = [Endpoint(where, weight) for where, weight in zip(addresses, weights, strict=True)]
@@ -36,20 +36,20 @@ def two_localities(
     return one_cluster(localities, policy=policy)
 
 
-@decides("A113-WEIGHT-01")
+@scenario("A113-WEIGHT-01")
 async def test_fixed_point(world: World) -> None:
     """An eighth of eight entries is one; beside sevenths that are rounded down it is two."""
     eighths = (
         two_localities(four, (1, 1), (3, 4), RingHash(minimum=8), weight=3)
         for four in itertools.combinations(await world.addresses(6), 4)
     )
-    served, telling = first_told_apart(eighths, ways_of_weighing)
+    served, telling = first_distinguished(eighths, ways_of_weighing)
     await world.serve(served)
     calls = await world.call((*telling, *world.values.sessions_to_map()))
     await world.judge("A113-WEIGHT-01", calls, ways_of_weighing(served))
 
 
-def ways_of_weighing(served: Served) -> dict[str, MapsLike]:
+def ways_of_weighing(served: XdsConfig) -> dict[str, MatchesRing]:
     """On rings of at least the minimum: always above it, exact shares make the same ring."""
     ways = {
         "in fixed point": served.mapping(weights="A113"),
@@ -59,7 +59,7 @@ def ways_of_weighing(served: Served) -> dict[str, MapsLike]:
     return {name: replace(way, sizing="at least") for name, way in ways.items()}
 
 
-@decides("A113-WEIGHT-02")
+@scenario("A113-WEIGHT-02")
 async def test_share_of_nothing(world: World) -> None:
     """However small, it asks for more entries than the maximum has; without it eight suffice."""
     addresses = await world.addresses(3)
@@ -70,7 +70,7 @@ async def test_share_of_nothing(world: World) -> None:
     await world.judge("A113-WEIGHT-02", calls, by)
 
 
-@decides("A113-WEIGHT-03", alone=True, seconds=1.5)
+@scenario("A113-WEIGHT-03", alone=True, seconds=1.5)
 async def test_guard(world: World) -> None:
     """Shares of quarters, which any arithmetic has exactly."""
     served = two_localities(await world.addresses(4), (3, 1), (2, 6), RingHash())

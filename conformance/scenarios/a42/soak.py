@@ -1,23 +1,23 @@
 """A42 as a whole: requests without end, while endpoints fail at random and lists change."""
 
 from conformance import timing
-from conformance.judging.declaration import decides
-from conformance.judging.expectations import FailsForAReason, OnlyListed
+from conformance.judging.declaration import scenario
+from conformance.judging.expectations import FailuresExplained, OnlyListedServe
 from conformance.scenarios.helpers.soak import Soak, plan
 from conformance.world import World
 
 MEMBERS = 8
 
 
-@decides("A42-RING-18", "A42-PICK-23", needs=("metadata",), alone=True, seconds=timing.SOAK + 2)
+@scenario("A42-RING-18", "A42-PICK-23", needs=("metadata",), alone=True, seconds=timing.SOAK + 2)
 async def test_random_faults_and_updates(world: World) -> None:
     requests = round(world.soak / timing.SOAK_PACE)
     deeds = plan(world.rng, members=MEMBERS, requests=requests)
     soak = Soak(world, await world.endpoints(MEMBERS))
     course = await soak.run(deeds, requests=requests)
     await world.judge(
-        "A42-RING-18", course, OnlyListed(moments=timing.MOMENTS, allowance=timing.BELIEVED)
+        "A42-RING-18", course, OnlyListedServe(moments=timing.MOMENTS, allowance=timing.BELIEVED)
     )
     await world.judge(
-        "A42-PICK-23", course, FailsForAReason(moments=timing.MOMENTS, allowance=timing.BELIEVED)
+        "A42-PICK-23", course, FailuresExplained(moments=timing.MOMENTS, allowance=timing.BELIEVED)
     )

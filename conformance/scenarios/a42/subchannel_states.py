@@ -3,106 +3,106 @@
 from collections.abc import Sequence
 
 from conformance import timing
-from conformance.judging.declaration import decides
+from conformance.judging.declaration import scenario
 from conformance.judging.expectations import (
-    EndsIn,
-    NeverIn,
-    OnlyAt,
-    Outcome,
-    Reaches,
-    Tried,
-    Untouched,
+    AllServedBy,
+    AttemptCount,
+    EachServesSome,
+    EndsInState,
+    EndsWith,
+    NeverInState,
+    NoAttempts,
 )
-from conformance.scenarios.helpers.preload import serve_unasked
+from conformance.scenarios.helpers.preload import serve_before_requests
 from conformance.scenarios.helpers.priorities import endpoints, ranked
-from conformance.scenarios.helpers.ring_order import walk
+from conformance.scenarios.helpers.ring_order import ring_order
 from conformance.world import ENOUGH_TO_SPREAD, World
 from conformance.xds_config.endpoints import Endpoint, Locality
+from test_servers import BackendEndpoint as Member
 from test_servers import Close, Hold, Serve
-from test_servers import Endpoint as Member
 
-WAITS = Outcome(status="DEADLINE_EXCEEDED")
+WAITS = EndsWith(status="DEADLINE_EXCEEDED")
 
 
-@decides("A42-SUB-01")
+@scenario("A42-SUB-01")
 async def test_nobody_asks(world: World) -> None:
     members = await endpoints(world, *[Serve()] * 4)
-    await serve_unasked(world, ranked(members))
+    await serve_before_requests(world, ranked(members))
     quiet = await world.attempts.quiet(*members, why="the client has its endpoints")
-    await world.judge("A42-SUB-01", quiet, Untouched())
+    await world.judge("A42-SUB-01", quiet, NoAttempts())
 
 
-@decides("A42-SUB-02", "A42-SUB-03")
+@scenario("A42-SUB-02", "A42-SUB-03")
 async def test_one_hash(world: World) -> None:
-    met = await walk(world, 4)
+    met = await ring_order(world, 4)
     first = {met[0].address: 1}
     await world.demand_served([met.request])
-    await world.judge("A42-SUB-02", world.attempts.seen(), Tried(least=first, others=True))
+    await world.judge("A42-SUB-02", world.attempts.seen(), AttemptCount(least=first, others=True))
     await world.demand_served([met.request] * 50)
     await world.attempts.quiet_from_now(why="many requests with one hash")
-    await world.judge("A42-SUB-03", world.attempts.seen(), Tried(least=first))
+    await world.judge("A42-SUB-03", world.attempts.seen(), AttemptCount(least=first))
 
 
-@decides("A42-SUB-04", "A42-SUB-05", needs=("watch",), seconds=1)
+@scenario("A42-SUB-04", "A42-SUB-05", needs=("watch",), seconds=1)
 async def test_held_and_released(world: World) -> None:
     (only,) = await endpoints(world, Hold())
-    await serve_unasked(world, ranked([only]))
+    await serve_before_requests(world, ranked([only]))
     watched = await world.states.watch()
     held = await world.call(world.sessions(5), deadline=timing.HELD)
     states = await world.states.until(watched, "CONNECTING")
     await world.judge("A42-SUB-04", held, WAITS)
-    await world.judge("A42-SUB-04", states, EndsIn(("CONNECTING",)))
+    await world.judge("A42-SUB-04", states, EndsInState(("CONNECTING",)))
     waiting = await world.start(world.sessions(5))
     await only.set_mode(Serve())
-    await world.judge("A42-SUB-05", await waiting.over(), OnlyAt((only.address,)))
+    await world.judge("A42-SUB-05", await waiting.over(), AllServedBy((only.address,)))
     states = await world.states.until(watched, "READY")
-    await world.judge("A42-SUB-05", states, EndsIn(("READY",)))
+    await world.judge("A42-SUB-05", states, EndsInState(("READY",)))
 
 
-@decides("A42-SUB-06", needs=("watch",))
+@scenario("A42-SUB-06", needs=("watch",))
 async def test_failed(world: World) -> None:
     (only,) = await endpoints(world, Close())
     await world.serve(ranked([only]))
     watched = await world.states.watch()
-    failed = Outcome(status="UNAVAILABLE")
+    failed = EndsWith(status="UNAVAILABLE")
     calls = await world.until(failed, lambda: world.call(world.sessions(5)))
     await world.judge("A42-SUB-06", calls, failed)
     states = await world.states.until(watched, "TRANSIENT_FAILURE")
-    await world.judge("A42-SUB-06", states, EndsIn(("TRANSIENT_FAILURE",)))
+    await world.judge("A42-SUB-06", states, EndsInState(("TRANSIENT_FAILURE",)))
 
 
-@decides("A42-SUB-07", seconds=4, waits=True)
+@scenario("A42-SUB-07", seconds=4, waits=True)
 async def test_who_retries(world: World) -> None:
     """Another endpoint is READY. The request that found it failed asks for one more attempt."""
-    met = await walk(world, 2)
+    met = await ring_order(world, 2)
     await met.arrange("TRANSIENT_FAILURE", "READY")
     why = "no request comes for it, and several backoffs are over"
     again = await world.attempts.quiet_from_now(met[0], why=why, seconds=timing.ATTEMPT, count=2)
     failed = met[0].address
-    by_itself = {"A42": Tried(most={failed: 1}), "A61": Tried(least={failed: 2})}
+    by_itself = {"A42": AttemptCount(most={failed: 1}), "A61": AttemptCount(least={failed: 2})}
     await world.judge("A42-SUB-07", again, by_itself)
 
 
-@decides("A42-SUB-08", seconds=1.2, waits=True)
+@scenario("A42-SUB-08", seconds=1.2, waits=True)
 async def test_second_attempt_held(world: World) -> None:
     """Requests keep picking it meanwhile, so that it is tried again whoever retries."""
-    met = await walk(world, 2)
+    met = await ring_order(world, 2)
     await met.arrange("TRANSIENT_FAILURE", "READY")
     await met[0].set_mode(Hold())
     tried = len(met[0].attempts)
     await world.start([met.request] * 30, pace=timing.PACE)
     await world.attempts.demand_count(met[0], tried + 1, why="its backoff is over")
     calls = await world.call([met.request] * 5, deadline=timing.FAR_FROM_FAILOVER)
-    await world.judge("A42-SUB-08", calls, OnlyAt((met[1].address,)))
+    await world.judge("A42-SUB-08", calls, AllServedBy((met[1].address,)))
 
 
-@decides("A42-PICK-14", "A42-SUB-09", needs=("watch",), seconds=2.5, waits=True)
+@scenario("A42-PICK-14", "A42-SUB-09", needs=("watch",), seconds=2.5, waits=True)
 async def test_both_tried_again(world: World) -> None:
     """Without a further attempt at the second endpoint (A42-PICK-14) the state is not reached."""
-    met = await walk(world, 2)
+    met = await ring_order(world, 2)
     await met.set_modes(Close(), Close())
     watched = await world.states.watch()
-    failed = Outcome(status="UNAVAILABLE")
+    failed = EndsWith(status="UNAVAILABLE")
     why = "both endpoints close each connection"
     await world.rounds.demand(failed, lambda: world.call([met.request] * 2), why=why)
     await world.states.demand(watched, "TRANSIENT_FAILURE", why=why)
@@ -113,28 +113,30 @@ async def test_both_tried_again(world: World) -> None:
     world.bench.turn_to("A42-PICK-14")
     for one, count in zip(met, tried, strict=True):
         await world.attempts.demand_count(one, count + 1, why="its backoff is over")
-    again = Tried(least={one.address: count + 1 for one, count in zip(met, tried, strict=True)})
+    again = AttemptCount(
+        least={one.address: count + 1 for one, count in zip(met, tried, strict=True)}
+    )
     await world.judge("A42-PICK-14", world.attempts.seen(), again)
     world.bench.turn_to("A42-SUB-09")
     await world.attempts.quiet_from_now(why="both attempts are held")
     states = world.states.told(watched, since=told)
-    await world.judge("A42-SUB-09", states, NeverIn(("IDLE", "CONNECTING", "READY")))
+    await world.judge("A42-SUB-09", states, NeverInState(("IDLE", "CONNECTING", "READY")))
 
 
-@decides("A42-SUB-10", seconds=1.2, waits=True)
+@scenario("A42-SUB-10", seconds=1.2, waits=True)
 async def test_repaired(world: World) -> None:
-    met = await walk(world, 2)
+    met = await ring_order(world, 2)
     await met.arrange("TRANSIENT_FAILURE", "READY")
     await met[0].set_mode(Serve())
     tried = len(met[0].attempts)
     await world.start([met.request] * 30, pace=timing.PACE)
     await world.attempts.demand_count(met[0], tried + 1, why="its backoff is over")
-    home = OnlyAt((met[0].address,))
+    home = AllServedBy((met[0].address,))
     calls = await world.until(home, lambda: world.call([met.request] * 5))
     await world.judge("A42-SUB-10", calls, home)
 
 
-@decides("A42-SUB-11", "A42-SUB-12", "A42-SUB-13", needs=("watch",), seconds=0.7)
+@scenario("A42-SUB-11", "A42-SUB-12", "A42-SUB-13", needs=("watch",), seconds=0.7)
 async def test_connection_lost(world: World) -> None:
     (only,) = await endpoints(world, Serve())
     await world.serve(ranked([only]))
@@ -145,18 +147,20 @@ async def test_connection_lost(world: World) -> None:
     since = world.now
     await only.kill()
     states = await world.states.until(watched, "IDLE", since=told)
-    await world.judge("A42-SUB-12", states, EndsIn(("IDLE",)))
+    await world.judge("A42-SUB-12", states, EndsInState(("IDLE",)))
     await world.attempts.quiet_from_now(only, why="its connection was lost")
-    await world.judge("A42-SUB-13", world.attempts.seen(only, since=since), Tried())
-    await world.judge("A42-SUB-11", await world.call(world.sessions(5)), OnlyAt((only.address,)))
+    await world.judge("A42-SUB-13", world.attempts.seen(only, since=since), AttemptCount())
+    await world.judge(
+        "A42-SUB-11", await world.call(world.sessions(5)), AllServedBy((only.address,))
+    )
     again = world.attempts.seen(only, since=since)
-    await world.judge("A42-SUB-11", again, Tried(least={only.address: 1}))
+    await world.judge("A42-SUB-11", again, AttemptCount(least={only.address: 1}))
 
 
-@decides("A42-SUB-14", seconds=0.5)
+@scenario("A42-SUB-14", seconds=0.5)
 async def test_endpoint_added(world: World) -> None:
     """It comes first, so that others change places; where all serve, the new list is in use."""
-    met = await walk(world, 3)
+    met = await ring_order(world, 3)
     for one in met:
         await met.make_ready(one)
     added = await world.endpoints(1)
@@ -164,10 +168,10 @@ async def test_endpoint_added(world: World) -> None:
     everywhere = [*added, *met]
     await world.serve(met.served.placed(locality_of(everywhere)))
     headers = world.sessions(ENOUGH_TO_SPREAD)
-    reached = Reaches(tuple(one.address for one in everywhere))
+    reached = EachServesSome(tuple(one.address for one in everywhere))
     await world.rounds.demand(reached, lambda: world.call(headers), why="all of them are listed")
-    anew = Tried(least={one.address: 1 for one in met})
-    by = {"A42": anew, "A61": Tried()}
+    anew = AttemptCount(least={one.address: 1 for one in met})
+    by = {"A42": anew, "A61": AttemptCount()}
     await world.judge("A42-SUB-14", world.attempts.seen(*met, since=since), by)
 
 

@@ -7,20 +7,20 @@ from itertools import chain
 
 import pytest
 
-from conformance.judging.declaration import decides, row
-from conformance.judging.expectations import Reaches, Shares
+from conformance.judging.declaration import case, scenario
+from conformance.judging.expectations import EachServesSome, Proportions
 from conformance.judging.observations import Calls
 from conformance.scenarios.helpers.aggregates import calls_to, leaf
 from conformance.scenarios.helpers.circuit_breaking import Streams, routed
 from conformance.scenarios.helpers.live_clusters import AFTERWARDS, UNCHANGED, LiveCluster
 from conformance.spec.oracles.statistics import draws_needed, draws_that_tell
 from conformance.world import Headers, World
-from conformance.xds_config.config import given_as, one_cluster
+from conformance.xds_config.config import one_cluster, with_raw_clusters
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import RoundRobin
 from conformance.xds_config.policy_lists import in_localities, least_request, policies
 from conformance.xds_config.routes import TO
-from conformance.xds_config.variants import Odd
+from conformance.xds_config.variants import ClusterVariant
 
 ELEVEN, MANY, LARGEST = 11, 2**31 - 1, 2**32 - 1
 USUAL, MOST = 2, 10
@@ -96,15 +96,15 @@ def next_to(drawn: int) -> tuple[int, int]:
 @pytest.mark.parametrize(
     ("clause", "said", "counts"),
     [
-        row("old", "A48-LEAST-01", by_default(OLD), (USUAL,)),
-        row("listed", "A48-LEAST-02", by_default(LISTED), (USUAL,)),
-        row("old-count", "A48-LEAST-03", beside, (3, 5)),
-        row("listed-count", "A48-LEAST-03", listed, (4, 6)),
-        row("old-eleven", "A48-LEAST-04", beside, (ELEVEN,)),
-        row("listed-many", "A48-LEAST-04", listed, (MANY,)),
+        case("old", "A48-LEAST-01", by_default(OLD), (USUAL,)),
+        case("listed", "A48-LEAST-02", by_default(LISTED), (USUAL,)),
+        case("old-count", "A48-LEAST-03", beside, (3, 5)),
+        case("listed-count", "A48-LEAST-03", listed, (4, 6)),
+        case("old-eleven", "A48-LEAST-04", beside, (ELEVEN,)),
+        case("listed-many", "A48-LEAST-04", listed, (MANY,)),
     ],
 )
-@decides(needs=("kept_open",), seconds=3)
+@scenario(needs=("kept_open",), seconds=3)
 async def test_one_is_idle(world: World, clause: str, said: Said, counts: tuple[int, ...]) -> None:
     """It is taken unless only busy ones are drawn. No constant is a count of both forms.
 
@@ -115,9 +115,11 @@ async def test_one_is_idle(world: World, clause: str, said: Said, counts: tuple[
     members = await world.endpoints(endpoints_for(drawn))
     idle, *busy = (member.address for member in members)
     served = routed(leaf("c", members))
-    await world.serve(given_as(served, Odd(clause, said(asked)).of(served.cluster())))
+    await world.serve(
+        with_raw_clusters(served, ClusterVariant(clause, said(asked)).of(served.cluster()))
+    )
     several = partial(calls_to, world, "c", 10 * len(members))
-    await world.rounds.demand(Reaches((idle, *busy)), several, why="they serve")
+    await world.rounds.demand(EachServesSome((idle, *busy)), several, why="they serve")
     streams = Streams(world)
     while min(map(streams.at, busy)) < AT_ONCE:
         await streams.fill("c")
@@ -129,10 +131,10 @@ async def test_one_is_idle(world: World, clause: str, said: Said, counts: tuple[
     calls = Calls(tuple(chain.from_iterable(rounds)))
     all_draws = len(members) ** drawn
     share = (all_draws - len(busy) ** drawn, all_draws)
-    await world.judge(clause, calls, Shares({idle: share}, rest=tuple(busy)))
+    await world.judge(clause, calls, Proportions({idle: share}, rest=tuple(busy)))
 
 
-@decides("A48-LEAST-06")
+@scenario("A48-LEAST-06")
 async def test_localities(world: World) -> None:
     """The lighter one has more endpoints: who goes by those meets it as often as the other."""
     *three, b = await world.addresses(4)
@@ -141,31 +143,33 @@ async def test_localities(world: World) -> None:
         Locality((Endpoint(b),), name="b", weight=3),
     )
     served = one_cluster(localities, policy=RoundRobin())
-    await world.serve(given_as(served, Odd("A48-LEAST-06", OLD).of(served.cluster())))
+    await world.serve(
+        with_raw_clusters(served, ClusterVariant("A48-LEAST-06", OLD).of(served.cluster()))
+    )
     some = partial(world.call, world.sessions(40))
-    await world.rounds.demand(Reaches((*three, b)), some, why="they serve")
+    await world.rounds.demand(EachServesSome((*three, b)), some, why="they serve")
     calls = await world.call(world.sessions(draws_needed(1 / 4, 1 / 2)))
     shares = {**dict.fromkeys(three, (1, 12)), b: (3, 4)}
-    await world.judge("A48-LEAST-06", calls, Shares(shares))
+    await world.judge("A48-LEAST-06", calls, Proportions(shares))
 
 
 BELOW_TWO = tuple(
-    Odd("A48-LEAST-05", said)
+    ClusterVariant("A48-LEAST-05", said)
     for too_few in (0, 1)
     for said in (beside(too_few), policies(least_request(count(too_few))))
 )
 
 
-@decides("A48-LEAST-04", AFTERWARDS)
+@scenario("A48-LEAST-04", AFTERWARDS)
 async def test_most_choices(world: World) -> None:
     """Envoy, which has a limit of its own, draws them all: it is not asked."""
     world.bench.demand("A48-LEAST-04")
     live = await LiveCluster.begin(world, "EDS")
-    await live.taken(Odd("A48-LEAST-04", beside(ELEVEN)))
-    await live.taken(Odd("A48-LEAST-04", policies(least_request(count(LARGEST)))))
+    await live.taken(ClusterVariant("A48-LEAST-04", beside(ELEVEN)))
+    await live.taken(ClusterVariant("A48-LEAST-04", policies(least_request(count(LARGEST)))))
 
 
-@decides("A48-LEAST-05", AFTERWARDS, UNCHANGED)
+@scenario("A48-LEAST-05", AFTERWARDS, UNCHANGED)
 async def test_too_few_choices(world: World) -> None:
     live = await LiveCluster.begin(world, "EDS")
     await live.refused_all(BELOW_TWO)

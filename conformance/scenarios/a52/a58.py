@@ -2,7 +2,7 @@
 
 import pytest
 
-from conformance.judging.declaration import decides, row
+from conformance.judging.declaration import case, scenario
 from conformance.scenarios.helpers.live_clusters import AFTERWARDS, UNCHANGED, LiveCluster
 from conformance.scenarios.helpers.live_policies import LivePolicy
 from conformance.world import World
@@ -13,7 +13,7 @@ from conformance.xds_config.policy_lists import (
     ring_hash,
     weighted_round_robin,
 )
-from conformance.xds_config.variants import Odd
+from conformance.xds_config.variants import ClusterVariant
 
 BAD_RING = ring_hash(function="hash_function: MURMUR_HASH_2")
 """Who reaches it refuses the Cluster."""
@@ -35,46 +35,46 @@ def penalty(value: str) -> str:
 
 
 # Nothing stands behind them: who does not know the policy refuses such a list as well.
-BELOW_ZERO = tuple(Odd("A58-WRR-01", policies(penalty(one))) for one in ("-1", "-0.001"))
+BELOW_ZERO = tuple(ClusterVariant("A58-WRR-01", policies(penalty(one))) for one in ("-1", "-0.001"))
 
 
-@decides("A58-WRR-01", AFTERWARDS, UNCHANGED)
+@scenario("A58-WRR-01", AFTERWARDS, UNCHANGED)
 async def test_penalty_below_zero(world: World) -> None:
     live = await LiveCluster.begin(world, "EDS")
     await live.refused_all(BELOW_ZERO)
 
 
-@decides("A58-WRR-01", AFTERWARDS, UNCHANGED)
+@scenario("A58-WRR-01", AFTERWARDS, UNCHANGED)
 async def test_penalty_below_zero_below_wrr_locality(world: World) -> None:
     live = await LiveCluster.begin(world, "EDS")
-    await live.refused_all([Odd("A58-WRR-01", policies(in_localities(penalty("-1"))))])
+    await live.refused_all([ClusterVariant("A58-WRR-01", policies(in_localities(penalty("-1"))))])
 
 
-@decides("A58-WRR-02", AFTERWARDS)
+@scenario("A58-WRR-02", AFTERWARDS)
 async def test_short_periods(world: World) -> None:
     live = await LiveCluster.begin(world, "EDS")
     for period in ("", "nanos: 1000000"):
         entry = weighted_round_robin(f"weight_update_period {{ {period} }}")
-        await live.taken(Odd("A58-WRR-02", policies(entry)))
+        await live.taken(ClusterVariant("A58-WRR-02", policies(entry)))
 
 
-@decides(AFTERWARDS)
+@scenario(AFTERWARDS)
 @pytest.mark.parametrize(
     ("clause", "fields"),
     [
-        *(row(f"negative-{one}", "A58-WRR-03", f"{one} {{ seconds: -1 }}") for one in TIMES),
-        row("too-long", "A58-WRR-04", f"blackout_period {{ seconds: {LONGEST + 1} }}"),
-        row("two-signs", "A58-WRR-04", "blackout_period { seconds: 1 nanos: -1 }"),
+        *(case(f"negative-{one}", "A58-WRR-03", f"{one} {{ seconds: -1 }}") for one in TIMES),
+        case("too-long", "A58-WRR-04", f"blackout_period {{ seconds: {LONGEST + 1} }}"),
+        case("two-signs", "A58-WRR-04", "blackout_period { seconds: 1 nanos: -1 }"),
     ],
 )
 async def test_left_open(world: World, clause: str, fields: str) -> None:
     live = await LiveCluster.begin(world, "EDS")
-    await live.left_open(Odd(clause, policies(weighted_round_robin(fields))), used=True)
+    await live.left_open(ClusterVariant(clause, policies(weighted_round_robin(fields))), used=True)
 
 
-@decides("A58-WRR-05", seconds=0.5)
+@scenario("A58-WRR-05", seconds=0.5)
 async def test_below_wrr_locality(world: World) -> None:
     live = await LivePolicy.begin(world)
     weighted = weighted_round_robin(f"enable_oob_load_report {{ value: false }} {A_SECOND}")
     entries = in_localities(weighted, BAD_RING)
-    await live.taken(Odd("A58-WRR-05", policies(entries)), RoundRobin())
+    await live.taken(ClusterVariant("A58-WRR-05", policies(entries)), RoundRobin())

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from conformance import timing
-from conformance.judging.declaration import decides, row
+from conformance.judging.declaration import case, scenario
 from conformance.scenarios.helpers.live_clusters import AFTERWARDS, LiveCluster
 from conformance.world import World
 from conformance.xds_config.policy_bytes import (
@@ -17,7 +17,7 @@ from conformance.xds_config.policy_bytes import (
     text,
     unknown,
 )
-from conformance.xds_config.variants import TYPE, OddBytes
+from conformance.xds_config.variants import TYPE, RawClusterVariant
 
 NO_MESSAGE = b"\xff\xff"
 """Bytes that no message begins with."""
@@ -26,41 +26,41 @@ NO_TEXT = f"{TYPE}/xdspec.".encode() + b"\xff\xfe\xc0"
 THREE_MIB, FIVE_MIB = 3 * 1024 * 1024, 5 * 1024 * 1024
 
 
-@decides(AFTERWARDS, seconds=0.5)
+@scenario(AFTERWARDS, seconds=0.5)
 @pytest.mark.parametrize(
     ("clause", "told", "body"),
     [
-        row(
+        case(
             "no-message",
             "A52-INPUT-01",
             "a RoundRobin of bytes that are no message",
             lambda: policies(round_robin(NO_MESSAGE)),
         ),
-        row(
+        case(
             "cut-off",
             "A52-INPUT-02",
             "a list that is cut off",
             lambda: policies(unknown(), round_robin())[:-20],
         ),
-        row(
+        case(
             "many",
             "A52-INPUT-03",
             "10,000 entries of an unknown type, then RoundRobin",
             lambda: policies(*[unknown()] * 10_000, round_robin()),
         ),
-        row(
+        case(
             "deep",
             "A52-INPUT-04",
             "a TypedStruct of round_robin with 10,000 lists in one another",
             lambda: policies(struct("round_robin", nested(10_000))),
         ),
-        row(
+        case(
             "large",
             "A52-INPUT-05",
             "a TypedStruct of round_robin with a text of 3 MiB",
             lambda: policies(struct("round_robin", text(THREE_MIB))),
         ),
-        row(
+        case(
             "no-text",
             "A52-INPUT-06",
             "a type URL that is no UTF-8, then RoundRobin",
@@ -70,14 +70,14 @@ THREE_MIB, FIVE_MIB = 3 * 1024 * 1024, 5 * 1024 * 1024
 )
 async def test_bad_input(world: World, clause: str, told: str, body: Callable[[], bytes]) -> None:
     live = await LiveCluster.begin(world, "EDS")
-    odd = OddBytes(clause, told, body())
+    odd = RawClusterVariant(clause, told, body())
     await live.left_open(odd, used=False, within=timing.NO_SUCH_RESOURCE)
 
 
-@decides("A52-INPUT-07", AFTERWARDS, seconds=3)
+@scenario("A52-INPUT-07", AFTERWARDS, seconds=3)
 async def test_beyond_the_limit_of_messages(world: World) -> None:
     """Until it is another again, each new stream ends at it."""
     live = await LiveCluster.begin(world, "EDS")
     body = policies(struct("round_robin", text(FIVE_MIB)))
     told = "a TypedStruct of round_robin with a text of 5 MiB"
-    await live.perhaps_read(OddBytes("A52-INPUT-07", told, body))
+    await live.perhaps_read(RawClusterVariant("A52-INPUT-07", told, body))

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from conformance.judging.declaration import decides, row
-from conformance.judging.expectations import Answered, OnlyAt, Outcome
+from conformance.judging.declaration import case, scenario
+from conformance.judging.expectations import AckedOrNacked, AllServedBy, EndsWith
 from conformance.scenarios.helpers.custom_policies import Config, CustomCluster, custom, hands_on
 from conformance.scenarios.helpers.live_policies import LivePolicy, in_use, requests_meanwhile
 from conformance.scenarios.helpers.priorities import fail, tier
-from conformance.scenarios.helpers.updates import offered
+from conformance.scenarios.helpers.updates import send_and_await_answer
 from conformance.world import World
 from conformance.world.policies import TEST_POLICY
 from conformance.xds_config.endpoints import Endpoint
@@ -27,7 +27,7 @@ from conformance.xds_config.policy_lists import (
     typed_struct,
     unknown,
 )
-from conformance.xds_config.variants import TYPE, Odd
+from conformance.xds_config.variants import TYPE, ClusterVariant
 
 NEEDS = ("custom_policy",)
 
@@ -54,14 +54,14 @@ OF_A_LANGUAGE: tuple[Config, ...] = (
 )
 
 
-@decides("A52-CUSTOM-01", "A52-CUSTOM-02", needs=NEEDS)
+@scenario("A52-CUSTOM-01", "A52-CUSTOM-02", needs=NEEDS)
 async def test_what_arrives(world: World) -> None:
     live = await CustomCluster.begin(world, 2)
     for config in CONFIGS:
-        await live.given(Odd("A52-CUSTOM-01", policies(custom(config))), config)
+        await live.given(ClusterVariant("A52-CUSTOM-01", policies(custom(config))), config)
     for config in OF_A_LANGUAGE:
-        await live.given(Odd("A52-CUSTOM-02", policies(custom(config))), config)
-    await live.given(Odd("A52-CUSTOM-01", policies(custom({}))), {})
+        await live.given(ClusterVariant("A52-CUSTOM-02", policies(custom(config))), config)
+    await live.given(ClusterVariant("A52-CUSTOM-01", policies(custom({}))), {})
 
 
 PREFIXES = ("example.com/", "a/b/c/", "/", "https://example.com/types/", f"{TYPE}/x.Y/")
@@ -74,7 +74,7 @@ OTHERS = (
 )
 
 
-@decides("A52-CUSTOM-03", "A52-CUSTOM-04", "A52-CUSTOM-06", needs=NEEDS)
+@scenario("A52-CUSTOM-03", "A52-CUSTOM-04", "A52-CUSTOM-06", needs=NEEDS)
 async def test_by_which_name(world: World) -> None:
     live = await CustomCluster.begin(world, 2)
     entries = [
@@ -87,31 +87,31 @@ async def test_by_which_name(world: World) -> None:
         config = {"row": number}
         its_own = typed_struct(prefix + TEST_POLICY, config, message=message)
         before = (typed_struct(url, {"endpoint": "of another"}) for url in passed_over)
-        await live.given(Odd(clause, policies(*before, its_own)), config)
+        await live.given(ClusterVariant(clause, policies(*before, its_own)), config)
 
 
 @pytest.mark.parametrize(
     ("clause", "first", "used"),
     [
-        row(
+        case(
             "no-slash",
             "A52-CUSTOM-05",
             typed_struct(TEST_POLICY, {"row": 1}),
             (("used", {"row": 1}),),
         ),
-        row("no-value", "A52-CUSTOM-07", custom(None), (("used", {}), ("used, with null", None))),
+        case("no-value", "A52-CUSTOM-07", custom(None), (("used", {}), ("used, with null", None))),
     ],
 )
-@decides(needs=NEEDS)
+@scenario(needs=NEEDS)
 async def test_left_open(
     world: World, clause: str, first: str, used: Sequence[tuple[str, Config | None]]
 ) -> None:
     live = await CustomCluster.begin(world, 2)
     following = {"row": "the next one"}
-    odd = Odd(clause, policies(first, custom(following)))
-    answer = await offered(world, live.served, odd)
+    odd = ClusterVariant(clause, policies(first, custom(following)))
+    answer = await send_and_await_answer(world, live.served, odd)
     if not answer.acked:
-        await world.judge(clause, answer, {"refused": Answered(acked=False)})
+        await world.judge(clause, answer, {"refused": AckedOrNacked(acked=False)})
         return
     arrives = (*used, ("passed over", following))
     ways = {name: hands_on(config, live.all_of_them) for name, config in arrives}
@@ -126,7 +126,7 @@ BAD: tuple[Config, ...] = (
 )
 
 
-@decides("A52-CUSTOM-08", "A52-CUSTOM-09", needs=NEEDS)
+@scenario("A52-CUSTOM-08", "A52-CUSTOM-09", needs=NEEDS)
 async def test_refused_by_the_registry(world: World) -> None:
     """What was in use before goes on, at the endpoint that it picks."""
     await refuse(
@@ -137,7 +137,7 @@ async def test_refused_by_the_registry(world: World) -> None:
     )
 
 
-@decides("A52-CUSTOM-08", "A52-CUSTOM-09", needs=NEEDS)
+@scenario("A52-CUSTOM-08", "A52-CUSTOM-09", needs=NEEDS)
 async def test_refused_by_the_registry_below_wrr_locality(world: World) -> None:
     await refuse(
         world,
@@ -150,21 +150,21 @@ async def refuse(world: World, *lists: str) -> None:
     """Judge that these lists are refused, each while a good config is in use."""
     live = await CustomCluster.begin(world, 3)
     good = {"endpoint": 1, "row": "in use"}
-    await live.offer(Odd("A52-CUSTOM-08", policies(custom(good))))
+    await live.offer(ClusterVariant("A52-CUSTOM-08", policies(custom(good))))
     where = await live.demand_picked(good)
     for each in lists:
-        await live.refused(Odd("A52-CUSTOM-08", each))
+        await live.refused(ClusterVariant("A52-CUSTOM-08", each))
         calls = await world.call(world.sessions(len(where) * 4))
-        await world.judge("A52-CUSTOM-09", calls, OnlyAt(where))
+        await world.judge("A52-CUSTOM-09", calls, AllServedBy(where))
 
 
-@decides("A52-CUSTOM-10", needs=NEEDS)
+@scenario("A52-CUSTOM-10", needs=NEEDS)
 async def test_later_updates(world: World) -> None:
     """Of the config and of the endpoints; a number beyond them begins anew."""
     clause = "A52-CUSTOM-10"
     live = await CustomCluster.begin(world, 3)
     for config in ({"endpoint": 0}, {"endpoint": 1}, {"endpoint": 2}, {"endpoint": 2**40 + 1}):
-        await live.given(Odd(clause, policies(custom(config))), config)
+        await live.given(ClusterVariant(clause, policies(custom(config))), config)
         await live.picks(clause, config, live.all_of_them)
     (place,) = live.served.own().localities
     added = tuple(map(Endpoint, await world.addresses(2)))
@@ -173,24 +173,24 @@ async def test_later_updates(world: World) -> None:
         await live.picks(clause, config, live.all_of_them)
 
 
-@decides("A52-CUSTOM-10", needs=NEEDS)
+@scenario("A52-CUSTOM-10", needs=NEEDS)
 async def test_an_update_that_only_adds_to_a_config(world: World) -> None:
     live = await CustomCluster.begin(world, 2)
     for config in ({"row": 0}, {"row": 0, "more": {}}, {"row": 0, "more": {"endpoint": 1}}):
-        await live.given(Odd("A52-CUSTOM-10", policies(custom(config))), config)
+        await live.given(ClusterVariant("A52-CUSTOM-10", policies(custom(config))), config)
 
 
-@decides("A52-CUSTOM-11", "A52-CUSTOM-12", needs=NEEDS)
+@scenario("A52-CUSTOM-11", "A52-CUSTOM-12", needs=NEEDS)
 async def test_in_localities_and_at_the_top(world: World) -> None:
     live = await CustomCluster.begin(world, 2, 3)
     for config in ({"row": "each its own"}, {"endpoint": 1, "row": "and later"}):
-        odd = Odd("A52-CUSTOM-11", policies(in_localities(custom(config))))
+        odd = ClusterVariant("A52-CUSTOM-11", policies(in_localities(custom(config))))
         await live.given(odd, config, live.by_locality)
     for config in ({"row": "one for all"}, {"endpoint": 1, "row": "and later"}):
-        await live.given(Odd("A52-CUSTOM-12", policies(custom(config))), config)
+        await live.given(ClusterVariant("A52-CUSTOM-12", policies(custom(config))), config)
 
 
-@decides("A52-CUSTOM-15", needs=NEEDS)
+@scenario("A52-CUSTOM-15", needs=NEEDS)
 async def test_in_each_priority(world: World) -> None:
     """When the first one fails, the second has a policy as well; then the config changes."""
     clause = "A52-CUSTOM-15"
@@ -198,14 +198,14 @@ async def test_in_each_priority(world: World) -> None:
     first, second = await world.endpoints(2), await world.endpoints(3)
     await live.place(tier(0, first), tier(1, second))
     config = {"endpoint": 1, "row": "in use"}
-    await live.given(Odd(clause, policies(custom(config))), config, live.by_locality[:1])
+    await live.given(ClusterVariant(clause, policies(custom(config))), config, live.by_locality[:1])
     await fail(*first)
-    below = OnlyAt(tuple(one.address for one in second))
+    below = AllServedBy(tuple(one.address for one in second))
     calls = partial(world.call, world.sessions(len(second)))
     await world.rounds.demand(below, calls, why="the priority above has failed")
     await live.picks(clause, config, live.by_locality)
     config = {"endpoint": 2, "row": "and later"}
-    await live.given(Odd(clause, policies(custom(config))), config, live.by_locality)
+    await live.given(ClusterVariant(clause, policies(custom(config))), config, live.by_locality)
     await live.picks(clause, config, live.by_locality)
 
 
@@ -217,18 +217,18 @@ TAKEN_IN_TURN: tuple[tuple[Config, str, Policy], ...] = (
 )
 
 
-@decides("A52-CHANGE-01", "A52-CHANGE-02", needs=NEEDS, seconds=1.5)
+@scenario("A52-CHANGE-01", "A52-CHANGE-02", needs=NEEDS, seconds=1.5)
 async def test_in_turn_with_others_under_load(world: World) -> None:
     live = await CustomCluster.begin(world, 2, 2)
     for config, said, as_if in TAKEN_IN_TURN:
         meanwhile = await requests_meanwhile(world)
-        if await live.offer(Odd("A52-CHANGE-01", policies(custom(config)))):
+        if await live.offer(ClusterVariant("A52-CHANGE-01", policies(custom(config)))):
             await live.picks("A52-CHANGE-01", config, live.all_of_them)
-        await world.judge("A52-CHANGE-02", await meanwhile.over(), Outcome("OK"))
+        await world.judge("A52-CHANGE-02", await meanwhile.over(), EndsWith("OK"))
         meanwhile = await requests_meanwhile(world)
-        if await live.offer(Odd("A52-CHANGE-01", said)):
+        if await live.offer(ClusterVariant("A52-CHANGE-01", said)):
             await world.judge("A52-CHANGE-01", *await in_use(world, live.served, as_if))
-        await world.judge("A52-CHANGE-02", await meanwhile.over(), Outcome("OK"))
+        await world.judge("A52-CHANGE-02", await meanwhile.over(), EndsWith("OK"))
 
 
 AS_TURNS = typed_struct(f"{TYPE}/round_robin", {"a field": "of nobody"})
@@ -236,28 +236,32 @@ BY_THE_OTHER_PACKAGE = typed_struct(f"{TYPE}/round_robin", {}, message=UDPA_STRU
 AS_A_RING = typed_struct(f"{TYPE}/ring_hash_experimental", {"minRingSize": 300, "maxRingSize": 300})
 
 
-@decides("A52-CUSTOM-03", "A52-CUSTOM-13", seconds=0.5)
+@scenario("A52-CUSTOM-03", "A52-CUSTOM-13", seconds=0.5)
 async def test_by_names_that_grpc_brings(world: World) -> None:
     live = await LivePolicy.begin(world)
     ring = RingHash(minimum=300, maximum=300)
-    await live.taken(Odd("A52-CUSTOM-13", policies(AS_A_RING, round_robin())), ring)
-    await live.taken(Odd("A52-CUSTOM-13", policies(AS_TURNS, ring_hash())), RoundRobin())
-    other = Odd("A52-CUSTOM-03", policies(BY_THE_OTHER_PACKAGE, ring_hash()))
+    await live.taken(ClusterVariant("A52-CUSTOM-13", policies(AS_A_RING, round_robin())), ring)
+    await live.taken(ClusterVariant("A52-CUSTOM-13", policies(AS_TURNS, ring_hash())), RoundRobin())
+    other = ClusterVariant("A52-CUSTOM-03", policies(BY_THE_OTHER_PACKAGE, ring_hash()))
     await live.taken(other, RoundRobin())
 
 
 BAD_RING = typed_struct(f"{TYPE}/ring_hash_experimental", {"minRingSize": "many"})
 
 
-@decides("A52-CUSTOM-13", "A52-CUSTOM-14")
+@scenario("A52-CUSTOM-13", "A52-CUSTOM-14")
 async def test_bad_field_of_what_grpc_brings(world: World) -> None:
     """A client that does not know the policy by its name does not read its config either."""
     clause = "A52-CUSTOM-14"
     served = await world.plain_ring(ring=RoundRobin())
     await world.demand_served(world.sessions(1))
-    known = await offered(world, served, Odd("A52-CUSTOM-13", policies(AS_A_RING)))
-    await world.judge("A52-CUSTOM-13", known, Answered(acked=True))
+    known = await send_and_await_answer(
+        world, served, ClusterVariant("A52-CUSTOM-13", policies(AS_A_RING))
+    )
+    await world.judge("A52-CUSTOM-13", known, AckedOrNacked(acked=True))
     for each in (policies(BAD_RING), policies(BAD_RING, round_robin())):
-        answer = await offered(world, served, Odd(clause, each))
-        await world.judge(clause, answer, Answered(acked=False))
-        await world.judge(clause, await world.call(world.sessions(16)), OnlyAt(served.addresses()))
+        answer = await send_and_await_answer(world, served, ClusterVariant(clause, each))
+        await world.judge(clause, answer, AckedOrNacked(acked=False))
+        await world.judge(
+            clause, await world.call(world.sessions(16)), AllServedBy(served.addresses())
+        )

@@ -1,12 +1,12 @@
 """A52, Proposal: load_balancing_policy, beside lb_policy and in its place."""
 
-from conformance.judging.declaration import decides
+from conformance.judging.declaration import scenario
 from conformance.scenarios.helpers.live_clusters import AFTERWARDS, UNCHANGED, LiveCluster
 from conformance.scenarios.helpers.live_policies import LivePolicy
 from conformance.world import World
 from conformance.xds_config.policies import RingHash, RoundRobin
 from conformance.xds_config.policy_lists import policies, ring_hash, round_robin
-from conformance.xds_config.variants import Odd
+from conformance.xds_config.variants import ClusterVariant
 
 TURNS = policies(round_robin())
 RING = policies(ring_hash())
@@ -19,50 +19,52 @@ OTHER_SIZES = (
 
 # What a Cluster has, and what it is balanced by: each time by another policy than before.
 ROWS = (
-    (Odd("A52-FIELD-01", RING), RingHash()),
-    (Odd("A52-FIELD-01", f"{BY_HASH} {TURNS}"), RoundRobin()),
-    (Odd("A52-FIELD-02", f"{BY_HASH} {OTHER_SIZES} {RING}"), RingHash()),
-    (Odd("A52-FIELD-03", f"lb_policy: RANDOM {TURNS}"), RoundRobin()),
-    (Odd("A52-FIELD-04", f"{BY_HASH} {BEYOND} {RING}"), RingHash()),
-    (Odd("A52-FIELD-03", f"lb_policy: MAGLEV {TURNS}"), RoundRobin()),
-    (Odd("A52-FIELD-03", f"lb_policy: LEAST_REQUEST {RING}"), RingHash()),
-    (Odd("A52-FIELD-03", f"lb_policy: CLUSTER_PROVIDED {TURNS}"), RoundRobin()),
-    (Odd("A52-FIELD-03", f"lb_policy: LOAD_BALANCING_POLICY_CONFIG {RING}"), RingHash()),
-    (Odd("A52-FIELD-03", f"lb_policy: 17 {TURNS}"), RoundRobin()),
-    (Odd("A52-FIELD-04", f"{BY_HASH} {MURMUR} {RING}"), RingHash()),
-    (Odd("A52-FIELD-02", f"{BY_HASH} {OTHER_SIZES} {TURNS}"), RoundRobin()),
-    (Odd("A52-FIELD-05", f"{BY_HASH} {OTHER_SIZES}"), RingHash(minimum=50, maximum=60)),
-    (Odd("A52-FIELD-01", f"{BY_HASH} {TURNS}"), RoundRobin()),
-    (Odd("A52-FIELD-01", RING), RingHash()),
-    (Odd("A52-FIELD-05"), RoundRobin()),
+    (ClusterVariant("A52-FIELD-01", RING), RingHash()),
+    (ClusterVariant("A52-FIELD-01", f"{BY_HASH} {TURNS}"), RoundRobin()),
+    (ClusterVariant("A52-FIELD-02", f"{BY_HASH} {OTHER_SIZES} {RING}"), RingHash()),
+    (ClusterVariant("A52-FIELD-03", f"lb_policy: RANDOM {TURNS}"), RoundRobin()),
+    (ClusterVariant("A52-FIELD-04", f"{BY_HASH} {BEYOND} {RING}"), RingHash()),
+    (ClusterVariant("A52-FIELD-03", f"lb_policy: MAGLEV {TURNS}"), RoundRobin()),
+    (ClusterVariant("A52-FIELD-03", f"lb_policy: LEAST_REQUEST {RING}"), RingHash()),
+    (ClusterVariant("A52-FIELD-03", f"lb_policy: CLUSTER_PROVIDED {TURNS}"), RoundRobin()),
+    (ClusterVariant("A52-FIELD-03", f"lb_policy: LOAD_BALANCING_POLICY_CONFIG {RING}"), RingHash()),
+    (ClusterVariant("A52-FIELD-03", f"lb_policy: 17 {TURNS}"), RoundRobin()),
+    (ClusterVariant("A52-FIELD-04", f"{BY_HASH} {MURMUR} {RING}"), RingHash()),
+    (ClusterVariant("A52-FIELD-02", f"{BY_HASH} {OTHER_SIZES} {TURNS}"), RoundRobin()),
+    (ClusterVariant("A52-FIELD-05", f"{BY_HASH} {OTHER_SIZES}"), RingHash(minimum=50, maximum=60)),
+    (ClusterVariant("A52-FIELD-01", f"{BY_HASH} {TURNS}"), RoundRobin()),
+    (ClusterVariant("A52-FIELD-01", RING), RingHash()),
+    (ClusterVariant("A52-FIELD-05"), RoundRobin()),
 )
 
 
-@decides(*dict.fromkeys(odd.clause for odd, _ in ROWS), seconds=2)
+@scenario(*dict.fromkeys(odd.clause for odd, _ in ROWS), seconds=2)
 async def test_which_field_counts(world: World) -> None:
     live = await LivePolicy.begin(world)
     for odd, as_if in ROWS:
         await live.taken(odd, as_if)
 
 
-@decides("A52-FIELD-03", AFTERWARDS)
+@scenario("A52-FIELD-03", AFTERWARDS)
 async def test_of_an_aggregate(world: World) -> None:
     """Envoy demands CLUSTER_PROVIDED of it: who serves both sends it to gRPC as well."""
     live = await LiveCluster.begin(world, "aggregate")
     for policy in ("CLUSTER_PROVIDED", "MAGLEV"):
-        await live.taken(Odd("A52-FIELD-03", f"lb_policy: {policy} {TURNS}"))
+        await live.taken(ClusterVariant("A52-FIELD-03", f"lb_policy: {policy} {TURNS}"))
 
 
 UNSUPPORTED = ("RANDOM", "CLUSTER_PROVIDED", "LOAD_BALANCING_POLICY_CONFIG", "17")
 
 
-@decides("A52-FIELD-06", AFTERWARDS, UNCHANGED)
+@scenario("A52-FIELD-06", AFTERWARDS, UNCHANGED)
 async def test_unsupported_policies_alone(world: World) -> None:
     live = await LiveCluster.begin(world, "EDS")
-    await live.refused_all([Odd("A52-FIELD-06", f"lb_policy: {one}") for one in UNSUPPORTED])
+    await live.refused_all(
+        [ClusterVariant("A52-FIELD-06", f"lb_policy: {one}") for one in UNSUPPORTED]
+    )
 
 
-@decides("A52-FIELD-07", AFTERWARDS)
+@scenario("A52-FIELD-07", AFTERWARDS)
 async def test_least_request_alone(world: World) -> None:
     live = await LiveCluster.begin(world, "EDS")
-    await live.left_open(Odd("A52-FIELD-07", "lb_policy: LEAST_REQUEST"), used=True)
+    await live.left_open(ClusterVariant("A52-FIELD-07", "lb_policy: LEAST_REQUEST"), used=True)

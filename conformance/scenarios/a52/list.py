@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from conformance.judging.declaration import decides
+from conformance.judging.declaration import scenario
 from conformance.scenarios.helpers.live_clusters import AFTERWARDS, UNCHANGED, LiveCluster
 from conformance.scenarios.helpers.live_policies import LivePolicy
 from conformance.world import World
@@ -22,7 +22,7 @@ from conformance.xds_config.policy_lists import (
     struct,
     unknown,
 )
-from conformance.xds_config.variants import TYPE, Odd, given_bytes
+from conformance.xds_config.variants import TYPE, ClusterVariant, given_bytes
 
 NO_MESSAGE = r"\377\377"
 """Bytes that no message begins with."""
@@ -63,11 +63,11 @@ USED: Sequence[tuple[str, Policy, Sequence[str]]] = (
 )
 
 
-@decides(*dict.fromkeys(clause for clause, *_ in USED), seconds=2)
+@scenario(*dict.fromkeys(clause for clause, *_ in USED), seconds=2)
 async def test_what_is_used(world: World) -> None:
     live = await LivePolicy.begin(world)
     for clause, as_if, entries in USED:
-        await live.taken(Odd(clause, policies(*entries)), as_if)
+        await live.taken(ClusterVariant(clause, policies(*entries)), as_if)
 
 
 SIZES = (
@@ -77,32 +77,42 @@ SIZES = (
 )
 
 REFUSED = (
-    *(Odd("A52-LIST-03", policies(*several)) for several in ((UNKNOWN,), (UNKNOWN,) * 5)),
-    *(Odd("A52-LIST-04", policies(one)) for one in BAD),
-    *(Odd("A52-LIST-05", policies(one, TURNS)) for one in BAD),
-    *(Odd("A52-LIST-06", policies(*one)) for one in ((NOTHING_KNOWN,), (NOTHING_KNOWN, TURNS))),
-    Odd("A52-LIST-08", policies()),
-    *(Odd("A52-LIST-09", policies(one)) for one in (NO_EXTENSION, entry(NO_CONFIG))),
-    *(Odd("A52-LIST-12", policies(one, *more)) for one in NO_LIST for more in ((), (TURNS,))),
     *(
-        Odd("A52-LIST-13", policies(struct("ring_hash_experimental", {field: value})))
+        ClusterVariant("A52-LIST-03", policies(*several))
+        for several in ((UNKNOWN,), (UNKNOWN,) * 5)
+    ),
+    *(ClusterVariant("A52-LIST-04", policies(one)) for one in BAD),
+    *(ClusterVariant("A52-LIST-05", policies(one, TURNS)) for one in BAD),
+    *(
+        ClusterVariant("A52-LIST-06", policies(*one))
+        for one in ((NOTHING_KNOWN,), (NOTHING_KNOWN, TURNS))
+    ),
+    ClusterVariant("A52-LIST-08", policies()),
+    *(ClusterVariant("A52-LIST-09", policies(one)) for one in (NO_EXTENSION, entry(NO_CONFIG))),
+    *(
+        ClusterVariant("A52-LIST-12", policies(one, *more))
+        for one in NO_LIST
+        for more in ((), (TURNS,))
+    ),
+    *(
+        ClusterVariant("A52-LIST-13", policies(struct("ring_hash_experimental", {field: value})))
         for field, value in SIZES
     ),
 )
 
 
-def claims(odds: Sequence[Odd]) -> Any:
+def claims(odds: Sequence[ClusterVariant]) -> Any:
     """The clauses of a table, each once."""
     return tuple(dict.fromkeys(one.clause for one in odds))
 
 
-@decides(*claims(REFUSED), AFTERWARDS, UNCHANGED, seconds=2)
+@scenario(*claims(REFUSED), AFTERWARDS, UNCHANGED, seconds=2)
 async def test_what_is_refused(world: World) -> None:
     live = await LiveCluster.begin(world, "EDS")
     await live.refused_all(REFUSED)
 
 
-@decides("A52-LIST-10", AFTERWARDS)
+@scenario("A52-LIST-10", AFTERWARDS)
 @pytest.mark.parametrize(
     "first",
     [
@@ -112,4 +122,6 @@ async def test_what_is_refused(world: World) -> None:
 )
 async def test_entry_without_a_config(world: World, first: str) -> None:
     live = await LiveCluster.begin(world, "EDS")
-    await live.left_open(Odd("A52-LIST-10", policies(first, TURNS)), "passed over", used=True)
+    await live.left_open(
+        ClusterVariant("A52-LIST-10", policies(first, TURNS)), "passed over", used=True
+    )

@@ -4,24 +4,24 @@ from functools import partial
 
 import pytest
 
-from conformance.judging.aborts import ClientRefused
-from conformance.judging.declaration import decides
+from conformance.judging.aborts import ResourceRejected
+from conformance.judging.declaration import scenario
 from conformance.judging.expectations import (
-    Answered,
-    AtMost,
-    Evenly,
+    AckedOrNacked,
+    AllServedBy,
+    EachServesSome,
+    EndpointsTried,
+    EndsWith,
+    EqualShares,
     Expectation,
     OneEndpoint,
-    OnlyAt,
-    Outcome,
-    Reaches,
     SeveralEndpoints,
 )
 from conformance.judging.observations import Answer, Calls
 from conformance.scenarios.helpers.live_policies import in_use, requests_meanwhile
-from conformance.scenarios.helpers.updates import offered
+from conformance.scenarios.helpers.updates import send_and_await_answer
 from conformance.world import ENOUGH_TO_DIFFER, ROUNDS, TURNS, World
-from conformance.xds_config.config import aggregate, given_as, plain
+from conformance.xds_config.config import aggregate, single_locality, with_raw_clusters
 from conformance.xds_config.policies import Policy, RingHash, RoundRobin
 from conformance.xds_config.policy_lists import (
     in_localities,
@@ -31,7 +31,7 @@ from conformance.xds_config.policy_lists import (
     unknown,
 )
 from conformance.xds_config.routes import SESSION
-from conformance.xds_config.variants import Odd
+from conformance.xds_config.variants import ClusterVariant
 from fake_control_plane import Kind
 
 GUARD = "GRPC_EXPERIMENTAL_XDS_CUSTOM_LB_CONFIG"
@@ -47,46 +47,46 @@ CHANGES: dict[str, tuple[str, Policy]] = {
 }
 
 
-@decides("A52-CHANGE-01", "A52-CHANGE-02", needs=("metadata",), seconds=1.5)
+@scenario("A52-CHANGE-01", "A52-CHANGE-02", needs=("metadata",), seconds=1.5)
 async def test_under_load(world: World) -> None:
-    served = plain(await world.addresses(4), policy=RoundRobin())
+    served = single_locality(await world.addresses(4), policy=RoundRobin())
     await world.serve(served)
     await world.demand_served(world.sessions(ENOUGH_TO_DIFFER))
     for name, (said, as_if) in CHANGES.items():
         meanwhile = await requests_meanwhile(world)
-        changed = Odd("A52-CHANGE-01", said).of(served.cluster())
+        changed = ClusterVariant("A52-CHANGE-01", said).of(served.cluster())
         answer = await world.control.offer(Kind.CLUSTER, changed, told=name)
-        await world.judge("A52-CHANGE-01", answer, Answered(acked=True))
+        await world.judge("A52-CHANGE-01", answer, AckedOrNacked(acked=True))
         if answer.acked:
             await world.judge("A52-CHANGE-01", *await in_use(world, served, as_if))
-        await world.judge("A52-CHANGE-02", await meanwhile.over(), Outcome("OK"))
+        await world.judge("A52-CHANGE-02", await meanwhile.over(), EndsWith("OK"))
 
 
-@decides("A52-CHANGE-06", seconds=1)
+@scenario("A52-CHANGE-06", seconds=1)
 async def test_connections(world: World) -> None:
     """A policy that is in use has connected to all of them, if it does so anew."""
     members = await world.endpoints(3)
-    served = plain([one.address for one in members], policy=RoundRobin())
+    served = single_locality([one.address for one in members], policy=RoundRobin())
     await world.serve(served)
     await world.rounds.demand(
-        Reaches(served.addresses()),
+        EachServesSome(served.addresses()),
         partial(world.call, world.sessions(ENOUGH_TO_DIFFER)),
         why="all of them serve",
     )
     for name, (said, as_if) in CHANGES.items():
         changed_at = world.now
-        answer = await offered(world, served, Odd("A52-CHANGE-06", said))
+        answer = await send_and_await_answer(world, served, ClusterVariant("A52-CHANGE-06", said))
         world.control.demand_accepted(Kind.CLUSTER, answer)
         await in_use(world, served, as_if)
         attempts = world.attempts.seen(*members, since=changed_at)
         ways: dict[str, Expectation] = {
-            f"{name}: kept": AtMost(0),
-            f"{name}: anew": AtMost(len(members), least=1),
+            f"{name}: kept": EndpointsTried(0),
+            f"{name}: anew": EndpointsTried(len(members), least=1),
         }
         await world.judge("A52-CHANGE-06", attempts, ways)
 
 
-@decides("A52-CHANGE-03", seconds=0.6)
+@scenario("A52-CHANGE-03", seconds=0.6)
 @pytest.mark.parametrize(
     ("own", "of_the_leaf"),
     [
@@ -96,17 +96,17 @@ async def test_connections(world: World) -> None:
 )
 async def test_aggregate(world: World, own: Policy, of_the_leaf: Policy) -> None:
     """The same calls tell either: each header value comes as often as there are endpoints."""
-    leaf = plain(await world.addresses(TURNS), name="leaf", policy=RoundRobin())
+    leaf = single_locality(await world.addresses(TURNS), name="leaf", policy=RoundRobin())
     served = aggregate(leaf, policy=RoundRobin())
     clusters = {None: own, "leaf": of_the_leaf}
     odd = (
-        Odd("A52-CHANGE-03", LISTS[type(policy)]).of(served.own(name).resource())
+        ClusterVariant("A52-CHANGE-03", LISTS[type(policy)]).of(served.own(name).resource())
         for name, policy in clusters.items()
     )
-    await world.serve(given_as(served, *odd))
+    await world.serve(with_raw_clusters(served, *odd))
     ways: dict[Policy, Expectation] = {
         RingHash(): leaf.balanced_by(RingHash()).mapping(),
-        RoundRobin(): Evenly(leaf.addresses()),
+        RoundRobin(): EqualShares(leaf.addresses()),
     }
     by_edition = {"A52": ways[own], "A75": ways[of_the_leaf]}
     headers = [one for one in world.sessions(ROUNDS) for _turn in range(TURNS)]
@@ -121,28 +121,28 @@ BAD = {
 }
 
 
-@decides("A52-CHANGE-05")
+@scenario("A52-CHANGE-05")
 async def test_bad_list_of_an_aggregate(world: World) -> None:
     clause = "A52-CHANGE-05"
-    leaf = plain(await world.addresses(2), name="leaf", policy=RoundRobin())
+    leaf = single_locality(await world.addresses(2), name="leaf", policy=RoundRobin())
     served = aggregate(leaf, policy=RoundRobin())
     await world.serve(served)
     await world.demand_served(world.sessions(1))
     for bad in BAD.values():
-        answer = await offered(world, served, Odd(clause, bad))
-        by_edition = {"A52": Answered(acked=False), "A75": Answered(acked=True)}
+        answer = await send_and_await_answer(world, served, ClusterVariant(clause, bad))
+        by_edition = {"A52": AckedOrNacked(acked=False), "A75": AckedOrNacked(acked=True)}
         await world.judge(clause, answer, by_edition)
         calls = await world.call(world.sessions(8))
-        await world.judge(clause, calls, world.bench.alike(clause, OnlyAt(leaf.addresses())))
+        await world.judge(clause, calls, world.bench.alike(clause, AllServedBy(leaf.addresses())))
         await world.serve(served)
 
 
-@decides("A52-CHANGE-04", alone=True, seconds=1)
+@scenario("A52-CHANGE-04", alone=True, seconds=1)
 async def test_guard(world: World) -> None:
     """The list has a ring, and lb_policy turns."""
-    served = plain(await world.addresses(4), policy=RoundRobin())
-    listed = Odd("A52-CHANGE-04", LISTS[RingHash]).of(served.cluster())
-    await world.serve(given_as(served, listed))
+    served = single_locality(await world.addresses(4), policy=RoundRobin())
+    listed = ClusterVariant("A52-CHANGE-04", LISTS[RingHash]).of(served.cluster())
+    await world.serve(with_raw_clusters(served, listed))
     channels = {
         "unset": await world.channels.default(),
         "false": await world.channels.open_elsewhere(**{GUARD: "false"}),
@@ -155,10 +155,10 @@ async def test_guard(world: World) -> None:
             ways: dict[str, Expectation] = {
                 "by the list": OneEndpoint(),
                 "by lb_policy": SeveralEndpoints(),
-                "refused": Outcome("UNAVAILABLE"),
+                "refused": EndsWith("UNAVAILABLE"),
             }
-        except ClientRefused as refused:
+        except ResourceRejected as refused:
             seen = Answer(kind="CDS", version="", acked=False, error_detail=str(refused))
-            ways = {"refused": Answered(acked=False)}
+            ways = {"refused": AckedOrNacked(acked=False)}
         by_guard = {f"variable {guard}: {way}": expected for way, expected in ways.items()}
         await world.judge("A52-CHANGE-04", seen, by_guard)

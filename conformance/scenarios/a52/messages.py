@@ -4,14 +4,20 @@ from functools import partial
 
 import pytest
 
-from conformance.judging.declaration import decides, row
-from conformance.judging.expectations import Answered, Evenly, Expectation, OneEndpoint, Reaches
+from conformance.judging.declaration import case, scenario
+from conformance.judging.expectations import (
+    AckedOrNacked,
+    EachServesSome,
+    EqualShares,
+    Expectation,
+    OneEndpoint,
+)
 from conformance.scenarios.helpers.live_clusters import AFTERWARDS, UNCHANGED, LiveCluster
 from conformance.scenarios.helpers.live_policies import SAME, LivePolicy
-from conformance.scenarios.helpers.updates import offered
+from conformance.scenarios.helpers.updates import send_and_await_answer
 from conformance.world import ENOUGH_TO_DIFFER, World
 from conformance.xds_config import policy_bytes
-from conformance.xds_config.config import given_as, one_cluster, plain
+from conformance.xds_config.config import one_cluster, single_locality, with_raw_clusters
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import RingHash
 from conformance.xds_config.policy_lists import (
@@ -23,20 +29,20 @@ from conformance.xds_config.policy_lists import (
     round_robin,
     weighted_round_robin,
 )
-from conformance.xds_config.variants import Odd, OddBytes
+from conformance.xds_config.variants import ClusterVariant, RawClusterVariant
 
 BEYOND = 8_388_609
 NO_FUNCTION = ""
 
 
-def ring(clause: str, sizes: RingHash, function: str = XX_HASH) -> Odd:
+def ring(clause: str, sizes: RingHash, function: str = XX_HASH) -> ClusterVariant:
     """A list of one RingHash; sizes of None are not set."""
     fields = {"minimum_ring_size": sizes.minimum, "maximum_ring_size": sizes.maximum}
     said = (f"{name} {{ value: {size} }}" for name, size in fields.items() if size is not None)
-    return Odd(clause, policies(ring_hash(*said, function=function)))
+    return ClusterVariant(clause, policies(ring_hash(*said, function=function)))
 
 
-@decides("A52-RING-01", "A52-RING-03", "A52-RING-05", seconds=1)
+@scenario("A52-RING-01", "A52-RING-03", "A52-RING-05", seconds=1)
 async def test_minimum(world: World) -> None:
     live = await LivePolicy.begin(world)
     for clause, sizes in (
@@ -48,7 +54,7 @@ async def test_minimum(world: World) -> None:
         await live.taken(ring(clause, sizes), sizes, exactly=True)
 
 
-@decides("A52-RING-02", seconds=1)
+@scenario("A52-RING-02", seconds=1)
 async def test_maximum(world: World) -> None:
     """A light endpoint asks for more entries than the maximum has."""
     live = await LivePolicy.begin(world, weights=(1, 40, 40, 40))
@@ -56,7 +62,7 @@ async def test_maximum(world: World) -> None:
         await live.taken(ring("A52-RING-02", sizes), sizes, exactly=True)
 
 
-@decides("A52-RING-04", "A52-RING-06", AFTERWARDS, UNCHANGED)
+@scenario("A52-RING-04", "A52-RING-06", AFTERWARDS, UNCHANGED)
 async def test_refused(world: World) -> None:
     live = await LiveCluster.begin(world, "EDS")
     functions = [f"hash_function: {one}" for one in ("MURMUR_HASH_2", "7")]
@@ -68,15 +74,15 @@ async def test_refused(world: World) -> None:
     )
 
 
-@decides(AFTERWARDS)
+@scenario(AFTERWARDS)
 @pytest.mark.parametrize(
     ("clause", "sizes"),
     [
-        row("minimum-above-maximum", "A52-RING-08", RingHash(minimum=64, maximum=32)),
-        row("default-above-maximum", "A52-RING-08", RingHash(maximum=8)),
-        row("minimum-beyond-8m", "A52-RING-08", RingHash(minimum=BEYOND)),
-        row("minimum-zero", "A52-RING-09", RingHash(minimum=0)),
-        row("maximum-zero", "A52-RING-09", RingHash(maximum=0)),
+        case("minimum-above-maximum", "A52-RING-08", RingHash(minimum=64, maximum=32)),
+        case("default-above-maximum", "A52-RING-08", RingHash(maximum=8)),
+        case("minimum-beyond-8m", "A52-RING-08", RingHash(minimum=BEYOND)),
+        case("minimum-zero", "A52-RING-09", RingHash(minimum=0)),
+        case("maximum-zero", "A52-RING-09", RingHash(maximum=0)),
     ],
 )
 async def test_left_open(world: World, clause: str, sizes: RingHash) -> None:
@@ -84,15 +90,15 @@ async def test_left_open(world: World, clause: str, sizes: RingHash) -> None:
     await live.left_open(ring(clause, sizes), used=False)
 
 
-@decides("A52-RING-07")
+@scenario("A52-RING-07")
 async def test_no_hash_function(world: World) -> None:
     """The ring before is of another size: requests show whether the new one is used, by XXH64."""
     served = await world.plain_ring(ring=RingHash(minimum=400))
     await world.demand_served(world.sessions(1))
     sizes = RingHash(minimum=600)
-    answer = await offered(world, served, ring("A52-RING-07", sizes, NO_FUNCTION))
+    answer = await send_and_await_answer(world, served, ring("A52-RING-07", sizes, NO_FUNCTION))
     if not answer.acked:
-        await world.judge("A52-RING-07", answer, {"refused": Answered(acked=False)})
+        await world.judge("A52-RING-07", answer, {"refused": AckedOrNacked(acked=False)})
         return
     changed = served.balanced_by(sizes)
     calls = partial(world.call, world.values.telling(changed, apart_from=served))
@@ -104,7 +110,7 @@ SLOW_START = "slow_start_config { slow_start_window { seconds: 60 } }"
 WEIGHED = "locality_lb_config { locality_weighted_lb_config {} }"
 
 
-@decides("A52-ROUND-01", "A52-ROUND-02")
+@scenario("A52-ROUND-01", "A52-ROUND-02")
 async def test_round_robin(world: World) -> None:
     one, *three = (Endpoint(address) for address in await world.addresses(4))
     served = one_cluster(
@@ -112,24 +118,24 @@ async def test_round_robin(world: World) -> None:
     )
     ring = served.mapping()
     for clause, fields in (("A52-ROUND-01", ""), ("A52-ROUND-02", f"{SLOW_START} {WEIGHED}")):
-        odd = Odd(clause, policies(round_robin(fields)))
+        odd = ClusterVariant(clause, policies(round_robin(fields)))
         world.bench.turn_to(clause)
         await world.serve(served)
         mapped = partial(world.call, world.sessions(ENOUGH_TO_DIFFER))
         await world.rounds.demand(ring, mapped, why="a Cluster of a ring was served")
-        await world.serve(given_as(served, odd.of(served.cluster())))
+        await world.serve(with_raw_clusters(served, odd.of(served.cluster())))
         calls = await world.rounds.until_it_lasts(
-            Evenly(served.addresses()), lambda: world.call(SAME * 40, concurrency=1)
+            EqualShares(served.addresses()), lambda: world.call(SAME * 40, concurrency=1)
         )
-        await world.judge(clause, calls, Evenly(served.addresses()))
+        await world.judge(clause, calls, EqualShares(served.addresses()))
 
 
-@decides("A52-LIST-14")
+@scenario("A52-LIST-14")
 async def test_pick_first(world: World) -> None:
-    served = plain(await world.addresses(4))
-    both = Odd("A52-LIST-14", policies(pick_first(), round_robin()))
-    await world.serve(given_as(served, both.of(served.cluster())))
-    ways: dict[str, Expectation] = {"A52": Evenly(served.addresses()), "A62": OneEndpoint()}
+    served = single_locality(await world.addresses(4))
+    both = ClusterVariant("A52-LIST-14", policies(pick_first(), round_robin()))
+    await world.serve(with_raw_clusters(served, both.of(served.cluster())))
+    ways: dict[str, Expectation] = {"A52": EqualShares(served.addresses()), "A62": OneEndpoint()}
     calls = await world.rounds.until_it_lasts(
         world.bench.own("A52-LIST-14", ways),
         lambda: world.call(world.sessions(40), concurrency=1),
@@ -145,28 +151,28 @@ SUBSET = policy_bytes.policies(
 )
 
 
-@decides("A52-LIST-15", "A52-LIST-16", "A52-LIST-17")
+@scenario("A52-LIST-15", "A52-LIST-16", "A52-LIST-17")
 async def test_policies_of_other_texts(world: World) -> None:
     """A ring is in use before: who stays with it keeps to one hash."""
     served = await world.plain_ring()
     await world.demand_served(world.sessions(1))
-    weighted = Odd("A52-LIST-16", policies(weighted_round_robin(), BAD_RING))
-    passed_over, used = Answered(acked=False), Answered(acked=True)
+    weighted = ClusterVariant("A52-LIST-16", policies(weighted_round_robin(), BAD_RING))
+    passed_over, used = AckedOrNacked(acked=False), AckedOrNacked(acked=True)
     by_edition = {"A52": passed_over, "A58": used}
-    answer = await offered(world, served, weighted)
+    answer = await send_and_await_answer(world, served, weighted)
     await world.judge(weighted.clause, answer, by_edition)
     if answer.acked:
-        every = Reaches(served.addresses())
+        every = EachServesSome(served.addresses())
         calls = await world.until(every, partial(world.call, SAME * 40, concurrency=1))
         await world.judge(weighted.clause, calls, world.bench.alike(weighted.clause, every))
 
-    subset = OddBytes("A52-LIST-17", "a subset of two", SUBSET)
-    answer = await offered(world, served, subset)
+    subset = RawClusterVariant("A52-LIST-17", "a subset of two", SUBSET)
+    answer = await send_and_await_answer(world, served, subset)
     await world.judge(subset.clause, answer, {"A52": passed_over, "A68": used})
     await world.demand_served(world.sessions(16))
 
-    least = Odd("A52-LIST-15", policies(least_request(), BAD_RING))
-    answer = await offered(world, served, least)
+    least = ClusterVariant("A52-LIST-15", policies(least_request(), BAD_RING))
+    answer = await send_and_await_answer(world, served, least)
     ways: dict[str, Expectation] = {"used": used, "passed over": passed_over}
     await world.judge(least.clause, answer, ways)
     await world.demand_served(world.sessions(16))

@@ -6,32 +6,32 @@ from functools import partial
 from msgspec.structs import replace
 
 from conformance import timing
-from conformance.judging.declaration import decides
+from conformance.judging.declaration import scenario
 from conformance.judging.expectations import (
-    Answered,
-    AtMost,
-    Avoids,
-    Evenly,
-    OnlyAt,
-    Reaches,
-    Shares,
+    AckedOrNacked,
+    AllServedBy,
+    EachServesSome,
+    EndpointsTried,
+    EqualShares,
+    NoneServedBy,
+    Proportions,
 )
 from conformance.scenarios.helpers.updates import placed
 from conformance.spec.oracles.statistics import draws_needed
 from conformance.world import World
-from conformance.xds_config.config import Served, given_as, one_cluster
+from conformance.xds_config.config import XdsConfig, one_cluster, with_raw_clusters
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import RoundRobin
 from conformance.xds_config.policy_lists import in_localities, policies, round_robin
 from conformance.xds_config.routes import SESSION
-from conformance.xds_config.variants import Odd
+from conformance.xds_config.variants import ClusterVariant
 from fake_control_plane import Kind
 from test_servers import Refuse, Stall
 
 LARGEST = 2**32 - 1
 THREE_QUARTERS = 3 * 2**30
 """Of the largest weight, near enough; nothing is left of it in a number of thirty bits."""
-BELOW_WRR = Odd("", f"lb_policy: RING_HASH {policies(in_localities(round_robin()))}")
+BELOW_WRR = ClusterVariant("", f"lb_policy: RING_HASH {policies(in_localities(round_robin()))}")
 """Who does not look at the list has a ring, where weights are those of endpoints, too."""
 
 THOUSAND = 1_000
@@ -47,16 +47,16 @@ def locality(name: str, weight: int, *addresses: str, priority: int = 0) -> Loca
 
 async def begin(
     world: World, *localities: Locality, serving: tuple[str, ...] | None = None
-) -> Served:
+) -> XdsConfig:
     """Have these served below WrrLocality, and those that serve, or else all of them, in use.
 
     No other policy is in use before, which could be taken for it.
     """
     served = one_cluster(localities, policy=RoundRobin())
     used = serving or served.addresses()
-    await world.serve(given_as(served, BELOW_WRR.of(served.cluster())))
+    await world.serve(with_raw_clusters(served, BELOW_WRR.of(served.cluster())))
     calls = partial(world.call, world.sessions(8 * len(used)))
-    await world.rounds.demand(Reaches(used), calls, why="they serve")
+    await world.rounds.demand(EachServesSome(used), calls, why="they serve")
     return served
 
 
@@ -65,7 +65,7 @@ def each(addresses: Sequence[str], part: int, of: int) -> dict[str, tuple[int, i
     return dict.fromkeys(addresses, (part, of * len(addresses)))
 
 
-@decides("A52-WRR-01", "A52-WRR-02", "A52-WRR-03", seconds=1)
+@scenario("A52-WRR-01", "A52-WRR-02", "A52-WRR-03", seconds=1)
 async def test_weights_that_change(world: World) -> None:
     """When the locality that comes with them is in use, the new weights are.
 
@@ -75,22 +75,22 @@ async def test_weights_that_change(world: World) -> None:
     (b, *three), (new,) = [one.address for one in members], await world.addresses(1)
     served = await begin(world, locality("a", 1, *three), locality("b", 3, b))
     calls = await world.call(world.sessions(TO_TELL_A_QUARTER))
-    await world.judge("A52-WRR-01", calls, Shares({**each(three, 1, 4), b: (3, 4)}))
+    await world.judge("A52-WRR-01", calls, Proportions({**each(three, 1, 4), b: (3, 4)}))
 
     changed_at = world.now
     await placed(
         world, served, locality("a", 3, *three), locality("b", 1, b), locality("c", 4, new)
     )
     some = partial(world.call, world.sessions(8))
-    await world.rounds.demand(Reaches((new,)), some, why="its locality came")
+    await world.rounds.demand(EachServesSome((new,)), some, why="its locality came")
     calls = await world.call(world.sessions(TO_TELL_A_QUARTER))
-    shares = Shares({**each(three, 3, 8), b: (1, 8), new: (4, 8)})
+    shares = Proportions({**each(three, 3, 8), b: (1, 8), new: (4, 8)})
     await world.judge("A52-WRR-02", calls, shares)
     attempts = world.attempts.seen(*members, since=changed_at)
-    await world.judge("A52-WRR-03", attempts, AtMost(0))
+    await world.judge("A52-WRR-03", attempts, EndpointsTried(0))
 
 
-@decides("A52-WRR-04")
+@scenario("A52-WRR-04")
 async def test_large_weights(world: World) -> None:
     """One beside the largest, and then three quarters beside one, of the same sum.
 
@@ -101,32 +101,32 @@ async def test_large_weights(world: World) -> None:
     a, b, new = await world.addresses(3)
     served = await begin(world, locality("a", 1, a), locality("b", 1, b))
     answer = await placed(world, served, locality("a", 1, a), locality("b", LARGEST - 1, b))
-    await world.judge("A52-WRR-04", answer, Answered(acked=True))
-    at_the_heavy_one, some = OnlyAt((b,)), partial(world.call, world.sessions(60))
+    await world.judge("A52-WRR-04", answer, AckedOrNacked(acked=True))
+    at_the_heavy_one, some = AllServedBy((b,)), partial(world.call, world.sessions(60))
     await world.judge("A52-WRR-04", await world.until(at_the_heavy_one, some), at_the_heavy_one)
 
     rest = LARGEST - THREE_QUARTERS
     await placed(world, served, locality("a", THREE_QUARTERS, a), locality("new", rest, new))
-    await world.rounds.demand(OnlyAt((a, new)), some, why="the heavy locality was replaced")
+    await world.rounds.demand(AllServedBy((a, new)), some, why="the heavy locality was replaced")
     calls = await world.call(world.sessions(TO_TELL_A_QUARTER))
-    shares = Shares({a: (THREE_QUARTERS, LARGEST), new: (rest, LARGEST)})
+    shares = Proportions({a: (THREE_QUARTERS, LARGEST), new: (rest, LARGEST)})
     await world.judge("A52-WRR-04", calls, shares)
 
 
-@decides("A52-WRR-05")
+@scenario("A52-WRR-05")
 async def test_turns_within_each_locality(world: World) -> None:
     three, two = await world.addresses(3), await world.addresses(2)
     served = await begin(world, locality("three", 1, *three), locality("two", 1, *two))
     calls = await world.rounds.until_it_lasts(
-        Reaches(served.addresses()),
+        EachServesSome(served.addresses()),
         lambda: world.call([{SESSION: "same"}] * 60, concurrency=1),
     )
     for group in (three, two):
         there = tuple(one for one in calls if one.endpoint in group or one.endpoint is None)
-        await world.judge("A52-WRR-05", replace(calls, calls=there), Evenly(group))
+        await world.judge("A52-WRR-05", replace(calls, calls=there), EqualShares(group))
 
 
-@decides("A52-WRR-06", seconds=1)
+@scenario("A52-WRR-06", seconds=1)
 async def test_a_locality_that_fails_goes_and_comes(world: World) -> None:
     failing = await world.endpoints(2)
     lost = [one.address for one in failing]
@@ -137,22 +137,22 @@ async def test_a_locality_that_fails_goes_and_comes(world: World) -> None:
         await one.set_mode(Refuse())
         await one.kill()
     some = partial(world.call, world.sessions(40))
-    left = Reaches((a, b))
+    left = EachServesSome((a, b))
     for localities in (None, stays):
         if localities is not None:
             answer = await placed(world, served, *localities)
             world.control.demand_accepted(Kind.ENDPOINTS, answer)
-        calls = await world.until(Avoids(tuple(lost)), some)
-        await world.judge("A52-WRR-06", calls, OnlyAt((a, b)))
+        calls = await world.until(NoneServedBy(tuple(lost)), some)
+        await world.judge("A52-WRR-06", calls, AllServedBy((a, b)))
         await world.judge("A52-WRR-06", calls, left)
     await placed(world, served, *stays, locality("new", 2, new))
-    every = Reaches((a, b, new))
+    every = EachServesSome((a, b, new))
     await world.judge("A52-WRR-06", await world.until(every, some), every)
     calls = await world.call(world.sessions(TO_TELL_A_QUARTER))
-    await world.judge("A52-WRR-06", calls, Shares({a: (1, 4), b: (1, 4), new: (2, 4)}))
+    await world.judge("A52-WRR-06", calls, Proportions({a: (1, 4), b: (1, 4), new: (2, 4)}))
 
 
-@decides("A52-WRR-07", seconds=1)
+@scenario("A52-WRR-07", seconds=1)
 async def test_localities_in_two_priorities(world: World) -> None:
     dead = [endpoint.address for endpoint in await world.endpoints(2, mode=Refuse())]
     a, b = await world.addresses(2)
@@ -164,14 +164,14 @@ async def test_localities_in_two_priorities(world: World) -> None:
     )
     await begin(world, *both, serving=(a, b))
     ways = {
-        "those of each priority": Shares({a: (3, 4), b: (1, 4)}),
-        "those of the first priority": Shares({a: (1, 4), b: (3, 4)}),
-        "none": Shares({a: (1, 2), b: (1, 2)}),
+        "those of each priority": Proportions({a: (3, 4), b: (1, 4)}),
+        "those of the first priority": Proportions({a: (1, 4), b: (3, 4)}),
+        "none": Proportions({a: (1, 2), b: (1, 2)}),
     }
     await world.judge("A52-WRR-07", await world.call(world.sessions(TO_TELL_A_QUARTER)), ways)
 
 
-@decides("A52-WRR-08", seconds=8)
+@scenario("A52-WRR-08", seconds=8)
 async def test_a_thousand_localities(world: World) -> None:
     """All but two are being connected to: what failed would be tried again, all the time."""
     silent = await world.endpoints(THOUSAND - 2, mode=Stall())
@@ -179,8 +179,8 @@ async def test_a_thousand_localities(world: World) -> None:
     served = await begin(world, locality("a", 1, a))
     without = (locality(f"silent {number}", 5, one.address) for number, one in enumerate(silent))
     answer = await placed(world, served, *without, locality("a", 1, a), locality("new", 3, new))
-    await world.judge("A52-WRR-08", answer, Answered(acked=True))
-    every, some = Reaches((a, new)), partial(world.call, world.sessions(16))
+    await world.judge("A52-WRR-08", answer, AckedOrNacked(acked=True))
+    every, some = EachServesSome((a, new)), partial(world.call, world.sessions(16))
     await world.judge("A52-WRR-08", await world.until(every, some, within=timing.MANY), every)
     calls = await world.call(world.sessions(TO_TELL_A_QUARTER))
-    await world.judge("A52-WRR-08", calls, Shares({a: (1, 4), new: (3, 4)}))
+    await world.judge("A52-WRR-08", calls, Proportions({a: (1, 4), new: (3, 4)}))

@@ -13,12 +13,12 @@ from conformance.judging.observations import Calls
 from conformance.scenarios.helpers.priorities import endpoints, fail
 from conformance.world import World
 from conformance.xds_config.clusters import Aggregate, Cluster, Discovery, Eds, LogicalDns
-from conformance.xds_config.config import Served
+from conformance.xds_config.config import XdsConfig
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import Policy, RoundRobin
 from conformance.xds_config.routes import BY_SESSION, TO, Route
 from conformance.xds_config.trees import at_the_first
-from test_servers import Endpoint as Member
+from test_servers import BackendEndpoint as Member
 from test_servers import Mode, Serve
 
 Shape = Mapping[str, str]
@@ -60,21 +60,21 @@ def route_to(name: str) -> Route:
     return Route(BY_SESSION, cluster=name, when=(TO, name))
 
 
-def with_route(served: Served, name: str, cluster: str) -> Served:
+def with_route(served: XdsConfig, name: str, cluster: str) -> XdsConfig:
     """One route alone, for calls that name the first of these, to the second."""
     route = msgspec.structs.replace(route_to(name), cluster=cluster)
     return msgspec.structs.replace(served, routes=(route,))
 
 
-def forest(roots: Sequence[str], clusters: Sequence[Cluster]) -> Served:
+def aggregate_config(roots: Sequence[str], clusters: Sequence[Cluster]) -> XdsConfig:
     """All these clusters, and a route to each root. A cluster may stand in several trees."""
-    return Served(clusters=tuple(clusters), routes=tuple(map(route_to, roots)))
+    return XdsConfig(clusters=tuple(clusters), routes=tuple(map(route_to, roots)))
 
 
-class Planted(msgspec.Struct, frozen=True):
+class Deployment(msgspec.Struct, frozen=True):
     """A forest, and the endpoints of its leaves."""
 
-    served: Served
+    served: XdsConfig
     members: Mapping[str, tuple[Member, ...]]
     """By leaf."""
 
@@ -88,14 +88,14 @@ class Planted(msgspec.Struct, frozen=True):
         return self.of(*leaves)
 
 
-async def plant(
+async def deploy(
     world: World,
     *shapes: Shape,
     direct: Sequence[str] = (),
     modes: Mapping[str, Sequence[Mode]] = MappingProxyType({}),
     usual: Mode = Serve(),  # noqa: B008 - frozen
     by_dns: Sequence[str] = (),
-) -> Planted:
+) -> Deployment:
     """Trees of these shapes, which may share clusters, and a route to the root of each.
 
     Args:
@@ -115,7 +115,7 @@ async def plant(
         leaves[name] = leaf(name, *((one,) for one in made), discovery=discovery)
     above = {one.name: one for shape in shapes for one in aggregates(shape)}
     roots = (*(next(iter(one)) for one in shapes), *direct)
-    return Planted(forest(roots, (*above.values(), *leaves.values())), members)
+    return Deployment(aggregate_config(roots, (*above.values(), *leaves.values())), members)
 
 
 def prefixed(shape: Shape, prefix: str) -> Shape:
@@ -140,7 +140,9 @@ async def calls_to(
     return await world.call(headers, deadline=deadline)
 
 
-async def in_use(world: World, served: Served, *roots: str, failed: Collection[str] = ()) -> None:
+async def in_use(
+    world: World, served: XdsConfig, *roots: str, failed: Collection[str] = ()
+) -> None:
     """Serve this, and go on when requests to these roots are served as they should be.
 
     Args:

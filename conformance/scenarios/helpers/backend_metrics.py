@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from conformance.judging.expectations import Reaches, TellsMetrics, fits
+from conformance.judging.expectations import EachServesSome, MetricsReported, fits
 from conformance.judging.observations import Metrics, ReportedMetrics
 from conformance.scenarios.helpers.load_reports import (
     balanced,
@@ -18,10 +18,10 @@ from conformance.scenarios.helpers.load_reports import (
     reported,
     until_the_next,
 )
-from conformance.spec.oracles.backend_metrics import Metric, Sum, Told
-from conformance.spec.oracles.load import Place
+from conformance.spec.oracles.backend_metrics import BackendReports, Metric, Sum
+from conformance.spec.oracles.load import LoadKey
 from conformance.world import World, waits
-from conformance.xds_config.config import Served, one_cluster
+from conformance.xds_config.config import XdsConfig, one_cluster
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import RoundRobin
 from fake_control_plane import UTILIZATIONS, LocalityLoad
@@ -54,7 +54,7 @@ All values are sums of powers of two, so that they add up exactly in any order.
 """
 
 
-async def begin(world: World, *metrics: str) -> Served:
+async def begin(world: World, *metrics: str) -> XdsConfig:
     """Serve a cluster of such backends that lists these metrics, and make calls to each of them.
 
     Raises:
@@ -70,11 +70,11 @@ async def begin(world: World, *metrics: str) -> Served:
     served = listing(served, *metrics)
     await world.serve(served)
     some = partial(world.call, world.sessions(20))
-    await world.rounds.demand(Reaches(served.addresses()), some, why="they serve")
+    await world.rounds.demand(EachServesSome(served.addresses()), some, why="they serve")
     return served
 
 
-async def with_another(world: World, served: Served) -> Served:
+async def with_another(world: World, served: XdsConfig) -> XdsConfig:
     """The same with one more locality, of a backend that tells named metrics."""
     (member,) = await world.endpoints(1)
     member.set_metrics(TELLING[NAMED][0])
@@ -82,17 +82,17 @@ async def with_another(world: World, served: Served) -> Served:
     return served.placed(*served.own().localities, another)
 
 
-def listing(served: Served, *metrics: str) -> Served:
+def listing(served: XdsConfig, *metrics: str) -> XdsConfig:
     """The same, but the cluster lists these metrics."""
     return replace(served, clusters=(replace(served.own(), metrics=metrics),))
 
 
 def told_of(
-    served: Served, listed: Sequence[str] | None, *, at: Sequence[str] = tuple(TELLING)
-) -> TellsMetrics:
+    served: XdsConfig, listed: Sequence[str] | None, *, at: Sequence[str] = tuple(TELLING)
+) -> MetricsReported:
     """That reports tell these metrics of localities of the cluster; None: all that have names."""
     places = balanced(served).places.items()
-    return TellsMetrics(
+    return MetricsReported(
         places={address: place for address, place in places if place.locality in at},
         listed=None if listed is None else tuple(listed),
     )
@@ -114,7 +114,7 @@ def mark(world: World) -> Mark:
 
 
 async def metrics(
-    world: World, served: Served, *expected: TellsMetrics, since: Mark = EVERYTHING
+    world: World, served: XdsConfig, *expected: MetricsReported, since: Mark = EVERYTHING
 ) -> Metrics:
     """What was reported once all requests are, and one of these fits or another report was due."""
     await reported(world, balanced(served))
@@ -130,16 +130,16 @@ def _told_since(world: World, since: Mark) -> Metrics:
     """What the backends have told from then on, and what was reported of it."""
     rows = world.fleet.ledger.rpcs[since.requests :]
     told = Counter((world.members.address(row.endpoint), _key(row.metrics)) for row in rows)
-    sums: dict[Place, dict[Metric, Sum]] = {}
+    sums: dict[LoadKey, dict[Metric, Sum]] = {}
     for of in world.plane.loads.rows[since.reports :]:
         for one in of.localities:
-            place = Place(of.cluster, of.service, locality_name(one.locality))
+            place = LoadKey(of.cluster, of.service, locality_name(one.locality))
             there = sums.setdefault(place, {})
             for metric, added in _sums(one):
                 there[metric] = there.get(metric, Sum()) + added
     return Metrics(
         tuple(
-            Told(address=address, requests=count, own=dict(own), named=dict(named))
+            BackendReports(address=address, requests=count, own=dict(own), named=dict(named))
             for (address, (own, named)), count in told.items()
             if own or named
         ),

@@ -7,16 +7,16 @@ from typing import Self
 
 from conformance import timing
 from conformance.judging.observations import Calls
-from conformance.world import UnderWay, World
+from conformance.world import PendingCalls, World
 
 
-class Meanwhile:
+class BackgroundTraffic:
     """Requests from before an update on.
 
     Those that see whether it is in use are looked at as well, so that none is missing in between.
     """
 
-    def __init__(self, world: World, calls: UnderWay, before: int) -> None:
+    def __init__(self, world: World, calls: PendingCalls, before: int) -> None:
         self._world = world
         self._calls = calls
         self._before = before

@@ -9,17 +9,17 @@ import msgspec
 
 from client_under_test import Channel
 from conformance import timing
-from conformance.judging.aborts import ClientStuck
-from conformance.judging.expectations import Admits, OnlyAt, Outcome
+from conformance.judging.aborts import PreconditionTimeout
+from conformance.judging.expectations import AllServedBy, EndsWith, RequestsAdmitted
 from conformance.judging.observations import OPEN, Call, Calls
 from conformance.scenarios.helpers.aggregates import aggregates, calls_to, leaf, route_to
 from conformance.scenarios.helpers.priorities import fail
 from conformance.spec.oracles.circuit_breaking import USUAL_LIMIT
-from conformance.world import DUPLEX, UnderWay, World, waits
+from conformance.world import DUPLEX, PendingCalls, World, waits
 from conformance.xds_config.clusters import Cluster, Drop, Threshold
-from conformance.xds_config.config import Served
+from conformance.xds_config.config import XdsConfig
 from conformance.xds_config.routes import TO
-from test_servers import Endpoint as Member
+from test_servers import BackendEndpoint as Member
 
 KEPT_OPEN = {"rpc-behavior": "keep-open"}
 """Has a backend answer only when it is told to."""
@@ -61,13 +61,13 @@ NEARLY_ALL = 999_999
 one that is to be left drops a little less."""
 
 
-async def demand_failures(world: World, to: str, *, why: str) -> None:
+async def require_failures(world: World, to: str, *, why: str) -> None:
     """Make requests by a route, and go on only if all fail, as drops do.
 
     Raises:
         ClientStuck: some did not.
     """
-    await world.rounds.demand(Outcome("UNAVAILABLE"), lambda: calls_to(world, to, 10), why=why)
+    await world.rounds.demand(EndsWith("UNAVAILABLE"), lambda: calls_to(world, to, 10), why=why)
 
 
 def failed(world: World, to: str) -> int:
@@ -82,11 +82,11 @@ async def until_at(world: World, root: str, one: Cluster, *, why: str) -> None:
     Raises:
         ClientStuck: it did not.
     """
-    there = OnlyAt(one.addresses())
+    there = AllServedBy(one.addresses())
     await world.rounds.demand(there, lambda: calls_to(world, root, 1), why=why)
 
 
-async def lose(world: World, served: Served, *members: Member) -> None:
+async def lose(world: World, served: XdsConfig, *members: Member) -> None:
     """Serve what takes endpoints out of use, and have no connection to them work any more.
 
     A37-TROUBLE-27 is about who goes on with endpoints of which EDS has none left, and Envoy leaves
@@ -96,9 +96,9 @@ async def lose(world: World, served: Served, *members: Member) -> None:
     await fail(*members)
 
 
-def routed(*clusters: Cluster) -> Served:
+def routed(*clusters: Cluster) -> XdsConfig:
     """These clusters, each behind a route of its own."""
-    return Served(clusters=clusters, routes=tuple(route_to(one.name) for one in clusters))
+    return XdsConfig(clusters=clusters, routes=tuple(route_to(one.name) for one in clusters))
 
 
 async def connected(world: World, *roots: str, channel: Channel | None = None) -> None:
@@ -116,7 +116,7 @@ class OpenStream(msgspec.Struct, frozen=True):
 
     to: str
     call: Call
-    started: UnderWay
+    started: PendingCalls
 
 
 async def ended(stream: OpenStream) -> None:
@@ -172,13 +172,18 @@ class Streams:
         calls = await self.begin(to, count, channel=channel, deadline=deadline)
         bad = [one for one in calls if one.status != OPEN]
         if bad:
-            raise ClientStuck(
+            raise PreconditionTimeout(
                 f"of {count} streams to {to}, one after another, {len(bad)} did not open, though "
                 f"the limit is not below that: {bad[0].status} ({bad[0].details or 'no details'})"
             )
 
     async def take(
-        self, to: str, wanted: Admits, *, channel: Channel | None = None, most: int = USUAL_LIMIT
+        self,
+        to: str,
+        wanted: RequestsAdmitted,
+        *,
+        channel: Channel | None = None,
+        most: int = USUAL_LIMIT,
     ) -> Calls:
         """As many streams as there should be room for, but not more than `most`, and one more.
 

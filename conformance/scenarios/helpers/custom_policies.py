@@ -8,17 +8,17 @@ from functools import partial
 from typing import Any, Final
 
 from conformance import timing
-from conformance.judging.expectations import Answered, Expectation, HandsOn, OnlyAt
+from conformance.judging.expectations import AckedOrNacked, AllServedBy, ConfigReceived, Expectation
 from conformance.judging.observations import Calls, PolicyUpdates
-from conformance.scenarios.helpers.updates import offered
+from conformance.scenarios.helpers.updates import send_and_await_answer
 from conformance.world import World
 from conformance.world.policies import TEST_POLICY
 from conformance.world.rounds import stuck
-from conformance.xds_config.config import Served, one_cluster
+from conformance.xds_config.config import XdsConfig, one_cluster
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import RoundRobin
 from conformance.xds_config.policy_lists import typed_struct
-from conformance.xds_config.variants import TYPE, Odd
+from conformance.xds_config.variants import TYPE, ClusterVariant
 from fake_control_plane import Kind
 
 SOME: Final = 8
@@ -40,7 +40,7 @@ class CustomCluster:
         served: the cluster, and the route to it.
     """
 
-    def __init__(self, world: World, served: Served) -> None:
+    def __init__(self, world: World, served: XdsConfig) -> None:
         self._world = world
         self.served = served
 
@@ -76,19 +76,19 @@ class CustomCluster:
         places = self.served.own().localities
         return tuple(tuple(one.address for one in place.endpoints) for place in places)
 
-    async def offer(self, odd: Odd) -> bool:
+    async def offer(self, odd: ClusterVariant) -> bool:
         """Judge that an update of the Cluster is accepted; whether it is."""
-        answer = await offered(self._world, self.served, odd)
-        await self._judge(odd.clause, answer, Answered(acked=True))
+        answer = await send_and_await_answer(self._world, self.served, odd)
+        await self._judge(odd.clause, answer, AckedOrNacked(acked=True))
         return answer.acked
 
-    async def refused(self, odd: Odd) -> None:
+    async def refused(self, odd: ClusterVariant) -> None:
         """Judge that an update of the Cluster is refused."""
-        answer = await offered(self._world, self.served, odd)
-        await self._judge(odd.clause, answer, Answered(acked=False))
+        answer = await send_and_await_answer(self._world, self.served, odd)
+        await self._judge(odd.clause, answer, AckedOrNacked(acked=False))
 
     async def given(
-        self, odd: Odd, config: Config, groups: Sequence[Sequence[str]] | None = None
+        self, odd: ClusterVariant, config: Config, groups: Sequence[Sequence[str]] | None = None
     ) -> None:
         """Judge that an update is accepted, and that instances are given its config.
 
@@ -124,13 +124,13 @@ class CustomCluster:
         """
         where = picked(await self.demand_given(config), config)
         calls = partial(self._world.call, self._world.sessions(SOME))
-        await self._world.rounds.demand(OnlyAt(where), calls, why=f"it was given {config}")
+        await self._world.rounds.demand(AllServedBy(where), calls, why=f"it was given {config}")
         return where
 
     async def picks(self, clause: str, config: Config, groups: Sequence[Sequence[str]]) -> Calls:
         """Judge that calls go where this config says, of the endpoints as instances have them."""
         seen = await self.demand_given(config, groups)
-        where = OnlyAt(picked(seen, config))
+        where = AllServedBy(picked(seen, config))
         calls = partial(self._world.call, self._world.sessions(SOME))
         made = await self._world.until(where, calls)
         await self._judge(clause, made, where)
@@ -146,9 +146,9 @@ class CustomCluster:
         await self._world.judge(clause, seen, self._world.bench.alike(clause, expected))
 
 
-def hands_on(config: Config | None, groups: Sequence[Sequence[str]]) -> HandsOn:
+def hands_on(config: Config | None, groups: Sequence[Sequence[str]]) -> ConfigReceived:
     """Those groups with that config."""
-    return HandsOn(json.dumps(config), tuple(map(tuple, groups)))
+    return ConfigReceived(json.dumps(config), tuple(map(tuple, groups)))
 
 
 def picked(seen: PolicyUpdates, config: Config) -> tuple[str, ...]:

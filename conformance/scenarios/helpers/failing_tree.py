@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 
 from conformance import timing
-from conformance.judging.expectations import EndsIn, Fails, Outcome
+from conformance.judging.expectations import EndsInState, EndsWith, Fails
 from conformance.judging.observations import Calls
 from conformance.scenarios.helpers.aggregates import calls_to
 from conformance.world import World
@@ -14,11 +14,11 @@ from conformance.xds_config.routes import TO
 FAILS = Fails()
 """Requests to what is in TRANSIENT_FAILURE: no text names their status (A37-TROUBLE-36)."""
 
-STATUSES: Mapping[str, Outcome] = {code: Outcome(code) for code in ("UNAVAILABLE", "INTERNAL")}
+STATUSES: Mapping[str, EndsWith] = {code: EndsWith(code) for code in ("UNAVAILABLE", "INTERNAL")}
 """The statuses with which clients have been seen to fail them."""
 
 
-async def told_and_waited(
+async def errors_and_waits(
     world: World,
     root: str,
     mend: Callable[[], Awaitable[None]],
@@ -39,12 +39,12 @@ async def told_and_waited(
     watched = await world.states.watch()
     await world.judge("A37-TROUBLE-34", await calls_to(world, root), FAILS)
     states = await world.states.until(watched, "TRANSIENT_FAILURE")
-    await world.judge("A37-TROUBLE-33", states, EndsIn(("TRANSIENT_FAILURE",)))
+    await world.judge("A37-TROUBLE-33", states, EndsInState(("TRANSIENT_FAILURE",)))
     waits = await world.start([{TO: root}], wait_for_ready=True, deadline=timing.HELD)
-    await world.judge("A37-TROUBLE-34", await waits.over(), Outcome("DEADLINE_EXCEEDED"))
+    await world.judge("A37-TROUBLE-34", await waits.over(), EndsWith("DEADLINE_EXCEEDED"))
     waits = await world.start([{TO: root}], wait_for_ready=True, deadline=within)
     await mend()
     served = await waits.over()
     # Not all that mends it need come at once: any leaf may serve it.
-    await world.judge("A37-TROUBLE-34", served, Outcome("OK"))
+    await world.judge("A37-TROUBLE-34", served, EndsWith("OK"))
     return served

@@ -9,12 +9,12 @@ import msgspec
 from conformance import timing
 from conformance.judging.expectations import Expectation
 from conformance.judging.observations import Calls
-from conformance.scenarios.helpers.aggregates import Planted
+from conformance.scenarios.helpers.aggregates import Deployment
 from conformance.world import World
 from conformance.world.rounds import Round
 from conformance.xds_config.clusters import Cluster, LogicalDns
 from conformance.xds_config.trees import with_clusters
-from test_servers import Answer, Endpoint, Found
+from test_servers import Answer, BackendEndpoint, NameRecords
 
 
 def host(leaf: str) -> str:
@@ -22,28 +22,30 @@ def host(leaf: str) -> str:
     return f"{leaf}.xdspec.test"
 
 
-def by_name(name: str, member: Endpoint, *, told: str | None = None) -> LogicalDns:
+def by_name(name: str, member: BackendEndpoint, *, told: str | None = None) -> LogicalDns:
     """What the host name of a leaf, or `told` another, is to resolve to."""
     return LogicalDns(f"{told or host(name)}:{member.port}", (member.address,))
 
 
-def named(planted: Planted, *leaves: str) -> Planted:
+def named(planted: Deployment, *leaves: str) -> Deployment:
     """The same trees, with these leaves as clusters of LOGICAL_DNS, each by its host name."""
     changed = [_by_name(planted, name) for name in leaves]
     return msgspec.structs.replace(planted, served=with_clusters(planted.served, *changed))
 
 
-def _by_name(planted: Planted, name: str) -> Cluster:
+def _by_name(planted: Deployment, name: str) -> Cluster:
     (member,) = planted.members[name]
     return msgspec.structs.replace(planted.served.own(name), discovery=by_name(name, member))
 
 
-def known(planted: Planted, *leaves: str) -> dict[str, Found]:
+def known(planted: Deployment, *leaves: str) -> dict[str, NameRecords]:
     """What a name server says of the host names of these leaves when all is well."""
-    return {host(name): Found(tuple(one.host for one in planted.members[name])) for name in leaves}
+    return {
+        host(name): NameRecords(tuple(one.host for one in planted.members[name])) for name in leaves
+    }
 
 
-def kept_long(names: Mapping[str, Found]) -> Mapping[str, Answer]:
+def kept_long(names: Mapping[str, NameRecords]) -> Mapping[str, Answer]:
     """The same, to be kept so long that nobody has to ask again for its age."""
     return {
         name: msgspec.structs.replace(one, ttl=timing.AGE_OF_NAMES) for name, one in names.items()

@@ -8,12 +8,12 @@ from functools import partial
 from typing import Any, Final
 
 from conformance import timing
-from conformance.judging.aborts import ClientUnable
-from conformance.judging.expectations import AtTheFirst, Expectation
+from conformance.judging.aborts import Unsupported
+from conformance.judging.expectations import Expectation, FirstUsablePriority
 from conformance.judging.observations import Calls
-from conformance.scenarios.helpers.aggregates import Planted, Shape, calls_to, prefixed
+from conformance.scenarios.helpers.aggregates import Deployment, Shape, calls_to, prefixed
 from conformance.world import World
-from conformance.xds_config.config import Served
+from conformance.xds_config.config import XdsConfig
 from conformance.xds_config.subscriptions import subscriptions
 from conformance.xds_config.trees import at_the_first
 from fake_control_plane import Kind
@@ -33,12 +33,12 @@ BESIDE: Final = "beside"
 """A cluster that no trouble touches, behind a route of its own."""
 
 
-def each(name: str) -> tuple[str, ...]:
+def each_position(name: str) -> tuple[str, ...]:
     """The leaf of this name in each of the trees that have it."""
     return tuple(f"{where}-{name}" for where, made in POSITIONS.items() if name in made.split())
 
 
-async def each_of(
+async def each_position_of(
     world: World, wanted: Mapping[str, Expectation], *, lasts: bool = False
 ) -> dict[str, Calls]:
     """Calls to each of these roots once they go as wanted, or time is up; all are asked at once.
@@ -56,7 +56,7 @@ async def each_of(
 async def judge_each(
     world: World,
     clause: str,
-    served: Served,
+    served: XdsConfig,
     *roots: str,
     failed: Collection[str] = (),
     lasts: bool = False,
@@ -73,11 +73,11 @@ async def judge_each(
     """
     ways = {root: by_health(world, clause, served, root, failed=failed) for root in roots or ROOTS}
     wanted = {root: world.bench.own(clause, one) for root, one in ways.items()}
-    for root, calls in (await each_of(world, wanted, lasts=lasts)).items():
+    for root, calls in (await each_position_of(world, wanted, lasts=lasts)).items():
         await world.judge(clause, calls, ways[root])
 
 
-async def judge_lists(world: World, clause: str, served: Served, *roots: str) -> None:
+async def judge_lists(world: World, clause: str, served: XdsConfig, *roots: str) -> None:
     """Judge that each root has its own list of leaves, on which the next clause rests.
 
     Args:
@@ -93,7 +93,7 @@ async def judge_lists(world: World, clause: str, served: Served, *roots: str) ->
     world.bench.turn_to(clause)
 
 
-async def lose_before_x(world: World, planted: Planted) -> tuple[str, ...]:
+async def lose_before_x(world: World, planted: Deployment) -> tuple[str, ...]:
     """Have the leaves before x fail, and return their addresses.
 
     Envoy leaves a leaf by the health of its endpoints only, so none of its leaves fails.
@@ -102,8 +102,8 @@ async def lose_before_x(world: World, planted: Planted) -> tuple[str, ...]:
 
 
 def by_health(
-    world: World, clause: str, served: Served, root: str, *, failed: Collection[str] = ()
-) -> dict[str, AtTheFirst]:
+    world: World, clause: str, served: XdsConfig, root: str, *, failed: Collection[str] = ()
+) -> dict[str, FirstUsablePriority]:
     """Calls to a tree by each wording: Envoy has degraded endpoints, too, where no other is left.
 
     Args:
@@ -117,15 +117,17 @@ def by_health(
     return world.bench.by_edition(clause, lambda edition: last if edition == "envoy" else first)
 
 
-def without_one(served: Served, root: str, failed: Collection[str] = ()) -> dict[str, Expectation]:
+def without_one(
+    served: XdsConfig, root: str, failed: Collection[str] = ()
+) -> dict[str, Expectation]:
     """Calls to a tree of which a cluster is missing, by the editions that tell what follows."""
     whole = at_the_first(served, root, failed, as_a_whole=True)
     rest = at_the_first(served, root, failed)
     return {"A37": whole, "A74-2024": whole, "A74": rest, "envoy": rest}
 
 
-async def demand_asked(
-    world: World, kind: Kind, served: Served, *, within: float = timing.ANSWER
+async def require_subscribed(
+    world: World, kind: Kind, served: XdsConfig, *, within: float = timing.ANSWER
 ) -> None:
     """Go on when the client has asked for all resources of this kind that it is led to.
 
@@ -136,7 +138,7 @@ async def demand_asked(
     await world.control.demand_asked(kind, count, within=within)
 
 
-async def demand_refused(world: World, kind: Kind, *bad: Any) -> None:
+async def require_rejected(world: World, kind: Kind, *bad: Any) -> None:
     """Send resources that are to be refused, and go on when they are.
 
     Raises:
@@ -144,4 +146,4 @@ async def demand_refused(world: World, kind: Kind, *bad: Any) -> None:
     """
     answer = await world.control.offer(kind, *bad)
     if answer.acked:
-        raise ClientUnable(f"it takes a resource of {kind.name} that A27 has refused")
+        raise Unsupported(f"it takes a resource of {kind.name} that A27 has refused")

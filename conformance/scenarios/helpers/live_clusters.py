@@ -7,23 +7,23 @@ from functools import partial
 from typing import Literal
 
 from conformance import timing
-from conformance.judging.aborts import ClientStuck, ClientUnable
+from conformance.judging.aborts import PreconditionTimeout, Unsupported
 from conformance.judging.expectations import (
-    Answered,
-    AsksBesideClusters,
+    AckedOrNacked,
+    AllServedBy,
+    EndsWith,
     Expectation,
     Fails,
-    OnlyAt,
-    Outcome,
+    SubscribesBesidesClusters,
 )
-from conformance.judging.observations import Answer, Calls, Seen
+from conformance.judging.observations import Answer, Calls, Observation
 from conformance.scenarios.helpers.aggregates import calls_to, route_to
 from conformance.world import World
 from conformance.xds_config.clusters import Aggregate, Cluster, Discovery, Eds, LogicalDns
-from conformance.xds_config.config import Served
+from conformance.xds_config.config import XdsConfig
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import RoundRobin
-from conformance.xds_config.variants import Odd, OddBytes
+from conformance.xds_config.variants import ClusterVariant, RawClusterVariant
 from fake_control_plane import Kind
 
 Form = Literal["EDS", "aggregate", "LOGICAL_DNS"]
@@ -106,7 +106,7 @@ class LiveCluster:
             await world.rounds.demand(made.leads(of=of), partial(calls_to, world, of), why=why)
         return made
 
-    def served(self, step: int = 0) -> Served:
+    def served(self, step: int = 0) -> XdsConfig:
         """What is served so many updates from now: all places are there at any time."""
         at = self._at + step
         both = (
@@ -114,11 +114,11 @@ class LiveCluster:
             Cluster(name=BESIDE, discovery=self._place(at, BESIDE).discovery, policy=RoundRobin()),
         )
         routes = (route_to(BESIDE), route_to(self.name))
-        return Served(clusters=(*both, *self._places), routes=routes)
+        return XdsConfig(clusters=(*both, *self._places), routes=routes)
 
-    def leads(self, step: int = 0, of: str = "") -> OnlyAt:
+    def leads(self, step: int = 0, of: str = "") -> AllServedBy:
         """Calls at the place of the cluster, or of the other one, so many updates from now."""
-        return OnlyAt(self._place(self._at + step, of).addresses())
+        return AllServedBy(self._place(self._at + step, of).addresses())
 
     def _place(self, at: int, of: str = "") -> Cluster:
         return self._places[STEPS * (of == BESIDE) + at % STEPS]
@@ -133,7 +133,7 @@ class LiveCluster:
             case "EDS":
                 return place.discovery
 
-    async def refused(self, odd: Odd, *unchanged: str) -> bool:
+    async def refused(self, odd: ClusterVariant, *unchanged: str) -> bool:
         """Judge that an odd update is refused, and a good one beside it used; whether it was.
 
         Args:
@@ -153,7 +153,7 @@ class LiveCluster:
         await self._go_on(1, taken=answer.acked)
         return not answer.acked
 
-    async def refused_all(self, odds: Sequence[Odd], *unchanged: str) -> None:
+    async def refused_all(self, odds: Sequence[ClusterVariant], *unchanged: str) -> None:
         """Judge that each of these is refused, one after the other.
 
         Raises:
@@ -166,9 +166,9 @@ class LiveCluster:
         if not own:
             bench.demand(odds[0].clause)
         if not any([await self.refused(one, *unchanged) for one in own]):
-            raise ClientUnable("the client refused no odd Cluster at all")
+            raise Unsupported("the client refused no odd Cluster at all")
 
-    async def taken(self, odd: Odd) -> None:
+    async def taken(self, odd: ClusterVariant) -> None:
         """Judge that an odd update is accepted and used."""
         answer = await self._offer(odd)
         await self._judge_answer(odd, answer, acked=True)
@@ -179,11 +179,11 @@ class LiveCluster:
 
     async def asks_beside_clusters(self, clause: str) -> None:
         """Judge that endpoints are asked for on the stream of the Clusters alone."""
-        expected = AsksBesideClusters()
+        expected = SubscribesBesidesClusters()
         asked = await self._world.control.asked_until(expected)
         await self._judge(clause, asked, expected)
 
-    async def accepted(self, odd: Odd, then: str, *, case: str) -> None:
+    async def accepted(self, odd: ClusterVariant, then: str, *, case: str) -> None:
         """Judge that an odd update is accepted, and report what becomes of requests.
 
         Args:
@@ -192,13 +192,13 @@ class LiveCluster:
             case: which of several changes it is, in the report.
         """
         answer = await self._offer(odd)
-        await self._judge(odd.clause, answer, Answered(acked=True))
+        await self._judge(odd.clause, answer, AckedOrNacked(acked=True))
         if answer.acked:
             ways: dict[str, Expectation] = {
                 f"{case}: served": self.leads(1),
                 f"{case}: served as before": self.leads(),
                 f"{case}: fail": Fails(),
-                f"{case}: wait": Outcome("DEADLINE_EXCEEDED"),
+                f"{case}: wait": EndsWith("DEADLINE_EXCEEDED"),
             }
             moments = timing.SEVERAL_MOMENTS
             calls = partial(calls_to, self._world, self.name, deadline=moments)
@@ -208,7 +208,7 @@ class LiveCluster:
 
     async def left_open(
         self,
-        odd: Odd | OddBytes,
+        odd: ClusterVariant | RawClusterVariant,
         if_taken: str = "accepted",
         *,
         used: bool,
@@ -223,35 +223,35 @@ class LiveCluster:
             within: how long a good update after it may take to be used.
         """
         answer = await self._offer(odd)
-        seen: Seen = answer
-        ways: dict[str, Expectation] = {"refused": Answered(acked=False)}
+        seen: Observation = answer
+        ways: dict[str, Expectation] = {"refused": AckedOrNacked(acked=False)}
         if answer.acked:
-            ways = {if_taken: Answered(acked=True)}
+            ways = {if_taken: AckedOrNacked(acked=True)}
             if used:
                 seen, ways = await self._until(self.leads(1)), {if_taken: self.leads(1)}
         await self._world.judge(odd.clause, seen, ways)
         await self._go_on(2, taken=answer.acked, within=within)
 
-    async def perhaps_read(self, odd: OddBytes) -> None:
+    async def perhaps_read(self, odd: RawClusterVariant) -> None:
         """Report whether a large update is refused, or taken, or has the client end its stream."""
         self._world.bench.turn_to(odd.clause)
         changed = odd.of(self.served(1).own(self.name).resource())
         told = f"{self._told(self._at + 1)}, {odd}"
         answer = await self._world.control.offer_large(changed, told=told)
-        seen: Seen = answer or await calls_to(self._world, self.name)
+        seen: Observation = answer or await calls_to(self._world, self.name)
         ways: dict[str, Expectation] = {
-            "accepted": Answered(acked=True),
-            "refused": Answered(acked=False),
+            "accepted": AckedOrNacked(acked=True),
+            "refused": AckedOrNacked(acked=False),
         }
         if answer is None:
             ways = {
                 "stream ended, requests served as before": self.leads(),
-                "stream ended, requests fail": Outcome("UNAVAILABLE"),
+                "stream ended, requests fail": EndsWith("UNAVAILABLE"),
             }
         await self._world.judge(odd.clause, seen, ways)
         await self._go_on(2, taken=answer is not None and answer.acked)
 
-    async def _offer(self, odd: Odd | OddBytes, *others: str) -> Answer:
+    async def _offer(self, odd: ClusterVariant | RawClusterVariant, *others: str) -> Answer:
         """Send the next update of the cluster, changed, and in one response with it of others."""
         self._world.bench.turn_to(odd.clause)
         following = self.served(1)
@@ -275,13 +275,15 @@ class LiveCluster:
         good = (self.served().own(one).resource() for one in (self.name, BESIDE))
         told = f"{self._told(self._at)}, as it is"
         mended = await self._world.control.offer(Kind.CLUSTER, *good, told=told)
-        await self._judge(AFTERWARDS, mended, Answered(acked=True))
+        await self._judge(AFTERWARDS, mended, AckedOrNacked(acked=True))
         calls = await self._until(self.leads(), within=within)
         await self._judge(AFTERWARDS, calls, self.leads())
         if calls.overdue:
             self._world.bench.turn_to(AFTERWARDS)
             said = "took" if taken else "refused"
-            raise ClientStuck(f"the client {said} an odd Cluster, and then uses no good one")
+            raise PreconditionTimeout(
+                f"the client {said} an odd Cluster, and then uses no good one"
+            )
 
     async def _until(
         self, expected: Expectation, of: str = "", *, within: float = timing.APPLY
@@ -295,18 +297,18 @@ class LiveCluster:
         By Envoy it is used if the bad one kept the rules of its API, and is not if it broke them.
         """
         then, before = self.leads(1, BESIDE), self.leads(0, BESIDE)
-        either = OnlyAt((*then.addresses, *before.addresses))
+        either = AllServedBy((*then.addresses, *before.addresses))
         return self._world.bench.by_edition(
             UNCHANGED, lambda edition: either if edition == "envoy" else then
         )
 
-    async def _judge_answer(self, odd: Odd, answer: Answer, *, acked: bool) -> None:
+    async def _judge_answer(self, odd: ClusterVariant, answer: Answer, *, acked: bool) -> None:
         """Whether it is taken or refused, as most editions have it, or otherwise by some."""
         by = self._world.bench.by_edition(
-            odd.clause, lambda edition: Answered(acked=acked != (edition in odd.otherwise))
+            odd.clause, lambda edition: AckedOrNacked(acked=acked != (edition in odd.otherwise))
         )
         await self._world.judge(odd.clause, answer, by)
 
-    async def _judge(self, clause: str, seen: Seen, expected: Expectation) -> None:
+    async def _judge(self, clause: str, seen: Observation, expected: Expectation) -> None:
         """Put a clause before the judge that every edition words to the same effect."""
         await self._world.judge(clause, seen, self._world.bench.alike(clause, expected))

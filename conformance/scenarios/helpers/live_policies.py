@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from conformance.judging.expectations import Answered, Evenly, Expectation, Reaches
-from conformance.judging.observations import Calls, Seen
-from conformance.scenarios.helpers.background_traffic import Meanwhile
-from conformance.scenarios.helpers.updates import offered
+from conformance.judging.expectations import AckedOrNacked, EachServesSome, EqualShares, Expectation
+from conformance.judging.observations import Calls, Observation
+from conformance.scenarios.helpers.background_traffic import BackgroundTraffic
+from conformance.scenarios.helpers.updates import send_and_await_answer
 from conformance.world import ENOUGH_TO_DIFFER, World
-from conformance.xds_config.config import Served, weighted
+from conformance.xds_config.config import XdsConfig, weighted_locality
 from conformance.xds_config.policies import Policy, RingHash, RoundRobin
 from conformance.xds_config.routes import CLUSTER, SESSION
-from conformance.xds_config.variants import Odd
+from conformance.xds_config.variants import ClusterVariant
 from fake_control_plane import Kind
 
 BEFORE = RingHash(minimum=200)
@@ -43,7 +43,7 @@ class LivePolicy:
         served: the cluster, and the route to it.
     """
 
-    def __init__(self, world: World, served: Served) -> None:
+    def __init__(self, world: World, served: XdsConfig) -> None:
         self._world = world
         self._served = served
         self._in_use: Policy | None = None
@@ -60,13 +60,13 @@ class LivePolicy:
             ClientRefused, ClientStuck: it does not.
         """
         addresses = await world.addresses(len(weights))
-        served = weighted(dict(zip(addresses, weights, strict=True)), policy=RoundRobin())
+        served = weighted_locality(dict(zip(addresses, weights, strict=True)), policy=RoundRobin())
         await world.serve(served)
         live = cls(world, served)
         await live._demand(RoundRobin())
         return live
 
-    async def taken(self, odd: Odd, as_if: Policy, *, exactly: bool = False) -> None:
+    async def taken(self, odd: ClusterVariant, as_if: Policy, *, exactly: bool = False) -> None:
         """Judge that an update is accepted, and used as `lb_policy` with this policy would be.
 
         Args:
@@ -79,8 +79,10 @@ class LivePolicy:
         """
         if self._in_use is None or type(self._in_use) is type(as_if):
             await self._go_to(BEFORE if isinstance(as_if, RoundRobin) else RoundRobin())
-        answer = await offered(self._world, self._served.balanced_by(RoundRobin()), odd)
-        await self._judge(odd.clause, answer, Answered(acked=True))
+        answer = await send_and_await_answer(
+            self._world, self._served.balanced_by(RoundRobin()), odd
+        )
+        await self._judge(odd.clause, answer, AckedOrNacked(acked=True))
         if answer.acked:
             self._in_use = None
             calls = await self._calls(as_if, exactly=exactly)
@@ -91,7 +93,7 @@ class LivePolicy:
     def _wanted(self, policy: Policy) -> Expectation:
         changed = self._served.balanced_by(policy)
         if isinstance(policy, RoundRobin):
-            return Evenly(changed.addresses())
+            return EqualShares(changed.addresses())
         return changed.mapping()
 
     async def _calls(self, policy: Policy, *, exactly: bool) -> Calls:
@@ -99,7 +101,9 @@ class LivePolicy:
         changed, call = self._served.balanced_by(policy), self._world.call
         if isinstance(policy, RoundRobin):
             calls = partial(call, SAME * len(changed.addresses()) * TURNS, concurrency=1)
-            return await self._world.rounds.until_it_lasts(Reaches(changed.addresses()), calls)
+            return await self._world.rounds.until_it_lasts(
+                EachServesSome(changed.addresses()), calls
+            )
         values = self._world.values
         headers = values.telling(changed) if exactly else TWICE * values.sessions(ENOUGH_TO_DIFFER)
         return await self._world.until(changed.mapping(), partial(call, headers))
@@ -114,25 +118,25 @@ class LivePolicy:
         why = f"a Cluster of {policy} was served"
         if isinstance(policy, RoundRobin):
             calls = partial(call, SAME * len(changed.addresses()), concurrency=1)
-            await self._world.rounds.demand(Reaches(changed.addresses()), calls, why=why)
+            await self._world.rounds.demand(EachServesSome(changed.addresses()), calls, why=why)
         else:
             calls = partial(call, TWICE * self._world.sessions(ENOUGH_TO_DIFFER))
             await self._world.rounds.demand(changed.mapping(), calls, why=why)
         self._in_use = policy
 
-    async def _judge(self, clause: str, seen: Seen, expected: Expectation) -> None:
+    async def _judge(self, clause: str, seen: Observation, expected: Expectation) -> None:
         """Put a clause before the judge that every edition words to the same effect."""
         await self._world.judge(clause, seen, self._world.bench.alike(clause, expected))
 
 
-async def requests_meanwhile(world: World) -> Meanwhile:
+async def requests_meanwhile(world: World) -> BackgroundTraffic:
     """Requests that are made while an update is taken, and those that see it in use."""
-    return await Meanwhile.begin(world, world.sessions(MEANWHILE))
+    return await BackgroundTraffic.begin(world, world.sessions(MEANWHILE))
 
 
-async def in_use(world: World, served: Served, as_if: Policy) -> tuple[Calls, Expectation]:
+async def in_use(world: World, served: XdsConfig, as_if: Policy) -> tuple[Calls, Expectation]:
     """Calls once the policy is in use, or time is up, and what they are to be."""
-    wanted: Expectation = Reaches(served.addresses())
+    wanted: Expectation = EachServesSome(served.addresses())
     headers: Sequence[Mapping[str, str]] = SAME * ENOUGH_TO_DIFFER
     if isinstance(as_if, RingHash):
         wanted = served.balanced_by(as_if).mapping()

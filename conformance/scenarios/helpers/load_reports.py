@@ -7,24 +7,24 @@ from collections.abc import Sequence
 
 from client_under_test import CALL_ID_KEY
 from conformance import timing
-from conformance.judging.aborts import ClientStuck
+from conformance.judging.aborts import PreconditionTimeout
 from conformance.judging.expectations import (
-    Balances,
-    DropsByShare,
-    TellsDrops,
-    TellsIssued,
+    DropProportions,
+    DropsReported,
+    IssuedReported,
+    LoadMatches,
     fits,
 )
 from conformance.judging.observations import OPEN, Loads, ReportedLoad
-from conformance.spec.oracles.load import Dropped, Load, Place, Received
+from conformance.spec.oracles.load import Dropped, Load, LoadKey, Received
 from conformance.world import EMPTY, World, waits
 from conformance.xds_config.clusters import Cluster, Drop, Eds
-from conformance.xds_config.config import Served, beside, one_cluster
+from conformance.xds_config.config import XdsConfig, merge, one_cluster
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.routes import BY_SESSION, Route
 from fake_control_plane import Locality as LocalityName
+from test_servers import BackendEndpoint as Member
 from test_servers import DeadlinePassed as FleetDeadlinePassed
-from test_servers import Endpoint as Member
 
 NAMES = ("one", "one/a", "one/a/i")
 """Localities told apart by region, zone and sub-zone."""
@@ -33,7 +33,7 @@ BEHAVIOR = "rpc-behavior"
 """Has a backend end a request otherwise than well, or not at all."""
 
 
-def balanced(served: Served, *, lossy: bool = False, ends_alike: bool = False) -> Balances:
+def balanced(served: XdsConfig, *, lossy: bool = False, ends_alike: bool = False) -> LoadMatches:
     """Reports that balance with what the backends of these clusters counted.
 
     Args:
@@ -41,9 +41,9 @@ def balanced(served: Served, *, lossy: bool = False, ends_alike: bool = False) -
         lossy: whether requests may have failed on their way.
         ends_alike: whether only that a request has ended counts, not how.
     """
-    return Balances(
+    return LoadMatches(
         places={
-            address: Place(one.name, _service_name(one), locality.name)
+            address: LoadKey(one.name, _service_name(one), locality.name)
             for one in served.clusters
             for locality in one.localities
             for endpoint in locality.endpoints
@@ -64,10 +64,10 @@ def _service_name(cluster: Cluster) -> str:
     return (isinstance(cluster.discovery, Eds) and cluster.discovery.service_name) or ""
 
 
-OfSums = TellsDrops | DropsByShare | TellsIssued
+OfSums = DropsReported | DropProportions | IssuedReported
 
 
-async def reported(world: World, *expectations: Balances | OfSums) -> Loads:
+async def reported(world: World, *expectations: LoadMatches | OfSums) -> Loads:
     """What was reported until now, once it fits one, or the next report has had its time."""
 
     def fits_one(_: object) -> bool:
@@ -86,7 +86,9 @@ async def next_report(world: World) -> None:
     known, within = len(world.plane.loads.rows), until_the_next(world)
     more = world.plane.reported(lambda said: len(said.rows) > known, deadline=within)
     if not await waits.came(more):
-        raise ClientStuck(f"no load was reported for {within:g} s, though requests were made")
+        raise PreconditionTimeout(
+            f"no load was reported for {within:g} s, though requests were made"
+        )
 
 
 def until_the_next(world: World) -> float:
@@ -95,14 +97,14 @@ def until_the_next(world: World) -> float:
     return timing.REPORTED + (asked_for.interval if asked_for else 0.0)
 
 
-def loads(world: World, expectation: Balances | OfSums) -> Loads:
+def loads(world: World, expectation: LoadMatches | OfSums) -> Loads:
     """What was reported until now, and what the backends counted until now.
 
     Where connections were lost, a call has succeeded only if the client says so, too: it may have
     been answered in vain.
     """
-    looks = isinstance(expectation, DropsByShare) or (
-        isinstance(expectation, Balances) and bool(expectation.lossy or expectation.drops)
+    looks = isinstance(expectation, DropProportions) or (
+        isinstance(expectation, LoadMatches) and bool(expectation.lossy or expectation.drops)
     )
     made = world.calls.made if looks else ()
     failed = {one.id for one in made if one.status not in {"OK", OPEN}}
@@ -121,7 +123,7 @@ def loads(world: World, expectation: Balances | OfSums) -> Loads:
         received=tuple(Received(address=address, **count) for address, count in counts.items()),
         reported=tuple(
             ReportedLoad(
-                Place(cluster, service, locality_name(locality)),
+                LoadKey(cluster, service, locality_name(locality)),
                 Load(
                     issued=load.issued,
                     succeeded=load.successful,
@@ -158,12 +160,12 @@ async def arrived(world: World, count: int, *, why: str) -> None:
             lambda row: row.ended_at is None, count=count, deadline=timing.EVENT
         )
     except FleetDeadlinePassed as passed:
-        raise ClientStuck(f"{passed}, though {why}") from None
+        raise PreconditionTimeout(f"{passed}, though {why}") from None
 
 
 def apart(
     members: Sequence[Member], names: Sequence[str] = NAMES, *, drops: Sequence[Drop] = ()
-) -> Served:
+) -> XdsConfig:
     """The endpoints in these localities by turns, their load reported."""
     turns = len(names)
     listed = [Endpoint(one.address) for one in members]
@@ -175,7 +177,7 @@ def apart(
     )
 
 
-async def two_clusters(world: World, *, is_other_reported: bool = False) -> Served:
+async def two_clusters(world: World, *, is_other_reported: bool = False) -> XdsConfig:
     """A reported cluster, and one beside it that gets the empty calls."""
     here, there = [(Locality((Endpoint(one),)),) for one in await world.addresses(2)]
     other = one_cluster(
@@ -185,4 +187,4 @@ async def two_clusters(world: World, *, is_other_reported: bool = False) -> Serv
         is_reported=is_other_reported,
         routes=(Route(BY_SESSION, path=EMPTY, cluster="other"),),
     )
-    return beside(one_cluster(here, service_name="service", is_reported=True), other)
+    return merge(one_cluster(here, service_name="service", is_reported=True), other)

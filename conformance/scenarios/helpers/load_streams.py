@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Collection
 import grpc
 
 from conformance import timing
-from conformance.judging.aborts import ClientStuck
+from conformance.judging.aborts import PreconditionTimeout
 from conformance.judging.observations import (
     Attempt,
     Attempts,
@@ -18,7 +18,7 @@ from conformance.judging.observations import (
     ReportOfACluster,
 )
 from conformance.scenarios.helpers.load_reports import locality_name
-from conformance.spec.oracles.load import Load, Place
+from conformance.spec.oracles.load import Load, LoadKey
 from conformance.world import World, waits
 from fake_control_plane import (
     ClusterLoad,
@@ -113,7 +113,7 @@ async def lose_stream(world: World, lose: Callable[[], Awaitable[None]]) -> None
         _begins_a_load_stream, deadline=timing.AFTER_OUTAGE, since=mark
     )
     if not await waits.came(again):
-        raise ClientStuck(
+        raise PreconditionTimeout(
             f"no load stream was begun for {timing.AFTER_OUTAGE:g} s after the one before had "
             f"ended, though a cluster in use names a load reporting server"
         )
@@ -209,7 +209,7 @@ def _of_a_cluster(one: ClusterLoad) -> ReportOfACluster:
         cluster=one.cluster,
         loads=tuple(
             ReportedLoad(
-                Place(one.cluster, one.service, locality_name(place.locality)),
+                LoadKey(one.cluster, one.service, locality_name(place.locality)),
                 Load(
                     issued=place.issued,
                     succeeded=place.successful,

@@ -17,20 +17,20 @@ from typing import Final
 import msgspec
 
 from conformance.judging.expectations import (
+    AllServedBy,
+    EachServesSome,
+    EndsWith,
     Expectation,
-    OnlyAt,
-    Outcome,
-    Reaches,
-    Shares,
-    Untouched,
+    NoAttempts,
+    Proportions,
 )
 from conformance.spec.oracles.statistics import draws_needed, draws_to_meet_all
 from conformance.world import World
-from conformance.xds_config.config import Served, one_cluster
+from conformance.xds_config.config import XdsConfig, one_cluster
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import RoundRobin
+from test_servers import BackendEndpoint as Member
 from test_servers import Close
-from test_servers import Endpoint as Member
 
 TO_TELL_A_QUARTER: Final = draws_needed(0.25, 0.5)
 """Calls that tell a locality of a quarter from one of two equal ones."""
@@ -45,7 +45,7 @@ _NAME: Final = re.compile(r"[A-Za-z]\d*")
 _PLACE: Final = re.compile(r"(?P<name>[A-Za-z]\d*)(:(?P<weight>\d+))?(?P<state>[-!+]?)")
 
 
-class Place(msgspec.Struct, frozen=True):
+class LocalityEndpoint(msgspec.Struct, frozen=True):
     """An endpoint of a locality as a line has it. The first has the locality's name and weight."""
 
     name: str
@@ -59,7 +59,7 @@ class Place(msgspec.Struct, frozen=True):
         return self.name.islower() and self.state in {"", "+"}
 
 
-def places(line: str) -> tuple[tuple[tuple[Place, ...], ...], ...]:
+def places(line: str) -> tuple[tuple[tuple[LocalityEndpoint, ...], ...], ...]:
     """The endpoints of a line, priority by priority and locality by locality.
 
     Raises:
@@ -71,11 +71,11 @@ def places(line: str) -> tuple[tuple[tuple[Place, ...], ...], ...]:
     )
 
 
-def _place(words: str) -> Place:
+def _place(words: str) -> LocalityEndpoint:
     found = _PLACE.fullmatch(words)
     if found is None:
         raise ValueError(f"{words!r} is no locality such as a, b:3, c- or d!.")
-    return Place(found["name"], int(found["weight"] or 1), found["state"])
+    return LocalityEndpoint(found["name"], int(found["weight"] or 1), found["state"])
 
 
 def shares_of(line: str) -> dict[str, tuple[int, int]]:
@@ -92,14 +92,14 @@ def shares_of(line: str) -> dict[str, tuple[int, int]]:
     return {}
 
 
-class Lines:
+class LocalityUpdates:
     """The endpoints of the localities that some lines name."""
 
     def __init__(self, members: dict[str, Member]) -> None:
         self._members = members
 
     @classmethod
-    async def begin(cls, world: World, *lines: str) -> Lines:
+    async def begin(cls, world: World, *lines: str) -> LocalityUpdates:
         """An endpoint for each of them."""
         names = dict.fromkeys(name for line in lines for name in _NAME.findall(line))
         serving = iter(await world.endpoints(sum(map(str.islower, names))))
@@ -110,7 +110,7 @@ class Lines:
         """The endpoint of the locality of this name."""
         return self._members[name]
 
-    def served(self, line: str) -> Served:
+    def served(self, line: str) -> XdsConfig:
         """What EDS has."""
         ill = itertools.cycle(ILL)
         return one_cluster(
@@ -127,7 +127,7 @@ class Lines:
             policy=RoundRobin(),
         )
 
-    def _endpoint(self, one: Place, ill: str) -> Endpoint:
+    def _endpoint(self, one: LocalityEndpoint, ill: str) -> Endpoint:
         health = {"!": ill, "+": "HEALTHY"}.get(one.state, "UNKNOWN")
         return Endpoint(self._members[one.name].address, health=health)
 
@@ -135,8 +135,8 @@ class Lines:
         """Where requests go."""
         shares = {self._members[name].address: one for name, one in shares_of(line).items()}
         if len(shares) == 1:
-            return OnlyAt(tuple(shares))
-        return Shares(shares) if shares else Outcome("UNAVAILABLE")
+            return AllServedBy(tuple(shares))
+        return Proportions(shares) if shares else EndsWith("UNAVAILABLE")
 
     def below(self, line: str) -> list[Member]:
         """The endpoints of the priorities below the first that serves."""
@@ -154,10 +154,10 @@ class Lines:
         draws = draws_to_meet_all([each / total for each, total in shares])
         enough = world.sessions(max(AT_LEAST, draws))
         some, wanted = partial(world.call, enough), self.wanted(line)
-        if not isinstance(wanted, Shares):
+        if not isinstance(wanted, Proportions):
             await world.judge(clause, await world.rounds.until_it_lasts(wanted, some), wanted)
             return
-        each = Reaches(tuple(wanted.shares))
+        each = EachServesSome(tuple(wanted.shares))
         seen = await world.until(each, some)
         await world.judge(clause, seen, each)
         if not seen.overdue:
@@ -166,16 +166,16 @@ class Lines:
             await world.judge(clause, await world.call(many), wanted)
 
 
-async def judge_lines(world: World, clause: str, lines: Sequence[str]) -> Lines:
+async def judge_lines(world: World, clause: str, lines: Sequence[str]) -> LocalityUpdates:
     """Serve these lines one after the other, and judge where requests go by each."""
-    made = await Lines.begin(world, *lines)
+    made = await LocalityUpdates.begin(world, *lines)
     for line in lines:
         await world.serve(made.served(line))
         await made.judge(world, clause, line)
     return made
 
 
-async def judge_below(world: World, clause: str, made: Lines, line: str) -> None:
+async def judge_below(world: World, clause: str, made: LocalityUpdates, line: str) -> None:
     """Judge that nobody has connected to the priorities below the one in use."""
     quiet = await world.attempts.quiet(*made.below(line), why="requests at a priority above")
-    await world.judge(clause, quiet, Untouched())
+    await world.judge(clause, quiet, NoAttempts())

@@ -6,11 +6,11 @@ import grpc
 
 from conformance.scenarios.helpers.circuit_breaking import KEPT_OPEN
 from conformance.scenarios.helpers.load_reports import arrived
-from conformance.world import UnderWay, World
+from conformance.world import PendingCalls, World
 from conformance.xds_config.routes import TO
 
 
-async def kept_open(world: World, number: int, *, to: str = "") -> UnderWay:
+async def kept_open(world: World, number: int, *, to: str = "") -> PendingCalls:
     """So many more calls that the backends have received, and do not answer."""
     waiting = sum(1 for row in world.fleet.ledger.rpcs if row.ended_at is None)
     headers = [{**one, **KEPT_OPEN, TO: to} for one in world.sessions(number)]

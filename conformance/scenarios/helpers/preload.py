@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from conformance.world import EMPTY, World
-from conformance.xds_config.config import Served, beside, plain
+from conformance.xds_config.config import XdsConfig, merge, single_locality
 
 
-async def serve_unasked(world: World, served: Served) -> None:
+async def serve_before_requests(world: World, served: XdsConfig) -> None:
     """Have the client take this in without any request for it.
 
     It came with another cluster, to which a request was made, and which is left out then. So no
@@ -15,7 +15,7 @@ async def serve_unasked(world: World, served: Served) -> None:
     Raises:
         ClientRefused, ClientSilent: as they say.
     """
-    other = plain(await world.addresses(1), name="other", path=EMPTY)
-    await world.serve(beside(served, other))
+    other = single_locality(await world.addresses(1), name="other", path=EMPTY)
+    await world.serve(merge(served, other))
     await world.demand_served(world.sessions(1), path=EMPTY)
     await world.serve(served)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from conformance.judging.expectations import Tried
+from conformance.judging.expectations import AttemptCount
 from conformance.world import World
-from conformance.xds_config.config import Served, one_cluster
+from conformance.xds_config.config import XdsConfig, one_cluster
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import Policy, RingHash
+from test_servers import BackendEndpoint as Member
 from test_servers import Close, Mode, Serve
-from test_servers import Endpoint as Member
 
 
 async def endpoints(world: World, *modes: Mode) -> list[Member]:
@@ -42,7 +42,7 @@ def ranked(
     *priorities: Sequence[Member],
     policy: Policy = RingHash(),  # noqa: B008 - frozen
     is_reported: bool = False,
-) -> Served:
+) -> XdsConfig:
     """For each priority one locality of equal endpoints."""
     localities = tuple(map(tier, range(len(priorities)), priorities))
     return one_cluster(localities, policy=policy, is_reported=is_reported)
@@ -56,7 +56,7 @@ async def judge_kept(world: World, used: Member, *, since: float) -> None:
         used: the endpoint, which has been connected.
         since: before the update.
     """
-    by = {"A42": Tried(least={used.address: 1}), "A61": Tried()}
+    by = {"A42": AttemptCount(least={used.address: 1}), "A61": AttemptCount()}
     await world.judge("A42-SUB-14", world.attempts.seen(used, since=since), by)
 
 

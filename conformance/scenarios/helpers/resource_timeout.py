@@ -8,26 +8,26 @@ from typing import Final
 from msgspec.structs import replace
 
 from conformance import timing
-from conformance.judging.expectations import Takes
-from conformance.scenarios.helpers.leaf_positions import demand_asked
-from conformance.world import UnderWay, World
-from conformance.xds_config.config import Served
+from conformance.judging.expectations import Duration
+from conformance.scenarios.helpers.leaf_positions import require_subscribed
+from conformance.world import PendingCalls, World
+from conformance.xds_config.config import XdsConfig
 from conformance.xds_config.routes import TO
 from fake_control_plane import Kind
 
-THE_WHOLE_TIME: Final = Takes(
+THE_WHOLE_TIME: Final = Duration(
     least=timing.ABSENCE - timing.ABSENCE_EARLY,
     most=timing.NO_SUCH_RESOURCE,
     allowance=timing.BELIEVED,
 )
 
 
-async def waiting_for_all(world: World, kind: Kind, lacks: Served) -> dict[str, UnderWay]:
+async def waiting_for_all(world: World, kind: Kind, lacks: XdsConfig) -> dict[str, PendingCalls]:
     """Requests to each root, once the client has asked for all that there is of this kind."""
     await world.serve(lacks)
     roots = [name for route in lacks.routes for name in route.targets()]
     waiting = {root: await started(world, root) for root in roots}
-    await demand_asked(world, kind, lacks, within=timing.NO_SUCH_RESOURCE)
+    await require_subscribed(world, kind, lacks, within=timing.NO_SUCH_RESOURCE)
     return waiting
 
 
@@ -39,7 +39,9 @@ TWICE_THE_TIME: Final = replace(
 """That of A88."""
 
 
-async def started(world: World, root: str, *, deadline: float = timing.AFTER_ABSENCE) -> UnderWay:
+async def started(
+    world: World, root: str, *, deadline: float = timing.AFTER_ABSENCE
+) -> PendingCalls:
     """Requests to it that wait until all is known."""
     return await world.start([{TO: root}] * 3, deadline=deadline)
 
@@ -48,10 +50,10 @@ async def judge_time(
     world: World,
     kind: Kind,
     missing: Collection[str],
-    waited: Iterable[UnderWay],
+    waited: Iterable[PendingCalls],
     *,
     clause: str = "A57-TIMER-01",
-    time: Takes = THE_WHOLE_TIME,
+    time: Duration = THE_WHOLE_TIME,
     beyond: int = 0,
 ) -> None:
     """Whether none of these requests ended too early, and all ended in time.

@@ -9,11 +9,11 @@ from typing import Final
 import msgspec
 
 from conformance import timing
-from conformance.judging.aborts import ClientStrayed, ClientStuck
+from conformance.judging.aborts import PreconditionTimeout, WrongOutcome
 from conformance.judging.expectations import Connects, Picks
 from conformance.judging.expectations.timing_sensitivity import OF_TIME
 from conformance.judging.observations import Call, Calls
-from conformance.scenarios.helpers.preload import serve_unasked
+from conformance.scenarios.helpers.preload import serve_before_requests
 from conformance.spec.oracles.distinguishing import value_of_an_entry
 from conformance.spec.oracles.picker import PickerEdition, State
 from conformance.spec.oracles.request_hash import xxh64
@@ -21,12 +21,12 @@ from conformance.spec.oracles.ring.building import build_for
 from conformance.spec.oracles.ring.values import NoSuchValueError, value_preferring
 from conformance.spec.oracles.ring.variants import CANDIDATES
 from conformance.world import Headers, World
-from conformance.xds_config.config import Served, weighted
+from conformance.xds_config.config import XdsConfig, weighted_locality
 from conformance.xds_config.endpoints import Locality
 from conformance.xds_config.policies import Policy, RingHash
 from conformance.xds_config.routes import BY_SESSION, SESSION, Route
+from test_servers import BackendEndpoint as Member
 from test_servers import Close, Hold, Mode, Serve
-from test_servers import Endpoint as Member
 
 LARGE: Final = RingHash(minimum=2048)
 """A ring on which every order of five endpoints begins somewhere: that one of their 120 does not
@@ -44,7 +44,7 @@ MODES: Final[dict[State, Mode]] = {
 """What an endpoint's gate does so that the endpoint is, or would be, in a state."""
 
 
-async def walk(
+async def ring_order(
     world: World,
     count: int,
     *beside: Locality,
@@ -52,7 +52,7 @@ async def walk(
     weights: Sequence[int] = (),
     routes: Sequence[Route] = (Route(BY_SESSION),),
     unasked: bool = False,
-) -> Walk:
+) -> RingOrder:
     """Serve one locality of so many endpoints, in the order in which a request meets them.
 
     Args:
@@ -67,15 +67,15 @@ async def walk(
     members = await world.endpoints(count)
     listed: dict[str, int | None] = dict.fromkeys(one.address for one in members)
     listed.update(zip(listed, weights, strict=False))
-    served = weighted(listed, policy=ring)
+    served = weighted_locality(listed, policy=ring)
     served = served.placed(*served.own().localities, *beside)
     served = msgspec.structs.replace(served, routes=tuple(routes))
     key_format = world.bench.key_format
-    await (serve_unasked(world, served) if unasked else world.serve(served))
-    return Walk(world, members, served, key_format)
+    await (serve_before_requests(world, served) if unasked else world.serve(served))
+    return RingOrder(world, members, served, key_format)
 
 
-class Walk:
+class RingOrder:
     """What a request meets: `walk[0]` first, then `walk[1]`, and so on.
 
     The order is that of the client's own ring, computed by the key format that its manifest states
@@ -83,7 +83,7 @@ class Walk:
     """
 
     def __init__(
-        self, world: World, members: Sequence[Member], served: Served, key_format: str
+        self, world: World, members: Sequence[Member], served: XdsConfig, key_format: str
     ) -> None:
         self._world = world
         self._members = tuple(members)
@@ -153,7 +153,7 @@ class Walk:
         owners = (owner for owner, _ in groupby(ring.owners))
         return tuple(ring.addresses[owner] for owner in islice(owners, count))
 
-    def without(self, *members: Member) -> Served:
+    def without(self, *members: Member) -> XdsConfig:
         """What is served, without these endpoints."""
         gone = {one.address for one in members}
         return self.served.placed(
@@ -306,4 +306,4 @@ def _served_by(member: Member, call: Call, what: str) -> None:
     where = call.endpoint or "no endpoint"
     said = f"{what} ended {call.status} ({call.details or 'no details'}) at {where}"
     is_late = call.status != "OK" and call.status in OF_TIME
-    raise (ClientStuck if is_late else ClientStrayed)(said)
+    raise (PreconditionTimeout if is_late else WrongOutcome)(said)

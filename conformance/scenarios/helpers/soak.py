@@ -12,15 +12,15 @@ import msgspec
 from msgspec.structs import replace
 
 from conformance import timing
-from conformance.judging.aborts import ClientStuck
-from conformance.judging.observations import Course
+from conformance.judging.aborts import PreconditionTimeout
+from conformance.judging.observations import SoakCourse
 from conformance.spec.oracles.soak import Fault, Listing, Request
-from conformance.world import CONCURRENCY, UnderWay, World, waits
-from conformance.xds_config.config import Served, one_cluster
+from conformance.world import CONCURRENCY, PendingCalls, World, waits
+from conformance.xds_config.config import XdsConfig, one_cluster
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import RingHash, RoundRobin
+from test_servers import BackendEndpoint as Member
 from test_servers import Close, Hold, Mode, Serve, Stall
-from test_servers import Endpoint as Member
 
 CALM: Final = round(1.5 * timing.MOMENTS / timing.SOAK_PACE)
 """Requests after a storm in which nothing is done: what fails in the last third has no excuse."""
@@ -50,7 +50,7 @@ SILENT: Final = (Stall, Hold)
 LOCALITIES: Final = ("one", "two", "three")
 
 
-class Turn(msgspec.Struct, frozen=True):
+class ModeChange(msgspec.Struct, frozen=True):
     """An endpoint's gate behaves so from now on."""
 
     member: int
@@ -63,67 +63,67 @@ class Kill(msgspec.Struct, frozen=True):
     member: int
 
 
-class Change(msgspec.Struct, frozen=True):
+class ListChange(msgspec.Struct, frozen=True):
     """An update: these endpoints and this policy."""
 
     members: tuple[int, ...]
     policy: RingHash | RoundRobin
 
 
-class Deed(msgspec.Struct, frozen=True):
+class SoakAction(msgspec.Struct, frozen=True):
     """What is done once so many requests have ended."""
 
     after: int
-    what: Turn | Kill | Change
+    what: ModeChange | Kill | ListChange
 
 
-def plan(rng: random.Random, *, members: int, requests: int) -> tuple[Deed, ...]:
+def plan(rng: random.Random, *, members: int, requests: int) -> tuple[SoakAction, ...]:
     """Storms, in which endpoints fail and lists change, and calms.
 
     The first endpoint is always on the list and always serves, but that its connections may be
     dropped: so a request that ends neither well nor by a fault has been forgotten. Nothing fails
     before the first request has ended: those that a client is tried with beforehand must be served.
     """
-    deeds = [Deed(0, Change(tuple(range(members)), SMALL))]
+    deeds = [SoakAction(0, ListChange(tuple(range(members)), SMALL))]
     for number, begin in enumerate(range(0, requests, STORM + CALM)):
         modes: list[Mode] = [Serve()] * members
         policies: list[RingHash | RoundRobin] = [rng.choice(RINGS), RoundRobin()]
         rng.shuffle(policies)
         changes = [
-            Deed(begin + place * LIST, _change(rng, members, policy))
+            SoakAction(begin + place * LIST, _change(rng, members, policy))
             for place, policy in enumerate(policies, start=1)
         ]
         kills = [
-            Deed(begin + rng.randrange(0, STORM, LIST) + rng.randint(1, KILL), Kill(killed))
+            SoakAction(begin + rng.randrange(0, STORM, LIST) + rng.randint(1, KILL), Kill(killed))
             for killed in rng.choices(range(members), k=KILLS)
         ]
-        turns: list[Deed] = []
+        turns: list[SoakAction] = []
         for after in sorted(rng.choices(range(begin + 1, begin + STORM), k=TURNS)):
             turn = _turn(rng, modes)
             modes[turn.member] = turn.mode
-            turns.append(Deed(after, turn))
+            turns.append(SoakAction(after, turn))
         deeds += sorted((*changes, *kills, *turns), key=lambda one: one.after)
         end = begin + STORM
         odd = [member for member, mode in enumerate(modes) if mode != Serve()]
-        deeds += [Deed(end, Turn(member, Serve())) for member in odd]
-        deeds.append(Deed(end, _change(rng, members, RINGS[number % len(RINGS)])))
+        deeds += [SoakAction(end, ModeChange(member, Serve())) for member in odd]
+        deeds.append(SoakAction(end, _change(rng, members, RINGS[number % len(RINGS)])))
     return tuple(deeds)
 
 
-def _turn(rng: random.Random, modes: Sequence[Mode]) -> Turn:
+def _turn(rng: random.Random, modes: Sequence[Mode]) -> ModeChange:
     """Another mode for an endpoint that is not the first."""
     member = rng.randrange(1, len(modes))
     silent = sum(isinstance(mode, SILENT) for mode in modes)
     choices: list[Mode] = [Serve(), Close()]
     if silent < MOST_SILENT:
         choices += [Stall(), Hold()]
-    return Turn(member, rng.choice([mode for mode in choices if mode != modes[member]]))
+    return ModeChange(member, rng.choice([mode for mode in choices if mode != modes[member]]))
 
 
-def _change(rng: random.Random, members: int, policy: RingHash | RoundRobin) -> Change:
+def _change(rng: random.Random, members: int, policy: RingHash | RoundRobin) -> ListChange:
     """The first endpoint and some of the others, but never all."""
     others = rng.sample(range(1, members), rng.randrange(2, members - 1))
-    return Change((0, *sorted(others)), policy)
+    return ListChange((0, *sorted(others)), policy)
 
 
 class Soak:
@@ -136,7 +136,7 @@ class Soak:
         self._faults: list[Fault] = []
         self._lasting: dict[int, Fault] = {}
 
-    def served(self, change: Change) -> Served:
+    def served(self, change: ListChange) -> XdsConfig:
         """What is served by a change: the endpoints of each locality are always the same."""
         turns = len(LOCALITIES)
         places = (
@@ -151,7 +151,7 @@ class Soak:
             policy=change.policy,
         )
 
-    async def run(self, deeds: Sequence[Deed], *, requests: int) -> Course:
+    async def run(self, deeds: Sequence[SoakAction], *, requests: int) -> SoakCourse:
         """Make the requests, do each deed when its time has come, and tell what came of it.
 
         Raises:
@@ -168,13 +168,13 @@ class Soak:
         is_done = await waits.came(self._carry_out(due, started), within=longest)
         calls = await started.over()
         if not is_done:
-            raise ClientStuck(
+            raise PreconditionTimeout(
                 f"{requests} requests, one each {timing.SOAK_PACE:g} s, had not ended after "
                 f"{longest:g} s"
             )
         spans = started.spans
         now = world.now
-        return Course(
+        return SoakCourse(
             requests=tuple(
                 Request(
                     id=one.id,
@@ -193,23 +193,23 @@ class Soak:
             lateness=round(world.clock.lateness.worst, 3),
         )
 
-    async def _carry_out(self, due: deque[Deed], started: UnderWay) -> None:
+    async def _carry_out(self, due: deque[SoakAction], started: PendingCalls) -> None:
         """Do each deed when its time has come, until all requests have ended."""
         async for ended in started.ends():
             await self._do_all(due, ended=ended)
 
-    async def _do_all(self, due: deque[Deed], *, ended: int) -> None:
+    async def _do_all(self, due: deque[SoakAction], *, ended: int) -> None:
         """Do what is to be done once so many requests have ended."""
         while due and due[0].after <= ended:
             match due.popleft().what:
-                case Change() as change:
+                case ListChange() as change:
                     await self._change(change)
                 case Kill(member):
                     await self._kill(member)
-                case Turn(member, mode):
+                case ModeChange(member, mode):
                     await self._turn(member, mode)
 
-    async def _change(self, change: Change) -> None:
+    async def _change(self, change: ListChange) -> None:
         served, began = self.served(change), self._world.now
         await self._world.serve(served)
         if self._listings:

@@ -10,21 +10,21 @@ from conformance.spec.catalogue.loader import (
     edition_for,
     load,
 )
-from conformance.spec.catalogue.peer_coverage import Behaviour, ground
+from conformance.spec.catalogue.peer_coverage import PeerBehavior, peer_coverage
 
 __all__ = [
     "ENVOY",
     "FOLDER",
-    "Behaviour",
     "Catalogue",
     "CatalogueError",
     "Clause",
     "Edition",
     "Editions",
+    "PeerBehavior",
     "Strength",
     "UnknownClause",
     "edition_for",
-    "ground",
     "is_foreign",
     "load",
+    "peer_coverage",
 ]

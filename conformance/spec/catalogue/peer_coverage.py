@@ -8,10 +8,10 @@ import msgspec
 from conformance.spec.catalogue.loader import FOLDER, CatalogueError
 from regular_files import read_text
 
-GROUND = "peer_coverage.toml"
+FILE = "peer_coverage.toml"
 
 
-class Behaviour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PeerBehavior(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One line of the map."""
 
     says: str
@@ -27,7 +27,7 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             raise ValueError("a line has either `scenarios` or `missing`")
 
 
-def ground(folder: Path = FOLDER) -> dict[str, tuple[Behaviour, ...]]:
+def peer_coverage(folder: Path = FOLDER) -> dict[str, tuple[PeerBehavior, ...]]:
     """The map, by section.
 
     Args:
@@ -36,8 +36,8 @@ def ground(folder: Path = FOLDER) -> dict[str, tuple[Behaviour, ...]]:
     Raises:
         CatalogueError: a line is wrong.
     """
-    text = read_text(folder / GROUND)
+    text = read_text(folder / FILE)
     try:
-        return msgspec.convert(tomllib.loads(text), dict[str, tuple[Behaviour, ...]])
+        return msgspec.convert(tomllib.loads(text), dict[str, tuple[PeerBehavior, ...]])
     except (msgspec.ValidationError, tomllib.TOMLDecodeError) as error:
-        raise CatalogueError(f"{GROUND}: {error}") from None
+        raise CatalogueError(f"{FILE}: {error}") from None

@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from conformance.spec.oracles.load import Place
+from conformance.spec.oracles.load import LoadKey
 
 NAMED: Final = "named_metrics."
 """Stands before the names of named metrics where a cluster lists them, and in a report by A85."""
@@ -44,7 +44,7 @@ class Sum(Struct, frozen=True):
         return Sum(self.requests + other.requests, self.value + other.value)
 
 
-class Told(Struct, frozen=True, kw_only=True):
+class BackendReports(Struct, frozen=True, kw_only=True):
     """What a backend told at the end of each of so many requests."""
 
     address: str
@@ -59,8 +59,8 @@ Sums = Mapping[Metric, Sum]
 
 
 def metrics_due(
-    told: Iterable[Told], places: Mapping[str, Place], listed: Collection[str] | None
-) -> dict[Place, dict[Metric, Sum]]:
+    told: Iterable[BackendReports], places: Mapping[str, LoadKey], listed: Collection[str] | None
+) -> dict[LoadKey, dict[Metric, Sum]]:
     """The metrics of each place, summed.
 
     Args:
@@ -68,7 +68,7 @@ def metrics_due(
         places: where each address belongs; others are in clusters that are not reported.
         listed: what the cluster wants reported; None: it is not asked, as by A64.
     """
-    sums: dict[Place, dict[Metric, Sum]] = {}
+    sums: dict[LoadKey, dict[Metric, Sum]] = {}
     for one in told:
         place = places.get(one.address)
         if place is None:
@@ -79,7 +79,7 @@ def metrics_due(
     return sums
 
 
-def _reported(one: Told, listed: Collection[str] | None) -> dict[Metric, float]:
+def _reported(one: BackendReports, listed: Collection[str] | None) -> dict[Metric, float]:
     if listed is None:
         return {Metric(name): value for name, value in one.named.items()}
     return {

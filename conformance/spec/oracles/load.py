@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 
-class Place(Struct, frozen=True, order=True):
+class LoadKey(Struct, frozen=True, order=True):
     """What load is reported under."""
 
     cluster: str
@@ -78,14 +78,14 @@ class Received(Struct, frozen=True, kw_only=True):
         )
 
 
-def due(received: Iterable[Received], places: Mapping[str, Place]) -> dict[Place, Load]:
+def due(received: Iterable[Received], places: Mapping[str, LoadKey]) -> dict[LoadKey, Load]:
     """The load of each place, by what its backends counted.
 
     Args:
         received: what each backend counted.
         places: where each address belongs; others are in clusters that are not reported.
     """
-    loads: dict[Place, Load] = {}
+    loads: dict[LoadKey, Load] = {}
     for one in received:
         place = places.get(one.address)
         if place is not None and one.load != NOTHING:
@@ -93,7 +93,9 @@ def due(received: Iterable[Received], places: Mapping[str, Place]) -> dict[Place
     return loads
 
 
-def balances(due: Mapping[Place, Load], reported: Mapping[Place, Load], *, lost: int = 0) -> bool:
+def balances(
+    due: Mapping[LoadKey, Load], reported: Mapping[LoadKey, Load], *, lost: int = 0
+) -> bool:
     """Whether the reports, summed, say exactly what is due.
 
     Args:
@@ -151,7 +153,7 @@ def drops_balance(
     return named == wanted and sum(counts.values()) == (lost if wanted else 0)
 
 
-def _with_issued(reported: Mapping[Place, Load]) -> Mapping[Place, Load]:
+def _with_issued(reported: Mapping[LoadKey, Load]) -> Mapping[LoadKey, Load]:
     """The same, where nothing is told of requests issued anywhere: as many as the others."""
     if any(load.issued for load in reported.values()):
         return reported

@@ -25,7 +25,7 @@ from client_under_test.contract.exceptions import (
     ClientCrashed,
     ClientExited,
     ConversationFailed,
-    NotTold,
+    MissingInput,
     RequestRefused,
 )
 from client_under_test.launching.channels import Channel
@@ -87,7 +87,7 @@ async def test_the_doctor_finds_it_well(tmp_path: Path) -> None:
 def test_without_a_command_the_user_is_asked_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XDSPEC_INTEROP_CLIENT", raising=False)
     with pytest.raises(
-        NotTold, match=r"the command of a stock xDS interop client, such as .*--env"
+        MissingInput, match=r"the command of a stock xDS interop client, such as .*--env"
     ):
         prepare(find("interop"))
     monkeypatch.setenv("XDSPEC_INTEROP_CLIENT", "some client")

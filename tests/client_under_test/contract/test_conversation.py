@@ -8,9 +8,9 @@ from client_under_test.contract.conversation import (
     BYTES_AT_FIRST,
     LONGEST_LINE,
     LONGEST_UPDATE,
-    Babble,
     Conversation,
     Flood,
+    InvalidLine,
     OtherContract,
 )
 from client_under_test.contract.messages import (
@@ -117,7 +117,7 @@ def test_what_may_be_said(
     ],
 )
 def test_babble(conversation: Conversation, data: bytes, why: str) -> None:
-    with pytest.raises(Babble) as babble:
+    with pytest.raises(InvalidLine) as babble:
         conversation.hear(data)
     assert why in babble.value.why
 
@@ -215,7 +215,7 @@ def test_a_hello_is_of_one_version(hellos: list[bytes], why: str | None) -> None
     if why is None:
         greeted(*hellos)
         return
-    with pytest.raises(Babble) as babble:
+    with pytest.raises(InvalidLine) as babble:
         greeted(*hellos)
     assert why in babble.value.why
 
@@ -266,7 +266,7 @@ def test_updates_of_policies(data: bytes, why: str | None) -> None:
     if why is None:
         assert len(conversation.hear(data)) == data.count(b"\n")
         return
-    with pytest.raises(Babble) as babble:
+    with pytest.raises(InvalidLine) as babble:
         conversation.hear(data)
     assert why in babble.value.why
 

@@ -11,9 +11,9 @@ import pytest
 
 from client_under_test import find, prepare
 from client_under_test.doctor import deadlines
-from client_under_test.doctor.adapter_under_check import ExaminedAdapter
+from client_under_test.doctor.adapter_under_check import AdapterUnderCheck
 from client_under_test.doctor.backend import Backend
-from client_under_test.doctor.requirements import Wrong
+from client_under_test.doctor.requirements import Violation
 from client_under_test.doctor.rules import bootstrap, checks_for
 
 ADAPTERS = Path(__file__).parents[2] / "adapters"
@@ -21,12 +21,12 @@ ADAPTERS = Path(__file__).parents[2] / "adapters"
 
 
 @asynccontextmanager
-async def examined(name: str, folder: Path) -> AsyncIterator[ExaminedAdapter]:
+async def examined(name: str, folder: Path) -> AsyncIterator[AdapterUnderCheck]:
     prepared = prepare(find(str(ADAPTERS / "sharer")))
     command = (*prepared.command[:-1], name)
     async with Backend.running() as backend:
         made = msgspec.structs.replace(prepared, command=command)
-        adapter = ExaminedAdapter(made, folder, backend, lambda _line: None)
+        adapter = AdapterUnderCheck(made, folder, backend, lambda _line: None)
         try:
             yield adapter
         finally:
@@ -41,7 +41,9 @@ async def test_each_channel_has_its_own(tmp_path: Path) -> None:
 async def test_the_first_one_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bootstrap, "ANSWER_DEADLINE", deadlines.ANSWER_DEADLINE / 5)
     async with examined("rooted", tmp_path) as adapter:
-        with pytest.raises(Wrong, match="the second of two channels did not connect to the contr"):
+        with pytest.raises(
+            Violation, match="the second of two channels did not connect to the contr"
+        ):
             await CHECK.run(adapter)
 
 

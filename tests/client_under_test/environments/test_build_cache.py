@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from client_under_test.environments import build_cache
-from client_under_test.environments.build_cache import Shelf, made_once
+from client_under_test.environments.build_cache import BuildCache, made_once
 
-SHELF = Shelf(r"a-\d+", most=3)
+SHELF = BuildCache(r"a-\d+", most=3)
 
 USES = """
 import sys

@@ -242,7 +242,7 @@ def test_a_toolchain_that_is_too_old(tmp_path: Path) -> None:
 
 
 def test_a_library_that_a_program_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    def found(answer: str) -> toolchain.Found:
+    def found(answer: str) -> toolchain.FoundProgram:
         ask = ("sh", "-c", answer)
         return toolchain.look(Tool(program="sh", of="libx", ask=ask, at_least="1.2", get="get it"))
 

@@ -11,7 +11,7 @@ import pytest
 
 from client_under_test.contract.exceptions import NoOwnHosts
 from client_under_test.launching.private_names import with_private_names, write_private_names
-from test_servers import Found, NameServer, PortForbidden
+from test_servers import NameRecords, NameServer, PortForbidden
 
 NAMES = {"several.xdspec.test": ("127.0.0.2", "127.0.0.3")}
 ASK = ("getent", "ahostsv4")
@@ -46,7 +46,7 @@ def test_a_name_of_several_addresses(tmp_path: Path) -> None:
 async def test_other_names_are_asked_for_at_the_server(tmp_path: Path) -> None:
     """Without being completed, and the table comes before it."""
     try:
-        server = await NameServer.start({"asked.xdspec.test": Found(("127.0.0.9",))})
+        server = await NameServer.start({"asked.xdspec.test": NameRecords(("127.0.0.9",))})
     except PortForbidden as forbidden:
         pytest.skip(str(forbidden))
     within = entered(tmp_path, server.host)

@@ -17,18 +17,18 @@ import pytest
 
 from client_under_test import Call, Client, ClientProcess, Prepared, find, prepare
 from client_under_test.contract.exceptions import (
-    ClientBabbled,
     ClientCrashed,
     ClientExited,
     ClientFlooded,
     ClientHung,
-    ClientMute,
+    ClientUnresponsive,
     ClockWrong,
     ConversationFailed,
     ConversationOver,
     HelloContradicted,
     NotSeen,
     NotStarted,
+    ProtocolError,
     UnknownKnob,
     WrongContract,
 )
@@ -101,7 +101,7 @@ async def fail_to_start(name: str, folder: Path, deadline: float = DEADLINE) -> 
         ("exiter", DEADLINE, ClientExited, "the client exited with code 3"),
         ("breeder", DEADLINE, ClientExited, "the client exited with code 3"),
         ("hanger", SHORT, ClientHung, "did not end 1 of 1 calls within 0.3 s, such as a"),
-        ("babbler", DEADLINE, ClientBabbled, "Connected, all is well!"),
+        ("babbler", DEADLINE, ProtocolError, "Connected, all is well!"),
         ("flooder", DEADLINE, ClientFlooded, "the client wrote without end"),
     ],
 )
@@ -116,7 +116,7 @@ async def test_trouble_after_hello(
 @pytest.mark.parametrize(
     ("name", "deadline", "kind"),
     [
-        ("mute", SHORT, ClientMute),
+        ("mute", SHORT, ClientUnresponsive),
         ("stillborn", DEADLINE, ClientExited),
         ("old-contract", DEADLINE, WrongContract),
     ],
@@ -315,7 +315,7 @@ async def test_a_clock_is_looked_at_again(
             await process.look_at_the_clock(deadline=SHORT if how == "falls silent" else DEADLINE)
             assert process.failure is None
             return
-        with pytest.raises((ClockWrong, ClientBabbled), match=words) as told:
+        with pytest.raises((ClockWrong, ProtocolError), match=words) as told:
             await process.look_at_the_clock(deadline=DEADLINE)
     assert "\n" not in str(told.value)
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from client_under_test.contract.adapter_clock import Impossible
-from client_under_test.contract.conversation import Babble
+from client_under_test.contract.conversation import InvalidLine
 from client_under_test.contract.messages import OpenChannel, PlannedCall, StartCalls, Watch
-from client_under_test.launching.protocol import Dialogue
+from client_under_test.launching.protocol import StdioProtocol
 
 SECOND = 1_000_000
 CHANNEL = 1
@@ -43,10 +43,10 @@ def now(began: float) -> int:
 
 
 @pytest.fixture
-def dialogue(began: float) -> Dialogue:
+def dialogue(began: float) -> StdioProtocol:
     """Hello said as the clock began; call a and the states of a channel asked for, 100 s later."""
     asked: list[bytes] = []
-    made = Dialogue(asked.append, lambda: "")
+    made = StdioProtocol(asked.append, lambda: "")
     made.clock.heard(0, asked_at=began - BEFORE, heard_at=began - BEFORE)
     call = PlannedCall(
         id="a", path="/p", metadata=(), deadline=None, wait_for_ready=False, kept_open=True
@@ -82,7 +82,7 @@ def state(at: int) -> bytes:
         lambda at: state(at - 10_000) + opened(at + 10_000) + state(at - 20_000),
     ],
 )
-def test_times_that_can_be(dialogue: Dialogue, began: float, said: Said) -> None:
+def test_times_that_can_be(dialogue: StdioProtocol, began: float, said: Said) -> None:
     dialogue.hear(said(now(began)))
 
 
@@ -106,15 +106,15 @@ def test_times_that_can_be(dialogue: Dialogue, began: float, said: Said) -> None
         ),
     ],
 )
-def test_times_that_cannot(dialogue: Dialogue, began: float, said: Said, words: str) -> None:
+def test_times_that_cannot(dialogue: StdioProtocol, began: float, said: Said, words: str) -> None:
     with pytest.raises(Impossible) as told:
         dialogue.hear(said(now(began)))
     assert re.sub(r"\d+\.\d+ s", "#", str(told.value)) == f"the adapter says {words}"
 
 
 @pytest.mark.parametrize("at", ["1" + 30 * "0", "1" + 400 * "0", "NaN", "Infinity", "-1", "1.5"])
-def test_times_that_are_none(dialogue: Dialogue, at: str) -> None:
-    with pytest.raises(Babble):
+def test_times_that_are_none(dialogue: StdioProtocol, at: str) -> None:
+    with pytest.raises(InvalidLine):
         dialogue.hear(state(7).replace(b'"at": 7', b'"at": ' + at.encode()))
 
 
@@ -128,7 +128,7 @@ def test_times_that_are_none(dialogue: Dialogue, at: str) -> None:
     ],
 )
 def test_a_clock_that_jumps_between_two_hellos(
-    dialogue: Dialogue, began: float, second: Callable[[int], int], words: str | None
+    dialogue: StdioProtocol, began: float, second: Callable[[int], int], words: str | None
 ) -> None:
     heard_at = time.monotonic()
     at = second(round((BEFORE + heard_at - began) * SECOND))

@@ -11,11 +11,11 @@ import pytest
 
 from client_under_test import find, prepare
 from conformance import timing
-from conformance.judging.evidence import Judged
+from conformance.judging.evidence import JudgedClient
 from conformance.judging.ring_keys import RingKeys
 from conformance.spec.catalogue import load
 from conformance.world import World, launch
-from conformance.xds_config.config import Served, one_cluster
+from conformance.xds_config.config import XdsConfig, one_cluster
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import RingHash
 from test_servers import Fleet
@@ -24,7 +24,7 @@ KEYS = 200
 ENDPOINTS = 12
 
 
-def random_cluster(rng: random.Random, addresses: list[str]) -> Served:
+def random_cluster(rng: random.Random, addresses: list[str]) -> XdsConfig:
     """Up to three localities with up to four endpoints each, all weights and sizes random."""
     chosen = rng.sample(addresses, rng.randint(2, len(addresses)))
     groups = [chosen[start::3] for start in range(rng.randint(1, 3))]
@@ -46,7 +46,7 @@ def random_cluster(rng: random.Random, addresses: list[str]) -> Served:
 async def test_all_keys(client: str, weights: str, clusters: int, tmp_path: Path) -> None:
     prepared = prepare(find(client))
     launched = await launch(prepared, environment={}, knobs={}, stderr=tmp_path / "stderr")
-    judged = Judged(
+    judged = JudgedClient(
         name=client,
         version=prepared.version,
         variant=None,

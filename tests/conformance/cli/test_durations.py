@@ -9,7 +9,7 @@ import pytest
 
 from conformance.cli.failures import Failure
 from conformance.cli.sharding import durations_of, given, read_durations
-from conformance.judging.evidence import Judged
+from conformance.judging.evidence import JudgedClient
 from conformance.judging.verdicts import Decision, Verdict
 from conformance.reporting.report import ClientId, Run, build_run
 from conformance.runner.selection import Selection
@@ -18,7 +18,7 @@ from tests.conformance.reporting import sample_reports
 
 
 def run(name: str, *seconds: float) -> Run:
-    client = Judged(name=name, version="1", variant=None, follows=("A42",))
+    client = JudgedClient(name=name, version="1", variant=None, follows=("A42",))
     decisions = [Decision(clause="A42-RING-05", verdict=Verdict.PASS)] * len(seconds)
     records = [
         msgspec.structs.replace(record, seconds=one)

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from conformance.cli.commands import main
 from conformance.cli.sharding import given
 from conformance.reporting.report import is_shard
-from conformance.reporting.shard_report import Given
+from conformance.reporting.shard_report import ShardInputs
 from conformance.runner.selection import Selection
 
 RELEASED = str(Path(__file__).parents[2] / "adapters" / "released@1.5.0")
@@ -77,7 +77,7 @@ def test_what_is_no_shard_is_bad_input(
 def test_nothing_of_a_shard_depends_on_a_value_of_env() -> None:
     """Else it could be guessed from the report, and compared with what was guessed."""
 
-    def told(**environment: str) -> Given:
+    def told(**environment: str) -> ShardInputs:
         return given(Selection(), fast=False, strict=False, environment=environment, wrap=())
 
     assert told(TOKEN="1234") == told(TOKEN="5678")

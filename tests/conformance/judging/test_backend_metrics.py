@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judging.expectations import TellsMetrics, WrongKind
+from conformance.judging.expectations import MetricsReported, WrongKind
 from conformance.judging.observations import Calls, Metrics, ReportedMetrics
-from conformance.spec.oracles.backend_metrics import Metric, Sum, Told, metrics_due
-from conformance.spec.oracles.load import Place
+from conformance.spec.oracles.backend_metrics import BackendReports, Metric, Sum, metrics_due
+from conformance.spec.oracles.load import LoadKey
 
-HERE, THERE = Place("a", "", "here"), Place("a", "", "there")
+HERE, THERE = LoadKey("a", "", "here"), LoadKey("a", "", "there")
 PLACES = {"1:1": HERE, "2:2": HERE, "3:3": THERE}
 TOLD = (
-    Told(address="1:1", requests=3, own={"cpu_utilization": 0.5}, named={"x": 2.0}),
-    Told(address="2:2", requests=2, named={"x": 1.0, "y": 0.0}),
-    Told(address="3:3", requests=1, named={"x": 8.0}),
-    Told(address="elsewhere", requests=9, named={"x": 9.0}),
+    BackendReports(address="1:1", requests=3, own={"cpu_utilization": 0.5}, named={"x": 2.0}),
+    BackendReports(address="2:2", requests=2, named={"x": 1.0, "y": 0.0}),
+    BackendReports(address="3:3", requests=1, named={"x": 8.0}),
+    BackendReports(address="elsewhere", requests=9, named={"x": 9.0}),
 )
 X, Y, CPU = Metric("x"), Metric("y"), Metric("cpu_utilization", has_field=True)
 NAMED_X, NAMED_Y = Metric("named_metrics.x"), Metric("named_metrics.y")
@@ -36,16 +36,16 @@ NAMED_X, NAMED_Y = Metric("named_metrics.x"), Metric("named_metrics.y")
     ],
 )
 def test_what_is_due(
-    listed: tuple[str, ...] | None, wanted: dict[Place, dict[Metric, Sum]]
+    listed: tuple[str, ...] | None, wanted: dict[LoadKey, dict[Metric, Sum]]
 ) -> None:
     assert metrics_due(TOLD, PLACES, listed) == wanted
 
 
-def reports(*sums: tuple[Metric, Sum], at: Place = HERE) -> Metrics:
+def reports(*sums: tuple[Metric, Sum], at: LoadKey = HERE) -> Metrics:
     return Metrics(TOLD, (ReportedMetrics(at, sums),))
 
 
-ALL = TellsMetrics(places={"1:1": HERE, "2:2": HERE})
+ALL = MetricsReported(places={"1:1": HERE, "2:2": HERE})
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,12 @@ from rich.console import Console
 
 from client_under_test.contract.exceptions import ClientCrashed, ClientExited, ClientHung
 from conformance.judging import blocking, causes
-from conformance.judging.aborts import ClientRefused
-from conformance.judging.evidence import Judged, Record, Trouble, decisions_of
-from conformance.judging.expectations import Outcome
+from conformance.judging.aborts import ResourceRejected
+from conformance.judging.evidence import JudgedClient, Record, Trouble, decisions_of
+from conformance.judging.expectations import EndsWith
 from conformance.judging.observations import Call, Calls
 from conformance.judging.verdicts import Cause, Check, Reason, Verdict
-from conformance.mutation.results import Declared, Fate, fate
+from conformance.mutation.results import DeclaredMutant, MutantResult, result_of
 from conformance.reporting import console, junit, live
 from conformance.reporting.baseline import Entry
 from conformance.reporting.provenance import provenance
@@ -42,7 +42,7 @@ PASSED = (Verdict.PASS, None)
 
 def check(clause: str, *, holds: bool) -> Check:
     return Check(
-        clause=clause, seen=CALLS, expected={"A42": Outcome("OK" if holds else "INTERNAL")}
+        clause=clause, seen=CALLS, expected={"A42": EndsWith("OK" if holds else "INTERNAL")}
     )
 
 
@@ -62,7 +62,7 @@ def record(
     made = Record(
         scenario=name,
         clauses=clauses,
-        client=Judged(name="some", version="1", variant=None, follows=follows),
+        client=JudgedClient(name="some", version="1", variant=None, follows=follows),
         seed=1,
         seconds=0.1,
         checks=tuple(checks) or tuple(check(one, holds=True) for one in clauses if not cause),
@@ -307,22 +307,22 @@ def test_words_of_a_refusal(one: str, other: str, *, same: bool) -> None:
         (ClientExited(2, hello_said=True), Cause(words="exit code 2")),
         (ClientHung("hung", hello_said=True), None),
         (ClientCrashed(11, hello_said=False), None),
-        (ClientRefused("a NACK", UNKNOWN_POLICY), UNKNOWN_POLICY),
+        (ResourceRejected("a NACK", UNKNOWN_POLICY), UNKNOWN_POLICY),
     ],
 )
 def test_the_cause_of_an_exception(error: Exception, cause: Cause | None) -> None:
     assert causes.of(error, nothing_seen=True).cause == cause
     seen = causes.of(error).cause
-    assert seen == (cause if isinstance(error, ClientRefused) else None)
+    assert seen == (cause if isinstance(error, ResourceRejected) else None)
 
 
 def test_a_mutant_is_not_killed_by_a_clause_that_is_blocked() -> None:
-    def fate_of(clause: str, cause: Cause) -> Fate:
-        mutant = Declared(
+    def fate_of(clause: str, cause: Cause) -> MutantResult:
+        mutant = DeclaredMutant(
             id="m.x", clause=clause, broken="b", edition="seed", reports="", issue="", place="p"
         )
         records = [msgspec.structs.replace(one, mutant="m.x") for one in ended_by(cause)]
-        return fate(mutant, records, CATALOGUE)
+        return result_of(mutant, records, CATALOGUE)
 
     def ended_by(cause: Cause) -> list[Record]:
         return [

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judging.expectations import Admits, DropsByShare, LosesShare, TellsDrops
-from conformance.judging.expectations.timing_sensitivity import excusable
+from conformance.judging.expectations import (
+    DropProportions,
+    DropRate,
+    DropsReported,
+    RequestsAdmitted,
+)
+from conformance.judging.expectations.timing_sensitivity import is_timing_sensitive
 from conformance.judging.observations import OPEN, WAITING, Call, Calls, Loads
 from conformance.spec.oracles.circuit_breaking import Threshold
 from conformance.spec.oracles.load import Dropped
 
 STATUSES = {"o": OPEN, "w": WAITING, "u": "UNAVAILABLE"}
-TWO = Admits(thresholds=(Threshold(is_default=True, max_requests=2),))
-NONE_LEFT = Admits(thresholds=TWO.thresholds, in_flight=2)
+TWO = RequestsAdmitted(thresholds=(Threshold(is_default=True, max_requests=2),))
+NONE_LEFT = RequestsAdmitted(thresholds=TWO.thresholds, in_flight=2)
 
 
 def streams(statuses: str, *, overdue: bool = False) -> Calls:
@@ -37,7 +42,7 @@ def streams(statuses: str, *, overdue: bool = False) -> Calls:
         (NONE_LEFT, "o", False),
     ],
 )
-def test_streams(wanted: Admits, statuses: str, *, holds: bool) -> None:
+def test_streams(wanted: RequestsAdmitted, statuses: str, *, holds: bool) -> None:
     assert wanted.finding(streams(statuses)).holds == holds
 
 
@@ -55,7 +60,7 @@ def test_room() -> None:
     ],
 )
 def test_only_what_is_not_known_yet_is_excused(seen: Calls, *, can_be: bool) -> None:
-    assert excusable(TWO, seen) == can_be
+    assert is_timing_sensitive(TWO, seen) == can_be
 
 
 def told(*dropped: Dropped) -> Loads:
@@ -79,8 +84,8 @@ B, C = Dropped(cluster="b", total=3), Dropped(cluster="c", total=3, by_category=
     ],
 )
 def test_drops(seen: Loads, *, totals: bool, each: bool) -> None:
-    assert TellsDrops(drops=WANTED, totals=True).finding(seen).holds == totals
-    assert TellsDrops(drops=WANTED).finding(seen).holds == each
+    assert DropsReported(drops=WANTED, totals=True).finding(seen).holds == totals
+    assert DropsReported(drops=WANTED).finding(seen).holds == each
 
 
 def calls(lost: int, of: int, status: str = "UNAVAILABLE") -> Calls:
@@ -102,9 +107,9 @@ def calls(lost: int, of: int, status: str = "UNAVAILABLE") -> Calls:
     ],
 )
 def test_share(seen: Calls, *, about: bool, more: bool) -> None:
-    assert LosesShare(share=(1, 2)).finding(seen).holds == about
-    assert LosesShare(share=(1, 2), more=True).finding(seen).holds == more
-    assert not excusable(LosesShare(share=(1, 2)), seen)
+    assert DropRate(share=(1, 2)).finding(seen).holds == about
+    assert DropRate(share=(1, 2), more=True).finding(seen).holds == more
+    assert not is_timing_sensitive(DropRate(share=(1, 2)), seen)
 
 
 @pytest.mark.parametrize(
@@ -121,5 +126,5 @@ def test_share(seen: Calls, *, about: bool, more: bool) -> None:
 def test_shares_of_drops(by_category: dict[str, int], total: int, *, holds: bool) -> None:
     one = Dropped(cluster="b", total=total, by_category=by_category)
     seen = Loads(received=(), reported=(), clusters=("b",), lost=900, dropped=(one,))
-    wanted = DropsByShare(cluster="b", shares={"a": (2, 3), "b": (1, 3)})
+    wanted = DropProportions(cluster="b", shares={"a": (2, 3), "b": (1, 3)})
     assert wanted.finding(seen).holds == holds

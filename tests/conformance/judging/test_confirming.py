@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from conformance.judging.evidence import Judged, Record
+from conformance.judging.evidence import JudgedClient, Record
 from conformance.judging.process_comparison import described
 from conformance.judging.verdicts import Cause, Decision, Reason, Verdict
 from conformance.runner.retry import (
@@ -32,7 +32,7 @@ def record(name: str, *decisions: Decision, **more: Any) -> Record:
     return Record(
         scenario=name,
         clauses=("A42-RING-12",),
-        client=Judged(name="a", version="1", variant=None, follows=("A42",)),
+        client=JudgedClient(name="a", version="1", variant=None, follows=("A42",)),
         seed=1,
         seconds=1.0,
         decisions=decisions,

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from conformance import timing
-from conformance.judging.contradictions import Told, contradictions
+from conformance.judging.contradictions import ReportedCall, contradictions
 from test_servers import Attempt, Rpc, Serve
 
 ANSWERED_AT, ENDED_AT = 10.0, 10.01
@@ -25,11 +25,11 @@ ROW = Rpc(
     metadata=(),
     deadline=5.0,
 )
-FAILED = Told(id="a", status="UNAVAILABLE", details="", ended_at=ENDED_AT, expires_at=14.0)
+FAILED = ReportedCall(id="a", status="UNAVAILABLE", details="", ended_at=ENDED_AT, expires_at=14.0)
 OPEN = Attempt(endpoint="endpoint-0", connection=1, peer="p", mode=Serve(), accepted_at=9.0)
 
 
-def found(told: Told, *rows: Rpc, connection: Attempt | None = OPEN) -> list[str]:
+def found(told: ReportedCall, *rows: Rpc, connection: Attempt | None = OPEN) -> list[str]:
     attempts = [connection] if connection else []
     rpcs = [("a", row) for row in rows]
     return [str(one) for one in contradictions([told], rpcs, attempts, doubt=DOUBT)]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from conformance.judging.declaration import AS_ALWAYS, Bootstrap, Claims, claims_of
+from conformance.judging.declaration import AS_ALWAYS, Bootstrap, Declaration, declaration_of
 
 WITH_A = Bootstrap(server_features=("a",))
 WITH_B = Bootstrap(fields={"b": {}})
@@ -17,7 +17,7 @@ WITH_B = Bootstrap(fields={"b": {}})
 class Row:
     """A row of a scenario's table, which has marks of its own before those of the function."""
 
-    def __init__(self, *claims: Claims) -> None:
+    def __init__(self, *claims: Declaration) -> None:
         self._claims = claims
 
     def iter_markers(self, _name: str) -> Iterator[Any]:
@@ -37,9 +37,9 @@ def test_a_bootstrap_is_the_rows_own(
     of_the_row: Bootstrap, of_the_function: Bootstrap, claimed: Bootstrap
 ) -> None:
     row: Any = Row(
-        Claims(clauses=("A42-X-01",), bootstrap=of_the_row),
-        Claims(clauses=("A42-X-02",), bootstrap=of_the_function),
+        Declaration(clauses=("A42-X-01",), bootstrap=of_the_row),
+        Declaration(clauses=("A42-X-02",), bootstrap=of_the_function),
     )
-    claims = claims_of(row)
+    claims = declaration_of(row)
     assert claims.bootstrap == claimed
     assert claims.clauses == ("A42-X-02", "A42-X-01")

@@ -16,25 +16,25 @@ from msgspec.structs import replace
 
 from client_under_test.manifests.clients import BUILT_IN
 from conformance.judging.expectations import (
-    Answered,
-    Avoids,
-    Evenly,
-    Everywhere,
+    AckedOrNacked,
+    AllEndpointsServe,
+    AnswerVersion,
+    ChannelsDiffer,
+    EachServesSome,
+    EndsWith,
+    EqualShares,
     Expectation,
-    FewAlike,
-    MapsLike,
-    MovesOnly,
-    NamesWhatHolds,
+    MatchesRing,
+    NackHasDetail,
+    NoneServedBy,
     OneEndpoint,
-    Outcome,
-    Reaches,
-    SaysWhy,
+    OnlyTheseMoved,
+    Proportions,
+    RandomOverRing,
     SeveralEndpoints,
-    Shares,
-    Spread,
     WrongKind,
 )
-from conformance.judging.observations import Answer, Call, Calls, Contrast, Seen
+from conformance.judging.observations import Answer, Call, Calls, Contrast, Observation
 from conformance.judging.ring_keys import RingKeys
 from conformance.judging.verdicts import Check
 from conformance.reporting import baseline
@@ -42,8 +42,8 @@ from conformance.spec.catalogue import load
 from conformance.spec.oracles.distinguishing import SEVERAL
 from conformance.spec.oracles.request_hash import ChannelIdPolicy, xxh64
 from conformance.spec.oracles.ring.values import NoSuchValueError
-from conformance.xds_config.config import Served, one_cluster, plain, weighted
-from conformance.xds_config.distinguishing import STEPS, TO_CHOOSE_FROM, first_told_apart
+from conformance.xds_config.config import XdsConfig, one_cluster, single_locality, weighted_locality
+from conformance.xds_config.distinguishing import STEPS, TO_CHOOSE_FROM, first_distinguished
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import RingHash
 
@@ -86,17 +86,17 @@ NONE = Calls(())
 ACK = Answer(kind="CDS", version="2", acked=True)
 NACK = Answer(kind="CDS", version="2", acked=False, error_detail="minimum too large")
 
-PLAIN = plain(PLACES)
+PLAIN = single_locality(PLACES)
 LOCALITIES, CONFIG = PLAIN.ring_localities(), PLAIN.config()
 
 
 @pytest.mark.parametrize(
     ("expectation", "seen", "holds"),
     [
-        (Outcome("OK"), at(A, B), True),
-        (Outcome("UNAVAILABLE"), Calls((FAILED,)), True),
-        (Outcome("OK"), joined(at(A, B), Calls((FAILED,))), False),
-        (Outcome("OK"), NONE, False),
+        (EndsWith("OK"), at(A, B), True),
+        (EndsWith("UNAVAILABLE"), Calls((FAILED,)), True),
+        (EndsWith("OK"), joined(at(A, B), Calls((FAILED,))), False),
+        (EndsWith("OK"), NONE, False),
         (OneEndpoint(), at(A, A, A), True),
         (OneEndpoint(), at(A, A, B), False),
         (OneEndpoint(), joined(at(A, A), at(B, B, channel="channel-2")), False),
@@ -104,50 +104,50 @@ LOCALITIES, CONFIG = PLAIN.ring_localities(), PLAIN.config()
         (OneEndpoint(each_channel=True), joined(at(A, A), at(A, B, channel="channel-2")), False),
         (SeveralEndpoints(), at(A, A, B), True),
         (SeveralEndpoints(), at(A, A, A), False),
-        (FewAlike("session", most=1), joined(at(A, A, B), at(A, B, B, channel="2")), True),
-        (FewAlike("session", most=1), joined(at(A, A, B), at(A, A, B, channel="2")), False),
-        (FewAlike("session", most=2), joined(at(A, A, B), at(A, A, B, channel="2")), True),
-        (FewAlike("session", most=1), at(A, A, B), True),
-        (Avoids((C, D)), at(A, B), True),
-        (Avoids((C, D)), at(A, D), False),
-        (Reaches((A, B)), at(A, B, C), True),
-        (Reaches((A, B)), at(A, A, C), False),
-        (Evenly((A, B, C)), at(A, B, C, A, B), True),
-        (Evenly((A, B, C)), at(A, B, C, A, A), False),
-        (Evenly((A, B, C)), at(A, B, A, B), False),
-        (Evenly((A, B)), at(A, B, C), False),
-        (Shares({A: (1, 4), B: (3, 4)}), at(*[A] * 100, *[B] * 300), True),
-        (Shares({A: (1, 4), B: (3, 4)}), at(*[A] * 300, *[B] * 100), False),
-        (Shares({A: (1, 4), B: (3, 4)}), at(*[A] * 100, *[B] * 299, C), False),
-        (Shares({A: (1, 4)}, rest=(B, C)), at(*[A] * 100, *[B] * 299, C), True),
-        (Shares({A: (1, 4)}, rest=(B, C)), at(*[A] * 300, *[B] * 99, C), False),
-        (Shares({A: (1, 4)}, rest=(B,)), at(*[A] * 100, *[B] * 299, C), False),
-        (Spread(LOCALITIES, CONFIG), at(*PLACES * 75), True),
-        (Spread(LOCALITIES, CONFIG), at(*[A] * 200, B, C, D), False),
-        (Spread(LOCALITIES, CONFIG), at(*PLACES * 75, "127.0.0.1:1"), False),
-        (Everywhere(LOCALITIES, CONFIG), at(*PLACES * 75), True),
-        (Everywhere(LOCALITIES, CONFIG), at(*(A, B, C) * 100), False),
-        (Everywhere(LOCALITIES, CONFIG), at(*PLACES * 75, "127.0.0.1:1"), False),
-        (Answered(acked=True), ACK, True),
-        (Answered(acked=True), NACK, False),
-        (Answered(acked=False), NACK, True),
-        (Answered(acked=False), ACK, False),
-        (NamesWhatHolds(), replace(ACK, told="2", accepted="1"), True),
-        (NamesWhatHolds(), replace(ACK, told="1", accepted="1"), False),
-        (NamesWhatHolds(), replace(NACK, told="1", accepted="1"), True),
-        (NamesWhatHolds(), replace(NACK, told="2", accepted="1"), False),
-        (NamesWhatHolds(), NACK, True),
-        (SaysWhy(), NACK, True),
-        (SaysWhy(), replace(NACK, error_detail=""), False),
-        (SaysWhy(), ACK, False),
-        (MovesOnly((C,)), Contrast(at(A, B, C, C), at(A, B, A, B)), True),
-        (MovesOnly((C,)), Contrast(at(A, B, C), at(A, C, C)), True),
-        (MovesOnly((C,)), Contrast(at(A, B, C), at(B, B, C)), False),
-        (MovesOnly(()), Contrast(at(A, B), at(A, B)), True),
-        (MovesOnly(()), Contrast(at(A, B), at(A, C)), False),
+        (ChannelsDiffer("session", most=1), joined(at(A, A, B), at(A, B, B, channel="2")), True),
+        (ChannelsDiffer("session", most=1), joined(at(A, A, B), at(A, A, B, channel="2")), False),
+        (ChannelsDiffer("session", most=2), joined(at(A, A, B), at(A, A, B, channel="2")), True),
+        (ChannelsDiffer("session", most=1), at(A, A, B), True),
+        (NoneServedBy((C, D)), at(A, B), True),
+        (NoneServedBy((C, D)), at(A, D), False),
+        (EachServesSome((A, B)), at(A, B, C), True),
+        (EachServesSome((A, B)), at(A, A, C), False),
+        (EqualShares((A, B, C)), at(A, B, C, A, B), True),
+        (EqualShares((A, B, C)), at(A, B, C, A, A), False),
+        (EqualShares((A, B, C)), at(A, B, A, B), False),
+        (EqualShares((A, B)), at(A, B, C), False),
+        (Proportions({A: (1, 4), B: (3, 4)}), at(*[A] * 100, *[B] * 300), True),
+        (Proportions({A: (1, 4), B: (3, 4)}), at(*[A] * 300, *[B] * 100), False),
+        (Proportions({A: (1, 4), B: (3, 4)}), at(*[A] * 100, *[B] * 299, C), False),
+        (Proportions({A: (1, 4)}, rest=(B, C)), at(*[A] * 100, *[B] * 299, C), True),
+        (Proportions({A: (1, 4)}, rest=(B, C)), at(*[A] * 300, *[B] * 99, C), False),
+        (Proportions({A: (1, 4)}, rest=(B,)), at(*[A] * 100, *[B] * 299, C), False),
+        (RandomOverRing(LOCALITIES, CONFIG), at(*PLACES * 75), True),
+        (RandomOverRing(LOCALITIES, CONFIG), at(*[A] * 200, B, C, D), False),
+        (RandomOverRing(LOCALITIES, CONFIG), at(*PLACES * 75, "127.0.0.1:1"), False),
+        (AllEndpointsServe(LOCALITIES, CONFIG), at(*PLACES * 75), True),
+        (AllEndpointsServe(LOCALITIES, CONFIG), at(*(A, B, C) * 100), False),
+        (AllEndpointsServe(LOCALITIES, CONFIG), at(*PLACES * 75, "127.0.0.1:1"), False),
+        (AckedOrNacked(acked=True), ACK, True),
+        (AckedOrNacked(acked=True), NACK, False),
+        (AckedOrNacked(acked=False), NACK, True),
+        (AckedOrNacked(acked=False), ACK, False),
+        (AnswerVersion(), replace(ACK, told="2", accepted="1"), True),
+        (AnswerVersion(), replace(ACK, told="1", accepted="1"), False),
+        (AnswerVersion(), replace(NACK, told="1", accepted="1"), True),
+        (AnswerVersion(), replace(NACK, told="2", accepted="1"), False),
+        (AnswerVersion(), NACK, True),
+        (NackHasDetail(), NACK, True),
+        (NackHasDetail(), replace(NACK, error_detail=""), False),
+        (NackHasDetail(), ACK, False),
+        (OnlyTheseMoved((C,)), Contrast(at(A, B, C, C), at(A, B, A, B)), True),
+        (OnlyTheseMoved((C,)), Contrast(at(A, B, C), at(A, C, C)), True),
+        (OnlyTheseMoved((C,)), Contrast(at(A, B, C), at(B, B, C)), False),
+        (OnlyTheseMoved(()), Contrast(at(A, B), at(A, B)), True),
+        (OnlyTheseMoved(()), Contrast(at(A, B), at(A, C)), False),
     ],
 )
-def test_table(expectation: Expectation, seen: Seen, *, holds: bool) -> None:
+def test_table(expectation: Expectation, seen: Observation, *, holds: bool) -> None:
     finding = expectation.finding(seen)
     assert finding.holds is holds
     assert finding.wanted
@@ -156,13 +156,13 @@ def test_table(expectation: Expectation, seen: Seen, *, holds: bool) -> None:
 BY_ENDPOINT: tuple[Expectation, ...] = (
     OneEndpoint(),
     SeveralEndpoints(),
-    FewAlike("session", most=1),
-    Avoids((D,)),
-    Reaches((A,)),
-    Evenly((A, B, C, D)),
-    Shares({A: (1, 1)}),
-    Spread(LOCALITIES, CONFIG),
-    Everywhere(LOCALITIES, CONFIG),
+    ChannelsDiffer("session", most=1),
+    NoneServedBy((D,)),
+    EachServesSome((A,)),
+    EqualShares((A, B, C, D)),
+    Proportions({A: (1, 1)}),
+    RandomOverRing(LOCALITIES, CONFIG),
+    AllEndpointsServe(LOCALITIES, CONFIG),
     PLAIN.mapping(),
 )
 
@@ -184,17 +184,17 @@ def test_no_calls_are_no_success(expectation: Expectation) -> None:
 @pytest.mark.parametrize("spoiled", ["before", "after"])
 def test_failed_calls_spoil_a_contrast(spoiled: str) -> None:
     rounds = {"before": at(A), "after": at(A)} | {spoiled: Calls((FAILED,))}
-    assert not MovesOnly(()).finding(Contrast(**rounds)).holds
+    assert not OnlyTheseMoved(()).finding(Contrast(**rounds)).holds
 
 
 @pytest.mark.parametrize(
     ("expectation", "seen"),
     [(one, ACK) for one in BY_ENDPOINT]
-    + [(Outcome("OK"), ACK), (Answered(acked=True), at(A)), (MovesOnly(()), at(A))]
-    + [(NamesWhatHolds(), at(A)), (SaysWhy(), at(A))],
+    + [(EndsWith("OK"), ACK), (AckedOrNacked(acked=True), at(A)), (OnlyTheseMoved(()), at(A))]
+    + [(AnswerVersion(), at(A)), (NackHasDetail(), at(A))],
 )
 def test_what_cannot_be_weighed_is_the_scenarios_fault(
-    expectation: Expectation, seen: Seen
+    expectation: Expectation, seen: Observation
 ) -> None:
     with pytest.raises(WrongKind):
         expectation.finding(seen)
@@ -202,11 +202,11 @@ def test_what_cannot_be_weighed_is_the_scenarios_fault(
 
 def test_too_few_calls_to_reach_every_endpoint_are_the_scenarios_fault() -> None:
     with pytest.raises(WrongKind, match="too few"):
-        Everywhere(LOCALITIES, CONFIG).finding(at(A, B, C, D))
+        AllEndpointsServe(LOCALITIES, CONFIG).finding(at(A, B, C, D))
 
 
 def test_calls_without_a_hash_map_to_nothing() -> None:
-    unhashed = plain(PLACES, policies=(ChannelIdPolicy(),))
+    unhashed = single_locality(PLACES, policies=(ChannelIdPolicy(),))
     no_header = tuple(msgspec.structs.replace(call, metadata=()) for call in at(A, B))
     with pytest.raises((WrongKind, ValueError)):
         unhashed.mapping().finding(at(A, B))
@@ -255,7 +255,7 @@ class Client:
     def hash(self, text: str) -> int:
         return xxhash.xxh64_intdigest(text.encode(), seed=self.seed)
 
-    def rings(self, served: Served) -> list[list[tuple[int, str]]]:
+    def rings(self, served: XdsConfig) -> list[list[tuple[int, str]]]:
         policy = served.own().policy
         assert isinstance(policy, RingHash)
         listed = [
@@ -275,7 +275,7 @@ class Client:
             index = 0 if self.wraps else -1
         return entries[index][1]
 
-    def calls(self, served: Served, count: int = len(VALUES)) -> Calls:
+    def calls(self, served: XdsConfig, count: int = len(VALUES)) -> Calls:
         rings = itertools.cycle(self.rings(served))
         return at(*(self.pick(next(rings), value) for value in VALUES[:count]))
 
@@ -294,12 +294,12 @@ TWO_LOCALITIES = one_cluster(
     ),
     policy=RingHash(minimum=200),
 )
-CAPPED = weighted({A: 1, B: 50, C: 50}, policy=RingHash(minimum=1))
+CAPPED = weighted_locality({A: 1, B: 50, C: 50}, policy=RingHash(minimum=1))
 CAPPED = CAPPED.capped_at(64)
 
 
 @pytest.mark.parametrize("served", [FOUR, SMALL, TWO_LOCALITIES, CAPPED])
-def test_a_right_client_maps_as_the_ring_does(served: Served) -> None:
+def test_a_right_client_maps_as_the_ring_does(served: XdsConfig) -> None:
     finding = served.mapping().finding(Client(cap=served.cap).calls(served))
     assert finding.holds, finding.saw
 
@@ -337,7 +337,7 @@ def test_the_built_in_baselines_know_it_by_these_words() -> None:
         pytest.param(CAPPED, Client(cap=128), id="cap"),
     ],
 )
-def test_a_wrong_ring_is_refused(served: Served, client: Client) -> None:
+def test_a_wrong_ring_is_refused(served: XdsConfig, client: Client) -> None:
     mapping = served.mapping()
     finding = mapping.finding(client.calls(served))
     assert not finding.holds
@@ -363,7 +363,9 @@ def test_a_wrong_ring_is_refused(served: Served, client: Client) -> None:
         ),
     ],
 )
-def test_what_the_text_leaves_open_is_right(served: Served, client: Client, told_as: str) -> None:
+def test_what_the_text_leaves_open_is_right(
+    served: XdsConfig, client: Client, told_as: str
+) -> None:
     finding = KNOWN.bind(served.mapping()).finding(client.calls(served))
     assert finding.holds
     assert told_as in finding.saw
@@ -423,16 +425,16 @@ def test_variants_can_be_restricted(restriction: dict[str, str], *, holds: bool)
     assert SMALL.mapping(**restriction).finding(calls).holds is holds  # type: ignore[arg-type]
 
 
-ODD = weighted({D: 2, B: 5, A: 2, C: 5}, policy=RingHash(minimum=31, maximum=31))
-EVEN = weighted(dict.fromkeys((D, B, A, C), 1), policy=RingHash(minimum=32, maximum=32))
+ODD = weighted_locality({D: 2, B: 5, A: 2, C: 5}, policy=RingHash(minimum=31, maximum=31))
+EVEN = weighted_locality(dict.fromkeys((D, B, A, C), 1), policy=RingHash(minimum=32, maximum=32))
 
 
-def orders(served: Served) -> dict[str, MapsLike]:
+def orders(served: XdsConfig) -> dict[str, MatchesRing]:
     return {order: served.mapping(allotment=order) for order in ("list", "keys")}
 
 
 def test_choices_are_told_by_calls_on_the_first_ring_where_they_can_be() -> None:
-    served, headers = first_told_apart([EVEN, ODD], orders)
+    served, headers = first_distinguished([EVEN, ODD], orders)
     assert served == ODD
     assert {one["session"] for one in headers} <= {*TO_CHOOSE_FROM[: STEPS[0]]}
     for listed in orders(ODD)["list"].picks():
@@ -443,13 +445,13 @@ def test_choices_are_told_by_calls_on_the_first_ring_where_they_can_be() -> None
 
 def test_choices_that_no_ring_tells_apart_are_an_error() -> None:
     with pytest.raises(NoSuchValueError, match="list from keys"):
-        first_told_apart([EVEN], orders)
+        first_distinguished([EVEN], orders)
 
 
 # A key format that nobody knows is no deviation: the arcs are judged.
 
 
-def by_census(served: Served) -> Expectation:
+def by_census(served: XdsConfig) -> Expectation:
     return RingKeys().bind(served.mapping())
 
 
@@ -460,7 +462,7 @@ def test_an_unknown_key_format_is_not_known() -> None:
 
 
 @pytest.mark.parametrize("served", [FOUR, TWO_LOCALITIES])
-def test_an_unknown_key_format_is_judged_by_its_arcs(served: Served) -> None:
+def test_an_unknown_key_format_is_judged_by_its_arcs(served: XdsConfig) -> None:
     finding = by_census(served).finding(STRANGE.calls(served))
     assert finding.holds, finding.saw
     assert finding.oracle == "census.changes_interval, census.met_intervals"
@@ -476,7 +478,7 @@ def test_an_unknown_key_format_is_judged_by_its_arcs(served: Served) -> None:
         ),
     ],
 )
-def test_wrong_arcs_are_refused(served: Served, client: Client) -> None:
+def test_wrong_arcs_are_refused(served: XdsConfig, client: Client) -> None:
     finding = by_census(served).finding(client.calls(served))
     assert not finding.holds
     assert "changes among 300 hashes" in finding.saw
@@ -533,28 +535,30 @@ def test_who_is_known_by_one_format_is_judged_by_no_other() -> None:
 
 
 def test_only_rings_are_bound() -> None:
-    assert KNOWN.bind(Outcome("OK")) == Outcome("OK")
+    assert KNOWN.bind(EndsWith("OK")) == EndsWith("OK")
 
 
 # What is written is what is read.
 
 
-def everything() -> Iterable[tuple[Expectation, Seen]]:
-    yield Outcome("OK"), at(A)
+def everything() -> Iterable[tuple[Expectation, Observation]]:
+    yield EndsWith("OK"), at(A)
     yield OneEndpoint(each_channel=True), at(A, B)
     for one in BY_ENDPOINT:
         yield one, at(*PLACES * 75)
-    yield Answered(acked=True), NACK
-    yield NamesWhatHolds(), NACK
-    yield SaysWhy(), NACK
-    yield MovesOnly((A,)), Contrast(at(A, B), at(B, C))
+    yield AckedOrNacked(acked=True), NACK
+    yield AnswerVersion(), NACK
+    yield NackHasDetail(), NACK
+    yield OnlyTheseMoved((A,)), Contrast(at(A, B), at(B, C))
     yield by_census(FOUR), STRANGE.calls(FOUR)
     yield KNOWN.bind(FOUR.mapping()), RIGHT.calls(FOUR)
     yield TWO_LOCALITIES.mapping(weights="A113", terminal="A42-2021", search="wrap"), at(A)
 
 
 @pytest.mark.parametrize(("expectation", "seen"), list(everything()))
-def test_a_check_is_weighed_alike_after_a_round_trip(expectation: Expectation, seen: Seen) -> None:
+def test_a_check_is_weighed_alike_after_a_round_trip(
+    expectation: Expectation, seen: Observation
+) -> None:
     written = Check(clause="A42-RING-05", seen=seen, expected={"A42": expectation})
     read = msgspec.json.decode(msgspec.json.encode(written), type=Check)
     assert read == written

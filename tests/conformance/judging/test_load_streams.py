@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from conformance.judging.expectations import (
-    BeginsLoadStreams,
-    BeginsWithNode,
-    EachHolds,
     Expectation,
-    LeavesLoadStreams,
-    NamesOnly,
-    SendsReports,
-    TellsIssued,
-    TellsNoEndpoints,
+    FirstRequestHasNode,
+    IssuedReported,
+    LoadStreamsKept,
+    LoadStreamsStarted,
+    NoEndpointLoad,
+    OnlyTheseReported,
+    ReportIntervals,
+    RequestsInProgress,
     WrongKind,
 )
 from conformance.judging.observations import (
@@ -24,9 +24,9 @@ from conformance.judging.observations import (
     ReportedLoad,
     ReportOfACluster,
 )
-from conformance.spec.oracles.load import Load, Place
+from conformance.spec.oracles.load import Load, LoadKey
 
-HERE, THERE = Place("a", "", "one"), Place("a", "", "two")
+HERE, THERE = LoadKey("a", "", "one"), LoadKey("a", "", "two")
 
 
 def first(stream: int = 1, node: str = "me", *, of: str = "") -> LoadReport:
@@ -35,7 +35,7 @@ def first(stream: int = 1, node: str = "me", *, of: str = "") -> LoadReport:
     return LoadReport(stream=stream, node=node, clusters=clusters)
 
 
-def report(*loads: tuple[Place, int], of: str = "a", endpoints: int = 0) -> LoadReport:
+def report(*loads: tuple[LoadKey, int], of: str = "a", endpoints: int = 0) -> LoadReport:
     """A report of one cluster: how much is in progress where."""
     told = tuple(ReportedLoad(place, Load(in_progress=count)) for place, count in loads)
     return LoadReport(
@@ -50,38 +50,38 @@ def said(*reports: LoadReport, streams: int = 1, ended: int = 0) -> LoadReports:
 @pytest.mark.parametrize(
     ("seen", "expected", "holds"),
     [
-        (said(first()), BeginsWithNode(node="me"), True),
-        (said(first(node="")), BeginsWithNode(node="me"), False),
-        (said(first(1), first(2, "")), BeginsWithNode(node="me"), False),
-        (said(first(), report((HERE, 1))), BeginsWithNode(node="me", load=False), True),
-        (said(first(of="a")), BeginsWithNode(node="me", load=False), False),
-        (said(first(of="a")), BeginsWithNode(node="me", load=True), True),
-        (said(first(of="a")), BeginsWithNode(node="me"), True),
-        (said(), BeginsWithNode(node="me"), False),
-        (said(streams=2), BeginsLoadStreams(2), True),
-        (said(streams=2), BeginsLoadStreams(1), False),
-        (said(streams=2, ended=2), LeavesLoadStreams(0), True),
-        (said(streams=2, ended=1), LeavesLoadStreams(0), False),
-        (said(streams=2, ended=1), LeavesLoadStreams(1), True),
-        (said(first(), first()), SendsReports(least=2, clusters=()), True),
-        (said(first()), SendsReports(least=2, clusters=()), False),
-        (said(first(), report()), SendsReports(least=2, clusters=()), False),
-        (said(report(), report()), SendsReports(least=2, clusters=("a",)), True),
-        (said(report()), SendsReports(most=1), True),
-        (said(report(), first()), SendsReports(most=1), False),
-        (said(report(), report(of="b")), NamesOnly(("a", "b")), True),
-        (said(report(), report(of="b")), NamesOnly(("a",)), False),
-        (said(first()), NamesOnly(("a",)), False),
-        (said(report()), TellsNoEndpoints(), True),
-        (said(report(endpoints=1)), TellsNoEndpoints(), False),
-        (said(first()), TellsNoEndpoints(), False),
+        (said(first()), FirstRequestHasNode(node="me"), True),
+        (said(first(node="")), FirstRequestHasNode(node="me"), False),
+        (said(first(1), first(2, "")), FirstRequestHasNode(node="me"), False),
+        (said(first(), report((HERE, 1))), FirstRequestHasNode(node="me", load=False), True),
+        (said(first(of="a")), FirstRequestHasNode(node="me", load=False), False),
+        (said(first(of="a")), FirstRequestHasNode(node="me", load=True), True),
+        (said(first(of="a")), FirstRequestHasNode(node="me"), True),
+        (said(), FirstRequestHasNode(node="me"), False),
+        (said(streams=2), LoadStreamsStarted(2), True),
+        (said(streams=2), LoadStreamsStarted(1), False),
+        (said(streams=2, ended=2), LoadStreamsKept(0), True),
+        (said(streams=2, ended=1), LoadStreamsKept(0), False),
+        (said(streams=2, ended=1), LoadStreamsKept(1), True),
+        (said(first(), first()), ReportIntervals(least=2, clusters=()), True),
+        (said(first()), ReportIntervals(least=2, clusters=()), False),
+        (said(first(), report()), ReportIntervals(least=2, clusters=()), False),
+        (said(report(), report()), ReportIntervals(least=2, clusters=("a",)), True),
+        (said(report()), ReportIntervals(most=1), True),
+        (said(report(), first()), ReportIntervals(most=1), False),
+        (said(report(), report(of="b")), OnlyTheseReported(("a", "b")), True),
+        (said(report(), report(of="b")), OnlyTheseReported(("a",)), False),
+        (said(first()), OnlyTheseReported(("a",)), False),
+        (said(report()), NoEndpointLoad(), True),
+        (said(report(endpoints=1)), NoEndpointLoad(), False),
+        (said(first()), NoEndpointLoad(), False),
     ],
 )
 def test_what_is_said(seen: LoadReports, expected: Expectation, *, holds: bool) -> None:
     assert expected.finding(seen).holds == holds
 
 
-HOLDS = EachHolds(cluster="a", in_progress=((HERE, 2), (THERE, 1)))
+HOLDS = RequestsInProgress(cluster="a", in_progress=((HERE, 2), (THERE, 1)))
 
 
 @pytest.mark.parametrize(
@@ -108,13 +108,13 @@ def test_no_report_at_all_holds_nothing() -> None:
 )
 def test_tells_issued(bounds: tuple[int, int], *, holds: bool) -> None:
     """Of all localities of the cluster; of others nothing is asked."""
-    loads = ((HERE, 3), (THERE, 2), (Place("b"), 7))
+    loads = ((HERE, 3), (THERE, 2), (LoadKey("b"), 7))
     reported = tuple(ReportedLoad(place, Load(issued=count)) for place, count in loads)
     seen = Loads(received=(), reported=reported, clusters=("a", "b"))
-    assert TellsIssued({"a": bounds}).finding(seen).holds == holds
+    assert IssuedReported({"a": bounds}).finding(seen).holds == holds
 
 
-@pytest.mark.parametrize("expected", [HOLDS, NamesOnly(()), TellsIssued({})])
+@pytest.mark.parametrize("expected", [HOLDS, OnlyTheseReported(()), IssuedReported({})])
 def test_what_is_no_load(expected: Expectation) -> None:
     with pytest.raises(WrongKind):
         expected.finding(Calls(()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judging.expectations import LooksUp, NeverLooksUp, WrongKind
+from conformance.judging.expectations import NeverResolves, Resolves, WrongKind
 from conformance.judging.observations import Calls, Lookup, Lookups
 
 
@@ -26,7 +26,7 @@ def asked(*several: str) -> Lookups:
     ],
 )
 def test_looks_up(seen: Lookups, *, holds: bool) -> None:
-    assert LooksUp(("one",)).finding(seen).holds == holds
+    assert Resolves(("one",)).finding(seen).holds == holds
 
 
 @pytest.mark.parametrize(
@@ -40,15 +40,15 @@ def test_looks_up(seen: Lookups, *, holds: bool) -> None:
 )
 def test_never_looks_up(seen: Lookups, *, holds: bool) -> None:
     """Who asks nothing at all was not looked at."""
-    assert NeverLooksUp("TXT").finding(seen).holds == holds
+    assert NeverResolves("TXT").finding(seen).holds == holds
 
 
 def test_what_is_told() -> None:
-    found = LooksUp(("one",)).finding(asked("A one", "A one", "AAAA two"))
+    found = Resolves(("one",)).finding(asked("A one", "A one", "AAAA two"))
     assert found.saw == "asked for A of one, AAAA of two"
 
 
-@pytest.mark.parametrize("expected", [LooksUp(("one",)), NeverLooksUp("TXT")])
-def test_what_is_no_look_up(expected: LooksUp | NeverLooksUp) -> None:
+@pytest.mark.parametrize("expected", [Resolves(("one",)), NeverResolves("TXT")])
+def test_what_is_no_look_up(expected: Resolves | NeverResolves) -> None:
     with pytest.raises(WrongKind):
         expected.finding(Calls(()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judging.expectations import HandsOn, WrongKind
+from conformance.judging.expectations import ConfigReceived, WrongKind
 from conformance.judging.observations import Calls, PolicyUpdate, PolicyUpdates
 
 ONE, TWO, THREE = "127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"
@@ -36,7 +36,7 @@ def given(*updates: tuple[int, str, tuple[str, ...]]) -> PolicyUpdates:
     ],
 )
 def test_configs(config: str, *, holds: bool) -> None:
-    expected = HandsOn('{"a": 1, "b": [null, true]}', ((ONE, TWO),))
+    expected = ConfigReceived('{"a": 1, "b": [null, true]}', ((ONE, TWO),))
     assert expected.finding(given((1, config, (TWO, ONE)))).holds == holds
     assert expected.is_config(config) == holds
 
@@ -55,16 +55,16 @@ def test_configs(config: str, *, holds: bool) -> None:
 )
 def test_groups(seen: PolicyUpdates, *, holds: bool) -> None:
     """What counts is what each instance was given last."""
-    assert HandsOn("{}", ((ONE,), (TWO, THREE))).finding(seen).holds == holds
+    assert ConfigReceived("{}", ((ONE,), (TWO, THREE))).finding(seen).holds == holds
 
 
 def test_words() -> None:
-    found = HandsOn("{}", ((ONE,),)).finding(given((7, "[]", (ONE, TWO))))
+    found = ConfigReceived("{}", ((ONE,),)).finding(given((7, "[]", (ONE, TWO))))
     assert found.wanted == f"an instance with {{}} for {ONE}"
     assert found.saw == f"instance 7 with [] for {ONE}, {TWO}"
-    assert HandsOn("{}", ()).finding(given()).saw == "no update"
+    assert ConfigReceived("{}", ()).finding(given()).saw == "no update"
 
 
 def test_what_is_no_update() -> None:
     with pytest.raises(WrongKind):
-        HandsOn("{}", ()).finding(Calls(()))
+        ConfigReceived("{}", ()).finding(Calls(()))

@@ -8,26 +8,26 @@ import pytest
 from client_under_test.contract.exceptions import ClientCrashed, ClientHung
 from conformance.judging import causes
 from conformance.judging.aborts import (
-    ClientLied,
-    ClientRefused,
-    ClientSilent,
-    ClientStrayed,
-    ClientStuck,
+    NoAckOrNack,
+    PreconditionTimeout,
+    ReportContradicted,
+    ResourceRejected,
+    WrongOutcome,
 )
-from conformance.judging.evidence import Judged, Record
+from conformance.judging.evidence import JudgedClient, Record
 from conformance.judging.expectations import (
-    Answered,
-    Balances,
+    AckedOrNacked,
+    AllServedBy,
+    AttemptCount,
+    EndsWith,
     Expectation,
-    MapsLike,
-    MovesOnly,
+    LoadMatches,
+    MatchesRing,
     OneEndpoint,
-    OnlyAt,
-    Outcome,
-    Tried,
+    OnlyTheseMoved,
     fits,
 )
-from conformance.judging.expectations.timing_sensitivity import excusable
+from conformance.judging.expectations.timing_sensitivity import is_timing_sensitive
 from conformance.judging.observations import (
     Answer,
     Attempts,
@@ -35,12 +35,12 @@ from conformance.judging.observations import (
     Calls,
     Contrast,
     Loads,
+    Observation,
     ReportedLoad,
-    Seen,
 )
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.runner.retry import with_what_stands
-from conformance.spec.oracles.load import Load, Place, Received
+from conformance.spec.oracles.load import Load, LoadKey, Received
 from conformance.spec.oracles.request_hash import HeaderPolicy
 from conformance.spec.oracles.ring.sizes import RingConfig
 from conformance.spec.oracles.ring.weights import RingEndpoint, RingLocality
@@ -49,9 +49,9 @@ ADDRESSES = tuple(f"127.0.0.1:{port}" for port in (1001, 1002, 1003, 1004))
 VALUES = tuple(f"value-{number}" for number in range(40))
 
 
-def ring(minimum: int) -> MapsLike:
+def ring(minimum: int) -> MatchesRing:
     endpoints = tuple(RingEndpoint(address) for address in ADDRESSES)
-    return MapsLike(
+    return MatchesRing(
         localities=(RingLocality(name="one", weight=1, endpoints=endpoints),),
         config=RingConfig(minimum=minimum),
         policies=(HeaderPolicy(name="session"),),
@@ -83,7 +83,7 @@ def calls(*endpoints: str, status: str = "OK", overdue: bool = False) -> Calls:
     )
 
 
-def as_by(mapping: MapsLike) -> tuple[str, ...]:
+def as_by(mapping: MatchesRing) -> tuple[str, ...]:
     (way,) = mapping.ways([{"session": value} for value in VALUES])
     return way
 
@@ -97,13 +97,13 @@ def nack() -> Answer:
 
 
 def loads(issued: int) -> Loads:
-    place = Place("cluster")
+    place = LoadKey("cluster")
     load = Load(issued=issued, succeeded=issued)
     received = (Received(address=ADDRESSES[0], succeeded=3),)
     return Loads(received=received, reported=(ReportedLoad(place, load),), clusters=("cluster",))
 
 
-BALANCED = Balances(places={ADDRESSES[0]: Place("cluster")})
+BALANCED = LoadMatches(places={ADDRESSES[0]: LoadKey("cluster")})
 HERE, THERE = ADDRESSES[:2]
 
 
@@ -123,37 +123,37 @@ HERE, THERE = ADDRESSES[:2]
         (LARGE, calls("", status="UNAVAILABLE"), None, True),
         (LARGE, calls("", status="INTERNAL"), None, False),
         # Keys that moved.
-        (MovesOnly(()), Contrast(calls(HERE), calls(THERE)), None, False),
-        (MovesOnly(()), Contrast(calls(HERE), calls("", status="UNAVAILABLE")), None, True),
+        (OnlyTheseMoved(()), Contrast(calls(HERE), calls(THERE)), None, False),
+        (OnlyTheseMoved(()), Contrast(calls(HERE), calls("", status="UNAVAILABLE")), None, True),
         (OneEndpoint(), calls(HERE, THERE), None, False),
         (OneEndpoint(), calls(HERE, THERE, overdue=True), None, True),
         # Which endpoint is READY is a matter of time, and so is how a call ends.
-        (OnlyAt((HERE,)), calls(THERE), None, True),
-        (Outcome("OK"), calls("", status="DEADLINE_EXCEEDED"), None, True),
-        (Outcome("OK"), calls("", status="PERMISSION_DENIED"), None, False),
-        (Tried(total=1), Attempts(()), None, True),
+        (AllServedBy((HERE,)), calls(THERE), None, True),
+        (EndsWith("OK"), calls("", status="DEADLINE_EXCEEDED"), None, True),
+        (EndsWith("OK"), calls("", status="PERMISSION_DENIED"), None, False),
+        (AttemptCount(total=1), Attempts(()), None, True),
         # An answer is given when it is given. What was reported once is never taken back.
-        (Answered(acked=True), nack(), None, False),
+        (AckedOrNacked(acked=True), nack(), None, False),
         (BALANCED, loads(2), None, True),
         (BALANCED, loads(4), None, False),
     ],
 )
 def test_whether_lateness_alone_can_have_it_missed(
-    expectation: Expectation, seen: Seen, before: MapsLike | None, *, is_excusable: bool
+    expectation: Expectation, seen: Observation, before: MatchesRing | None, *, is_excusable: bool
 ) -> None:
     assert not fits(expectation, seen)
-    assert excusable(expectation, seen, before) is is_excusable
+    assert is_timing_sensitive(expectation, seen, before) is is_excusable
 
 
 @pytest.mark.parametrize(
     ("error", "is_excusable"),
     [
-        (ClientStuck("x"), True),
-        (ClientSilent("x"), True),
+        (PreconditionTimeout("x"), True),
+        (NoAckOrNack("x"), True),
         (ClientHung("x", hello_said=True), True),
-        (ClientStrayed("x"), False),
-        (ClientRefused("x"), False),
-        (ClientLied("x"), False),
+        (WrongOutcome("x"), False),
+        (ResourceRejected("x"), False),
+        (ReportContradicted("x"), False),
         (ClientCrashed(11, hello_said=True), False),
     ],
 )
@@ -165,7 +165,7 @@ def test_trouble_is_overruled_only_if_something_did_not_come(
 
 
 def record(*decisions: Decision, **more: Any) -> Record:
-    client = Judged(name="python", version="1", variant=None, follows=())
+    client = JudgedClient(name="python", version="1", variant=None, follows=())
     return Record(
         scenario="ring.size",
         clauses=(),

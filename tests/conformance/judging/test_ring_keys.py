@@ -10,16 +10,16 @@ import xxhash
 from conformance.judging import ring_keys
 from conformance.judging.observations import Call, Calls
 from conformance.judging.ring_keys import RingKeys
-from conformance.mutation.results import declared
+from conformance.mutation.results import declared_mutants
 from conformance.spec.catalogue import load
 from conformance.spec.oracles.ring.building import build_for
 from conformance.spec.oracles.ring.keys import KEY_FORMATS
 from conformance.spec.oracles.ring.variants import Candidate, RingVariant
-from conformance.xds_config.config import Served, plain
+from conformance.xds_config.config import XdsConfig, single_locality
 from conformance.xds_config.policies import RingHash
 
 PLACES = tuple(f"127.0.0.1:{port}" for port in (34101, 34102, 34103, 34104))
-FOUR = plain(PLACES, policy=RingHash(minimum=1024, maximum=1024))
+FOUR = single_locality(PLACES, policy=RingHash(minimum=1024, maximum=1024))
 VALUES = tuple(f"value-{number}" for number in range(24))
 
 
@@ -43,7 +43,7 @@ def calls(where: dict[str, str]) -> Calls:
     )
 
 
-def calls_of(served: Served, written: str, *, further: int = 0) -> Calls:
+def calls_of(served: XdsConfig, written: str, *, further: int = 0) -> Calls:
     """Of a client with these keys, which goes so many entries too far."""
     variant = RingVariant(key_format=KEY_FORMATS[written])
     ring = build_for(served.ring_localities(), served.config(), Candidate(variant))
@@ -79,7 +79,7 @@ def test_none_that_is_known_is_told_with_an_example() -> None:
 
 
 def test_several_formats_that_fit_tell_nothing() -> None:
-    one = plain(PLACES[:1])
+    one = single_locality(PLACES[:1])
     found = ring_keys.found(one.mapping(), calls(dict.fromkeys(VALUES, PLACES[0])))
     assert found.known is None
     assert found.note == "several known formats fit the calls on a plain ring"
@@ -102,6 +102,6 @@ def test_whoever_goes_one_entry_too_far_is_excused_by_its_arcs_only_where_nothin
 
 def test_mutants_report_choices_that_the_catalogue_knows() -> None:
     rows = load()
-    for mutant in declared():
+    for mutant in declared_mutants():
         if rows[mutant.clause].choices:
             assert mutant.reports in {*rows[mutant.clause].choices, "none of the known"}, mutant.id

@@ -6,20 +6,20 @@ import msgspec
 import pytest
 
 from conformance.judging.expectations import (
-    Apart,
-    Balances,
-    Blames,
+    AttemptCount,
+    AttemptOrder,
+    AttemptSpacing,
     Connects,
-    EndsIn,
+    Duration,
+    EndsInState,
+    ErrorNamesFirst,
     Expectation,
-    FailsForAReason,
-    InOrder,
+    FailuresExplained,
     KeepsConnection,
-    NeverIn,
-    OnlyListed,
+    LoadMatches,
+    NeverInState,
+    OnlyListedServe,
     Picks,
-    Takes,
-    Tried,
     WrongKind,
 )
 from conformance.judging.observations import (
@@ -27,18 +27,18 @@ from conformance.judging.observations import (
     Attempts,
     Call,
     Calls,
-    Course,
     Elapsed,
     Loads,
+    Observation,
     Reported,
     ReportedLoad,
-    Seen,
+    SoakCourse,
     States,
 )
 from conformance.judging.verdicts import Check, Reason, Verdict, decide
 from conformance.spec.catalogue import load
 from conformance.spec.oracles.backoff import Backoff
-from conformance.spec.oracles.load import Dropped, Load, Place, Received
+from conformance.spec.oracles.load import Dropped, Load, LoadKey, Received
 from conformance.spec.oracles.picker import State
 from conformance.spec.oracles.soak import Fault, Listing, Request
 
@@ -49,9 +49,9 @@ def attempts(*rows: tuple[str, float]) -> Attempts:
     return Attempts(tuple(Attempt(address, at) for address, at in rows))
 
 
-def apart(gaps: int, *, compounds: bool = True, needed: int | None = None) -> Apart:
+def apart(gaps: int, *, compounds: bool = True, needed: int | None = None) -> AttemptSpacing:
     backoff = Backoff(compounds=compounds)
-    return Apart(backoff=backoff, gaps=gaps, needed=needed or gaps, allowance=0.1)
+    return AttemptSpacing(backoff=backoff, gaps=gaps, needed=needed or gaps, allowance=0.1)
 
 
 def told(*states: str) -> States:
@@ -76,10 +76,10 @@ def took(seconds: float, *, lateness: float = 0.0) -> Elapsed:
     return Elapsed(since="this", until="that", seconds=seconds, lateness=lateness)
 
 
-HERE, THERE = (Place("c", "s", name) for name in ("here", "there"))
+HERE, THERE = (LoadKey("c", "s", name) for name in ("here", "there"))
 
 
-def loads(place: Place, *, received: int = 2, reported: int = 2, lost: int = 0) -> Loads:
+def loads(place: LoadKey, *, received: int = 2, reported: int = 2, lost: int = 0) -> Loads:
     failed = max(reported - received, 0)
     load = Load(issued=reported, succeeded=reported - failed, errors=failed)
     return Loads(
@@ -107,9 +107,9 @@ def dropping_in_both(here: int, there: int) -> Loads:
 
 def course(
     *statuses: str, endpoint: str | None = A, lateness: float = 0.0, fault: bool = False
-) -> Course:
+) -> SoakCourse:
     """Requests long after a list with A and B was served, and maybe a fault at B."""
-    return Course(
+    return SoakCourse(
         requests=tuple(
             Request(id="1", began=5, ended=6, status=status, endpoint=endpoint)
             for status in statuses
@@ -120,8 +120,8 @@ def course(
     )
 
 
-PLACED = OnlyListed(moments=1, allowance=0.5)
-REASONED = FailsForAReason(moments=1, allowance=0.5)
+PLACED = OnlyListedServe(moments=1, allowance=0.5)
+REASONED = FailuresExplained(moments=1, allowance=0.5)
 
 
 def meets(*states: State) -> tuple[tuple[str, State], ...]:
@@ -133,34 +133,34 @@ OLD, NEW = Picks(walk=WALK, edition="A42"), Picks(walk=WALK, edition="A61")
 READY = Picks(walk=meets("TRANSIENT_FAILURE", "READY", "READY"), edition="A61")
 CONNECTS = Connects(walk=meets("TRANSIENT_FAILURE", "IDLE", "IDLE"), edition="A61")
 CLOSED = Attempts((Attempt(A, 0, ended_at=1),))
-BALANCED, LOSSY = (Balances(places={A: HERE, B: THERE}, lossy=lossy) for lossy in (False, True))
-DROPPED = Balances(places={A: HERE}, drops={"c": ("half",)})
-BY_TWO = Balances(places={A: HERE}, drops={"c": ("half", "")})
-IN_BOTH = Balances(places={A: HERE, B: Place("d")}, drops={"c": ("half",), "d": ("half",)})
+BALANCED, LOSSY = (LoadMatches(places={A: HERE, B: THERE}, lossy=lossy) for lossy in (False, True))
+DROPPED = LoadMatches(places={A: HERE}, drops={"c": ("half",)})
+BY_TWO = LoadMatches(places={A: HERE}, drops={"c": ("half", "")})
+IN_BOTH = LoadMatches(places={A: HERE, B: LoadKey("d")}, drops={"c": ("half",), "d": ("half",)})
 ITS_FIRST, NOBODY = (
-    Blames(firsts=(A, B), whom=whom) for whom in ("its first endpoint", "no endpoint")
+    ErrorNamesFirst(firsts=(A, B), whom=whom) for whom in ("its first endpoint", "no endpoint")
 )
 
 
 @pytest.mark.parametrize(
     ("expected", "seen", "holds"),
     [
-        (Tried(least={A: 2}), attempts((A, 0), (A, 1)), True),
-        (Tried(least={A: 2}), attempts((A, 0)), False),
-        (Tried(least={A: 1}), attempts((A, 0), (B, 1)), False),
-        (Tried(least={A: 1}, others=True), attempts((A, 0), (B, 1)), True),
-        (Tried(least={A: 1}, most={B: 1}), attempts((A, 0), (B, 1)), True),
-        (Tried(least={A: 1}, most={B: 1}), attempts((A, 0), (B, 1), (B, 2)), False),
-        (Tried(), attempts(), True),
-        (Tried(), attempts((A, 0)), False),
+        (AttemptCount(least={A: 2}), attempts((A, 0), (A, 1)), True),
+        (AttemptCount(least={A: 2}), attempts((A, 0)), False),
+        (AttemptCount(least={A: 1}), attempts((A, 0), (B, 1)), False),
+        (AttemptCount(least={A: 1}, others=True), attempts((A, 0), (B, 1)), True),
+        (AttemptCount(least={A: 1}, most={B: 1}), attempts((A, 0), (B, 1)), True),
+        (AttemptCount(least={A: 1}, most={B: 1}), attempts((A, 0), (B, 1), (B, 2)), False),
+        (AttemptCount(), attempts(), True),
+        (AttemptCount(), attempts((A, 0)), False),
         (KeepsConnection(A, kept=True), attempts((A, 0)), True),
         (KeepsConnection(A, kept=False), attempts((A, 0)), False),
         (KeepsConnection(A, kept=True), CLOSED, False),
         (KeepsConnection(A, kept=False), CLOSED, True),
         (KeepsConnection(A, kept=False), attempts((B, 0)), False),
-        (InOrder((A, B)), attempts((A, 0), (C, 1), (A, 2), (B, 3)), True),
-        (InOrder((A, B)), attempts((B, 0), (A, 1)), False),
-        (InOrder((A, B)), attempts((A, 0)), False),
+        (AttemptOrder((A, B)), attempts((A, 0), (C, 1), (A, 2), (B, 3)), True),
+        (AttemptOrder((A, B)), attempts((B, 0), (A, 1)), False),
+        (AttemptOrder((A, B)), attempts((A, 0)), False),
         (apart(1), attempts((A, 0), (B, 0.1), (A, 0.75)), True),
         (apart(1), attempts((A, 0), (A, 1), (A, 1.6)), False),
         (apart(1), attempts((A, 0), (B, 1)), False),
@@ -172,15 +172,15 @@ ITS_FIRST, NOBODY = (
         (apart(3), attempts((A, 0), (A, 1.2), (A, 2.4), (A, 3.6)), False),
         (apart(3, compounds=False), attempts((A, 0), (A, 0.8), (A, 1.85), (A, 3.2)), False),
         (apart(3, compounds=False), attempts((A, 0), (A, 0.8), (A, 2.1), (A, 4.2)), True),
-        (Takes(least=9.8, most=11, allowance=0.5), took(10), True),
-        (Takes(least=9.8, most=11, allowance=0.5), took(9.7), False),
-        (Takes(least=9.8, most=11, allowance=0.5), took(11.1), False),
-        (EndsIn(("READY",)), told("IDLE", "READY"), True),
-        (EndsIn(("READY",)), told("READY", "IDLE"), False),
-        (EndsIn(("READY",)), told(), False),
-        (NeverIn(("IDLE",)), told("CONNECTING", "READY"), True),
-        (NeverIn(("IDLE",)), told("CONNECTING", "IDLE", "READY"), False),
-        (NeverIn(("IDLE",)), told(), False),
+        (Duration(least=9.8, most=11, allowance=0.5), took(10), True),
+        (Duration(least=9.8, most=11, allowance=0.5), took(9.7), False),
+        (Duration(least=9.8, most=11, allowance=0.5), took(11.1), False),
+        (EndsInState(("READY",)), told("IDLE", "READY"), True),
+        (EndsInState(("READY",)), told("READY", "IDLE"), False),
+        (EndsInState(("READY",)), told(), False),
+        (NeverInState(("IDLE",)), told("CONNECTING", "READY"), True),
+        (NeverInState(("IDLE",)), told("CONNECTING", "IDLE", "READY"), False),
+        (NeverInState(("IDLE",)), told(), False),
         (OLD, ended("UNAVAILABLE"), True),
         (OLD, ended("DEADLINE_EXCEEDED"), False),
         (NEW, ended("DEADLINE_EXCEEDED"), True),
@@ -232,7 +232,7 @@ ITS_FIRST, NOBODY = (
         (NOBODY, told_of("no", f"no {B}"), False),
     ],
 )
-def test_it_holds_or_not(expected: Expectation, seen: Seen, *, holds: bool) -> None:
+def test_it_holds_or_not(expected: Expectation, seen: Observation, *, holds: bool) -> None:
     finding = expected.finding(seen)
     assert finding.holds is holds
     assert finding.wanted
@@ -245,14 +245,14 @@ def test_it_holds_or_not(expected: Expectation, seen: Seen, *, holds: bool) -> N
 @pytest.mark.parametrize(
     "expected",
     [
-        Tried(),
-        InOrder((A,)),
+        AttemptCount(),
+        AttemptOrder((A,)),
         KeepsConnection(A, kept=True),
         CONNECTS,
         READY,
         ITS_FIRST,
-        EndsIn(("READY",)),
-        NeverIn(()),
+        EndsInState(("READY",)),
+        NeverInState(()),
         BALANCED,
         PLACED,
         REASONED,
@@ -263,7 +263,7 @@ def test_something_else_cannot_be_weighed(expected: Expectation) -> None:
         expected.finding(took(1))
 
 
-@pytest.mark.parametrize("expected", [EndsIn(("READY",)), NeverIn(("IDLE",))])
+@pytest.mark.parametrize("expected", [EndsInState(("READY",)), NeverInState(("IDLE",))])
 def test_that_a_channel_reported_nothing_accuses_nobody(expected: Expectation) -> None:
     clause = load()["A42-AGG-10"]
     check = Check(clause=clause.id, seen=told(), expected={"A42": expected})
@@ -274,7 +274,7 @@ def test_that_a_channel_reported_nothing_accuses_nobody(expected: Expectation) -
 def test_only_a_time_that_is_missed_on_a_late_machine_is_doubtful() -> None:
     """It is an error then, and no failure; a time that is kept is believed all the same."""
     clause = load()["A56-TIMER-01"]
-    expected: dict[str, Expectation] = {"A56": Takes(least=9.8, most=11, allowance=0.5)}
+    expected: dict[str, Expectation] = {"A56": Duration(least=9.8, most=11, allowance=0.5)}
 
     def verdict(seen: Elapsed) -> tuple[Verdict, Reason | None]:
         decision = decide(Check(clause=clause.id, seen=seen, expected=expected), clause, ["A56"])

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from conformance.judging.expectations import (
-    AsksBesideClusters,
-    AsksFor,
-    AsksOnce,
     Fails,
-    GoesOnAsking,
+    StaysSubscribed,
+    SubscribesBesidesClusters,
+    SubscribesOnce,
+    SubscribesTo,
     WrongKind,
 )
-from conformance.judging.observations import Asked, Call, Calls, Subscriptions
+from conformance.judging.observations import Call, Calls, SubscriptionRequest, Subscriptions
 from conformance.spec.oracles.cluster_tree import Aggregate, Cluster, Leaf
 
 CLUSTERS: dict[str, Cluster] = {
@@ -25,7 +25,10 @@ CLUSTERS: dict[str, Cluster] = {
 
 def asked(*requests: str, kind: str = "CLUSTER", streams: int = 1) -> Subscriptions:
     return Subscriptions(
-        tuple(Asked(kind, tuple(names), 1 + n % streams) for n, names in enumerate(requests))
+        tuple(
+            SubscriptionRequest(kind, tuple(names), 1 + n % streams)
+            for n, names in enumerate(requests)
+        )
     )
 
 
@@ -41,12 +44,12 @@ def asked(*requests: str, kind: str = "CLUSTER", streams: int = 1) -> Subscripti
     ],
 )
 def test_asks_for(requests: tuple[str, ...], *, ever: bool, holds: bool) -> None:
-    expected = AsksFor(kind="CLUSTER", roots=("m",), clusters=CLUSTERS, ever=ever)
+    expected = SubscribesTo(kind="CLUSTER", roots=("m",), clusters=CLUSTERS, ever=ever)
     assert expected.finding(asked(*requests)).holds == holds
 
 
 def test_asks_for_endpoints_of_leaves() -> None:
-    expected = AsksFor(kind="ENDPOINTS", roots=("m", "a"), clusters=CLUSTERS)
+    expected = SubscribesTo(kind="ENDPOINTS", roots=("m", "a"), clusters=CLUSTERS)
     assert expected.finding(asked("bs", kind="ENDPOINTS")).holds
     assert not expected.finding(asked("bs")).holds
     with pytest.raises(WrongKind):
@@ -63,7 +66,7 @@ def test_asks_for_endpoints_of_leaves() -> None:
     ],
 )
 def test_asks_once(seen: Subscriptions, *, holds: bool) -> None:
-    assert AsksOnce().finding(seen).holds == holds
+    assert SubscribesOnce().finding(seen).holds == holds
 
 
 @pytest.mark.parametrize(
@@ -78,12 +81,14 @@ def test_asks_once(seen: Subscriptions, *, holds: bool) -> None:
     ],
 )
 def test_asks_beside_clusters(streams: tuple[tuple[str, int], ...], *, holds: bool) -> None:
-    seen = Subscriptions(tuple(Asked(kind, ("a",), stream) for kind, stream in streams))
-    assert AsksBesideClusters().finding(seen).holds == holds
+    seen = Subscriptions(
+        tuple(SubscriptionRequest(kind, ("a",), stream) for kind, stream in streams)
+    )
+    assert SubscribesBesidesClusters().finding(seen).holds == holds
 
 
 def test_goes_on_asking() -> None:
-    expected = GoesOnAsking("CLUSTER", "a")
+    expected = StaysSubscribed("CLUSTER", "a")
     assert expected.finding(asked("ma", "a")).holds
     assert not expected.finding(asked("ma", "m", "a")).holds
     assert not expected.finding(asked()).holds
@@ -91,7 +96,7 @@ def test_goes_on_asking() -> None:
 
 def test_many_names_are_not_all_told() -> None:
     names = {f"leaf-{number}": Leaf(service_name="s") for number in range(40)}
-    expected = AsksFor(
+    expected = SubscribesTo(
         kind="CLUSTER", roots=("m",), clusters={**names, "m": Aggregate(tuple(names))}
     )
     assert expected.finding(asked("m")).wanted.endswith(" and 29 more")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judging.expectations import AtTheFirst, InTreeOrder
+from conformance.judging.expectations import FirstUsablePriority, LeafOrder
 from conformance.judging.observations import Attempt, Attempts, Call, Calls
 from conformance.spec.oracles.cluster_tree import Aggregate, Cluster, Leaf
 
@@ -31,7 +31,7 @@ ENDPOINTS = {"a": (("1",), ("2",)), "b": (("3", "4"),)}
 )
 def test_attempts(order: str, *, holds: bool) -> None:
     seen = Attempts(tuple(Attempt(one, at) for at, one in enumerate(order)))
-    found = InTreeOrder(root="root", clusters=CLUSTERS, endpoints=ENDPOINTS).finding(seen)
+    found = LeafOrder(root="root", clusters=CLUSTERS, endpoints=ENDPOINTS).finding(seen)
     assert found.holds == holds
     assert found.wanted == "first attempts at 3 or 4, then 1, then 2"
 
@@ -49,7 +49,9 @@ def test_attempts(order: str, *, holds: bool) -> None:
     ],
 )
 def test_calls(failed: str, where: str, *, holds: bool) -> None:
-    expected = AtTheFirst(root="root", clusters=CLUSTERS, endpoints=ENDPOINTS, failed=tuple(failed))
+    expected = FirstUsablePriority(
+        root="root", clusters=CLUSTERS, endpoints=ENDPOINTS, failed=tuple(failed)
+    )
     made: list[tuple[str | None, str]] = [(one, "OK") for one in where] or [(None, "UNAVAILABLE")]
     seen = Calls(
         tuple(

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from conformance.judging.expectations import Expectation, Outcome
+from conformance.judging.expectations import EndsWith, Expectation
 from conformance.judging.observations import Call, Calls
 from conformance.judging.verdicts import (
     PRECEDENCE,
@@ -21,9 +21,9 @@ from conformance.judging.verdicts import (
 )
 from conformance.spec.catalogue import Clause, Strength
 
-AT_ONCE = Outcome("UNAVAILABLE")
-QUEUED = Outcome("DEADLINE_EXCEEDED")
-FINE = Outcome("OK")
+AT_ONCE = EndsWith("UNAVAILABLE")
+QUEUED = EndsWith("DEADLINE_EXCEEDED")
+FINE = EndsWith("OK")
 
 
 def clause(

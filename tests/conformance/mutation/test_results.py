@@ -7,17 +7,23 @@ from typing import Any
 
 import pytest
 
-from conformance.judging.declaration import Claims
+from conformance.judging.declaration import Declaration
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.mutation import results
-from conformance.mutation.results import MUTANTS, Declared, declared, fully_tried, matrix
+from conformance.mutation.results import (
+    MUTANTS,
+    DeclaredMutant,
+    declared_mutants,
+    fully_tried,
+    matrix,
+)
 from conformance.spec.catalogue.loader import load
 
 
-def mutant(name: str, clause: str) -> Declared:
+def mutant(name: str, clause: str) -> DeclaredMutant:
     place = f"{MUTANTS}.a42.ring:{name}"
     more = {"broken": "", "edition": "", "reports": "", "issue": ""}
-    return Declared(id=f"ring.{name}", clause=clause, place=place, **more)
+    return DeclaredMutant(id=f"ring.{name}", clause=clause, place=place, **more)
 
 
 @pytest.mark.parametrize(
@@ -37,14 +43,16 @@ def test_an_area_is_a_base_text_or_a_file(area: str, is_in: bool) -> None:  # no
 
 
 def test_every_mutant_is_in_an_area_of_its_own_file() -> None:
-    assert all(one.module.rpartition("/")[2] == one.id.partition(".")[0] for one in declared())
+    assert all(
+        one.module.rpartition("/")[2] == one.id.partition(".")[0] for one in declared_mutants()
+    )
 
 
 FIRST, SECOND, OTHER = mutant("1", "A42-X-01"), mutant("2", "A42-X-01"), mutant("3", "A42-X-02")
 SCENARIOS = {
-    "of.one": Claims(clauses=("A42-X-01",)),
-    "of.both": Claims(clauses=("A42-X-01", "A42-X-02")),
-    "of.none": Claims(clauses=("A42-X-03",)),
+    "of.one": Declaration(clauses=("A42-X-01",)),
+    "of.both": Declaration(clauses=("A42-X-01", "A42-X-02")),
+    "of.none": Declaration(clauses=("A42-X-03",)),
 }
 
 
@@ -58,7 +66,7 @@ SCENARIOS = {
     ],
 )
 def test_a_scenario_is_idle_only_if_all_of_its_mutants_ran(
-    chosen: list[Declared], told: set[str]
+    chosen: list[DeclaredMutant], told: set[str]
 ) -> None:
     of = [FIRST, SECOND, OTHER]
     assert set(fully_tried(SCENARIOS, chosen=chosen, of=of)) == told
@@ -75,9 +83,11 @@ def test_one_row_of_a_table_proves_the_others(
     monkeypatch: pytest.MonkeyPatch, killing: str, idle: tuple[str, ...]
 ) -> None:
     monkeypatch.setattr(
-        results, "fate", lambda one, *_: SimpleNamespace(clause=one.clause, by=(killing,))
+        results, "result_of", lambda one, *_: SimpleNamespace(clause=one.clause, by=(killing,))
     )
-    scenarios = dict.fromkeys(("of.one", "of.two[a]", "of.two[b]"), Claims(clauses=("A42-X-01",)))
+    scenarios = dict.fromkeys(
+        ("of.one", "of.two[a]", "of.two[b]"), Declaration(clauses=("A42-X-01",))
+    )
     assert matrix([FIRST], {}, scenarios, load()).idle == idle
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from conformance.judging.evidence import Judged, Record
+from conformance.judging.evidence import JudgedClient, Record
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting.provenance import Suite, provenance
 from conformance.reporting.report import ClientId, NotRun, Report, Run, build_run
@@ -18,7 +18,7 @@ def decision(clause: str, verdict: Verdict, reason: Reason | None = None, **more
     return Decision(clause=clause, verdict=verdict, reason=reason, **more)
 
 
-def records(client: Judged, decisions: Iterable[Decision], **more: Any) -> list[Record]:
+def records(client: JudgedClient, decisions: Iterable[Decision], **more: Any) -> list[Record]:
     """Each decision is of a scenario of its own."""
     return [
         Record(
@@ -43,7 +43,7 @@ def run(
 ) -> Run:
     """Of a client that states A42 and A61."""
     client = ClientId(name, version, variant)
-    judged = Judged(name=name, version=version, variant=variant, follows=("A42", "A61"))
+    judged = JudgedClient(name=name, version=version, variant=variant, follows=("A42", "A61"))
     told = records(judged, decisions)
     return build_run(
         told, load(), client=client, follows=judged.follows, **{"wall_seconds": 12, **more}

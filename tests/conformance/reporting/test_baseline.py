@@ -11,7 +11,7 @@ import pytest
 
 from client_under_test import Identity
 from client_under_test.manifests.clients import BUILT_IN
-from conformance.judging.evidence import Judged, Record
+from conformance.judging.evidence import JudgedClient, Record
 from conformance.judging.verdicts import Decision, Reason, Verdict, blocked
 from conformance.reporting import baseline
 from conformance.reporting.baseline import BadBaseline, Entry, marked, surprises
@@ -32,7 +32,7 @@ def record(*decisions: Decision, scenario: str = SCENARIO) -> Record:
     return Record(
         scenario=scenario,
         clauses=(CLAUSE,),
-        client=Judged(name="python", version="1.0", variant=None, follows=("A42",)),
+        client=JudgedClient(name="python", version="1.0", variant=None, follows=("A42",)),
         seed=1,
         seconds=0.1,
         decisions=decisions,

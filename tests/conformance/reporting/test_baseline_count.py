@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from client_under_test.manifests.clients import BUILT_IN
 from conformance.cli.commands import main
-from conformance.judging.evidence import Judged
+from conformance.judging.evidence import JudgedClient
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting import baseline, report
 from conformance.reporting.baseline import Entry
@@ -38,7 +38,7 @@ RACE = Entry(
 
 
 def run(*decisions: Decision, version: str = "1.2.3") -> Run:
-    judged = Judged(name="one", version=version, variant=None, follows=("A42",))
+    judged = JudgedClient(name="one", version=version, variant=None, follows=("A42",))
     client = ClientId("one", version, None)
     told = records(judged, decisions)
     return build_run(told, load(), client=client, follows=judged.follows, wall_seconds=1)

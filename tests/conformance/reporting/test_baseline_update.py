@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from client_under_test.manifests.clients import BUILT_IN
 from conformance.cli.commands import main
-from conformance.judging.evidence import Judged, Record
+from conformance.judging.evidence import JudgedClient, Record
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting import baseline, report
 from conformance.reporting.baseline_update import Refused, Said, update
@@ -52,7 +52,7 @@ def run(
     name: str = "it",
 ) -> Run:
     """What a run with this baseline says."""
-    judged = Judged(name=name, version=version, variant=variant, follows=("A42",))
+    judged = JudgedClient(name=name, version=version, variant=variant, follows=("A42",))
     records = [
         Record(
             scenario=scenario,

@@ -14,7 +14,7 @@ import pytest
 from conformance.cli.bundles import bundle
 from conformance.cli.failures import Failure
 from conformance.judging import evidence
-from conformance.judging.evidence import Judged, Record
+from conformance.judging.evidence import JudgedClient, Record
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting import report as reports
 from conformance.reporting.baseline import Entry
@@ -39,7 +39,7 @@ CATALOGUE = load()
 SCENARIO, CLAUSE = "ring.search", "A42-RING-13"
 ADDRESS = "127.0.0.1:34101"
 SAW = "3 calls elsewhere: ```\n127.0.0.1:34101"
-GO = Judged(name="go", version="1.85.0", variant=None, follows=("A42",))
+GO = JudgedClient(name="go", version="1.85.0", variant=None, follows=("A42",))
 OWN = msgspec.structs.replace(GO, name="mine")
 FAILURE = Decision(
     clause=CLAUSE,
@@ -89,7 +89,7 @@ def call(number: int, **more: Any) -> dict[str, Any]:
     } | more
 
 
-def ran(folder: Path, *decisions: Decision, client: Judged = GO, **more: Any) -> Path:
+def ran(folder: Path, *decisions: Decision, client: JudgedClient = GO, **more: Any) -> Path:
     """A report of one scenario, with its evidence beside it."""
     place = folder / "out" / client.name / SCENARIO
     record = Record(

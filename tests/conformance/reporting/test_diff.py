@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from conformance.cli.commands import main
-from conformance.judging.evidence import Judged
+from conformance.judging.evidence import JudgedClient
 from conformance.judging.verdicts import UNSEEN, Decision, Reason, Verdict
 from conformance.reporting import report
 from conformance.reporting.clause_summary import Kind
@@ -33,7 +33,7 @@ KNOWN = msgspec.structs.replace(FAIL, expected=True)
 
 def run(*decisions: Decision, name: str = "one", version: str = "1.2.3") -> Run:
     """A run in which each decision is of a scenario of its own."""
-    judged = Judged(name=name, version=version, variant=None, follows=FOLLOWS)
+    judged = JudgedClient(name=name, version=version, variant=None, follows=FOLLOWS)
     made = build_run(
         records(judged, decisions),
         load(),

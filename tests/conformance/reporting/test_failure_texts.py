@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from conformance.judging.evidence import Judged, Record
+from conformance.judging.evidence import JudgedClient, Record
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting import console
 from conformance.reporting.baseline import Entry
@@ -26,7 +26,7 @@ def record(name: str, *decisions: Decision, served: Iterable[str] = ()) -> Recor
     return Record(
         scenario=name,
         clauses=tuple(dict.fromkeys(one.clause for one in decisions)),
-        client=Judged(name="some", version="1", variant=None, follows=("A42",)),
+        client=JudgedClient(name="some", version="1", variant=None, follows=("A42",)),
         seed=1,
         seconds=1,
         served=tuple(served),

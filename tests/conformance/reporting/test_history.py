@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from conformance.cli.commands import main
-from conformance.judging.evidence import Judged
+from conformance.judging.evidence import JudgedClient
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting import history as histories
 from conformance.reporting import report
@@ -37,7 +37,7 @@ LETTERS = {
 
 
 def run(letters: str, version: str) -> Run:
-    judged = Judged(name="one", version=version, variant=None, follows=FOLLOWS)
+    judged = JudgedClient(name="one", version=version, variant=None, follows=FOLLOWS)
     told = records(judged, [LETTERS[one] for one in letters])
     client = ClientId("one", version, None)
     return build_run(told, load(), client=client, follows=FOLLOWS, wall_seconds=1)

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from client_under_test import Identity
 from conformance.cli import commands
-from conformance.judging.evidence import Judged, Record, Trouble
+from conformance.judging.evidence import JudgedClient, Record, Trouble
 from conformance.judging.ring_keys import RingKeys
 from conformance.judging.verdicts import Cause, Decision, Reason, Verdict
 from conformance.reporting import diff, merging, report
@@ -29,7 +29,7 @@ from conformance.reporting.report import (
     build_run,
     exit_of,
 )
-from conformance.reporting.shard_report import Given, Part, ended_as
+from conformance.reporting.shard_report import ShardInputs, ShardReport, ended_as
 from conformance.runner.sharding import plan_of
 from conformance.spec.catalogue import load
 from tests.conformance.cli.mutations import SEEDS, mutated_json
@@ -38,7 +38,9 @@ from tests.conformance.reporting import sample_reports
 CATALOGUE = load()
 ORIGIN = sample_reports.report().provenance
 ID = ClientId("python", "1.85.1", None)
-CLIENT = Judged(name="python", version="1.85.1", variant=None, follows=("A42",), issues="https://x")
+CLIENT = JudgedClient(
+    name="python", version="1.85.1", variant=None, follows=("A42",), issues="https://x"
+)
 MUST, OTHER, FREE, OF_CLUSTERS = "A42-RING-05", "A42-RING-07", "A42-RING-10", "A42-CDS-01"
 REFUSED = Cause(resource="cluster", words="…: unsupported policy: 2")
 CRASH = Cause(words="SIGSEGV")
@@ -96,7 +98,7 @@ def shards(
     of: int,
     entries: Sequence[Entry] = (),
     *,
-    given: Given | None = None,
+    given: ShardInputs | None = None,
     **more: Any,
 ) -> list[Report]:
     """The reports of the shards of a run."""
@@ -107,11 +109,11 @@ def shards(
             whole(
                 pile,
                 entries,
-                part=Part(
+                part=ShardReport(
                     number=number,
                     of=of,
                     plan=plan,
-                    given=given or Given(),
+                    given=given or ShardInputs(),
                     entries=tuple(entries),
                     client=pile[0].client if pile else None,
                     ended=tuple(map(ended_as, pile)),
@@ -271,7 +273,7 @@ GO = ClientId("go", "1.80.0", None)
 
 def test_strict_is_what_the_shards_were_told() -> None:
     assert not merging.is_strict(named(shards(PASSES, 2)))
-    assert merging.is_strict(named(shards(PASSES, 2, given=Given(strict=True))))
+    assert merging.is_strict(named(shards(PASSES, 2, given=ShardInputs(strict=True))))
 
 
 # What is no whole.
@@ -330,18 +332,18 @@ MIXED: dict[str, Callable[[Report], Report]] = {
         lambda one: with_run(one, identity=Identity(source="/a", tree="c" * 64))
     ),
     "different --fast of python 1.85.1: False in 1.json, True in 2.json": lambda one: with_part(
-        one, given=Given(fast=True)
+        one, given=ShardInputs(fast=True)
     ),
-    "different --strict of": lambda one: with_part(one, given=Given(strict=True)),
-    "different --only of": lambda one: with_part(one, given=Given(only=(MUST,))),
-    "different --scenario of": lambda one: with_part(one, given=Given(scenarios=("ring.*",))),
-    "different --clause of": lambda one: with_part(one, given=Given(clauses=(MUST,))),
+    "different --strict of": lambda one: with_part(one, given=ShardInputs(strict=True)),
+    "different --only of": lambda one: with_part(one, given=ShardInputs(only=(MUST,))),
+    "different --scenario of": lambda one: with_part(one, given=ShardInputs(scenarios=("ring.*",))),
+    "different --clause of": lambda one: with_part(one, given=ShardInputs(clauses=(MUST,))),
     "different names given by --env of python 1.85.1: none in 1.json, A, TOKEN in 2.json": (
-        lambda one: with_part(one, given=Given(environment="A, TOKEN"))
+        lambda one: with_part(one, given=ShardInputs(environment="A, TOKEN"))
     ),
-    "different --wrap of": lambda one: with_part(one, given=Given(wrap=("valgrind",))),
+    "different --wrap of": lambda one: with_part(one, given=ShardInputs(wrap=("valgrind",))),
     "different set of variables of": lambda one: with_part(
-        one, given=Given(variables={"XDSPEC_SOAK": "30"})
+        one, given=ShardInputs(variables={"XDSPEC_SOAK": "30"})
     ),
     "different baseline of": lambda one: with_part(one, entries=(entry(MUST, "ring.a"),)),
     "different plan of who has which scenarios of": lambda one: with_part(one, plan="0" * 64),

@@ -16,7 +16,7 @@ from conformance.reporting.baseline import Entry
 from conformance.reporting.outcome import in_one_line
 from conformance.reporting.provenance import provenance
 from conformance.reporting.report import Report, Run, read, said_of, write_json
-from conformance.reporting.shard_report import Given, Part
+from conformance.reporting.shard_report import ShardInputs, ShardReport
 from conformance.reporting.site.model import site
 from conformance.reporting.site.pages import index
 
@@ -47,8 +47,8 @@ STATED = made.run(
         )
     ],
 )
-PART = Part(
-    number=1, of=2, plan="", given=Given(), entries=(), client=None, ended=()
+PART = ShardReport(
+    number=1, of=2, plan="", given=ShardInputs(), entries=(), client=None, ended=()
 )  # what the whole is made of does not matter here
 
 

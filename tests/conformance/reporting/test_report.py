@@ -15,7 +15,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from conformance.judging.evidence import Judged, Record
+from conformance.judging.evidence import JudgedClient, Record
 from conformance.judging.ring_keys import RingKeys
 from conformance.judging.verdicts import ClauseResult, Decision, Reason, Verdict
 from conformance.reporting import console, failure_texts, junit, report
@@ -106,7 +106,7 @@ def record(name: str, *decisions: Decision, evidence: str | None = None) -> Reco
     return Record(
         scenario=name,
         clauses=tuple(dict.fromkeys(one.clause for one in decisions)),
-        client=Judged(name="python", version="1.85.1", variant=None, follows=("A42",)),
+        client=JudgedClient(name="python", version="1.85.1", variant=None, follows=("A42",)),
         seed=1,
         seconds=0.25,
         served=("four endpoints",),

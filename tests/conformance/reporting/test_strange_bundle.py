@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from conformance.cli import bundles, commands
-from conformance.cli.session import Options
+from conformance.cli.session import RunOptions
 from conformance.reporting.bundle.expected_failure import FILE, Bundle, Failed
 from conformance.reporting.report import Exit
 from conformance.runner.evidence_files import BOOTSTRAP
@@ -61,7 +61,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
     """The clients that a command ran; none is."""
     there: list[tuple[str, ...]] = []
 
-    def run(names: tuple[str, ...], options: Options, *_: Any) -> Exit:
+    def run(names: tuple[str, ...], options: RunOptions, *_: Any) -> Exit:
         there.append(names)
         assert options.out.parent.is_dir()
         return Exit.INTERRUPTED

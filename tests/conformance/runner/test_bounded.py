@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from conformance import timing
-from conformance.runner.plugin.alarm import Endless, bounded
+from conformance.runner.plugin.alarm import ScenarioTimeout, bounded
 
 
 def spins() -> None:
@@ -34,7 +34,7 @@ def test_what_goes_on_for_ever_is_ended(
     scenario: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(timing, "SCENARIO", 0.05)
-    with pytest.raises(Endless, match=r"for more than 0\.05 s"), bounded():
+    with pytest.raises(ScenarioTimeout, match=r"for more than 0\.05 s"), bounded():
         scenario()
     assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
 

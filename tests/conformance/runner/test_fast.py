@@ -9,21 +9,21 @@ import pytest
 
 from client_under_test import find, prepare
 from conformance import timing
-from conformance.judging.evidence import Judged, Record, decisions_of
+from conformance.judging.evidence import JudgedClient, Record, decisions_of
 from conformance.judging.verdicts import Reason, Verdict
 from conformance.runner.settings import Settings
-from conformance.runner.targets import Subject
+from conformance.runner.targets import Target
 from conformance.spec.catalogue import load
 
-JUDGED = Judged(name="reference", version="1.0.0", variant=None, follows=("A42", "A56"))
+JUDGED = JudgedClient(name="reference", version="1.0.0", variant=None, follows=("A42", "A56"))
 
 
-def subject(**knobs: Any) -> Subject:
+def subject(**knobs: Any) -> Target:
     """The reference client with these knobs only."""
     prepared = prepare(find("reference"))
     manifest = msgspec.structs.replace(prepared.client.manifest, knobs=knobs)
     client = msgspec.structs.replace(prepared.client, manifest=manifest)
-    return Subject(prepared=msgspec.structs.replace(prepared, client=client), judged=JUDGED)
+    return Target(prepared=msgspec.structs.replace(prepared, client=client), judged=JUDGED)
 
 
 KNOB = prepare(find("reference")).client.manifest.knobs["failover_timeout_ms"]

@@ -10,9 +10,9 @@ import pytest
 
 from client_under_test import find, prepare
 from conformance import timing
-from conformance.judging.evidence import Judged
+from conformance.judging.evidence import JudgedClient
 from conformance.judging.verdicts import Reason, Verdict
-from conformance.runner.plugin.final_checks import last_look
+from conformance.runner.plugin.final_checks import final_checks
 from conformance.spec.catalogue import load
 from conformance.world import World, launch
 from request_filter import HiddenServer
@@ -26,7 +26,7 @@ ENDED = "the gRPC server ended by itself; another one serves now"
 async def world(tmp_path: Path) -> AsyncIterator[World]:
     prepared = prepare(find("reference"))
     launched = await launch(prepared, environment={}, knobs={}, stderr=tmp_path / "stderr")
-    judged = Judged(name="reference", version=prepared.version, variant=None, follows=())
+    judged = JudgedClient(name="reference", version=prepared.version, variant=None, follows=())
     made = World(
         launched, await Fleet.start(), catalogue=load(), client=judged, rng=random.Random(1)
     )
@@ -45,13 +45,13 @@ def server_of(world: World, whose: str) -> HiddenServer:
 
 
 async def test_a_world_whose_servers_serve_is_no_trouble(world: World) -> None:
-    look = await last_look(world, None)
+    look = await final_checks(world, None)
     assert (look.trouble, look.is_void) == (None, False)
 
 
 async def test_a_control_plane_that_was_stopped_on_purpose_is_no_trouble(world: World) -> None:
     await world.plane.stop()
-    assert (await last_look(world, None)).trouble is None
+    assert (await final_checks(world, None)).trouble is None
 
 
 @pytest.mark.parametrize("whose", ["control plane", "backends"])
@@ -64,7 +64,7 @@ async def test_a_server_that_ended_is_an_error_of_the_suite(
     await end_by_itself(server)
     if is_noticed:
         await server.probe()
-    look = await last_look(world, AssertionError("a client that nobody served"))
+    look = await final_checks(world, AssertionError("a client that nobody served"))
     assert look.trouble is not None
     assert (look.trouble.verdict, look.trouble.reason) == (Verdict.ERROR, Reason.SUITE)
     assert (look.trouble.what, look.trouble.at) == (f"{whose}: {ENDED}", "")

@@ -9,10 +9,10 @@ import pytest
 
 from client_under_test import find, prepare
 from conformance import timing
-from conformance.judging.evidence import Judged
-from conformance.runner.targets import Subject
+from conformance.judging.evidence import JudgedClient
+from conformance.runner.targets import Target
 
-JUDGED = Judged(name="reference", version="1.0.0", variant=None, follows=("A37",))
+JUDGED = JudgedClient(name="reference", version="1.0.0", variant=None, follows=("A37",))
 
 
 @pytest.mark.parametrize("knob", ["dns_min_interval_ms", "failover_timeout_ms"])
@@ -21,7 +21,7 @@ def test_who_resolves_soon(knob: str) -> None:
     knobs = {knob: prepared.client.manifest.knobs[knob]}  # type: ignore[index]
     manifest = msgspec.structs.replace(prepared.client.manifest, knobs=knobs)
     client = msgspec.structs.replace(prepared.client, manifest=manifest)
-    subject = Subject(prepared=msgspec.structs.replace(prepared, client=client), judged=JUDGED)
+    subject = Target(prepared=msgspec.structs.replace(prepared, client=client), judged=JUDGED)
     assert subject.resolves_soon is (knob == "dns_min_interval_ms")
 
 

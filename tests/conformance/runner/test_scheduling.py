@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from conformance import timing
-from conformance.judging.evidence import Judged, Record
+from conformance.judging.evidence import JudgedClient, Record
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.runner.collector import Collector
 from conformance.runner.progress import Progress
@@ -196,7 +196,7 @@ def record(
 ) -> Record:
     late = verdict is Verdict.FAIL
     decision = Decision(clause=clause, verdict=verdict, reason=reason, saw="12 s", excusable=late)
-    client = Judged(name="python", version="1", variant=None, follows=())
+    client = JudgedClient(name="python", version="1", variant=None, follows=())
     decisions = (decision,)
     return Record(
         scenario=scenario, clauses=(), client=client, seed=1, seconds=1, decisions=decisions, **more

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.judging.declaration import Claims
+from conformance.judging.declaration import Declaration
 from conformance.runner.selection import Selection, is_selected, may_be_selected
 from conformance.spec.catalogue import load
 
 NAME = "ring.size[by-weight]"
-DECLARED = Claims(clauses=("A42-RING-09", "A42-RING-04"))
+DECLARED = Declaration(clauses=("A42-RING-09", "A42-RING-04"))
 
 A42, A76 = (tuple(clause.id for clause in load().only(name)) for name in ("a42", "a76"))
 
@@ -63,6 +63,6 @@ def test_what_is_not_even_made(selection: Selection, *, may_be: bool) -> None:
 
 
 def test_a_grfc_has_what_amends_it() -> None:
-    keys = Claims(clauses=("A76-KEY-01",))
+    keys = Declaration(clauses=("A76-KEY-01",))
     assert is_selected("endpoint_key.hash_key", keys, Selection(only=A42))
     assert is_selected("endpoint_key.hash_key", keys, Selection(only=A76))

@@ -6,18 +6,18 @@ import random
 
 import pytest
 
-from conformance.judging.declaration import Claims
+from conformance.judging.declaration import Declaration
 from conformance.runner.collection import scenarios
 from conformance.runner.shard import Shard, parsed
 from conformance.runner.sharding import plan_of, recorded, shares
 
 CLAIMS = {
-    "a.long": Claims(clauses=("X",), seconds=8.0),
-    "a.waits": Claims(clauses=("X",), seconds=10.0, waits=True),
-    "a.waits_too": Claims(clauses=("X",), seconds=9.0, waits=True),
-    "b.middle": Claims(clauses=("X",), seconds=5.0),
-    "b.short": Claims(clauses=("X",), seconds=1.0),
-    "c.asks_nothing": Claims(clauses=("X",), seconds=0.0),
+    "a.long": Declaration(clauses=("X",), seconds=8.0),
+    "a.waits": Declaration(clauses=("X",), seconds=10.0, waits=True),
+    "a.waits_too": Declaration(clauses=("X",), seconds=9.0, waits=True),
+    "b.middle": Declaration(clauses=("X",), seconds=5.0),
+    "b.short": Declaration(clauses=("X",), seconds=1.0),
+    "c.asks_nothing": Declaration(clauses=("X",), seconds=0.0),
 }
 
 

@@ -21,7 +21,7 @@ from conformance.judging.declaration import AS_ALWAYS
 from conformance.runner.plugin import worlds
 from conformance.runner.plugin.worlds import Wanted, Worlds
 from conformance.runner.targets import subject_for
-from conformance.world import Launched, launch
+from conformance.world import LaunchedClient, launch
 from fake_control_plane import Kind, Request
 
 DEADLINE = 5.0
@@ -33,11 +33,11 @@ def wanted() -> Wanted:
 
 
 @pytest.fixture
-def launched(monkeypatch: pytest.MonkeyPatch) -> list[Launched]:
+def launched(monkeypatch: pytest.MonkeyPatch) -> list[LaunchedClient]:
     """All that were, in their order."""
-    made: list[Launched] = []
+    made: list[LaunchedClient] = []
 
-    async def noted(*args: Any, **how: Any) -> Launched:
+    async def noted(*args: Any, **how: Any) -> LaunchedClient:
         made.append(await launch(*args, **how))
         return made[-1]
 
@@ -45,7 +45,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[Launched]:
     return made
 
 
-async def connect(one: Launched) -> None:
+async def connect(one: LaunchedClient) -> None:
     """As a client that asks the control plane as soon as it starts."""
     async with grpc.aio.insecure_channel(one.plane.address) as channel:
         stub = ads_pb2_grpc.AggregatedDiscoveryServiceStub(channel)
@@ -55,7 +55,7 @@ async def connect(one: Launched) -> None:
         await one.plane.transcript.wait(lambda event: isinstance(event, Request), deadline=DEADLINE)
 
 
-async def silence(_: Launched) -> None:
+async def silence(_: LaunchedClient) -> None:
     """As most clients, before a channel is opened."""
 
 
@@ -68,11 +68,11 @@ async def silence(_: Launched) -> None:
     ],
 )
 async def test_one_that_was_launched_ahead_is_taken_unless_it_waits_for_too_long(
-    launched: list[Launched],
+    launched: list[LaunchedClient],
     wanted: Wanted,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    prelude: Callable[[Launched], Awaitable[None]],
+    prelude: Callable[[LaunchedClient], Awaitable[None]],
     limit: float,
     launches: int,
 ) -> None:
@@ -95,7 +95,7 @@ def sharing() -> Wanted:
 
 
 async def test_a_kept_process_serves_the_next_world(
-    launched: list[Launched], sharing: Wanted, tmp_path: Path
+    launched: list[LaunchedClient], sharing: Wanted, tmp_path: Path
 ) -> None:
     made = Worlds(str(tmp_path))
     async with contextlib.AsyncExitStack() as stack:
@@ -114,7 +114,7 @@ async def test_a_kept_process_serves_the_next_world(
 
 
 async def test_a_process_that_died_in_between_is_the_next_scenario_s(
-    launched: list[Launched], sharing: Wanted, tmp_path: Path
+    launched: list[LaunchedClient], sharing: Wanted, tmp_path: Path
 ) -> None:
     """So that nobody overlooks the crash: it is attributed when that one runs again alone."""
     made = Worlds(str(tmp_path))
@@ -134,7 +134,7 @@ async def test_a_process_that_died_in_between_is_the_next_scenario_s(
 
 
 async def test_nobody_else_gets_a_kept_process(
-    launched: list[Launched], sharing: Wanted, tmp_path: Path
+    launched: list[LaunchedClient], sharing: Wanted, tmp_path: Path
 ) -> None:
     made = Worlds(str(tmp_path))
     alone = msgspec.structs.replace(sharing, shares=False)

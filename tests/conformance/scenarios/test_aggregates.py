@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from conformance.scenarios.helpers.aggregates import aggregates, forest, leaf, leaf_names, prefixed
+from conformance.scenarios.helpers.aggregates import (
+    aggregate_config,
+    aggregates,
+    leaf,
+    leaf_names,
+    prefixed,
+)
 from conformance.spec.oracles import cluster_tree
 from conformance.xds_config.clusters import Cluster, LogicalDns
-from conformance.xds_config.config import Served
+from conformance.xds_config.config import XdsConfig
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.subscriptions import subscriptions
 from conformance.xds_config.trees import endpoints_by_priority, known_clusters
@@ -16,8 +22,8 @@ from fake_control_plane import Kind, RawResource
 SHAPE = {"m": "b n", "n": "a b"}
 
 
-def served() -> Served:
-    return forest(("m", "b"), (*aggregates(SHAPE), *map(leaf, leaf_names(SHAPE))))
+def served() -> XdsConfig:
+    return aggregate_config(("m", "b"), (*aggregates(SHAPE), *map(leaf, leaf_names(SHAPE))))
 
 
 def test_names() -> None:
@@ -64,6 +70,6 @@ def test_endpoints_that_can_be_used() -> None:
         place(1, Endpoint("4"), weight=None),
     )
     by_name = Cluster(name="d", discovery=LogicalDns("127.0.0.1:1"))
-    one = forest(("c", "d"), (leaf("c").placed(*places), by_name))
+    one = aggregate_config(("c", "d"), (leaf("c").placed(*places), by_name))
     assert endpoints_by_priority(one) == {"c": (("2",), ("3",)), "d": (("127.0.0.1:1",),)}
     assert known_clusters(one)["d"] == cluster_tree.Leaf()

@@ -7,11 +7,11 @@ from typing import Any, cast, get_args
 
 import pytest
 
-from conformance.judging.aborts import ClientUnable
+from conformance.judging.aborts import Unsupported
 from conformance.scenarios.helpers.live_clusters import BESIDE, STEPS, Form, LiveCluster
 from conformance.xds_config.subscriptions import subscriptions
 from conformance.xds_config.trees import at_the_first
-from conformance.xds_config.variants import Odd
+from conformance.xds_config.variants import ClusterVariant
 from fake_control_plane import Kind
 
 ADDRESSES = tuple(f"127.0.0.1:{port}" for port in range(1, 2 * STEPS + 1))
@@ -58,15 +58,15 @@ async def test_who_refuses_nothing_is_not_judged_by_what_a_refusal_leaves(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each odd Cluster has its own verdict; a client may not be held to any of them."""
-    seen: list[Odd] = []
+    seen: list[ClusterVariant] = []
 
-    async def taken(_: LiveCluster, odd: Odd, *_unchanged: str) -> bool:
+    async def taken(_: LiveCluster, odd: ClusterVariant, *_unchanged: str) -> bool:
         seen.append(odd)
         return False
 
     monkeypatch.setattr(LiveCluster, "refused", taken)
-    odds = [Odd("A29-CDS-01"), Odd("A29-CDS-02")]
+    odds = [ClusterVariant("A29-CDS-01"), ClusterVariant("A29-CDS-02")]
     world: Any = SimpleNamespace(bench=SimpleNamespace(has=lambda _: True))
-    with pytest.raises(ClientUnable, match="refused no odd Cluster"):
+    with pytest.raises(Unsupported, match="refused no odd Cluster"):
         await LiveCluster(world, "EDS", ADDRESSES).refused_all(odds)
     assert seen == odds

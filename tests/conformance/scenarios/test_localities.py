@@ -2,15 +2,18 @@
 
 import pytest
 
-from conformance.scenarios.helpers.localities import Place, places, shares_of
+from conformance.scenarios.helpers.localities import LocalityEndpoint, places, shares_of
 
 
 def test_places() -> None:
     found = places("a b:3 | c- d!,g:2|E f+")
     assert found == (
-        ((Place("a"),), (Place("b", 3),)),
-        ((Place("c", state="-"),), (Place("d", state="!"), Place("g", 2))),
-        ((Place("E"),), (Place("f", state="+"),)),
+        ((LocalityEndpoint("a"),), (LocalityEndpoint("b", 3),)),
+        (
+            (LocalityEndpoint("c", state="-"),),
+            (LocalityEndpoint("d", state="!"), LocalityEndpoint("g", 2)),
+        ),
+        ((LocalityEndpoint("E"),), (LocalityEndpoint("f", state="+"),)),
     )
 
 

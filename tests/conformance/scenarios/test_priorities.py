@@ -10,19 +10,19 @@ import pytest
 
 from client_under_test import find, prepare
 from conformance import timing
-from conformance.judging.aborts import ClientStuck
-from conformance.judging.evidence import Judged
+from conformance.judging.aborts import PreconditionTimeout
+from conformance.judging.evidence import JudgedClient
 from conformance.scenarios.helpers.priorities import serve_again
 from conformance.spec.catalogue import load
 from conformance.world import World, launch
-from test_servers import Close, Endpoint, Fleet, Ledger, Mode
+from test_servers import BackendEndpoint, Close, Fleet, Ledger, Mode
 
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
     prepared = prepare(find("reference"))
     launched = await launch(prepared, environment={}, knobs={}, stderr=tmp_path / "stderr")
-    judged = Judged(name="reference", version=prepared.version, variant=None, follows=())
+    judged = JudgedClient(name="reference", version=prepared.version, variant=None, follows=())
     made = World(
         launched, await Fleet.start(), catalogue=load(), client=judged, rng=random.Random(1)
     )
@@ -33,7 +33,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
         await made.close()
 
 
-async def try_once(world: World, endpoint: Endpoint) -> None:
+async def try_once(world: World, endpoint: BackendEndpoint) -> None:
     """Connect as a client would, and wait until it has been seen."""
     host, _, port = endpoint.address.rpartition(":")
     _, writer = await asyncio.open_connection(host, int(port))
@@ -56,14 +56,14 @@ async def test_an_attempt_counts_from_the_change_of_mode_on(
     monkeypatch.setattr(Ledger, "accepted", late)
     members = await world.endpoints(2, mode=Close())
     first = members[0]
-    set_mode = Endpoint.set_mode
+    set_mode = BackendEndpoint.set_mode
 
-    async def and_try(endpoint: Endpoint, mode: object) -> None:
+    async def and_try(endpoint: BackendEndpoint, mode: object) -> None:
         await set_mode(endpoint, mode)  # type: ignore[arg-type]
         if endpoint is first:
             await try_once(world, first)
 
-    monkeypatch.setattr(Endpoint, "set_mode", and_try)
+    monkeypatch.setattr(BackendEndpoint, "set_mode", and_try)
     await serve_again(world, members)
 
 
@@ -74,13 +74,13 @@ async def test_an_attempt_that_still_failed_does_not_count(
     monkeypatch.setattr(watch, "demand_one", partial(watch.demand_one, within=timing.QUIET))
     members = await world.endpoints(2, mode=Close())
     second = members[1]
-    set_mode = Endpoint.set_mode
+    set_mode = BackendEndpoint.set_mode
 
-    async def and_try(endpoint: Endpoint, mode: object) -> None:
+    async def and_try(endpoint: BackendEndpoint, mode: object) -> None:
         if endpoint is second:
             await try_once(world, second)
         await set_mode(endpoint, mode)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Endpoint, "set_mode", and_try)
-    with pytest.raises(ClientStuck, match="no attempt to connect"):
+    monkeypatch.setattr(BackendEndpoint, "set_mode", and_try)
+    with pytest.raises(PreconditionTimeout, match="no attempt to connect"):
         await serve_again(world, members)

@@ -13,9 +13,9 @@ from conformance.scenarios.helpers.soak import (
     MOST_SILENT,
     SILENT,
     STORM,
-    Change,
     Kill,
-    Turn,
+    ListChange,
+    ModeChange,
     plan,
 )
 from conformance.xds_config.policies import RoundRobin
@@ -41,15 +41,15 @@ def test_what_holds_for_all(seed: int) -> None:
     assert [deed.after for deed in deeds] == sorted(deed.after for deed in deeds)
     for number, deed in enumerate(deeds):
         match deed.what:
-            case Turn(member, mode):
+            case ModeChange(member, mode):
                 assert member != 0
                 assert mode != modes.get(member, Serve())
                 modes[member] = mode
-            case Change(members):
+            case ListChange(members):
                 assert members[0] == 0
                 assert number == 0 or len(members) < MEMBERS
         assert sum(isinstance(mode, SILENT) for mode in modes.values()) <= MOST_SILENT
-        if deed.after % (STORM + CALM) == STORM and isinstance(deed.what, Change):
+        if deed.after % (STORM + CALM) == STORM and isinstance(deed.what, ListChange):
             assert set(modes.values()) <= {Serve()}
     quiet = [deed.after for deed in deeds if deed.after % (STORM + CALM) > STORM]
     assert not quiet
@@ -60,9 +60,9 @@ def test_no_list_changes_soon_after_a_kill_or_another_list(seed: int) -> None:
     deeds = plan(random.Random(seed), members=MEMBERS, requests=REQUESTS)
     latest = -LIST
     for deed in deeds:
-        if isinstance(deed.what, Change):
+        if isinstance(deed.what, ListChange):
             assert deed.after - latest >= LIST - KILL
-        if isinstance(deed.what, Change | Kill):
+        if isinstance(deed.what, ListChange | Kill):
             latest = deed.after
 
 
@@ -70,13 +70,13 @@ def test_no_list_changes_soon_after_a_kill_or_another_list(seed: int) -> None:
 def test_only_the_list_is_there_before_the_first_request(seed: int) -> None:
     first, *others = plan(random.Random(seed), members=MEMBERS, requests=STORM)
     assert first.after == 0
-    assert isinstance(first.what, Change)
+    assert isinstance(first.what, ListChange)
     assert min(deed.after for deed in others) > 0
 
 
 def test_it_has_something_of_everything() -> None:
     deeds = plan(random.Random(3), members=MEMBERS, requests=STORM + CALM)
-    changes = [deed.what for deed in deeds if isinstance(deed.what, Change)]
+    changes = [deed.what for deed in deeds if isinstance(deed.what, ListChange)]
     assert {type(one.policy).__name__ for one in changes} == {"RingHash", "RoundRobin"}
     assert not isinstance(changes[-1].policy, RoundRobin)
-    assert {type(deed.what) for deed in deeds} == {Change, Kill, Turn}
+    assert {type(deed.what) for deed in deeds} == {ListChange, Kill, ModeChange}

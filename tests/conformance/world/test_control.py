@@ -9,10 +9,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from conformance.judging.aborts import ClientSilent, ClientStuck
+from conformance.judging.aborts import NoAckOrNack, PreconditionTimeout
 from conformance.judging.observations import Answer
 from conformance.world.control import Control
-from conformance.xds_config.config import Served, aggregate, beside, by_dns, one_cluster, plain
+from conformance.xds_config.config import (
+    XdsConfig,
+    aggregate,
+    logical_dns,
+    merge,
+    one_cluster,
+    single_locality,
+)
 from conformance.xds_config.policies import RoundRobin
 from fake_control_plane import (
     ControlPlane,
@@ -48,33 +55,40 @@ class Plane:
         return SimpleNamespace(is_ack=True, error_detail="", version="2")
 
 
-LEAF = plain([A], name="leaf")
+LEAF = single_locality([A], name="leaf")
 ABOVE = aggregate(LEAF)
 STRAY = one_cluster((), name="stray")
-UNROUTED = replace(plain([A]), clusters=(*plain([A]).clusters, *STRAY.clusters))
+UNROUTED = replace(single_locality([A]), clusters=(*single_locality([A]).clusters, *STRAY.clusters))
 
 
 @pytest.mark.parametrize(
     ("before", "after", "kinds"),
     [
-        pytest.param(plain([A]), plain([A]), [], id="nothing changes"),
-        pytest.param(plain([A]), plain([B]), ["ENDPOINTS"], id="endpoints"),
+        pytest.param(single_locality([A]), single_locality([A]), [], id="nothing changes"),
+        pytest.param(single_locality([A]), single_locality([B]), ["ENDPOINTS"], id="endpoints"),
         pytest.param(
-            plain([A]), plain([A]).balanced_by(RoundRobin()), ["CLUSTER"], id="the policy"
+            single_locality([A]),
+            single_locality([A]).balanced_by(RoundRobin()),
+            ["CLUSTER"],
+            id="the policy",
         ),
         pytest.param(
-            plain([A]),
-            beside(plain([A]), plain([B], name="other", path="/s/m")),
+            single_locality([A]),
+            merge(single_locality([A]), single_locality([B], name="other", path="/s/m")),
             ["ROUTE", "CLUSTER", "ENDPOINTS"],
             id="another cluster, with a route to it",
         ),
-        pytest.param(plain([A]), UNROUTED, [], id="another cluster that no route leads to"),
+        pytest.param(
+            single_locality([A]), UNROUTED, [], id="another cluster that no route leads to"
+        ),
         pytest.param(ABOVE, ABOVE.balanced_by(RoundRobin(), "leaf"), ["CLUSTER"], id="a leaf"),
-        pytest.param(by_dns("a.test:1"), by_dns("b.test:1"), ["CLUSTER"], id="a DNS name"),
-        pytest.param(plain([A]), by_dns("a.test:1"), ["CLUSTER"], id="EDS no more"),
+        pytest.param(
+            logical_dns("a.test:1"), logical_dns("b.test:1"), ["CLUSTER"], id="a DNS name"
+        ),
+        pytest.param(single_locality([A]), logical_dns("a.test:1"), ["CLUSTER"], id="EDS no more"),
     ],
 )
-async def test_awaited(before: Served, after: Served, kinds: list[str]) -> None:
+async def test_awaited(before: XdsConfig, after: XdsConfig, kinds: list[str]) -> None:
     plane = Plane()
     stub: Any = plane
     control = Control(stub, None)
@@ -90,7 +104,7 @@ async def test_load_that_is_asked_for_by_name() -> None:
     a, b, c = (one_cluster((), name=name, is_reported=name != "c") for name in "abc")
     async with ControlPlane.running() as plane:
         control, loads = Control(plane, None), plane.script.loads
-        for served, known in ((c, ()), (a, ("a",)), (c, ("a",)), (beside(c, b), ("a", "b"))):
+        for served, known in ((c, ()), (a, ("a",)), (c, ("a",)), (merge(c, b), ("a", "b"))):
             await control.serve(served, unheard=True)
             assert loads.known == known
         assert loads.asked_for is not None
@@ -141,7 +155,7 @@ async def test_renew() -> None:
 async def test_what_is_never_asked_for() -> None:
     """Nobody hangs who was led nowhere: it fails by what it states to follow, if by anything."""
     async with ControlPlane.running() as plane:
-        with pytest.raises(ClientStuck, match="request for 1 resources of CLUSTER"):
+        with pytest.raises(PreconditionTimeout, match="request for 1 resources of CLUSTER"):
             await Control(plane, None).demand_asked(Kind.CLUSTER, 1, within=0.01)
 
 
@@ -166,11 +180,11 @@ CLOSED = StreamClosed(at=1.0, stream=1, node="", service=Service.ADS, by=Side.CL
     ("before", "after", "ending"),
     [
         pytest.param(
-            [OPENED], [], ClientStuck, id="a stream stays and has asked for nothing of it"
+            [OPENED], [], PreconditionTimeout, id="a stream stays and has asked for nothing of it"
         ),
-        pytest.param([OPENED], [sent("1")], ClientSilent, id="it was sent"),
-        pytest.param([OPENED], [CLOSED], ClientSilent, id="the stream has ended"),
-        pytest.param([OPENED, CLOSED], [], ClientSilent, id="there was no stream any more"),
+        pytest.param([OPENED], [sent("1")], NoAckOrNack, id="it was sent"),
+        pytest.param([OPENED], [CLOSED], NoAckOrNack, id="the stream has ended"),
+        pytest.param([OPENED, CLOSED], [], NoAckOrNack, id="there was no stream any more"),
     ],
 )
 async def test_who_does_not_answer(
@@ -180,7 +194,7 @@ async def test_who_does_not_answer(
     async with ControlPlane.running() as plane:
         for one in before:
             plane.transcript.record(one)
-        push = await plane.set(*plain([A]).resources())
+        push = await plane.set(*single_locality([A]).resources())
         assert push.versions[Kind.CLUSTER] == "1"
         for one in after:
             plane.transcript.record(one)
@@ -194,7 +208,7 @@ async def test_who_names_none_asks_for_all() -> None:
         plane.transcript.record(asked(1, 1.0))
         await Control(plane, "envoy").demand_asked(Kind.CLUSTER, 3, within=0.01)
         for spoken, kind in ((None, Kind.CLUSTER), ("envoy", Kind.ENDPOINTS)):
-            with pytest.raises(ClientStuck):
+            with pytest.raises(PreconditionTimeout):
                 await Control(plane, spoken).demand_asked(kind, 3, within=0.01)
 
 

@@ -6,7 +6,7 @@ from conformance.judging.ring_keys import RingKeys
 from conformance.spec.oracles.distinguishing import SEVERAL, Way
 from conformance.spec.oracles.request_hash import xxh64
 from conformance.world.header_values import ENOUGH_TO_MAP, HeaderValues
-from conformance.xds_config.config import Served, weighted
+from conformance.xds_config.config import XdsConfig, weighted_locality
 from conformance.xds_config.policies import RingHash
 from conformance.xds_config.routes import SESSION
 
@@ -15,7 +15,7 @@ ASKING_FOR_5001 = {"127.0.0.1:1": 1, "127.0.0.1:2": 2500, "127.0.0.1:3": 2500}
 
 def test_ring_of_another_size_shows_in_several_calls() -> None:
     """4,096 entries instead of 5,001 move a call in eleven: by lot none would show at times."""
-    large = weighted(dict(ASKING_FOR_5001), policy=RingHash(minimum=1)).capped_at(16384)
+    large = weighted_locality(dict(ASKING_FOR_5001), policy=RingHash(minimum=1)).capped_at(16384)
     values = HeaderValues(random.Random(0), RingKeys(format="ip:port_i"))
     chosen = values.telling(large, apart_from=large.capped_at(4096))[:-ENOUGH_TO_MAP]
     one, other = exact(large), exact(large.capped_at(4096))
@@ -23,5 +23,5 @@ def test_ring_of_another_size_shows_in_several_calls() -> None:
     assert sum(one(each) != other(each) for each in hashes) >= SEVERAL
 
 
-def exact(served: Served) -> Way:
+def exact(served: XdsConfig) -> Way:
     return served.mapping(key_format="{address}_{i}", weights="raw", search="wrap").picks()[0]

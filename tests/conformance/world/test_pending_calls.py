@@ -10,8 +10,8 @@ import pytest
 from client_under_test import Call
 from client_under_test.contract.exceptions import ClientHung
 from conformance import timing
-from conformance.judging.aborts import ClientStuck
-from conformance.world import UnderWay
+from conformance.judging.aborts import PreconditionTimeout
+from conformance.world import PendingCalls
 
 ROUNDS = int(timing.BATCH / timing.CALL)
 """How many calls, one after the other, end in BATCH by their deadlines."""
@@ -35,9 +35,9 @@ class Late:
 @pytest.mark.parametrize(
     ("concurrency", "ended", "said"),
     [
-        (1, ROUNDS, ClientStuck),
+        (1, ROUNDS, PreconditionTimeout),
         (1, ROUNDS - 1, ClientHung),
-        (4, 4 * ROUNDS, ClientStuck),
+        (4, 4 * ROUNDS, PreconditionTimeout),
         (4, 4 * ROUNDS - 1, ClientHung),
         (None, 39, ClientHung),
     ],
@@ -49,4 +49,6 @@ async def test_a_client_hangs_only_if_calls_do_not_end_by_their_deadlines(
     fake: Any = Late(ended)
     planned = [Call(id=str(number), path="/a/b", deadline=timing.CALL) for number in range(40)]
     with pytest.raises(said, match="not within"):
-        await UnderWay(fake, fake, "channel-1", planned, fake, 0, concurrency=concurrency).over()
+        await PendingCalls(
+            fake, fake, "channel-1", planned, fake, 0, concurrency=concurrency
+        ).over()

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import pytest
 
 from conformance import timing
-from conformance.judging.aborts import ClientStuck
-from conformance.judging.expectations import Outcome
+from conformance.judging.aborts import PreconditionTimeout
+from conformance.judging.expectations import EndsWith
 from conformance.judging.observations import Call, Calls
 from conformance.judging.ring_keys import RingKeys
 from conformance.world.rounds import Round, Rounds
 
-SERVED, ROUNDS = Outcome("OK"), Rounds(RingKeys())
+SERVED, ROUNDS = EndsWith("OK"), Rounds(RingKeys())
 
 
 def calls(status: str) -> Calls:
@@ -51,7 +51,7 @@ async def test_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = await ROUNDS.until(SERVED, make)
     assert (made, seen.overdue) == (["UNAVAILABLE"], True)
     make, made = each_of("UNAVAILABLE", "OK")
-    with pytest.raises(ClientStuck, match="though an update was ACKed"):
+    with pytest.raises(PreconditionTimeout, match="though an update was ACKed"):
         await ROUNDS.demand(SERVED, make, why="an update was ACKed")
     make, made = each_of("UNAVAILABLE", "OK")
     assert (await ROUNDS.until_it_lasts(SERVED, make)).overdue

@@ -10,7 +10,7 @@ import pytest
 from client_under_test import Call, OpenedStream, Outcome
 from conformance.judging.observations import OPEN, WAITING
 from conformance.world.settlement import (
-    Told,
+    ClaimedAnswer,
     answered_by,
     can_be_plain,
     claims,
@@ -98,7 +98,9 @@ def test_by_count(received: dict[str, int], lie: str | None) -> None:
     marked = marked_by_rows(calls("x", "x", "x"))
     hosts = {"call-0": HERE, "call-1": HERE, "call-2": THERE}
     where = answered_by(outcome(call, hostname=host) for call, host in hosts.items())
-    counted = Counter[Told]({("call-0", endpoint): count for endpoint, count in received.items()})
+    counted = Counter[ClaimedAnswer](
+        {("call-0", endpoint): count for endpoint, count in received.items()}
+    )
     found = lie_by_count(claims(marked, where), counted)
     assert found is None if lie is None else lie in (found or "")
 

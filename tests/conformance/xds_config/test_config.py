@@ -11,10 +11,17 @@ from msgspec.structs import replace
 from xds.type.v3 import typed_struct_pb2
 
 from conformance.scenarios.helpers.load_reports import balanced
-from conformance.spec.oracles.load import Place
+from conformance.spec.oracles.load import LoadKey
 from conformance.spec.oracles.request_hash import HeaderPolicy
 from conformance.xds_config.clusters import Aggregate, Cluster, Drop, LogicalDns, Threshold
-from conformance.xds_config.config import Served, aggregate, beside, by_dns, one_cluster, plain
+from conformance.xds_config.config import (
+    XdsConfig,
+    aggregate,
+    logical_dns,
+    merge,
+    one_cluster,
+    single_locality,
+)
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import ExtensionRingHash, Policy, RingHash, TypedRingHash
 from conformance.xds_config.routes import BY_SESSION, Route
@@ -30,11 +37,11 @@ OTHER = one_cluster(
     routes=(Route((), path="/s/m", cluster="other"),),
 )
 OWN = one_cluster((Locality((Endpoint(A),), "region/zone/sub_zone"),))
-SERVED = beside(OWN, OTHER)
-BY_NAME = by_dns(C, is_reported=True)
+SERVED = merge(OWN, OTHER)
+BY_NAME = logical_dns(C, is_reported=True)
 
 
-def kinds(served: Served) -> list[str]:
+def kinds(served: XdsConfig) -> list[str]:
     return [type(one).__name__ for one in served.resources()]
 
 
@@ -64,7 +71,7 @@ def test_own_cluster_and_others() -> None:
     with pytest.raises(LookupError, match="No cluster 'x' is served: there is other, cluster"):
         SERVED.own("x")
     with pytest.raises(ValueError, match="Two clusters are called 'cluster'"):
-        beside(OWN, OWN)
+        merge(OWN, OWN)
 
 
 def test_aggregate() -> None:
@@ -73,7 +80,7 @@ def test_aggregate() -> None:
     lower = Cluster(name="lower", discovery=Aggregate(("by-name", "leaf", "upper")))
     upper = Cluster(name="upper", discovery=Aggregate(("leaf", "lower", "never-served")))
     route = Route(BY_SESSION, cluster="upper")
-    served = Served(clusters=(upper, leaf, lower, by_name), routes=(route,))
+    served = XdsConfig(clusters=(upper, leaf, lower, by_name), routes=(route,))
     _, routes, *clusters, endpoints = served.resources()
     assert [one.route.cluster for one in routes.virtual_hosts[0].routes] == ["upper"]
     assert [one.name for one in clusters] == ["upper", "leaf", "lower", "by-name"]
@@ -87,7 +94,7 @@ def test_aggregate() -> None:
 
 
 def test_a_leaf_that_two_aggregates_share_is_served_once() -> None:
-    leaf = plain([A], name="leaf")
+    leaf = single_locality([A], name="leaf")
     served = aggregate(leaf, leaf)
     assert [one.name for one in served.clusters] == ["cluster", "leaf"]
 
@@ -138,7 +145,7 @@ def test_cluster_by_dns() -> None:
     assert cluster.HasField("lrs_server")
     assert str(BY_NAME).startswith("LOGICAL_DNS")
     assert BY_NAME.addresses() == (C,)
-    resolved = by_dns("host.test:80", (A, B)).own()
+    resolved = logical_dns("host.test:80", (A, B)).own()
     assert resolved.resource().load_assignment.endpoints[0].lb_endpoints[0].endpoint.address == (
         resources.logical_dns_cluster("x", "host.test", 80)
         .load_assignment.endpoints[0]
@@ -157,8 +164,8 @@ def test_whose_load_is_to_be_reported() -> None:
 
 
 def test_where_load_belongs() -> None:
-    assert balanced(SERVED).places == {B: Place("other", "service", "locality")}
-    assert balanced(BY_NAME, lossy=True).places == {C: Place("cluster")}
+    assert balanced(SERVED).places == {B: LoadKey("other", "service", "locality")}
+    assert balanced(BY_NAME, lossy=True).places == {C: LoadKey("cluster")}
 
 
 def test_where_load_of_leaves_belongs() -> None:
@@ -171,9 +178,9 @@ def test_where_load_of_leaves_belongs() -> None:
     )
     second = Cluster(name="second", discovery=LogicalDns("host.test:80", (C,)), is_reported=True)
     upper = Cluster(discovery=Aggregate(("first", "second", "first")))
-    expected = balanced(Served(clusters=(upper, *first.clusters, second)))
-    here = Place("first", "", "locality")
-    assert expected.places == {A: here, B: here, C: Place("second")}
+    expected = balanced(XdsConfig(clusters=(upper, *first.clusters, second)))
+    here = LoadKey("first", "", "locality")
+    assert expected.places == {A: here, B: here, C: LoadKey("second")}
     assert expected.drops == {"first": ("half", "tenth")}
 
 

@@ -11,11 +11,11 @@ from envoy.extensions.upstreams.http.v3 import http_protocol_options_pb2
 from google.protobuf import json_format
 
 from conformance.xds_config import dialect
-from conformance.xds_config.config import one_cluster, plain
+from conformance.xds_config.config import one_cluster, single_locality
 from conformance.xds_config.policies import RingHash
 from fake_control_plane import Kind, resources
 
-SERVED = plain(["127.0.0.1:1"])
+SERVED = single_locality(["127.0.0.1:1"])
 LISTENER = SERVED.resources()[0]
 EDS = resources.eds_cluster("c", policy=resources.ring_hash(7))
 LISTED = resources.eds_cluster(

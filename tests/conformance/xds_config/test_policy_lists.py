@@ -12,7 +12,7 @@ from google.protobuf.message import DecodeError
 from xds.type.v3 import typed_struct_pb2
 
 from conformance.xds_config import policy_bytes, policy_lists
-from conformance.xds_config.variants import Odd, OddBytes
+from conformance.xds_config.variants import ClusterVariant, RawClusterVariant
 from fake_control_plane import resources
 
 GOOD = resources.eds_cluster("c")
@@ -27,15 +27,15 @@ def types(message: Any) -> list[str]:
 
 
 def listed(said: str) -> Any:
-    return Odd("", said).of(GOOD).load_balancing_policy
+    return ClusterVariant("", said).of(GOOD).load_balancing_policy
 
 
 def test_the_same_by_text_and_by_bytes() -> None:
     said = policy_lists.policies(policy_lists.unknown(), policy_lists.round_robin())
     body = policy_bytes.policies(policy_bytes.unknown(), policy_bytes.round_robin())
-    sent = OddBytes("", "a list", body).of(GOOD)
+    sent = RawClusterVariant("", "a list", body).of(GOOD)
     read = cluster_pb2.Cluster.FromString(sent.body)
-    assert (sent.name, read) == ("c", Odd("", said).of(GOOD))
+    assert (sent.name, read) == ("c", ClusterVariant("", said).of(GOOD))
     assert types(read.load_balancing_policy)[1] == policy_lists.ROUND_ROBIN
 
 
@@ -56,7 +56,7 @@ def test_entries_that_lack_something() -> None:
     assert not bare.HasField("typed_extension_config")
     assert empty.HasField("typed_extension_config")
     assert not empty.typed_extension_config.HasField("typed_config")
-    assert Odd("", policy_lists.policies()).of(GOOD).HasField("load_balancing_policy")
+    assert ClusterVariant("", policy_lists.policies()).of(GOOD).HasField("load_balancing_policy")
 
 
 def test_a_struct_by_text() -> None:
@@ -90,4 +90,4 @@ def test_what_is_cut_off_is_no_message() -> None:
 
 
 def test_words() -> None:
-    assert str(OddBytes("", "a list", b"1234")) == "but with a list, 4 bytes"
+    assert str(RawClusterVariant("", "a list", b"1234")) == "but with a list, 4 bytes"

@@ -17,13 +17,13 @@ from msgspec.structs import replace
 from conformance.spec.oracles.request_hash import ChannelIdPolicy, HeaderPolicy, UnsupportedPolicy
 from conformance.xds_config.clusters import Drop
 from conformance.xds_config.config import (
-    Served,
+    XdsConfig,
     aggregate,
-    beside,
-    by_dns,
+    logical_dns,
+    merge,
     one_cluster,
-    plain,
-    weighted,
+    single_locality,
+    weighted_locality,
 )
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import ExtensionRingHash, RingHash, RoundRobin, TypedRingHash
@@ -51,22 +51,22 @@ POLICIES = (
 )
 
 ARRANGEMENTS = {
-    "plain": plain([A, B, C]),
-    "weights": weighted({A: 1, B: None, C: 7}, policy=RingHash(minimum=16, maximum=32)),
-    "policies of the route": plain([A], policies=POLICIES),
+    "plain": single_locality([A, B, C]),
+    "weights": weighted_locality({A: 1, B: None, C: 7}, policy=RingHash(minimum=16, maximum=32)),
+    "policies of the route": single_locality([A], policies=POLICIES),
     "two routes": replace(
-        plain([A]),
+        single_locality([A]),
         routes=(
             Route((HeaderPolicy(name="a"),), path="/s/unary"),
             Route((HeaderPolicy(name="b"),), path=EMPTY),
         ),
     ),
-    "ring_hash without config": plain([A], policy=RingHash(has_config=False)),
-    "hash function by number": plain([A], policy=RingHash(hash_function=9)),
-    "TypedStruct": plain([A], policy=TypedRingHash("tenant", minimum=64)),
-    "RingHash extension": plain([A], policy=ExtensionRingHash(maximum=7)),
-    "ROUND_ROBIN": plain([A]).balanced_by(RoundRobin()),
-    "priorities": plain(()).placed(
+    "ring_hash without config": single_locality([A], policy=RingHash(has_config=False)),
+    "hash function by number": single_locality([A], policy=RingHash(hash_function=9)),
+    "TypedStruct": single_locality([A], policy=TypedRingHash("tenant", minimum=64)),
+    "RingHash extension": single_locality([A], policy=ExtensionRingHash(maximum=7)),
+    "ROUND_ROBIN": single_locality([A]).balanced_by(RoundRobin()),
+    "priorities": single_locality(()).placed(
         Locality((Endpoint(A, 3), Endpoint(B, health="UNHEALTHY")), name="one/a/i", weight=2),
         Locality(
             (Endpoint(C, hash_key="k"), Endpoint(D, further=(E, F))),
@@ -78,11 +78,11 @@ ARRANGEMENTS = {
     "drops": one_cluster(
         THERE, service_name="service", is_reported=True, drops=[Drop("tenth", 98_785)]
     ),
-    "another cluster beside it": beside(HERE, OTHER),
-    "weighted clusters": beside(replace(plain([A]), routes=(BOTH,)), OTHER),
-    "LOGICAL_DNS": by_dns(A, is_reported=True),
-    "LOGICAL_DNS of a name": by_dns("xdspec.example:4000", (A, B)),
-    "aggregate": aggregate(plain([A, B], name="leaf", policy=RoundRobin())),
+    "another cluster beside it": merge(HERE, OTHER),
+    "weighted clusters": merge(replace(single_locality([A]), routes=(BOTH,)), OTHER),
+    "LOGICAL_DNS": logical_dns(A, is_reported=True),
+    "LOGICAL_DNS of a name": logical_dns("xdspec.example:4000", (A, B)),
+    "aggregate": aggregate(single_locality([A, B], name="leaf", policy=RoundRobin())),
 }
 IN_OTHER_WORDS = {"LOGICAL_DNS", "LOGICAL_DNS of a name", "aggregate"}
 """Of these something was told that was not served: a locality, or routes to a leaf."""
@@ -118,5 +118,5 @@ def test_words(name: str) -> None:
         (ARRANGEMENTS["aggregate"], "made of leaf; leaf: ROUND_ROBIN; locality locality, "),
     ],
 )
-def test_words_of_what_is_named(served: Served, words: str) -> None:
+def test_words_of_what_is_named(served: XdsConfig, words: str) -> None:
     assert words in str(served)

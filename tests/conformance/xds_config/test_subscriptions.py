@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from conformance.spec.oracles.request_hash import HashPolicy
 from conformance.xds_config.clusters import Aggregate, Cluster, Eds, LogicalDns
-from conformance.xds_config.config import LISTENER, ROUTE, Served, plain
+from conformance.xds_config.config import LISTENER, ROUTE, XdsConfig, single_locality
 from conformance.xds_config.routes import Route
 from conformance.xds_config.subscriptions import subscriptions
 from fake_control_plane import Kind, RawResource
@@ -27,11 +27,11 @@ def made_of(name: str, *parts: str) -> Cluster:
     return Cluster(name=name, discovery=Aggregate(parts))
 
 
-def to(cluster: str, *clusters: Cluster) -> Served:
-    return Served(clusters=clusters, routes=(Route(NO_POLICIES, cluster=cluster),))
+def to(cluster: str, *clusters: Cluster) -> XdsConfig:
+    return XdsConfig(clusters=clusters, routes=(Route(NO_POLICIES, cluster=cluster),))
 
 
-WEIGHTED = Served(
+WEIGHTED = XdsConfig(
     clusters=(eds("a"), eds("b"), eds("c"), eds("never")),
     routes=(
         Route(NO_POLICIES, path="/s/m", cluster="c"),
@@ -67,7 +67,7 @@ WEIGHTED = Served(
         ),
     ],
 )
-def test_clusters_and_endpoints(served: Served, clusters: str, endpoints: str) -> None:
+def test_clusters_and_endpoints(served: XdsConfig, clusters: str, endpoints: str) -> None:
     assert subscriptions(served) == {
         (Kind.LISTENER, LISTENER),
         (Kind.ROUTE, ROUTE),
@@ -88,4 +88,4 @@ def test_clusters_and_endpoints(served: Served, clusters: str, endpoints: str) -
 )
 def test_nothing_follows_from_given_bytes(given: tuple[Kind, str], asked: int) -> None:
     raw = RawResource(*given, b"\x0f")
-    assert len(subscriptions(replace(plain(["127.0.0.1:1"]), given=(raw,)))) == asked
+    assert len(subscriptions(replace(single_locality(["127.0.0.1:1"]), given=(raw,)))) == asked

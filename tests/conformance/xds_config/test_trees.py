@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from google.protobuf import text_format
 
-from conformance.scenarios.helpers.aggregates import aggregates, forest
-from conformance.xds_config.broken import refusable, refusable_endpoints
+from conformance.scenarios.helpers.aggregates import aggregate_config, aggregates
+from conformance.xds_config.broken import rejected_cluster, rejected_endpoints
 from conformance.xds_config.clusters import Cluster, Eds
 from conformance.xds_config.endpoints import Endpoint, Locality
 from conformance.xds_config.policies import RoundRobin
@@ -36,14 +36,14 @@ def test_degraded_endpoints_are_the_last(
     usable: object,
 ) -> None:
     leaves = (leaf("a", A, first), leaf("b", B, second))
-    served = forest(["m"], (*aggregates({"m": "a b"}), *leaves))
+    served = aggregate_config(["m"], (*aggregates({"m": "a b"}), *leaves))
     wanted = at_the_first(served, "m", degraded=degraded)
     assert (wanted.endpoints["a"], wanted.endpoints["b"]) == usable
 
 
 def test_what_is_refused_is_so_by_envoy_too() -> None:
     one = leaf("a", A, "HEALTHY")
-    cluster, endpoints = refusable(one), refusable_endpoints(one)
+    cluster, endpoints = rejected_cluster(one), rejected_endpoints(one)
     assert (cluster.type, cluster.HasField("eds_cluster_config")) == (cluster.STATIC, True)
     said = text_format.MessageToString(endpoints)
     assert [place.priority for place in endpoints.endpoints] == [1], said

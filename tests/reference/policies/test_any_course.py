@@ -7,7 +7,7 @@ import random
 import pytest
 
 from client_under_test.reference.clusters.aggregates import (
-    Found,
+    LeafEndpoints,
     LocalityEndpoints,
     PriorityNames,
     found_by_dns,
@@ -52,7 +52,7 @@ class Course:
     def leaf(self, name: str) -> Leaf:
         return Leaf(name=name, policy=self.dice.choice(POLICIES), reported=True)
 
-    def found(self) -> Found:
+    def found(self) -> LeafEndpoints:
         priorities = []
         for _ in range(self.dice.randrange(1, 3)):
             numbers = self.dice.sample(range(9), self.dice.randrange(4))
@@ -63,7 +63,7 @@ class Course:
             zone = Locality(zone=self.dice.choice("xyz"))
             listed = LocalityEndpoints(locality=zone, weight=2, endpoints=endpoints)
             priorities.append((listed,))
-        return Found(priorities=tuple(priorities))
+        return LeafEndpoints(priorities=tuple(priorities))
 
     def step(self) -> None:
         bench = self.bench

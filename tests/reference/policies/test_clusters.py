@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from client_under_test.reference.clusters.aggregates import (
-    Found,
+    LeafEndpoints,
     LocalityEndpoints,
     PriorityNames,
     endpoints_of,
@@ -64,10 +64,10 @@ def aggregate(name: str, *clusters: str) -> Aggregate:
 # Trees.
 
 
-def found(*addresses: str, locality: Locality = NEAR, weight: int = 1) -> Found:
+def found(*addresses: str, locality: Locality = NEAR, weight: int = 1) -> LeafEndpoints:
     endpoints = tuple(endpoint(address) for address in addresses)
     one = LocalityEndpoints(locality=locality, weight=weight, endpoints=endpoints)
-    return Found(priorities=((one,),))
+    return LeafEndpoints(priorities=((one,),))
 
 
 def test_a37_priorities_of_all_leaves_under_the_policy_of_the_aggregate() -> None:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from envoy.type.v3 import percent_pb2
 
-from client_under_test.reference.clusters.aggregates import Found, LocalityEndpoints
+from client_under_test.reference.clusters.aggregates import LeafEndpoints, LocalityEndpoints
 from client_under_test.reference.policies.rules.admission import DropCategory
 from client_under_test.reference.values import Endpoint, Locality
 from client_under_test.reference.xds.resources.findings import Findings
@@ -25,7 +25,7 @@ _DENOMINATORS: Final = {
 }
 
 
-def read_endpoints(message: Any, rules: XdsRules) -> Found:
+def read_endpoints(message: Any, rules: XdsRules) -> LeafEndpoints:
     """The values of a ClusterLoadAssignment message.
 
     Clauses: A27-VALID-01, A27-VALID-07 (our choice: an error), A27-VALID-08 (our choice: an error).
@@ -55,8 +55,8 @@ def read_endpoints(message: Any, rules: XdsRules) -> Found:
             drops.append(_drop(overload, rules, findings))
     findings.check()
     if not places:
-        return Found(drops=tuple(drops), note="its endpoints resource has no localities")
-    return Found(
+        return LeafEndpoints(drops=tuple(drops), note="its endpoints resource has no localities")
+    return LeafEndpoints(
         priorities=tuple(tuple(places[priority]) for priority in sorted(places)),
         drops=tuple(drops),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from client_under_test.reference.clusters.aggregates import Found
+from client_under_test.reference.clusters.aggregates import LeafEndpoints
 from client_under_test.reference.clusters.discovery import Aggregate, Leaf
 from client_under_test.reference.hash_policy import HashPolicy
 
@@ -69,5 +69,5 @@ class Listener(msgspec.Struct, frozen=True):
     routes: str | RouteConfiguration
 
 
-Resource = Listener | RouteConfiguration | Leaf | Aggregate | Found
+Resource = Listener | RouteConfiguration | Leaf | Aggregate | LeafEndpoints
 """Clusters and endpoints are in the words of the policies that use them."""

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from client_under_test.reference.clusters.aggregates import (
     ClusterRules,
-    Found,
+    LeafEndpoints,
     Leaves,
     MakeTree,
     PriorityNames,
@@ -165,7 +165,7 @@ def last_listing_of_each_locality(
 
 def never_fewer() -> MakeTree:
     """The tree, where priorities that an update takes away stay."""
-    most: dict[str, Found] = {}
+    most: dict[str, LeafEndpoints] = {}
 
     def tree(
         aggregate: Aggregate | None, leaves: Leaves, names: PriorityNames, rules: ClusterRules

@@ -6,7 +6,7 @@ from itertools import zip_longest
 from msgspec.structs import replace
 
 from client_under_test.reference.clusters.aggregates import (
-    Found,
+    LeafEndpoints,
     Leaves,
     MakeTree,
     PriorityNames,
@@ -98,7 +98,7 @@ all_failed_for_good = Mutant(
 
 def as_first_seen(counts: Callable[[int], bool]) -> Callable[[Leaves], Leaves]:
     """Of leaves in such places, the endpoints that they had first."""
-    first: dict[str, Found] = {}
+    first: dict[str, LeafEndpoints] = {}
 
     def kept(leaves: Leaves) -> Leaves:
         return [
@@ -112,7 +112,7 @@ def as_first_seen(counts: Callable[[int], bool]) -> Callable[[Leaves], Leaves]:
 def as_first_seen_there(leaves: Leaves) -> Leaves:
     """The first leaf as it is, and those behind with what their localities had first."""
 
-    def places(found: Found) -> tuple[Locality, ...]:
+    def places(found: LeafEndpoints) -> tuple[Locality, ...]:
         return tuple(one.locality for several in found.priorities for one in several)
 
     first, *others = leaves
@@ -125,14 +125,14 @@ def as_first_seen_there(leaves: Leaves) -> Leaves:
     ]
 
 
-FIRST_SEEN: dict[tuple[str, tuple[Locality, ...]], Found] = {}
+FIRST_SEEN: dict[tuple[str, tuple[Locality, ...]], LeafEndpoints] = {}
 
 
 def with_the_first_weights(leaves: Leaves) -> Leaves:
     """Each locality with the weight that the first leaf with one of its name gives it."""
     weights: dict[Locality, int] = {}
 
-    def weighed(found: Found) -> Found:
+    def weighed(found: LeafEndpoints) -> LeafEndpoints:
         priorities = tuple(
             tuple(
                 replace(one, weight=weights.setdefault(one.locality, one.weight))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from client_under_test.reference.clusters.aggregates import ClusterRules as Rules
 from client_under_test.reference.clusters.aggregates import (
-    Found,
+    LeafEndpoints,
     Leaves,
     PriorityNames,
     a_policy_for_each_leaf,
@@ -52,17 +52,17 @@ def instead(update: Update, when: Callable[[Leaves], bool]) -> Tree:
     return broken
 
 
-def has_localities(found: Found) -> bool:
+def has_localities(found: LeafEndpoints) -> bool:
     """Whether there is a locality."""
     return any(found.priorities)
 
 
-def has_endpoints(found: Found) -> bool:
+def has_endpoints(found: LeafEndpoints) -> bool:
     """Whether there is an endpoint that may be used."""
     return any(place.endpoints for priority in found.priorities for place in priority)
 
 
-def nothing_behind(stops: Callable[[Found], bool]) -> Callable[[Leaves], Leaves]:
+def nothing_behind(stops: Callable[[LeafEndpoints], bool]) -> Callable[[Leaves], Leaves]:
     """Leaves up to the first one that is so."""
 
     def cut(leaves: Leaves) -> Leaves:
@@ -72,7 +72,9 @@ def nothing_behind(stops: Callable[[Found], bool]) -> Callable[[Leaves], Leaves]
     return cut
 
 
-def nothing_behind_in_the_middle(stops: Callable[[Found], bool]) -> Callable[[Leaves], Leaves]:
+def nothing_behind_in_the_middle(
+    stops: Callable[[LeafEndpoints], bool],
+) -> Callable[[Leaves], Leaves]:
     """Return a change that drops leaves behind the first such leaf, unless it comes first."""
 
     def cut(leaves: Leaves) -> Leaves:
@@ -124,7 +126,7 @@ empty_leaf_waited_for = Mutant(
 
 def last_good() -> Callable[[Leaves], Leaves]:
     """Of a leaf that had endpoints, those that it had last."""
-    known: dict[str, Found] = {}
+    known: dict[str, LeafEndpoints] = {}
 
     def kept(leaves: Leaves) -> Leaves:
         known.update((leaf.name, found) for leaf, found in leaves if has_endpoints(found))
@@ -140,7 +142,7 @@ empty_update_ignored = Mutant(
 )
 
 
-def for_ever(given_up: Callable[[Found], bool]) -> Callable[[Leaves], Leaves]:
+def for_ever(given_up: Callable[[LeafEndpoints], bool]) -> Callable[[Leaves], Leaves]:
     """Of a leaf that once was so, nothing any more."""
     lost: set[str] = set()
 
@@ -206,12 +208,12 @@ trouble_spreads = Mutant(
 # Refused and deleted. A note of what was refused, and no other, says that something bad came.
 
 
-def is_refused(found: Found) -> bool:
+def is_refused(found: LeafEndpoints) -> bool:
     """Whether the endpoints of a leaf were refused."""
     return found.note.startswith("a bad resource came")
 
 
-def unless_refused(note: str) -> Found | None:
+def unless_refused(note: str) -> LeafEndpoints | None:
     """Wait for the good resource where a bad one came."""
     return None if note.startswith("a bad resource came") else nothing_found(note)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from client_under_test.reference.clusters.aggregates import Found, cluster_impl
+from client_under_test.reference.clusters.aggregates import LeafEndpoints, cluster_impl
 from client_under_test.reference.clusters.discovery import Aggregate, Leaf
 from client_under_test.reference.editions.mutants import Mutant, for_good
 from client_under_test.reference.policies.configs import (
@@ -38,7 +38,7 @@ def without(value: Any, dropped: Any) -> Any:
 
 
 def in_turn_but_for_the_first(
-    aggregate: Aggregate | None, leaf: Leaf, found: Found, child: PolicyConfig
+    aggregate: Aggregate | None, leaf: Leaf, found: LeafEndpoints, child: PolicyConfig
 ) -> ClusterImplConfig:
     """The policy of a Cluster is that of its first priority alone."""
     assert isinstance(child, PriorityConfig), "each leaf has priorities"

@@ -11,8 +11,8 @@ import pytest
 
 from conformance.cli.interactive import output
 from conformance.world.control import Control
-from conformance.world.endpoints import Members
-from conformance.xds_config.config import by_dns, one_cluster
+from conformance.world.endpoints import EndpointRegistry
+from conformance.xds_config.config import logical_dns, one_cluster
 from conformance.xds_config.endpoints import Endpoint, Locality
 from fake_control_plane import ControlPlane, Kind, RawResource
 from test_servers import Fleet, Stall
@@ -22,7 +22,7 @@ from test_servers import Fleet, Stall
 async def world() -> AsyncIterator[Any]:
     """As much of one as is told."""
     async with Fleet.running() as fleet, ControlPlane.running() as plane:
-        members = Members(fleet)
+        members = EndpointRegistry(fleet)
         await members.more(2)
         await members.more(1, mode=Stall())
         yield SimpleNamespace(
@@ -61,7 +61,7 @@ async def test_what_is_pushed_by_other_hands_is_told() -> None:
 async def test_what_a_name_is_to_resolve_to() -> None:
     async with world() as told:
         first, second, _ = (one.address for one in told.members)
-        await told.control.serve(by_dns("name.test:1", (first, second)))
+        await told.control.serve(logical_dns("name.test:1", (first, second)))
         _, *rows = output.endpoints(told)
         assert [row.split()[4] for row in rows] == ["cluster", "cluster", "not"]
 

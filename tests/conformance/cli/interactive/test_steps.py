@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 from client_under_test import Call as PlannedCall
-from conformance.cli.interactive.steps import Place, as_rows, calls
+from conformance.cli.interactive.steps import CallSite, as_rows, calls
 
 UNARY = "/grpc.testing.TestService/UnaryCall"
-PLACE = Place("channel-1", "xds:///xdspec.test")
+PLACE = CallSite("channel-1", "xds:///xdspec.test")
 
 
 def planned(count: int, **more: object) -> list[PlannedCall]:
@@ -28,7 +28,7 @@ def test_a_channel_is_kept() -> None:
     assert "keep it" in told(1)["channel"]
     again = calls(
         planned(1),
-        Place("channel-1", "xds:///xdspec.test", is_known=True),
+        CallSite("channel-1", "xds:///xdspec.test", is_known=True),
         concurrency=None,
         pace=None,
         file="f",
@@ -61,7 +61,7 @@ def test_beside_something_else() -> None:
 
 
 def test_a_process_of_its_own() -> None:
-    place = Place("channel-2", "xds:///x", {"GUARD": "true", "OTHER": None}, is_known=True)
+    place = CallSite("channel-2", "xds:///x", {"GUARD": "true", "OTHER": None}, is_known=True)
     assert place.words() == (
         "channel-2 to xds:///x, in a process of its own, with GUARD=true and without OTHER"
     )

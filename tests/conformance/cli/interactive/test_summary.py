@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from conformance.cli.interactive.summary import BY_HAND, Step, signed, summary
-from conformance.judging.evidence import Judged, Record
+from conformance.judging.evidence import JudgedClient, Record
 from conformance.judging.verdicts import Decision, Reason, Verdict
 
 HAND, OTHER = Step("calls", BY_HAND), Step("calls", "reference")
@@ -18,7 +18,7 @@ DECIDED = (
 
 
 def record() -> Record:
-    client = Judged(name="reference", version="1", variant=None, follows=("A42",))
+    client = JudgedClient(name="reference", version="1", variant=None, follows=("A42",))
     return Record(
         scenario="ring.search",
         clauses=("A42-RING-13",),

@@ -7,18 +7,18 @@ import json
 import msgspec
 import pytest
 
-from conformance.judging.evidence import Judged, Record
-from conformance.judging.expectations import OnlyAt
+from conformance.judging.evidence import JudgedClient, Record
+from conformance.judging.expectations import AllServedBy
 from conformance.judging.observations import Call as SeenCall
-from conformance.judging.observations import Calls, Contrast, Seen, States
+from conformance.judging.observations import Calls, Contrast, Observation, States
 from conformance.judging.verdicts import Check, Decision, Verdict
 from conformance.reporting.rendering.folder import (
     Accepted,
-    Attempt,
     Call,
-    Deed,
+    EndpointAttempt,
     Event,
     Folder,
+    GateAction,
     Mode,
     ReportedCluster,
     Resource,
@@ -32,7 +32,7 @@ SERVE, CLOSE = Mode("SERVE"), Mode("CLOSE")
 CLOSING = GATES["CLOSE"]
 RECORD = Record(
     scenario="leaf_localities.hash_leaf_by_leaf",
-    client=Judged(name="go", version="1", variant=None, follows=()),
+    client=JudgedClient(name="go", version="1", variant=None, follows=()),
     checks=(),
     seed=1,
     seconds=3.0,
@@ -73,8 +73,8 @@ def call(
     )
 
 
-def attempt(at: float, endpoint: str, mode: Mode) -> Attempt:
-    return Attempt(
+def attempt(at: float, endpoint: str, mode: Mode) -> EndpointAttempt:
+    return EndpointAttempt(
         endpoint=endpoint, attempt=Accepted(endpoint="endpoint-0", mode=mode, accepted_at=at)
     )
 
@@ -90,11 +90,11 @@ def calls_of(*numbers: int) -> Calls:
     )
 
 
-def decided(verdict: Verdict, seen: Seen | None) -> tuple[Decision, Check | None]:
+def decided(verdict: Verdict, seen: Observation | None) -> tuple[Decision, Check | None]:
     decision = Decision(clause=CLAUSE, verdict=verdict)
     check = None
     if seen is not None:
-        check = Check(clause=CLAUSE, seen=seen, expected={"A37": OnlyAt((B,))})
+        check = Check(clause=CLAUSE, seen=seen, expected={"A37": AllServedBy((B,))})
     return decision, check
 
 
@@ -109,12 +109,12 @@ FOLDER = Folder(
         Event(event="StreamClosed", at=102.3, stream=2, by="script", code="UNAVAILABLE"),
     ),
     deeds=(
-        Deed(at=99.9, endpoint=Z1, mode=SERVE),
-        Deed(at=99.9, endpoint=Z2, mode=SERVE),
-        Deed(at=101.0, endpoint=Z1, mode=CLOSE),
-        Deed(at=101.0, endpoint=Z1, what="kill"),
-        Deed(at=101.0, endpoint=Z2, mode=CLOSE),
-        Deed(at=101.0, endpoint=Z2, what="kill"),
+        GateAction(at=99.9, endpoint=Z1, mode=SERVE),
+        GateAction(at=99.9, endpoint=Z2, mode=SERVE),
+        GateAction(at=101.0, endpoint=Z1, mode=CLOSE),
+        GateAction(at=101.0, endpoint=Z1, what="kill"),
+        GateAction(at=101.0, endpoint=Z2, mode=CLOSE),
+        GateAction(at=101.0, endpoint=Z2, what="kill"),
     ),
     attempts=(
         attempt(100.4, Z1, SERVE),
@@ -251,7 +251,7 @@ def test_of_many_phases_the_failing_ones_are_told_and_how_many_are_not() -> None
     count = 40
     folder = Folder(
         record=RECORD,
-        deeds=tuple(Deed(at=101.0 + n, endpoint=Z1, what="kill") for n in range(count)),
+        deeds=tuple(GateAction(at=101.0 + n, endpoint=Z1, what="kill") for n in range(count)),
         calls=tuple(call(n, 101.5 + n, Z1) for n in range(count)),
     )
     told = phases(folder, [decided(Verdict.FAIL, calls_of(20))], 8)
@@ -285,7 +285,7 @@ def test_resources_of_one_version_are_told_together() -> None:
 
 
 def test_of_several_modes_with_nothing_between_them_the_last_is_told() -> None:
-    deeds = (*FOLDER.deeds[:2], Deed(at=99.95, endpoint=Z1, mode=CLOSE))
+    deeds = (*FOLDER.deeds[:2], GateAction(at=99.95, endpoint=Z1, mode=CLOSE))
     (told,) = phases(Folder(record=RECORD, deeds=deeds), [])
     assert told.deeds == (f"{Z2}: {GATES['SERVE']}", f"{Z1}: {CLOSING}")
 

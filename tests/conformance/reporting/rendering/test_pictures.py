@@ -12,18 +12,18 @@ import msgspec
 import pytest
 
 from conformance.judging import evidence
-from conformance.judging.evidence import BadEvidence, Judged, Record
+from conformance.judging.evidence import BadEvidence, JudgedClient, Record
 from conformance.judging.expectations import (
-    Balances,
-    DropsByShare,
-    Evenly,
+    AllServedBy,
+    DropProportions,
+    DropRate,
+    EqualShares,
     Expectation,
-    LosesShare,
-    MapsLike,
-    OnlyAt,
-    Shares,
+    LoadMatches,
+    MatchesRing,
+    Proportions,
 )
-from conformance.judging.observations import Call, Calls, Loads, ReportedLoad, Seen
+from conformance.judging.observations import Call, Calls, Loads, Observation, ReportedLoad
 from conformance.judging.verdicts import Check
 from conformance.reporting.pages import show
 from conformance.reporting.rendering import terminal, trace
@@ -31,10 +31,10 @@ from conformance.reporting.rendering.comparison import compared
 from conformance.reporting.rendering.drawing import SINGLE, drawn_lane, scale_of
 from conformance.reporting.rendering.folder import (
     Accepted,
-    Attempt,
-    Deed,
+    EndpointAttempt,
     Event,
     Folder,
+    GateAction,
     Mode,
     Resource,
     Rpc,
@@ -50,7 +50,7 @@ from conformance.reporting.rendering.served import pushes
 from conformance.reporting.rendering.shares import shares_picture
 from conformance.reporting.rendering.timeline import Lane, Mark, Shape, Timeline, Tone, timeline
 from conformance.spec.catalogue import load
-from conformance.spec.oracles.load import Dropped, Load, Place, Received
+from conformance.spec.oracles.load import Dropped, Load, LoadKey, Received
 from conformance.spec.oracles.request_hash import HeaderPolicy
 from conformance.spec.oracles.ring.sizes import RingConfig
 from conformance.spec.oracles.ring.weights import RingEndpoint, RingLocality
@@ -59,7 +59,7 @@ from regular_files import UntrustedFolder
 CATALOGUE = load()
 CLAUSE = "A42-RING-01"
 A, B = "127.0.0.1:34101", "127.0.0.1:34102"
-JUDGED = Judged(name="go", version="1.2", variant=None, follows=("A42",))
+JUDGED = JudgedClient(name="go", version="1.2", variant=None, follows=("A42",))
 NASTY = "</script><img src=x onerror=alert(1)>\x1b[31m\u202e'\""
 
 
@@ -81,7 +81,7 @@ def calls(*where: str | None) -> Calls:
     return Calls(tuple(call(n, one, "OK" if one else "UNAVAILABLE") for n, one in enumerate(where)))
 
 
-RING = MapsLike(
+RING = MatchesRing(
     localities=(RingLocality("l", (RingEndpoint(A), RingEndpoint(B))),),
     config=RingConfig(minimum=64),
     policies=(HeaderPolicy(name="session"),),
@@ -137,7 +137,7 @@ def test_a_call_that_went_elsewhere_is_told_however_late_it_came() -> None:
         ),
     ],
 )
-def test_why_there_is_no_ring(expected: MapsLike, seen: Seen, words: str) -> None:
+def test_why_there_is_no_ring(expected: MatchesRing, seen: Observation, words: str) -> None:
     found = ring_picture(expected, seen)
     assert isinstance(found, str)
     assert words in found
@@ -150,30 +150,30 @@ def test_why_there_is_no_ring(expected: MapsLike, seen: Seen, words: str) -> Non
     ("expected", "seen", "bars"),
     [
         (
-            Shares({A: (1, 2), B: (1, 2)}),
+            Proportions({A: (1, 2), B: (1, 2)}),
             calls(*[A] * 100),
             {A: (100, False), B: (0, False)},
         ),
         (
-            Shares({A: (1, 2), B: (1, 2)}),
+            Proportions({A: (1, 2), B: (1, 2)}),
             calls(*[A, B] * 50),
             {A: (50, True), B: (50, True)},
         ),
-        (Evenly((A, B)), calls(A, B, A), {A: (2, True), B: (1, True)}),
-        (Evenly((A, B)), calls(A, A, A), {A: (3, False), B: (0, False)}),
-        (Evenly((A,)), calls(A, B), {A: (1, False), B: (1, False)}),
+        (EqualShares((A, B)), calls(A, B, A), {A: (2, True), B: (1, True)}),
+        (EqualShares((A, B)), calls(A, A, A), {A: (3, False), B: (0, False)}),
+        (EqualShares((A,)), calls(A, B), {A: (1, False), B: (1, False)}),
         (
-            LosesShare(share=(1, 2)),
+            DropRate(share=(1, 2)),
             calls(*[A, None] * 50),
             {"UNAVAILABLE": (50, True), "OK": (50, True)},
         ),
         (
-            LosesShare(share=(1, 2)),
+            DropRate(share=(1, 2)),
             calls(*[A] * 100),
             {"UNAVAILABLE": (0, False), "OK": (100, False)},
         ),
         (
-            DropsByShare(cluster="c", shares={"one": (1, 2), "other": (1, 2)}),
+            DropProportions(cluster="c", shares={"one": (1, 2), "other": (1, 2)}),
             Loads(
                 received=(),
                 reported=(),
@@ -185,7 +185,7 @@ def test_why_there_is_no_ring(expected: MapsLike, seen: Seen, words: str) -> Non
         ),
     ],
 )
-def test_bars(expected: Expectation, seen: Seen, bars: dict[str, tuple[int, bool]]) -> None:
+def test_bars(expected: Expectation, seen: Observation, bars: dict[str, tuple[int, bool]]) -> None:
     found = shares_picture(expected, seen)
     assert found is not None
     assert {one.name: (one.count, one.fits) for one in found.bars} == bars
@@ -193,13 +193,13 @@ def test_bars(expected: Expectation, seen: Seen, bars: dict[str, tuple[int, bool
 
 
 def test_what_has_no_bounds_has_no_bars() -> None:
-    assert shares_picture(OnlyAt((A,)), calls(A)) is None
-    assert shares_picture(Evenly((A,)), Loads(received=(), reported=(), clusters=())) is None
+    assert shares_picture(AllServedBy((A,)), calls(A)) is None
+    assert shares_picture(EqualShares((A,)), Loads(received=(), reported=(), clusters=())) is None
 
 
 def test_both_counts_of_load() -> None:
-    here, there = Place("c", "s", "l"), Place("other")
-    expected = Balances(places={A: here, B: there})
+    here, there = LoadKey("c", "s", "l"), LoadKey("other")
+    expected = LoadMatches(places={A: here, B: there})
     seen = Loads(
         received=(Received(address=A, succeeded=3),),
         reported=(ReportedLoad(here, Load(issued=2, succeeded=2)), ReportedLoad(there, Load())),
@@ -224,7 +224,7 @@ EDS = {
 SENT = Resource(name="c", type_url="eds", message=msgspec.Raw(json.dumps(EDS).encode()))
 WHOLE = Folder(
     record=record(
-        Check(clause=CLAUSE, seen=calls(A), expected={"A42": OnlyAt((B,))}), lateness=0.2
+        Check(clause=CLAUSE, seen=calls(A), expected={"A42": AllServedBy((B,))}), lateness=0.2
     ),
     events=(
         Event(event="StreamOpened", at=100.1, stream=1, service="ads"),
@@ -255,7 +255,7 @@ WHOLE = Folder(
         State(at=100.2, channel="channel-1", state="READY"),
     ),
     attempts=(
-        Attempt(
+        EndpointAttempt(
             endpoint=A,
             attempt=Accepted(endpoint="endpoint-0", mode=Mode("SERVE"), accepted_at=100.4),
         ),
@@ -265,9 +265,9 @@ WHOLE = Folder(
         Rpc(at=100.55, endpoint="endpoint-9"),
     ),
     deeds=(
-        Deed(at=99.9, endpoint=A, mode=Mode("SERVE")),
-        Deed(at=101.0, endpoint=A, mode=Mode("STALL")),
-        Deed(at=101.1, endpoint=A, what="kill"),
+        GateAction(at=99.9, endpoint=A, mode=Mode("SERVE")),
+        GateAction(at=101.0, endpoint=A, mode=Mode("STALL")),
+        GateAction(at=101.1, endpoint=A, what="kill"),
     ),
     troubles=(
         Trouble(at=100.5, until=100.7, kind="late"),

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from conformance.judging import evidence
-from conformance.judging.evidence import Judged, Record
+from conformance.judging.evidence import JudgedClient, Record
 from conformance.judging.verdicts import Decision, Reason, Verdict
 from conformance.reporting.baseline import Entry
 from conformance.reporting.report import ClientId, NotRun, Report, Run, build_run
@@ -47,7 +47,7 @@ def run(name: str, version: str, *decisions: Decision, **more: Any) -> Run:
     """A run in which each decision is of a scenario of its own."""
     variant = more.pop("variant", None)
     place = more.pop("evidence", None)
-    judged = Judged(name=name, version=version, variant=variant, follows=FOLLOWS)
+    judged = JudgedClient(name=name, version=version, variant=variant, follows=FOLLOWS)
     told = made.records(judged, decisions, served=(f"four endpoints of {name}",), evidence=place)
     client = ClientId(name, version, variant)
     return build_run(told, CATALOGUE, client=client, follows=FOLLOWS, wall_seconds=1, **more)
@@ -79,7 +79,7 @@ def reports() -> list[tuple[str, Report]]:
 
 def left_behind(folder: Path, seed: int = 1, name: str = "ring.some[0]") -> Path:
     """The folder of a scenario of go 1.10.0, with a push and a call, in long words."""
-    judged = Judged(name="go", version="1.10.0", variant=None, follows=FOLLOWS)
+    judged = JudgedClient(name="go", version="1.10.0", variant=None, follows=FOLLOWS)
     one = decision("A42-RING-05", FAILED)
     made = Record(
         scenario=name,

@@ -17,7 +17,7 @@ from client_under_test.reference.editions.behavior import of_edition
 from client_under_test.reference.editions.editions import Rules
 from client_under_test.reference.editions.mutants import Mutant
 from client_under_test.reference.xds.rules import XdsRules
-from conformance.mutation.results import declared
+from conformance.mutation.results import declared_mutants
 from conformance.spec.catalogue import Catalogue, load
 
 ID = re.compile(r"\bA\d+-[A-Z]+-\d+\b")
@@ -86,7 +86,7 @@ def replaced(mutant: Mutant) -> Iterator[tuple[str, str]]:
 def test_rules_name_the_clauses_of_their_mutants() -> None:
     """Where a mutant replaces several rules at once, one of them: the others only help it."""
     silent = []
-    for one in declared():
+    for one in declared_mutants():
         module, _, name = one.place.partition(":")
         rules = dict(replaced(getattr(importlib.import_module(module), name)))
         if one.clause not in {each for told in rules.values() for each in ID.findall(told)}:

@@ -7,38 +7,38 @@ import pytest
 
 from conformance.reporting.coverage import coverage_lines
 from conformance.runner.collection import scenarios
-from conformance.spec.catalogue import Behaviour, CatalogueError, ground
+from conformance.spec.catalogue import CatalogueError, PeerBehavior, peer_coverage
 
 
 def test_every_scenario_that_is_named_exists() -> None:
     known = set(scenarios())
     known |= {name.partition("[")[0] for name in known}
-    for section, lines in ground().items():
+    for section, lines in peer_coverage().items():
         for line in lines:
             gone = set(line.scenarios) - known
             assert not gone, f"{section}: {line.says} names {gone}"
 
 
 def test_no_line_is_there_twice() -> None:
-    said = [line.says for lines in ground().values() for line in lines]
+    said = [line.says for lines in peer_coverage().values() for line in lines]
     assert len(set(said)) == len(said)
 
 
 def test_a_line_without_scenarios_says_why() -> None:
     for broken in ({"says": "A."}, {"says": "A.", "scenarios": ["a.b"], "missing": "no"}):
         with pytest.raises(msgspec.ValidationError, match="either `scenarios` or `missing`"):
-            msgspec.convert(broken, Behaviour)
+            msgspec.convert(broken, PeerBehavior)
 
 
 def test_a_bad_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "peer_coverage.toml").write_text("[[lrs]]\nsays = 'A.'\nscenario = ['a.b']\n")
     with pytest.raises(CatalogueError, match=r"peer_coverage\.toml: .*scenario"):
-        ground(tmp_path)
+        peer_coverage(tmp_path)
 
 
 def test_the_share_comes_last() -> None:
-    seen = Behaviour(says="One.", scenarios=("ring.search", "picker.states"))
-    unseen = Behaviour(says="Two.", missing="nobody looks")
+    seen = PeerBehavior(says="One.", scenarios=("ring.search", "picker.states"))
+    unseen = PeerBehavior(says="Two.", missing="nobody looks")
     lines = list(coverage_lines({"a": (seen, unseen), "b": (seen,)}))
     assert lines == [
         "a: 1 of 2 lines, 50 %",

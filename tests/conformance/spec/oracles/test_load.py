@@ -7,14 +7,14 @@ import pytest
 from conformance.spec.oracles.load import (
     Dropped,
     Load,
-    Place,
+    LoadKey,
     Received,
     balances,
     drops_balance,
     due,
 )
 
-NEAR, FAR = Place("cluster", "service", "near"), Place("cluster", "service", "far")
+NEAR, FAR = LoadKey("cluster", "service", "near"), LoadKey("cluster", "service", "far")
 PLACES = {"a": NEAR, "b": NEAR, "c": FAR}
 
 
@@ -69,7 +69,7 @@ def test_endpoints_of_a_place_are_summed_and_strangers_left_out() -> None:
     ],
 )
 def test_balance(
-    wanted: dict[Place, Load], reported: dict[Place, Load], lost: int, *, expected: bool
+    wanted: dict[LoadKey, Load], reported: dict[LoadKey, Load], lost: int, *, expected: bool
 ) -> None:
     assert balances(wanted, reported, lost=lost) is expected
 
@@ -109,5 +109,5 @@ def test_drops(
 
 def test_words() -> None:
     assert str(NEAR) == "cluster cluster, service name service, locality near"
-    assert str(Place("c")) == "cluster c, locality without a name"
+    assert str(LoadKey("c")) == "cluster c, locality without a name"
     assert str(load(1, 2, 3)) == "6 issued, 1 succeeded, 2 failed, 3 in progress"
