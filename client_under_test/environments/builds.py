@@ -22,7 +22,7 @@ from client_under_test.contract.exceptions import BuildFailed, MissingToolchain
 from client_under_test.environments import fingerprint, toolchain
 from client_under_test.environments.build_cache import BuildCache, alone, made_once, use, writable
 from client_under_test.environments.outside_paths import outside_paths
-from client_under_test.environments.places import cache
+from client_under_test.environments.places import cache, work_folder
 from client_under_test.manifests.clients import Client
 from client_under_test.manifests.manifest import Build, Tool
 from client_under_test.manifests.version_ranges import is_version
@@ -278,7 +278,7 @@ def _listed(draft: Path) -> tuple[str, ...]:
 
 def _build(wanted: _Wanted, draft: Path) -> None:
     """Run the build's command in a new folder."""
-    client, work = wanted.client, _work_folder(wanted.client)
+    client, work = wanted.client, work_folder(wanted.client.name, wanted.client.folder)
     toolchain.demand(client.name, wanted.tools, ask=True)
     draft.mkdir()
     places = {
@@ -328,14 +328,6 @@ def _hint(client: Client, said: str) -> str:
         "Builds run in a new folder of their own, from which ../ leads elsewhere: in client.toml "
         f"{{folder}} is the client's folder ({client.folder}), so name paths by that, or whole.\n"
     )
-
-
-def _work_folder(client: Client) -> Path:
-    """The folder of this client that stays between builds; of no other client of that name."""
-    own = hashlib.sha256(os.fsencode(client.folder)).hexdigest()[:_DIGITS]
-    work = cache() / "work" / f"{client.name}-{own}"
-    work.mkdir(parents=True, exist_ok=True)
-    return work
 
 
 def _cannot_be_started(program: str, folder: Path) -> str | None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
+from typing import Final
+
+_DIGITS: Final = 16
 
 
 def cache() -> Path:
@@ -13,3 +17,14 @@ def cache() -> Path:
         return Path(named).absolute()
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "xdspec"
+
+
+def work_folder(name: str, folder: Path) -> Path:
+    """Return a folder that stays between builds.
+
+    It belongs to the client of this name in this folder, and to no other client of that name.
+    """
+    own = hashlib.sha256(os.fsencode(folder)).hexdigest()[:_DIGITS]
+    work = cache() / "work" / f"{name}-{own}"
+    work.mkdir(parents=True, exist_ok=True)
+    return work

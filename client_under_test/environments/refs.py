@@ -12,6 +12,7 @@ import msgspec
 from client_under_test.contract.exceptions import BuildFailed, NoSuchVersion
 from client_under_test.environments import installer
 from client_under_test.environments.identity import Identity
+from client_under_test.environments.places import work_folder
 from client_under_test.manifests.clients import Client
 from client_under_test.manifests.version_ranges import is_version
 from client_under_test.supervision import guarded
@@ -48,7 +49,12 @@ def resolved(client: Client) -> tuple[Client, Identity]:
         return msgspec.structs.replace(client, version=version, ref=""), Identity()
     if refs is None:
         raise NoSuchVersion(f"client {client.name} has no {client.ref}: {_instead(client)}")
-    places = {"folder": client.folder, "ref": client.ref, "python": sys.executable}
+    places = {
+        "folder": client.folder,
+        "ref": client.ref,
+        "cache": work_folder(client.name, client.folder),
+        "python": sys.executable,
+    }
     done = subprocess.run(
         guarded(*(part.format(**places) for part in refs.resolve)),
         check=False,

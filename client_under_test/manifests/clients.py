@@ -12,6 +12,7 @@ import msgspec
 from client_under_test.contract.exceptions import UnfitSource, UnknownClient
 from client_under_test.manifests.manifest import Manifest
 from client_under_test.manifests.manifest_file import FILE, read
+from client_under_test.manifests.version_ranges import is_snapshot
 
 BUILT_IN: Final = Path(__file__).parents[1] / "adapters"
 
@@ -114,7 +115,7 @@ def find(text: str) -> Client:
     version: str | None = match["version"]
     variant: str | None = match["variant"]
     place, ref = match["place"], ""
-    if version and _HASH.fullmatch(version):
+    if version and (_HASH.fullmatch(version) or is_snapshot(version)):
         ref = version
         version = None
     elif version is None and (other := _WITH_REF.fullmatch(text)) and _is_client(other["place"]):

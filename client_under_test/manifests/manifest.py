@@ -144,7 +144,7 @@ class Refs(_Table, frozen=True, kw_only=True):
     `of` says what such names are. `resolve` prints a JSON object for the one in `{ref}`: either the
     `version` that it stands for; or the `source`, a folder to build from, with its `name`, its
     `commit` and the `ref` by which the same is found again. If it fails, the user reads its
-    standard error.
+    standard error. `{cache}` is a folder of this client, where such a source may stay.
     """
 
     of: _Words

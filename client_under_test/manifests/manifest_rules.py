@@ -88,7 +88,7 @@ def _broken_rules_of_making(manifest: Manifest) -> Iterator[tuple[str, str]]:
     if manifest.build is not None:
         yield from _broken_rules_of_build(manifest.build)
     if manifest.refs is not None:
-        known = {"folder", "ref", "python"}
+        known = {"folder", "ref", "cache", "python"}
         yield from _unknown_placeholders("refs.resolve", manifest.refs.resolve, known)
     if manifest.source is not None:
         yield from _broken_rules_of_source(manifest.source, manifest)

@@ -41,6 +41,11 @@ def parsed(version: str) -> Version:
     return Version(_SNAPSHOT.sub(".dev0", version))
 
 
+def is_snapshot(version: str) -> bool:
+    """Whether Maven calls it a snapshot: its content may change, so it is no release."""
+    return _SNAPSHOT.search(version) is not None
+
+
 def is_within(version: str, versions: str) -> bool:
     """Whether a version is in a range such as `>=1.59,<1.65`; the empty range has every version."""
     exact = parsed(version)
