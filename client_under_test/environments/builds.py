@@ -230,10 +230,12 @@ def _made(wanted: _Wanted, base: Path, state: str, tree: str) -> Built:
     shutil.rmtree(draft, ignore_errors=True)
     try:
         _build(wanted, draft)
-        if _readable(wanted) != (state, tree):
+        now = _readable(wanted)
+        if now != (state, tree):
+            changed = client.folder if now[1] == tree else client.source
             raise BuildFailed(
-                f"{client.source or client.folder} changed while client {client.name} was built "
-                "from it: run the command again"
+                f"{changed} changed while client {client.name} was built from it: run the command "
+                "again"
             )
         listed = _listed(draft)
         record = _Record(

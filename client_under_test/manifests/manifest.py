@@ -122,7 +122,7 @@ class Source(_Table, frozen=True, kw_only=True):
 
     A program that the adapter starts, such as a proxy, needs no build. `start_environment` has the
     variables that name it to the adapter, such as `MY_PROXY = "{source}"`. With a `build` that
-    copies the program, they name the copy in `{output}`: nobody replaces it during a run. The rest
+    copies the program, they name the copy in `{output}`, which stays during a run. The rest
     of the client is then as in its release.
     """
 
@@ -134,7 +134,7 @@ class Source(_Table, frozen=True, kw_only=True):
 
     @property
     def is_program(self) -> bool:
-        """Whether the source is a program that the adapter starts."""
+        """Return whether the source is a program that the adapter starts."""
         return bool(self.start_environment)
 
 

@@ -42,7 +42,7 @@ def parsed(version: str) -> Version:
 
 
 def is_snapshot(version: str) -> bool:
-    """Whether Maven calls it a snapshot: its content may change, so it is no release."""
+    """Return whether Maven calls it a snapshot, which is no release: its content may change."""
     return _SNAPSHOT.search(version) is not None
 
 

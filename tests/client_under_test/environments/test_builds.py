@@ -190,6 +190,16 @@ def test_sources_that_change_while_they_are_built(tmp_path: Path, library: Path)
     assert program(prepare(client)) == "hash > h"
 
 
+@pytest.mark.parametrize("place", ["library", "client"])
+def test_which_of_both_has_changed_is_said(tmp_path: Path, library: Path, place: str) -> None:
+    client = client_with_sources(tmp_path, library)
+    script = client.folder / "make.py"
+    changed = tmp_path / place / "new.py"
+    script.write_text(f"{script.read_text()}\npathlib.Path({str(changed)!r}).write_text('new')\n")
+    with pytest.raises(BuildFailed, match=rf"^{tmp_path / place} changed while client built was"):
+        prepare(client)
+
+
 def test_a_relative_path_that_leads_elsewhere_from_a_build(tmp_path: Path) -> None:
     client = client_of(tmp_path, more="sys.exit('reading ../grpc-go/go.mod: no such file')")
     (tmp_path / "library").mkdir()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import zipfile
@@ -12,8 +13,8 @@ import pytest
 
 from client_under_test import find, prepare
 from client_under_test.contract.exceptions import BuildFailed, NoSuchVersion, UnfitSource
-from client_under_test.environments import environments, installer
-from client_under_test.manifests.clients import BUILT_IN
+from client_under_test.environments import environments, installer, refs
+from client_under_test.manifests.clients import BUILT_IN, Client
 
 MANIFEST = """
 name = "mine"
@@ -113,6 +114,71 @@ def test_the_newest_pre_release_of_a_python_client(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(environments, "_python_environment", lambda *_: Path("/made"))
     made = prepare(find("python@pre"))
     assert (made.version, made.name, asked) == ("1.86.0rc1", "python@1.86.0rc1", [True])
+
+
+MAVEN = """#!/bin/sh
+# As Maven copies jars: beside the pom.xml, into lib.
+test -f pom.xml || exit 1
+for word; do case $word in -Dgrpc.version=*) version=${word#*=} ;; esac; done
+case $* in *--update-snapshots*) ;; *) exit 1 ;; esac
+if [ "$version" != 1.99.0-SNAPSHOT ]; then
+    echo "[INFO] looking"
+    echo "[ERROR] Could not find artifact grpc-xds:$version -> [Help 1]"
+    echo "[ERROR] Re-run Maven"
+    exit 1
+fi
+mkdir lib
+cp "$SNAPSHOTS"/*.jar lib
+"""
+
+
+@pytest.fixture
+def snapshots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The jars that a Maven in miniature knows."""
+    folder = tmp_path / "snapshots"
+    folder.mkdir()
+    (folder / "grpc-xds-1.99.0-SNAPSHOT.jar").write_text("one")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "mvn").write_text(MAVEN)
+    (tmp_path / "bin" / "mvn").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    monkeypatch.setenv("SNAPSHOTS", str(folder))
+    monkeypatch.setenv("XDSPEC_CACHE", str(tmp_path / "cache, @ü"))
+    return folder
+
+
+def test_maven_resolves_a_snapshot_of_grpc_java(snapshots: Path) -> None:
+    """It may have other content the next time."""
+
+    def resolved() -> Client:
+        client, identity = refs.resolved(find("java@1.99.0-SNAPSHOT+child-cache"))
+        assert (client.ref, client.variant) == ("1.99.0-SNAPSHOT", "child-cache")
+        assert identity.source == "grpc-java 1.99.0-SNAPSHOT"
+        return client
+
+    first, again = resolved(), resolved()
+    assert first.source == again.source
+    (snapshots / "grpc-xds-1.99.0-SNAPSHOT.jar").write_text("two")
+    second = resolved()
+    assert first.source != second.source
+    for client, content in ((first, "one"), (second, "two")):
+        assert client.source is not None
+        assert [file.read_text() for file in client.source.iterdir()] == [content]
+
+
+@pytest.mark.usefixtures("snapshots")
+def test_a_snapshot_that_maven_does_not_find() -> None:
+    with pytest.raises(NoSuchVersion) as trouble:
+        refs.resolved(find("java@1.98.0-SNAPSHOT"))
+    words = str(trouble.value)
+    assert "settings.xml: Could not find artifact grpc-xds:1.98.0-SNAPSHOT\n" in words
+    assert "or a Maven repository folder with one version of it by --source" in words
+
+
+@pytest.mark.parametrize("name", ["python", "rust", "reference"])
+def test_a_snapshot_of_a_client_that_is_not_in_maven(name: str) -> None:
+    with pytest.raises(NoSuchVersion, match=f"client {name} has no 1.99.0-SNAPSHOT: name a "):
+        prepare(find(f"{name}@1.99.0-SNAPSHOT"))
 
 
 def module_proxy(folder: Path, branch: str, version: str) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,8 @@ from conformance.cli.commands import main
 
 COMPILED = str(Path(__file__).parents[2] / "adapters" / "compiled")
 CLAUSE = "A42-RING-05"
+LARGE = 500 << 20
+"""Bytes. The file has holes, so it takes no space."""
 ONE = ("--scenario", "ring.size[[]minimum-not-divisible]", "--jobs", "1")
 
 
@@ -74,6 +78,37 @@ async def test_sources_are_judged_as_they_are(xdspec: Any, library: Path) -> Non
     assert (identity["commit"], identity["describe"], identity["dirty"]) == (named, "v1.7.0", True)
     assert (bad.evidence / "compiled@source").is_dir()
     assert names(library) == {".git", "ring", "version"}, "nothing is written there"
+
+
+def protect(folder: Path) -> None:
+    for path in (*folder.iterdir(), folder):
+        path.chmod(path.stat().st_mode & ~0o222)
+
+
+AS_ORDINARY_USER = (
+    ("setpriv", "--bounding-set=-dac_override,-dac_read_search,-fowner")
+    if os.geteuid() == 0
+    else ()
+)
+"""What goes before a command that may not write where the modes of files forbid it."""
+
+
+@pytest.mark.skipif(
+    os.geteuid() == 0 and shutil.which("setpriv") is None, reason="root needs setpriv"
+)
+async def test_a_checkout_that_nobody_may_write_to(xdspec: Any, library: Path) -> None:
+    """By a link, and with a large file in it."""
+    with (library / "large").open("wb") as opened:
+        opened.truncate(LARGE)
+    link = library.parent / "a link, @ü"
+    link.symlink_to(library)
+    protect(library)
+    words = (COMPILED, "--source", str(link), *ONE)
+    running = await xdspec.start("run", *words, by=AS_ORDINARY_USER)
+    ended = await running.ended()
+    assert ended.code == 0, ended.said
+    assert ended.out.splitlines()[-1].startswith(f"compiled 1.7.0 ({link}, sha256 ")
+    assert names(library) == {"large", "ring", "version"}
 
 
 @pytest.mark.slow
@@ -137,6 +172,10 @@ async def test_a_bisection_names_the_commit(xdspec: Any, library: Path) -> None:
         (["run", "java", "--source", __file__], "it is a file: name the folder that contains it"),
         (["run", "go", "--commit", "HEAD"], "--commit needs --source: name the checkout"),
         (["run", "go", "--source", "/", "--commit", "x"], "/ is no git checkout, so it has no"),
+        (["run", "envoy", "--source", "/"], "is not an Envoy binary: it is a folder"),
+        (["run", "interop", "--source", "/"], "as one program: it is a folder"),
+        (["run", "rust", "--source", "/"], "it has no tonic-xds/Cargo.toml"),
+        (["run", "cpp", "--source", __file__], "it is a file"),
         (
             ["history", "go", "--commits", "a..b"],
             "--source and --commits belong together",

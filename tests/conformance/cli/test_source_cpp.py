@@ -125,7 +125,11 @@ def installed(folder: Path, place: str, core: str = CORE) -> None:
 @needs_compiler
 @pytest.mark.parametrize(
     ("name", "place"),
-    [("shared: mine, @ü", "lib"), ("static", "lib64"), ("debian", "lib/x86_64-linux-gnu")],
+    [
+        ("shared: mine, @ü", "lib"),
+        pytest.param("static", "lib64", marks=pytest.mark.slow),
+        pytest.param("debian", "lib/x86_64-linux-gnu", marks=pytest.mark.slow),
+    ],
 )
 async def test_a_changed_token_changes_the_verdict(
     name: str,

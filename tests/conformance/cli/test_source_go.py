@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from client_under_test import find, prepare
+from client_under_test.contract.exceptions import UnfitSource
 from client_under_test.environments import fingerprint
-
-pytestmark = [
-    pytest.mark.skipif(shutil.which("go") is None, reason="needs go"),
-    pytest.mark.slow,
-]
+from client_under_test.environments.sources import version_of
 
 MODULE = "google.golang.org/grpc"
 CLAUSE = "A42-RING-12"
@@ -38,6 +36,8 @@ def checkout(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("go") is None, reason="needs go")
 async def test_a_changed_token_changes_the_verdict(
     xdspec: Any, checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -70,3 +70,50 @@ async def test_a_changed_token_changes_the_verdict(
     again = await xdspec.run(*words)
     assert again.code == 0, again.said
     assert "reusing the build of go" in again.said
+
+
+def module(folder: Path, name: str = MODULE, version: str = 'const Version = "1.99.0"') -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "go.mod").write_text(f"module {name}\n")
+    (folder / "version.go").write_text(f"package grpc\n\n{version}\n")
+    return folder
+
+
+def without_version(folder: Path) -> Path:
+    (module(folder) / "version.go").unlink()
+    return folder
+
+
+def inner(folder: Path) -> Path:
+    place = module(folder) / "balancer"
+    place.mkdir()
+    return place
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda folder: folder, "it has no go.mod"),
+        (
+            lambda folder: module(folder, "example.com/other"),
+            "of the module example.com/other",
+        ),
+        (inner, "it has no go.mod; did you mean "),
+        (without_version, "its version.go cannot be read"),
+        (lambda folder: module(folder, version="var x = 1"), "its version.go has no constant"),
+        (
+            lambda folder: module(folder, version='const Version = "1.63.0"'),
+            "is version 1.63.0, and the adapter of go is for >=1.64",
+        ),
+        (
+            lambda folder: module(folder, version='const Version = "next"'),
+            "calls its version next, which is none such as 1.70.0",
+        ),
+    ],
+)
+def test_folders_that_cannot_be_judged(
+    make: Callable[[Path], Path], says: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UnfitSource) as refused:
+        version_of(find("go").built_from(make(tmp_path)))
+    assert says in str(refused.value)
