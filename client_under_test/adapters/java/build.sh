@@ -4,7 +4,7 @@
 set -eu
 cp "$1"/*.java "$1/pom.xml" "$1/java.options" .
 run_maven() {
-    mvn --batch-mode --strict-checksums --quiet --no-transfer-progress "$@" >&2
+    mvn --batch-mode --strict-checksums --quiet --no-transfer-progress -Dstyle.color=never "$@" >&2
 }
 if [ $# -gt 2 ]; then
     case $2 in
