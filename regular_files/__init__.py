@@ -272,15 +272,15 @@ def _content(handle: int, most: int, file: Path, *, from_end: bool = False) -> b
 def _strange_ones_removed(handle: int) -> Iterator[str]:
     for place, _, _, folder in os.fwalk(".", dir_fd=handle, follow_symlinks=False):
         with os.scandir(folder) as entries:
-            strange = [one.name for one in entries if not _is_usual(one)]
+            strange = [entry.name for entry in entries if not _is_usual(entry)]
         for name in strange:
             leads = _leads_to(name, folder)
             os.unlink(name, dir_fd=folder)
             yield os.path.normpath(f"{place}/{name}") + leads
 
 
-def _is_usual(one: os.DirEntry[str]) -> bool:
-    return one.is_file(follow_symlinks=False) or one.is_dir(follow_symlinks=False)
+def _is_usual(entry: os.DirEntry[str]) -> bool:
+    return entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)
 
 
 def _leads_to(name: str, folder: int) -> str:
