@@ -188,12 +188,12 @@ class Loads:
         """The requests of a cluster, locality by locality (all priorities together)."""
         sums: dict[Locality, Load] = {}
         named = self._pairs(cluster, service)
-        for one in named:
-            for locality, counted in self._sums[one].localities.items():
+        for cluster_name in named:
+            for locality, counted in self._sums[cluster_name].localities.items():
                 sums[locality] = _sum((sums.get(locality, Load()), _load(counted)))
         for newest in self._newest.values():
-            for one in named:
-                for entry in newest.get(one, ()):
+            for cluster_name in named:
+                for entry in newest.get(cluster_name, ()):
                     if entry.locality in sums:
                         gauge = Load(in_progress=entry.in_progress)
                         sums[entry.locality] = _sum((sums[entry.locality], gauge))
@@ -203,9 +203,9 @@ class Loads:
         """The drops of a cluster."""
         total = 0
         by_category: dict[str, int] = {}
-        for one in self._pairs(cluster, service):
-            total += self._sums[one].dropped
-            for category, count in self._sums[one].by_category.items():
+        for pair in self._pairs(cluster, service):
+            total += self._sums[pair].dropped
+            for category, count in self._sums[pair].by_category.items():
                 by_category[category] = by_category.get(category, 0) + count
         return Drops(total, by_category)
 
@@ -217,7 +217,7 @@ class Loads:
     def _pairs(self, cluster: str, service: str | None) -> list[_Named]:
         services = self._services.get(cluster, {})
         chosen = services if service is None else {service} & services.keys()
-        return [(cluster, one) for one in chosen]
+        return [(cluster, service_name) for service_name in chosen]
 
 
 class _Sum:
@@ -283,7 +283,7 @@ def _parts(stats: Any) -> int:
             1
             + len(locality.load_metric_stats)
             + len(locality.upstream_endpoint_stats)
-            + sum(len(one.load_metric_stats) for one in locality.upstream_endpoint_stats)
+            + sum(len(endpoint.load_metric_stats) for endpoint in locality.upstream_endpoint_stats)
             for locality in stats.upstream_locality_stats
         )
     )
@@ -295,9 +295,13 @@ def cluster_load(stats: Any) -> ClusterLoad:
         cluster=stats.cluster_name,
         service=stats.cluster_service_name,
         interval=seconds(stats.load_report_interval),
-        localities=tuple(_locality_load(one) for one in stats.upstream_locality_stats),
+        localities=tuple(
+            _locality_load(locality_stats) for locality_stats in stats.upstream_locality_stats
+        ),
         dropped=stats.total_dropped_requests,
-        dropped_by_category={one.category: one.dropped_count for one in stats.dropped_requests},
+        dropped_by_category={
+            request.category: request.dropped_count for request in stats.dropped_requests
+        },
     )
 
 
@@ -319,28 +323,30 @@ def _locality_load(stats: Any) -> LocalityLoad:
         in_progress=stats.total_requests_in_progress,
         metrics=_metrics(stats.load_metric_stats),
         utilizations=tuple(
-            MetricLoad(name, one.num_requests_finished_with_metric, one.total_metric_value)
+            MetricLoad(name, metric.num_requests_finished_with_metric, metric.total_metric_value)
             for name in UTILIZATIONS
-            if stats.HasField(name) and (one := getattr(stats, name))
+            if stats.HasField(name) and (metric := getattr(stats, name))
         ),
         endpoints=tuple(
             EndpointLoad(
-                address=_address(one.address.socket_address),
-                successful=one.total_successful_requests,
-                errors=one.total_error_requests,
-                issued=one.total_issued_requests,
-                in_progress=one.total_requests_in_progress,
-                metrics=_metrics(one.load_metric_stats),
+                address=_address(endpoint.address.socket_address),
+                successful=endpoint.total_successful_requests,
+                errors=endpoint.total_error_requests,
+                issued=endpoint.total_issued_requests,
+                in_progress=endpoint.total_requests_in_progress,
+                metrics=_metrics(endpoint.load_metric_stats),
             )
-            for one in stats.upstream_endpoint_stats
+            for endpoint in stats.upstream_endpoint_stats
         ),
     )
 
 
 def _metrics(stats: Any) -> tuple[MetricLoad, ...]:
     return tuple(
-        MetricLoad(one.metric_name, one.num_requests_finished_with_metric, one.total_metric_value)
-        for one in stats
+        MetricLoad(
+            metric.metric_name, metric.num_requests_finished_with_metric, metric.total_metric_value
+        )
+        for metric in stats
     )
 
 

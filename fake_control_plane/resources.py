@@ -73,10 +73,10 @@ def load_balancing_policy(*policies: Any) -> Any:
         policies: The config message of each, most preferred first; its type tells which it is.
     """
     message = cluster_pb2.LoadBalancingPolicy()
-    for one in policies:
+    for policy in policies:
         config = message.policies.add().typed_extension_config
-        config.name = one.DESCRIPTOR.full_name
-        config.typed_config.Pack(one)
+        config.name = policy.DESCRIPTOR.full_name
+        config.typed_config.Pack(policy)
     return message
 
 
@@ -269,8 +269,8 @@ def aggregate_cluster(name: str, *clusters: str, policy: Policy = ROUND_ROBIN) -
 def endpoints(cluster_name: str, *localities: Any, drops: Iterable[Any] = ()) -> Any:
     """The endpoints of a cluster (or EDS service name), with its drop categories."""
     message = endpoint_pb2.ClusterLoadAssignment(cluster_name=cluster_name, endpoints=localities)
-    for one in drops:
-        message.policy.drop_overloads.append(one)
+    for overload in drops:
+        message.policy.drop_overloads.append(overload)
     return message
 
 

@@ -243,11 +243,11 @@ def pack_all(messages: Iterable[Any]) -> dict[Kind, dict[str, Packed]]:
     """
     packed: dict[Kind, dict[str, Packed]] = {}
     for resource in messages:
-        kind, one = pack(resource)
+        kind, body = pack(resource)
         of = packed.setdefault(kind, {})
-        if one.name in of:
-            raise BadResource(f"Two resources of type {kind.value} are called {one.name!r}.")
-        of[one.name] = one
+        if body.name in of:
+            raise BadResource(f"Two resources of type {kind.value} are called {body.name!r}.")
+        of[body.name] = body
     return packed
 
 
@@ -266,7 +266,7 @@ def _unpack(wrapped: any_pb2.Any) -> message.Message:
 
 
 def _at(version: int, kind: Kind, packed: Mapping[str, Packed]) -> dict[str, Resource]:
-    return {name: Resource(kind, version, one) for name, one in packed.items()}
+    return {name: Resource(kind, version, resource) for name, resource in packed.items()}
 
 
 def _listed(kinds: Iterable[Kind]) -> str:

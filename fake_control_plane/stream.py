@@ -191,8 +191,8 @@ class AdsStream:
             kind,
             snapshot.version_info(kind),
             tuple(
-                one.packed
-                for name, one in snapshot.of(kind).items()
+                resource.packed
+                for name, resource in snapshot.of(kind).items()
                 if name in carried or (unasked and not covers(name))
             ),
         )
@@ -304,5 +304,5 @@ class _TypeState:
         """Forget a response that is answered, and those before it: a client may answer the last."""
         if nonce in self.carried:
             nonces = list(self.carried)
-            for one in nonces[: nonces.index(nonce) + 1]:
-                del self.carried[one]
+            for earlier in nonces[: nonces.index(nonce) + 1]:
+                del self.carried[earlier]

@@ -111,7 +111,9 @@ def event_message(index: int, event: Event) -> pb.Event:
         case Response():
             message.response.CopyFrom(_response(event))
         case LoadRequest():
-            message.load_request.clusters.extend(_cluster_load(one) for one in event.clusters)
+            message.load_request.clusters.extend(
+                _cluster_load(cluster) for cluster in event.clusters
+            )
             if event.identity is not None:
                 message.load_request.identity.CopyFrom(_identity(event.identity))
             message.load_request.SetInParent()
@@ -212,7 +214,7 @@ def _cluster_load(load: ClusterLoad) -> pb.ClusterLoad:
         cluster=load.cluster,
         service=load.service,
         interval=_duration(load.interval),
-        localities=(_locality_load(one) for one in load.localities),
+        localities=(_locality_load(locality) for locality in load.localities),
         dropped=load.dropped,
         dropped_by_category=load.dropped_by_category,
     )
@@ -228,7 +230,7 @@ def _locality_load(load: LocalityLoad) -> pb.LocalityLoad:
         priority=load.priority,
         metrics=_metrics(load.metrics),
         utilizations=_metrics(load.utilizations),
-        endpoints=(_endpoint_load(one) for one in load.endpoints),
+        endpoints=(_endpoint_load(endpoint) for endpoint in load.endpoints),
     )
 
 
