@@ -83,8 +83,13 @@ async def _serve(
         endpoints = [await fleet.endpoint(host=host, port=port) for port in ports]
         if ledger is not None:
             ledger.open("wb").close()  # that of an earlier process
-        for one in endpoints:
-            line = {"id": one.id, "address": one.address, "host": one.host, "port": one.port}
+        for endpoint in endpoints:
+            line = {
+                "id": endpoint.id,
+                "address": endpoint.address,
+                "host": endpoint.host,
+                "port": endpoint.port,
+            }
             click.echo(msgspec.json.encode(line))
         await over.wait()
     _append(kept.rpcs, ledger)
