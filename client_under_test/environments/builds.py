@@ -91,13 +91,13 @@ class _Wanted(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def sources(self) -> tuple[Path, ...]:
         """What it reads besides the client's folder, as far as that is declared."""
-        own = [Path(self.client.folder, one) for one in self.build.sources or ()]
+        own = [Path(self.client.folder, source) for source in self.build.sources or ()]
         return (*own, self.client.source) if self.client.source else tuple(own)
 
     @property
     def tools(self) -> Iterator[Tool]:
         """The programs that it needs; a library may be what the user's source is."""
-        return (one for one in self.build.tools if self.client.source is None or not one.of)
+        return (tool for tool in self.build.tools if self.client.source is None or not tool.of)
 
     @property
     def says_what_it_reads(self) -> bool:
@@ -111,7 +111,7 @@ class _Wanted(msgspec.Struct, frozen=True, kw_only=True):
             return False
         known = [path.resolve() for path in self.sources]
         return all(
-            any(path.is_relative_to(one) for one in known)
+            any(path.is_relative_to(listed_folder) for listed_folder in known)
             for path in outside_paths(self.client.folder)
         )
 
@@ -188,8 +188,8 @@ def _record_of(place: Path) -> _Record | None:
 
 def _reusable(base: Path, *, is_declared: bool) -> Path | None:
     """The newest build of this state of the sources, if nothing else that it read has changed."""
-    places = [one for one in base.parent.glob(f"{base.name}-*") if one.is_dir()]
-    for place in sorted(places, key=lambda one: one.stat().st_mtime, reverse=True):
+    places = [path for path in base.parent.glob(f"{base.name}-*") if path.is_dir()]
+    for place in sorted(places, key=lambda place: place.stat().st_mtime, reverse=True):
         record = _record_of(place)
         if record is None or not (is_declared or record.listed):
             continue

@@ -264,7 +264,9 @@ GOOD_FOR: Final = 600.0
 
 def _newest(wanted: PythonEnvironment) -> tuple[str, tuple[str, ...]]:
     """The newest version, and notes; offline, the newest of those in the cache."""
-    asked = sorted(one for one in os.environ.items() if one[0].startswith(("PIP_", "UV_")))
+    asked = sorted(
+        variable for variable in os.environ.items() if variable[0].startswith(("PIP_", "UV_"))
+    )
     of_index = hashlib.sha256(repr(asked).encode()).hexdigest()[:8]
     told = _shelf() / f"{wanted.distribution}.newest-{of_index}"
     if told.is_file() and 0 <= time.time() - told.stat().st_mtime < GOOD_FOR:

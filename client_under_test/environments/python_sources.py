@@ -214,8 +214,8 @@ def _synchronize(source: Path, target: Path) -> None:
         before = set(os.fsdecode(read_bytes(index)).split("\0"))
     now: set[str] = set()
     for folder, folders, files in os.walk(source):
-        folders[:] = [one for one in folders if one not in fingerprint.NOT_READ]
-        links = [one for one in folders if Path(folder, one).is_symlink()]
+        folders[:] = [name for name in folders if name not in fingerprint.NOT_READ]
+        links = [name for name in folders if Path(folder, name).is_symlink()]
         Path(target, os.path.relpath(folder, source)).mkdir(parents=True, exist_ok=True)
         for name in (*files, *links):
             file = Path(folder, name)

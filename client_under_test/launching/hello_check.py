@@ -37,7 +37,7 @@ def _is_same(told: str, prepared: str) -> bool:
     The suite knows which version it installed, so a build mark in one of the two says nothing new.
     A pre-release such as 1.70.0-rc1 is another version.
     """
-    plain, wanted = (_BUILD_MARK.sub("", one) for one in (told, prepared))
+    plain, wanted = (_BUILD_MARK.sub("", version) for version in (told, prepared))
     try:
         return plain == wanted or Version(plain) == Version(wanted)
     except InvalidVersion:

@@ -276,8 +276,8 @@ class Manifest(_Table, frozen=True, kw_only=True):
 
     def choices_of(self, version: str) -> dict[str, str]:
         """What the client says it chooses in this version, by clause."""
-        stated = [one for one in self.choices if is_within(version, one.versions)]
-        return {one.clause: one.choice for one in reversed(stated)}
+        stated = [choice for choice in self.choices if is_within(version, choice.versions)]
+        return {choice.clause: choice.choice for choice in reversed(stated)}
 
     def variant(self, name: str) -> Variant:
         """The variant of this name.

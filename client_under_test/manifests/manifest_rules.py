@@ -163,8 +163,8 @@ def _broken_rules_of_environment(manifest: Manifest) -> Iterator[tuple[str, str]
         "start.environment": manifest.start.environment,
         "start.asks": dict.fromkeys(manifest.start.asks, ""),
         **{
-            f"variants.{name}.environment": one.environment
-            for name, one in manifest.variants.items()
+            f"variants.{name}.environment": variant.environment
+            for name, variant in manifest.variants.items()
         },
         **{f"knobs.{knob}.environment": {name: ""} for knob, name in knobs.items() if name},
         **_environments_of(manifest.source),

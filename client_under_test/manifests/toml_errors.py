@@ -88,7 +88,7 @@ def _known_at(kind: inspect.Type, path: str, *, of_key: bool) -> Iterator[str]:
     for field, number, _ in _STEP.findall(path):
         kind = _one_of(kind)
         if isinstance(kind, inspect.StructType) and field:
-            kind = next(one.type for one in kind.fields if one.encode_name == field)
+            kind = next(member.type for member in kind.fields if member.encode_name == field)
         elif isinstance(kind, inspect.VarTupleType) and number:
             kind = kind.item_type
         elif isinstance(kind, inspect.DictType):
@@ -97,16 +97,16 @@ def _known_at(kind: inspect.Type, path: str, *, of_key: bool) -> Iterator[str]:
     if of_key and isinstance(kind, inspect.DictType):
         kind = kind.key_type
     if isinstance(kind, inspect.StructType):
-        yield from (one.encode_name for one in kind.fields)
+        yield from (field.encode_name for field in kind.fields)
     elif isinstance(kind, inspect.LiteralType):
         yield from map(str, kind.values)
     elif isinstance(kind, inspect.EnumType):
-        yield from (str(one.value) for one in kind.cls)
+        yield from (str(member.value) for member in kind.cls)
 
 
 def _where(homes: Collection[str]) -> str:
     """The places of a field in words; empty if there are none."""
-    tables = [one for one in homes if one]
+    tables = [home for home in homes if home]
     words = ["at the top, before the first [table]"] if len(tables) < len(homes) else []
     words += [f"under {', '.join(tables)}"] if tables else []
     return ", or ".join(words)

@@ -61,7 +61,7 @@ def place(content: bytes, field: str) -> str:
     match = _NUMBERED.match(field)
     if match is None:
         return ""
-    heads = [one for one in _HEADER.finditer(content) if one[1].decode() == match["table"]]
+    heads = [header for header in _HEADER.finditer(content) if header[1].decode() == match["table"]]
     number = int(match["number"])
     if number >= len(heads):
         return ""

@@ -49,7 +49,7 @@ def is_snapshot(version: str) -> bool:
 def is_within(version: str, versions: str) -> bool:
     """Whether a version is in a range such as `>=1.59,<1.65`; the empty range has every version."""
     exact = parsed(version)
-    return all(_is_one(exact, one) for one in SpecifierSet(versions))
+    return all(_is_one(exact, specifier) for specifier in SpecifierSet(versions))
 
 
 def _is_one(version: Version, wanted: Specifier) -> bool:
@@ -81,22 +81,30 @@ def newest_known(version: str, ranges: Iterable[str], released: str | None = Non
     """
     if not is_unreleased(version):
         return version
-    named = {one.version.removesuffix(".*") for each in ranges for one in SpecifierSet(each)}
+    named = {
+        specifier.version.removesuffix(".*") for each in ranges for specifier in SpecifierSet(each)
+    }
     named |= {released} if released else set()
-    before = [one for one in named if parsed(one) <= parsed(version)]
+    before = [candidate for candidate in named if parsed(candidate) <= parsed(version)]
     return max(before, key=parsed, default=version)
 
 
 def beginning(versions: str) -> Version | None:
     """The first version of a range such as `>=1.59,<1.65`, if it says so."""
-    begins = [Version(one.version) for one in SpecifierSet(versions) if one.operator == ">="]
+    begins = [
+        Version(specifier.version)
+        for specifier in SpecifierSet(versions)
+        if specifier.operator == ">="
+    ]
     return max(begins, default=None)
 
 
 def is_range(text: str) -> bool:
     """Whether it is a range such as `>=1.59,<1.65`."""
     try:
-        return all(is_version(one.version.removesuffix(".*")) for one in SpecifierSet(text))
+        return all(
+            is_version(specifier.version.removesuffix(".*")) for specifier in SpecifierSet(text)
+        )
     except InvalidSpecifier:
         return False
 

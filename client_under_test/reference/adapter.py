@@ -116,7 +116,7 @@ class Adapter:
                 policy=number,
                 instance=instance,
                 config=json.dumps(config),  # whole numbers may be greater than msgspec takes them
-                endpoints=[one.addresses for one in endpoints],
+                endpoints=[endpoint.addresses for endpoint in endpoints],
                 at=self.now(),
             )
 
@@ -166,7 +166,7 @@ class Adapter:
     def _start_calls(self, request: Fields) -> None:
         number = request["channel"]
         channel = self._channels[number]
-        calls = [PlannedCall(self, one) for one in request["calls"]]
+        calls = [PlannedCall(self, call) for call in request["calls"]]
         self._planned.update((call.name, call) for call in calls)
         batches = self._batches.setdefault(number, [])
 

@@ -121,10 +121,10 @@ def kill_group(child: int) -> None:
 
 def has_ended(child: int) -> bool:
     """Whether the child has ended; it is not waited for yet. Others that have are, for good."""
-    while one := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):
-        if one.si_pid == child:
+    while status := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+        if status.si_pid == child:
             return True
-        os.waitpid(one.si_pid, 0)
+        os.waitpid(status.si_pid, 0)
     return False
 
 

@@ -49,7 +49,10 @@ def hint(folder: Path) -> str:
             "FOLDER`, then name FOLDER"
         )
     near = (*folder.resolve().parents, folder / "usr", folder / "usr" / "local")
-    above = next((one for one in near if described_in(one) and one != Path("/")), None)
+    above = next(
+        (candidate for candidate in near if described_in(candidate) and candidate != Path("/")),
+        None,
+    )
     return f"; did you mean {above}?" if above else ""
 
 

@@ -127,9 +127,9 @@ class Proxy:
 
     async def look(self, listener: str) -> int | None:
         """The port of a listener, if it is there now."""
-        for one in await self.listeners():
-            if one["name"] == listener:
-                return int(one["local_address"]["socket_address"]["port_value"])
+        for entry in await self.listeners():
+            if entry["name"] == listener:
+                return int(entry["local_address"]["socket_address"]["port_value"])
         return None
 
     async def listeners(self) -> list[Fields]:

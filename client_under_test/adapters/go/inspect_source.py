@@ -18,7 +18,9 @@ def main() -> None:
         sys.exit("it is a file")
     name = module_of(folder)
     if name is None:
-        above = next((one for one in folder.resolve().parents if module_of(one) == MODULE), None)
+        above = next(
+            (parent for parent in folder.resolve().parents if module_of(parent) == MODULE), None
+        )
         sys.exit("it has no go.mod" + (f"; did you mean {above}?" if above else ""))
     if name != MODULE:
         sys.exit(f"its go.mod is that of the module {name}")

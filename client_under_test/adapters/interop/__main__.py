@@ -89,7 +89,7 @@ class Bridge:
     async def start_calls(self, request: Fields) -> None:
         """Make the calls, a row of alike ones at a time."""
         number, calls = request["channel"], request["calls"]
-        rows = [(how, [one["id"] for one in row]) for how, row in itertools.groupby(calls, _how)]
+        rows = [(how, [call["id"] for call in row]) for how, row in itertools.groupby(calls, _how)]
         waiting = dict.fromkeys(call["id"] for call in calls)
         task = asyncio.create_task(self.make(number, rows, waiting))
         self.under_way[number].add(task)

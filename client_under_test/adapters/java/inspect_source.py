@@ -48,7 +48,7 @@ def main() -> None:
         if artifact.startswith("grpc-") and own not in ("", version):
             sys.exit(f"{jar.name} does not belong to {jars[XDS].name}, which is {version}")
     if version.endswith("-SNAPSHOT"):
-        missing = [one for one in NEEDED if one not in jars]
+        missing = [jar for jar in NEEDED if jar not in jars]
         if missing:
             sys.exit(f"it lacks {', '.join(missing)}: add the jars of {version}")
     if folder:
@@ -69,7 +69,7 @@ def jars_in(path: Path) -> dict[str, Path]:
     group = path / "io" / "grpc"
     if not group.is_dir():
         return by_artifact(sorted(path.glob("*.jar")))
-    versions = sorted(one.parent.name for one in group.glob(f"{XDS}/*/{XDS}-*.pom"))
+    versions = sorted(pom.parent.name for pom in group.glob(f"{XDS}/*/{XDS}-*.pom"))
     if len(set(versions)) > 1:
         sys.exit(f"it has {XDS} in the versions {', '.join(versions)}: name one that has a single")
     if not versions:

@@ -17,9 +17,9 @@ if [ $# -gt 2 ]; then
     mkdir packed
     "$4" -I "$1/inspect_source.py" "$3" packed
     cd packed
-    for one in grpc-js grpc-js-xds; do
+    for package in grpc-js grpc-js-xds; do
         # Scripts of a package may write into its folder, so none runs. The plain name is for links, too.
-        [ ! -d "$one" ] || mv "$(npm pack --ignore-scripts --silent "./$one/")" "$one.tgz"
+        [ ! -d "$package" ] || mv "$(npm pack --ignore-scripts --silent "./$package/")" "$package.tgz"
     done
     cd ..
     if [ -f packed/grpc-js-xds.tgz ]; then

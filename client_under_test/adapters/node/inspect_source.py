@@ -40,15 +40,15 @@ def packages_in(path: Path) -> dict[str, tuple[Path, str]]:
         return {name: (path, version)}
     if (path / "packages").is_dir():
         return checkout(path / "packages")
-    above = next((one for one in path.resolve().parents if is_checkout(one)), None)
+    above = next((parent for parent in path.resolve().parents if is_checkout(parent)), None)
     if above is not None:
         sys.exit(f"did you mean the checkout, {above}?")
     found: dict[str, tuple[Path, str]] = {}
-    for one in sorted((*path.glob("*.tgz"), *path.glob("*.tar.gz"))):
-        name, version = packed(one)
+    for archive in sorted((*path.glob("*.tgz"), *path.glob("*.tar.gz"))):
+        name, version = packed(archive)
         if name in found:
-            sys.exit(f"it has two packages {name}: {found[name][0].name} and {one.name}")
-        found[name] = one, version
+            sys.exit(f"it has two packages {name}: {found[name][0].name} and {archive.name}")
+        found[name] = archive, version
     if not found:
         sys.exit("it has no file *.tgz, and no folder packages as a checkout has it")
     return found
@@ -59,7 +59,9 @@ def packed(path: Path) -> tuple[str, str]:
     try:
         with tarfile.open(path, "r:gz") as archive:
             # npm leaves out the first folder, whatever its name is.
-            wanted = (one for one in archive if re.fullmatch(r"[^/]+/package\.json", one.name))
+            wanted = (
+                member for member in archive if re.fullmatch(r"[^/]+/package\.json", member.name)
+            )
             file = archive.extractfile(next(wanted))
             text = file.read(LONGEST_FILE) if file else b""
     except StopIteration:
@@ -108,16 +110,16 @@ def demand_built(own: Path) -> None:
     how = f"run `npm install && npm run compile` in {own}"
     if not (own / "build" / "src" / "index.js").is_file():
         sys.exit(f"packages/{own.name} has not been built: {how}")
-    for one in sorted((own / "src").rglob("*.ts")):
-        if one.name.endswith(".d.ts"):
+    for path in sorted((own / "src").rglob("*.ts")):
+        if path.name.endswith(".d.ts"):
             continue
-        made = own / "build" / "src" / one.relative_to(own / "src").with_suffix(".js")
+        made = own / "build" / "src" / path.relative_to(own / "src").with_suffix(".js")
         try:
-            is_old = made.stat().st_mtime_ns < one.stat().st_mtime_ns
+            is_old = made.stat().st_mtime_ns < path.stat().st_mtime_ns
         except OSError:
             is_old = True
         if is_old:
-            sys.exit(f"{one.relative_to(own.parent)} has changed since it was compiled: {how}")
+            sys.exit(f"{path.relative_to(own.parent)} has changed since it was compiled: {how}")
 
 
 def is_checkout(folder: Path) -> bool:

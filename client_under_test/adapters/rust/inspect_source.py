@@ -45,7 +45,9 @@ def crates_in(path: Path) -> dict[str, Path]:
     names: tuple[str, ...] = (TONIC_XDS, XDS_CLIENT)
     found = {crate: Path(crate) for crate in names if name_of(path / crate) == crate}
     if TONIC_XDS not in found:
-        near = [one for one in path.resolve().parents if name_of(one / TONIC_XDS) == TONIC_XDS]
+        near = [
+            parent for parent in path.resolve().parents if name_of(parent / TONIC_XDS) == TONIC_XDS
+        ]
         hint = f"; did you mean {near[0]}?" if near else ""
         sys.exit(f"it has no {TONIC_XDS}/Cargo.toml{hint}")
     return found
@@ -75,7 +77,7 @@ def is_part_of_workspace(manifest: Table | None) -> bool:
             return True
         if str(table.get("path", "")).startswith(".."):
             return True
-        tables += [one for one in table.values() if isinstance(one, dict)]
+        tables += [section for section in table.values() if isinstance(section, dict)]
     return False
 
 

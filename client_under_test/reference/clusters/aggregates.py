@@ -263,14 +263,16 @@ def _policy(aggregate: Aggregate | None, leaf: Leaf, rules: ClusterRules) -> Pol
 def _named_priorities(
     leaf: Leaf, found: LeafEndpoints, names: PriorityNames, rules: ClusterRules
 ) -> list[tuple[str, tuple[LocalityEndpoints, ...]]]:
-    localities = [frozenset(one.locality for one in priority) for priority in found.priorities]
+    localities = [
+        frozenset(locality.locality for locality in priority) for priority in found.priorities
+    ]
     assigned = names.assign(leaf.name, localities, rules.goes_on)
     return list(zip(assigned, found.priorities, strict=True))
 
 
 def with_its_list_of_leaves(leaves: Sequence[Leaf], config: PolicyConfig) -> PolicyConfig:
     """A37: xds_cluster_resolver, which is switched gracefully when its list of leaves changes."""
-    mechanisms = tuple(Mechanism(one.name, one.service_name, one.dns_name) for one in leaves)
+    mechanisms = tuple(Mechanism(leaf.name, leaf.service_name, leaf.dns_name) for leaf in leaves)
     return ClusterResolverConfig(mechanisms=mechanisms, child=config)
 
 
@@ -308,9 +310,16 @@ def endpoints_of(
 
     Clauses: A42-LOC-01, A42-LOC-07, A42-LOC-08, A42-LOAD-10.
     """
-    used = [one for one in localities if rules.locality_is_used(one) and one.endpoints]
+    used = [
+        locality
+        for locality in localities
+        if rules.locality_is_used(locality) and locality.endpoints
+    ]
     weights = rules.endpoint_weights(
-        [Weights(one.weight, tuple(each.weight for each in one.endpoints)) for one in used]
+        [
+            Weights(locality.weight, tuple(each.weight for each in locality.endpoints))
+            for locality in used
+        ]
     )
     return [
         msgspec.structs.replace(

@@ -103,7 +103,7 @@ def discover(
     if waiting:
         return Discovery(names=names, waiting=waiting)
     ordered = rules.leaf_order(root, names, known)
-    found = [one for name in ordered if not isinstance(one := known[name], Aggregate)]
+    found = [node for name in ordered if not isinstance(node := known[name], Aggregate)]
     leaves = rules.leaves(root, found, in_force)
     if leaves is None:
         return Discovery(names=names, stays=True)
@@ -136,7 +136,7 @@ def _meet(
     cluster = known.get(name)
     if not isinstance(cluster, Aggregate):
         return False
-    below = [_meet(one, (*way, name), known, met, rules) for one in cluster.clusters]
+    below = [_meet(child, (*way, name), known, met, rules) for child in cluster.clusters]
     return any(below)
 
 
@@ -186,13 +186,13 @@ def all_or_nothing(
 
     Clauses: A37-TROUBLE-01, A37-TROUBLE-07, A37-TROUBLE-11, A37-TROUBLE-17.
     """
-    missing = [one for one in found if isinstance(one, Missing)]
-    for one in missing:
-        if one.is_gone:
-            return one.status
+    missing = [leaf for leaf in found if isinstance(leaf, Missing)]
+    for leaf in missing:
+        if leaf.is_gone:
+            return leaf.status
     if missing:
         return None if in_force else missing[0].status
-    return _some(root, [one for one in found if isinstance(one, Leaf)])
+    return _some(root, [leaf for leaf in found if isinstance(leaf, Leaf)])
 
 
 def those_that_exist(
@@ -214,7 +214,7 @@ def those_that_exist(
     """
     if len(found) == 1 and isinstance(found[0], Missing):
         return found[0].status
-    return _some(root, [one for one in found if isinstance(one, Leaf)])
+    return _some(root, [leaf for leaf in found if isinstance(leaf, Leaf)])
 
 
 def _some(root: str, leaves: Sequence[Leaf]) -> tuple[Leaf, ...] | Status:

@@ -263,7 +263,7 @@ def edition(name: str) -> Edition:
         known = ", ".join((*_BASES, *_WHOLE))
         raise NoSuchEdition(
             f"no edition {name!r}; there are {known}, and seed or seed-2021 followed by any of "
-            + ", ".join(f"+{one}" for one in written)
+            + ", ".join(f"+{part}" for part in written)
         )
     found = _BASES[base]
     rules = found.rules

@@ -102,7 +102,7 @@ class ClusterManager:
     def _report(self) -> UpdateState:
         states = {report.state for report in self._reports.values()}
         order = (State.READY, State.CONNECTING, State.IDLE)
-        state = next((one for one in order if one in states), State.TRANSIENT_FAILURE)
+        state = next((name for name in order if name in states), State.TRANSIENT_FAILURE)
         pickers = {name: report.picker for name, report in self._reports.items()}
         return UpdateState(state, ClusterPicker(pickers))
 

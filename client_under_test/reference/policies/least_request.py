@@ -25,7 +25,8 @@ class LeastRequestPicker(msgspec.Struct, frozen=True):
         """Ask each that is drawn, and take one by how many requests they have in flight."""
         drawn = [args.random.choice(self.pickers).pick(args) for _ in range(self.choice_count)]
         running = [
-            self.ledger.running(one.subchannel) if isinstance(one, Complete) else 0 for one in drawn
+            self.ledger.running(candidate.subchannel) if isinstance(candidate, Complete) else 0
+            for candidate in drawn
         ]
         return drawn[self.chosen(running, args.random)]
 

@@ -135,8 +135,8 @@ class Ledger:
                 dropped=self._dropped[cluster, service_name],
                 dropped_by_category=tuple(
                     (category, count)
-                    for (one, other, category), count in sorted(self._categories.items())
-                    if (one, other) == (cluster, service_name)
+                    for (cluster_name, other, category), count in sorted(self._categories.items())
+                    if (cluster_name, other) == (cluster, service_name)
                 ),
             )
             for (cluster, service_name), loads in localities.items()

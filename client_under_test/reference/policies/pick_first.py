@@ -229,7 +229,7 @@ class PickFirst:
         return self._attempt(self._position + 1)
 
     def _is_yet_to_come(self, tried: _Try) -> bool:
-        return any(one is tried for one in list(self._tries.values())[self._position + 1 :])
+        return any(attempt is tried for attempt in list(self._tries.values())[self._position + 1 :])
 
     def _is_latest(self, tried: _Try) -> bool:
         tries = list(self._tries.values())
@@ -292,6 +292,6 @@ def flattened(endpoints: Sequence[Endpoint]) -> tuple[tuple[str, Locality], ...]
         families.setdefault(address.startswith("["), []).append(address)
     first, *others = families.values() or [[]]
     second = others[0] if others else []
-    turns = [one for pair in zip(first, second, strict=False) for one in pair]
+    turns = [endpoint for pair in zip(first, second, strict=False) for endpoint in pair]
     shorter = min(len(first), len(second))
-    return tuple((one, localities[one]) for one in (*turns, *first[shorter:], *second[shorter:]))
+    return tuple((turn, localities[turn]) for turn in (*turns, *first[shorter:], *second[shorter:]))

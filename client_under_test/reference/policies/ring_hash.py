@@ -137,7 +137,7 @@ class RingHash:
         """
         identity = self._tools.rules.endpoint_identity
         listed: dict[str, Endpoint] = {}
-        standing = {one.identity for one in self._standing}
+        standing = {endpoint.identity for endpoint in self._standing}
         for endpoint in endpoints:
             if identity(endpoint) in standing:
                 listed.setdefault(identity(endpoint), endpoint)
@@ -212,7 +212,9 @@ class RingHash:
         return [*actions, UpdateState(aggregated, self._picker())]
 
     def _aggregated(self) -> State:
-        return self._tools.rules.aggregated_state([one.counted for one in self._members.values()])
+        return self._tools.rules.aggregated_state(
+            [member.counted for member in self._members.values()]
+        )
 
     def _connect_unasked(self) -> Actions:
         """At most one endpoint, after each change.
@@ -240,12 +242,12 @@ class RingHash:
         if not self._members:
             note = f" ({self._note})" if self._note else ""
             return FailPicker(Status.unavailable(f"no endpoints{note}"))
-        candidates = tuple(self._candidate(one.identity) for one in self._standing)
+        candidates = tuple(self._candidate(member.identity) for member in self._standing)
         return RingPicker(
             ring=self._ring,
             candidates=candidates,
             header=self._config.request_hash_header,
-            one_is_connecting=any(one.state is State.CONNECTING for one in candidates),
+            one_is_connecting=any(candidate.state is State.CONNECTING for candidate in candidates),
             rules=self._tools.rules,
         )
 

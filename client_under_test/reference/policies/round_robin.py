@@ -98,7 +98,7 @@ class RoundRobin:
 
     def close(self) -> Actions:
         """Close all endpoints."""
-        actions = [action for one in self._members.values() for action in one.policy.close()]
+        actions = [action for member in self._members.values() for action in member.policy.close()]
         self._members = {}
         return actions
 
@@ -118,10 +118,10 @@ class RoundRobin:
 
     def _report(self) -> UpdateState:
         reports = [member.report for member in self._members.values()]
-        ready = tuple(one.picker for one in reports if one.state is State.READY)
+        ready = tuple(report.picker for report in reports if report.state is State.READY)
         if ready:
             return UpdateState(State.READY, self._picker(ready))
-        if any(one.state is not State.TRANSIENT_FAILURE for one in reports):
+        if any(report.state is not State.TRANSIENT_FAILURE for report in reports):
             return UpdateState(State.CONNECTING, QueuePicker())
         if reports:
             return UpdateState(State.TRANSIENT_FAILURE, reports[-1].picker)

@@ -111,10 +111,10 @@ class WeightedTarget:
         return told
 
     def _report(self) -> UpdateState:
-        states = {one.state for one in self._reports.values()}
+        states = {report.state for report in self._reports.values()}
         if states:
             state = self._tools.rules.state_of_targets(states)
-            names = [name for name, one in self._reports.items() if one.state is state]
+            names = [name for name, report in self._reports.items() if report.state is state]
             if state is State.IDLE and not self._tools.rules.idle_ones_are_asked:
                 return UpdateState(state, QueuePicker())
             return UpdateState(state, self._picker(names))

@@ -164,7 +164,7 @@ class XdsResolver:
         if host is None:
             self._fail(Status.unavailable(f"no virtual host has the domain {self._name}"))
             return
-        clusters = {one.name: None for route in host.routes for one in route.clusters}
+        clusters = {cluster.name: None for route in host.routes for cluster in route.clusters}
         for name in self._held:
             clusters[name] = None
         rules = self._means.rules

@@ -226,7 +226,7 @@ class Ads:
         self._has_answered = True
         of_type.nonce = nonce
         resources = read_resources(kind, packed, self._rules)
-        bad = [one.words for one in resources if isinstance(one, Bad)]
+        bad = [resource.words for resource in resources if isinstance(resource, Bad)]
         if bad:
             complaint = self._rules.reason_of_nack(bad)[:_LONGEST_COMPLAINT]
             answer = self._rules.version_of_nack(of_type.version, version)
@@ -236,30 +236,32 @@ class Ads:
         else:
             of_type.version = version
             outputs = self._send(kind, of_type, version, None)
-        for one in resources:
-            if isinstance(one, Bad) or not bad or self._rules.uses_good_beside_bad:
-                outputs += self._take(kind, one)
+        for resource in resources:
+            if isinstance(resource, Bad) or not bad or self._rules.uses_good_beside_bad:
+                outputs += self._take(kind, resource)
         if self._rules.left_out_is_deleted(kind.noun) and not any(
-            one.name is None for one in resources
+            resource.name is None for resource in resources
         ):
-            outputs += self._delete_others(kind, {one.name for one in resources})
+            outputs += self._delete_others(kind, {resource.name for resource in resources})
         return outputs
 
-    def _take(self, kind: Kind, one: Good | Bad) -> list[Output]:
+    def _take(self, kind: Kind, resource: Good | Bad) -> list[Output]:
         """One resource of a response; what nobody asked for is ignored."""
         of_type = self._types[kind]
-        name = self._rules.taken_for(one.name, tuple(of_type.wanted)) if one.name else None
+        name = (
+            self._rules.taken_for(resource.name, tuple(of_type.wanted)) if resource.name else None
+        )
         if name is None:
             return []
         wanted = of_type.wanted[name]
-        if isinstance(one, Good):
-            outcome: Outcome = one.value
+        if isinstance(resource, Good):
+            outcome: Outcome = resource.value
         elif _is_resource(wanted.outcome) and not self._rules.refusal_counts(
             kind.noun, self._features
         ):
             return []
         else:
-            outcome = Absent(Status.unavailable(f"a bad resource came: {one.words}"))
+            outcome = Absent(Status.unavailable(f"a bad resource came: {resource.words}"))
         outputs: list[Output] = []
         if wanted.timer_runs:
             wanted.timer_runs = False

@@ -78,7 +78,7 @@ def parse(text: bytes) -> Bootstrap:
     if not whole.xds_servers:
         raise BadBootstrap("the bootstrap configuration has no xds_servers")
     server = whole.xds_servers[0]
-    if not any(one.type == "insecure" for one in server.channel_creds):
+    if not any(credentials.type == "insecure" for credentials in server.channel_creds):
         raise BadBootstrap("the first of xds_servers has no channel_creds of type insecure")
     uri = server.server_uri.rpartition("/")[2]  # "dns:///host:port" names the same
     providers = frozenset(whole.certificate_providers)

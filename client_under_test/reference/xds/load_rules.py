@@ -21,7 +21,7 @@ def asked_for(known: Collection[str], names: Collection[str], all_of_them: bool)
 
     Clauses: A27-LRS-02, A27-LRS-03, A27-LRS-04, A27-LRS-05.
     """
-    return known if all_of_them else [one for one in known if one in names]
+    return known if all_of_them else [cluster for cluster in known if cluster in names]
 
 
 def as_asked(interval: float) -> float:

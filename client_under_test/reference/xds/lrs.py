@@ -36,13 +36,13 @@ class _Gathered:
     def add(self, load: ClusterLoad) -> None:
         self.dropped += load.dropped
         self.categories.update(dict(load.dropped_by_category))
-        for one in load.localities:
-            self.issued[one.locality] += one.issued
-            self.succeeded[one.locality] += one.succeeded
-            self.errors[one.locality] += one.errors
-            self.in_progress[one.locality] = one.in_progress
-            sums = self.metrics.setdefault(one.locality, {})
-            for metric, more in one.metrics.items():
+        for locality in load.localities:
+            self.issued[locality.locality] += locality.issued
+            self.succeeded[locality.locality] += locality.succeeded
+            self.errors[locality.locality] += locality.errors
+            self.in_progress[locality.locality] = locality.in_progress
+            sums = self.metrics.setdefault(locality.locality, {})
+            for metric, more in locality.metrics.items():
                 sums[metric] = sums.get(metric, MetricSum()) + more
 
     def load(
@@ -64,7 +64,7 @@ class _Gathered:
             service_name=service_name,
             dropped=self.dropped,
             dropped_by_category=tuple(sorted(self.categories.items())),
-            localities=tuple(one for one in localities if is_told(one)),
+            localities=tuple(locality for locality in localities if is_told(locality)),
         )
 
 
@@ -141,6 +141,8 @@ class Lrs:
             since = self._reported_at.get(key, self._begun_at)
             self._gathered.setdefault(key, _Gathered(since)).add(load)
         for key, gathered in self._gathered.items():
-            there = {one.locality for one in taken[key].localities} if key in taken else set()
+            there = (
+                {locality.locality for locality in taken[key].localities} if key in taken else set()
+            )
             for locality in gathered.in_progress.keys() - there:
                 gathered.in_progress[locality] = 0  # it has ended, and said so before

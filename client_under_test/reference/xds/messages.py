@@ -85,17 +85,17 @@ def load_request(reports: Sequence[ClusterReport], *, endpoints: bool = False) -
         _set_duration(stats.load_report_interval, report.seconds)
         for category, count in load.dropped_by_category:
             stats.dropped_requests.add(category=category, dropped_count=count)
-        for one in load.localities:
+        for locality_load in load.localities:
             locality = stats.upstream_locality_stats.add(
-                total_issued_requests=one.issued,
-                total_successful_requests=one.succeeded,
-                total_error_requests=one.errors,
-                total_requests_in_progress=one.in_progress,
+                total_issued_requests=locality_load.issued,
+                total_successful_requests=locality_load.succeeded,
+                total_error_requests=locality_load.errors,
+                total_requests_in_progress=locality_load.in_progress,
             )
-            locality.locality.region = one.locality.region
-            locality.locality.zone = one.locality.zone
-            locality.locality.sub_zone = one.locality.sub_zone
-            for metric, told in sorted(one.metrics.items()):
+            locality.locality.region = locality_load.locality.region
+            locality.locality.zone = locality_load.locality.zone
+            locality.locality.sub_zone = locality_load.locality.sub_zone
+            for metric, told in sorted(locality_load.metrics.items()):
                 if metric.is_field:
                     stats_of = getattr(locality, metric.name)
                 else:
@@ -103,7 +103,7 @@ def load_request(reports: Sequence[ClusterReport], *, endpoints: bool = False) -
                 stats_of.num_requests_finished_with_metric = told.requests
                 stats_of.total_metric_value = told.value
             if endpoints:
-                locality.upstream_endpoint_stats.add(total_issued_requests=one.issued)
+                locality.upstream_endpoint_stats.add(total_issued_requests=locality_load.issued)
     return bytes(message.SerializeToString())
 
 

@@ -77,8 +77,8 @@ def added(sums: MetricSums, told: Mapping[Metric, float]) -> MetricSums:
 
     Clauses: A64-METRIC-01, A64-METRIC-04.
     """
-    more = {one: MetricSum(1, value) for one, value in told.items()}
-    return {**sums, **{one: sums.get(one, MetricSum()) + each for one, each in more.items()}}
+    more = {name: MetricSum(1, value) for name, value in told.items()}
+    return {**sums, **{name: sums.get(name, MetricSum()) + each for name, each in more.items()}}
 
 
 def begins_anew(_sums: MetricSums) -> MetricSums:

@@ -169,19 +169,19 @@ def build(standing: Sequence[Standing], sizes: Sizes, rules: RingRules) -> Ring:
     """
     if not standing:
         return Ring((), ())
-    weights = [one.weight for one in standing]
+    weights = [endpoint.weight for endpoint in standing]
     entries = rules.entries_for(weights, sizes)
     total = sum(weights)
     placed: list[tuple[int, int]] = []
     numbers: dict[str, int] = {}  # A76-KEY-05: two endpoints of one key go on counting.
     due = 0.0
-    for owner, one in enumerate(standing):
-        due += entries * (one.weight / total)
+    for owner, endpoint in enumerate(standing):
+        due += entries * (endpoint.weight / total)
         while len(placed) < due:
-            own = numbers.get(one.key, 0)
-            numbers[one.key] = own + 1
+            own = numbers.get(endpoint.key, 0)
+            numbers[endpoint.key] = own + 1
             number = rules.entry_number(own, len(placed))
-            placed.append((rules.entry_hash(one.key, number), owner))
+            placed.append((rules.entry_hash(endpoint.key, number), owner))
     placed = rules.sort_entries(placed)
     return Ring(tuple(place for place, _ in placed), tuple(owner for _, owner in placed))
 

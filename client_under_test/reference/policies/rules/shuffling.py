@@ -16,8 +16,8 @@ def evenly(endpoints: Sequence[Endpoint], random: random.Random) -> list[Endpoin
 
 def by_weight(endpoints: Sequence[Endpoint], random: random.Random) -> list[Endpoint]:
     """A113: by falling keys, u to the power of 1 / weight for an even random u."""
-    keyed = [(random.random() ** (1 / max(1, one.weight)), one) for one in endpoints]
-    return [one for _, one in sorted(keyed, key=lambda pair: pair[0], reverse=True)]
+    keyed = [(random.random() ** (1 / max(1, endpoint.weight)), endpoint) for endpoint in endpoints]
+    return [endpoint for _, endpoint in sorted(keyed, key=lambda pair: pair[0], reverse=True)]
 
 
 def whatever_happened_before(

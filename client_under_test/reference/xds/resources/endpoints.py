@@ -43,7 +43,9 @@ def read_endpoints(message: Any, rules: XdsRules) -> LeafEndpoints:
             if any(other.locality == place.locality for other in at_priority):
                 findings.add(f"is twice in priority {locality.priority}", "locality")
             at_priority.append(place)
-    weights = {priority: sum(one.weight for one in listed) for priority, listed in places.items()}
+    weights = {
+        priority: sum(entry.weight for entry in listed) for priority, listed in places.items()
+    }
     for priority in sorted(rules.too_heavy(weights)):
         findings.add(f"weights of the localities of priority {priority} add up beyond 32 bits")
     missing = next((number for number in range(len(places)) if number not in places), None)

@@ -61,12 +61,12 @@ def read_resources(kind: Kind, packed: Sequence[Any], rules: XdsRules) -> list[G
     found: list[Good | Bad] = []
     names: set[str] = set()
     for number, each in enumerate(packed):
-        one = _read(kind, each, f"resource {number}", rules)
-        if one.name is not None and one.name in names:
-            one = Bad(one.name, f"{kind.noun} {one.name}: is there twice")
-        elif one.name is not None:
-            names.add(one.name)
-        found.append(one)
+        resource = _read(kind, each, f"resource {number}", rules)
+        if resource.name is not None and resource.name in names:
+            resource = Bad(resource.name, f"{kind.noun} {resource.name}: is there twice")
+        elif resource.name is not None:
+            names.add(resource.name)
+        found.append(resource)
     return found
 
 
