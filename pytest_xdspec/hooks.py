@@ -46,7 +46,9 @@ def pytest_configure(config: pytest.Config) -> None:
         f"{MARK}(needs, knobs, bootstrap): capabilities and knobs without which a client skips the "
         "test, and what stands in its bootstrap configuration (fixture `world`)",
     )
-    if not any(getattr(one, "__name__", "") == "pytest_asyncio.plugin" for one in _plugins(config)):
+    if not any(
+        getattr(plugin, "__name__", "") == "pytest_asyncio.plugin" for plugin in _plugins(config)
+    ):
         raise pytest.UsageError(
             "xdspec: worlds need pytest-asyncio, which is not loaded: add -p pytest_asyncio.plugin"
         )

@@ -93,7 +93,7 @@ def _record(
     told: dict[str, Any] = facts_of(made)
     record = Record(
         scenario=name_of(item),
-        clauses=tuple(dict.fromkeys(one.clause for one in checks)),
+        clauses=tuple(dict.fromkeys(check.clause for check in checks)),
         client=subject.judged,
         seed=settings.seed,
         seconds=round(time.monotonic() - item.stash[STARTED_AT], 3),
@@ -118,8 +118,8 @@ def _where(item: pytest.Item, error: BaseException | None) -> list[str]:
     """The last line of the test itself that was gone through."""
     if error is None:
         return []
-    frames = [one for one in traceback.extract_tb(error.__traceback__) if _is_in(one, item)]
-    return [f"at {item.path.name}:{one.lineno}: {one.line}" for one in frames[-1:]]
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if _is_in(frame, item)]
+    return [f"at {item.path.name}:{frame.lineno}: {frame.line}" for frame in frames[-1:]]
 
 
 def _is_in(frame: traceback.FrameSummary, item: pytest.Item) -> bool:
@@ -129,7 +129,7 @@ def _is_in(frame: traceback.FrameSummary, item: pytest.Item) -> bool:
 def _below(record: Record, trouble: Trouble | None) -> list[str]:
     client = record.client
     lines = [f"client    {client.name} {client.version}, seed {record.seed}"]
-    lines += [f"served    {one}" for one in record.served[-SERVED:]]
+    lines += [f"served    {text}" for text in record.served[-SERVED:]]
     lines.append(f"repeat    {record.repeat}")
     if trouble is not None and trouble.verdict is Verdict.FAIL:
         lines.append(f"tracker   {client.issues}")
