@@ -77,7 +77,7 @@ class Editions:
     """All editions, in the order in which they amend each other, and Envoy's at the end."""
 
     def __init__(self, listed: Iterable[Edition]) -> None:
-        self._by_id = {one.id: one for one in listed}
+        self._by_id = {edition.id: edition for edition in listed}
 
     def __getitem__(self, edition: str) -> Edition:
         return self._by_id[edition]
@@ -96,7 +96,7 @@ class Editions:
     @functools.cached_property
     def wordings(self) -> tuple[str, ...]:
         """Those by which a row may word its statement: a part goes by the wordings of its text."""
-        return tuple(one.id for one in self if one.part_of is None)
+        return tuple(edition.id for edition in self if edition.part_of is None)
 
     @functools.cached_property
     def _latest_first(self) -> tuple[Edition, ...]:
@@ -105,13 +105,13 @@ class Editions:
 
     def link(self, edition: str) -> str:
         """Where an edition's wording of its text can be read; empty of one that is in no gRFC."""
-        one = self._by_id.get(edition)
-        page = self._by_id[one.text].page if one else None
-        return f"{PROPOSALS}/{one.commit}/{page}" if one and page else ""
+        entry = self._by_id.get(edition)
+        page = self._by_id[entry.text].page if entry else None
+        return f"{PROPOSALS}/{entry.commit}/{page}" if entry and page else ""
 
     def of_text(self, text: str) -> frozenset[str]:
         """A text and what was added to it: by one of them its own rows are worded."""
-        return frozenset({text, *(one.id for one in self if one.adds_to == text)})
+        return frozenset({text, *(edition.id for edition in self if edition.adds_to == text)})
 
     def edition_for(self, clause: Clause, follows: Collection[str]) -> str | None:
         """Tell by which wording a client is judged that states to follow these editions.
@@ -126,7 +126,11 @@ class Editions:
         """
         if is_foreign(clause, follows):
             return None
-        stated = {one.part_of or one.id for one in self if one.id in follows and one.has(clause)}
+        stated = {
+            edition.part_of or edition.id
+            for edition in self
+            if edition.id in follows and edition.has(clause)
+        }
         for edition in self._latest_first:
             if edition.id not in stated:
                 continue
@@ -145,29 +149,34 @@ def is_foreign(clause: Clause, follows: Collection[str]) -> bool:
 
 def broken_rules(listed: Collection[Edition]) -> Iterator[tuple[str, str]]:
     """Pairs of an edition and what is wrong with its entry, for rules that types cannot say."""
-    order = {one.id: place for place, one in enumerate(listed)}
-    whole = {one.id for one in listed if one.text == one.id}
+    order = {edition.id: place for place, edition in enumerate(listed)}
+    whole = {edition.id for edition in listed if edition.text == edition.id}
     files: list[str] = []
     if len(order) < len(listed):
         yield "the list", "each edition has one entry"
-    for place, one in enumerate(listed):
-        relations = [text for text in (one.first_wording_of, one.part_of, one.adds_to) if text]
-        text = order.get(one.text, place)
-        files += one.files
+    for place, edition in enumerate(listed):
+        relations = [
+            text for text in (edition.first_wording_of, edition.part_of, edition.adds_to) if text
+        ]
+        text = order.get(edition.text, place)
+        files += edition.files
         complaints = {
             "give one of first-wording-of, part-of and adds-to at most": len(relations) > 1,
-            f"{one.text} is no whole text of the list": one.text not in whole,
-            f"it must stand before {one.text}": one.first_wording_of is not None and text < place,
-            f"it must stand behind {one.text}": one.first_wording_of is None and text > place,
+            f"{edition.text} is no whole text of the list": edition.text not in whole,
+            f"it must stand before {edition.text}": edition.first_wording_of is not None
+            and text < place,
+            f"it must stand behind {edition.text}": edition.first_wording_of is None
+            and text > place,
             "`areas` tell what a part has, and nothing else has them": (
-                bool(one.areas) != bool(one.part_of)
+                bool(edition.areas) != bool(edition.part_of)
             ),
-            f"its rows stand in the files of {one.text}": bool(one.files) and one.id not in whole,
-            f"its page is that of {one.text}": bool(one.page) and one.id not in whole,
+            f"its rows stand in the files of {edition.text}": bool(edition.files)
+            and edition.id not in whole,
+            f"its page is that of {edition.text}": bool(edition.page) and edition.id not in whole,
             "a file stands in the list once": len(set(files)) < len(files),
             "each has its date and its commit, but Envoy's": (
-                {one.date is None, one.commit is None} != {one.id == ENVOY}
+                {edition.date is None, edition.commit is None} != {edition.id == ENVOY}
             ),
-            "Envoy's stands last": one.id == ENVOY and place + 1 < len(listed),
+            "Envoy's stands last": edition.id == ENVOY and place + 1 < len(listed),
         }
-        yield from ((one.id, words) for words, holds in complaints.items() if holds)
+        yield from ((edition.id, words) for words, holds in complaints.items() if holds)

@@ -204,8 +204,8 @@ def _complaint(clause: Clause, document: Edition, editions: Editions) -> str | N
         ),
         "`open_in` names wordings of the row": not {*clause.open_in} <= {*clause.wordings},
         "`superseded_in` names first wordings of the row": not all(
-            one in clause.wordings and editions[one].first_wording_of
-            for one in clause.superseded_in
+            edition in clause.wordings and editions[edition].first_wording_of
+            for edition in clause.superseded_in
         ),
         "only a text that leaves one has `choices`": (
             bool(clause.choices) and clause.strength not in {Strength.MAY, Strength.UNSPECIFIED}

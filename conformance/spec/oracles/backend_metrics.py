@@ -69,21 +69,23 @@ def metrics_due(
         listed: what the cluster wants reported; None: it is not asked, as by A64.
     """
     sums: dict[LoadKey, dict[Metric, Sum]] = {}
-    for one in told:
-        place = places.get(one.address)
+    for report in told:
+        place = places.get(report.address)
         if place is None:
             continue
-        for metric, value in _reported(one, listed).items():
+        for metric, value in _reported(report, listed).items():
             of = sums.setdefault(place, {})
-            of[metric] = of.get(metric, Sum()) + Sum(one.requests, one.requests * value)
+            of[metric] = of.get(metric, Sum()) + Sum(report.requests, report.requests * value)
     return sums
 
 
-def _reported(one: BackendReports, listed: Collection[str] | None) -> dict[Metric, float]:
+def _reported(report: BackendReports, listed: Collection[str] | None) -> dict[Metric, float]:
     if listed is None:
-        return {Metric(name): value for name, value in one.named.items()}
+        return {Metric(name): value for name, value in report.named.items()}
     return {
         Metric(NAMED + name): value
-        for name, value in one.named.items()
+        for name, value in report.named.items()
         if ALL_NAMED in listed or NAMED + name in listed
-    } | {Metric(name, has_field=True): value for name, value in one.own.items() if name in listed}
+    } | {
+        Metric(name, has_field=True): value for name, value in report.own.items() if name in listed
+    }

@@ -28,9 +28,9 @@ class Threshold(Struct, frozen=True):
 
 def limit(thresholds: Sequence[Threshold]) -> int:
     """How many requests may be in flight: by the first threshold for the default priority."""
-    for one in thresholds:
-        if one.is_default:
-            return USUAL_LIMIT if one.max_requests is None else one.max_requests
+    for threshold in thresholds:
+        if threshold.is_default:
+            return USUAL_LIMIT if threshold.max_requests is None else threshold.max_requests
     return USUAL_LIMIT
 
 

@@ -86,23 +86,25 @@ def tree(root: str, clusters: Clusters) -> Tree:
             continue
         del way[name]
         # One that stands on the way already leads no further here.
-        lower = (depths.get(one, 0) for one in _below(name, clusters))
+        lower = (depths.get(cluster, 0) for cluster in _below(name, clusters))
         depths[name] = 1 + max(lower, default=0)
     leaves = tuple(name for name in met if isinstance(clusters.get(name), Leaf))
-    services = (one.service_name for name in leaves if isinstance(one := clusters[name], Leaf))
+    services = (node.service_name for name in leaves if isinstance(node := clusters[name], Leaf))
     return Tree(
         clusters=tuple(met),
         leaves=leaves,
-        without=tuple(one for one in met if not isinstance(clusters.get(one), Leaf | Aggregate)),
-        services=tuple(dict.fromkeys(one for one in services if one is not None)),
+        without=tuple(
+            cluster for cluster in met if not isinstance(clusters.get(cluster), Leaf | Aggregate)
+        ),
+        services=tuple(dict.fromkeys(service for service in services if service is not None)),
         depth=depths[root],
         has_cycle=has_cycle,
     )
 
 
 def _below(name: str, clusters: Clusters) -> tuple[str, ...]:
-    one = clusters.get(name)
-    return one.clusters if isinstance(one, Aggregate) else ()
+    node = clusters.get(name)
+    return node.clusters if isinstance(node, Aggregate) else ()
 
 
 Priorities = Sequence[Collection[str]]
@@ -133,6 +135,6 @@ def first_usable(
     if as_a_whole and tree(root, clusters).without:
         return ()
     for priority in joined(root, clusters, endpoints):
-        if usable := tuple(one for one in priority if one not in failed):
+        if usable := tuple(address for address in priority if address not in failed):
             return usable
     return ()

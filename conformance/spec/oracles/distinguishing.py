@@ -43,7 +43,7 @@ def values_telling(
     Raises:
         NoSuchValueError: too few of the values tell some of them apart.
     """
-    pairs = [(one, way, name) for one in right for name, way in wrong.items()]
+    pairs = [(value, way, name) for value in right for name, way in wrong.items()]
     return _covering(pairs, values, each)
 
 
@@ -61,9 +61,9 @@ def values_telling_apart(
         NoSuchValueError: too few of the values tell some of them apart.
     """
     pairs = [
-        (one, other, f"{first} from {second}")
+        (value, other, f"{first} from {second}")
         for (first, ways), (second, others) in itertools.combinations(choices.items(), 2)
-        for one in ways
+        for value in ways
         for other in others
     ]
     return _covering(pairs, values, each)
@@ -73,7 +73,7 @@ def _covering(
     pairs: Sequence[tuple[Way, Way, str]], values: Iterable[str], each: int
 ) -> tuple[str, ...]:
     """Of the values those that are needed to tell each pair of ways apart so often."""
-    never = [name for one, other, name in pairs if one == other]
+    never = [name for value, other, name in pairs if value == other]
     missing = {at: each for at in range(len(pairs)) if not never}
     chosen: list[str] = []
     for value in values:

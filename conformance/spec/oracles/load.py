@@ -86,10 +86,10 @@ def due(received: Iterable[Received], places: Mapping[str, LoadKey]) -> dict[Loa
         places: where each address belongs; others are in clusters that are not reported.
     """
     loads: dict[LoadKey, Load] = {}
-    for one in received:
-        place = places.get(one.address)
-        if place is not None and one.load != NOTHING:
-            loads[place] = loads.get(place, NOTHING) + one.load
+    for entry in received:
+        place = places.get(entry.address)
+        if place is not None and entry.load != NOTHING:
+            loads[place] = loads.get(place, NOTHING) + entry.load
     return loads
 
 
@@ -144,9 +144,9 @@ def drops_balance(
         lost: requests that failed and that no backend received.
     """
     counts = {
-        (one.cluster, category): count
-        for one in reported
-        for category, count in one.counts().items()
+        (drop.cluster, category): count
+        for drop in reported
+        for category, count in drop.counts().items()
     }
     wanted = {(cluster, category) for cluster, of in expected.items() for category in of}
     named = {what for what, count in counts.items() if count}

@@ -243,9 +243,9 @@ def _hash(policy: HashPolicy, metadata: Metadata, channel_id_hash: int | None) -
         return channel_id_hash
     values = header_values(metadata, policy.name, policy.several)
     if policy.regex is not None:
-        values = tuple(rewrite(one, policy.regex, policy.substitution) for one in values)
+        values = tuple(rewrite(value, policy.regex, policy.substitution) for value in values)
     first, *others = sorted(values)
-    return functools.reduce(lambda seed, one: xxh64(one, seed), others, xxh64(first))
+    return functools.reduce(lambda seed, value: xxh64(value, seed), others, xxh64(first))
 
 
 def _text(name: str, value: str | bytes) -> str:

@@ -46,9 +46,9 @@ def listed(listings: Sequence[Listing], since: float, until: float) -> frozenset
     """The addresses that were listed at some moment of this time."""
     return frozenset(
         address
-        for one in listings
-        if one.began <= until and since <= one.ended
-        for address in one.addresses
+        for listing in listings
+        if listing.began <= until and since <= listing.ended
+        for address in listing.addresses
     )
 
 
@@ -76,9 +76,9 @@ def may_fail(
             return True
     there = listed(listings, since, request.ended)
     return any(
-        one.address in there
-        and one.began <= request.ended
-        and since <= one.ended
-        and (one.is_silent or not waited)
-        for one in faults
+        fault.address in there
+        and fault.began <= request.ended
+        and since <= fault.ended
+        and (fault.is_silent or not waited)
+        for fault in faults
     )

@@ -82,7 +82,7 @@ def intervals(
     }
 
 
-def draws_needed(one: Share, other: Share, false_alarm: float = FALSE_ALARM) -> int:
+def draws_needed(share: Share, other: Share, false_alarm: float = FALSE_ALARM) -> int:
     """A number of draws that tells two shares apart, near the least.
 
     With it the intervals of the two do not meet, so whichever is true, the other is refused with
@@ -91,14 +91,14 @@ def draws_needed(one: Share, other: Share, false_alarm: float = FALSE_ALARM) -> 
     Raises:
         ValueError: the shares are equal.
     """
-    if one == other:
-        raise ValueError(f"No number of draws tells the share {one} from itself.")
+    if share == other:
+        raise ValueError(f"No number of draws tells the share {share} from itself.")
     low, high = 0, 1
-    while not _apart(high, one, other, false_alarm):
+    while not _apart(high, share, other, false_alarm):
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        if _apart(middle, one, other, false_alarm):
+        if _apart(middle, share, other, false_alarm):
             high = middle
         else:
             low = middle
@@ -175,6 +175,6 @@ def _terms(draws: int, share: Share) -> Iterator[float]:
         )
 
 
-def _apart(draws: int, one: Share, other: Share, false_alarm: float) -> bool:
-    first, second = (interval(draws, share, false_alarm) for share in sorted((one, other)))
+def _apart(draws: int, share: Share, other: Share, false_alarm: float) -> bool:
+    first, second = (interval(draws, share, false_alarm) for share in sorted((share, other)))
     return first.high < second.low

@@ -140,7 +140,7 @@ def _rings_beside(
     for index in range(len(entries)):
         for sign in (-1, 1):
             rings = (beside(index, sign * further) for further in range(1, FURTHER + 1))
-            yield (one for one in rings if one is not None)
+            yield (ring for ring in rings if ring is not None)
 
 
 def _preferring(ring: Ring, order: Sequence[str]) -> frozenset[int]:
