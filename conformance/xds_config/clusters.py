@@ -127,7 +127,7 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
 
     def addresses(self) -> tuple[str, ...]:
         """The first addresses of all endpoints, in the order of EDS."""
-        return tuple(one.address for place in self.localities for one in place.endpoints)
+        return tuple(endpoint.address for place in self.localities for endpoint in place.endpoints)
 
     def placed(self, *localities: Locality) -> Cluster:
         """The same, with other localities.
@@ -165,10 +165,10 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
                 if self.is_reported:
                     message.lrs_server.self.SetInParent()
         message.lrs_report_endpoint_metrics.extend(self.metrics)
-        for one in self.thresholds:
-            added = message.circuit_breakers.thresholds.add(priority=one.priority)
-            others = dict.fromkeys(_OTHER_LIMITS, one.others)
-            for name, limit in {**others, "max_requests": one.max_requests}.items():
+        for threshold in self.thresholds:
+            added = message.circuit_breakers.thresholds.add(priority=threshold.priority)
+            others = dict.fromkeys(_OTHER_LIMITS, threshold.others)
+            for name, limit in {**others, "max_requests": threshold.max_requests}.items():
                 if limit is not None:
                     getattr(added, name).value = limit
         return message
@@ -187,13 +187,13 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
                     LocalityName(*place.name.split("/")),
                     *(
                         resources.endpoint(
-                            one.address,
-                            *one.further,
-                            weight=one.weight,
-                            health=one.health,
-                            hash_key=one.hash_key,
+                            endpoint.address,
+                            *endpoint.further,
+                            weight=endpoint.weight,
+                            health=endpoint.health,
+                            hash_key=endpoint.hash_key,
                         )
-                        for one in place.endpoints
+                        for endpoint in place.endpoints
                     ),
                     weight=place.weight,
                     priority=place.priority,
@@ -201,8 +201,8 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
                 for place in discovery.localities
             ),
             drops=[
-                resources.drop(one.category, one.numerator, per=one.denominator)
-                for one in discovery.drops
+                resources.drop(drop.category, drop.numerator, per=drop.denominator)
+                for drop in discovery.drops
             ],
         )
 

@@ -53,24 +53,27 @@ class XdsConfig(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         """Refuse two clusters of one name."""
         known = set[str]()
-        for one in self.clusters:
-            if one.name in known:
-                raise ValueError(f"Two clusters are called {one.name!r}: give each its own name.")
-            known.add(one.name)
+        for cluster in self.clusters:
+            if cluster.name in known:
+                raise ValueError(
+                    f"Two clusters are called {cluster.name!r}: give each its own name."
+                )
+            known.add(cluster.name)
 
     def __str__(self) -> str:
         """What a reader of a failure needs to know of it, in a line."""
         own = self.own()
         words = own.words(self._routed(own))
-        others = [one for one in self.clusters if one.name != own.name]
-        for one in others[:MOST_LISTED]:
-            routed = self._routed(one)
+        others = [cluster for cluster in self.clusters if cluster.name != own.name]
+        for cluster in others[:MOST_LISTED]:
+            routed = self._routed(cluster)
             beside = "beside it " if routed else ""
-            words += f"; {beside}{shortened(one.name)}: {one.words(routed)}"
+            words += f"; {beside}{shortened(cluster.name)}: {cluster.words(routed)}"
         if len(others) > MOST_LISTED:
             words += f"; {len(others) - MOST_LISTED} more clusters, which are in transcript.jsonl"
         words += "".join(
-            f"; {one.kind.value} {one.name} as {len(one.body)} given bytes" for one in self.given
+            f"; {resource.kind.value} {resource.name} as {len(resource.body)} given bytes"
+            for resource in self.given
         )
         for kind in dict.fromkeys(kind for kind, _ in self.unsent):
             names = [name for each, name in self.unsent if each is kind]
@@ -84,10 +87,10 @@ class XdsConfig(msgspec.Struct, frozen=True, kw_only=True):
             LookupError: it is not served.
         """
         wanted = self.routes[-1].targets()[0] if name is None else name
-        for one in self.clusters:
-            if one.name == wanted:
-                return one
-        listed = ", ".join(one.name for one in self.clusters) or "none at all"
+        for cluster in self.clusters:
+            if cluster.name == wanted:
+                return cluster
+        listed = ", ".join(cluster.name for cluster in self.clusters) or "none at all"
         raise LookupError(f"No cluster {wanted!r} is served: there is {listed}.")
 
     def named(self) -> dict[tuple[Kind, str], Any]:
@@ -96,15 +99,15 @@ class XdsConfig(msgspec.Struct, frozen=True, kw_only=True):
             (Kind.LISTENER, LISTENER): resources.listener(LISTENER, route_config=ROUTE),
             (Kind.ROUTE, ROUTE): self.route_configuration(),
         }
-        made |= {(Kind.CLUSTER, one.name): one.resource() for one in self.clusters}
+        made |= {(Kind.CLUSTER, cluster.name): cluster.resource() for cluster in self.clusters}
         made |= {
-            (Kind.ENDPOINTS, one.endpoints_name): one.endpoints()
-            for one in self.clusters
-            if one.endpoints_name is not None
+            (Kind.ENDPOINTS, cluster.endpoints_name): cluster.endpoints()
+            for cluster in self.clusters
+            if cluster.endpoints_name is not None
         }
-        made |= {(one.kind, one.name): one for one in self.given}
+        made |= {(resource.kind, resource.name): resource for resource in self.given}
         unsent = set(self.unsent)
-        return {what: one for what, one in made.items() if what not in unsent}
+        return {what: resource for what, resource in made.items() if what not in unsent}
 
     def resources(self) -> tuple[Any, ...]:
         """The resources, to be given to the control plane."""
@@ -112,7 +115,7 @@ class XdsConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     def reported_clusters(self) -> tuple[str, ...]:
         """The names of the clusters whose load is to be reported."""
-        return tuple(one.name for one in self.clusters if one.is_reported)
+        return tuple(cluster.name for cluster in self.clusters if cluster.is_reported)
 
     def route_configuration(self) -> Any:
         """The RDS resource."""
@@ -159,11 +162,11 @@ class XdsConfig(msgspec.Struct, frozen=True, kw_only=True):
                 weight=place.weight,
                 endpoints=tuple(
                     RingEndpoint(
-                        address=one.address,
-                        weight=1 if one.weight is None else one.weight,
-                        hash_key=one.hash_key if hash_keys else None,
+                        address=endpoint.address,
+                        weight=1 if endpoint.weight is None else endpoint.weight,
+                        hash_key=endpoint.hash_key if hash_keys else None,
                     )
-                    for one in place.endpoints
+                    for endpoint in place.endpoints
                 ),
             )
             for place in self.own(cluster).localities
@@ -224,17 +227,21 @@ class XdsConfig(msgspec.Struct, frozen=True, kw_only=True):
         return self._with(self.own().placed(*localities))
 
     def _with(self, changed: Cluster) -> XdsConfig:
-        clusters = tuple(changed if one.name == changed.name else one for one in self.clusters)
+        clusters = tuple(
+            changed if cluster.name == changed.name else cluster for cluster in self.clusters
+        )
         return msgspec.structs.replace(self, clusters=clusters)
 
     def _routed(self, cluster: Cluster) -> str:
         """The routes to a cluster, in words; one to several is told of the first of them."""
-        return "; ".join(str(one) for one in self.routes if one.targets()[0] == cluster.name)
+        return "; ".join(str(route) for route in self.routes if route.targets()[0] == cluster.name)
 
 
 def with_raw_clusters(served: XdsConfig, *messages: Any) -> XdsConfig:
     """The same, but the Clusters of these messages' names go out as they stand there."""
-    raw = (RawResource(Kind.CLUSTER, one.name, one.SerializeToString()) for one in messages)
+    raw = (
+        RawResource(Kind.CLUSTER, message.name, message.SerializeToString()) for message in messages
+    )
     return msgspec.structs.replace(served, given=tuple(raw))
 
 
@@ -252,7 +259,7 @@ def one_cluster(
 ) -> XdsConfig:
     """One cluster of EDS, and the routes to it; none: all calls, hashed by the session."""
     discovery = Eds(tuple(localities), service_name, tuple(drops))
-    one = Cluster(
+    cluster = Cluster(
         name=name,
         discovery=discovery,
         policy=policy,
@@ -260,7 +267,7 @@ def one_cluster(
         thresholds=tuple(thresholds),
     )
     ways = tuple(routes) or (Route(BY_SESSION, cluster=name),)
-    return XdsConfig(clusters=(one,), routes=ways, cap=cap)
+    return XdsConfig(clusters=(cluster,), routes=ways, cap=cap)
 
 
 def single_locality(
@@ -297,8 +304,8 @@ def aggregate(*parts: XdsConfig, policy: Policy = RingHash()) -> XdsConfig:  # n
 
     The routes to these count for nothing.
     """
-    above = Cluster(discovery=Aggregate(tuple(one.own().name for one in parts)), policy=policy)
-    below = dict.fromkeys(cluster for one in parts for cluster in one.clusters)
+    above = Cluster(discovery=Aggregate(tuple(part.own().name for part in parts)), policy=policy)
+    below = dict.fromkeys(cluster for part in parts for cluster in part.clusters)
     return XdsConfig(clusters=(above, *below))
 
 
@@ -307,6 +314,6 @@ def merge(served: XdsConfig, *others: XdsConfig) -> XdsConfig:
     together = (*others, served)
     return msgspec.structs.replace(
         served,
-        clusters=tuple(cluster for one in together for cluster in one.clusters),
-        routes=tuple(route for one in together for route in one.routes),
+        clusters=tuple(cluster for config in together for cluster in config.clusters),
+        routes=tuple(route for config in together for route in config.routes),
     )

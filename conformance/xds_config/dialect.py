@@ -106,12 +106,12 @@ def _manager(manager: Any) -> None:
     manager.stat_prefix = manager.stat_prefix or "xdspec"
     manager.generate_request_id.value = False
     manager.http2_protocol_options.max_concurrent_streams.value = MOST_STREAMS
-    for one in manager.http_filters:
-        if one.name == ROUTER_FILTER:
+    for http_filter in manager.http_filters:
+        if http_filter.name == ROUTER_FILTER:
             router = router_pb2.Router()
-            one.typed_config.Unpack(router)
+            http_filter.typed_config.Unpack(router)
             router.suppress_envoy_headers = True
-            one.typed_config.Pack(router)
+            http_filter.typed_config.Pack(router)
     if manager.HasField("rds"):
         manager.rds.config_source.resource_api_version = V3
     if manager.HasField("route_config"):

@@ -50,7 +50,7 @@ def first_distinguished(
 
 
 def _ways(choices: Mapping[str, MatchesRing]) -> dict[str, tuple[Way, ...]]:
-    return {name: one.picks() for name, one in choices.items()}
+    return {name: choice.picks() for name, choice in choices.items()}
 
 
 def keep_entries(before: XdsConfig, after: XdsConfig, *, changed: str) -> bool:
@@ -63,8 +63,8 @@ def keep_entries(before: XdsConfig, after: XdsConfig, *, changed: str) -> bool:
     for reading in get_args(WeightReading):
         for allotment in get_args(Allotment):
             counts, others = (
-                entry_counts(weights(one.ring_localities(), reading), one.config(), allotment)
-                for one in (before, after)
+                entry_counts(weights(config.ring_localities(), reading), config.config(), allotment)
+                for config in (before, after)
             )
             if {**counts, changed: 0} != {**others, changed: 0}:
                 return False

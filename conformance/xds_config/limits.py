@@ -17,8 +17,8 @@ def admits(served: XdsConfig, cluster: str, *, in_flight: int = 0) -> RequestsAd
     """
     return RequestsAdmitted(
         thresholds=tuple(
-            circuit_breaking.Threshold(one.priority == "DEFAULT", one.max_requests)
-            for one in served.own(cluster).thresholds
+            circuit_breaking.Threshold(threshold.priority == "DEFAULT", threshold.max_requests)
+            for threshold in served.own(cluster).thresholds
         ),
         in_flight=in_flight,
     )

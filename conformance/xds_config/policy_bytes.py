@@ -39,7 +39,7 @@ def field(key: int, held: bytes) -> bytes:
 
 def policies(*entries: bytes) -> bytes:
     """The field of a Cluster with these entries."""
-    return field(LIST, b"".join(field(POLICY, field(EXTENSION, one)) for one in entries))
+    return field(LIST, b"".join(field(POLICY, field(EXTENSION, policy)) for policy in entries))
 
 
 def entry(type_url: bytes, body: bytes = b"") -> bytes:

@@ -22,7 +22,7 @@ def subscriptions(served: XdsConfig) -> Asked:
     Some of them may not be served. Nothing follows from those, nor from one that is given as bytes:
     whether a client can read these, nobody says here.
     """
-    given = {(one.kind, one.name) for one in served.given}
+    given = {(resource.kind, resource.name) for resource in served.given}
     asked = {(Kind.LISTENER, LISTENER)}
     if asked & given:
         return frozenset(asked)

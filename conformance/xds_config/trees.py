@@ -24,19 +24,21 @@ def known_clusters(served: XdsConfig) -> dict[str, cluster_tree.Cluster]:
     Whether a client can read those, nobody says here.
     """
     unsent = set(served.unsent)
-    given = {one.name for one in served.given if one.kind is Kind.CLUSTER}
+    given = {resource.name for resource in served.given if resource.kind is Kind.CLUSTER}
     known: dict[str, cluster_tree.Cluster] = {
-        one.name: _known(one) for one in served.clusters if (Kind.CLUSTER, one.name) not in unsent
+        cluster.name: _known(cluster)
+        for cluster in served.clusters
+        if (Kind.CLUSTER, cluster.name) not in unsent
     }
     return known | dict.fromkeys(given, cluster_tree.Refused())
 
 
-def _known(one: Cluster) -> cluster_tree.Cluster:
-    match one.discovery:
+def _known(cluster: Cluster) -> cluster_tree.Cluster:
+    match cluster.discovery:
         case Aggregate(clusters=names):
             return cluster_tree.Aggregate(names)
         case Eds():
-            return cluster_tree.Leaf(service_name=one.endpoints_name)
+            return cluster_tree.Leaf(service_name=cluster.endpoints_name)
         case _:
             return cluster_tree.Leaf()
 
@@ -47,16 +49,16 @@ def endpoints_by_priority(
     """The addresses of each leaf's usable endpoints, by priority."""
     unsent = set(served.unsent)
     return {
-        one.name: _priorities(one, used)
-        for one in served.clusters
-        if not isinstance(one.discovery, Aggregate)
-        and (Kind.ENDPOINTS, one.endpoints_name) not in unsent
+        cluster.name: _priorities(cluster, used)
+        for cluster in served.clusters
+        if not isinstance(cluster.discovery, Aggregate)
+        and (Kind.ENDPOINTS, cluster.endpoints_name) not in unsent
     }
 
 
-def _priorities(one: Cluster, used: frozenset[str]) -> tuple[tuple[str, ...], ...]:
+def _priorities(cluster: Cluster, used: frozenset[str]) -> tuple[tuple[str, ...], ...]:
     found: dict[int, list[str]] = defaultdict(list)
-    for place in one.localities:
+    for place in cluster.localities:
         if place.weight:
             usable = (each.address for each in place.endpoints if each.health in used)
             found[place.priority] += usable
@@ -109,5 +111,5 @@ def subscriptions_of(
 
 def with_clusters(served: XdsConfig, *clusters: Cluster) -> XdsConfig:
     """The same with these clusters, in the place of those of their names, or beside the others."""
-    made = {one.name: one for one in (*served.clusters, *clusters)}
+    made = {cluster.name: cluster for cluster in (*served.clusters, *clusters)}
     return msgspec.structs.replace(served, clusters=tuple(made.values()))
