@@ -29,7 +29,9 @@ HALF = f"load_balancing_weight {{ value: {2**31} }}"
 
 async def two(world: World) -> tuple[XdsConfig, XdsConfig]:
     """A cluster of one endpoint, which serves, and the same with another one."""
-    here, there = [single_locality([one], policy=RoundRobin()) for one in await world.addresses(2)]
+    here, there = [
+        single_locality([address], policy=RoundRobin()) for address in await world.addresses(2)
+    ]
     await world.serve(here)
     await world.demand_served(world.sessions(5))
     return here, there
@@ -46,7 +48,7 @@ async def test_locality_twice(world: World) -> None:
     if not answer.acked:
         calls = await world.call(world.sessions(5))
         await world.judge("A27-VALID-01", calls, AllServedBy(here.addresses()))
-    first, second = (one.own().localities[0] for one in (here, there))
+    first, second = (config.own().localities[0] for config in (here, there))
     answer = await placed(world, here, first, replace(second, priority=1))
     await world.judge("A27-VALID-01", answer, AckedOrNacked(acked=True))
 

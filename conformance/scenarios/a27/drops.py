@@ -59,10 +59,10 @@ async def test_shares(world: World) -> None:
     clusters = [dropping(limited(name, members), *of) for name, (_, _, of) in SHARES.items()]
     nothing = dropping(limited("nothing", members), Drop("a", 0, "HUNDRED"))
     await world.serve(routed(*clusters, nothing))
-    for one in clusters:
-        clause, share, _ = SHARES[one.name]
-        await until_at(world, one.name, one, why="no share is all of them")
-        calls = await calls_to(world, one.name, ENOUGH)
+    for cluster in clusters:
+        clause, share, _ = SHARES[cluster.name]
+        await until_at(world, cluster.name, cluster, why="no share is all of them")
+        calls = await calls_to(world, cluster.name, ENOUGH)
         await world.judge(clause, calls, DropRate(share=share))
     await world.judge(
         "A27-DROP-04", await calls_to(world, "nothing", 100), AllServedBy(nothing.addresses())
@@ -72,21 +72,21 @@ async def test_shares(world: World) -> None:
 @scenario("A27-DROP-02", "A27-DROP-03")
 async def test_everything(world: World) -> None:
     members = await world.endpoints(1)
-    clusters = [dropping(limited(one.denominator.lower(), members), one) for one in ALL]
+    clusters = [dropping(limited(drop.denominator.lower(), members), drop) for drop in ALL]
     beside = limited("beside", members)
     await world.serve(routed(*clusters, beside))
     await until_at(world, "beside", beside, why="nothing is dropped there")
-    for one in clusters:
-        calls = await calls_to(world, one.name, 10)
+    for cluster in clusters:
+        calls = await calls_to(world, cluster.name, 10)
         await world.judge("A27-DROP-03", calls, Fails())
         await world.judge("A27-DROP-02", calls, EndsWith("UNAVAILABLE"))
 
 
 @scenario("A27-DROP-08", seconds=2, waits=True)
 async def test_two_categories(world: World) -> None:
-    one = dropping(limited("c", await world.endpoints(1)), *HALVES)
-    await world.serve(routed(one))
-    await until_at(world, "c", one, why="a quarter is served")
+    cluster = dropping(limited("c", await world.endpoints(1)), *HALVES)
+    await world.serve(routed(cluster))
+    await until_at(world, "c", cluster, why="a quarter is served")
     calls = await calls_to(world, "c", 2 * ENOUGH_DROPS)
     await world.judge("A27-DROP-08", calls, DropRate(share=(3, 4)))
     shares = DropProportions(cluster="c", shares={"first": (2, 3), "second": (1, 3)})
@@ -95,14 +95,14 @@ async def test_two_categories(world: World) -> None:
 
 @scenario("A27-DROP-09")
 async def test_drops_that_change(world: World) -> None:
-    one = limited("c", await world.endpoints(1))
-    there, gone = AllServedBy(one.addresses()), EndsWith("UNAVAILABLE")
+    cluster = limited("c", await world.endpoints(1))
+    there, gone = AllServedBy(cluster.addresses()), EndsWith("UNAVAILABLE")
     again = partial(calls_to, world, "c", 10)
-    await world.serve(routed(one))
-    await until_at(world, "c", one, why="nothing is dropped")
+    await world.serve(routed(cluster))
+    await until_at(world, "c", cluster, why="nothing is dropped")
     everything, nothing = ([Drop("a", share, "HUNDRED")] for share in (100, 0))
     for drops, wanted in ((everything, gone), (nothing, there), (everything, gone), ([], there)):
-        await world.serve(routed(dropping(one, *drops)))
+        await world.serve(routed(dropping(cluster, *drops)))
         await world.judge("A27-DROP-09", await world.until(wanted, again), wanted)
 
 
@@ -111,7 +111,7 @@ async def test_requests_that_wait(world: World) -> None:
     """Some are dropped before they wait."""
     (member,) = await world.endpoints(1, mode=Hold())
     await world.serve(routed(dropping(limited("c", [member]), Drop("a", 50, "HUNDRED"))))
-    waiting = await world.start([{**one, TO: "c"} for one in world.sessions(ENOUGH)])
+    waiting = await world.start([{**session, TO: "c"} for session in world.sessions(ENOUGH)])
     await world.attempts.demand_count(member, why="requests wait for it")
     await member.set_mode(Serve())
     ways: dict[str, Expectation] = {
@@ -171,14 +171,14 @@ ODD: dict[str, dict[str, dict[str, Any]]] = {
 async def test_odd_entries(world: World, clause: str, entry: dict[str, Any]) -> None:
     """After each of them a good update, of another endpoint, is to be used."""
     ways: dict[str, Expectation]
-    one, other = [limited("c", await world.endpoints(1)) for _ in range(2)]
-    await world.serve(routed(one))
-    await until_at(world, "c", one, why="nothing is dropped")
-    answer = await world.control.offer(Kind.ENDPOINTS, with_drop(one, entry))
+    cluster, other = [limited("c", await world.endpoints(1)) for _ in range(2)]
+    await world.serve(routed(cluster))
+    await until_at(world, "c", cluster, why="nothing is dropped")
+    answer = await world.control.offer(Kind.ENDPOINTS, with_drop(cluster, entry))
     if answer.acked:
         dropped = EndsWith("UNAVAILABLE")
         calls = await world.until(dropped, partial(calls_to, world, "c", 20))
-        ways = {"everything dropped": dropped, "served": AllServedBy(one.addresses())}
+        ways = {"everything dropped": dropped, "served": AllServedBy(cluster.addresses())}
         await world.judge(clause, calls, ways)
     else:
         await world.judge(clause, answer, {"refused": AckedOrNacked(acked=False)})
@@ -186,9 +186,9 @@ async def test_odd_entries(world: World, clause: str, entry: dict[str, Any]) -> 
     await until_at(world, "c", other, why="a good update came after the odd one")
 
 
-def with_drop(one: Cluster, entry: dict[str, Any]) -> Any:
+def with_drop(cluster: Cluster, entry: dict[str, Any]) -> Any:
     """The endpoints of a cluster with this entry of drop_overloads."""
-    resource = one.endpoints()
+    resource = cluster.endpoints()
     added = resource.policy.drop_overloads.add(category=entry.get("category", ""))
     if "drop_percentage" in entry:
         added.drop_percentage.SetInParent()

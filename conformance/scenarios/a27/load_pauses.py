@@ -62,8 +62,8 @@ async def test_left_out_meanwhile(world: World) -> None:
     told = await next_reports(world, 1, since=mark, of=CLUSTER)
     if not told or before is None:
         raise PreconditionTimeout("the cluster was not reported, though requests to it were made")
-    (load,) = (one for one in told[0].clusters if one.cluster == CLUSTER)
-    issued = sum(one.issued or one.successful for one in load.localities)
+    (load,) = (cluster for cluster in told[0].clusters if cluster.cluster == CLUSTER)
+    issued = sum(locality.issued or locality.successful for locality in load.localities)
     since = world.clock.at(before.at) if issued >= MEANWHILE else asked_at
     took = world.clock.elapsed("what it tells", since, "the report", world.clock.at(told[0].at))
     lag = timing.REPORT_JITTER
@@ -76,8 +76,12 @@ async def test_left_out_meanwhile(world: World) -> None:
 
 def newest_of(world: World, cluster: str) -> LoadRequest | None:
     """The last report until now that names this cluster."""
-    told = (one for one in reversed(world.plane.transcript.events) if isinstance(one, LoadRequest))
-    return next((one for one in told if cluster in {of.cluster for of in one.clusters}), None)
+    told = (
+        event for event in reversed(world.plane.transcript.events) if isinstance(event, LoadRequest)
+    )
+    return next(
+        (report for report in told if cluster in {of.cluster for of in report.clusters}), None
+    )
 
 
 @scenario("A27-LRS-26", "A27-LRS-27", seconds=19, waits=True)

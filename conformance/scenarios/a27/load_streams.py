@@ -62,7 +62,7 @@ ENOUGH_SHORT = 20
 
 def reporting(served: XdsConfig, *names: str) -> XdsConfig:
     """The same, but lrs_server is in these clusters alone."""
-    clusters = (replace(one, is_reported=one.name in names) for one in served.clusters)
+    clusters = (replace(cluster, is_reported=cluster.name in names) for cluster in served.clusters)
     return replace(served, clusters=tuple(clusters))
 
 
@@ -200,7 +200,9 @@ async def judge_times(world: World, told: Sequence[LoadRequest]) -> None:
     most = asked + timing.REPORTED
     keeps = Duration(least=asked - lag, most=most, allowance=timing.BELIEVED)
     await world.judge("A27-LRS-07", took, keeps)
-    covered = sum(of.interval for one in told[1:] for of in one.clusters if of.cluster == SHORT)
+    covered = sum(
+        of.interval for report in told[1:] for of in report.clusters if of.cluster == SHORT
+    )
     said = replace(took, until=f"the {BETWEEN} after it, as they tell", seconds=covered)
     took_about = Duration(
         least=took.seconds - lag, most=took.seconds + lag, allowance=timing.BELIEVED

@@ -32,9 +32,9 @@ async def test_not_asked_for(world: World) -> None:
     planted = await deploy(world, direct=("b", "d"))
     members = await world.endpoints(4)
     d, moved = planted.served.own("d"), renamed("d", members[:1], version="later")
-    a, e, other = (leaf(name, [one]) for name, one in zip("aee", members[1:], strict=True))
+    a, e, other = (leaf(name, [member]) for name, member in zip("aee", members[1:], strict=True))
     for own, behind, is_first in ((d, e, True), (moved, other, False)):
-        mine = (one for one in planted.served.clusters if one.name != "d")
+        mine = (cluster for cluster in planted.served.clusters if cluster.name != "d")
         served = replace(planted.served, clusters=(a, *mine, own, behind))
         await world.serve(served)
         await judge_each(world, "A27-CDS-08", served, "b", "d", lasts=True)
@@ -51,7 +51,8 @@ async def test_other_names(world: World) -> None:
     for version in ("first", "then"):
         members = await world.endpoints(len(names))
         made = [
-            renamed(name, [one], version=version) for name, one in zip(names, members, strict=True)
+            renamed(name, [member], version=version)
+            for name, member in zip(names, members, strict=True)
         ]
         served = aggregate_config((ASKED,), made)
         await world.serve(served)

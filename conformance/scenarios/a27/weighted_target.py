@@ -44,14 +44,16 @@ async def test_one_failed_and_one_connecting(world: World) -> None:
 async def test_localities_that_rest(world: World) -> None:
     members = await world.endpoints(2)
     names = zip(members, "ab", strict=True)
-    served = one_cluster([Locality((Endpoint(one.address),), name) for one, name in names])
+    served = one_cluster(
+        [Locality((Endpoint(endpoint.address),), name) for endpoint, name in names]
+    )
     await world.serve(with_raw_clusters(served, RESTING.of(served.cluster())))
     watched = await world.states.watch()
     both, some = EachServesSome(served.addresses()), partial(world.call, world.sessions(20))
     await world.rounds.demand(both, some, why="they serve")
     told = len(watched.states)
-    for one in members:
-        await one.kill()
+    for member in members:
+        await member.kill()
     await world.attempts.quiet_from_now(*members, count=len(members), why=LOST)
     states = await world.states.until(watched, "IDLE", "CONNECTING", "READY", since=told)
     if not states.states:  # who has the one again before it loses the other is READY all along

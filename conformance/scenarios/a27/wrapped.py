@@ -29,6 +29,6 @@ async def test_in_an_update(world: World) -> None:
 
 def features(world: World) -> set[str]:
     """What the client's requests say that it can do."""
-    asked = (one for one in world.plane.transcript.events if isinstance(one, Request))
-    told = (one.identity for one in asked if one.identity is not None)
-    return {feature for one in told for feature in one.client_features}
+    asked = (event for event in world.plane.transcript.events if isinstance(event, Request))
+    told = (request.identity for request in asked if request.identity is not None)
+    return {feature for request in told for feature in request.client_features}

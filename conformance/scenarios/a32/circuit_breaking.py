@@ -59,9 +59,11 @@ HIGH = 10_000
 async def test_limits(world: World) -> None:
     """The endpoints are in localities of their own: there is one count for all of them."""
     members = await world.endpoints(3)
-    places = [Locality((Endpoint(one.address),), f"locality-{one.port}") for one in members]
+    places = [
+        Locality((Endpoint(member.address),), f"locality-{member.port}") for member in members
+    ]
     clusters = [limited(name, members, *of) for name, (_, of) in LIMITS.items()]
-    served = routed(*(one.placed(*places) for one in clusters))
+    served = routed(*(cluster.placed(*places) for cluster in clusters))
     await world.serve(served)
     await connected(world, *(name for name in LIMITS if name != "zero"))
     streams = Streams(world)
@@ -69,7 +71,7 @@ async def test_limits(world: World) -> None:
     short = await calls_to(world, "zero")
     for name, (clause, _) in LIMITS.items():
         await world.judge(clause, begun[name], admits(served, name))
-        beyond = Calls(tuple(one for one in begun[name] if one.status != OPEN))
+        beyond = Calls(tuple(call for call in begun[name] if call.status != OPEN))
         for refused in (EndsWith("UNAVAILABLE"), Fails()):
             await world.judge("A32-CB-02", beyond, refused)
     for refused in (EndsWith("UNAVAILABLE"), Fails()):
@@ -165,7 +167,7 @@ async def test_waiting(world: World) -> None:
     (member,) = await world.endpoints(1, mode=Hold())
     served = routed(limited("c", [member], 1))
     await world.serve(served)
-    (first, second, third) = [{**one, TO: "c"} for one in world.sessions(3)]
+    (first, second, third) = [{**session, TO: "c"} for session in world.sessions(3)]
     waits = await world.start([first])
     await world.attempts.demand_count(member, why="a request waits for it")
     beside = await world.start([second], deadline=timing.HELD)

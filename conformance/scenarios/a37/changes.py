@@ -51,12 +51,12 @@ async def arrange(world: World, *shapes: Shape, direct: tuple[str, ...] = ()) ->
         world.bench.demand("A37-TREE-02")
     await judge_nesting(world, *shapes)
     leaves: dict[str, Cluster] = {}
-    for name in dict.fromkeys((ROOT, *(one for each in shapes for one in leaf_names(each)))):
+    for name in dict.fromkeys((ROOT, *(name for each in shapes for name in leaf_names(each)))):
         leaves[name] = leaf(name, await world.endpoints(1))
     served = []
-    for one in shapes:
-        used = [name for name in leaves if name in {*leaf_names(one), *direct}] or [ROOT]
-        clusters = (*aggregates(one), *(leaves[name] for name in used))
+    for shape in shapes:
+        used = [name for name in leaves if name in {*leaf_names(shape), *direct}] or [ROOT]
+        clusters = (*aggregates(shape), *(leaves[name] for name in used))
         served.append(aggregate_config((ROOT, *direct), clusters))
     return served
 
@@ -78,7 +78,7 @@ async def judge_nesting(world: World, *shapes: Shape) -> None:
         return
     planted = await deploy(world, *trees)
     await world.serve(planted.served)
-    await judge_use(world, "A37-TREE-02", planted.served, *(next(iter(one)) for one in trees))
+    await judge_use(world, "A37-TREE-02", planted.served, *(next(iter(tree)) for tree in trees))
 
 
 async def judge_use(world: World, clause: str, served: XdsConfig, *roots: str) -> None:
@@ -117,7 +117,7 @@ async def test_change(world: World, clause: str, before: Shape, after: Shape) ->
     """Requests are made all the while, and none may fail: neither those nor what sees the end."""
     first, then = await arrange(world, before, after)
     await in_use(world, first, ROOT)
-    headers = [{**one, TO: ROOT} for one in world.sessions(MEANWHILE)]
+    headers = [{**session, TO: ROOT} for session in world.sessions(MEANWHILE)]
     meanwhile = await BackgroundTraffic.begin(world, headers)
     await world.serve(then)
     await judge_use(world, clause, then)
@@ -182,7 +182,7 @@ async def test_service_name_for_all(
     world: World, shapes: tuple[Shape, ...], direct: tuple[str, ...]
 ) -> None:
     planted = await deploy(world, *shapes, direct=direct)
-    roots = (*(next(iter(one)) for one in shapes), *direct)
+    roots = (*(next(iter(shape)) for shape in shapes), *direct)
     await world.serve(planted.served)
     await judge_lists(world, "A37-TREE-11", planted.served, *roots)
     await in_use(world, planted.served, *roots)
@@ -198,7 +198,7 @@ async def test_endpoints_for_all(
     world: World, shapes: tuple[Shape, ...], direct: tuple[str, ...]
 ) -> None:
     planted = await deploy(world, *shapes, direct=direct)
-    roots = (*(next(iter(one)) for one in shapes), *direct)
+    roots = (*(next(iter(shape)) for shape in shapes), *direct)
     await world.serve(planted.served)
     await judge_lists(world, "A37-TREE-12", planted.served, *roots)
     await in_use(world, planted.served, *roots)
@@ -245,12 +245,12 @@ async def test_one_service_name_for_two(world: World) -> None:
     (both,) = await arrange(world, {"m": "b a"})
     b, a = (
         replace(
-            one,
+            cluster,
             discovery=replace(both.own("b").discovery, service_name="service"),
             is_reported=True,
             thresholds=(Threshold(limit),),
         )
-        for one, limit in ((both.own("b"), FEW), (both.own("a"), None))
+        for cluster, limit in ((both.own("b"), FEW), (both.own("a"), None))
     )
     served = with_clusters(both, replace(both.own(ROOT), is_reported=True), b, a)
     await in_use(world, served, ROOT)

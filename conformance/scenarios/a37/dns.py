@@ -169,10 +169,10 @@ async def test_name_that_changes(world: World) -> None:
         {host("a"): NameRecords((first.host,)), host("b"): NameRecords((third.host,))}
     )
     steps = (by_name("a", first), by_name("b", second), by_name("b", third))
-    before, *after = (aggregate_config(("m",), (leaf("m", discovery=one),)) for one in steps)
+    before, *after = (aggregate_config(("m",), (leaf("m", discovery=step),)) for step in steps)
     await in_use(world, before, "m")
     for served in after:
-        headers = [{**one, TO: "m"} for one in world.sessions(MEANWHILE)]
+        headers = [{**session, TO: "m"} for session in world.sessions(MEANWHILE)]
         meanwhile = await BackgroundTraffic.begin(world, headers)
         await world.serve(served)
         wanted = at_the_first(served, "m")
@@ -212,27 +212,27 @@ async def test_several_addresses(world: World) -> None:
     members, leaves = dict[str, Member](), list[Cluster]()
     for name, policy in POLICIES.items():
         made = await world.members.of_one_port(*ADDRESSES)
-        members |= {one.address: one for one in made}
+        members |= {endpoint.address: endpoint for endpoint in made}
         target = f"{host('several')}:{made[0].port}"
-        discovery = LogicalDns(target, tuple(one.address for one in made))
+        discovery = LogicalDns(target, tuple(endpoint.address for endpoint in made))
         leaves.append(Cluster(name=name, discovery=discovery, policy=policy, is_reported=True))
     above = [
         Cluster(
-            name=f"above-{one.name}",
-            discovery=Aggregate((one.name,)),
-            policy=one.policy,
+            name=f"above-{cluster.name}",
+            discovery=Aggregate((cluster.name,)),
+            policy=cluster.policy,
             is_reported=True,
         )
-        for one in leaves
+        for cluster in leaves
     ]
-    roots = tuple(one.name for one in (*leaves, *above))
+    roots = tuple(cluster.name for cluster in (*leaves, *above))
     served = aggregate_config(roots, (*leaves, *above))
     await world.serve(served)
     used = set[str]()
     for root in roots:
         calls = await calls_to(world, root, ENOUGH_TO_DIFFER, deadline=timing.COLD_CALL)
         await world.judge("A37-DNS-04", calls, OneEndpoint())
-        used |= {one.endpoint for one in calls if one.endpoint is not None}
+        used |= {call.endpoint for call in calls if call.endpoint is not None}
     wanted = balanced(served)
     await world.judge("A37-DNS-03", await reported(world, wanted), wanted)
     await fail(*(members[address] for address in used))

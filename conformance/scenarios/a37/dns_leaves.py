@@ -26,12 +26,12 @@ async def test_names_that_are_known(world: World) -> None:
     members = await world.endpoints(2)
     hosts = ("localhost", "127.0.0.1")
     leaves = [
-        leaf(host, discovery=LogicalDns(f"{host}:{one.port}", (one.address,)))
-        for host, one in zip(hosts, members, strict=True)
+        leaf(host, discovery=LogicalDns(f"{host}:{member.port}", (member.address,)))
+        for host, member in zip(hosts, members, strict=True)
     ]
     await world.serve(aggregate_config(hosts, leaves))
-    for host, one in zip(hosts, members, strict=True):
-        await world.judge("A37-DNS-15", await calls_to(world, host), AllServedBy((one.address,)))
+    for host, member in zip(hosts, members, strict=True):
+        await world.judge("A37-DNS-15", await calls_to(world, host), AllServedBy((member.address,)))
 
 
 @scenario("A37-DNS-13", seconds=1)
@@ -45,15 +45,15 @@ async def test_places(world: World) -> None:
     await judge_each(world, "A37-DNS-13", served, failed=failed)
     lost = await planted.lose(*each_position("x"))
     await judge_each(world, "A37-DNS-13", served, failed=(*failed, *lost))
-    await serve_again(world, [one for name in BEFORE_X for one in planted.members[name]])
+    await serve_again(world, [member for name in BEFORE_X for member in planted.members[name]])
     await judge_each(world, "A37-DNS-13", served, failed=lost)
 
 
 @scenario("A37-DNS-14", needs=("kept_open",))
 async def test_limit(world: World) -> None:
     (member,) = await world.endpoints(1)
-    one = replace(limited("m", [member], 3), discovery=LogicalDns(member.address))
-    served = aggregate_config(("m",), (one,))
+    cluster = replace(limited("m", [member], 3), discovery=LogicalDns(member.address))
+    served = aggregate_config(("m",), (cluster,))
     await world.serve(served)
     await connected(world, "m")
     await world.judge("A37-DNS-14", await Streams(world).begin("m", 5), admits(served, "m"))

@@ -49,7 +49,7 @@ async def test_name(world: World, clause: str, name: str, at: str) -> None:
     world.bench.turn_to(clause)
     there = LogicalDns(f"{name}:{member.port}", (member.address,))
     odd = led(before, there)
-    answer = await world.control.offer(Kind.CLUSTER, *(one.resource() for one in odd))
+    answer = await world.control.offer(Kind.CLUSTER, *(cluster.resource() for cluster in odd))
     if answer.acked:
         ways: dict[str, Expectation] = {"not served": Fails()}
         ways["served"] = AllServedBy((member.address,))
@@ -91,8 +91,8 @@ async def test_new_name(world: World, trouble: Answer) -> None:
     await in_use(world, before, "m", ALONE)
     beyond = world.names.mark
     moved = (
-        replace(before.own(one), discovery=by_name("new", *planted.members[one]))
-        for one in ("x", ALONE)
+        replace(before.own(name), discovery=by_name("new", *planted.members[name]))
+        for name in ("x", ALONE)
     )
     await world.serve(with_clusters(before, *moved))
     await world.names.asked_again(NEW, beyond=beyond, within=timing.ATTEMPT)
@@ -116,7 +116,7 @@ async def test_new_name(world: World, trouble: Answer) -> None:
 
 def led(served: XdsConfig, to: LogicalDns) -> list[Cluster]:
     """The clusters that a name is given to, with it."""
-    return [replace(served.own(one), discovery=to) for one in ("y", ALONE)]
+    return [replace(served.own(name), discovery=to) for name in ("y", ALONE)]
 
 
 async def judge_use(

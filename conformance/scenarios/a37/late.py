@@ -78,8 +78,8 @@ async def test_endpoints_of_another_route(world: World) -> None:
     calls = await world.call(headers, deadline=timing.SEVERAL_MOMENTS)
     await world.judge("A74-CONFIG-01", calls, WAITS)
     await world.serve(planted.served)
-    for root, one in zip(roots, waiting, strict=True):
-        await world.judge("A74-CONFIG-01", await one.over(), at_the_first(planted.served, root))
+    for root, pending in zip(roots, waiting, strict=True):
+        await world.judge("A74-CONFIG-01", await pending.over(), at_the_first(planted.served, root))
 
 
 @scenario("A74-CONFIG-02")

@@ -30,7 +30,7 @@ NOT_QUITE_ALL = tuple(Drop(category, 99, "HUNDRED") for category in "abcd")
 async def test_the_leaf_in_use(world: World) -> None:
     """Of one tree the first leaf drops everything, of the other the second one does."""
     members = await world.endpoints(4)
-    b, c, d, e = [limited(name, [one]) for name, one in zip("bcde", members, strict=True)]
+    b, c, d, e = [limited(name, [member]) for name, member in zip("bcde", members, strict=True)]
     roots = (below("m", "b", "c"), below("n", "d", "e"))
     first, last = dropping(b, ALL), dropping(e, ALL)
     await world.serve(aggregate_config(("m", "n"), (*roots, first, c, d, last)))
@@ -72,13 +72,13 @@ async def test_every_priority(world: World) -> None:
 
 @scenario("A37-DROP-05")
 async def test_several_ways(world: World) -> None:
-    one = limited("q", await world.endpoints(1))
+    cluster = limited("q", await world.endpoints(1))
     ways = ("a", "q")
-    await world.serve(aggregate_config(ways, (below("a", "q"), dropping(one, ALL))))
+    await world.serve(aggregate_config(ways, (below("a", "q"), dropping(cluster, ALL))))
     for way in ways:
         await world.judge("A37-DROP-05", await calls_to(world, way, 10), DROPPED)
-    await world.serve(aggregate_config(ways, (below("a", "q"), dropping(one, NOTHING))))
+    await world.serve(aggregate_config(ways, (below("a", "q"), dropping(cluster, NOTHING))))
     for way in ways:
-        wanted = AllServedBy(one.addresses())
+        wanted = AllServedBy(cluster.addresses())
         calls = await world.until(wanted, partial(calls_to, world, way, 10))
         await world.judge("A37-DROP-05", calls, wanted)

@@ -36,7 +36,7 @@ async def judge_use(
     world: World, clause: str, planted: Deployment, *failed: BackendEndpoint
 ) -> None:
     """Whether requests soon go to the first priority of which something has not failed."""
-    wanted = at_the_first(planted.served, "m", [one.address for one in failed])
+    wanted = at_the_first(planted.served, "m", [endpoint.address for endpoint in failed])
     calls = await world.rounds.until_it_lasts(wanted, partial(calls_to, world, "m"))
     await world.judge(clause, calls, wanted)
 
@@ -48,7 +48,7 @@ async def test_priority_by_priority(world: World) -> None:
     await judge_use(world, "A37-FAILOVER-01", planted)
     behind = await world.attempts.quiet(*planted.members["b"], why="the leaf before it serves")
     await world.judge("A37-FAILOVER-06", behind, NoAttempts())
-    row = [one for name in ("z", "b") for one in planted.members[name]]
+    row = [member for name in ("z", "b") for member in planted.members[name]]
     for number, clause in enumerate([*["A37-FAILOVER-01"] * 3, "A37-FAILOVER-08"]):
         await fail(row[number])
         await judge_use(world, clause, planted, *row[: number + 1])

@@ -36,7 +36,7 @@ async def test_each_leaf_its_limit(world: World) -> None:
         below("strict", "wide", limit=1),
         below("loose", "tight", limit=3),
     )
-    names = tuple(one.name for one in roots)
+    names = tuple(root.name for root in roots)
     served = aggregate_config(names, (*roots, first, second, wide, tight))
     await world.serve(served)
     await connected(world, *names)
@@ -120,10 +120,10 @@ async def test_priorities(world: World) -> None:
 async def test_trees_that_change(world: World) -> None:
     """Another leaf comes before it, and goes again; then one that was behind it goes."""
     members = await world.endpoints(3)
-    leaves = [limited(name, [one], 2) for name, one in zip("bcx", members, strict=True)]
+    leaves = [limited(name, [member], 2) for name, member in zip("bcx", members, strict=True)]
     b, c, x = leaves
     lists = (below("m", "b", "c"), below("m", "x", "b", "c"), below("m", "b"))
-    first, second, third = (aggregate_config(("m",), (one, b, c, x)) for one in lists)
+    first, second, third = (aggregate_config(("m",), (aggregate, b, c, x)) for aggregate in lists)
     await world.serve(first)
     await connected(world, "m")
     streams = Streams(world)

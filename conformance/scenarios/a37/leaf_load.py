@@ -41,8 +41,8 @@ async def test_leaves(world: World) -> None:
     """
     members = await world.endpoints(2)
     b, c = [
-        limited(name, [one], service_name=f"endpoints-of-{name}")
-        for name, one in zip("bc", members, strict=True)
+        limited(name, [member], service_name=f"endpoints-of-{name}")
+        for name, member in zip("bc", members, strict=True)
     ]
     root = reported_below("m", "b", "c")
     served = aggregate_config(("m",), (root, b, c))
@@ -83,7 +83,9 @@ async def test_whose_lrs_server(
     await connected(world, *roots)
     await world.demand_served([{TO: "m"}] * 10)
     await world.demand_served([{TO: "beside"}] * 5)
-    with_it, without = (aggregate_config(roots, (root, one, beside)) for one in (leaf, unreported))
+    with_it, without = (
+        aggregate_config(roots, (root, cluster, beside)) for cluster in (leaf, unreported)
+    )
     ways = {"reported": balanced(with_it), "not reported": balanced(without)}
     await world.judge(clause, await reported(world, *ways.values()), ways)
 
@@ -92,7 +94,7 @@ async def test_whose_lrs_server(
 async def test_drops(world: World) -> None:
     """Nothing is dropped at the second leaf before it is known to be in use."""
     members = await world.endpoints(2)
-    b, c = [limited(name, [one]) for name, one in zip("bc", members, strict=True)]
+    b, c = [limited(name, [member]) for name, member in zip("bc", members, strict=True)]
     root, first = reported_below("m", "b", "c"), dropping(b, Drop("of-b", 1_000_000))
     await world.serve(aggregate_config(("m",), (root, first, c)))
     await require_failures(world, "m", why="everything is dropped")
@@ -121,9 +123,9 @@ async def test_limit(world: World) -> None:
 
 @scenario("A37-LOAD-08", seconds=1.5, waits=True)
 async def test_several_ways(world: World) -> None:
-    one = limited("q", await world.endpoints(1), service_name="endpoints-of-q")
+    cluster = limited("q", await world.endpoints(1), service_name="endpoints-of-q")
     ways = ("a", "q")
-    served = aggregate_config(ways, (reported_below("a", "q"), one))
+    served = aggregate_config(ways, (reported_below("a", "q"), cluster))
     await world.serve(served)
     await world.demand_served([{TO: way} for way in ways * 15])
     wanted = balanced(served)

@@ -50,20 +50,22 @@ MEANWHILE = 200
 def by_localities(name: str, members: Sequence[Member], weights: Sequence[int]) -> Cluster:
     """A leaf with a locality for each of these endpoints, named alike in all leaves."""
     places = (
-        Locality((Endpoint(one.address),), f"locality-{number}", weight)
-        for number, (one, weight) in enumerate(zip(members, weights, strict=True))
+        Locality((Endpoint(member.address),), f"locality-{number}", weight)
+        for number, (member, weight) in enumerate(zip(members, weights, strict=True))
     )
     return Cluster(name=name, discovery=Eds(tuple(places)), policy=RoundRobin())
 
 
-async def judge_weights(world: World, one: Cluster) -> None:
+async def judge_weights(world: World, cluster: Cluster) -> None:
     """Whether requests go to the localities of this leaf, which serves, by their weights."""
-    every = EachServesSome(one.addresses())
+    every = EachServesSome(cluster.addresses())
     await world.rounds.demand(
         every, partial(calls_to, world, ROOT, ENOUGH_TO_MEET_ALL), why="all of them serve"
     )
-    total = sum(place.weight or 0 for place in one.localities)
-    shares = {place.endpoints[0].address: (place.weight or 0, total) for place in one.localities}
+    total = sum(place.weight or 0 for place in cluster.localities)
+    shares = {
+        place.endpoints[0].address: (place.weight or 0, total) for place in cluster.localities
+    }
     calls = await calls_to(world, ROOT, ENOUGH_FOR_WEIGHTS)
     await world.judge("A37-FAILOVER-09", calls, Proportions(shares))
 
@@ -87,7 +89,7 @@ async def test_hash_leaf_by_leaf(world: World) -> None:
     """The aggregate has the same policy: whose of them holds is A42-CDS-25."""
     first, second = await world.endpoints(3), await world.endpoints(3)
     z, b = (
-        single_locality([one.address for one in members], name=name)
+        single_locality([member.address for member in members], name=name)
         for name, members in (("z", first), ("b", second))
     )
     served = aggregate(z, b)
@@ -133,11 +135,11 @@ async def test_locality_that_moves(world: World) -> None:
     await world.serve(served)
     alone = AllServedBy((used.address,))
     await world.rounds.demand(alone, partial(calls_to, world, ROOT), why="it is listed alone")
-    headers = [{**one, TO: ROOT} for one in world.sessions(MEANWHILE)]
+    headers = [{**session, TO: ROOT} for session in world.sessions(MEANWHILE)]
     meanwhile = await BackgroundTraffic.begin(world, headers)
-    for number, one in enumerate(failing, start=1):
-        await world.serve(moving(served, tier(number, [one]), here))
-        await world.attempts.demand_one(one, why="it was put before the others")
+    for number, endpoint in enumerate(failing, start=1):
+        await world.serve(moving(served, tier(number, [endpoint]), here))
+        await world.attempts.demand_one(endpoint, why="it was put before the others")
         await world.serve(moving(served, here))
     await world.serve(moving(served, both))
     await world.rounds.demand(every, partial(calls_to, world, ROOT), why="its list has grown")
@@ -153,29 +155,29 @@ async def test_priority_that_is_split(world: World) -> None:
     It is in use before, so that under one name for both each of them would be ready at once.
     """
     before, *members = await world.endpoints(3)
-    first, *places = (tier(number, [one]) for number, one in enumerate((before, *members)))
+    first, *places = (tier(number, [member]) for number, member in enumerate((before, *members)))
     served = aggregate_config((ROOT,), (*aggregates({ROOT: "z"}), leaf("z")))
-    together = (first, *(replace(one, priority=1) for one in places))
+    together = (first, *(replace(place, priority=1) for place in places))
     await in_use(world, with_clusters(served, leaf("z").placed(*together)), ROOT)
     await fail(before)
-    every = EachServesSome(tuple(one.address for one in members))
+    every = EachServesSome(tuple(member.address for member in members))
     await world.rounds.demand(every, partial(calls_to, world, ROOT), why="the first has failed")
     then = moving(served, *places)
     await world.serve(then)
     failed: list[str] = []
-    for one in members:
+    for member in members:
         wanted = at_the_first(then, ROOT, failed)
         some = partial(calls_to, world, ROOT, ENOUGH_TO_MEET_ALL)
         calls = await world.rounds.until_it_lasts(wanted, some)
         await world.judge("A37-FAILOVER-11", calls, wanted)
-        failed += await fail(one)
+        failed += await fail(member)
 
 
-def turned(one: Cluster) -> Cluster:
+def turned(cluster: Cluster) -> Cluster:
     """The same localities, those of the lowest priority first."""
-    last = max(place.priority for place in one.localities)
-    places = (replace(place, priority=last - place.priority) for place in one.localities)
-    return one.placed(*places)
+    last = max(place.priority for place in cluster.localities)
+    places = (replace(place, priority=last - place.priority) for place in cluster.localities)
+    return cluster.placed(*places)
 
 
 @scenario("A37-FAILOVER-12", seconds=1.5)
@@ -199,8 +201,8 @@ async def test_localities_that_move_in_two_leaves(world: World) -> None:
     for name in ("b", "z"):
         served = with_clusters_changed(served, turned, name)
         await judge_use(served)
-    for one in reversed(planted.members["z"]):
-        failed += await fail(one)
+    for member in reversed(planted.members["z"]):
+        failed += await fail(member)
         served = with_clusters_changed(served, turned, "b")
         await judge_use(served)
     (come,) = await world.endpoints(1)

@@ -37,7 +37,7 @@ UNSUPPORTED = {
 @scenario("A75-LEAF-01", seconds=1)
 async def test_policy_of_each_leaf(world: World) -> None:
     members = await world.endpoints(3)
-    hashed = single_locality([one.address for one in members], name="hashed")
+    hashed = single_locality([member.address for member in members], name="hashed")
     turns = single_locality(await world.addresses(TURNS), name="turns", policy=RoundRobin())
     served = aggregate(hashed, turns, policy=RoundRobin())
     await world.serve(served)

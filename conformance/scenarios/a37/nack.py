@@ -37,7 +37,7 @@ PLACES = {
 async def updates(world: World, names: tuple[str, ...]) -> tuple[XdsConfig, XdsConfig]:
     """Clusters of these names, and as they are after an update that leads each elsewhere."""
     members = await world.endpoints(2 * len(names))
-    places = [leaf(f"place-{number}", (one,)) for number, one in enumerate(members)]
+    places = [leaf(f"place-{number}", (member,)) for number, member in enumerate(members)]
     clusters = [
         replace(place.known_as(place.name), name=name)
         for name, place in zip((*names, *names), places, strict=True)
@@ -50,17 +50,19 @@ async def updates(world: World, names: tuple[str, ...]) -> tuple[XdsConfig, XdsC
     *("A46-NACK-01", "A46-NACK-03", "A46-NACK-04", "A46-NACK-05", "A46-NACK-06"),
     "A46-NACK-07",
 )
-@pytest.mark.parametrize("names", [pytest.param(one, id=name) for name, one in PLACES.items()])
+@pytest.mark.parametrize("names", [pytest.param(place, id=name) for name, place in PLACES.items()])
 async def test_clusters(world: World, names: tuple[str, ...]) -> None:
     """While all three are in use an update of each comes, two of which are bad."""
     before, after = await updates(world, names)
     await world.serve(before)
     await world.demand_served([{TO: name} for name in names])
     good = {name: after.own(name).resource() for name in names}
-    sent = [one if name == "good" else NO_EDS_CONFIG.of(one) for name, one in good.items()]
+    sent = [
+        cluster if name == "good" else NO_EDS_CONFIG.of(cluster) for name, cluster in good.items()
+    ]
     answer = await world.control.offer(Kind.CLUSTER, *sent)
-    for one in (AckedOrNacked(acked=False), NackHasDetail()):
-        await world.judge("A46-NACK-04", answer, one)
+    for expectation in (AckedOrNacked(acked=False), NackHasDetail()):
+        await world.judge("A46-NACK-04", answer, expectation)
     versions: dict[str, Expectation] = {
         "version accepted before": AnswerVersion(),
         "version of the response": NackVersion(),
@@ -87,7 +89,7 @@ def leads(served: XdsConfig, name: str) -> AllServedBy:
     """Calls where a cluster leads."""
     discovery: Any = served.own(name).discovery
     return AllServedBy(
-        tuple(one.address for place in discovery.localities for one in place.endpoints)
+        tuple(endpoint.address for place in discovery.localities for endpoint in place.endpoints)
     )
 
 
@@ -101,7 +103,7 @@ async def test_before_anything_was_accepted(world: World) -> None:
     world.bench.demand("A37-TROUBLE-04")
     members = await world.endpoints(2)
     pair = zip(("bad", "good"), members, strict=True)
-    whole = aggregate_config(("bad", "good"), [leaf(name, (one,)) for name, one in pair])
+    whole = aggregate_config(("bad", "good"), [leaf(name, (endpoint,)) for name, endpoint in pair])
     await world.serve(replace(whole, unsent=((Kind.CLUSTER, "bad"), (Kind.CLUSTER, "good"))))
     requests = await world.start([{TO: "good"}])
     await require_subscribed(world, Kind.CLUSTER, whole)
@@ -112,15 +114,15 @@ async def test_before_anything_was_accepted(world: World) -> None:
     await world.judge("A46-NACK-01", await calls_to(world, "bad"), EndsWith("UNAVAILABLE"))
 
 
-def with_a_gap(one: Any) -> Any:
+def with_a_gap(assignment: Any) -> Any:
     """Endpoints that begin with the second priority."""
-    one.endpoints[0].priority = 1
-    return one
+    assignment.endpoints[0].priority = 1
+    return assignment
 
 
-def no_message(one: Any) -> RawResource:
+def no_message(assignment: Any) -> RawResource:
     """Bytes that are no endpoints, nor anything else."""
-    return RawResource(Kind.ENDPOINTS, one.cluster_name, b"\xff\xff")
+    return RawResource(Kind.ENDPOINTS, assignment.cluster_name, b"\xff\xff")
 
 
 BEFORE, BEHIND = ("bad", "good"), ("good", "bad")
@@ -143,7 +145,7 @@ async def test_endpoints(
     members = await world.endpoints(4)
     before, after = (
         aggregate_config(
-            names, [leaf(name, (one,)) for name, one in zip(names, several, strict=True)]
+            names, [leaf(name, (endpoint,)) for name, endpoint in zip(names, several, strict=True)]
         )
         for several in (members[:2], members[2:])
     )

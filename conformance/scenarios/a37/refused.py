@@ -51,9 +51,9 @@ async def started(world: World, *roots: str) -> dict[str, PendingCalls]:
 
 async def moved(world: World, served: XdsConfig, name: str) -> XdsConfig:
     """The same, but this leaf of each tree has other endpoints."""
-    for one in each_position(name):
+    for position in each_position(name):
         (address,) = await world.addresses(1)
-        served = with_clusters_changed(served, with_endpoints(address), one)
+        served = with_clusters_changed(served, with_endpoints(address), position)
     return served
 
 
@@ -180,7 +180,7 @@ async def judge_deleted(world: World, planted: Deployment, lacks: XdsConfig, *ro
         "A88": at_the_first(planted.served, DIRECT),
         "envoy": at_the_first(lacks, DIRECT),
     }
-    wanted = {root: world.bench.own("A37-TROUBLE-07", one) for root, one in ways.items()}
+    wanted = {root: world.bench.own("A37-TROUBLE-07", choice) for root, choice in ways.items()}
     wanted[DIRECT] = world.bench.own("A37-TROUBLE-08", direct)
     for root, calls in (await each_position_of(world, wanted, lasts=True)).items():
         clause = "A37-TROUBLE-08" if root == DIRECT else "A37-TROUBLE-07"

@@ -111,7 +111,7 @@ async def test_asked_for(world: World) -> None:
     """Each cluster is used by several watchers; the endpoints have names of their own."""
     trees = [{"m": "n b", "n": "a o", "o": "c b"}, {"z": "o b c"}]
     planted = await deploy(world, *trees, direct=("b", "c"))
-    served = with_clusters(planted.served, *(named(one) for one in planted.served.clusters))
+    served = with_clusters(planted.served, *(named(cluster) for cluster in planted.served.clusters))
     await world.serve(served)
     for root in ("m", "z", "b", "c"):
         await calls_to(world, root)
@@ -123,11 +123,11 @@ async def test_asked_for(world: World) -> None:
     await world.judge("A37-TREE-10", world.control.asked(), SubscribesOnce())
 
 
-def named(one: Cluster) -> Cluster:
+def named(cluster: Cluster) -> Cluster:
     """The same with a service name, if it is one of EDS."""
-    if not isinstance(one.discovery, Eds):
-        return one
-    return one.known_as(f"endpoints-of-{one.name}")
+    if not isinstance(cluster.discovery, Eds):
+        return cluster
+    return cluster.known_as(f"endpoints-of-{cluster.name}")
 
 
 @scenario("A37-TREE-09")
@@ -315,10 +315,10 @@ async def test_many_leaves(world: World, place: int) -> None:
     names = [f"leaf-{number}" for number in range(2000)]
     serving = names[place]
     planted = await deploy(world, {"m": serving})
-    alike = [Cluster(name=one, discovery=Eds(service_name="service")) for one in names]
+    alike = [Cluster(name=name, discovery=Eds(service_name="service")) for name in names]
     above = aggregates({"m": " ".join(names)})
     served = with_clusters(planted.served, *alike, planted.served.own(serving), *above)
-    await world.serve(replace(served, unsent=tuple((Kind.CLUSTER, one) for one in names)))
+    await world.serve(replace(served, unsent=tuple((Kind.CLUSTER, name) for name in names)))
     waiting = await world.start([{TO: "m"}], deadline=timing.MANY_NAMES)
     await world.control.give_time_to_ask(Kind.CLUSTER, len(names), within=timing.BEFORE_ABSENCE)
     await world.serve(served)

@@ -100,11 +100,11 @@ def outliers(clause: str, said: str, *otherwise: str) -> ClusterVariant:
 
 OUTLIERS = (
     *(
-        outliers(clause, f"{field} {{ {one} }}")
+        outliers(clause, f"{field} {{ {value} }}")
         for clause, several in OUT_OF_RANGE.items()
-        for field, one in zip(DURATIONS, several, strict=True)
+        for field, value in zip(DURATIONS, several, strict=True)
     ),
-    *(outliers(clause, one) for clause, one in PERCENTAGES.items()),
+    *(outliers(clause, percentage) for clause, percentage in PERCENTAGES.items()),
 )
 
 
@@ -186,7 +186,7 @@ def table(
     bootstrap: Bootstrap = AS_ALWAYS,
 ) -> Any:
     """A row of a scenario's table that has a table itself, for one world: its clauses, and more."""
-    clauses = (*dict.fromkeys(one.clause for one in odds), *more)
+    clauses = (*dict.fromkeys(variant.clause for variant in odds), *more)
     mark = scenario(*clauses, seconds=1, bootstrap=bootstrap)
     return pytest.param(form, odds, id=name, marks=mark)
 
@@ -229,10 +229,12 @@ SHARES = (
 
 LIMITS: Mapping[str, Sequence[ClusterVariant]] = {
     "percentages": [
-        outliers("A50-CDS-07", " ".join(f"{one} {{ value: {share} }}" for one in SHARES))
+        outliers("A50-CDS-07", " ".join(f"{field} {{ value: {share} }}" for field in SHARES))
         for share in (100, 0)
     ],
-    "times-of-zero": [outliers("A50-CDS-07", f"{one} {{}}", "envoy") for one in DURATIONS],
+    "times-of-zero": [
+        outliers("A50-CDS-07", f"{duration} {{}}", "envoy") for duration in DURATIONS
+    ],
 }
 
 OF_EDS = (
@@ -269,7 +271,7 @@ SECURE = (
         "A29-CDS-09",
         tls(combined(validated()) + instance("tls_certificate_provider_instance")),
     ),
-    *(socket("A29-CDS-11", tls(validated() + "alpn_protocols: 'h2'", one)) for one in FIELDS),
+    *(socket("A29-CDS-11", tls(validated() + "alpn_protocols: 'h2'", field)) for field in FIELDS),
 )
 
 
@@ -286,8 +288,8 @@ SECURE = (
 )
 async def test_taken(world: World, form: Form, odds: Sequence[ClusterVariant]) -> None:
     live = await LiveCluster.begin(world, form)
-    for one in odds:
-        await live.taken(one)
+    for variant in odds:
+        await live.taken(variant)
 
 
 @scenario(AFTERWARDS)
@@ -349,8 +351,8 @@ async def test_left_open(world: World) -> None:
 @scenario("A50-CDS-10", AFTERWARDS, seconds=1)
 async def test_longest_times(world: World) -> None:
     live = await LiveCluster.begin(world, "EDS")
-    for one in DURATIONS:
-        longest = f"{one} {{ seconds: 315576000000 nanos: 999999999 }}"
+    for duration in DURATIONS:
+        longest = f"{duration} {{ seconds: 315576000000 nanos: 999999999 }}"
         await live.left_open(outliers("A50-CDS-10", longest), used=True)
 
 
@@ -388,13 +390,15 @@ async def test_logical_dns_left_open(world: World) -> None:
 )
 async def test_service_name(world: World, clause: str, services: tuple[str | None, ...]) -> None:
     members = await world.endpoints(len(services))
-    leaves = [leaf(f"cluster-{number}", (one,)) for number, one in enumerate(members)]
-    named = [one.known_as(service) for one, service in zip(leaves, services, strict=True)]
-    served = aggregate_config([one.name for one in named], named)
+    leaves = [leaf(f"cluster-{number}", (member,)) for number, member in enumerate(members)]
+    named = [cluster.known_as(service) for cluster, service in zip(leaves, services, strict=True)]
+    served = aggregate_config([cluster.name for cluster in named], named)
     await world.serve(served)
-    for one in named:
-        calls = await calls_to(world, one.name)
-        await world.judge(clause, calls, world.bench.alike(clause, AllServedBy(one.addresses())))
+    for cluster in named:
+        calls = await calls_to(world, cluster.name)
+        await world.judge(
+            clause, calls, world.bench.alike(clause, AllServedBy(cluster.addresses()))
+        )
     wanted = subscriptions_of(served, "ENDPOINTS", ever=True)
     asked = await world.control.asked_until(wanted)
     await world.judge(clause, asked, world.bench.alike(clause, wanted))

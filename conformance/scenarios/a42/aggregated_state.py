@@ -35,7 +35,7 @@ def reports(*endpoints: State) -> EndsInState:
 
 def once_not_idle(seen: States) -> States:
     """What followed IDLE: an IDLE at first may be told late, or twice."""
-    return States(tuple(dropwhile(lambda one: one.state == "IDLE", seen.states)))
+    return States(tuple(dropwhile(lambda state: state.state == "IDLE", seen.states)))
 
 
 @scenario("A42-AGG-01", needs=("watch",))
@@ -193,6 +193,6 @@ async def test_failed_ones_removed(world: World) -> None:
         *fresh, why="the policy would connect them, were it failed still"
     )
     await world.judge("A42-AGG-14", unasked, NoAttempts())
-    mended = AllServedBy(tuple(one.address for one in fresh))
+    mended = AllServedBy(tuple(endpoint.address for endpoint in fresh))
     calls = await world.until(mended, lambda: world.call(world.sessions(5)))
     await world.judge("A42-AGG-14", calls, mended)

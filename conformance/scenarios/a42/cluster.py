@@ -205,7 +205,7 @@ async def test_left_open(
     served = await world.plain_ring(ring=RingHash(minimum=400))
     await world.demand_served(world.sessions(1))
     answer = await world.control.offer(Kind.CLUSTER, served.balanced_by(change).cluster())
-    rings = {f"a ring of {name}": served.balanced_by(one) for name, one in readings.items()}
+    rings = {f"a ring of {name}": served.balanced_by(policy) for name, policy in readings.items()}
     mapped = {name: ring.mapping() for name, ring in rings.items()}
     await judge_choice(world, clause, answer, mapped, case=case)
 

@@ -64,7 +64,7 @@ async def test_second_address(world: World) -> None:
     await first.set_mode(Refuse())
     served = listed(
         Endpoint(first.address, further=(second.address,)),
-        *(Endpoint(one.address) for one in others),
+        *(Endpoint(endpoint.address) for endpoint in others),
     )
     await world.serve(served)
     calls = await world.call(world.sessions(ENOUGH_TO_TELL), channel=await guarded(world))
@@ -80,7 +80,7 @@ async def test_one_address_failed(world: World) -> None:
     await second.set_mode(Hold())
     served = listed(
         Endpoint(first.address, further=(second.address,)),
-        *(Endpoint(one.address) for one in others),
+        *(Endpoint(endpoint.address) for endpoint in others),
     )
     key_format, channel = world.bench.key_format, await guarded(world)
     await world.serve(served)
@@ -121,12 +121,12 @@ async def test_logical_dns(world: World) -> None:
     """
     known = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
     channel = await world.channels.open_elsewhere({NAME: known})
-    members = {one.address: one for one in await world.members.of_one_port(*known)}
+    members = {endpoint.address: endpoint for endpoint in await world.members.of_one_port(*known)}
     name = f"{NAME}:{next(iter(members.values())).port}"
     await world.serve(logical_dns(name, tuple(members)))
     headers = world.sessions(ENOUGH_TO_DIFFER)
     calls = await world.call(headers, channel=channel)
-    if not any(one.attempts for one in members.values()):
+    if not any(member.attempts for member in members.values()):
         await world.preconditions.host_names(channel, name, *members.values())
     await world.judge("A61-DNS-01", calls, OneEndpoint())
     used = calls.calls[0].endpoint

@@ -51,9 +51,9 @@ async def test_many_come_and_go(world: World) -> None:
     """Requests wish to connect to endpoints at the very moment at which an update removes these."""
     (kept,) = await world.addresses(1)
     going = await world.endpoints(MANY, mode=Stall())
-    one = single_locality((kept,), policy=RingHash(minimum=4096))
+    config = single_locality((kept,), policy=RingHash(minimum=4096))
     many = single_locality((kept, *(each.address for each in going)), policy=RingHash(minimum=4096))
-    await world.serve(one)
+    await world.serve(config)
     await world.demand_served(world.sessions(1))
     picked, served = AttemptCount(total=20, others=True), AllServedBy((kept,))
     wished = 0
@@ -63,7 +63,7 @@ async def test_many_come_and_go(world: World) -> None:
         waiting = await world.start(world.sessions(CALLS), pace=timing.THICK_PACE)
         tried = await world.attempts.until(picked, *going, since=since, within=timing.WISHES)
         wished += fits(picked, tried)
-        await world.serve(one)
+        await world.serve(config)
         calls = await waiting.over()
         if not fits(served, calls):
             break

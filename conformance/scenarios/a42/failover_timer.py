@@ -66,7 +66,9 @@ async def test_ready_priority(world: World) -> None:
     first, second = await endpoints(world, Serve(), Serve()), await endpoints(world, Serve())
     await world.serve(ranked(first, second))
     calls = await world.call(world.sessions(50))
-    await world.judge("A42-FAIL-01", calls, AllServedBy(tuple(one.address for one in first)))
+    await world.judge(
+        "A42-FAIL-01", calls, AllServedBy(tuple(endpoint.address for endpoint in first))
+    )
 
 
 @scenario("A42-FAIL-03")
@@ -185,7 +187,7 @@ async def test_return_to_a_higher_priority(world: World) -> None:
     await world.serve(ranked(first, second))
     await world.demand_served(world.sessions(10))
     await serve_again(world, first)
-    higher = AllServedBy(tuple(one.address for one in first))
+    higher = AllServedBy(tuple(endpoint.address for endpoint in first))
     calls = await world.rounds.until_it_lasts(higher, lambda: world.call(world.sessions(50)))
     await world.judge("A42-FAIL-11", calls, higher)
 
@@ -231,8 +233,8 @@ async def test_all_given_up_and_one_connecting(world: World) -> None:
     await world.serve(ranked(first, second))
     await world.start(world.sessions(1), deadline=timing.AFTER_FAILOVER)
     why = "the first priority stalls"
-    for one in second:
-        await world.attempts.demand_one(one, why=why, within=timing.AFTER_FAILOVER)
+    for endpoint in second:
+        await world.attempts.demand_one(endpoint, why=why, within=timing.AFTER_FAILOVER)
     by = {"A56-2022": EndsWith(status="UNAVAILABLE"), "A56": EndsWith(status="DEADLINE_EXCEEDED")}
     own = world.bench.own("A56-TIMER-04", by)
     calls = await world.until(own, lambda: world.call(world.sessions(5), deadline=timing.HELD))
@@ -263,10 +265,10 @@ async def with_two_failed_and_one_held(
     met = RingOrder(world, members, ranked(members).balanced_by(LARGE), world.bench.key_format)
     await world.preconditions.handshakes()
     await world.serve(ranked(*above, members).balanced_by(LARGE))
-    for one in members:
-        await world.start([met.beginning_with(one)] * 50, pace=timing.PACE)
+    for member in members:
+        await world.start([met.beginning_with(member)] * 50, pace=timing.PACE)
         await world.attempts.demand_count(
-            one, why="requests picked it, and what is above has failed"
+            member, why="requests picked it, and what is above has failed"
         )
     await world.attempts.quiet_from_now(
         members[0], why="the client knows that the others have failed"
@@ -286,9 +288,9 @@ async def test_all_priorities_failed(world: World) -> None:
     waiting = await world.start(
         world.sessions(5), deadline=timing.AFTER_FAILOVER, wait_for_ready=True
     )
-    for one in second:
-        await one.set_mode(Serve())
-    last = AllServedBy(tuple(one.address for one in second))
+    for endpoint in second:
+        await endpoint.set_mode(Serve())
+    last = AllServedBy(tuple(endpoint.address for endpoint in second))
     await world.judge("A56-TIMER-05", await waiting.over(), last)
 
 
@@ -299,7 +301,7 @@ async def test_what_is_told_when_all_have_failed(world: World) -> None:
     await world.serve(ranked([first], [last], policy=RoundRobin()))
     failed = EndsWith(status="UNAVAILABLE")
     calls = await world.until(failed, lambda: world.call(world.sessions(5)))
-    if not any(one.address in call.details for one in (first, last) for call in calls):
+    if not any(endpoint.address in call.details for endpoint in (first, last) for call in calls):
         raise Unsupported("the details of its errors name no endpoint: whose they are is not told")
     wanted = ErrorNamesOnly(these=(last.address,), others=(first.address,))
     await world.judge("A56-TIMER-05", calls, wanted)

@@ -71,13 +71,13 @@ async def test_weighted_clusters(world: World) -> None:
     """
     here = single_locality(await world.addresses(4))
     other = single_locality(await world.addresses(4), name="other", path=EMPTY)
-    both = Route(BY_SESSION, weighted_clusters={one.own().name: 50 for one in (here, other)})
+    both = Route(BY_SESSION, weighted_clusters={config.own().name: 50 for config in (here, other)})
     await world.serve(merge(replace(here, routes=(both,)), other))
     calls = await world.call(world.values.sessions_to_map())
     await world.judge("A42-HASH-21", calls, AllServedBy((*here.addresses(), *other.addresses())))
-    for one in (here, other):
-        drawn = Calls(tuple(call for call in calls if call.endpoint in one.addresses()))
-        await world.judge("A42-HASH-21", drawn, one.mapping())
+    for config in (here, other):
+        drawn = Calls(tuple(call for call in calls if call.endpoint in config.addresses()))
+        await world.judge("A42-HASH-21", drawn, config.mapping())
 
 
 @scenario("A42-HASH-03")

@@ -102,9 +102,9 @@ async def test_content_type(world: World) -> None:
     types = [{SESSION: "application/grpc"}, {SESSION: "application/grpc+proto"}]
     lists = itertools.combinations(await world.addresses(MANY_ENDPOINTS + 1), MANY_ENDPOINTS)
     told_apart = next(
-        one
-        for one in map(single_locality, lists)
-        for ways in [one.mapping(allotment="list", search="wrap", weights="raw").ways(types)]
+        config
+        for config in map(single_locality, lists)
+        for ways in [config.mapping(allotment="list", search="wrap", weights="raw").ways(types)]
         if all(plainly != named for plainly, named in ways)
     )
     served = told_apart.hashed_by(HeaderPolicy(name="content-type"))
@@ -155,9 +155,9 @@ async def test_rewrite(world: World, clause: str, policy: HeaderPolicy, sessions
     Where nothing of that is rewritten once more, both have one hash, whatever the ring is.
     """
     served = await world.plain_ring(policy)
-    values = [sessions.format(one) for one in world.values.some(ENOUGH_TO_DIFFER)]
-    values += [rewrite(one, policy.regex or "", policy.substitution) for one in values]
-    calls = await world.call([{SESSION: one} for one in values])
+    values = [sessions.format(value) for value in world.values.some(ENOUGH_TO_DIFFER)]
+    values += [rewrite(value, policy.regex or "", policy.substitution) for value in values]
+    calls = await world.call([{SESSION: value} for value in values])
     await world.judge(clause, calls, served.mapping())
 
 

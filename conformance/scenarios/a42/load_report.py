@@ -78,10 +78,10 @@ async def test_failed_and_queued(world: World) -> None:
     served = apart(members)
     await world.serve(served)
     waiting = await world.start(world.sessions(60))
-    for one in members:
-        await world.attempts.demand_count(one, why="requests picked it")
-    for one in members:
-        await one.set_mode(Serve())
+    for member in members:
+        await world.attempts.demand_count(member, why="requests picked it")
+    for member in members:
+        await member.set_mode(Serve())
     await waiting.over()
     await until_served_by(world, members)
     await judge(world, "A42-LOAD-04", served)
@@ -132,8 +132,8 @@ async def test_locality_that_goes_and_returns(world: World) -> None:
 
 def at(calls: Calls, *members: Member) -> list[dict[str, str]]:
     """The headers of those calls that went to these endpoints."""
-    addresses = {one.address for one in members}
-    return [dict(one.metadata) for one in calls if one.endpoint in addresses]
+    addresses = {member.address for member in members}
+    return [dict(call.metadata) for call in calls if call.endpoint in addresses]
 
 
 async def until_reached(world: World, member: Member, headers: Sequence[dict[str, str]]) -> None:
@@ -151,8 +151,8 @@ async def test_failover_and_back(world: World) -> None:
     await world.demand_served(world.sessions(50))
     await judge(world, "A42-LOAD-05", served)
     await fail(*first)
-    for one in second:
-        await world.attempts.demand_count(one, why="the first priority has failed")
+    for endpoint in second:
+        await world.attempts.demand_count(endpoint, why="the first priority has failed")
     await until_served_by(world, second)
     await judge(world, "A42-LOAD-05", served)
     await serve_again(world, first)
@@ -162,7 +162,7 @@ async def test_failover_and_back(world: World) -> None:
 
 async def until_served_by(world: World, members: Sequence[Member]) -> None:
     """Make calls until all of them are served by these endpoints."""
-    there = AllServedBy(tuple(one.address for one in members))
+    there = AllServedBy(tuple(member.address for member in members))
     why = "the others have failed or are not listed"
     await world.rounds.demand(there, lambda: world.call(world.sessions(10)), why=why)
 
@@ -173,12 +173,14 @@ async def test_successes_errors_and_requests_in_progress(world: World) -> None:
     served = apart(members)
     await world.serve(served)
     await world.demand_served(world.sessions(30))
-    await world.call([{**one, BEHAVIOR: "error-code-13"} for one in world.sessions(20)])
-    started = await world.start([{**one, BEHAVIOR: "keep-open"} for one in world.sessions(10)])
+    await world.call([{**session, BEHAVIOR: "error-code-13"} for session in world.sessions(20)])
+    started = await world.start(
+        [{**session, BEHAVIOR: "keep-open"} for session in world.sessions(10)]
+    )
     await arrived(world, 10, why="a request was made for each")
     await judge(world, "A42-LOAD-06", served)
-    for one in members:
-        await one.kill()
+    for member in members:
+        await member.kill()
     await started.over()
     await judge(world, "A42-LOAD-06", served)
 

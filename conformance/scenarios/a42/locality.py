@@ -142,7 +142,7 @@ def two_localities(addresses: Sequence[str], weights: Weights) -> tuple[Locality
 def without_zeros(places: Sequence[Locality]) -> tuple[Locality, ...]:
     """What is left when nothing of weight zero is used."""
     return tuple(
-        replace(place, endpoints=tuple(one for one in place.endpoints if one.weight))
+        replace(place, endpoints=tuple(endpoint for endpoint in place.endpoints if endpoint.weight))
         for place in places
         if place.weight
     )
@@ -229,8 +229,8 @@ async def test_keys_of_a_lost_endpoint_move_once(world: World) -> None:
 def lone_endpoint_beside(lone: str, others: list[str], weight: int) -> XdsConfig:
     """Two localities: one of an anchor and heavier ones, one of a single endpoint."""
     anchor, *heavy = others
-    one = (Endpoint(anchor, 1), *(Endpoint(address, weight) for address in heavy))
-    places = (Locality(one, name="one"), Locality((Endpoint(lone, weight),), name="two"))
+    endpoints = (Endpoint(anchor, 1), *(Endpoint(address, weight) for address in heavy))
+    places = (Locality(endpoints, name="one"), Locality((Endpoint(lone, weight),), name="two"))
     return one_cluster(places, policy=RingHash(minimum=1))
 
 
@@ -244,15 +244,17 @@ def going_on(
     come back to what is the last entry then.
     """
     rings = dict.fromkeys(
-        tuple(build_for(one.ring_localities(), one.config(), way) for one in (full, removed))
+        tuple(
+            build_for(config.ring_localities(), config.config(), way) for config in (full, removed)
+        )
         for way in CANDIDATES
         # Where entries are numbered over all endpoints, only the last one listed may go.
         if way.variant.key_format != "{address}{n}" or way.variant.allotment == "list"
     )
     return [
-        one
-        for one in headers
-        for value in [xxh64(one[SESSION])]
+        header
+        for header in headers
+        for value in [xxh64(header[SESSION])]
         if all(
             next(where for where in before.preference(value) if where != lost) == after.pick(value)
             for before, after in rings
@@ -267,11 +269,11 @@ async def test_localities_under_round_robin(world: World) -> None:
     So far apart that 160 requests tell them from the same share for each endpoint, or for each
     locality, unless by a chance below 1e-6.
     """
-    light, one, two = await world.addresses(3)
+    light, first, two = await world.addresses(3)
     served = one_cluster(
         (
             Locality((Endpoint(light, 9),), name="light", weight=1),
-            Locality((Endpoint(one, 1), Endpoint(two, 7)), name="heavy", weight=19),
+            Locality((Endpoint(first, 1), Endpoint(two, 7)), name="heavy", weight=19),
         ),
         policy=RoundRobin(),
     )
@@ -281,8 +283,8 @@ async def test_localities_under_round_robin(world: World) -> None:
         every, lambda: world.call(world.sessions(30)), why="all of them serve"
     )
     calls = await world.call(world.sessions(160))
-    unweighted = Proportions({light: (1, 20), one: (19, 40), two: (19, 40)})
-    weighted = Proportions({light: (1, 20), one: (19, 160), two: (133, 160)})
+    unweighted = Proportions({light: (1, 20), first: (19, 40), two: (19, 40)})
+    weighted = Proportions({light: (1, 20), first: (19, 160), two: (133, 160)})
     await world.judge("A42-LOC-06", calls, {"A42": unweighted, "envoy": weighted})
 
 

@@ -70,7 +70,7 @@ async def test_released(world: World, clause: str, states: tuple[State, ...]) ->
     """The request waits for the first endpoint that has not failed, and is served there."""
     met = await ring_order(world, len(states))
     await met.arrange(*states)
-    held = next(one for one, state in zip(met, states, strict=True) if state != FAILED)
+    held = next(endpoint for endpoint, state in zip(met, states, strict=True) if state != FAILED)
     waiting = await world.start([met.request] * 5)
     await world.attempts.demand_count(held, why="a request picked it")
     await world.attempts.quiet_from_now(held, why="requests wait")
@@ -142,7 +142,7 @@ async def test_several_entries_of_the_first(world: World) -> None:
 async def test_past_the_end_of_the_ring(world: World) -> None:
     met = await ring_order(world, 4)
     failed, headers = zip(*met.at_the_end(), strict=True)
-    await met.arrange(*(FAILED if one.address in failed else "READY" for one in met))
+    await met.arrange(*(FAILED if endpoint.address in failed else "READY" for endpoint in met))
     expected = met.served.mapping(failed=set(failed))
     calls = await world.until(expected, lambda: world.call(headers))
     await world.judge("A42-PICK-21", calls, expected)
@@ -175,10 +175,10 @@ async def test_random_hash_of_one_that_waits(world: World) -> None:
     await met.set_modes(*[Hold()] * 5)
     waiting = await world.start([{}], path=EMPTY)
     first = await world.attempts.demand_one(*met, why="a request picked one of them")
-    for one in met:
-        if one.address != first.address:
-            await one.set_mode(Serve())
-            await met.make_ready(one)
+    for endpoint in met:
+        if endpoint.address != first.address:
+            await endpoint.set_mode(Serve())
+            await met.make_ready(endpoint)
     await met.set_modes(*[Serve()] * 5)
     await world.judge("A42-PICK-06", await waiting.over(), AllServedBy((first.address,)))
 
@@ -209,7 +209,9 @@ async def test_new_ring_while_it_waits(world: World) -> None:
     await met.set_modes(Stall(), Serve(), Serve(), Serve())
     waiting = await world.start([met.beginning_with(met[0]) for _ in range(20)])
     await world.attempts.demand_count(met[0], why="requests picked it")
-    others = Locality(tuple(Endpoint(one.address) for one in met if one is not met[0]))
+    others = Locality(
+        tuple(Endpoint(endpoint.address) for endpoint in met if endpoint is not met[0])
+    )
     without = met.served.placed(others)
     await world.serve(without)
     await world.judge("A42-PICK-23", await waiting.over(), without.mapping())
@@ -235,11 +237,11 @@ async def test_waits_for_ready(world: World) -> None:
 async def test_what_a_failed_request_is_told(world: World) -> None:
     met = await ring_order(world, 3)
     await met.set_modes(*[Close(after=timing.BRIEF)] * 3)
-    for one in met:
-        await met.make_failed(one)
-    headers = [met.beginning_with(one) for one in met]
+    for endpoint in met:
+        await met.make_failed(endpoint)
+    headers = [met.beginning_with(endpoint) for endpoint in met]
     calls = await world.until(EndsWith("UNAVAILABLE"), lambda: world.call(headers))
-    firsts = tuple(one.address for one in met)
+    firsts = tuple(endpoint.address for endpoint in met)
     if fits(ErrorNamesFirst(firsts=firsts, whom="no endpoint"), calls):
         raise Unsupported("the details of its errors name no endpoint: whose they are is not told")
     await world.judge(

@@ -46,10 +46,10 @@ async def failed_unasked(
     met = await ring_order(world, count + len(others), *beside)
     await met.set_modes(*[Hold()] * count, *others)
     failed = [*met][:count]
-    for one in failed:
-        await world.request_and_cancel(met.beginning_with(one), one)
-    for one in failed:
-        await one.set_mode(Close())
+    for endpoint in failed:
+        await world.request_and_cancel(met.beginning_with(endpoint), endpoint)
+    for endpoint in failed:
+        await endpoint.set_mode(Close())
     return met
 
 
@@ -111,10 +111,10 @@ async def test_all_failed(world: World) -> None:
     met = await failed_unasked(
         world, *[Close()] * 3, beside=[tier(1, await endpoints(world, Serve()))]
     )
-    each = AttemptCount(least={one.address: 1 for one in met})
-    one, three = (AttemptCount(total=count, others=True) for count in (1, 3))
+    each = AttemptCount(least={endpoint.address: 1 for endpoint in met})
+    once, three = (AttemptCount(total=count, others=True) for count in (1, 3))
     attempts = await world.attempts.until(each)
-    await world.judge("A42-PRO-02", attempts, {"A42": three, "A61-2023": one, "A61": each})
+    await world.judge("A42-PRO-02", attempts, {"A42": three, "A61-2023": once, "A61": each})
     await world.judge("A42-PRO-04", attempts, DistinctAttempts(2))
     since, again = world.now, AttemptCount(least={met[3].address: 1})
     await met[3].set_mode(Serve())
@@ -165,12 +165,12 @@ async def test_order(world: World) -> None:
         RingOrder(world, five, ranked(five).balanced_by(LARGE), key_format)
         for five in world.rng.sample([*fives], MANY)
     )
-    met = next(one for one in walks if len({*orders(one).values()}) == len(orders(one)))
+    met = next(order for order in walks if len({*orders(order).values()}) == len(orders(order)))
     await world.serve(met.served)
     await met.set_modes(Hold(), *[Close()] * 4)
     await world.request_and_cancel(met.request, met[0])
     await met[0].set_mode(Close())
-    each = AttemptCount(least={one.address: 1 for one in met})
+    each = AttemptCount(least={endpoint.address: 1 for endpoint in met})
     attempts = await world.attempts.until(each)
     await world.judge("A42-PRO-05", attempts, orders(met))
 
@@ -179,16 +179,18 @@ async def test_order(world: World) -> None:
 async def test_end_at_ready(world: World) -> None:
     met = await failed_unasked(world, *[Hold()] * 3, count=2)
     await another_tried(world, met, "A42-PRO-07")
-    held = next(one for one in [*met][2:] if one.attempts)
-    idle = [one for one in met if not one.attempts]
+    held = next(endpoint for endpoint in [*met][2:] if endpoint.attempts)
+    idle = [endpoint for endpoint in met if not endpoint.attempts]
     if not idle:
         raise Unsupported("the client had all of five endpoints connected before one was READY")
-    for one in [*met][2:]:
-        await one.set_mode(Serve())
+    for endpoint in [*met][2:]:
+        await endpoint.set_mode(Serve())
     there, picks = AllServedBy((held.address,)), [met.beginning_with(held)]
     await world.rounds.demand(there, lambda: world.call(picks), why="it serves, and is CONNECTING")
     await world.attempts.quiet_from_now(why="attempts that were on their way have come")
-    never = [one for one in idle if not one.attempts] or idle  # or all of them as one was READY
+    never = [
+        endpoint for endpoint in idle if not endpoint.attempts
+    ] or idle  # or all of them as one was READY
     why = "the failed endpoint goes on, and those never tried need not"
     await world.attempts.quiet_from_now(*never, why=why, seconds=timing.A_FEW_BACKOFFS)
     await world.judge("A42-PRO-07", world.attempts.seen(*never), AttemptCount())
@@ -249,7 +251,7 @@ def left_to_and_fro(world: World, members: Sequence[Member]) -> RingOrder:
     """
     for three in itertools.permutations(members, 3):
         left = RingOrder(world, three, ranked(three).balanced_by(LARGE), world.bench.key_format)
-        first, second, _ = (one.address for one in three)
+        first, second, _ = (endpoint.address for endpoint in three)
         if left.turns(3) == (first, second, first):
             return left
     raise AssertionError("of 35 rings one in two begins so")
@@ -259,7 +261,7 @@ def left_to_and_fro(world: World, members: Sequence[Member]) -> RingOrder:
 async def test_ready_one_removed(world: World) -> None:
     members = await world.endpoints(7)
     first, second, idle = left_to_and_fro(world, members)
-    ready = next(one for one in members if one not in {first, second, idle})
+    ready = next(endpoint for endpoint in members if endpoint not in {first, second, idle})
     four = (first, second, ready, idle)
     met = RingOrder(world, four, ranked(four).balanced_by(LARGE), world.bench.key_format)
     await world.serve(met.served)
@@ -277,10 +279,10 @@ async def test_held_one_removed(world: World) -> None:
     """The policy chose which one it is."""
     met = await failed_unasked(world, *[Stall()] * 3, count=2)
     await another_tried(world, met, "A42-PRO-11")
-    left = [one for one in met if not one.attempts]
+    left = [endpoint for endpoint in met if not endpoint.attempts]
     if not left:
         raise Unsupported("the client had each of five endpoints connected when two failed")
-    await world.serve(met.without(*(one for one in [*met][2:] if one.attempts)))
+    await world.serve(met.without(*(endpoint for endpoint in [*met][2:] if endpoint.attempts)))
     attempts = await world.attempts.until(ANOTHER, *left)
     by = {"A42": ANOTHER, "A61-2023": AttemptCount(), "A61": ANOTHER}
     await world.judge("A42-PRO-11", attempts, by)
@@ -297,17 +299,17 @@ async def test_number_at_once(world: World) -> None:
         *stalled, why="one of them is CONNECTING", seconds=timing.SEVERAL_MOMENTS
     )
     attempts = world.attempts.seen(*stalled)
-    one = EndpointsTried(1, least=1)
-    await world.judge("A61-PRO-01", attempts, one)
+    at_most_one = EndpointsTried(1, least=1)
+    await world.judge("A61-PRO-01", attempts, at_most_one)
     await world.judge(
-        "A42-PRO-12", attempts, {"one": one, "several": AttemptCount(total=2, others=True)}
+        "A42-PRO-12", attempts, {"one": at_most_one, "several": AttemptCount(total=2, others=True)}
     )
 
 
 @scenario("A61-PRO-02", needs=CANCEL, seconds=2.2, waits=True)
 async def test_failed_ones_go_on(world: World) -> None:
     met = await failed_unasked(world, Close(), Close(), Close())
-    twice = AttemptCount(least={one.address: 2 for one in met})
+    twice = AttemptCount(least={endpoint.address: 2 for endpoint in met})
     await world.judge("A61-PRO-02", await world.attempts.until(twice), twice)
 
 

@@ -73,8 +73,8 @@ async def test_without_a_value(world: World, clause: str, headers: dict[str, str
     """All endpoints are connected, and the sessions are two that belong to two of them."""
     met = await ring_order(world, PLAIN_ENDPOINTS, ring=BY_HEADER)
     await world.demand_served([{HEADER: value} for value in world.values.some(ENOUGH_TO_MEET)])
-    sessions = [dict(met.beginning_with(one)) for one in (met[0], met[1])]
-    calls = await world.call([headers | one for one in sessions * (ENOUGH_TO_SPREAD // 2)])
+    sessions = [dict(met.beginning_with(endpoint)) for endpoint in (met[0], met[1])]
+    calls = await world.call([headers | session for session in sessions * (ENOUGH_TO_SPREAD // 2)])
     by_route = met.served.balanced_by(TypedRingHash(minimum=LARGE.minimum))
     if clause == "A76-REQ-03":
         await world.judge(clause, calls, met.served.spread())
@@ -95,8 +95,8 @@ async def test_guard(world: World) -> None:
     served = await world.plain_ring(ring=BY_HEADER)
     by_route = served.balanced_by(TypedRingHash(minimum=LARGE.minimum))
     headers = [
-        one | {HEADER: v}
-        for one, v in zip(
+        session | {HEADER: v}
+        for session, v in zip(
             world.sessions(ENOUGH_TO_DIFFER), world.values.some(ENOUGH_TO_DIFFER), strict=True
         )
     ]
@@ -163,7 +163,7 @@ async def test_all_idle(world: World) -> None:
     await met[0].kill()
     await world.states.demand(watched, "IDLE", since=told, why="the only connection is lost")
     since = world.now
-    one = await world.start(WITHOUT, deadline=timing.SEVERAL_MOMENTS)
+    first = await world.start(WITHOUT, deadline=timing.SEVERAL_MOMENTS)
     await world.attempts.demand_one(
         *met, why="a request came, and every endpoint is IDLE", since=since
     )
@@ -174,7 +174,7 @@ async def test_all_idle(world: World) -> None:
     more = await world.start(WITHOUT * MANY, deadline=timing.HELD)
     quiet = await world.attempts.quiet_from_now(why="requests came, and one endpoint is CONNECTING")
     await world.judge("A76-REQ-06", quiet, AttemptCount())
-    for started in (one, more):
+    for started in (first, more):
         await world.judge("A76-REQ-07", await started.over(), EndsWith("DEADLINE_EXCEEDED"))
 
 

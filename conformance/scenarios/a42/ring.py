@@ -100,8 +100,8 @@ async def test_raised_cap(world: World) -> None:
 
 def asking_for_5001(addresses: Sequence[str], ring: Policy, *, cap: int = RAISED_CAP) -> XdsConfig:
     """A light endpoint asks for so many entries, unless something has the ring smaller."""
-    light, one, two = addresses
-    return weighted_locality({light: 1, one: 2500, two: 2500}, policy=ring).capped_at(cap)
+    light, first, two = addresses
+    return weighted_locality({light: 1, first: 2500, two: 2500}, policy=ring).capped_at(cap)
 
 
 @scenario("A42-CONF-04", knobs={"ring_size_cap": RAISED_CAP}, seconds=0.6)
@@ -240,10 +240,10 @@ async def test_search(world: World) -> None:
     fours = itertools.combinations(await world.addresses(8), 4)
     small = RingHash(minimum=4, maximum=4)
     rings = [single_locality(four, policy=small) for four in fours]
-    beyond = [ends(one, world.values.likely_key_format) for one in rings]
+    beyond = [ends(ring, world.values.likely_key_format) for ring in rings]
     served, within = max(
         zip(rings, beyond, strict=True),
-        key=lambda one: min(end.stop - end.start for end in one[1]),
+        key=lambda candidate: min(end.stop - end.start for end in candidate[1]),
     )
     await world.serve(served)
     calls = await world.call((*sessions_within(within), *world.values.sessions_to_map()))
@@ -257,14 +257,14 @@ def ends(served: XdsConfig, key_format: KeyFormat) -> tuple[range, range]:
     """The hashes beyond the last entry, in unsigned and in signed order."""
     way = Candidate(RingVariant(key_format))
     hashes = build_for(served.ring_localities(), served.config(), way).positions
-    signed = max((one for one in hashes if one < 2**63), default=-1)
+    signed = max((hash_ for hash_ in hashes if hash_ < 2**63), default=-1)
     return range(hashes[-1] + 1, 2**64), range(signed + 1, 2**63)
 
 
 def sessions_within(ranges: Iterable[range]) -> Iterator[dict[str, str]]:
     """The headers of ten calls whose hashes lie in each of these ranges."""
-    for one in ranges:
-        inside = (value for value in TO_CHOOSE_FROM if xxh64(value) in one)
+    for range_ in ranges:
+        inside = (value for value in TO_CHOOSE_FROM if xxh64(value) in range_)
         yield from ({SESSION: value} for value in itertools.islice(inside, 10))
 
 
@@ -312,8 +312,8 @@ def amid_others(addresses: Sequence[str]) -> tuple[str, XdsConfig, XdsConfig]:
     entries by any such place disturbs others. Weights of either list make a power of two, so that
     every count is whole by any reading of them, in whatever order entries are dealt out.
     """
-    anchor, one, changed, two, three = sorted(addresses)
-    weighed: dict[str, int | None] = {two: 10, changed: 32, anchor: 1, one: 10, three: 11}
+    anchor, first, changed, two, three = sorted(addresses)
+    weighed: dict[str, int | None] = {two: 10, changed: 32, anchor: 1, first: 10, three: 11}
     full, rest = (
         weighted_locality(listed, policy=RingHash(minimum=1))
         for listed in (weighed, {each: weighed[each] for each in weighed if each != changed})
@@ -323,11 +323,11 @@ def amid_others(addresses: Sequence[str]) -> tuple[str, XdsConfig, XdsConfig]:
 
 @scenario("A42-RING-19")
 async def test_change_of_weights(world: World) -> None:
-    one, two = await world.addresses(2)
-    await world.serve(weighted_locality({one: 1, two: 3}))
+    first, two = await world.addresses(2)
+    await world.serve(weighted_locality({first: 1, two: 3}))
     headers = world.values.sessions_to_map()
     await world.demand_served(headers)
-    changed = weighted_locality({one: 7, two: 1})
+    changed = weighted_locality({first: 7, two: 1})
     await world.serve(changed)
     calls = await world.until(changed.mapping(), lambda: world.call(headers))
     await world.judge("A42-RING-19", calls, changed.mapping())

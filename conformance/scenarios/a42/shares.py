@@ -22,16 +22,16 @@ its locality is one of two."""
 
 def two_localities(
     addresses: Sequence[str],
-    one: Sequence[int],
+    first_weights: Sequence[int],
     two: Sequence[int],
     policy: RingHash,
     *,
     weight: int = 1,
 ) -> XdsConfig:
     """Endpoints of these weights, in a locality of weight one and in another of this weight."""
-    weights = (*one, *two)
+    weights = (*first_weights, *two)
     places = [Endpoint(where, weight) for where, weight in zip(addresses, weights, strict=True)]
-    first, second = tuple(places[: len(one)]), tuple(places[len(one) :])
+    first, second = tuple(places[: len(first_weights)]), tuple(places[len(first_weights) :])
     localities = Locality(first, name="one"), Locality(second, name="two", weight=weight)
     return one_cluster(localities, policy=policy)
 

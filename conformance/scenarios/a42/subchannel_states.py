@@ -107,14 +107,14 @@ async def test_both_tried_again(world: World) -> None:
     await world.rounds.demand(failed, lambda: world.call([met.request] * 2), why=why)
     await world.states.demand(watched, "TRANSIENT_FAILURE", why=why)
     told = len(watched.states) - 1
-    tried = [len(one.attempts) for one in met]
+    tried = [len(endpoint.attempts) for endpoint in met]
     await met.set_modes(Hold(), Hold())
     await world.start([met.request] * 50, pace=timing.PACE)
     world.bench.turn_to("A42-PICK-14")
-    for one, count in zip(met, tried, strict=True):
-        await world.attempts.demand_count(one, count + 1, why="its backoff is over")
+    for endpoint, count in zip(met, tried, strict=True):
+        await world.attempts.demand_count(endpoint, count + 1, why="its backoff is over")
     again = AttemptCount(
-        least={one.address: count + 1 for one, count in zip(met, tried, strict=True)}
+        least={endpoint.address: count + 1 for endpoint, count in zip(met, tried, strict=True)}
     )
     await world.judge("A42-PICK-14", world.attempts.seen(), again)
     world.bench.turn_to("A42-SUB-09")
@@ -161,20 +161,20 @@ async def test_connection_lost(world: World) -> None:
 async def test_endpoint_added(world: World) -> None:
     """It comes first, so that others change places; where all serve, the new list is in use."""
     met = await ring_order(world, 3)
-    for one in met:
-        await met.make_ready(one)
+    for endpoint in met:
+        await met.make_ready(endpoint)
     added = await world.endpoints(1)
     since = world.now
     everywhere = [*added, *met]
     await world.serve(met.served.placed(locality_of(everywhere)))
     headers = world.sessions(ENOUGH_TO_SPREAD)
-    reached = EachServesSome(tuple(one.address for one in everywhere))
+    reached = EachServesSome(tuple(endpoint.address for endpoint in everywhere))
     await world.rounds.demand(reached, lambda: world.call(headers), why="all of them are listed")
-    anew = AttemptCount(least={one.address: 1 for one in met})
+    anew = AttemptCount(least={endpoint.address: 1 for endpoint in met})
     by = {"A42": anew, "A61": AttemptCount()}
     await world.judge("A42-SUB-14", world.attempts.seen(*met, since=since), by)
 
 
 def locality_of(members: Sequence[Member]) -> Locality:
     """One locality of equal endpoints."""
-    return Locality(tuple(Endpoint(one.address) for one in members))
+    return Locality(tuple(Endpoint(member.address) for member in members))

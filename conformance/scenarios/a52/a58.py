@@ -35,7 +35,9 @@ def penalty(value: str) -> str:
 
 
 # Nothing stands behind them: who does not know the policy refuses such a list as well.
-BELOW_ZERO = tuple(ClusterVariant("A58-WRR-01", policies(penalty(one))) for one in ("-1", "-0.001"))
+BELOW_ZERO = tuple(
+    ClusterVariant("A58-WRR-01", policies(penalty(value))) for value in ("-1", "-0.001")
+)
 
 
 @scenario("A58-WRR-01", AFTERWARDS, UNCHANGED)
@@ -62,7 +64,7 @@ async def test_short_periods(world: World) -> None:
 @pytest.mark.parametrize(
     ("clause", "fields"),
     [
-        *(case(f"negative-{one}", "A58-WRR-03", f"{one} {{ seconds: -1 }}") for one in TIMES),
+        *(case(f"negative-{time}", "A58-WRR-03", f"{time} {{ seconds: -1 }}") for time in TIMES),
         case("too-long", "A58-WRR-04", f"blackout_period {{ seconds: {LONGEST + 1} }}"),
         case("two-signs", "A58-WRR-04", "blackout_period { seconds: 1 nanos: -1 }"),
     ],

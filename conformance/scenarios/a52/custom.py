@@ -200,7 +200,7 @@ async def test_in_each_priority(world: World) -> None:
     config = {"endpoint": 1, "row": "in use"}
     await live.given(ClusterVariant(clause, policies(custom(config))), config, live.by_locality[:1])
     await fail(*first)
-    below = AllServedBy(tuple(one.address for one in second))
+    below = AllServedBy(tuple(endpoint.address for endpoint in second))
     calls = partial(world.call, world.sessions(len(second)))
     await world.rounds.demand(below, calls, why="the priority above has failed")
     await live.picks(clause, config, live.by_locality)

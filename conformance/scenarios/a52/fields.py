@@ -60,7 +60,7 @@ UNSUPPORTED = ("RANDOM", "CLUSTER_PROVIDED", "LOAD_BALANCING_POLICY_CONFIG", "17
 async def test_unsupported_policies_alone(world: World) -> None:
     live = await LiveCluster.begin(world, "EDS")
     await live.refused_all(
-        [ClusterVariant("A52-FIELD-06", f"lb_policy: {one}") for one in UNSUPPORTED]
+        [ClusterVariant("A52-FIELD-06", f"lb_policy: {policy}") for policy in UNSUPPORTED]
     )
 
 

@@ -81,17 +81,20 @@ REFUSED = (
         ClusterVariant("A52-LIST-03", policies(*several))
         for several in ((UNKNOWN,), (UNKNOWN,) * 5)
     ),
-    *(ClusterVariant("A52-LIST-04", policies(one)) for one in BAD),
-    *(ClusterVariant("A52-LIST-05", policies(one, TURNS)) for one in BAD),
+    *(ClusterVariant("A52-LIST-04", policies(policy)) for policy in BAD),
+    *(ClusterVariant("A52-LIST-05", policies(policy, TURNS)) for policy in BAD),
     *(
-        ClusterVariant("A52-LIST-06", policies(*one))
-        for one in ((NOTHING_KNOWN,), (NOTHING_KNOWN, TURNS))
+        ClusterVariant("A52-LIST-06", policies(*entries))
+        for entries in ((NOTHING_KNOWN,), (NOTHING_KNOWN, TURNS))
     ),
     ClusterVariant("A52-LIST-08", policies()),
-    *(ClusterVariant("A52-LIST-09", policies(one)) for one in (NO_EXTENSION, entry(NO_CONFIG))),
     *(
-        ClusterVariant("A52-LIST-12", policies(one, *more))
-        for one in NO_LIST
+        ClusterVariant("A52-LIST-09", policies(policy))
+        for policy in (NO_EXTENSION, entry(NO_CONFIG))
+    ),
+    *(
+        ClusterVariant("A52-LIST-12", policies(policy, *more))
+        for policy in NO_LIST
         for more in ((), (TURNS,))
     ),
     *(
@@ -103,7 +106,7 @@ REFUSED = (
 
 def claims(odds: Sequence[ClusterVariant]) -> Any:
     """The clauses of a table, each once."""
-    return tuple(dict.fromkeys(one.clause for one in odds))
+    return tuple(dict.fromkeys(variant.clause for variant in odds))
 
 
 @scenario(*claims(REFUSED), AFTERWARDS, UNCHANGED, seconds=2)

@@ -66,7 +66,7 @@ async def test_under_load(world: World) -> None:
 async def test_connections(world: World) -> None:
     """A policy that is in use has connected to all of them, if it does so anew."""
     members = await world.endpoints(3)
-    served = single_locality([one.address for one in members], policy=RoundRobin())
+    served = single_locality([member.address for member in members], policy=RoundRobin())
     await world.serve(served)
     await world.rounds.demand(
         EachServesSome(served.addresses()),
@@ -109,7 +109,7 @@ async def test_aggregate(world: World, own: Policy, of_the_leaf: Policy) -> None
         RoundRobin(): EqualShares(leaf.addresses()),
     }
     by_edition = {"A52": ways[own], "A75": ways[of_the_leaf]}
-    headers = [one for one in world.sessions(ROUNDS) for _turn in range(TURNS)]
+    headers = [session for session in world.sessions(ROUNDS) for _turn in range(TURNS)]
     judged = world.bench.own("A52-CHANGE-03", by_edition)
     calls = await world.rounds.until_it_lasts(judged, lambda: world.call(headers, concurrency=1))
     await world.judge("A52-CHANGE-03", calls, by_edition)

@@ -65,11 +65,11 @@ async def test_maximum(world: World) -> None:
 @scenario("A52-RING-04", "A52-RING-06", AFTERWARDS, UNCHANGED)
 async def test_refused(world: World) -> None:
     live = await LiveCluster.begin(world, "EDS")
-    functions = [f"hash_function: {one}" for one in ("MURMUR_HASH_2", "7")]
+    functions = [f"hash_function: {function}" for function in ("MURMUR_HASH_2", "7")]
     await live.refused_all(
         [
             ring("A52-RING-04", RingHash(maximum=BEYOND)),
-            *(ring("A52-RING-06", RingHash(), one) for one in functions),
+            *(ring("A52-RING-06", RingHash(), function) for function in functions),
         ]
     )
 
@@ -112,9 +112,9 @@ WEIGHED = "locality_lb_config { locality_weighted_lb_config {} }"
 
 @scenario("A52-ROUND-01", "A52-ROUND-02")
 async def test_round_robin(world: World) -> None:
-    one, *three = (Endpoint(address) for address in await world.addresses(4))
+    heavy, *three = (Endpoint(address) for address in await world.addresses(4))
     served = one_cluster(
-        [Locality((one,), "heavy", 9), Locality(tuple(three), "light", 1)], policy=RingHash()
+        [Locality((heavy,), "heavy", 9), Locality(tuple(three), "light", 1)], policy=RingHash()
     )
     ring = served.mapping()
     for clause, fields in (("A52-ROUND-01", ""), ("A52-ROUND-02", f"{SLOW_START} {WEIGHED}")):

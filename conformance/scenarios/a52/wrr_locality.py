@@ -72,7 +72,7 @@ async def test_weights_that_change(world: World) -> None:
     The lighter one has more endpoints: who goes by those meets it as often as the other.
     """
     members = await world.endpoints(4)
-    (b, *three), (new,) = [one.address for one in members], await world.addresses(1)
+    (b, *three), (new,) = [member.address for member in members], await world.addresses(1)
     served = await begin(world, locality("a", 1, *three), locality("b", 3, b))
     calls = await world.call(world.sessions(TO_TELL_A_QUARTER))
     await world.judge("A52-WRR-01", calls, Proportions({**each(three, 1, 4), b: (3, 4)}))
@@ -122,20 +122,20 @@ async def test_turns_within_each_locality(world: World) -> None:
         lambda: world.call([{SESSION: "same"}] * 60, concurrency=1),
     )
     for group in (three, two):
-        there = tuple(one for one in calls if one.endpoint in group or one.endpoint is None)
+        there = tuple(call for call in calls if call.endpoint in group or call.endpoint is None)
         await world.judge("A52-WRR-05", replace(calls, calls=there), EqualShares(group))
 
 
 @scenario("A52-WRR-06", seconds=1)
 async def test_a_locality_that_fails_goes_and_comes(world: World) -> None:
     failing = await world.endpoints(2)
-    lost = [one.address for one in failing]
+    lost = [endpoint.address for endpoint in failing]
     a, b, new = await world.addresses(3)
     stays = (locality("a", 1, a), locality("b", 1, b))
     served = await begin(world, *stays, locality("failing", 2, *lost))
-    for one in failing:
-        await one.set_mode(Refuse())
-        await one.kill()
+    for endpoint in failing:
+        await endpoint.set_mode(Refuse())
+        await endpoint.kill()
     some = partial(world.call, world.sessions(40))
     left = EachServesSome((a, b))
     for localities in (None, stays):
@@ -177,7 +177,9 @@ async def test_a_thousand_localities(world: World) -> None:
     silent = await world.endpoints(THOUSAND - 2, mode=Stall())
     a, new = await world.addresses(2)
     served = await begin(world, locality("a", 1, a))
-    without = (locality(f"silent {number}", 5, one.address) for number, one in enumerate(silent))
+    without = (
+        locality(f"silent {number}", 5, endpoint.address) for number, endpoint in enumerate(silent)
+    )
     answer = await placed(world, served, *without, locality("a", 1, a), locality("new", 3, new))
     await world.judge("A52-WRR-08", answer, AckedOrNacked(acked=True))
     every, some = EachServesSome((a, new)), partial(world.call, world.sessions(16))

@@ -49,7 +49,9 @@ def leaf(name: str, *priorities: Sequence[Member], discovery: Discovery | None =
         discovery: another one than these.
     """
     places = tuple(
-        Locality(tuple(Endpoint(one.address) for one in members), f"locality-{number}", 1, number)
+        Locality(
+            tuple(Endpoint(member.address) for member in members), f"locality-{number}", 1, number
+        )
         for number, members in enumerate(priorities)
     )
     return Cluster(name=name, discovery=discovery or Eds(places), policy=RoundRobin())
@@ -80,7 +82,7 @@ class Deployment(msgspec.Struct, frozen=True):
 
     def of(self, *leaves: str) -> tuple[str, ...]:
         """The addresses of all endpoints of these leaves."""
-        return tuple(one.address for name in leaves for one in self.members[name])
+        return tuple(member.address for name in leaves for member in self.members[name])
 
     async def lose(self, *leaves: str) -> tuple[str, ...]:
         """Have all endpoints of these leaves fail from now on; their addresses."""
@@ -112,16 +114,16 @@ async def deploy(
         made = await endpoints(world, *modes.get(name, (usual,)))
         members[name] = tuple(made)
         discovery = LogicalDns(made[0].address) if name in by_dns else None
-        leaves[name] = leaf(name, *((one,) for one in made), discovery=discovery)
-    above = {one.name: one for shape in shapes for one in aggregates(shape)}
-    roots = (*(next(iter(one)) for one in shapes), *direct)
+        leaves[name] = leaf(name, *((endpoint,) for endpoint in made), discovery=discovery)
+    above = {aggregate.name: aggregate for shape in shapes for aggregate in aggregates(shape)}
+    roots = (*(next(iter(shape)) for shape in shapes), *direct)
     return Deployment(aggregate_config(roots, (*above.values(), *leaves.values())), members)
 
 
 def prefixed(shape: Shape, prefix: str) -> Shape:
     """The same tree, of clusters that are no others' by their names."""
     return {
-        f"{prefix}-{name}": " ".join(f"{prefix}-{one}" for one in below.split())
+        f"{prefix}-{name}": " ".join(f"{prefix}-{child}" for child in below.split())
         for name, below in shape.items()
     }
 
@@ -136,7 +138,7 @@ async def calls_to(
     world: World, root: str, count: int = 3, *, deadline: float | None = None
 ) -> Calls:
     """So many calls that the route to this cluster takes."""
-    headers = [{**one, TO: root} for one in world.sessions(count)]
+    headers = [{**session, TO: root} for session in world.sessions(count)]
     return await world.call(headers, deadline=deadline)
 
 

@@ -63,9 +63,9 @@ async def begin(world: World, *metrics: str) -> XdsConfig:
     places = []
     for name, telling in TELLING.items():
         members = await world.endpoints(len(telling))
-        for one, told in zip(members, telling, strict=True):
-            one.set_metrics(told)
-        places.append(Locality(tuple(Endpoint(one.address) for one in members), name))
+        for member, told in zip(members, telling, strict=True):
+            member.set_metrics(told)
+        places.append(Locality(tuple(Endpoint(member.address) for member in members), name))
     served = one_cluster(places, policy=RoundRobin(), service_name="service", is_reported=True)
     served = listing(served, *metrics)
     await world.serve(served)
@@ -120,7 +120,7 @@ async def metrics(
     await reported(world, balanced(served))
 
     def fits_one(_: object) -> bool:
-        return any(fits(one, _told_since(world, since)) for one in expected)
+        return any(fits(expectation, _told_since(world, since)) for expectation in expected)
 
     await waits.watched(world.plane.reported(fits_one, deadline=until_the_next(world)))
     return _told_since(world, since)
@@ -132,10 +132,10 @@ def _told_since(world: World, since: Mark) -> Metrics:
     told = Counter((world.members.address(row.endpoint), _key(row.metrics)) for row in rows)
     sums: dict[LoadKey, dict[Metric, Sum]] = {}
     for of in world.plane.loads.rows[since.reports :]:
-        for one in of.localities:
-            place = LoadKey(of.cluster, of.service, locality_name(one.locality))
+        for locality in of.localities:
+            place = LoadKey(of.cluster, of.service, locality_name(locality.locality))
             there = sums.setdefault(place, {})
-            for metric, added in _sums(one):
+            for metric, added in _sums(locality):
                 there[metric] = there.get(metric, Sum()) + added
     return Metrics(
         tuple(
@@ -148,10 +148,10 @@ def _told_since(world: World, since: Mark) -> Metrics:
 
 
 def _sums(load: LocalityLoad) -> Iterator[tuple[Metric, Sum]]:
-    for one in load.metrics:
-        yield Metric(one.name), Sum(one.finished, one.value)
-    for one in load.utilizations:
-        yield Metric(one.name, has_field=True), Sum(one.finished, one.value)
+    for metric in load.metrics:
+        yield Metric(metric.name), Sum(metric.finished, metric.value)
+    for utilization in load.utilizations:
+        yield Metric(utilization.name, has_field=True), Sum(utilization.finished, utilization.value)
 
 
 _Pairs = tuple[tuple[str, float], ...]

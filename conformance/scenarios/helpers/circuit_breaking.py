@@ -38,21 +38,25 @@ def limited(
     """
     return msgspec.structs.replace(
         leaf(name, members).known_as(service_name),
-        thresholds=tuple(Threshold(one) if isinstance(one, int) else one for one in limits),
+        thresholds=tuple(Threshold(limit) if isinstance(limit, int) else limit for limit in limits),
         is_reported=True,
     )
 
 
 def below(name: str, *leaves: str, limit: int | None = None) -> Cluster:
     """An aggregate of these clusters, with or without a limit of its own."""
-    (one,) = aggregates({name: " ".join(leaves)})
-    return one if limit is None else msgspec.structs.replace(one, thresholds=(Threshold(limit),))
+    (cluster,) = aggregates({name: " ".join(leaves)})
+    return (
+        cluster
+        if limit is None
+        else msgspec.structs.replace(cluster, thresholds=(Threshold(limit),))
+    )
 
 
-def dropping(one: Cluster, *drops: Drop) -> Cluster:
+def dropping(cluster: Cluster, *drops: Drop) -> Cluster:
     """The same, requests dropped by these categories."""
     return msgspec.structs.replace(
-        one, discovery=msgspec.structs.replace(one.discovery, drops=drops)
+        cluster, discovery=msgspec.structs.replace(cluster.discovery, drops=drops)
     )
 
 
@@ -72,17 +76,17 @@ async def require_failures(world: World, to: str, *, why: str) -> None:
 
 def failed(world: World, to: str) -> int:
     """How many requests by a route have failed until now."""
-    made = (one for one in world.calls.made if one.status == "UNAVAILABLE")
-    return sum(1 for one in made if (TO, to) in one.metadata)
+    made = (call for call in world.calls.made if call.status == "UNAVAILABLE")
+    return sum(1 for call in made if (TO, to) in call.metadata)
 
 
-async def until_at(world: World, root: str, one: Cluster, *, why: str) -> None:
+async def until_at(world: World, root: str, cluster: Cluster, *, why: str) -> None:
     """Make requests by a route, one at a time, until this cluster serves them.
 
     Raises:
         ClientStuck: it did not.
     """
-    there = AllServedBy(one.addresses())
+    there = AllServedBy(cluster.addresses())
     await world.rounds.demand(there, lambda: calls_to(world, root, 1), why=why)
 
 
@@ -98,7 +102,9 @@ async def lose(world: World, served: XdsConfig, *members: Member) -> None:
 
 def routed(*clusters: Cluster) -> XdsConfig:
     """These clusters, each behind a route of its own."""
-    return XdsConfig(clusters=clusters, routes=tuple(route_to(one.name) for one in clusters))
+    return XdsConfig(
+        clusters=clusters, routes=tuple(route_to(cluster.name) for cluster in clusters)
+    )
 
 
 async def connected(world: World, *roots: str, channel: Channel | None = None) -> None:
@@ -108,7 +114,9 @@ async def connected(world: World, *roots: str, channel: Channel | None = None) -
         ClientStuck: one was not.
     """
     sessions = zip(roots, world.sessions(len(roots)), strict=True)
-    await world.demand_served([{**one, TO: root} for root, one in sessions], channel=channel)
+    await world.demand_served(
+        [{**session, TO: root} for root, session in sessions], channel=channel
+    )
 
 
 class OpenStream(msgspec.Struct, frozen=True):
@@ -133,7 +141,7 @@ class Streams:
 
     def at(self, address: str) -> int:
         """How many of those that are open are at this endpoint."""
-        return sum(1 for one in self._open if one.call.endpoint == address)
+        return sum(1 for open_call in self._open if open_call.call.endpoint == address)
 
     async def begin(
         self,
@@ -152,7 +160,7 @@ class Streams:
         Breaking is checked and then counted, so of several at once some may slip through. Where
         there is room for all of them, or for none, that is the same.
         """
-        headers = [{**one, TO: to, **KEPT_OPEN} for one in self._world.sessions(count)]
+        headers = [{**session, TO: to, **KEPT_OPEN} for session in self._world.sessions(count)]
         started = await self._world.start(headers, path=DUPLEX, kept_open=True, deadline=None)
         return await started.begun()
 
@@ -170,7 +178,7 @@ class Streams:
             ClientStuck: one is not.
         """
         calls = await self.begin(to, count, channel=channel, deadline=deadline)
-        bad = [one for one in calls if one.status != OPEN]
+        bad = [call for call in calls if call.status != OPEN]
         if bad:
             raise PreconditionTimeout(
                 f"of {count} streams to {to}, one after another, {len(bad)} did not open, though "
@@ -196,7 +204,7 @@ class Streams:
             return await self._begin(to, channel)
 
         for _ in range(min(wanted.room, most)):
-            waited = await waits.until(begin, lambda one: one.status == OPEN, within=timing.APPLY)
+            waited = await waits.until(begin, lambda call: call.status == OPEN, within=timing.APPLY)
             calls.append(waited.seen)
             if not waited.fits:
                 return Calls(tuple(calls), overdue=True)
@@ -211,14 +219,14 @@ class Streams:
                 await self.cancel(to, newest=True)
             return call
 
-        waited = await waits.until(begin, lambda one: one.status != OPEN, within=timing.APPLY)
+        waited = await waits.until(begin, lambda call: call.status != OPEN, within=timing.APPLY)
         return Calls((waited.seen,), overdue=not waited.fits)
 
     async def end(self, to: str, code: grpc.StatusCode = grpc.StatusCode.OK) -> None:
         """Have a backend end the oldest stream by a route."""
-        one = self._taken(to)
-        self._world.fleet.end(self._world.calls.row(one.call.id), code)
-        await ended(one)
+        open_call = self._taken(to)
+        self._world.fleet.end(self._world.calls.row(open_call.call.id), code)
+        await ended(open_call)
 
     async def end_all_at(self, address: str) -> None:
         """Have the backend of this endpoint end all of its streams."""
@@ -235,17 +243,17 @@ class Streams:
 
     async def cancel(self, to: str, *, newest: bool = False) -> None:
         """Cancel the oldest stream by a route, or the newest."""
-        one = self._taken(to, newest=newest)
-        await one.started.cancel()
-        await ended(one)
+        open_call = self._taken(to, newest=newest)
+        await open_call.started.cancel()
+        await ended(open_call)
 
     async def lost(self, member: Member) -> int:
         """Drop the connections of an endpoint; how many streams that ended."""
-        gone = [one for one in self._open if one.call.endpoint == member.address]
-        self._open = [one for one in self._open if one not in gone]
+        gone = [open_call for open_call in self._open if open_call.call.endpoint == member.address]
+        self._open = [open_call for open_call in self._open if open_call not in gone]
         await member.kill()
-        for one in gone:
-            await ended(one)
+        for open_call in gone:
+            await ended(open_call)
         return len(gone)
 
     async def _begin(
@@ -265,6 +273,6 @@ class Streams:
         return call
 
     def _taken(self, to: str, *, newest: bool = False) -> OpenStream:
-        one = [each for each in self._open if each.to == to][-1 if newest else 0]
-        self._open.remove(one)
-        return one
+        open_call = [each for each in self._open if each.to == to][-1 if newest else 0]
+        self._open.remove(open_call)
+        return open_call

@@ -74,7 +74,7 @@ class CustomCluster:
     def by_locality(self) -> tuple[tuple[str, ...], ...]:
         """The addresses of each locality by itself."""
         places = self.served.own().localities
-        return tuple(tuple(one.address for one in place.endpoints) for place in places)
+        return tuple(tuple(endpoint.address for endpoint in place.endpoints) for place in places)
 
     async def offer(self, odd: ClusterVariant) -> bool:
         """Judge that an update of the Cluster is accepted; whether it is."""
@@ -155,7 +155,7 @@ def picked(seen: PolicyUpdates, config: Config) -> tuple[str, ...]:
     """The endpoints that instances pick that have this config."""
     number, wanted = int(config.get("endpoint", 0)), hands_on(config, ())
     return tuple(
-        one.endpoints[number % len(one.endpoints)][0]
-        for one in seen.latest()
-        if one.endpoints and wanted.is_config(one.config)
+        instance.endpoints[number % len(instance.endpoints)][0]
+        for instance in seen.latest()
+        if instance.endpoints and wanted.is_config(instance.config)
     )

@@ -41,14 +41,16 @@ def _by_name(planted: Deployment, name: str) -> Cluster:
 def known(planted: Deployment, *leaves: str) -> dict[str, NameRecords]:
     """What a name server says of the host names of these leaves when all is well."""
     return {
-        host(name): NameRecords(tuple(one.host for one in planted.members[name])) for name in leaves
+        host(name): NameRecords(tuple(member.host for member in planted.members[name]))
+        for name in leaves
     }
 
 
 def kept_long(names: Mapping[str, NameRecords]) -> Mapping[str, Answer]:
     """The same, to be kept so long that nobody has to ask again for its age."""
     return {
-        name: msgspec.structs.replace(one, ttl=timing.AGE_OF_NAMES) for name, one in names.items()
+        name: msgspec.structs.replace(record, ttl=timing.AGE_OF_NAMES)
+        for name, record in names.items()
     }
 
 

@@ -49,7 +49,9 @@ async def each_position_of(
         lasts: whether one round more is made after the first that fits.
     """
     until = world.rounds.until_it_lasts if lasts else world.until
-    looks = (until(one, partial(calls_to, world, root)) for root, one in wanted.items())
+    looks = (
+        until(expectation, partial(calls_to, world, root)) for root, expectation in wanted.items()
+    )
     return dict(zip(wanted, await asyncio.gather(*looks), strict=True))
 
 
@@ -72,7 +74,7 @@ async def judge_each(
         lasts: whether one round more is made after the first that fits.
     """
     ways = {root: by_health(world, clause, served, root, failed=failed) for root in roots or ROOTS}
-    wanted = {root: world.bench.own(clause, one) for root, one in ways.items()}
+    wanted = {root: world.bench.own(clause, choice) for root, choice in ways.items()}
     for root, calls in (await each_position_of(world, wanted, lasts=lasts)).items():
         await world.judge(clause, calls, ways[root])
 
@@ -113,7 +115,9 @@ def by_health(
         root: of the tree.
         failed: endpoints that have failed.
     """
-    first, last = (at_the_first(served, root, failed, degraded=one) for one in (False, True))
+    first, last = (
+        at_the_first(served, root, failed, degraded=degraded) for degraded in (False, True)
+    )
     return world.bench.by_edition(clause, lambda edition: last if edition == "envoy" else first)
 
 
@@ -134,7 +138,7 @@ async def require_subscribed(
     Raises:
         ClientStuck: it did not in time.
     """
-    count = sum(one is kind for one, _ in subscriptions(served))
+    count = sum(subscribed is kind for subscribed, _ in subscriptions(served))
     await world.control.demand_asked(kind, count, within=within)
 
 

@@ -77,10 +77,10 @@ class LiveCluster:
         self._places = [
             Cluster(
                 name=f"{leaves}place-{number}",
-                discovery=Eds((Locality((Endpoint(one),)),), f"{services}endpoints-{number}"),
+                discovery=Eds((Locality((Endpoint(address),)),), f"{services}endpoints-{number}"),
                 policy=RoundRobin(),
             )
-            for number, one in enumerate(addresses)
+            for number, address in enumerate(addresses)
         ]
         self._at = 0
         self._waits_for_the_other = True
@@ -162,10 +162,10 @@ class LiveCluster:
                 are about what the client has not.
         """
         bench = self._world.bench
-        own = [one for one in odds if bench.has(one.clause)]
+        own = [variant for variant in odds if bench.has(variant.clause)]
         if not own:
             bench.demand(odds[0].clause)
-        if not any([await self.refused(one, *unchanged) for one in own]):
+        if not any([await self.refused(resource, *unchanged) for resource in own]):
             raise Unsupported("the client refused no odd Cluster at all")
 
     async def taken(self, odd: ClusterVariant) -> None:
@@ -256,7 +256,7 @@ class LiveCluster:
         self._world.bench.turn_to(odd.clause)
         following = self.served(1)
         changed = odd.of(following.own(self.name).resource())
-        beside = (following.own(one).resource() for one in others)
+        beside = (following.own(name).resource() for name in others)
         told = f"{self._told(self._at + 1)}, {odd}{'; and a good one beside it' * bool(others)}"
         return await self._world.control.offer(Kind.CLUSTER, changed, *beside, told=told)
 
@@ -272,7 +272,7 @@ class LiveCluster:
         if taken:
             await calls_to(self._world, self.name, deadline=timing.SEVERAL_MOMENTS)
         self._at += steps
-        good = (self.served().own(one).resource() for one in (self.name, BESIDE))
+        good = (self.served().own(name).resource() for name in (self.name, BESIDE))
         told = f"{self._told(self._at)}, as it is"
         mended = await self._world.control.offer(Kind.CLUSTER, *good, told=told)
         await self._judge(AFTERWARDS, mended, AckedOrNacked(acked=True))

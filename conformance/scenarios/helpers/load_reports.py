@@ -43,19 +43,21 @@ def balanced(served: XdsConfig, *, lossy: bool = False, ends_alike: bool = False
     """
     return LoadMatches(
         places={
-            address: LoadKey(one.name, _service_name(one), locality.name)
-            for one in served.clusters
-            for locality in one.localities
+            address: LoadKey(cluster.name, _service_name(cluster), locality.name)
+            for cluster in served.clusters
+            for locality in cluster.localities
             for endpoint in locality.endpoints
             for address in (endpoint.address, *endpoint.further)
-            if one.is_reported
+            if cluster.is_reported
         },
         lossy=lossy,
         ends_alike=ends_alike,
         drops={
-            one.name: tuple(drop.category for drop in one.discovery.drops)
-            for one in served.clusters
-            if one.is_reported and isinstance(one.discovery, Eds) and one.discovery.drops
+            cluster.name: tuple(drop.category for drop in cluster.discovery.drops)
+            for cluster in served.clusters
+            if cluster.is_reported
+            and isinstance(cluster.discovery, Eds)
+            and cluster.discovery.drops
         },
     )
 
@@ -71,7 +73,7 @@ async def reported(world: World, *expectations: LoadMatches | OfSums) -> Loads:
     """What was reported until now, once it fits one, or the next report has had its time."""
 
     def fits_one(_: object) -> bool:
-        return any(fits(one, loads(world, one)) for one in expectations)
+        return any(fits(expectation, loads(world, expectation)) for expectation in expectations)
 
     await waits.watched(world.plane.reported(fits_one, deadline=until_the_next(world)))
     return loads(world, expectations[0])
@@ -107,7 +109,7 @@ def loads(world: World, expectation: LoadMatches | OfSums) -> Loads:
         isinstance(expectation, LoadMatches) and bool(expectation.lossy or expectation.drops)
     )
     made = world.calls.made if looks else ()
-    failed = {one.id for one in made if one.status not in {"OK", OPEN}}
+    failed = {call.id for call in made if call.status not in {"OK", OPEN}}
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for row in world.fleet.ledger.rpcs:
         calls = {str(value) for value in row.values(CALL_ID_KEY)}
@@ -137,9 +139,9 @@ def loads(world: World, expectation: LoadMatches | OfSums) -> Loads:
         clusters=clusters,
         lost=len(failed),
         dropped=tuple(
-            Dropped(cluster=cluster, total=one.total, by_category=dict(one.by_category))
-            for cluster, one in drops.items()
-            if one.total or one.by_category
+            Dropped(cluster=cluster, total=drop.total, by_category=dict(drop.by_category))
+            for cluster, drop in drops.items()
+            if drop.total or drop.by_category
         ),
     )
 
@@ -168,7 +170,7 @@ def apart(
 ) -> XdsConfig:
     """The endpoints in these localities by turns, their load reported."""
     turns = len(names)
-    listed = [Endpoint(one.address) for one in members]
+    listed = [Endpoint(member.address) for member in members]
     return one_cluster(
         tuple(Locality(tuple(listed[number::turns]), name) for number, name in enumerate(names)),
         service_name="service",
@@ -179,7 +181,7 @@ def apart(
 
 async def two_clusters(world: World, *, is_other_reported: bool = False) -> XdsConfig:
     """A reported cluster, and one beside it that gets the empty calls."""
-    here, there = [(Locality((Endpoint(one),)),) for one in await world.addresses(2)]
+    here, there = [(Locality((Endpoint(address),)),) for address in await world.addresses(2)]
     other = one_cluster(
         there,
         name="other",

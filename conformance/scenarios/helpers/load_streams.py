@@ -47,11 +47,11 @@ def load_reports(
 ) -> LoadReports:
     """What was said on load streams; or of that only these reports, only of this cluster."""
     events = world.plane.transcript.events[since:]
-    said = (one for one in events if isinstance(one, LoadRequest)) if only is None else only
+    said = (event for event in events if isinstance(event, LoadRequest)) if only is None else only
     return LoadReports(
-        tuple(_report(one, of) for one in said),
-        streams=sum(1 for one in events if _begins_a_load_stream(one)),
-        ended=sum(1 for one in events if _is_ended_by_the_client(one)),
+        tuple(_report(report, of) for report in said),
+        streams=sum(1 for event in events if _begins_a_load_stream(event)),
+        ended=sum(1 for event in events if _is_ended_by_the_client(event)),
     )
 
 
@@ -72,7 +72,7 @@ async def next_reports(
         world,
         count,
         since=since,
-        counts=lambda report: any(of in {None, one.cluster} for one in report.clusters),
+        counts=lambda report: any(of in {None, cluster.cluster} for cluster in report.clusters),
     )
 
 
@@ -182,7 +182,7 @@ async def attempts_at_streams(world: World, count: int, *, since: int) -> Attemp
     waiting = world.plane.transcript.wait(enough, deadline=timing.AFTER_OUTAGE, since=since)
     await waits.watched(waiting)
     return Attempts(
-        tuple(Attempt("load streams", world.clock.at(one.at)) for one in begun),
+        tuple(Attempt("load streams", world.clock.at(stream.at)) for stream in begun),
         lateness=world.clock.late,
     )
 
@@ -190,26 +190,28 @@ async def attempts_at_streams(world: World, count: int, *, since: int) -> Attemp
 def newest_report(world: World) -> LoadReports:
     """The last that told of anything, alone."""
     events = reversed(world.plane.transcript.events)
-    told = (one for one in events if isinstance(one, LoadRequest) and one.clusters)
+    told = (event for event in events if isinstance(event, LoadRequest) and event.clusters)
     return load_reports(world, only=tuple(itertools.islice(told, 1)))
 
 
-def _report(one: LoadRequest, of: str | None) -> LoadReport:
-    who = one.identity
+def _report(request: LoadRequest, of: str | None) -> LoadReport:
+    who = request.identity
     return LoadReport(
-        stream=one.stream,
+        stream=request.stream,
         node=who.id if who else "",
         features=who.client_features if who else (),
-        clusters=tuple(_of_a_cluster(each) for each in one.clusters if of in {None, each.cluster}),
+        clusters=tuple(
+            _of_a_cluster(each) for each in request.clusters if of in {None, each.cluster}
+        ),
     )
 
 
-def _of_a_cluster(one: ClusterLoad) -> ReportOfACluster:
+def _of_a_cluster(load: ClusterLoad) -> ReportOfACluster:
     return ReportOfACluster(
-        cluster=one.cluster,
+        cluster=load.cluster,
         loads=tuple(
             ReportedLoad(
-                LoadKey(one.cluster, one.service, locality_name(place.locality)),
+                LoadKey(load.cluster, load.service, locality_name(place.locality)),
                 Load(
                     issued=place.issued,
                     succeeded=place.successful,
@@ -217,7 +219,7 @@ def _of_a_cluster(one: ClusterLoad) -> ReportOfACluster:
                     in_progress=place.in_progress,
                 ),
             )
-            for place in one.localities
+            for place in load.localities
         ),
-        endpoints=sum(len(place.endpoints) for place in one.localities),
+        endpoints=sum(len(place.endpoints) for place in load.localities),
     )

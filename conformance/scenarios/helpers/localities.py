@@ -81,7 +81,9 @@ def _place(words: str) -> LocalityEndpoint:
 def shares_of(line: str) -> dict[str, tuple[int, int]]:
     """Who has which share of the requests, by name: the first priority that serves has them all."""
     for priority in places(line):
-        found = [(each[0].weight, [one.name for one in each if one.serves]) for each in priority]
+        found = [
+            (each[0].weight, [member.name for member in each if member.serves]) for each in priority
+        ]
         total = sum(weight for weight, serving in found if serving)
         if total:
             return {
@@ -116,7 +118,9 @@ class LocalityUpdates:
         return one_cluster(
             tuple(
                 Locality(
-                    tuple(self._endpoint(one, next(ill)) for one in each if one.state != "-"),
+                    tuple(
+                        self._endpoint(member, next(ill)) for member in each if member.state != "-"
+                    ),
                     name=each[0].name,
                     weight=each[0].weight,
                     priority=number,
@@ -127,22 +131,22 @@ class LocalityUpdates:
             policy=RoundRobin(),
         )
 
-    def _endpoint(self, one: LocalityEndpoint, ill: str) -> Endpoint:
-        health = {"!": ill, "+": "HEALTHY"}.get(one.state, "UNKNOWN")
-        return Endpoint(self._members[one.name].address, health=health)
+    def _endpoint(self, place: LocalityEndpoint, ill: str) -> Endpoint:
+        health = {"!": ill, "+": "HEALTHY"}.get(place.state, "UNKNOWN")
+        return Endpoint(self._members[place.name].address, health=health)
 
     def wanted(self, line: str) -> Expectation:
         """Where requests go."""
-        shares = {self._members[name].address: one for name, one in shares_of(line).items()}
+        shares = {self._members[name].address: share for name, share in shares_of(line).items()}
         if len(shares) == 1:
             return AllServedBy(tuple(shares))
         return Proportions(shares) if shares else EndsWith("UNAVAILABLE")
 
     def below(self, line: str) -> list[Member]:
         """The endpoints of the priorities below the first that serves."""
-        priorities = [[one for each in priority for one in each] for priority in places(line)]
+        priorities = [[member for each in priority for member in each] for priority in places(line)]
         lower = itertools.dropwhile(lambda each: not any(p.serves for p in each), priorities)
-        return [self._members[one.name] for each in [*lower][1:] for one in each]
+        return [self._members[member.name] for each in [*lower][1:] for member in each]
 
     async def judge(self, world: World, clause: str, line: str) -> None:
         """Judge where requests go by this line; of several localities each has to have some first.

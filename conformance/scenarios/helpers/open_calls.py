@@ -13,7 +13,7 @@ from conformance.xds_config.routes import TO
 async def kept_open(world: World, number: int, *, to: str = "") -> PendingCalls:
     """So many more calls that the backends have received, and do not answer."""
     waiting = sum(1 for row in world.fleet.ledger.rpcs if row.ended_at is None)
-    headers = [{**one, **KEPT_OPEN, TO: to} for one in world.sessions(number)]
+    headers = [{**session, **KEPT_OPEN, TO: to} for session in world.sessions(number)]
     started = await world.start(headers, deadline=None)
     await arrived(world, waiting + number, why="a request was made for each")
     return started
@@ -21,6 +21,6 @@ async def kept_open(world: World, number: int, *, to: str = "") -> PendingCalls:
 
 async def end(world: World) -> None:
     """Have the backends end all calls that are open."""
-    for row, one in enumerate(world.fleet.ledger.rpcs):
-        if one.ended_at is None:
+    for row, rpc in enumerate(world.fleet.ledger.rpcs):
+        if rpc.ended_at is None:
             world.fleet.end(row, grpc.StatusCode.INTERNAL)

@@ -20,10 +20,10 @@ async def endpoints(world: World, *modes: Mode) -> list[Member]:
 
 async def fail(*members: Member) -> list[str]:
     """Have endpoints that serve close their connections, and each new one; their addresses."""
-    for one in members:
-        await one.set_mode(Close())
-        await one.kill()
-    return [one.address for one in members]
+    for member in members:
+        await member.set_mode(Close())
+        await member.kill()
+    return [member.address for member in members]
 
 
 async def serve_again(world: World, members: Sequence[Member]) -> None:
@@ -33,8 +33,8 @@ async def serve_again(world: World, members: Sequence[Member]) -> None:
         ClientStuck: none was in time.
     """
     before = len(world.fleet.ledger.attempts)  # one may be tried as soon as its mode has changed
-    for one in members:
-        await one.set_mode(Serve())
+    for member in members:
+        await member.set_mode(Serve())
     await world.attempts.demand_one(*members, why="its backoff is over", beyond=before, met=Serve())
 
 
@@ -62,5 +62,5 @@ async def judge_kept(world: World, used: Member, *, since: float) -> None:
 
 def tier(priority: int, members: Sequence[Member]) -> Locality:
     """One locality of equal endpoints, of this priority."""
-    listed = tuple(Endpoint(one.address) for one in members)
+    listed = tuple(Endpoint(member.address) for member in members)
     return Locality(listed, name=f"locality-{priority}", priority=priority)

@@ -68,7 +68,7 @@ async def judge_time(
         beyond: the number of the last stream that does not count.
     """
     asked = world.control.first_asked(kind, *missing, beyond=beyond)
-    ended = [end for one in waited for _, end in one.spans.values()]
+    ended = [end for wait in waited for _, end in wait.spans.values()]
     for which, choose in (("first", min), ("last", max)):
         took = world.clock.elapsed(
             f"the {which} request for what is never sent",

@@ -65,7 +65,7 @@ async def ring_order(
         unasked: whether the client is to know of them before any request.
     """
     members = await world.endpoints(count)
-    listed: dict[str, int | None] = dict.fromkeys(one.address for one in members)
+    listed: dict[str, int | None] = dict.fromkeys(member.address for member in members)
     listed.update(zip(listed, weights, strict=False))
     served = weighted_locality(listed, policy=ring)
     served = served.placed(*served.own().localities, *beside)
@@ -89,10 +89,13 @@ class RingOrder:
         self._members = tuple(members)
         self.served = served
         self.key_format = key_format
-        candidates = [one for one in CANDIDATES if one.variant.key_format == key_format]
+        candidates = [
+            candidate for candidate in CANDIDATES if candidate.variant.key_format == key_format
+        ]
         self._rings = tuple(
             dict.fromkeys(
-                build_for(served.ring_localities(), served.config(), one) for one in candidates
+                build_for(served.ring_localities(), served.config(), candidate)
+                for candidate in candidates
             )
         )
         self._can_be_held = False
@@ -114,13 +117,13 @@ class RingOrder:
             members: the endpoints.
             entries: how many entries of the first of them it meets before another one, at least.
         """
-        order = tuple(one.address for one in members)
+        order = tuple(member.address for member in members)
         for _ in range(TRIES):
             value = value_preferring(self._rings[0], *order, rng=self._world.rng)
             if all(
-                one.preference(xxh64(value))[: len(order)] == order
-                and {*islice(one.met(xxh64(value)), entries)} == {order[0]}
-                for one in self._rings
+                ring.preference(xxh64(value))[: len(order)] == order
+                and {*islice(ring.met(xxh64(value)), entries)} == {order[0]}
+                for ring in self._rings
             ):
                 return {SESSION: value}
         raise NoSuchValueError(
@@ -140,7 +143,7 @@ class RingOrder:
 
         A client that compares hashes as signed numbers has its last entry elsewhere: both.
         """
-        last = {one.keys[-1]: one.addresses[one.owners[-1]] for one in self._rings}
+        last = {ring.keys[-1]: ring.addresses[ring.owners[-1]] for ring in self._rings}
         return [(address, {SESSION: key}) for key, address in last.items()]
 
     def around(self) -> tuple[str, ...]:
@@ -155,7 +158,7 @@ class RingOrder:
 
     def without(self, *members: Member) -> XdsConfig:
         """What is served, without these endpoints."""
-        gone = {one.address for one in members}
+        gone = {member.address for member in members}
         return self.served.placed(
             *(
                 msgspec.structs.replace(
@@ -280,7 +283,7 @@ class RingOrder:
         expected = self._world.bench.by_edition(
             clause, lambda edition: Connects(walk=walk, edition=picker_of(edition))
         )
-        idle = [one for one, state in zip(self, states, strict=True) if state == "IDLE"]
+        idle = [endpoint for endpoint, state in zip(self, states, strict=True) if state == "IDLE"]
         await self._world.start([self.request])
         seen = await self._world.attempts.until(self._world.bench.own(clause, expected), *idle)
         if behind := idle[1:]:
@@ -292,7 +295,7 @@ class RingOrder:
 
     def in_states(self, *states: State) -> tuple[tuple[str, State], ...]:
         """The walk as expectations have it: each address, with its state."""
-        return tuple(zip((one.address for one in self), states, strict=True))
+        return tuple(zip((endpoint.address for endpoint in self), states, strict=True))
 
 
 def picker_of(edition: str) -> PickerEdition:

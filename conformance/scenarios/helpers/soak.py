@@ -102,7 +102,7 @@ def plan(rng: random.Random, *, members: int, requests: int) -> tuple[SoakAction
             turn = _turn(rng, modes)
             modes[turn.member] = turn.mode
             turns.append(SoakAction(after, turn))
-        deeds += sorted((*changes, *kills, *turns), key=lambda one: one.after)
+        deeds += sorted((*changes, *kills, *turns), key=lambda request: request.after)
         end = begin + STORM
         odd = [member for member, mode in enumerate(modes) if mode != Serve()]
         deeds += [SoakAction(end, ModeChange(member, Serve())) for member in odd]
@@ -177,18 +177,20 @@ class Soak:
         return SoakCourse(
             requests=tuple(
                 Request(
-                    id=one.id,
-                    began=spans[one.id][0],
-                    ended=spans[one.id][1],
-                    status=one.status,
-                    endpoint=one.endpoint,
+                    id=call.id,
+                    began=spans[call.id][0],
+                    ended=spans[call.id][1],
+                    status=call.status,
+                    endpoint=call.endpoint,
                 )
-                for one in calls
+                for call in calls
             ),
-            listings=tuple(replace(one, ended=min(one.ended, now)) for one in self._listings),
+            listings=tuple(
+                replace(listing, ended=min(listing.ended, now)) for listing in self._listings
+            ),
             faults=tuple(
-                replace(one, ended=min(one.ended, now))
-                for one in (*self._faults, *self._lasting.values())
+                replace(fault, ended=min(fault.ended, now))
+                for fault in (*self._faults, *self._lasting.values())
             ),
             lateness=round(world.clock.lateness.worst, 3),
         )
@@ -218,22 +220,22 @@ class Soak:
 
     async def _turn(self, member: int, mode: Mode) -> None:
         """Have a gate behave otherwise; who is stalled would stay so for good, and is dropped."""
-        one, began = self._members[member], self._world.now
-        was_stalled = isinstance(one.mode, Stall)
-        await one.set_mode(mode)
+        endpoint, began = self._members[member], self._world.now
+        was_stalled = isinstance(endpoint.mode, Stall)
+        await endpoint.set_mode(mode)
         if was_stalled:
-            await one.kill()
+            await endpoint.kill()
         if lasting := self._lasting.pop(member, None):
             self._faults.append(replace(lasting, ended=self._world.now))
         if mode != Serve():
             self._lasting[member] = Fault(
-                address=one.address,
+                address=endpoint.address,
                 began=began,
                 ended=math.inf,
                 is_silent=isinstance(mode, SILENT),
             )
 
     async def _kill(self, member: int) -> None:
-        one, began = self._members[member], self._world.now
-        await one.kill()
-        self._faults.append(Fault(address=one.address, began=began, ended=self._world.now))
+        endpoint, began = self._members[member], self._world.now
+        await endpoint.kill()
+        self._faults.append(Fault(address=endpoint.address, began=began, ended=self._world.now))
