@@ -109,7 +109,7 @@ class AttemptWatch:
             ClientStuck: there was none in time.
             ClientRefused: the client NACKed what was served first.
         """
-        watched = {one.id for one in endpoints}
+        watched = {endpoint.id for endpoint in endpoints}
 
         def is_it(row: Accepted) -> bool:
             is_in_time = self._clock.is_past(row.accepted_at, since)
@@ -120,7 +120,7 @@ class AttemptWatch:
                 self._fleet.ledger.wait_attempts(is_it, since=beyond, deadline=within)
             )
         except DeadlinePassed:
-            names = " or ".join(one.address for one in endpoints)
+            names = " or ".join(endpoint.address for endpoint in endpoints)
             raise PreconditionTimeout(
                 f"no attempt to connect to {names} came within {within:g} s, "
                 f"though {why}{self._calls.failed_meanwhile()}"
@@ -144,7 +144,7 @@ class AttemptWatch:
             )
         )
         self._notes.append(f"quiet for {seconds} s after: {why}")
-        return Connections({one.address: len(one.attempts) for one in endpoints})
+        return Connections({endpoint.address: len(endpoint.attempts) for endpoint in endpoints})
 
     async def quiet_from_now(
         self, *endpoints: BackendEndpoint, why: str, seconds: float = timing.QUIET, count: int = 1

@@ -145,7 +145,7 @@ class CallMaker:
         served = Ends("OK")
         if not (found := served.finding(calls)).holds:
             kind = PreconditionTimeout if is_timing_sensitive(served, calls) else WrongOutcome
-            said = "; ".join(dict.fromkeys(one.details for one in calls if one.details))
+            said = "; ".join(dict.fromkeys(call.details for call in calls if call.details))
             raise kind(f"expected {found.wanted}, saw {found.saw} ({said or 'no details'})")
         return calls
 
@@ -201,12 +201,12 @@ class CallMaker:
             PlannedCall(
                 id=f"{self._ids}{first + number}",
                 path=path,
-                metadata=_pairs(one),
+                metadata=_pairs(header),
                 deadline=deadline,
                 wait_for_ready=wait_for_ready,
                 kept_open=kept_open,
             )
-            for number, one in enumerate(headers)
+            for number, header in enumerate(headers)
         ]
         if not self.tells_calls_apart:
             planned = settlement.marked_by_rows(planned)
@@ -251,7 +251,7 @@ class CallMaker:
             ClientLied: the client's word and the backends' rows contradict each other.
         """
         if self.tells_calls_apart:
-            served = settlement.said_ok(outcomes) | {one.id for one in opened}
+            served = settlement.said_ok(outcomes) | {call.id for call in opened}
             endpoints = await self._arrived(served, since)
             lie = settlement.lie_by_id(outcomes, endpoints, opened)
         else:
@@ -261,7 +261,7 @@ class CallMaker:
         if lie:
             raise ReportContradicted(lie)
         made = settlement.ended(channel, planned, outcomes, endpoints, opened)
-        self._made.update({one.id: one for one in made})
+        self._made.update({call.id: call for call in made})
         return Calls(made)
 
     async def _arrived(self, claimed: AbstractSet[str], since: int) -> dict[str, str]:
@@ -307,26 +307,26 @@ class CallMaker:
 
     def unsettled(self) -> tuple[Call, ...]:
         """Calls that the client says have ended, and for whose end nobody waited."""
-        return tuple(call for one in self._under_way for call in one.said())
+        return tuple(call for batch in self._under_way for call in batch.said())
 
     def spans(self) -> dict[str, tuple[float, float]]:
         """When each call that has ended began and ended, by the suite's monotonic clock."""
-        outcomes = (outcome for one in self._under_way for outcome in one.outcomes)
-        return {one.id: (one.started_at, one.ended_at) for one in outcomes}
+        outcomes = (outcome for batch in self._under_way for outcome in batch.outcomes)
+        return {outcome.id: (outcome.started_at, outcome.ended_at) for outcome in outcomes}
 
     def failed_meanwhile(self) -> str:
         """Those of them that have failed, in words to follow a sentence."""
         ended = Counter(
-            f"{one.status} ({one.details or 'no details'})"
-            for one in self.unsettled()
-            if one.status != "OK"
+            f"{call.status} ({call.details or 'no details'})"
+            for call in self.unsettled()
+            if call.status != "OK"
         )
         listed = "; ".join(f"{count} ended with {how}" for how, count in ended.items())
         return f". Of the requests under way {listed}" if listed else ""
 
     def told(self) -> tuple[ReportedCall, ...]:
         """How calls ended, as the client says."""
-        return tuple(call for one in self._under_way for call in one.told())
+        return tuple(call for batch in self._under_way for call in batch.told())
 
 
 def _pairs(headers: Headers) -> tuple[tuple[str, str | bytes], ...]:

@@ -255,7 +255,7 @@ class ChannelStates:
         """
         reached = watched.reached(*states, deadline=timing.EVENT, since=since)
         if not await waits.came(reached):
-            told = ", ".join(one.state for one in watched.states[since:]) or "nothing"
+            told = ", ".join(state.state for state in watched.states[since:]) or "nothing"
             raise PreconditionTimeout(
                 f"the channel was not {' or '.join(states)} within {timing.EVENT:g} s, but told "
                 f"{told}, though {why}"
@@ -264,5 +264,7 @@ class ChannelStates:
     def told(self, watched: StateWatch, *, since: int = 0) -> States:
         """The states of a channel that were told so far, without so many of the first."""
         return States(
-            tuple(Reported(one.state, self._clock.at(one.at)) for one in watched.states[since:])
+            tuple(
+                Reported(state.state, self._clock.at(state.at)) for state in watched.states[since:]
+            )
         )

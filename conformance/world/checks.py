@@ -79,7 +79,7 @@ class Checks:
             )
         if not leaves_a_choice(row):  # else the format does not matter, or is what is asked
             keys = self._client.ring_keys
-            by_edition = {name: keys.bind(one) for name, one in by_edition.items()}
+            by_edition = {name: keys.bind(expectation) for name, expectation in by_edition.items()}
         self.checks.append(Check(clause=clause, seen=seen, expected=by_edition, before=before))
 
     def by_edition(

@@ -88,12 +88,16 @@ class Control:
             self._first = await self._plane.set(*served.resources())
             return
         known = before.named()
-        changed = {what: one for what, one in served.named().items() if one != known.get(what)}
+        changed = {
+            what: resource
+            for what, resource in served.named().items()
+            if resource != known.get(what)
+        }
         push = await self._plane.set(*changed.values())
         if unheard:
             return
         awaited = {kind for kind, _ in subscriptions(served) & changed.keys()}
-        for kind in (one for one in push.versions if one in awaited):
+        for kind in (version for version in push.versions if version in awaited):
             self.demand_accepted(kind, await self.answer(push, kind))
 
     async def offer(
@@ -114,8 +118,8 @@ class Control:
         self._before = self._served
         push = await self._plane.set(*offered)
         said = f"an offer of {kind.name} version {push.versions[kind]}"
-        words = [told] if told else [" ".join(str(one).split()) for one in offered]
-        self.history += [f"{said}: {one}" for one in words]
+        words = [told] if told else [" ".join(str(resource).split()) for resource in offered]
+        self.history += [f"{said}: {word}" for word in words]
         return await self.answer(push, kind, deadline=deadline)
 
     async def offer_large(self, offered: RawResource, *, told: str) -> Answer | None:
@@ -186,9 +190,11 @@ class Control:
                 what = f"the client asks for nothing of what it is to have: {passed}"
                 raise PreconditionTimeout(what) from None
             raise NoAckOrNack(str(passed)) from None
-        asked = (one for one in self._plane.transcript.events if isinstance(one, Request))
-        before = itertools.takewhile(lambda one: one is not request, asked)
-        accepted = [one.answered_version for one in before if one.kind is kind and one.is_ack]
+        asked = (event for event in self._plane.transcript.events if isinstance(event, Request))
+        before = itertools.takewhile(lambda event: event is not request, asked)
+        accepted = [
+            event.answered_version for event in before if event.kind is kind and event.is_ack
+        ]
         return Answer(
             kind=kind.name,
             version=push.versions[kind],
@@ -200,12 +206,12 @@ class Control:
 
     def last_word(self, answer: Answer) -> Answer:
         """The same, or an ACK if a later request names that version and no error."""
-        asked = (one for one in self._plane.transcript.events if isinstance(one, Request))
+        asked = (event for event in self._plane.transcript.events if isinstance(event, Request))
         taken = any(
-            one.kind is Kind[answer.kind]
-            and one.version == answer.version
-            and not (one.error_code or one.error_detail)
-            for one in asked
+            event.kind is Kind[answer.kind]
+            and event.version == answer.version
+            and not (event.error_code or event.error_detail)
+            for event in asked
         )
         if answer.acked or not taken:
             return answer
@@ -219,15 +225,15 @@ class Control:
         events = self._plane.transcript.events
         before, since = events[: push.since], events[push.since :]
         opened = {
-            one.stream
-            for one in before
-            if isinstance(one, StreamOpened) and one.service is Service.ADS
+            event.stream
+            for event in before
+            if isinstance(event, StreamOpened) and event.service is Service.ADS
         }
-        ended = {one.stream for one in events if isinstance(one, StreamClosed)}
+        ended = {event.stream for event in events if isinstance(event, StreamClosed)}
         version = push.versions[kind]
         came = any(
-            isinstance(one, Response) and (one.kind, one.version) == (kind, version)
-            for one in since
+            isinstance(event, Response) and (event.kind, event.version) == (kind, version)
+            for event in since
         )
         return bool(opened - ended) and not came
 
@@ -240,9 +246,9 @@ class Control:
         """What the client has asked for."""
         return Subscriptions(
             tuple(
-                SubscriptionRequest(one.kind.name, one.names, one.stream)
-                for one in self._plane.transcript.events[since:]
-                if isinstance(one, Request) and one.kind is not None
+                SubscriptionRequest(event.kind.name, event.names, event.stream)
+                for event in self._plane.transcript.events[since:]
+                if isinstance(event, Request) and event.kind is not None
             )
         )
 
@@ -290,9 +296,9 @@ class Control:
             beyond: the number of the last stream that does not count.
         """
         first: dict[str, float] = {}
-        for one in self._plane.transcript.events:
-            if isinstance(one, Request) and one.kind is kind and one.stream > beyond:
-                first.update(dict.fromkeys({*names} & {*one.names} - first.keys(), one.at))
+        for event in self._plane.transcript.events:
+            if isinstance(event, Request) and event.kind is kind and event.stream > beyond:
+                first.update(dict.fromkeys({*names} & {*event.names} - first.keys(), event.at))
         return tuple(first.values())
 
     async def renew(self, kind: Kind, name: str, code: StatusCode = StatusCode.OK) -> int:
@@ -304,7 +310,7 @@ class Control:
         Raises:
             ClientStuck: it did not in time.
         """
-        last = max(one.stream for one in self._plane.transcript.events)
+        last = max(event.stream for event in self._plane.transcript.events)
         self._plane.script.end_streams(code)
         asked = self._plane.transcript.wait(
             lambda event: (
@@ -351,13 +357,13 @@ class Control:
 
     def ring_before(self) -> MatchesRing | None:
         """What a client does that was late to take in what was served last, if that is known."""
-        one = self._before
-        if one is None:
+        before = self._before
+        if before is None:
             return None
-        own = one.own()
+        own = before.own()
         if isinstance(own.discovery, Aggregate) or isinstance(own.policy, RoundRobin):
             return None
-        return one.mapping()
+        return before.mapping()
 
     def _refused(self, kind: Kind, why: str | None) -> ResourceRejected:
         """That it NACKed what was served last."""

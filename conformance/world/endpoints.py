@@ -27,7 +27,7 @@ class EndpointRegistry:
 
     def ids(self, *endpoints: BackendEndpoint) -> frozenset[str]:
         """The fleet's ids of these endpoints, or of all."""
-        return frozenset(one.id for one in endpoints) or frozenset(self._by_id)
+        return frozenset(endpoint.id for endpoint in endpoints) or frozenset(self._by_id)
 
     async def more(self, count: int, *, mode: Mode | None = None) -> list[BackendEndpoint]:
         """So many more endpoints, all in this mode (SERVE unless told otherwise)."""

@@ -60,7 +60,7 @@ class HostNames:
             probe = Call(id="probe", path=UNARY, deadline=timing.EVENT)
             await (await plainly.start_calls([probe])).finished(deadline=timing.BATCH)
             await plainly.close(deadline=timing.ADAPTER_REPLY)
-        asked = server.asked(lambda one: one.question.name == _PROBE, deadline=timing.QUIET)
+        asked = server.asked(lambda query: query.question.name == _PROBE, deadline=timing.QUIET)
         if not await waits.came(asked):
             raise HostNamesIgnored(
                 f"the client does not ask the name server that its process was given: by a channel "
@@ -85,9 +85,9 @@ class HostNames:
         at = self._clock.at
         return Lookups(
             tuple(
-                Lookup(one.question.name, one.question.kind, at(one.at))
-                for one in self._server.queries[self._first + beyond :]
-                if not one.question.name.endswith(_PROBE)
+                Lookup(query.question.name, query.question.kind, at(query.at))
+                for query in self._server.queries[self._first + beyond :]
+                if not query.question.name.endswith(_PROBE)
             )
         )
 
@@ -129,7 +129,7 @@ class HostNames:
             within: the deadline, from timing.py.
         """
         asked = self._server.asked(
-            lambda one: one.question.name == name, since=self._first + beyond, deadline=within
+            lambda query: query.question.name == name, since=self._first + beyond, deadline=within
         )
         return await waits.came(asked)
 

@@ -188,8 +188,8 @@ class PendingCalls:
         if self._is_settled:
             return ()
         outcomes = self._batch.outcomes
-        over = {one.id for one in outcomes}
-        planned = [one for one in self._planned if one.id in over]
+        over = {call.id for call in outcomes}
+        planned = [call for call in self._planned if call.id in over]
         return settlement.ended(self._channel, planned, outcomes)
 
     @property
@@ -245,23 +245,25 @@ class PendingCalls:
         if not self._batch.tells_times:
             raise Unsupported("nobody knows to the moment when calls made by hand began and ended")
         at = self._calls.clock.at
-        return {one.id: (at(one.started_at), at(one.ended_at)) for one in self._batch.outcomes}
+        return {call.id: (at(call.started_at), at(call.ended_at)) for call in self._batch.outcomes}
 
     def told(self) -> tuple[ReportedCall, ...]:
         """How those ended, as the client says, that nobody has given up."""
         if self._caller.is_closed or not self._batch.tells_times:
             return ()
-        deadlines = {one.id: one.deadline for one in self._planned}
+        deadlines = {call.id: call.deadline for call in self._planned}
         return tuple(
             ReportedCall(
-                id=one.id,
-                status=one.status,
-                details=one.details,
-                ended_at=one.ended_at,
-                expires_at=None if (left := deadlines[one.id]) is None else one.started_at + left,
+                id=outcome.id,
+                status=outcome.status,
+                details=outcome.details,
+                ended_at=outcome.ended_at,
+                expires_at=None
+                if (left := deadlines[outcome.id]) is None
+                else outcome.started_at + left,
             )
-            for one in self._batch.outcomes
-            if one.id not in self._batch.given_up
+            for outcome in self._batch.outcomes
+            if outcome.id not in self._batch.given_up
         )
 
     async def cancel(self) -> None:

@@ -45,8 +45,8 @@ class Policies:
         assert self._registered is not None, "register comes first"
         return PolicyUpdates(
             tuple(
-                PolicyUpdate(one.instance, one.config, one.endpoints)
-                for one in self._registered.updates
+                PolicyUpdate(update.instance, update.config, update.endpoints)
+                for update in self._registered.updates
             )
         )
 
@@ -55,7 +55,7 @@ class Policies:
         assert self._registered is not None, "register comes first"
 
         def is_there() -> bool:
-            return any(fits(one, self.given) for one in ways)
+            return any(fits(expectation, self.given) for expectation in ways)
 
         if not is_there():
             come = self._registered.updated(

@@ -80,7 +80,9 @@ class Preconditions:
         await beside.connect(deadline=timing.ADAPTER_REPLY)
         has_come = await waits.came(
             self._fleet.ledger.wait_attempts(
-                lambda one: one.endpoint == silent.id and one.first_byte_at is not None,
+                lambda connection: (
+                    connection.endpoint == silent.id and connection.first_byte_at is not None
+                ),
                 deadline=timing.EVENT,
             )
         )
@@ -117,9 +119,9 @@ class Preconditions:
             ClientNeverCame: it did not, though calls were made, none of which it says went well.
         """
         made = (*self._calls.made, *self._calls.unsettled())
-        came = any(isinstance(one, StreamOpened) for one in self._plane.transcript.events)
-        if made and not came and all(one.status != "OK" for one in made):
-            ends = Counter(f"{one.status} ({one.details or 'no details'})" for one in made)
+        came = any(isinstance(event, StreamOpened) for event in self._plane.transcript.events)
+        if made and not came and all(call.status != "OK" for call in made):
+            ends = Counter(f"{call.status} ({call.details or 'no details'})" for call in made)
             (end, count), *_ = ends.most_common(1)
             raise NeverConnected(
                 f"the client never opened a stream to the control plane: {count} of {len(made)} "
@@ -140,12 +142,14 @@ class Preconditions:
             return
         found = self._contradictions(doubt=0)
         if found:  # a connection that breaks now may have been broken before
-            connections = {one.row.connection for one in found}
+            connections = {call.row.connection for call in found}
             waited = map(self._channels.starved, self._channels.processes)
             doubt = self._clock.lateness.worst + max(waited)
             await waits.watched(
                 self._fleet.ledger.wait_attempts(
-                    lambda one: one.connection in connections and one.closed_at is not None,
+                    lambda attempt: (
+                        attempt.connection in connections and attempt.closed_at is not None
+                    ),
                     count=len(connections),
                     deadline=timing.WHOLE + doubt,
                 )
@@ -213,7 +217,7 @@ class Preconditions:
         with suppress(ConversationFailed):
             plainly = await self._channels.open(process, f"dns:///{name}")
             await self._calls.make(self._values.sessions(1), channel=plainly, deadline=timing.EVENT)
-        if not any(one.attempts for one in members):
+        if not any(member.attempts for member in members):
             raise HostNamesIgnored(
                 f"the client does not see the table of host names that its process was given: by a "
                 f"channel without xDS, to dns:///{name}, nobody is connected to either. Start it "

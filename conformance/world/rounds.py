@@ -37,11 +37,11 @@ class Rounds:
         self, ways: Iterable[Expectation], calls: Round, *, within: float | None = None
     ) -> Calls:
         """As `until`, of what may go one of several ways."""
-        bound = [self._ring_keys.bind(one) for one in ways]
+        bound = [self._ring_keys.bind(choice) for choice in ways]
         deadline = timing.APPLY if within is None else within
         waited = await waits.until(
             calls,
-            lambda seen: any(fits(one, seen) for one in bound),
+            lambda seen: any(fits(expectation, seen) for expectation in bound),
             within=deadline,
             what="a round of calls as is wanted (the last one is judged)",
         )

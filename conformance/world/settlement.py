@@ -28,11 +28,11 @@ def marked_by_rows(planned: Sequence[PlannedCall]) -> list[PlannedCall]:
     For a client that cannot give each call metadata of its own.
     """
     marked: list[PlannedCall] = []
-    for one in planned:
+    for call in planned:
         last = marked[-1] if marked else None
-        alike = last is not None and last.metadata == one.metadata
-        mark = last.mark if last is not None and alike else one.id
-        marked.append(msgspec.structs.replace(one, mark=mark))
+        alike = last is not None and last.metadata == call.metadata
+        mark = last.mark if last is not None and alike else call.id
+        marked.append(msgspec.structs.replace(call, mark=mark))
     return marked
 
 
@@ -81,12 +81,12 @@ def lie_by_id(
 
 def answered_by(outcomes: Iterable[Outcome]) -> dict[str, str]:
     """By call that is reported as OK, the endpoint that the client says answered it."""
-    return {one.id: one.hostname or "nobody" for one in outcomes if one.status == "OK"}
+    return {call.id: call.hostname or "nobody" for call in outcomes if call.status == "OK"}
 
 
 def claims(planned: Iterable[PlannedCall], told: Mapping[str, str]) -> Counter[ClaimedAnswer]:
     """How many calls of each mark the client says that each endpoint answered."""
-    return Counter((one.mark, told[one.id]) for one in planned if one.id in told)
+    return Counter((call.mark, told[call.id]) for call in planned if call.id in told)
 
 
 def lie_by_count(claimed: Counter[ClaimedAnswer], counted: Counter[ClaimedAnswer]) -> str | None:
@@ -116,26 +116,26 @@ def ended(
     """
     by_id = {outcome.id: (outcome.status, outcome.details) for outcome in outcomes}
     known = dict.fromkeys((stream.id for stream in opened), (OPEN, "")) | by_id
-    made = ((one, *known.get(one.id, (WAITING, ""))) for one in planned)
+    made = ((call, *known.get(call.id, (WAITING, ""))) for call in planned)
     return tuple(
         Call(
-            id=one.id,
+            id=call.id,
             channel=channel,
-            path=one.path,
-            metadata=tuple((key, _as_text(value)) for key, value in one.metadata),
+            path=call.path,
+            metadata=tuple((key, _as_text(value)) for key, value in call.metadata),
             status=status,
             details=details,
-            endpoint=endpoints.get(one.id),
+            endpoint=endpoints.get(call.id),
         )
-        for one, status, details in made
+        for call, status, details in made
     )
 
 
 def can_be_plain(planned: Collection[PlannedCall], paths: Collection[str]) -> bool:
     """Whether a client can make these calls that makes plain ones with metadata of text only."""
     return all(
-        one.path in paths and not any(key.endswith("-bin") for key, _ in one.metadata)
-        for one in planned
+        call.path in paths and not any(key.endswith("-bin") for key, _ in call.metadata)
+        for call in planned
     )
 
 
