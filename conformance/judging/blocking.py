@@ -65,7 +65,8 @@ def once_each(records: Sequence[Record], catalogue: Catalogue) -> tuple[Record, 
         if record.trouble is not None and record.trouble.cause is not None:
             by_cause[record.trouble.cause].append(record)
     asked = sum(
-        any(one.verdict is not Verdict.SKIP for one in record.decisions) for record in records
+        any(decision.verdict is not Verdict.SKIP for decision in record.decisions)
+        for record in records
     )
     blockers = {
         cause: blocker
@@ -85,10 +86,10 @@ def left_open(records: Iterable[Record]) -> tuple[Record, ...]:
         msgspec.structs.replace(
             record,
             decisions=tuple(
-                msgspec.structs.replace(blocked(one, ""), blocked_by=None)
-                if one.cause and one.verdict is Verdict.FAIL
-                else one
-                for one in record.decisions
+                msgspec.structs.replace(blocked(decision, ""), blocked_by=None)
+                if decision.cause and decision.verdict is Verdict.FAIL
+                else decision
+                for decision in record.decisions
             ),
         )
         for record in records
@@ -112,39 +113,44 @@ def _blocker(cause: Cause, several: Iterable[Record], catalogue: Catalogue) -> s
     """
     places = {clause.id: place for place, clause in enumerate(catalogue)}
     failed = {
-        one.clause
+        decision.clause
         for record in several
-        for one in record.decisions
-        if one.verdict is Verdict.FAIL and one.cause == cause
-        if catalogue[one.clause].strength is Strength.MUST
-        and edition_for(catalogue[one.clause], record.client.follows)
+        for decision in record.decisions
+        if decision.verdict is Verdict.FAIL and decision.cause == cause
+        if catalogue[decision.clause].strength is Strength.MUST
+        and edition_for(catalogue[decision.clause], record.client.follows)
     }
 
-    failed = {one for one in failed if catalogue[one].rests_on not in failed}
+    failed = {clause for clause in failed if catalogue[clause].rests_on not in failed}
 
     def is_elsewhere(clause: str) -> bool:
         return bool(cause.resource) and catalogue[clause].about != cause.resource
 
-    return min(failed, key=lambda one: (is_elsewhere(one), places[one]), default=None)
+    return min(failed, key=lambda clause: (is_elsewhere(clause), places[clause]), default=None)
 
 
 def _resting(record: Record, catalogue: Catalogue) -> Record:
     """Block each clause that rests on another one which failed here for the same cause."""
-    failed = {one.clause for one in record.decisions if one.verdict is Verdict.FAIL and one.cause}
+    failed = {
+        decision.clause
+        for decision in record.decisions
+        if decision.verdict is Verdict.FAIL and decision.cause
+    }
     decisions = tuple(
-        blocked(one, below)
-        if one.cause and (below := catalogue[one.clause].rests_on) in failed and below
-        else one
-        for one in record.decisions
+        blocked(decision, below)
+        if decision.cause and (below := catalogue[decision.clause].rests_on) in failed and below
+        else decision
+        for decision in record.decisions
     )
     return msgspec.structs.replace(record, decisions=decisions)
 
 
 def _with(record: Record, blockers: dict[Cause, str]) -> Record:
     decisions = tuple(
-        blocked(one, blocker)
-        if one.cause and (blocker := blockers.get(one.cause)) not in {None, one.clause}
-        else one
-        for one in record.decisions
+        blocked(decision, blocker)
+        if decision.cause
+        and (blocker := blockers.get(decision.cause)) not in {None, decision.clause}
+        else decision
+        for decision in record.decisions
     )
     return msgspec.structs.replace(record, decisions=decisions)

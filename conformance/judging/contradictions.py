@@ -63,23 +63,29 @@ def contradictions(
     rows = defaultdict[str, list[Rpc]](list)
     for name, row in rpcs:
         rows[name].append(row)
-    connections = {one.connection: one for one in attempts}
-    for one in told:
-        if len(rows[one.id]) != 1:
+    connections = {attempt.connection: attempt for attempt in attempts}
+    for outcome in told:
+        if len(rows[outcome.id]) != 1:
             continue
-        (row,) = rows[one.id]
-        if row.ended_at is None or row.status == one.status:
+        (row,) = rows[outcome.id]
+        if row.ended_at is None or row.status == outcome.status:
             continue
-        if one.status == "OK" or _had_the_answer(one, row, connections.get(row.connection), doubt):
-            yield Contradiction(told=one, row=row)
+        if outcome.status == "OK" or _had_the_answer(
+            outcome, row, connections.get(row.connection), doubt
+        ):
+            yield Contradiction(told=outcome, row=row)
 
 
-def _had_the_answer(one: ReportedCall, row: Rpc, connection: Attempt | None, doubt: float) -> bool:
+def _had_the_answer(
+    outcome: ReportedCall, row: Rpc, connection: Attempt | None, doubt: float
+) -> bool:
     """Whether nothing can have kept the backend's OK from a client that says the call failed."""
     if row.status != "OK" or row.ended_at is None or connection is None:
         return False
-    expired = one.expires_at is not None and one.ended_at > one.expires_at - timing.UNEXPIRED
-    gave_up_before = one.ended_at + timing.UNEXPIRED < row.ended_at
-    whole_until = max(one.ended_at, row.ended_at) + timing.WHOLE + doubt
+    expired = (
+        outcome.expires_at is not None and outcome.ended_at > outcome.expires_at - timing.UNEXPIRED
+    )
+    gave_up_before = outcome.ended_at + timing.UNEXPIRED < row.ended_at
+    whole_until = max(outcome.ended_at, row.ended_at) + timing.WHOLE + doubt
     broke = connection.closed_at is not None and connection.closed_at < whole_until
     return not (expired or gave_up_before or broke)

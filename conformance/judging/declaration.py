@@ -130,8 +130,8 @@ def declared_clauses(marks: Iterable[pytest.Mark]) -> frozenset[str]:
         clause
         for table in marks
         if table.name == "parametrize"
-        for one in table.args[1]
-        for mark in getattr(one, "marks", ())
+        for row in table.args[1]
+        for mark in getattr(row, "marks", ())
         if mark.name == MARK
         for clause in mark.args[0].clauses
     }

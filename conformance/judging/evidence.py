@@ -130,23 +130,25 @@ def decisions_of(record: Record, catalogue: Catalogue) -> tuple[Decision, ...]:
     that rests on another is blocked by it, where the other fails: the same fact is told once.
     """
     follows = record.client.follows
-    foreign = {one for one in record.clauses if is_foreign(catalogue[one], follows)}
+    foreign = {clause for clause in record.clauses if is_foreign(catalogue[clause], follows)}
     unasked = {
-        one: catalogue[one].grpc_only if one in foreign else None
-        for one in record.clauses
-        if one in foreign or one in record.unasked
+        clause: catalogue[clause].grpc_only if clause in foreign else None
+        for clause in record.clauses
+        if clause in foreign or clause in record.unasked
     }
     claimed = dict.fromkeys(
-        one for one in record.clauses if one not in unasked and one not in record.untimed
+        clause
+        for clause in record.clauses
+        if clause not in unasked and clause not in record.untimed
     )
     decisions = [
-        Decision(clause=one, verdict=Verdict.SKIP, reason=Reason.EDITION, saw=why or "")
-        for one, why in unasked.items()
+        Decision(clause=clause, verdict=Verdict.SKIP, reason=Reason.EDITION, saw=why or "")
+        for clause, why in unasked.items()
     ]
     decisions += [
-        Decision(clause=one, verdict=Verdict.SKIP, reason=Reason.FAST, saw=SHORTENED)
-        for one in record.untimed
-        if one not in unasked
+        Decision(clause=clause, verdict=Verdict.SKIP, reason=Reason.FAST, saw=SHORTENED)
+        for clause in record.untimed
+        if clause not in unasked
     ]
     decisions += [
         decide(check, catalogue[check.clause], follows, record.client.choices.get(check.clause))
@@ -162,10 +164,10 @@ def decisions_of(record: Record, catalogue: Catalogue) -> tuple[Decision, ...]:
     if trouble is None:
         what = "the scenario ended without a verdict on this clause"
         unjudged = Trouble(verdict=Verdict.ERROR, reason=Reason.SUITE, what=what)
-        left = [one for one in claimed if one not in judged]
-        decisions += [_ended_by(unjudged, catalogue[one], follows) for one in left]
+        left = [clause for clause in claimed if clause not in judged]
+        decisions += [_ended_by(unjudged, catalogue[clause], follows) for clause in left]
     else:
-        ended = {one: _ended_by(trouble, catalogue[one], follows) for one in claimed}
+        ended = {clause: _ended_by(trouble, catalogue[clause], follows) for clause in claimed}
         decisions += _told_of(ended, ended.get(trouble.at), judged)
     return tuple(_resting(decisions, catalogue))
 
@@ -178,9 +180,9 @@ def _told_of(
         yield from ended.values()
         return
     yield at
-    for clause, one in ended.items():
+    for clause, decision in ended.items():
         if clause != at.clause and clause not in judged:
-            yield blocked(one, at.clause) if at.verdict is Verdict.FAIL else one
+            yield blocked(decision, at.clause) if at.verdict is Verdict.FAIL else decision
 
 
 def _resting(decisions: Collection[Decision], catalogue: Catalogue) -> Iterator[Decision]:
@@ -188,11 +190,15 @@ def _resting(decisions: Collection[Decision], catalogue: Catalogue) -> Iterator[
 
     What a cause has ended that others may share is left to the report, which knows them all.
     """
-    failed = {one.clause for one in decisions if one.verdict is Verdict.FAIL and one.cause is None}
-    for one in decisions:
-        below = catalogue[one.clause].rests_on
-        is_asked = one.verdict is not Verdict.SKIP and one.cause is None
-        yield blocked(one, below) if is_asked and below in failed else one
+    failed = {
+        decision.clause
+        for decision in decisions
+        if decision.verdict is Verdict.FAIL and decision.cause is None
+    }
+    for decision in decisions:
+        below = catalogue[decision.clause].rests_on
+        is_asked = decision.verdict is not Verdict.SKIP and decision.cause is None
+        yield blocked(decision, below) if is_asked and below in failed else decision
 
 
 def _ended_by(trouble: Trouble, clause: Clause, follows: Collection[str]) -> Decision:

@@ -49,7 +49,11 @@ class Calls(msgspec.Struct, frozen=True, tag="calls"):
 
     def taken_for(self, addresses: Mapping[str, str]) -> Calls:
         """The same calls as if these addresses had been others."""
-        where = {one: addresses.get(one, one) for one in {c.endpoint for c in self} if one}
+        where = {
+            address: addresses.get(address, address)
+            for address in {c.endpoint for c in self}
+            if address
+        }
         calls = (msgspec.structs.replace(c, endpoint=where.get(c.endpoint or "")) for c in self)
         return msgspec.structs.replace(self, calls=tuple(calls))
 
@@ -242,7 +246,7 @@ class PolicyUpdates(msgspec.Struct, frozen=True, tag="policy_updates"):
 
     def latest(self) -> tuple[PolicyUpdate, ...]:
         """What each instance was given last."""
-        return tuple({one.instance: one for one in self.updates}.values())
+        return tuple({update.instance: update for update in self.updates}.values())
 
 
 Observation = (

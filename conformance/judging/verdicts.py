@@ -221,8 +221,8 @@ def decide(
     finding = shown.finding(check.seen)
     consistent = tuple(
         wording
-        for wording, one in by_wording.items()
-        if (finding.holds if one is shown else fits(one, check.seen))
+        for wording, choice in by_wording.items()
+        if (finding.holds if choice is shown else fits(choice, check.seen))
     )
     verdict: Verdict
     reason: Reason | None
@@ -258,7 +258,9 @@ def decide(
 
 
 def _report_choice(check: Check, clause: Clause, stated: str | None) -> Decision:
-    fitting = tuple(name for name, one in check.expected.items() if fits(one, check.seen))
+    fitting = tuple(
+        name for name, expectation in check.expected.items() if fits(expectation, check.seen)
+    )
     is_kept = stated is None or stated in fitting
     named = stated if stated in check.expected else None
     shown = check.expected[named or (fitting[0] if fitting else next(iter(check.expected)))]
@@ -306,9 +308,9 @@ def combine(clause: Clause, decisions: Mapping[str, Iterable[Decision]]) -> Clau
     follows none of the editions, although one scenario alone saw it follow another.
     """
     everything = [decision for several in decisions.values() for decision in several]
-    first = min(everything, key=lambda one: one.rank)
+    first = min(everything, key=lambda decision: decision.rank)
     verdict, reason = first.verdict, first.reason
-    decisive = [one for one in everything if one.rank == first.rank]
+    decisive = [decision for decision in everything if decision.rank == first.rank]
     fits = [set(d.editions_consistent) for d in everything if d.editions_consistent is not None]
     consistent: tuple[str, ...] | None = None
     if fits:
@@ -332,7 +334,7 @@ def combine(clause: Clause, decisions: Mapping[str, Iterable[Decision]]) -> Clau
         seen=tuple(said),
         seconds=tuple(d.seconds for d in everything if d.seconds is not None),
         blocked_by=first.blocked_by,
-        expected=verdict is Verdict.FAIL and all(one.expected for one in decisive),
+        expected=verdict is Verdict.FAIL and all(decision.expected for decision in decisive),
     )
 
 
@@ -342,7 +344,7 @@ def worst(decisions: Iterable[Decision]) -> tuple[Verdict, Reason | None]:
     Raises:
         ValueError: there is none.
     """
-    first = min(decisions, key=lambda one: one.rank, default=None)
+    first = min(decisions, key=lambda decision: decision.rank, default=None)
     if first is None:
         raise ValueError("a scenario without a decision has no verdict")
     return first.verdict, first.reason

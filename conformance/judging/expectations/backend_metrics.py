@@ -30,7 +30,9 @@ class MetricsReported(msgspec.Struct, frozen=True, tag="tells_metrics", kw_only=
         """Weigh metrics."""
         metrics = _metrics_of(seen)
         wanted = metrics_due(metrics.told, self.places, self.listed)
-        saw = {one.place: dict(one.sums) for one in self._looked_at(metrics) if one.sums}
+        saw = {
+            report.place: dict(report.sums) for report in self._looked_at(metrics) if report.sums
+        }
         return Finding(
             saw == wanted,
             f"reports of exactly {_listed(wanted)}",
@@ -48,14 +50,14 @@ class MetricsReported(msgspec.Struct, frozen=True, tag="tells_metrics", kw_only=
         metrics = _metrics_of(seen)
         wanted = metrics_due(metrics.told, self.places, self.listed)
         return any(
-            each.requests > wanted.get(one.place, {}).get(metric, Sum()).requests
-            for one in self._looked_at(metrics)
-            for metric, each in one.sums
+            each.requests > wanted.get(report.place, {}).get(metric, Sum()).requests
+            for report in self._looked_at(metrics)
+            for metric, each in report.sums
         )
 
     def _looked_at(self, seen: Metrics) -> list[ReportedMetrics]:
         places = {*self.places.values()}
-        return [one for one in seen.reported if one.place in places]
+        return [report for report in seen.reported if report.place in places]
 
 
 def _metrics_of(seen: Observation) -> Metrics:
@@ -75,7 +77,7 @@ def _sums(sums: Mapping[Metric, Sum]) -> str:
 
 def _differing(wanted: Mapping[LoadKey, Sums], saw: Mapping[LoadKey, Sums]) -> str:
     """The places of which something else was told than is due; one that is alike is none."""
-    places = [one for one in sorted({*wanted, *saw}) if wanted.get(one) != saw.get(one)]
+    places = [place for place in sorted({*wanted, *saw}) if wanted.get(place) != saw.get(place)]
     return "\n".join(
         f"{place}: {_sums(wanted.get(place, {}))} wanted, {_sums(saw.get(place, {}))} seen"
         for place in places

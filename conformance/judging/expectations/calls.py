@@ -137,7 +137,7 @@ class OneEndpoint(Grouped, frozen=True, tag="one_endpoint"):
         wanted = f"all calls{self.in_words()} at one and the same endpoint"
         if trouble := trouble_of(calls):
             return Finding(holds=False, wanted=wanted, saw=trouble)
-        split = [one for one in self.groups(calls) if len({c.endpoint for c in one}) > 1]
+        split = [group for group in self.groups(calls) if len({c.endpoint for c in group}) > 1]
         return Finding(not split, wanted, tally(split[0] if split else calls))
 
 
@@ -157,7 +157,7 @@ class SeveralEndpoints(Grouped, frozen=True, tag="several_endpoints"):
         if trouble := trouble_of(calls):
             return Finding(holds=False, wanted=wanted, saw=trouble)
         groups = self.groups(calls)
-        stuck = [one for one in groups if len({call.endpoint for call in one}) == 1]
+        stuck = [group for group in groups if len({call.endpoint for call in group}) == 1]
         saw = tally(calls)
         if stuck:
             same = headers_of(stuck[0][0])

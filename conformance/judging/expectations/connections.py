@@ -47,7 +47,7 @@ class AttemptCount(msgspec.Struct, frozen=True, tag="tried", kw_only=True):
 
     def finding(self, seen: Observation) -> Finding:
         """Weigh attempts."""
-        counts = Counter(one.address for one in attempts_of(seen))
+        counts = Counter(attempt.address for attempt in attempts_of(seen))
         wanted = [f"{where}: {count} or more" for where, count in self.least.items()]
         wanted += [f"{where}: {count} at most" for where, count in self.most.items()]
         if self.total:
@@ -75,8 +75,8 @@ class KeepsConnection(msgspec.Struct, frozen=True, tag="keeps_connection"):
 
     def finding(self, seen: Observation) -> Finding:
         """Weigh attempts."""
-        at_it = [one for one in attempts_of(seen) if one.address == self.address]
-        is_open = any(one.ended_at is None for one in at_it)
+        at_it = [attempt for attempt in attempts_of(seen) if attempt.address == self.address]
+        is_open = any(connection.ended_at is None for connection in at_it)
         holds = bool(at_it) and is_open == self.kept
         told = {True: "open", False: "closed"}
         wanted = f"the connection at {self.address} {told[self.kept]}"
@@ -93,7 +93,7 @@ class AttemptOrder(msgspec.Struct, frozen=True, tag="in_order"):
 
     def finding(self, seen: Observation) -> Finding:
         """Weigh attempts."""
-        met = list(dict.fromkeys(one.address for one in attempts_of(seen)))
+        met = list(dict.fromkeys(attempt.address for attempt in attempts_of(seen)))
         met = [address for address in met if address in self.addresses]
         wanted = f"first attempts at {', then '.join(self.addresses)}"
         return Finding(tuple(met) == self.addresses, wanted, attempts_text(seen))
@@ -109,7 +109,7 @@ class DistinctAttempts(msgspec.Struct, frozen=True, tag="different"):
 
     def finding(self, seen: Observation) -> Finding:
         """Weigh attempts."""
-        first = [one.address for one in attempts_of(seen)][: self.count]
+        first = [attempt.address for attempt in attempts_of(seen)][: self.count]
         wanted = f"the first {self.count} attempts at as many endpoints"
         return Finding(len(set(first)) == self.count, wanted, attempts_text(seen))
 
@@ -125,7 +125,7 @@ class EndpointsTried(msgspec.Struct, frozen=True, tag="at_most"):
 
     def finding(self, seen: Observation) -> Finding:
         """Weigh attempts."""
-        met = {one.address for one in attempts_of(seen)}
+        met = {attempt.address for attempt in attempts_of(seen)}
         fewest = f"{self.least} at least, " if self.least else ""
         wanted = f"attempts at {fewest}{self.count} endpoints at most"
         return Finding(self.least <= len(met) <= self.count, wanted, attempts_text(seen))
@@ -152,8 +152,8 @@ class AttemptSpacing(msgspec.Struct, frozen=True, tag="apart", kw_only=True):
     def finding(self, seen: Observation) -> Finding:
         """Weigh attempts."""
         times: dict[str, list[float]] = {}
-        for one in attempts_of(seen):
-            times.setdefault(one.address, []).append(one.at)
+        for attempt in attempts_of(seen):
+            times.setdefault(attempt.address, []).append(attempt.at)
         least = [f"{backoff.least(gap, self.backoff):.2f}" for gap in range(self.gaps)]
         wanted = f"at least {', then '.join(least)} s between attempts at one endpoint"
         apart = {
@@ -197,7 +197,7 @@ def attempts_of(seen: Observation) -> tuple[Attempt, ...]:
 
 def attempts_text(seen: Observation) -> str:
     """When each of them came, and where."""
-    rows = [f"{one.address} at {one.at:.3f} s" for one in attempts_of(seen)]
+    rows = [f"{attempt.address} at {attempt.at:.3f} s" for attempt in attempts_of(seen)]
     return "attempts at " + ", ".join(rows) if rows else "no attempt"
 
 

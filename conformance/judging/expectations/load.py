@@ -41,7 +41,7 @@ class LoadMatches(msgspec.Struct, frozen=True, tag="balances", kw_only=True):
             raise WrongKind(f"loads are expected here, not {type(seen).__name__}")
         lost = seen.lost if self.lossy else 0
         counted = due(seen.received, self.places)
-        reported = {one.place: one.load for one in seen.reported}
+        reported = {report.place: report.load for report in seen.reported}
         if self.ends_alike:
             counted, reported = (
                 {place: load.however_they_ended() for place, load in of.items()}
@@ -54,7 +54,7 @@ class LoadMatches(msgspec.Struct, frozen=True, tag="balances", kw_only=True):
         if self.drops:
             wanted += f"; and of {seen.lost} drops by {_listed(self.drops)}"
         saw = _told(reported)
-        total = sum(one.total for one in seen.dropped)
+        total = sum(drop.total for drop in seen.dropped)
         if self.drops or total:
             saw += f"; {total} drops, {_categories(seen.dropped) or 'of no category'}"
         if strangers:
@@ -80,7 +80,9 @@ class LoadMatches(msgspec.Struct, frozen=True, tag="balances", kw_only=True):
             raise WrongKind(f"loads are expected here, not {type(seen).__name__}")
         counted = due(seen.received, self.places)
         most = {place: load.issued for place, load in counted.items()}
-        more = sum(max(0, one.load.issued - most.get(one.place, 0)) for one in seen.reported)
+        more = sum(
+            max(0, report.load.issued - most.get(report.place, 0)) for report in seen.reported
+        )
         strangers = set(seen.clusters) - {place.cluster for place in self.places.values()}
         return bool(strangers) or more > seen.lost
 
@@ -101,7 +103,7 @@ class DropsReported(msgspec.Struct, frozen=True, tag="tells_drops", kw_only=True
         if not isinstance(seen, Loads):
             raise WrongKind(f"loads are expected here, not {type(seen).__name__}")
         wanted = self._weighed(self.drops)
-        saw = self._weighed({one.cluster: one.counts() for one in seen.dropped})
+        saw = self._weighed({drop.cluster: drop.counts() for drop in seen.dropped})
         return Finding(
             wanted == saw,
             f"reports of drops: {_by_cluster(wanted)}",
@@ -133,11 +135,11 @@ class DropProportions(msgspec.Struct, frozen=True, tag="drops_by_share", kw_only
         """Weigh loads."""
         if not isinstance(seen, Loads):
             raise WrongKind(f"loads are expected here, not {type(seen).__name__}")
-        counts = {one.cluster: one.counts() for one in seen.dropped}.get(self.cluster, {})
+        counts = {drop.cluster: drop.counts() for drop in seen.dropped}.get(self.cluster, {})
         shares = {name: Fraction(*share) for name, share in self.shares.items()}
         chance = statistics.FALSE_ALARM / DRAWN
         bounds = statistics.intervals(seen.lost, shares, chance)
-        listed = ", ".join(f"{one.low} to {one.high} {name}" for name, one in bounds.items())
+        listed = ", ".join(f"{bound.low} to {bound.high} {name}" for name, bound in bounds.items())
         return Finding(
             sum(counts.values()) == seen.lost
             and {*counts} <= {*bounds}
@@ -162,7 +164,7 @@ def _by_cluster(drops: Mapping[str, Mapping[str, int]]) -> str:
 def _listed(drops: Mapping[str, tuple[str, ...]]) -> str:
     """Categories by cluster; whose they are is plain where only one cluster drops."""
     return " and ".join(
-        " and ".join(one or "no category" for one in categories)
+        " and ".join(category or "no category" for category in categories)
         + (f" in cluster {cluster}" if len(drops) > 1 else "")
         for cluster, categories in drops.items()
     )
@@ -170,17 +172,21 @@ def _listed(drops: Mapping[str, tuple[str, ...]]) -> str:
 
 def _categories(dropped: tuple[Dropped, ...]) -> str:
     """How many were dropped by which category."""
-    several = sum(1 for one in dropped if one.total) > 1
+    several = sum(1 for drop in dropped if drop.total) > 1
     return ", ".join(
-        f"{count} by {category}" + (f" in cluster {one.cluster}" if several else "")
-        for one in dropped
-        for category, count in one.by_category.items()
+        f"{count} by {category}" + (f" in cluster {drop.cluster}" if several else "")
+        for drop in dropped
+        for category, count in drop.by_category.items()
     )
 
 
 def _differing(counted: Mapping[LoadKey, Load], reported: Mapping[LoadKey, Load]) -> str:
     """The places of which something else was reported than counted; one that is alike is none."""
-    places = [one for one in sorted({*counted, *reported}) if counted.get(one) != reported.get(one)]
+    places = [
+        place
+        for place in sorted({*counted, *reported})
+        if counted.get(place) != reported.get(place)
+    ]
     return "\n".join(
         f"{place}: {counted.get(place, 'nothing')} wanted, {reported.get(place, 'nothing')} seen"
         for place in places

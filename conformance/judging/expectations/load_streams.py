@@ -24,12 +24,12 @@ class FirstRequestHasNode(msgspec.Struct, frozen=True, tag="begins_with_node", k
     def finding(self, seen: Observation) -> Finding:
         """Weigh the first request of each stream."""
         first: dict[int, LoadReport] = {}
-        for one in _reports(seen):
-            first.setdefault(one.stream, one)
-        told = [_beginning(one) for one in first.values()]
+        for report in _reports(seen):
+            first.setdefault(report.stream, report)
+        told = [_beginning(request) for request in first.values()]
         holds = bool(first) and all(
-            one.node == self.node and self.load in {None, bool(one.clusters)}
-            for one in first.values()
+            request.node == self.node and self.load in {None, bool(request.clusters)}
+            for request in first.values()
         )
         load = "" if self.load is None else f", {'and' if self.load else 'without'} load"
         wanted = f"each load stream begins with the node {self.node}{load}"
@@ -81,14 +81,14 @@ class ReportIntervals(msgspec.Struct, frozen=True, tag="sends_reports", kw_only=
 
     def finding(self, seen: Observation) -> Finding:
         """Weigh the number of reports, and what each names."""
-        named = [{of.cluster for of in one.clusters} for one in _reports(seen)]
+        named = [{of.cluster for of in report.clusters} for report in _reports(seen)]
         many = f"{self.least} or more" if self.most is None else f"at most {self.most}"
         of = "" if self.clusters is None else f", each of {_listed(self.clusters)}"
         told = "; ".join(dict.fromkeys(map(_listed, named))) or "nothing"
         return Finding(
             self.least <= len(named)
             and (self.most is None or len(named) <= self.most)
-            and (self.clusters is None or all(one == {*self.clusters} for one in named)),
+            and (self.clusters is None or all(names == {*self.clusters} for names in named)),
             f"{many} reports{of}",
             f"{len(named)} reports, of {told}",
         )
@@ -104,7 +104,7 @@ class OnlyTheseReported(msgspec.Struct, frozen=True, tag="names_only"):
 
     def finding(self, seen: Observation) -> Finding:
         """Weigh the names in reports."""
-        named = {of.cluster for one in _reports(seen) for of in one.clusters}
+        named = {of.cluster for report in _reports(seen) for of in report.clusters}
         return Finding(
             named == {*self.clusters},
             f"reports of {_listed(self.clusters)}",
@@ -125,7 +125,7 @@ class RequestsInProgress(msgspec.Struct, frozen=True, tag="each_holds", kw_only=
         """Weigh each report."""
         reports = _reports(seen)
         wanted = dict(self.in_progress)
-        others = [_gauges(told) for one in reports if (told := self._of(one)) != wanted]
+        others = [_gauges(told) for report in reports if (told := self._of(report)) != wanted]
         saw = "; then ".join(dict.fromkeys(others)) or f"{len(reports)} such reports"
         saw = saw if reports else "no report, so nothing in progress"
         return Finding(bool(reports) and not others, f"in each report {_gauges(wanted)}", saw)
@@ -133,7 +133,7 @@ class RequestsInProgress(msgspec.Struct, frozen=True, tag="each_holds", kw_only=
     def _of(self, report: LoadReport) -> dict[LoadKey, int]:
         rows = (of for of in report.clusters if of.cluster == self.cluster)
         loads = (load for of in rows for load in of.loads)
-        return {one.place: one.load.in_progress for one in loads if one.load.in_progress}
+        return {load.place: load.load.in_progress for load in loads if load.load.in_progress}
 
 
 class NoEndpointLoad(msgspec.Struct, frozen=True, tag="tells_no_endpoints"):
@@ -144,7 +144,7 @@ class NoEndpointLoad(msgspec.Struct, frozen=True, tag="tells_no_endpoints"):
 
     def finding(self, seen: Observation) -> Finding:
         """Weigh each report."""
-        rows = [of for one in _reports(seen) for of in one.clusters]
+        rows = [of for report in _reports(seen) for of in report.clusters]
         endpoints = sum(of.endpoints for of in rows)
         saw = f"{len(rows)} reports of clusters, with {endpoints} endpoints"
         return Finding(bool(rows) and not endpoints, "reports of localities alone", saw)
@@ -164,9 +164,9 @@ class IssuedReported(msgspec.Struct, frozen=True, tag="tells_issued"):
         if not isinstance(seen, Loads):
             raise WrongKind(f"loads are expected here, not {type(seen).__name__}")
         issued = dict.fromkeys(self.bounds, 0)
-        for one in seen.reported:
-            if one.place.cluster in issued:
-                issued[one.place.cluster] += one.load.issued
+        for report in seen.reported:
+            if report.place.cluster in issued:
+                issued[report.place.cluster] += report.load.issued
         holds = all(least <= issued[name] <= most for name, (least, most) in self.bounds.items())
         wanted = ", ".join(
             f"{least if least == most else f'{least} to {most}'} requests to {name}"
@@ -191,10 +191,12 @@ def _gauges(in_progress: Mapping[LoadKey, int]) -> str:
     return "; ".join(told) or "nothing in progress"
 
 
-def _beginning(one: LoadReport) -> str:
-    features = f" with {_listed(one.features)}" if one.features else ""
-    load = f", and load of {_listed(of.cluster for of in one.clusters)}" if one.clusters else ""
-    return f"node {one.node or 'not given'}{features}{load}"
+def _beginning(report: LoadReport) -> str:
+    features = f" with {_listed(report.features)}" if report.features else ""
+    load = (
+        f", and load of {_listed(of.cluster for of in report.clusters)}" if report.clusters else ""
+    )
+    return f"node {report.node or 'not given'}{features}{load}"
 
 
 def _listed(names: Iterable[str]) -> str:

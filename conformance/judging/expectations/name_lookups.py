@@ -23,8 +23,8 @@ class Resolves(msgspec.Struct, frozen=True, tag="looks_up"):
 
     def finding(self, seen: Observation) -> Finding:
         """Weigh what was asked."""
-        asked = [one for one in _lookups(seen) if one.kind in OF_ADDRESSES]
-        holds = {one.name for one in asked} == set(self.names)
+        asked = [lookup for lookup in _lookups(seen) if lookup.kind in OF_ADDRESSES]
+        holds = {query.name for query in asked} == set(self.names)
         return Finding(
             holds, f"addresses asked for of {', '.join(self.names) or 'nobody'}", _told(asked)
         )
@@ -41,7 +41,7 @@ class NeverResolves(msgspec.Struct, frozen=True, tag="never_looks_up"):
     def finding(self, seen: Observation) -> Finding:
         """Weigh what was asked."""
         asked = _lookups(seen)
-        kinds = {one.kind for one in asked}
+        kinds = {query.kind for query in asked}
         holds = bool(kinds & OF_ADDRESSES) and self.kind not in kinds
         wanted = f"addresses asked for, and no records of {self.kind}"
         return Finding(holds, wanted, _told(asked))
@@ -54,5 +54,5 @@ def _lookups(seen: Observation) -> tuple[Lookup, ...]:
 
 
 def _told(asked: Sequence[Lookup]) -> str:
-    told = dict.fromkeys(f"{one.kind} of {one.name}" for one in asked)
+    told = dict.fromkeys(f"{query.kind} of {query.name}" for query in asked)
     return f"asked for {', '.join(told)}" if told else "asked for nothing"

@@ -72,7 +72,7 @@ class Connects(msgspec.Struct, frozen=True, tag="connects", kw_only=True):
         idle = [address for address, state in self.walk if state == "IDLE"]
         wanted = [f"{address} {'' if address in told else 'not '}tried" for address in idle]
         walk = ", ".join(f"{address} {state}" for address, state in self.walk)
-        tried = {one.address for one in attempts_of(seen)}
+        tried = {attempt.address for attempt in attempts_of(seen)}
         return Finding(
             all((address in tried) == (address in told) for address in idle),
             f"{', '.join(wanted)}: on the walk of the call are {walk}",
@@ -94,8 +94,8 @@ class ErrorNamesOnly(msgspec.Struct, frozen=True, tag="blames_only", kw_only=Tru
         """Weigh calls."""
         calls = calls_of(seen)
         holds = all(
-            any(one in call.details for one in self.these)
-            and not any(one in call.details for one in self.others)
+            any(name in call.details for name in self.these)
+            and not any(name in call.details for name in self.others)
             for call in calls
         )
         return Finding(
@@ -118,7 +118,7 @@ class ErrorNamesFirst(msgspec.Struct, frozen=True, tag="blames", kw_only=True):
     def finding(self, seen: Observation) -> Finding:
         """Weigh calls."""
         calls = calls_of(seen)
-        named = [tuple(one for one in self.firsts if one in call.details) for call in calls]
+        named = [tuple(name for name in self.firsts if name in call.details) for call in calls]
         blamed: dict[str, bool] = {
             "its first endpoint": len(named) == len(self.firsts)
             and all(first in names for first, names in zip(self.firsts, named, strict=True)),

@@ -34,9 +34,9 @@ class ConfigReceived(msgspec.Struct, frozen=True, tag="hands_on"):
             raise WrongKind(f"updates of a policy are expected here, not {type(seen).__name__}")
         wanted = [(canonical(self.config), endpoints(group)) for group in self.groups]
         latest = seen.latest()
-        given = [(canonical(one.config), sorted(one.endpoints)) for one in latest]
-        holds = all(given.count(one) >= wanted.count(one) for one in wanted)
-        words = "; ".join(f"an instance with {told(*one)}" for one in wanted)
+        given = [(canonical(instance.config), sorted(instance.endpoints)) for instance in latest]
+        holds = all(given.count(pair) >= wanted.count(pair) for pair in wanted)
+        words = "; ".join(f"an instance with {told(*pair)}" for pair in wanted)
         return Finding(holds, words, _told(latest))
 
     def is_config(self, text: str) -> bool:
@@ -59,11 +59,14 @@ def endpoints(addresses: Sequence[str]) -> list[tuple[str, ...]]:
 
 def told(config: str, where: Sequence[Sequence[str]]) -> str:
     """An update in words."""
-    listed = ", ".join(" and ".join(one) for one in where) or "no endpoints"
+    listed = ", ".join(" and ".join(addresses) for addresses in where) or "no endpoints"
     cut = "…" if len(config) > LONGEST else ""
     return f"{config[:LONGEST]}{cut} for {listed}"
 
 
 def _told(latest: Sequence[PolicyUpdate]) -> str:
-    each = (f"instance {one.instance} with {told(one.config, one.endpoints)}" for one in latest)
+    each = (
+        f"instance {instance.instance} with {told(instance.config, instance.endpoints)}"
+        for instance in latest
+    )
     return "; ".join(each) or "no update"

@@ -87,7 +87,7 @@ class MatchesRing(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
     def picks(self) -> tuple[Way, ...]:
         """Where a request of a hash goes, by each ring that is another one; all are READY."""
         built = (build_for(self.localities, self.config, each) for each in self.candidates())
-        return tuple(one.pick for one in dict.fromkeys(built))
+        return tuple(ring.pick for ring in dict.fromkeys(built))
 
     def ways(self, headers: Iterable[Mapping[str, str]]) -> frozenset[tuple[str, ...]]:
         """The endpoints that calls with these headers reach, by each way of building the ring.
@@ -96,15 +96,15 @@ class MatchesRing(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
             WrongKind: a call's hash would be random.
         """
         hashes = list[int]()
-        for one in headers:
-            value = _hash(tuple(one.items()), self.policies, self.terminal)
+        for header in headers:
+            value = _hash(tuple(header.items()), self.policies, self.terminal)
             if value is None:
                 raise WrongKind(
-                    f"a call with {dict(one)} has a random hash: it tells nothing apart"
+                    f"a call with {dict(header)} has a random hash: it tells nothing apart"
                 )
             hashes.append(value)
         built = (build_for(self.localities, self.config, each) for each in self.candidates())
-        return frozenset(tuple(one.pick(each, self.failed) for each in hashes) for one in built)
+        return frozenset(tuple(ring.pick(each, self.failed) for each in hashes) for ring in built)
 
     def finding(self, seen: Observation) -> Finding:
         """Weigh calls."""
@@ -159,13 +159,15 @@ class MatchesRing(msgspec.Struct, frozen=True, tag="maps_like", kw_only=True):
         Unless an order is bound in which entries are dealt out, others than the known ones do, too.
         """
         ring = (self.localities, self.config)
-        for one in candidates:
-            if fit(observed, *ring, (one,), failed=self.failed):
-                return _named(one)
+        for candidate in candidates:
+            if fit(observed, *ring, (candidate,), failed=self.failed):
+                return _named(candidate)
         is_open = self.allotment is None and not self.by_arcs
-        for one in (each for each in candidates if is_open and each.variant.allotment == "list"):
-            if fits_otherwise(observed, *ring, one, failed=self.failed):
-                return _named(one, "in no known order")
+        for candidate in (
+            each for each in candidates if is_open and each.variant.allotment == "list"
+        ):
+            if fits_otherwise(observed, *ring, candidate, failed=self.failed):
+                return _named(candidate, "in no known order")
         return ""
 
     def _nearest(

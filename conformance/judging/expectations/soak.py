@@ -30,7 +30,7 @@ class OnlyListedServe(msgspec.Struct, frozen=True, tag="only_listed", kw_only=Tr
         return _weighed(
             course,
             wanted,
-            lambda one: is_placed(one, course.listings, self.moments),
+            lambda call: is_placed(call, course.listings, self.moments),
             oracle="course.is_placed",
             allowance=self.allowance,
         )
@@ -58,7 +58,7 @@ class FailuresExplained(msgspec.Struct, frozen=True, tag="fails_for_a_reason", k
         return _weighed(
             course,
             wanted,
-            lambda one: may_fail(one, course.listings, course.faults, self.moments),
+            lambda call: may_fail(call, course.listings, course.faults, self.moments),
             oracle="course.may_fail",
             allowance=self.allowance,
         )
@@ -79,8 +79,8 @@ def _weighed(
     allowance: float,
 ) -> Finding:
     """Whether all requests of a course are explained, and one succeeded at least."""
-    odd = [one for one in course.requests if not explained(one)]
-    served = sum(one.status == "OK" for one in course.requests)
+    odd = [request for request in course.requests if not explained(request)]
+    served = sum(request.status == "OK" for request in course.requests)
     saw = (
         f"{len(course.requests)} requests, of which {served} succeeded, in {len(course.listings)} "
         f"lists and {len(course.faults)} faults (the suite was {course.lateness:.3f} s late at "

@@ -48,7 +48,7 @@ class NeverInState(msgspec.Struct, frozen=True, tag="never_in"):
 def _states(seen: Observation) -> list[str]:
     if not isinstance(seen, States):
         raise WrongKind(f"states are expected here, not {type(seen).__name__}")
-    return [one.state for one in seen.states]
+    return [state.state for state in seen.states]
 
 
 def _told(reported: list[str]) -> str:

@@ -32,9 +32,11 @@ class SubscribesTo(msgspec.Struct, frozen=True, tag="asks_for", kw_only=True):
     def finding(self, seen: Observation) -> Finding:
         """Weigh requests."""
         trees = [tree(root, self.clusters) for root in self.roots]
-        names = [one.clusters if self.kind == "CLUSTER" else one.services for one in trees]
+        names = [
+            subtree.clusters if self.kind == "CLUSTER" else subtree.services for subtree in trees
+        ]
         wanted = {name for several in names for name in several}
-        asked = [set(one.names) for one in _requests(seen) if one.kind == self.kind]
+        asked = [set(request.names) for request in _requests(seen) if request.kind == self.kind]
         last = asked[-1] if asked else set[str]()
         strangers = {name for several in asked for name in several} - wanted if self.ever else ()
         saw = f"asks for {_listed(last)}"
@@ -57,8 +59,8 @@ class SubscribesOnce(msgspec.Struct, frozen=True, tag="asks_once"):
     def finding(self, seen: Observation) -> Finding:
         """Weigh requests."""
         requests = _requests(seen)
-        streams = {one.stream for one in requests}
-        twice = [one for one in requests if len(set(one.names)) < len(one.names)]
+        streams = {request.stream for request in requests}
+        twice = [request for request in requests if len(set(request.names)) < len(request.names)]
         saw = f"{len(requests)} requests on {len(streams)} streams"
         if twice:
             saw += f"; one for {twice[0].kind} names {_listed(_repeated(twice[0]))} twice"
@@ -75,8 +77,8 @@ class SubscribesBesidesClusters(msgspec.Struct, frozen=True, tag="asks_beside_cl
     def finding(self, seen: Observation) -> Finding:
         """Weigh requests."""
         streams: dict[str, set[int]] = {"CLUSTER": set(), "ENDPOINTS": set()}
-        for one in _requests(seen):
-            streams.setdefault(one.kind, set()).add(one.stream)
+        for request in _requests(seen):
+            streams.setdefault(request.kind, set()).add(request.stream)
         own = streams["ENDPOINTS"] - streams["CLUSTER"]
         saw = f"endpoints asked for on {len(streams['ENDPOINTS'])} streams, {len(own)} of their own"
         wanted = "endpoints asked for on the stream of Clusters alone"
@@ -94,8 +96,8 @@ class StaysSubscribed(msgspec.Struct, frozen=True, tag="goes_on_asking"):
 
     def finding(self, seen: Observation) -> Finding:
         """Weigh requests."""
-        requests = [one for one in _requests(seen) if one.kind == self.kind]
-        without = [one for one in requests if self.name not in one.names]
+        requests = [request for request in _requests(seen) if request.kind == self.kind]
+        without = [request for request in requests if self.name not in request.names]
         saw = f"{len(without)} of {len(requests)} do not"
         if without:
             saw += f", but name {_listed(set(without[0].names))}"
@@ -109,8 +111,8 @@ def _requests(seen: Observation) -> tuple[SubscriptionRequest, ...]:
     return seen.requests
 
 
-def _repeated(one: SubscriptionRequest) -> set[str]:
-    return {name for name in one.names if one.names.count(name) > 1}
+def _repeated(request: SubscriptionRequest) -> set[str]:
+    return {name for name in request.names if request.names.count(name) > 1}
 
 
 def _listed(names: set[str]) -> str:

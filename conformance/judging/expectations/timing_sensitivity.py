@@ -199,13 +199,15 @@ def _strays(expected: MatchesRing, seen: Observation, before: MatchesRing | None
     the ring of now or that of before has it.
     """
     calls = _calls(seen)
-    on_the_ring = {one.address for place in expected.localities for one in place.endpoints}
+    on_the_ring = {
+        endpoint.address for place in expected.localities for endpoint in place.endpoints
+    }
     if not _is_overdue(seen):
         return any(call.endpoint not in on_the_ring for call in calls)
     if before is None or expected.by_arcs:  # where each call belongs is not known
         return True
     headers = [dict(call.metadata) for call in calls]
-    if any(len(one) < len(call.metadata) for one, call in zip(headers, calls, strict=True)):
+    if any(len(header) < len(call.metadata) for header, call in zip(headers, calls, strict=True)):
         return True  # a header that is repeated: not to be told here
     try:
         ways = product(expected.ways(headers), before.ways(headers))

@@ -29,12 +29,16 @@ class LeafOrder(msgspec.Struct, frozen=True, tag="in_tree_order", kw_only=True):
     def finding(self, seen: Observation) -> Finding:
         """Weigh attempts."""
         row = joined(self.root, self.clusters, self.endpoints)
-        rank = {address: number for number, one in enumerate(row) for address in one}
-        met = list(dict.fromkeys(one.address for one in attempts_of(seen) if one.address in rank))
+        rank = {address: number for number, group in enumerate(row) for address in group}
+        met = list(
+            dict.fromkeys(
+                attempt.address for attempt in attempts_of(seen) if attempt.address in rank
+            )
+        )
         ranks = [rank[address] for address in met]
         return Finding(
             ranks == sorted(ranks) and set(ranks) == set(rank.values()),
-            f"first attempts at {', then '.join(' or '.join(one) for one in row if one)}",
+            f"first attempts at {', then '.join(' or '.join(group) for group in row if group)}",
             attempts_text(seen),
             "cluster_tree.joined",
         )
