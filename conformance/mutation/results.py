@@ -109,7 +109,9 @@ def result_of(
 ) -> MutantResult:
     """Tell whether any of the scenarios that ran against a mutant has killed it."""
     ran = once_each(list(records), catalogue)
-    kills = [one for one in ran if any(_kills(d, mutant, catalogue) for d in one.decisions)]
+    kills = [
+        record for record in ran if any(_kills(d, mutant, catalogue) for d in record.decisions)
+    ]
     others = {
         decision.clause
         for record in ran
@@ -139,7 +141,7 @@ def result_of(
 
 def _was_kept_out(record: Record) -> bool:
     """Whether this machine did not let a scenario run."""
-    looked_at = {one.reason for one in record.decisions} - {Reason.EDITION, Reason.FAST}
+    looked_at = {decision.reason for decision in record.decisions} - {Reason.EDITION, Reason.FAST}
     return looked_at == {Reason.ENVIRONMENT}
 
 
@@ -165,10 +167,10 @@ def fully_tried(
         chosen: mutants that run.
         of: all that there are.
     """
-    runs = {one.id for one in chosen}
+    runs = {mutant.id for mutant in chosen}
     mutants: dict[str, set[str]] = defaultdict(set)
-    for one in of:
-        mutants[one.clause].add(one.id)
+    for mutant in of:
+        mutants[mutant.clause].add(mutant.id)
     found = {}
     for name, claims in scenarios.items():
         due = set().union(*(mutants[clause] for clause in claims.clauses))
@@ -191,17 +193,20 @@ def matrix(
         scenarios: those that could have run.
         catalogue: the clauses.
     """
-    fates = tuple(result_of(one, records.get(one.id, ()), catalogue) for one in mutants)
-    broken = {one.clause for one in fates}
-    decided = {clause for one in scenarios.values() for clause in one.clauses}
-    busy = {_table(scenario) for one in fates for scenario in one.by}
+    fates = tuple(result_of(mutant, records.get(mutant.id, ()), catalogue) for mutant in mutants)
+    broken = {result.clause for result in fates}
+    decided = {clause for scenario in scenarios.values() for clause in scenario.clauses}
+    busy = {_table(scenario) for result in fates for scenario in result.by}
     busy |= {
-        _table(one.scenario) for each in records.values() for one in each if _was_kept_out(one)
+        _table(record.scenario)
+        for each in records.values()
+        for record in each
+        if _was_kept_out(record)
     }
     return Matrix(
         mutants=fates,
         without_mutant=tuple(sorted(decided - broken)),
-        idle=tuple(sorted(one for one in scenarios if _table(one) not in busy)),
+        idle=tuple(sorted(scenario for scenario in scenarios if _table(scenario) not in busy)),
     )
 
 

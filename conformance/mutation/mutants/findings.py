@@ -13,7 +13,11 @@ def overlooking(field: str, words: str = "") -> Weigh:
     """What is wrong with a field, by the end of its path, does not count."""
 
     def weigh(_message: Any, found: Sequence[Finding]) -> Sequence[Finding]:
-        return [one for one in found if not (one[0].endswith(field) and words in one[1])]
+        return [
+            complaint
+            for complaint in found
+            if not (complaint[0].endswith(field) and words in complaint[1])
+        ]
 
     return weigh
 

@@ -132,7 +132,7 @@ bytes_that_are_none = Mutant(
 sockets_refused = Mutant(
     clause="A29-CDS-09",
     broken="what has no use for TLS refuses it",
-    xds={"wrong_with_cluster": refusing(lambda one: one.HasField("transport_socket"))},
+    xds={"wrong_with_cluster": refusing(lambda cluster: cluster.HasField("transport_socket"))},
 )
 
 matches_ignored = Mutant(
@@ -147,7 +147,7 @@ names_refused = Mutant(
     broken="a name for SNI is an error",
     xds={
         "wrong_with_cluster": refusing(
-            lambda one: b"a.test" in one.transport_socket.typed_config.value
+            lambda cluster: b"a.test" in cluster.transport_socket.typed_config.value
         )
     },
 )
@@ -157,7 +157,7 @@ protocols_refused = Mutant(
     broken="protocols for ALPN are an error",
     xds={
         "wrong_with_cluster": refusing(
-            lambda one: b"\x02h2" in one.transport_socket.typed_config.value
+            lambda cluster: b"\x02h2" in cluster.transport_socket.typed_config.value
         )
     },
 )

@@ -28,7 +28,9 @@ aggregate_needs_a_service_name = Mutant(
     broken="an aggregate with an xdstp name needs a service name, too",
     xds={
         "wrong_with_cluster": refusing(
-            lambda one: one.name.startswith("xdstp:") and not one.eds_cluster_config.service_name
+            lambda cluster: (
+                cluster.name.startswith("xdstp:") and not cluster.eds_cluster_config.service_name
+            )
         )
     },
 )

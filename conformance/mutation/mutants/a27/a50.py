@@ -116,7 +116,9 @@ nothing_set_refused = Mutant(
     broken="an outlier_detection that says nothing is an error",
     xds={
         "wrong_with_cluster": refusing(
-            lambda one: one.HasField("outlier_detection") and not one.outlier_detection.ListFields()
+            lambda cluster: (
+                cluster.HasField("outlier_detection") and not cluster.outlier_detection.ListFields()
+            )
         )
     },
 )

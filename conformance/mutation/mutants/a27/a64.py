@@ -17,8 +17,8 @@ from client_under_test.reference.policies.rules.backend_metrics import (
 def newest_of_each(sums: MetricSums, told: Mapping[Metric, float]) -> MetricSums:
     """The value of the newest request stands for all of them."""
     return {
-        one: MetricSum(each.requests, told.get(one, each.value))
-        for one, each in added(sums, told).items()
+        metric: MetricSum(each.requests, told.get(metric, each.value))
+        for metric, each in added(sums, told).items()
     }
 
 

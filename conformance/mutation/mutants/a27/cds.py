@@ -51,7 +51,7 @@ any_lrs_server = Mutant(
 health_checks_refused = Mutant(
     clause="A27-CDS-10",
     broken="what cannot be done, as health checks, is an error",
-    xds={"wrong_with_cluster": refusing(lambda one: bool(one.health_checks))},
+    xds={"wrong_with_cluster": refusing(lambda cluster: bool(cluster.health_checks))},
 )
 
 service_name_ignored = Mutant(
@@ -81,7 +81,9 @@ strangers_taken = Mutant(
 
 def alike(change: Callable[[str], str]) -> Callable[[str, Sequence[str]], str | None]:
     """Names count as the same that are so after a change."""
-    return lambda name, wanted: next((one for one in wanted if change(one) == change(name)), None)
+    return lambda name, wanted: next(
+        (wanted_name for wanted_name in wanted if change(wanted_name) == change(name)), None
+    )
 
 
 names_without_case = Mutant(
@@ -101,7 +103,7 @@ names_by_their_beginning = Mutant(
     broken="a name that begins with the one that was asked for is the same",
     xds={
         "taken_for": lambda name, wanted: next(
-            (one for one in wanted if name.startswith(one)), None
+            (wanted_name for wanted_name in wanted if name.startswith(wanted_name)), None
         )
     },
 )

@@ -40,7 +40,9 @@ def by_the_sum(drops: Sequence[DropCategory], random: Random) -> str | None:
 
 def kept_instead(drops: Sequence[DropCategory], random: Random) -> str | None:
     """The share is of what is kept."""
-    return falls_to([replace(one, per_million=MILLION - one.per_million) for one in drops], random)
+    return falls_to(
+        [replace(drop, per_million=MILLION - drop.per_million) for drop in drops], random
+    )
 
 
 def read_once() -> Any:
@@ -158,7 +160,11 @@ nothing_behind_drops = Mutant(
     clause="A27-DROP-11",
     broken="a cluster that drops everything is in use, though it has no localities",
     rules={
-        "tree": of_leaves(nothing_behind(lambda one: bool(one.drops) and not has_localities(one)))
+        "tree": of_leaves(
+            nothing_behind(
+                lambda assignment: bool(assignment.drops) and not has_localities(assignment)
+            )
+        )
     },
     reports="fails",
 )
@@ -169,7 +175,7 @@ def at_the_first_pick() -> Callable[[PickArgs], bool]:
     drawn: list[PickArgs] = []
 
     def is_drawn_for(args: PickArgs) -> bool:
-        is_new = all(one is not args for one in drawn)
+        is_new = all(earlier is not args for earlier in drawn)
         drawn.append(args)
         return is_new
 

@@ -140,7 +140,8 @@ def empty_if_one_is(
             replace(
                 found,
                 priorities=tuple(
-                    each if all(one.endpoints for one in each) else () for each in found.priorities
+                    each if all(locality.endpoints for locality in each) else ()
+                    for each in found.priorities
                 ),
             ),
         )
@@ -294,7 +295,7 @@ first_speaks_for_its_locality = Mutant(
 
 def has_a_locality_twice(message: Any) -> bool:
     """Whether one name stands twice, in whatever priorities."""
-    names = [one.locality.region for one in message.endpoints]
+    names = [endpoint.locality.region for endpoint in message.endpoints]
     return len({*names}) < len(names)
 
 

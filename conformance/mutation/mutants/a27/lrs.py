@@ -28,7 +28,7 @@ Asked = Callable[[Collection[str], Collection[str], bool], Collection[str]]
 
 def first_list_for_good() -> Asked:
     """The names that were asked for first are reported, whatever is asked later."""
-    names = for_good(lambda one: one)
+    names = for_good(lambda value: value)
     return lambda known, asked, of_all: asked_for(known, names(asked), of_all)
 
 
@@ -70,7 +70,7 @@ class ListedNow:
     ) -> Update:
         """The tree, of whose leaves it is noted what they list."""
         for leaf, found in leaves:
-            places = (one.locality for priority in found.priorities for one in priority)
+            places = (locality.locality for priority in found.priorities for locality in priority)
             self._listed[leaf.name] = {*places}
         return a_policy_for_each_leaf(aggregate, leaves, names, rules)
 

@@ -27,7 +27,7 @@ def of_default(choose: Callable[[list[int]], int]) -> Limit:
     """The limit, chosen of those of all thresholds for the default priority."""
 
     def broken(thresholds: Sequence[Any]) -> int:
-        known = [one.max_requests.value for one in thresholds if not one.priority]
+        known = [threshold.max_requests.value for threshold in thresholds if not threshold.priority]
         return choose(known) if known else MAX_REQUESTS
 
     return broken
@@ -40,15 +40,17 @@ def whatever_priority(thresholds: Sequence[Any]) -> int:
 
 def first_that_has_one(thresholds: Sequence[Any]) -> int:
     """A threshold without max_requests is passed over."""
-    return max_requests([one for one in thresholds if one.HasField("max_requests")])
+    return max_requests(
+        [threshold for threshold in thresholds if threshold.HasField("max_requests")]
+    )
 
 
 def smallest_of_all_limits(thresholds: Sequence[Any]) -> int:
     """Every field of a threshold is a limit of requests."""
     found: list[int] = [
         limit.value
-        for one in thresholds
-        for field, limit in one.ListFields()
+        for threshold in thresholds
+        for field, limit in threshold.ListFields()
         if field.message_type and field.message_type.name == "UInt32Value"
     ]
     return min([max_requests(thresholds), *found])

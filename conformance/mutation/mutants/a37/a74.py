@@ -57,8 +57,8 @@ def passed_over_once() -> Callable[[str, Sequence[Leaf | Missing], bool], Choice
     met: dict[str, str] = {}
 
     def broken(root: str, found: Sequence[Leaf | Missing], in_force: bool, /) -> Choice:  # noqa: FBT001
-        elsewhere = {one.name for one in found if met.setdefault(one.name, root) != root}
-        fails = any(isinstance(one, Missing) and one.name in elsewhere for one in found)
+        elsewhere = {leaf.name for leaf in found if met.setdefault(leaf.name, root) != root}
+        fails = any(isinstance(leaf, Missing) and leaf.name in elsewhere for leaf in found)
         return (all_or_nothing if fails else those_that_exist)(root, found, in_force)
 
     return broken

@@ -14,7 +14,7 @@ EDITION = "data-errors"
 
 def only_of(noun: str) -> Callable[[str, Collection[str]], bool]:
     """What is refused is used no more by the feature, if it is of this type."""
-    return lambda one, features: one == noun and FAILS_ON_DATA_ERRORS in features
+    return lambda kind, features: kind == noun and FAILS_ON_DATA_ERRORS in features
 
 
 deletion_ignored = Mutant(

@@ -83,10 +83,10 @@ def first_name_for_good() -> Callable[[str, Found, bool], Leaves]:
 
     def unchanged(_root: str, found: Found) -> Found:
         return [
-            replace(one, dns_name=first.setdefault(one.name, one.dns_name))
-            if isinstance(one, Leaf)
-            else one
-            for one in found
+            replace(leaf, dns_name=first.setdefault(leaf.name, leaf.dns_name))
+            if isinstance(leaf, Leaf)
+            else leaf
+            for leaf in found
         ]
 
     return found_by(unchanged)
@@ -96,8 +96,8 @@ def by_dns_last(_root: str, met: Sequence[str], known: Mapping[str, Cluster]) ->
     """Leaves of EDS come before the others."""
 
     def is_by_dns(name: str) -> bool:
-        one = known[name]
-        return isinstance(one, Leaf) and bool(one.dns_name)
+        leaf = known[name]
+        return isinstance(leaf, Leaf) and bool(leaf.dns_name)
 
     return sorted(met, key=is_by_dns)
 
@@ -123,7 +123,7 @@ def none_with_a_space(
 ) -> Sequence[str]:
     """One bad name of a leaf is one too many."""
     leaves = (known[name] for name in met)
-    return () if any(isinstance(one, Leaf) and " " in one.dns_name for one in leaves) else met
+    return () if any(isinstance(leaf, Leaf) and " " in leaf.dns_name for leaf in leaves) else met
 
 
 def without_its_limit(aggregate: Any, leaf: Leaf, found: Any, child: Any) -> ClusterImplConfig:
@@ -140,7 +140,7 @@ def counted_by_its_name(aggregate: Any, leaf: Leaf, found: Any, child: Any) -> C
 
 async def ipv4_only(name: str) -> tuple[str, ...]:
     """Addresses of IPv6 are not used."""
-    found = tuple(one for one in await addresses_of(name) if not one.startswith("["))
+    found = tuple(address for address in await addresses_of(name) if not address.startswith("["))
     if not found:
         raise OSError("no address of IPv4")
     return found
@@ -162,8 +162,8 @@ def dropped_as_assigned() -> tuple[Callable[..., Any], Callable[..., Any]]:
 
     def read(message: Any, found: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
         drops[message.name] = tuple(
-            DropCategory(one.category, one.drop_percentage.numerator * 10_000)
-            for one in message.load_assignment.policy.drop_overloads
+            DropCategory(overload.category, overload.drop_percentage.numerator * 10_000)
+            for overload in message.load_assignment.policy.drop_overloads
         )
         return as_found(message, found)
 

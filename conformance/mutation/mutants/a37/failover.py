@@ -82,7 +82,9 @@ def failed_for_good() -> Callable[[Sequence[ChildView | None]], Choice]:
     def choose(children: Sequence[ChildView | None]) -> Choice:
         nonlocal has_failed
         several = len(children) > 1
-        failed = all(one is not None and one.state is State.TRANSIENT_FAILURE for one in children)
+        failed = all(
+            child is not None and child.state is State.TRANSIENT_FAILURE for child in children
+        )
         has_failed = has_failed or (several and failed)
         return Use(0) if several and has_failed else choose_by_a56(children)
 
@@ -113,7 +115,7 @@ def as_first_seen_there(leaves: Leaves) -> Leaves:
     """The first leaf as it is, and those behind with what their localities had first."""
 
     def places(found: LeafEndpoints) -> tuple[Locality, ...]:
-        return tuple(one.locality for several in found.priorities for one in several)
+        return tuple(locality.locality for several in found.priorities for locality in several)
 
     first, *others = leaves
     return [
@@ -135,8 +137,8 @@ def with_the_first_weights(leaves: Leaves) -> Leaves:
     def weighed(found: LeafEndpoints) -> LeafEndpoints:
         priorities = tuple(
             tuple(
-                replace(one, weight=weights.setdefault(one.locality, one.weight))
-                for one in localities
+                replace(locality, weight=weights.setdefault(locality.locality, locality.weight))
+                for locality in localities
             )
             for localities in found.priorities
         )

@@ -41,7 +41,7 @@ def of_any_leaf() -> Any:
             return config
         of_all = known.setdefault(aggregate.name, {})
         of_all[leaf.name] = config.drops
-        return replace(config, drops=tuple(one for drops in of_all.values() for one in drops))
+        return replace(config, drops=tuple(drop for drops in of_all.values() for drop in drops))
 
     return broken
 
@@ -69,7 +69,9 @@ dropping_leaf_passed_over = Mutant(
     broken="a leaf behind the first is not used if it drops requests",
     rules={
         "tree": of_leaves(
-            lambda leaves: [one for place, one in enumerate(leaves) if not (place and one[1].drops)]
+            lambda leaves: [
+                leaf for place, leaf in enumerate(leaves) if not (place and leaf[1].drops)
+            ]
         )
     },
 )

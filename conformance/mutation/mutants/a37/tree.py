@@ -35,7 +35,7 @@ def level_by_level(root: str, _met: Sequence[str], known: Known) -> Sequence[str
     order, level = dict[str, None](), [root]
     while level:
         order |= dict.fromkeys(level)
-        level = [one for name in level for one in below(name, known) if one not in order]
+        level = [child for name in level for child in below(name, known) if child not in order]
     return tuple(order)
 
 
@@ -44,10 +44,10 @@ def last_place(root: str, met: Sequence[str], known: Known) -> Sequence[str]:
     order = dict[str, None]()
 
     def go(name: str) -> None:
-        for one in below(name, known):
-            order.pop(one, None)
-            order.setdefault(one)
-            go(one)
+        for child in below(name, known):
+            order.pop(child, None)
+            order.setdefault(child)
+            go(child)
 
     order.setdefault(root)
     go(root)
@@ -59,19 +59,21 @@ def once_below_each(_root: str, met: Sequence[str], known: Known) -> Sequence[st
     for name in met:
         listed = below(name, known)
         if len(set(listed)) < len(listed):
-            first = next(at for at, one in enumerate(listed) if one in listed[:at])
-            return tuple(one for one in met if one not in listed[first:] or one in listed[:first])
+            first = next(at for at, child in enumerate(listed) if child in listed[:at])
+            return tuple(
+                child for child in met if child not in listed[first:] or child in listed[:first]
+            )
     return met
 
 
 def unless_an_aggregate_adds_nothing(_root: str, met: Sequence[str], known: Known) -> Sequence[str]:
     """None at all, if one aggregate has only what one that was met before it has as well."""
-    lists = [set(below(one, known)) for one in met if isinstance(known[one], Aggregate)]
+    lists = [set(below(name, known)) for name in met if isinstance(known[name], Aggregate)]
     seen = set[str]()
-    for one in lists[1:]:
-        if one <= seen:
+    for names in lists[1:]:
+        if names <= seen:
             return ()
-        seen |= one
+        seen |= names
     return met
 
 
@@ -86,7 +88,7 @@ def apart_from_roots() -> Callable[[str, Found], Found]:
 
     def change(root: str, found: Found) -> Found:
         roots.add(root)
-        return [one for one in found if one.name == root or one.name not in roots]
+        return [leaf for leaf in found if leaf.name == root or leaf.name not in roots]
 
     return change
 
@@ -94,7 +96,9 @@ def apart_from_roots() -> Callable[[str, Found], Found]:
 def of_the_first_root() -> Callable[[str, Found], Found]:
     """A leaf belongs to the root below which it is met first."""
     owners: dict[str, str] = {}
-    return lambda root, found: [one for one in found if owners.setdefault(one.name, root) == root]
+    return lambda root, found: [
+        leaf for leaf in found if owners.setdefault(leaf.name, root) == root
+    ]
 
 
 def once_true(rule: Callable[[int], bool]) -> Callable[[int], bool]:
@@ -140,7 +144,7 @@ first_alone = Mutant(
     broken="an aggregate is its first leaf",
     rules={
         "leaf_order": lambda _root, met, known: [
-            one for one in met if not isinstance(known[one], Aggregate)
+            name for name in met if not isinstance(known[name], Aggregate)
         ][:1]
     },
 )
@@ -158,7 +162,7 @@ example_by_type = Mutant(
     rules={
         "leaves": found_by(
             lambda _root, found: sorted(
-                found, key=lambda one: not (isinstance(one, Leaf) and one.dns_name)
+                found, key=lambda leaf: not (isinstance(leaf, Leaf) and leaf.dns_name)
             )
         )
     },
@@ -328,7 +332,7 @@ short_names = Mutant(
     rules={
         "leaves": lambda root, found, in_force: (
             REFUSED
-            if any(len(one.name) > MANY for one in found)
+            if any(len(leaf.name) > MANY for leaf in found)
             else those_that_exist(root, found, in_force)
         )
     },

@@ -33,45 +33,45 @@ def with_first_values() -> Rule:
     """Each leaf as it was when it was met first."""
     known: dict[str, Leaf | Missing] = {}
     return lambda root, found, in_force: those_that_exist(
-        root, [known.setdefault(one.name, one) for one in found], in_force
+        root, [known.setdefault(leaf.name, leaf) for leaf in found], in_force
     )
 
 
 def behind_those_before(_root: str, before: Found, now: Found) -> Found:
     """What was there first stands before what has come."""
-    names = [one.name for one in before]
-    return sorted(now, key=lambda one: one.name not in names)
+    names = [leaf.name for leaf in before]
+    return sorted(now, key=lambda leaf: leaf.name not in names)
 
 
 def without_the_last_to_come(_root: str, before: Found, now: Found) -> Found:
     """What has come behind all that was there first is left out."""
-    names = [one.name for one in before]
-    known = [number for number, one in enumerate(now) if one.name in names]
+    names = [leaf.name for leaf in before]
+    known = [number for number, leaf in enumerate(now) if leaf.name in names]
     return now[: known[-1] + 1] if known else now
 
 
 def in_the_order_before(_root: str, before: Found, now: Found) -> Found:
     """What was there first stands in the order in which it was then."""
-    names = [one.name for one in before]
-    if {one.name for one in now} != set(names):
+    names = [leaf.name for leaf in before]
+    if {leaf.name for leaf in now} != set(names):
         return now
-    return sorted(now, key=lambda one: names.index(one.name))
+    return sorted(now, key=lambda leaf: names.index(leaf.name))
 
 
 def with_what_has_gone(_root: str, before: Found, now: Found) -> Found:
     """What was there first stays."""
-    names = {one.name for one in now}
-    return [*(one for one in before if one.name not in names), *now]
+    names = {leaf.name for leaf in now}
+    return [*(leaf for leaf in before if leaf.name not in names), *now]
 
 
 def a_leaf_stays_one(root: str, before: Found, now: Found) -> Found:
     """Who was a leaf himself stays so."""
-    return before if [one.name for one in before] == [root] else now
+    return before if [leaf.name for leaf in before] == [root] else now
 
 
 def an_aggregate_stays_one(root: str, before: Found, now: Found) -> Found:
     """Who had other leaves than himself keeps them."""
-    return before if [one.name for one in now] == [root] else now
+    return before if [leaf.name for leaf in now] == [root] else now
 
 
 def an_error_at_first() -> Rule:
@@ -79,7 +79,7 @@ def an_error_at_first() -> Rule:
     before: dict[str, list[str]] = {}
 
     def rule(root: str, found: Found, in_force: bool) -> tuple[Leaf, ...] | Status | None:  # noqa: FBT001
-        names = [one.name for one in found]
+        names = [leaf.name for leaf in found]
         if before.setdefault(root, names) != names:
             before[root] = names
             return Status.unavailable("the list has changed")
@@ -196,7 +196,8 @@ leaves_by_service_name = Mutant(
             root,
             tuple(
                 {
-                    one.resource_name if isinstance(one, Leaf) else one.name: one for one in found
+                    leaf.resource_name if isinstance(leaf, Leaf) else leaf.name: leaf
+                    for leaf in found
                 }.values()
             ),
             in_force,

@@ -311,8 +311,10 @@ def once_missing(counts: Callable[[Missing], bool]) -> Choose:
     lost: dict[str, Missing] = {}
 
     def without(found: list[Leaf | Missing]) -> list[Leaf | Missing]:
-        lost.update((one.name, one) for one in found if isinstance(one, Missing) and counts(one))
-        return [lost.get(one.name, one) for one in found]
+        lost.update(
+            (leaf.name, leaf) for leaf in found if isinstance(leaf, Missing) and counts(leaf)
+        )
+        return [lost.get(leaf.name, leaf) for leaf in found]
 
     return of_known(without)
 
@@ -320,13 +322,13 @@ def once_missing(counts: Callable[[Missing], bool]) -> Choose:
 deleted_for_good = Mutant(
     clause="A37-TROUBLE-09",
     broken="a cluster that was deleted is never used again",
-    rules={"leaves": once_missing(lambda one: one.is_gone)},
+    rules={"leaves": once_missing(lambda leaf: leaf.is_gone)},
 )
 
 refused_for_good = Mutant(
     clause="A37-TROUBLE-14",
     broken="a cluster that was refused is never used again",
-    rules={"leaves": once_missing(lambda one: not one.is_gone)},
+    rules={"leaves": once_missing(lambda leaf: not leaf.is_gone)},
 )
 
 # The control plane is lost.
@@ -346,8 +348,8 @@ loss_takes_away = Mutant(
 
 def fails_with_one(_root: str, found: Sequence[Leaf | Missing], _in_force: bool, /) -> Choice:  # noqa: FBT001
     """A cluster that is missing fails the tree, whatever is in force."""
-    lost = next((one for one in found if isinstance(one, Missing)), None)
-    return lost.status if lost else tuple(one for one in found if isinstance(one, Leaf))
+    lost = next((leaf for leaf in found if isinstance(leaf, Missing)), None)
+    return lost.status if lost else tuple(leaf for leaf in found if isinstance(leaf, Leaf))
 
 
 loss_ends_the_tree_before = Mutant(
@@ -360,7 +362,7 @@ loss_ends_the_tree_before = Mutant(
 lost_for_good = Mutant(
     clause="A37-TROUBLE-18",
     broken="a cluster that the loss of the control plane kept away is never used",
-    rules={"leaves": once_missing(lambda one: not one.is_gone)},
+    rules={"leaves": once_missing(lambda leaf: not leaf.is_gone)},
 )
 
 lost_endpoints_waited_for = Mutant(

@@ -46,7 +46,7 @@ never_sent_fails_all = Mutant(
 
 def while_none_exists(root: str, found: Sequence[Leaf | Missing], in_force: bool, /) -> Choice:  # noqa: FBT001
     """Wait where all of several leaves are missing."""
-    waits = len(found) > 1 and all(isinstance(one, Missing) for one in found)
+    waits = len(found) > 1 and all(isinstance(leaf, Missing) for leaf in found)
     return None if waits else those_that_exist(root, found, in_force)
 
 
@@ -60,7 +60,7 @@ tree_without_leaves_waits = Mutant(
 
 def while_it_is_the_root(root: str, found: Sequence[Leaf | Missing], in_force: bool, /) -> Choice:  # noqa: FBT001
     """Wait where a route leads to what is missing."""
-    waits = any(isinstance(one, Missing) and one.name == root for one in found)
+    waits = any(isinstance(leaf, Missing) and leaf.name == root for leaf in found)
     return None if waits else those_that_exist(root, found, in_force)
 
 
@@ -74,7 +74,7 @@ cluster_never_sent_waited_for = Mutant(
 missing_for_good = Mutant(
     clause="A37-TROUBLE-10",
     broken="a cluster that was missing once is never used",
-    rules={"leaves": once_missing(lambda one: one.is_gone)},
+    rules={"leaves": once_missing(lambda leaf: leaf.is_gone)},
     xds=SOON,
 )
 

@@ -27,7 +27,7 @@ aggregate_refused = Mutant(
 eds_refused = Mutant(
     clause="A37-VALID-02",
     broken="type EDS is refused",
-    xds={"wrong_with_cluster": refusing(lambda one: one.type == Cluster.EDS)},
+    xds={"wrong_with_cluster": refusing(lambda cluster: cluster.type == Cluster.EDS)},
 )
 
 logical_dns_refused = Mutant(
@@ -111,7 +111,7 @@ name_of_the_extension_counts = Mutant(
     broken="the name beside typed_config must be Envoy's",
     xds={
         "wrong_with_cluster": refusing(
-            lambda one: one.cluster_type.name not in {"", "envoy.clusters.aggregate"}
+            lambda cluster: cluster.cluster_type.name not in {"", "envoy.clusters.aggregate"}
         )
     },
     reports="refused",
@@ -122,7 +122,7 @@ name_of_the_extension_wanted = Mutant(
     broken="there must be a name beside typed_config",
     xds={
         "wrong_with_cluster": refusing(
-            lambda one: one.HasField("cluster_type") and not one.cluster_type.name
+            lambda cluster: cluster.HasField("cluster_type") and not cluster.cluster_type.name
         )
     },
     reports="refused",
@@ -217,8 +217,9 @@ name_in_load_assignment_counts = Mutant(
     broken="load_assignment must have the name of the Cluster",
     xds={
         "wrong_with_cluster": refusing(
-            lambda one: (
-                one.type == Cluster.LOGICAL_DNS and one.load_assignment.cluster_name != one.name
+            lambda cluster: (
+                cluster.type == Cluster.LOGICAL_DNS
+                and cluster.load_assignment.cluster_name != cluster.name
             )
         )
     },
@@ -229,7 +230,11 @@ name_in_load_assignment_counts = Mutant(
 eds_config_checked_anyway = Mutant(
     clause="A37-VALID-26",
     broken="an eds_config must be of ADS, whatever the type of the Cluster",
-    xds={"wrong_with_cluster": refusing(lambda one: bool(one.eds_cluster_config.eds_config.path))},
+    xds={
+        "wrong_with_cluster": refusing(
+            lambda cluster: bool(cluster.eds_cluster_config.eds_config.path)
+        )
+    },
 )
 
 load_assignment_checked_anyway = Mutant(
@@ -237,7 +242,9 @@ load_assignment_checked_anyway = Mutant(
     broken="a load_assignment must have an endpoint, whatever the type of the Cluster",
     xds={
         "wrong_with_cluster": refusing(
-            lambda one: one.HasField("load_assignment") and not one.load_assignment.endpoints
+            lambda cluster: (
+                cluster.HasField("load_assignment") and not cluster.load_assignment.endpoints
+            )
         )
     },
 )
@@ -247,7 +254,7 @@ load_assignment_makes_dns = Mutant(
     broken="an aggregate may have no load_assignment",
     xds={
         "wrong_with_cluster": refusing(
-            lambda one: one.HasField("load_assignment") and one.HasField("cluster_type")
+            lambda cluster: cluster.HasField("load_assignment") and cluster.HasField("cluster_type")
         )
     },
 )

@@ -9,16 +9,16 @@ from client_under_test.reference.editions.mutants import Mutant
 
 def exact_shares(localities: Sequence[Weights]) -> tuple[tuple[int, ...], ...]:
     """Shares over a common denominator, that of the localities left out."""
-    sums = [sum(one.endpoints) for one in localities]
+    sums = [sum(locality.endpoints) for locality in localities]
     return tuple(
-        tuple(weight * one.locality * prod(sums) // own_sum for weight in one.endpoints)
-        for one, own_sum in zip(localities, sums, strict=True)
+        tuple(weight * locality.locality * prod(sums) // own_sum for weight in locality.endpoints)
+        for locality, own_sum in zip(localities, sums, strict=True)
     )
 
 
 def nothing_for_the_smallest(localities: Sequence[Weights]) -> tuple[tuple[int, ...], ...]:
     """Shares, but the smallest one is none."""
-    return tuple(tuple(weight - (weight == 1) for weight in one) for one in shares(localities))
+    return tuple(tuple(weight - (weight == 1) for weight in share) for share in shares(localities))
 
 
 not_rounded = Mutant(

@@ -18,7 +18,7 @@ def weighed_by_addresses(
     _before: Sequence[Endpoint], now: Sequence[Endpoint]
 ) -> Sequence[Endpoint]:
     """Each endpoint, as heavy as it has addresses."""
-    return [replace(one, weight=one.weight * len(one.addresses)) for one in now]
+    return [replace(endpoint, weight=endpoint.weight * len(endpoint.addresses)) for endpoint in now]
 
 
 weight_for_each_address = Mutant(
@@ -95,7 +95,7 @@ def unless_the_list_is_new() -> Unasked:
 
     def hindered(_aggregated: State, prospects: Sequence[Prospect]) -> bool:
         nonlocal listed
-        before, listed = listed, tuple(one.identity for one in prospects)
+        before, listed = listed, tuple(prospect.identity for prospect in prospects)
         return listed != before
 
     return unless(hindered)

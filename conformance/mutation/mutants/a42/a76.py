@@ -25,7 +25,7 @@ from client_under_test.reference.values import Endpoint, State, Status
 
 def keys_of(endpoints: Sequence[Endpoint]) -> dict[tuple[str, ...], str]:
     """The hash keys by address."""
-    return {one.addresses: one.hash_key for one in endpoints}
+    return {endpoint.addresses: endpoint.hash_key for endpoint in endpoints}
 
 
 hash_key_ignored = Mutant(
@@ -48,7 +48,10 @@ def those_of_the_first_list(
     if not before:
         return now
     known = keys_of(before)
-    return [one if one.addresses in known else replace(one, hash_key="") for one in now]
+    return [
+        endpoint if endpoint.addresses in known else replace(endpoint, hash_key="")
+        for endpoint in now
+    ]
 
 
 hash_key_of_the_first_list = Mutant(
@@ -68,7 +71,8 @@ old_hash_key_kept = Mutant(
     broken="an address keeps the key that it had when it was first listed",
     rules={
         "ring_endpoints": lambda before, now: [
-            replace(one, hash_key=keys_of(before).get(one.addresses, one.hash_key)) for one in now
+            replace(endpoint, hash_key=keys_of(before).get(endpoint.addresses, endpoint.hash_key))
+            for endpoint in now
         ]
     },
 )
@@ -84,7 +88,7 @@ none_for_a_key_of_two = Mutant(
     broken="endpoints that have their key with others are left out",
     rules={
         "ring_endpoints": lambda _before, now: [
-            one for one in now if Counter(keys_of(now).values())[one.hash_key] == 1
+            endpoint for endpoint in now if Counter(keys_of(now).values())[endpoint.hash_key] == 1
         ]
     },
     reports="neither of them",
@@ -259,9 +263,9 @@ def telling(
         result = pick_at_random(candidates, args, one_is_connecting=one_is_connecting)
         if isinstance(result, Drop):
             return result
-        idle = [one for one in candidates if one.state is State.IDLE]
+        idle = [candidate for candidate in candidates if candidate.state is State.IDLE]
         connect = told(idle, one_is_connecting)
-        return replace(result, connect=tuple(one.target for one in connect))
+        return replace(result, connect=tuple(attempt.target for attempt in connect))
 
     return pick
 

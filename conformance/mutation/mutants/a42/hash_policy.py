@@ -45,7 +45,11 @@ first_route_counts = Mutant(
 all_routes_count = Mutant(
     clause="A42-HASH-01",
     broken="requests are hashed by the policies of all routes",
-    rules={"route_policies": lambda policies, _matched: [one for some in policies for one in some]},
+    rules={
+        "route_policies": lambda policies, _matched: [
+            policy for some in policies for policy in some
+        ]
+    },
 )
 
 last_policy_first = Mutant(
@@ -212,7 +216,7 @@ def from_terminal_on(
 ) -> Sequence[HashPolicy]:
     """The list of the matched route without what stands before the first terminal policy."""
     chosen = policies[matched]
-    return list(itertools.dropwhile(lambda one: not is_terminal(one), chosen)) or chosen
+    return list(itertools.dropwhile(lambda policy: not is_terminal(policy), chosen)) or chosen
 
 
 terminal_stands_alone = Mutant(
@@ -599,7 +603,7 @@ unknown_kind_spoils_the_list = Mutant(
     rules={
         "route_policies": lambda policies, matched: (
             ()
-            if any(isinstance(one, UnsupportedPolicy) for one in policies[matched])
+            if any(isinstance(policy, UnsupportedPolicy) for policy in policies[matched])
             else policies[matched]
         )
     },
@@ -717,7 +721,7 @@ channel_id_gives_way = Mutant(
     broken="beside other policies the channel's id does not count",
     rules={
         "route_policies": lambda policies, matched: (
-            [one for one in policies[matched] if not isinstance(one, ChannelIdPolicy)]
+            [policy for policy in policies[matched] if not isinstance(policy, ChannelIdPolicy)]
         )
     },
 )
@@ -727,7 +731,7 @@ channel_id_alone = Mutant(
     broken="beside the channel's id other policies do not count",
     rules={
         "route_policies": lambda policies, matched: (
-            [one for one in policies[matched] if isinstance(one, ChannelIdPolicy)]
+            [policy for policy in policies[matched] if isinstance(policy, ChannelIdPolicy)]
         )
     },
 )

@@ -85,7 +85,10 @@ def in_one_priority(
     flat = [
         (
             leaf,
-            replace(found, priorities=(tuple(one for each in found.priorities for one in each),)),
+            replace(
+                found,
+                priorities=(tuple(locality for each in found.priorities for locality in each),),
+            ),
         )
         for leaf, found in leaves
     ]
@@ -303,7 +306,9 @@ unweighted_but_for_rings = Mutant(
     broken="a locality without a weight weighs one under every policy but ring_hash",
     rules={
         "locality_is_used": lambda _locality: True,
-        "ring_endpoints": lambda _before, now: [one for one in now if one.locality_weight],
+        "ring_endpoints": lambda _before, now: [
+            endpoint for endpoint in now if endpoint.locality_weight
+        ],
         "target_weight": lambda _target, weight: max(weight, 1),
     },
 )

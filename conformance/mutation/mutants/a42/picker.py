@@ -38,8 +38,10 @@ def passes_over(state: State, *, place: int, told: bool) -> Pick:
 
     def pick(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
         candidates = list(walk)
-        failed = [one.state is State.TRANSIENT_FAILURE for one in candidates]
-        behind = [one for one in candidates[place + 1 :] if one.state is State.READY]
+        failed = [candidate.state is State.TRANSIENT_FAILURE for candidate in candidates]
+        behind = [
+            candidate for candidate in candidates[place + 1 :] if candidate.state is State.READY
+        ]
         if not behind or not all(failed[:place]) or candidates[place].state is not state:
             return pick_by_a61(candidates, args)
         return behind[0].take(args, (candidates[place].target,) if told else ())
@@ -53,10 +55,15 @@ def leaves_alone(rule: Pick, state: State, *, place: int) -> Pick:
     def pick(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
         candidates = list(walk)
         result = rule(candidates, args)
-        if isinstance(result, Drop) or [one.state for one in candidates[place:]][:1] != [state]:
+        if isinstance(result, Drop) or [candidate.state for candidate in candidates[place:]][
+            :1
+        ] != [state]:
             return result
         alone = candidates[place].target
-        return replace(result, connect=tuple(one for one in result.connect if one != alone))
+        return replace(
+            result,
+            connect=tuple(subchannel for subchannel in result.connect if subchannel != alone),
+        )
 
     return pick
 
@@ -69,7 +76,7 @@ def tells_all(rule: Pick) -> Pick:
         result = rule(candidates, args)
         if isinstance(result, Drop):
             return result
-        idle = tuple(one.target for one in candidates if one.state is State.IDLE)
+        idle = tuple(candidate.target for candidate in candidates if candidate.state is State.IDLE)
         return replace(result, connect=tuple(dict.fromkeys((*result.connect, *idle))))
 
     return pick
@@ -161,7 +168,7 @@ connecting_not_waited_for = Mutant(
 def fails_with_the_policy(walk: Iterable[Candidate], args: PickArgs) -> PickResult:
     """While the policy reports TRANSIENT_FAILURE, as by A42-AGG-02, every request fails."""
     candidates = list(walk)
-    states = [one.state for one in candidates]
+    states = [candidate.state for candidate in candidates]
     if State.READY in states or states.count(State.TRANSIENT_FAILURE) < 2:  # noqa: PLR2004
         return pick_by_a61(candidates, args)
     return Fail(Status.unavailable("no endpoint is connected"))
@@ -200,8 +207,12 @@ def once_only(rule: Pick) -> Pick:
         result = rule(candidates, args)
         if isinstance(result, Drop):
             return result
-        failed = {one.target for one in candidates if one.state is State.TRANSIENT_FAILURE}
-        fresh = tuple(one for one in result.connect if one not in told)
+        failed = {
+            candidate.target
+            for candidate in candidates
+            if candidate.state is State.TRANSIENT_FAILURE
+        }
+        fresh = tuple(subchannel for subchannel in result.connect if subchannel not in told)
         told.update(failed & set(fresh))
         return replace(result, connect=fresh)
 

@@ -31,7 +31,7 @@ def unless(hindered: Callable[[State, Sequence[Prospect]], bool]) -> Unasked:
 
 def idle_ones(prospects: Sequence[Prospect]) -> list[str]:
     """Those that may be connected."""
-    return [one.identity for one in prospects if one.counted is State.IDLE]
+    return [prospect.identity for prospect in prospects if prospect.counted is State.IDLE]
 
 
 def while_ready_too(
@@ -64,13 +64,13 @@ def by_address(
     aggregated: State, prospects: Sequence[Prospect], last_failed: str | None
 ) -> str | None:
     """A61's rule, from the lowest address on."""
-    ordered = sorted(prospects, key=lambda one: one.identity)
+    ordered = sorted(prospects, key=lambda prospect: prospect.identity)
     return first_idle(aggregated, ordered, last_failed)
 
 
 def failures(prospects: Sequence[Prospect]) -> int:
     """How many have failed."""
-    return sum(one.counted is FAILED for one in prospects)
+    return sum(prospect.counted is FAILED for prospect in prospects)
 
 
 busy_while_ready = Mutant(

@@ -54,8 +54,8 @@ one_place_for_each_endpoint = Mutant(
 
 def all_but_the_lightest(standing: tuple[Standing, ...]) -> tuple[Standing, ...]:
     """Those that are heavier than another; none if all weigh the same."""
-    least = min(one.weight for one in standing)
-    return tuple(one for one in standing if one.weight > least)
+    least = min(endpoint.weight for endpoint in standing)
+    return tuple(endpoint for endpoint in standing if endpoint.weight > least)
 
 
 def key_of(standing: Standing) -> str:
@@ -128,7 +128,9 @@ no_maximum = Mutant(
 weights_ignored = Mutant(
     clause="A42-RING-09",
     broken="all endpoints have the same number of entries",
-    rules={"lined_up": lambda standing: tuple(replace(one, weight=1) for one in standing)},
+    rules={
+        "lined_up": lambda standing: tuple(replace(endpoint, weight=1) for endpoint in standing)
+    },
     issue="https://github.com/grpc/grpc-rust/pull/2695",
 )
 
@@ -144,7 +146,7 @@ heaviest_first = Mutant(
     broken="entries are dealt out to the heaviest endpoint first, and so on",
     rules={
         "lined_up": lambda standing: tuple(
-            sorted(standing, key=lambda one: (one.weight, one.key), reverse=True)
+            sorted(standing, key=lambda endpoint: (endpoint.weight, endpoint.key), reverse=True)
         )
     },
     reports="none of the known",
@@ -248,7 +250,7 @@ no_wrap_around = Mutant(
 
 def named_by_index(standing: tuple[Standing, ...]) -> tuple[Standing, ...]:
     """What is hashed is the place in the list."""
-    return tuple(replace(one, key=f"{index}") for index, one in enumerate(standing))
+    return tuple(replace(endpoint, key=f"{index}") for index, endpoint in enumerate(standing))
 
 
 order_matters = Mutant(
@@ -268,7 +270,7 @@ class LateDisorder:
 
     def lined_up(self, standing: tuple[Standing, ...]) -> tuple[Standing, ...]:
         """As they are; note when their order changes."""
-        order = tuple(one.identity for one in standing)
+        order = tuple(endpoint.identity for endpoint in standing)
         if self._order and order != self._order:
             self._changed = min(self._changed, time.monotonic())
         self._order = order
@@ -290,18 +292,18 @@ order_matters_late = Mutant(
 
 def of_address(endpoints: Iterable[Endpoint]) -> dict[tuple[str, ...], Endpoint]:
     """The endpoints by their addresses."""
-    return {one.addresses: one for one in endpoints}
+    return {endpoint.addresses: endpoint for endpoint in endpoints}
 
 
 def without_those_added(before: Sequence[Endpoint], now: Sequence[Endpoint]) -> Sequence[Endpoint]:
     """Those that were listed before as well, unless there is none."""
-    return [one for one in now if one.addresses in of_address(before)] or now
+    return [endpoint for endpoint in now if endpoint.addresses in of_address(before)] or now
 
 
 def named_by_rank(standing: tuple[Standing, ...], *, descending: bool) -> tuple[Standing, ...]:
     """What is hashed is the place among all in the order of their keys."""
-    keys = sorted((one.key for one in standing), reverse=descending)
-    return tuple(replace(one, key=f"{keys.index(one.key)}") for one in standing)
+    keys = sorted((endpoint.key for endpoint in standing), reverse=descending)
+    return tuple(replace(endpoint, key=f"{keys.index(endpoint.key)}") for endpoint in standing)
 
 
 removal_moves_those_that_sort_behind = Mutant(
@@ -366,7 +368,7 @@ addition_moves_all = Mutant(
     broken="the number of endpoints is part of the key of every entry",
     rules={
         "lined_up": lambda standing: tuple(
-            replace(one, key=f"{one.key}/{len(standing)}") for one in standing
+            replace(endpoint, key=f"{endpoint.key}/{len(standing)}") for endpoint in standing
         )
     },
 )
@@ -380,7 +382,7 @@ def all_ever_listed(since: int) -> Callable[[Sequence[Endpoint], Sequence[Endpoi
         lists.append(now)
         if len(lists) < since:
             return now
-        return [*of_address(endpoint for one in lists for endpoint in one).values()]
+        return [*of_address(endpoint for endpoints in lists for endpoint in endpoints).values()]
 
     return listed
 

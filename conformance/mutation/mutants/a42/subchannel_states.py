@@ -43,7 +43,9 @@ def whatever_is_idle(
     _aggregated: State, prospects: Sequence[Prospect], _last_failed: str | None
 ) -> str | None:
     """An IDLE endpoint is connected, even if nothing asks for a connection."""
-    return next((one.identity for one in prospects if one.counted is State.IDLE), None)
+    return next(
+        (prospect.identity for prospect in prospects if prospect.counted is State.IDLE), None
+    )
 
 
 def once_connected(
@@ -75,7 +77,11 @@ def when_picked_by_another() -> Callable[[Iterable[Candidate], PickArgs], PickRe
         result = pick_by_a61(walk, args)
         if isinstance(result, Drop):
             return result
-        told = tuple(one for one in result.connect if finders.setdefault(one, args) is not args)
+        told = tuple(
+            subchannel
+            for subchannel in result.connect
+            if finders.setdefault(subchannel, args) is not args
+        )
         return replace(result, connect=told)
 
     return pick
@@ -167,7 +173,7 @@ def weighed_by_their_number(
     _before: Sequence[Endpoint], now: Sequence[Endpoint]
 ) -> Sequence[Endpoint]:
     """Each endpoint weighs as much as there are, which leaves the ring as it was."""
-    return [replace(one, weight=len(now)) for one in now]
+    return [replace(endpoint, weight=len(now)) for endpoint in now]
 
 
 connected_anew = Mutant(

@@ -25,7 +25,7 @@ busier_ones = Mutant(
 old_field_refused = Mutant(
     clause="A48-LEAST-01",
     broken="LEAST_REQUEST as lb_policy is an error, though A48 is stated",
-    xds={"supported_policy": lambda one: None if one == ENUM else supported_policy(one)},
+    xds={"supported_policy": lambda value: None if value == ENUM else supported_policy(value)},
     edition=EDITION,
 )
 

@@ -43,8 +43,8 @@ def in_turn_but_for_the_first(
     """The policy of a Cluster is that of its first priority alone."""
     assert isinstance(child, PriorityConfig), "each leaf has priorities"
     children = {
-        name: one if name == child.priorities[0] else PriorityChild(RoundRobinConfig())
-        for name, one in child.children.items()
+        name: priority_child if name == child.priorities[0] else PriorityChild(RoundRobinConfig())
+        for name, priority_child in child.children.items()
     }
     below = PriorityConfig(children=children, priorities=child.priorities)
     return cluster_impl(aggregate, leaf, found, below)
@@ -56,7 +56,9 @@ numbers_as_text = Mutant(
     xds={
         "policy_fields": lambda struct: changed(
             as_it_is(struct),
-            lambda one: str(one) if type(one) in {int, float} and abs(one) > 2**53 else one,
+            lambda value: (
+                str(value) if type(value) in {int, float} and abs(value) > 2**53 else value
+            ),
         )
     },
 )
@@ -66,7 +68,7 @@ nothing_dropped = Mutant(
     broken="fields that are null are left out",
     xds={
         "policy_fields": lambda struct: changed(
-            as_it_is(struct), lambda one: without(one, lambda _, each: each is None)
+            as_it_is(struct), lambda value: without(value, lambda _, each: each is None)
         )
     },
 )
@@ -76,7 +78,7 @@ empty_dropped = Mutant(
     broken="fields without a name are left out",
     xds={
         "policy_fields": lambda struct: changed(
-            as_it_is(struct), lambda one: without(one, lambda key, _: not key)
+            as_it_is(struct), lambda value: without(value, lambda key, _: not key)
         )
     },
 )
@@ -86,7 +88,7 @@ booleans_as_numbers = Mutant(
     broken="booleans become numbers",
     xds={
         "policy_fields": lambda struct: changed(
-            as_it_is(struct), lambda one: int(one) if isinstance(one, bool) else one
+            as_it_is(struct), lambda value: int(value) if isinstance(value, bool) else value
         )
     },
 )
@@ -96,7 +98,7 @@ some_keys_lost = Mutant(
     broken="a key called __proto__ is left out",
     xds={
         "policy_fields": lambda struct: changed(
-            as_it_is(struct), lambda one: without(one, lambda key, _: key == "__proto__")
+            as_it_is(struct), lambda value: without(value, lambda key, _: key == "__proto__")
         )
     },
 )

@@ -87,7 +87,7 @@ lb_policy_checked = Mutant(
 config_of_lb_policy_checked = Mutant(
     clause="A52-FIELD-04",
     broken="ring_hash_lb_config must be a good one, whatever the list says",
-    xds={"prefers_extension": lambda one: prefers_extension(one) and is_good_ring(one)},
+    xds={"prefers_extension": lambda cluster: prefers_extension(cluster) and is_good_ring(cluster)},
 )
 
 sticky = Sticky()

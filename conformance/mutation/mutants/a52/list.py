@@ -52,8 +52,10 @@ def as_the_message(extension: Any) -> str:
 
 def names_nobodys(message: Any) -> bool:
     """Whether a TypedStruct is of a policy that gRPC does not bring."""
-    names = (named_by(one.typed_extension_config) for one in message.load_balancing_policy.policies)
-    return any(one.rpartition("/")[2] not in OWN for one in names)
+    names = (
+        named_by(policy.typed_extension_config) for policy in message.load_balancing_policy.policies
+    )
+    return any(name.rpartition("/")[2] not in OWN for name in names)
 
 
 def turns_for(type_url: str, extension: Any) -> str:
@@ -79,10 +81,10 @@ def must_have(path: str) -> Any:
 
     def is_wrong(message: Any) -> bool:
         return any(
-            not one.HasField("typed_extension_config")
+            not policy.HasField("typed_extension_config")
             if whole
-            else not one.typed_extension_config.HasField("typed_config")
-            for one in message.load_balancing_policy.policies
+            else not policy.typed_extension_config.HasField("typed_config")
+            for policy in message.load_balancing_policy.policies
         )
 
     return refusing(is_wrong)
@@ -164,7 +166,9 @@ long_lists_refused = Mutant(
     clause="A52-LIST-07",
     broken="a list of more than 50 entries is refused",
     xds={
-        "wrong_with_cluster": refusing(lambda one: len(one.load_balancing_policy.policies) > MANY)
+        "wrong_with_cluster": refusing(
+            lambda cluster: len(cluster.load_balancing_policy.policies) > MANY
+        )
     },
 )
 
@@ -205,8 +209,8 @@ name_demanded = Mutant(
     xds={
         "wrong_with_cluster": refusing(
             lambda message: any(
-                one.HasField("typed_extension_config") and not one.typed_extension_config.name
-                for one in message.load_balancing_policy.policies
+                policy.HasField("typed_extension_config") and not policy.typed_extension_config.name
+                for policy in message.load_balancing_policy.policies
             )
         )
     },
