@@ -73,12 +73,12 @@ def found(reports: Iterable[Report], client: str | None) -> BadgeRuns:
     for run in (run for report in reports for run in report.runs):
         if client in {None, *_names(run.client)}:
             by_name.setdefault(str(run.client), []).append(run)
-    left = [one for report in reports for one in report.not_run if _is_of(one, client)]
-    for one in left:
-        by_name.setdefault(one.client, [])
+    left = [skipped for report in reports for skipped in report.not_run if _is_of(skipped, client)]
+    for skipped in left:
+        by_name.setdefault(skipped.client, [])
     if not by_name:
         there = [str(run.client) for report in reports for run in report.runs]
-        there += [one.client for report in reports for one in report.not_run]
+        there += [skipped.client for report in reports for skipped in report.not_run]
         raise NoBadge(f"there is no run of {client}, but of {', '.join(dict.fromkeys(there))}")
     if len(by_name) > 1:
         raise NoBadge(
@@ -127,15 +127,18 @@ def badge_of_document(
         results
         for clause in clauses
         if (results := [run.clauses[clause] for run in told.runs if clause in run.clauses])
-        and any(_counts(one.verdict, one.reason) for one in results)
+        and any(_counts(result.verdict, result.reason) for result in results)
     ]
     passed = [
-        all(one.verdict in {Verdict.PASS, Verdict.SEEN} for one in results) for results in judged
+        all(result.verdict in {Verdict.PASS, Verdict.SEEN} for result in results)
+        for results in judged
     ]
     if not judged:
         return Badge(name, "nothing judged", GREY)
     is_new = any(
-        one.verdict is Verdict.FAIL and not one.expected for results in judged for one in results
+        result.verdict is Verdict.FAIL and not result.expected
+        for results in judged
+        for result in results
     )
     colour = GREEN if all(passed) else RED if is_new else OLIVE
     return Badge(name, f"passes {sum(passed)} of {len(passed)} clauses", colour)
@@ -148,8 +151,8 @@ def _counts(verdict: Verdict, reason: Reason | None) -> bool:
 def _verdict(runs: Sequence[Run]) -> tuple[str, str]:
     if not runs:
         return "not run", GREY
-    results = [(name, one) for run in runs for name, one in run.clauses.items()]
-    new = {name for name, one in results if is_fatal(one, strict=False)}
+    results = [(name, clause) for run in runs for name, clause in run.clauses.items()]
+    new = {name for name, result in results if is_fatal(result, strict=False)}
     codes = {code for run in runs for code in said_of(run)}
     words = no_new_failures(results)
     applies = (
@@ -178,7 +181,7 @@ OTHERS: Final = 6.9
 
 def width_of(text: str) -> int:
     """About how wide a text is, in pixels; letters of other scripts are as wide as high."""
-    return math.ceil(sum(WIDTHS.get(one, OTHERS if one.isascii() else 11.0) for one in text))
+    return math.ceil(sum(WIDTHS.get(char, OTHERS if char.isascii() else 11.0) for char in text))
 
 
 def svg(made: Badge) -> str:

@@ -175,7 +175,7 @@ def entries_of(table: Mapping[str, Any]) -> tuple[Entry, ...]:
 
 def places(entries: Iterable[Entry]) -> set[tuple[str, str]]:
     """The clauses that they know, each with a scenario."""
-    return {(one.clause, scenario) for one in entries for scenario in one.scenarios}
+    return {(entry.clause, scenario) for entry in entries for scenario in entry.scenarios}
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -242,22 +242,24 @@ def parsed(
                 raise BadBaseline(f"{path}: {each.clause}{complaint}{where}")
     own = tuple(each for entry in found.expected for each in entry.each())
     known, covered = places(below), places(own)
-    for number, one in enumerate(found.fixed):
-        for scenario in several(one.scenario):
-            if (one.clause, scenario) not in known:
+    for number, fix in enumerate(found.fixed):
+        for scenario in several(fix.scenario):
+            if (fix.clause, scenario) not in known:
                 where = place(content, f"fixed[{number}]")
                 raise BadBaseline(
-                    f"{path} marks {one.clause} as fixed in {scenario}, but the client's baseline "
+                    f"{path} marks {fix.clause} as fixed in {scenario}, but the client's baseline "
                     f"has no such failure{where}"
                 )
-            covered.add((one.clause, scenario))
+            covered.add((fix.clause, scenario))
     return (*own, *_without(below, covered))
 
 
 def _without(entries: Iterable[Entry], covered: Collection[tuple[str, str]]) -> Iterator[Entry]:
     """Entries without these scenarios of clauses."""
     for entry in entries:
-        left = tuple(one for one in entry.scenarios if (entry.clause, one) not in covered)
+        left = tuple(
+            scenario for scenario in entry.scenarios if (entry.clause, scenario) not in covered
+        )
         if left:
             yield msgspec.structs.replace(entry, scenarios=left)
 
@@ -302,9 +304,13 @@ def check_scenarios(
 
 def no_scenario(name: str, scenarios: Collection[str]) -> str:
     """Return that no scenario has this name, and which name is nearest."""
-    functions = dict.fromkeys(one.partition("[")[0] for one in scenarios)
-    modules = dict.fromkeys(f"{one.partition('.')[0]}.*" for one in scenarios)
-    within = [one for one in functions if name.strip("*.") in one] if name.strip("*.") else []
+    functions = dict.fromkeys(scenario.partition("[")[0] for scenario in scenarios)
+    modules = dict.fromkeys(f"{scenario.partition('.')[0]}.*" for scenario in scenarios)
+    within = (
+        [function for function in functions if name.strip("*.") in function]
+        if name.strip("*.")
+        else []
+    )
     near = (
         difflib.get_close_matches(name, [*scenarios, *functions, *modules], n=1, cutoff=0.7)
         or within
@@ -316,10 +322,10 @@ def no_scenario(name: str, scenarios: Collection[str]) -> str:
 def marked(record: Record, entries: Collection[Entry]) -> Record:
     """The same, but its failures that the baseline knows marked as expected."""
     decisions = tuple(
-        msgspec.structs.replace(one, expected=True)
-        if any(entry.knows(record.scenario, one) for entry in entries)
-        else one
-        for one in record.decisions
+        msgspec.structs.replace(decision, expected=True)
+        if any(entry.knows(record.scenario, decision) for entry in entries)
+        else decision
+        for decision in record.decisions
     )
     return msgspec.structs.replace(record, decisions=decisions)
 
@@ -338,7 +344,7 @@ def applying(
         released: the newest version that the client's manifest knows, if it tells.
     """
     known = newest_known(version, (entry.versions for entry in entries), released)
-    return tuple(one for one in entries if one.applies_to(known, variant))
+    return tuple(entry for entry in entries if entry.applies_to(known, variant))
 
 
 def endings(records: Iterable[Record], entries: Collection[Entry], today: date) -> Iterator[str]:
@@ -349,11 +355,11 @@ def endings(records: Iterable[Record], entries: Collection[Entry], today: date) 
         entries: those that apply to the client, whether they are over or not.
         today: the day of the run.
     """
-    seen = [(record.scenario, one) for record in records for one in record.decisions]
+    seen = [(record.scenario, decision) for record in records for decision in record.decisions]
     for entry in entries:
         if entry.until is None or entry.until - today > SOON:
             continue
-        if any(entry.knows(scenario, one) for scenario, one in seen):
+        if any(entry.knows(scenario, finding) for scenario, finding in seen):
             is_over = entry.is_over(today)
             left = "and is not any more" if is_over else f"in {(entry.until - today).days} days"
             was = "was" if is_over else "is"
@@ -395,7 +401,11 @@ def _judged(
     decisions = {record.scenario: record.decisions for record in records}
     for entry in entries:
         for scenario in entry.scenarios:
-            there = [one for one in decisions.get(scenario, ()) if one.clause == entry.clause]
+            there = [
+                decision
+                for decision in decisions.get(scenario, ())
+                if decision.clause == entry.clause
+            ]
             if there:
                 yield entry, scenario, there
 
@@ -404,7 +414,7 @@ def _untrue(entry: Entry, scenario: str, decisions: Collection[Decision]) -> str
     """What is not true of an entry; nothing is, where its scenario did not judge the clause."""
     verdict, reason = worst(decisions)
     is_judged = verdict not in {Verdict.SKIP, Verdict.ERROR}
-    is_known = any(entry.knows(scenario, one) for one in decisions)
+    is_known = any(entry.knows(scenario, decision) for decision in decisions)
     if is_known or not is_judged or entry.sometimes:
         return None
     said = verdict.value + (f" ({reason.value})" if reason else "")

@@ -110,7 +110,9 @@ def _is_shown(entry: Entry, run: Run) -> bool | None:
     ]
     if not judged:
         return None
-    return any(entry.knows(one.id, finding) for one in judged for finding in one.findings)
+    return any(
+        entry.knows(scenario.id, finding) for scenario in judged for finding in scenario.findings
+    )
 
 
 def said(words: str) -> Frequency | None:
@@ -118,8 +120,8 @@ def said(words: str) -> Frequency | None:
     found = FREQUENCY.match(words)
     if not found:
         return None
-    *failed, runs = (_number(one) for one in found.groups())
-    count = next((one for one in failed if one is not None), None)
+    *failed, runs = (_number(group) for group in found.groups())
+    count = next((count for count in failed if count is not None), None)
     if count is None or runs is None or count > runs:
         return None
     return Frequency(count, runs)

@@ -116,14 +116,18 @@ def _without_untrue(written: AoT, runs: Sequence[Run]) -> Iterator[str]:
         gone = {
             at
             for at, shown in seen.items()
-            if not any(one.is_there for one in shown) and "sometimes" not in table
+            if not any(observation.is_there for observation in shown) and "sometimes" not in table
         }
         for clause, scenario in sorted(gone):
             yield f"{clause} does not fail in {scenario} any more: taken out"
         left = {
             entry.clause: where
             for entry in entries
-            if (where := [one for one in entry.scenarios if (entry.clause, one) not in gone])
+            if (
+                where := [
+                    scenario for scenario in entry.scenarios if (entry.clause, scenario) not in gone
+                ]
+            )
         }
         if gone:
             _leave(written, table, left)
@@ -139,7 +143,9 @@ def _shown(entry: Entry, name: str, runs: Iterable[Run]) -> Iterator[_Shown]:
             continue
         for scenario in run.scenarios:
             if scenario.id == name and scenario.clauses.get(entry.clause) in JUDGED:
-                yield _Shown(run.client, any(entry.knows(name, one) for one in scenario.findings))
+                yield _Shown(
+                    run.client, any(entry.knows(name, finding) for finding in scenario.findings)
+                )
 
 
 def _leave(written: AoT, table: Table, left: Mapping[str, Sequence[str]]) -> None:
@@ -152,13 +158,13 @@ def _leave(written: AoT, table: Table, left: Mapping[str, Sequence[str]]) -> Non
     table.pop("also", None)
     if len(left) > 1:
         more = tomlkit.inline_table()
-        more.update({one: _one_or_several(where) for one, where in left.items() if one != own})
+        more.update({key: _one_or_several(where) for key, where in left.items() if key != own})
         table["also"] = more
 
 
 def _bounded(table: Table, clause: str, seen: Sequence[Sequence[_Shown]]) -> Iterator[str]:
     """Limit an entry to where it was seen, if that is not everywhere."""
-    if all(one.is_there for shown in seen for one in shown):
+    if all(observation.is_there for shown in seen for observation in shown):
         return
     limits = {tuple(sorted(_limits(clause, shown).items())) for shown in seen}
     if len(limits) > 1:
@@ -174,19 +180,22 @@ def _bounded(table: Table, clause: str, seen: Sequence[Sequence[_Shown]]) -> Ite
 def _limits(clause: str, shown: Iterable[_Shown]) -> dict[str, Any]:
     """What an entry says of where it holds, from where it was seen and where not."""
     shown = [*shown]
-    there = {one.client for one in shown if one.is_there}
-    not_there = {one.client for one in shown if not one.is_there}
+    there = {observation.client for observation in shown if observation.is_there}
+    not_there = {observation.client for observation in shown if not observation.is_there}
     if not not_there:
         return {}
     if there == not_there and len(there) == 1:
         (client,) = there
-        count = sum(one.is_there for one in shown)
+        count = sum(observation.is_there for observation in shown)
         return {"sometimes": f"in {count} of {len(shown)} runs of {client.version}"}
-    variants, without = ({one.variant or "" for one in them} for them in (there, not_there))
+    variants, without = (
+        {observation.variant or "" for observation in them} for them in (there, not_there)
+    )
     if not variants & without:
         return {"variants": tuple(sorted(variants))}
     versions, others = (
-        sorted({Version(one.version) for one in them}) for them in (there, not_there)
+        sorted({Version(observation.version) for observation in them})
+        for them in (there, not_there)
     )
     if versions[-1] < others[0]:
         return {"versions": f"<{others[0]}"}
@@ -203,7 +212,9 @@ def _with_fixed(
 ) -> Iterator[str]:
     """What the baseline below knows and no run shows."""
     own = [
-        one for table in document.get("expected", ()) for one in baseline.entries_of(table.unwrap())
+        observation
+        for table in document.get("expected", ())
+        for observation in baseline.entries_of(table.unwrap())
     ]
     covered = baseline.places(own)
     covered |= {
@@ -214,7 +225,11 @@ def _with_fixed(
     for entry in below:
         for scenario in entry.scenarios:
             shown = [*_shown(entry, scenario, runs)]
-            is_gone = shown and not any(one.is_there for one in shown) and not entry.sometimes
+            is_gone = (
+                shown
+                and not any(observation.is_there for observation in shown)
+                and not entry.sometimes
+            )
             if is_gone and (entry.clause, scenario) not in covered:
                 covered.add((entry.clause, scenario))
                 table = tomlkit.table()
@@ -239,7 +254,7 @@ def _with_new(written: AoT, runs: Sequence[Run], said: Said) -> Iterator[str]:
         raise Refused(f"{', '.join(unexplained)} fail{'s' * (len(unexplained) == 1)} anew: {hint}")
     for (clause, reason, shows), shown in found.items():
         scenarios = sorted({scenario.id for _, scenario, _ in shown})
-        _, best, decision = min(shown, key=lambda one: one[1].id)
+        _, best, decision = min(shown, key=lambda pair: pair[1].id)
         entry = tomlkit.table()
         entry["clause"], entry["reason"] = clause, reason.value
         for key, value in _where(clause, scenarios, shown, runs).items():
@@ -265,12 +280,14 @@ def _new_failures(runs: Iterable[Run]) -> Mapping[tuple[str, Reason, str], Seque
     found: dict[tuple[str, Reason], list[_Found]] = {}
     for run in runs:
         for scenario in run.scenarios:
-            for one in scenario.findings:
-                if one.verdict is Verdict.FAIL and one.reason and not one.expected:
-                    found.setdefault((one.clause, one.reason), []).append((run, scenario, one))
+            for finding in scenario.findings:
+                if finding.verdict is Verdict.FAIL and finding.reason and not finding.expected:
+                    found.setdefault((finding.clause, finding.reason), []).append(
+                        (run, scenario, finding)
+                    )
     by_piece: dict[tuple[str, Reason, str], list[_Found]] = {}
     for (clause, reason), shown in found.items():
-        together = _piece(one.saw for *_, one in shown)
+        together = _piece(finding.saw for *_, finding in shown)
         for failure in shown:
             shows = together or _piece([failure[2].saw])
             by_piece.setdefault((clause, reason, shows), []).append(failure)
@@ -279,10 +296,12 @@ def _new_failures(runs: Iterable[Run]) -> Mapping[tuple[str, Reason, str], Seque
 
 def _piece(saws: Iterable[str]) -> str:
     """The longest piece that each of them has and that other runs will have too; or nothing."""
-    first, *others = dict.fromkeys(one.partition(CLOSEST)[0] for one in saws)
-    pieces = {one.strip(" ,;:") for one in VARYING.split(first)} | {LOCAL} & {first[: len(LOCAL)]}
-    common = [one for one in pieces if one and all(one in other for other in others)]
-    return max(common, key=lambda one: (len(one), one), default="")
+    first, *others = dict.fromkeys(text.partition(CLOSEST)[0] for text in saws)
+    pieces = {piece.strip(" ,;:") for piece in VARYING.split(first)} | {LOCAL} & {
+        first[: len(LOCAL)]
+    }
+    common = [piece for piece in pieces if piece and all(piece in other for other in others)]
+    return max(common, key=lambda piece: (len(piece), piece), default="")
 
 
 def _where(
@@ -316,7 +335,7 @@ def _several(clients: Iterable[ClientId]) -> str:
 
 def _in_words(key: str, value: Any) -> str:
     return {"versions": f"from versions {value} alone", "sometimes": f"{value}"}.get(
-        key, f"with variants {', '.join(one or 'none' for one in value)} alone"
+        key, f"with variants {', '.join(item or 'none' for item in value)} alone"
     )
 
 

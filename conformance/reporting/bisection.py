@@ -39,7 +39,7 @@ class Bisection(msgspec.Struct, frozen=True):
     @property
     def flips(self) -> tuple[Flip, ...]:
         """Each change that is known of, in the order of versions; the last one is bisected."""
-        told = [one for one in range(self.count) if isinstance(self.known.get(one), str)]
+        told = [number for number in range(self.count) if isinstance(self.known.get(number), str)]
         return tuple(
             Flip(before, after)
             for before, after in pairwise(told)
@@ -57,7 +57,7 @@ class Bisection(msgspec.Struct, frozen=True):
     def untold_end(self) -> int | None:
         """The last or first version, if it was looked at and nobody can tell what it does."""
         ends = (self.count - 1, 0)
-        return next((one for one in ends if isinstance(self.known.get(one), Untold)), None)
+        return next((index for index in ends if isinstance(self.known.get(index), Untold)), None)
 
     @property
     def next(self) -> int | None:
@@ -71,8 +71,8 @@ class Bisection(msgspec.Struct, frozen=True):
         for end in (self.count - 1, 0):
             if end not in self.known:
                 return end
-        untried = [one for one in self.between if one not in self.known]
+        untried = [index for index in self.between if index not in self.known]
         if not untried:
             return None
         flip = self.flips[-1]
-        return min(untried, key=lambda one: (abs(2 * one - flip.before - flip.after), one))
+        return min(untried, key=lambda index: (abs(2 * index - flip.before - flip.after), index))

@@ -56,14 +56,14 @@ def by_clause(clauses: Mapping[str, ClauseResult]) -> dict[str, ClauseSummary]:
     """What a whole run says."""
     return {
         name: ClauseSummary(
-            verdict=one.verdict,
-            reason=one.reason,
-            edition=one.edition,
-            editions=_followed(one.reason, one.verdict, one.editions_consistent),
-            choices=_choices(one.seen) if one.verdict is Verdict.SEEN else (),
-            expected=one.expected,
+            verdict=clause.verdict,
+            reason=clause.reason,
+            edition=clause.edition,
+            editions=_followed(clause.reason, clause.verdict, clause.editions_consistent),
+            choices=_choices(clause.seen) if clause.verdict is Verdict.SEEN else (),
+            expected=clause.expected,
         )
-        for name, one in clauses.items()
+        for name, clause in clauses.items()
     }
 
 
@@ -72,8 +72,8 @@ def by_scenario(scenarios: Iterable[Scenario]) -> dict[str, dict[str, ClauseSumm
     found: dict[str, dict[str, ClauseSummary]] = {}
     for scenario in scenarios:
         for clause, verdict in scenario.clauses.items():
-            of_it = [one for one in scenario.findings if one.clause == clause]
-            worst = min(of_it, key=lambda one: one.rank, default=None)
+            of_it = [finding for finding in scenario.findings if finding.clause == clause]
+            worst = min(of_it, key=lambda finding: finding.rank, default=None)
             told = ClauseSummary(verdict=verdict)
             if worst and worst.verdict is verdict:
                 told = ClauseSummary(
@@ -97,7 +97,7 @@ def _followed(
 
 def _choices(seen: Iterable[str]) -> tuple[str, ...]:
     """What was chosen, in any order; why it was not to be seen has ports and times in its words."""
-    return tuple(sorted({UNSEEN if one.startswith(UNSEEN) else one for one in seen}))
+    return tuple(sorted({UNSEEN if text.startswith(UNSEEN) else text for text in seen}))
 
 
 def kind_of(old: ClauseSummary | None, new: ClauseSummary | None) -> Kind:

@@ -67,11 +67,13 @@ def show(
 
 def _affected(run: Run) -> Iterator[str]:
     """Return the scenarios that ended differently in a shared process of the client."""
-    for one in run.scenarios:
-        if one.in_shared_process:
-            own = one.verdict, one.reason
-            evidence = f". Evidence: {one.evidence}" if one.evidence else ""
-            yield described(one.id, one.in_shared_process, own, one.earlier) + evidence
+    for scenario in run.scenarios:
+        if scenario.in_shared_process:
+            own = scenario.verdict, scenario.reason
+            evidence = f". Evidence: {scenario.evidence}" if scenario.evidence else ""
+            yield (
+                described(scenario.id, scenario.in_shared_process, own, scenario.earlier) + evidence
+            )
 
 
 def _print(console: Console, *lines: str) -> None:
@@ -126,8 +128,11 @@ ORDER = (Verdict.PASS, Verdict.FAIL, Verdict.ERROR, Verdict.SEEN, Verdict.SKIP)
 
 def _of_which(run: Run, verdict: Verdict) -> str:
     """Return how many of the clauses with this verdict are known failures, or blocked."""
-    there = [one for one in run.clauses.values() if one.verdict is verdict]
-    known, kept = sum(one.expected for one in there), sum(bool(one.blocked_by) for one in there)
+    there = [clause for clause in run.clauses.values() if clause.verdict is verdict]
+    known, kept = (
+        sum(decision.expected for decision in there),
+        sum(bool(decision.blocked_by) for decision in there),
+    )
     if known:
         return f" ({'all' if known == len(there) else known} known)"
     return f" ({kept} blocked)" if kept else ""
@@ -193,7 +198,7 @@ def _line(clause: Clause, result: ClauseResult, known: str) -> str:
 
 def _known_lines(run: Run) -> Iterator[str]:
     """Return the failures that the baseline knows, in one line."""
-    known = [name for name, one in run.clauses.items() if one.expected]
+    known = [name for name, clause in run.clauses.items() if clause.expected]
     if known:
         names = escape(listed(known, KNOWN_SHOWN))
         yield f"{painted(Verdict.FAIL)} known: {names} (-v explains {_them(known)})"
@@ -283,7 +288,7 @@ def ring_keys(run: Run) -> Iterator[str]:
 def not_judged(run: Run, catalogue: Catalogue) -> Iterator[str]:
     """Return how many clauses of each edition were skipped, since the manifest lacks it."""
     counts = Counter(
-        " or ".join(one for one in catalogue[name].editions if one != ENVOY)
+        " or ".join(edition for edition in catalogue[name].editions if edition != ENVOY)
         for name, result in run.clauses.items()
         if result.verdict is Verdict.SKIP
         and result.reason is Reason.EDITION

@@ -54,12 +54,12 @@ class ClientDifference(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def name(self) -> str:
         """The client; both, if its version differs."""
-        return " → ".join(dict.fromkeys(str(one) for one in (self.old, self.new) if one))
+        return " → ".join(dict.fromkeys(str(client) for client in (self.old, self.new) if client))
 
     @property
     def counts(self) -> dict[Kind, int]:
         """How many clauses differ, by how."""
-        counted = Counter(one.kind for one in self.clauses)
+        counted = Counter(clause.kind for clause in self.clauses)
         return {kind: counted[kind] for kind in Kind if counted[kind]}
 
 
@@ -72,13 +72,13 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_empty(self) -> bool:
         """Whether both reports have the same clients, and say the same of each."""
-        return not any(one.clauses or not (one.old and one.new) for one in self.clients)
+        return not any(client.clauses or not (client.old and client.new) for client in self.clients)
 
     @property
     def is_worse(self) -> bool:
         """Whether the new report should stop a change: see `exit codes` in the README."""
         return any(
-            not client.new or any(_is_worse(one) for one in client.clauses)
+            not client.new or any(_is_worse(clause) for clause in client.clauses)
             for client in self.clients
         )
 
@@ -114,9 +114,9 @@ def lines(found: Diff) -> Iterator[str]:
         else:
             counts = ", ".join(f"{count} {kind}" for kind, count in client.counts.items())
             yield f"{client.name}: {counts}; {client.compared} clauses"
-            for one in _worst_first(client.clauses):
-                yield f"  {one.kind:8} {one.clause:14} {one}"
-                for scenario, said in one.scenarios.items():
+            for difference in _worst_first(client.clauses):
+                yield f"  {difference.kind:8} {difference.clause:14} {difference}"
+                for scenario, said in difference.scenarios.items():
                     yield f"           {scenario}: {said}"
 
 
@@ -137,9 +137,14 @@ def markdown(found: Diff) -> Iterator[str]:
             yield from (f"<details><summary>{len(client.clauses)} clauses</summary>", "")
         yield "| | clause | was | is | scenarios |"
         yield "|---|---|---|---|---|"
-        for one in _worst_first(client.clauses):
-            cells = (one.kind, one.clause, one.old or "not there", one.new or "not there")
-            scenarios = "<br>".join(code(name, in_cell=True) for name in one.scenarios)
+        for difference in _worst_first(client.clauses):
+            cells = (
+                difference.kind,
+                difference.clause,
+                difference.old or "not there",
+                difference.new or "not there",
+            )
+            scenarios = "<br>".join(code(name, in_cell=True) for name in difference.scenarios)
             yield f"| {' | '.join(escaped(str(cell)) for cell in cells)} | {scenarios} |"
         if not is_short:
             yield from ("", "</details>")
@@ -151,7 +156,7 @@ OPEN = 20
 
 def _worst_first(clauses: Iterable[ClauseDifference]) -> Sequence[ClauseDifference]:
     order = [*Kind]
-    return sorted(clauses, key=lambda one: order.index(one.kind))
+    return sorted(clauses, key=lambda clause: order.index(clause.kind))
 
 
 def write_json(found: Diff, path: Path) -> None:
@@ -216,7 +221,7 @@ def _kind_of_both(
     old: ClauseSummary | None, new: ClauseSummary | None, inside: Iterable[Difference]
 ) -> Kind:
     """The clause's, but that a scenario which is broken breaks a clause that failed before, too."""
-    kinds = {one.kind for one in inside}
+    kinds = {difference.kind for difference in inside}
     if old != new:
         own = kind_of(old, new)
         return Kind.BROKEN if own is Kind.CHANGED and Kind.BROKEN in kinds else own
@@ -225,8 +230,8 @@ def _kind_of_both(
     return kinds.pop() if len(kinds) == 1 else Kind.CHANGED
 
 
-def _is_worse(one: ClauseDifference) -> bool:
-    return one.kind in {Kind.BROKEN, Kind.GONE} or any(
+def _is_worse(difference: ClauseDifference) -> bool:
+    return difference.kind in {Kind.BROKEN, Kind.GONE} or any(
         told.kind is Kind.NEW and told.new and told.new.verdict in BAD and not told.new.expected
-        for told in (one, *one.scenarios.values())
+        for told in (difference, *difference.scenarios.values())
     )

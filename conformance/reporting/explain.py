@@ -13,7 +13,7 @@ from regular_files import read_text
 
 def deciding(clause: str, declared: Mapping[str, Declaration]) -> tuple[str, ...]:
     """Return the scenarios that decide a clause."""
-    return tuple(name for name, one in declared.items() if clause in one.clauses)
+    return tuple(name for name, scenario in declared.items() if clause in scenario.clauses)
 
 
 def explain_clause(clause: Clause, declared: Mapping[str, Declaration]) -> str:
@@ -49,15 +49,15 @@ def explain_clause(clause: Clause, declared: Mapping[str, Declaration]) -> str:
 
 def explain_scenario(name: str, declared: Mapping[str, Declaration], known: Catalogue) -> str:
     """Describe a scenario: its clauses, how they are observed, its needs, and its source."""
-    one = declared[name]
+    scenario = declared[name]
     lines = [name]
-    for clause in (known[each] for each in one.clauses):
+    for clause in (known[each] for each in scenario.clauses):
         lines.append(f"  decides   {clause.id}  {clause.title} [{clause.strength.value}]")
         lines += [f"  {edition:8}  {clause.wordings[edition]}" for edition in clause.editions]
         if clause.seen_by:
             lines.append(f"  observed  {clause.seen_by}")
-    lines += [f"  needs     capability {need}" for need in one.needs]
-    lines += [f"  knob      {knob} = {value}" for knob, value in one.knobs.items()]
+    lines += [f"  needs     capability {need}" for need in scenario.needs]
+    lines += [f"  knob      {knob} = {value}" for knob, value in scenario.knobs.items()]
     if place := function_of(name):
         lines.append(f"  source    {place}")
     return "\n".join(lines)
@@ -95,10 +95,10 @@ def _shown(path: Path) -> str:
 
 def explain_edition(edition: str, known: Catalogue) -> str:
     """Describe an edition: its content and date, and the clauses that it words."""
-    one, worded = known.editions[edition], known.worded_by(edition)
-    lines = [f"{edition}  {_brings(one)}"]
-    if one.date is not None:
-        lines.append(f"  text of {one.date}, commit {one.commit} of grpc/proposal")
+    entry, worded = known.editions[edition], known.worded_by(edition)
+    lines = [f"{edition}  {_brings(entry)}"]
+    if entry.date is not None:
+        lines.append(f"  text of {entry.date}, commit {entry.commit} of grpc/proposal")
     lines += [f"  {clause.id:14}  {clause.title}" for clause in worded]
     if not worded:
         lines.append("  no clause is worded by it yet: declaring it changes no verdict")
@@ -109,10 +109,10 @@ def explain_edition(edition: str, known: Catalogue) -> str:
 
 def edition_lines(known: Catalogue) -> Iterator[str]:
     """Return every edition: its date, its content, and the number of clauses that it words."""
-    for one in known.editions:
-        count = len(known.worded_by(one.id))
+    for edition in known.editions:
+        count = len(known.worded_by(edition.id))
         clauses = f"{count} clause{'' if count == 1 else 's'}" if count else "no clause yet"
-        yield f"{one.id:8}  {one.date or ''!s:10}  {clauses:13}  {_brings(one)}"
+        yield f"{edition.id:8}  {edition.date or ''!s:10}  {clauses:13}  {_brings(edition)}"
 
 
 def _brings(edition: Edition) -> str:

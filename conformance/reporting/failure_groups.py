@@ -41,12 +41,12 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def clauses(self) -> tuple[str, ...]:
         """Their clauses, the most basic one first."""
-        return tuple(dict.fromkeys(one.decision.clause for one in self.places))
+        return tuple(dict.fromkeys(place.decision.clause for place in self.places))
 
     @property
     def scenarios(self) -> tuple[Scenario, ...]:
         """Their scenarios, the simplest one first."""
-        return tuple({one.scenario.id: one.scenario for one in self.places}.values())
+        return tuple({place.scenario.id: place.scenario for place in self.places}.values())
 
     @property
     def ended_early(self) -> bool:
@@ -55,7 +55,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
     def of(self, clause: str) -> tuple[FailedDecision, ...]:
         """Return the failures of one clause."""
-        return tuple(one for one in self.places if one.decision.clause == clause)
+        return tuple(place for place in self.places if place.decision.clause == clause)
 
 
 def groups(run: Run, catalogue: Catalogue) -> tuple[Group, ...]:
@@ -72,18 +72,18 @@ def groups(run: Run, catalogue: Catalogue) -> tuple[Group, ...]:
         Group(
             gist=gist(places[0].decision.saw).partition(": …")[0],
             places=tuple(sorted(places, key=rank)),
-            is_fatal=any(_is_fatal(one.decision, catalogue) for one in places),
+            is_fatal=any(_is_fatal(place.decision, catalogue) for place in places),
         )
         for places in found.values()
     ]
-    return tuple(sorted(made, key=lambda one: _group_rank(one, rank)))
+    return tuple(sorted(made, key=lambda group: _group_rank(group, rank)))
 
 
 def _new_places(run: Run) -> Iterator[FailedDecision]:
     for scenario in run.scenarios:
-        for one in scenario.findings:
-            if one.verdict in BAD and not one.expected:
-                yield FailedDecision(scenario, one)
+        for finding in scenario.findings:
+            if finding.verdict in BAD and not finding.expected:
+                yield FailedDecision(scenario, finding)
 
 
 def _key(decision: Decision) -> tuple[str, ...]:

@@ -53,7 +53,7 @@ def failures(
             for clause in group.clauses[1:]:
                 each = _of_clause(run, catalogue, group.of(clause), repeat)
                 yield "\n".join(["", *map(block, each)])
-    if any(one.first.decision.verdict is Verdict.FAIL for one in made):
+    if any(group.first.decision.verdict is Verdict.FAIL for group in made):
         yield "\n".join(["", *_next_steps(repeat, made[0].first.scenario)])
 
 
@@ -79,7 +79,7 @@ def _ended_alike(run: Run, catalogue: Catalogue, group: Group, repeat: str) -> I
     yield f"{decision.verdict.value.upper()}{reason}  {count} scenarios: {group.gist}"
     yield f"  first     {first.id}, for {decision.clause}: {catalogue[decision.clause].title}"
     yield from _evidence(first, [decision], repeat)
-    yield f"  also in   {listed([one.id for one in group.scenarios[1:]], SHOWN)}"
+    yield f"  also in   {listed([scenario.id for scenario in group.scenarios[1:]], SHOWN)}"
     yield f"  clauses   {listed(group.clauses, CLAUSES_SHOWN)}"
 
 
@@ -107,11 +107,13 @@ def _of_clause(
         fitting = ", ".join(result.editions_consistent)
         yield f"  fits      {fitting or 'none of these wordings'}"
     if first.reason is Reason.STATED:
-        fits = _fits_another(one for _, one in places)
+        fits = _fits_another(decision for _, decision in places)
         mend = "correct the client, or that line" if fits else "correct the client"
         yield f"  states    {_where_stated(clause.id)}: {mend}"
     yield f"  scenario  {scenario.id}"
-    yield from _evidence(scenario, [one for where, one in places if where is scenario], repeat)
+    yield from _evidence(
+        scenario, [decision for where, decision in places if where is scenario], repeat
+    )
     others = dict.fromkeys(where.id for where, _ in places if where is not scenario)
     if others:
         yield f"  also in   {listed(others, SHOWN)}"
@@ -124,16 +126,21 @@ def _of_clause(
 def _known_in(run: Run, clause: str) -> Iterator[str]:
     """Return the scenarios in which the baseline knows all that fails of a clause."""
     for scenario in run.scenarios:
-        bad = [one for one in scenario.findings if one.clause == clause and one.verdict in BAD]
-        if bad and all(one.expected for one in bad):
+        bad = [
+            finding
+            for finding in scenario.findings
+            if finding.clause == clause and finding.verdict in BAD
+        ]
+        if bad and all(decision.expected for decision in bad):
             yield scenario.id
 
 
 def advice(run: Run) -> Iterator[str]:
     """Return what to do about failures and errors, if all of them together tell that."""
-    findings = [one for scenario in run.scenarios for one in scenario.findings]
+    findings = [finding for scenario in run.scenarios for finding in scenario.findings]
     late = sum(
-        any(one.reason is Reason.TIMING for one in scenario.findings) for scenario in run.scenarios
+        any(finding.reason is Reason.TIMING for finding in scenario.findings)
+        for scenario in run.scenarios
     )
     if late:
         scenarios = "1 scenario has" if late == 1 else f"{late} scenarios have"
@@ -141,7 +148,11 @@ def advice(run: Run) -> Iterator[str]:
             f"\n{scenarios} no verdict, since this machine was too slow: run again while it has "
             "less to do, or with fewer --jobs"
         )
-    keys = [one for one in findings if one.clause == CLAUSE and one.reason is Reason.STATED]
+    keys = [
+        finding
+        for finding in findings
+        if finding.clause == CLAUSE and finding.reason is Reason.STATED
+    ]
     if keys:
         keys_are = "The keys of ring entries differ from client.toml (ring-key-formats)"
         if not _fits_another(keys):
@@ -153,12 +164,18 @@ def advice(run: Run) -> Iterator[str]:
 def _another_edition(run: Run) -> Iterator[str]:
     """Return that failures fit another edition, if most of them do."""
     failed = [
-        one for one in run.clauses.values() if one.verdict is Verdict.FAIL and not one.expected
+        clause
+        for clause in run.clauses.values()
+        if clause.verdict is Verdict.FAIL and not clause.expected
     ]
-    fit = [one for one in failed if one.reason is Reason.EDITION and one.editions_consistent]
+    fit = [
+        result
+        for result in failed
+        if result.reason is Reason.EDITION and result.editions_consistent
+    ]
     if not fit:
         return
-    fitting = {edition for one in fit for edition in one.editions_consistent or ()}
+    fitting = {edition for result in fit for edition in result.editions_consistent or ()}
     names = " or ".join(edition for edition in load().editions.ids if edition in fitting)
     count = f"{len(fit)} failures fit" if len(fit) > 1 else "one failure fits"
     others = len(failed) - len(fit)
@@ -176,7 +193,7 @@ def _another_edition(run: Run) -> Iterator[str]:
 
 def _fits_another(stated: Iterable[Decision]) -> bool:
     """Return whether the client made another known choice than the stated one."""
-    return any(one.choices and one.choices != NONE_KNOWN for one in stated)
+    return any(result.choices and result.choices != NONE_KNOWN for result in stated)
 
 
 def _where_stated(clause: str) -> str:
@@ -197,8 +214,8 @@ def _place(clause: Clause) -> str:
 
 def _evidence(scenario: Scenario, found: Iterable[Decision], repeat: str) -> Iterator[str]:
     """Describe what a scenario expected and observed, its configurations, and the next steps."""
-    for one in found:
-        yield from _found(one)
+    for path in found:
+        yield from _found(path)
     served = Counter(scenario.served)
     for text, times in [*served.items()][:SERVED]:
         yield f"    served    {text}" + (f" ({times} times)" if times > 1 else "")

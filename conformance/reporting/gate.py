@@ -100,15 +100,17 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
 
     def of(self, *kinds: Kind) -> tuple[Change, ...]:
         """Return the changes of these kinds that luck does not explain."""
-        return tuple(one for one in self.changes if one.kind in kinds and not one.is_luck)
+        return tuple(
+            change for change in self.changes if change.kind in kinds and not change.is_luck
+        )
 
     @property
     def broken(self) -> tuple[Change, ...]:
         """Return what the change breaks."""
         return tuple(
-            one
-            for one in self.of(Kind.BROKEN, Kind.GONE, Kind.NEW)
-            if one.kind is Kind.BROKEN or one.is_fatal
+            change
+            for change in self.of(Kind.BROKEN, Kind.GONE, Kind.NEW)
+            if change.kind is Kind.BROKEN or change.is_fatal
         )
 
     @property
@@ -116,12 +118,12 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
         """Return the exit code."""
         if not self.changes and not any(self.unchanged.values()):
             return Exit.NOTHING_RAN
-        return Exit.DEVIATES if any(one.is_fatal for one in self.broken) else Exit.CONFORMS
+        return Exit.DEVIATES if any(change.is_fatal for change in self.broken) else Exit.CONFORMS
 
     @property
     def last_word(self) -> str:
         """Return the conclusion."""
-        fatal = sum(one.is_fatal for one in self.broken)
+        fatal = sum(change.is_fatal for change in self.broken)
         if self.exit is Exit.NOTHING_RAN:
             return "no clause was judged"
         if not self.broken:
@@ -144,7 +146,9 @@ def suspects(base: Run, head: Run) -> tuple[str, ...]:
     Failures come first, and no more than `REPEATED` are chosen.
     """
     return tuple(
-        dict.fromkeys(names[0] for one in _differences(base, head) if (names := _of(one, head)))
+        dict.fromkeys(
+            names[0] for difference in _differences(base, head) if (names := _of(difference, head))
+        )
     )[:REPEATED]
 
 
@@ -162,9 +166,11 @@ def unclear(
         on_head: the same of the change.
     """
     found = []
-    for one in _differences(base, head):
-        names = _of(one, head)
-        rates = _rates(one, names, on_base, on_head) if one.kind is Kind.BROKEN else None
+    for difference in _differences(base, head):
+        names = _of(difference, head)
+        rates = (
+            _rates(difference, names, on_base, on_head) if difference.kind is Kind.BROKEN else None
+        )
         if rates and not _is_plain(*rates):
             found.append(names[0])
     return tuple(dict.fromkeys(found))
@@ -191,22 +197,23 @@ def gate(
     """
     differ = _differences(base, head)
     changes = tuple(
-        _change(one, head, catalogue, on_base, on_head, strict=strict) for one in differ
+        _change(difference, head, catalogue, on_base, on_head, strict=strict)
+        for difference in differ
     )
-    rest = {name: one for name, one in head.clauses.items() if name not in _clauses(differ)}
-    counts = Counter(one.verdict for one in rest.values())
+    rest = {name: clause for name, clause in head.clauses.items() if name not in _clauses(differ)}
+    counts = Counter(result.verdict for result in rest.values())
     return Gate(
         head=head.title,
         base=base.title,
         changes=changes,
         mended=head.mended,
         unchanged={verdict: counts[verdict] for verdict in PRECEDENCE},
-        known=sum(one.verdict is Verdict.FAIL and one.expected for one in rest.values()),
+        known=sum(result.verdict is Verdict.FAIL and result.expected for result in rest.values()),
     )
 
 
 def _clauses(differ: Sequence[ClauseDifference]) -> set[str]:
-    return {one.clause for one in differ}
+    return {difference.clause for difference in differ}
 
 
 def _differences(base: Run, head: Run) -> Sequence[ClauseDifference]:
@@ -217,22 +224,23 @@ def _differences(base: Run, head: Run) -> Sequence[ClauseDifference]:
     """
     order = [*Kind]
     found = [
-        one
-        for one in clause_differences(_unexpected(base), _unexpected(head))
-        if not (_is_blocked(head, one.clause) or _is_blocked(base, one.clause))
+        difference
+        for difference in clause_differences(_unexpected(base), _unexpected(head))
+        if not (_is_blocked(head, difference.clause) or _is_blocked(base, difference.clause))
     ]
-    return sorted(found, key=lambda one: order.index(one.kind))
+    return sorted(found, key=lambda difference: order.index(difference.kind))
 
 
 def _unexpected(run: Run) -> Run:
     clauses = {
-        name: msgspec.structs.replace(one, expected=False) for name, one in run.clauses.items()
+        name: msgspec.structs.replace(clause, expected=False)
+        for name, clause in run.clauses.items()
     }
     scenarios = tuple(
         msgspec.structs.replace(
             scenario,
             findings=tuple(
-                msgspec.structs.replace(one, expected=False) for one in scenario.findings
+                msgspec.structs.replace(finding, expected=False) for finding in scenario.findings
             ),
         )
         for scenario in run.scenarios
@@ -245,25 +253,27 @@ def _is_blocked(run: Run, clause: str) -> bool:
     return result is not None and result.reason is Reason.BLOCKED
 
 
-def _of(one: ClauseDifference, head: Run) -> tuple[str, ...]:
+def _of(difference: ClauseDifference, head: Run) -> tuple[str, ...]:
     """Return the scenarios in which a clause differs as in the whole run, the shortest first."""
     seconds = {scenario.id: scenario.seconds for scenario in head.scenarios}
-    alike = [name for name, said in one.scenarios.items() if said.kind is one.kind]
-    return tuple(sorted(alike or one.scenarios, key=lambda name: seconds.get(name, math.inf)))
+    alike = [name for name, said in difference.scenarios.items() if said.kind is difference.kind]
+    return tuple(
+        sorted(alike or difference.scenarios, key=lambda name: seconds.get(name, math.inf))
+    )
 
 
-def _shows(one: ClauseDifference, scenario: str) -> Callable[[ClauseSummary], bool]:
+def _shows(difference: ClauseDifference, scenario: str) -> Callable[[ClauseSummary], bool]:
     """Return whether a run of a scenario shows what the change showed, and its base did not."""
-    if one.kind is Kind.BROKEN:
+    if difference.kind is Kind.BROKEN:
         return lambda told: told.verdict in BAD
-    if one.kind is Kind.FIXED:
+    if difference.kind is Kind.FIXED:
         return lambda told: told.verdict not in BAD
-    now = one.scenarios[scenario].new
+    now = difference.scenarios[scenario].new
     return lambda told: told == now
 
 
 def _rates(
-    one: ClauseDifference,
+    difference: ClauseDifference,
     names: Sequence[str],
     on_base: Sequence[Shown],
     on_head: Sequence[Shown],
@@ -271,10 +281,14 @@ def _rates(
     """Return how often the change and the base showed a difference alone; None if neither ran."""
     if not names:
         return None
-    scenario, shows = names[0], _shows(one, names[0])
+    scenario, shows = names[0], _shows(difference, names[0])
 
     def rate(runs: Sequence[Shown]) -> Rate:
-        told = [run[scenario][one.clause] for run in runs if one.clause in run.get(scenario, {})]
+        told = [
+            run[scenario][difference.clause]
+            for run in runs
+            if difference.clause in run.get(scenario, {})
+        ]
         return Rate(sum(map(shows, told)), len(told))
 
     head, base = rate(on_head), rate(on_base)
@@ -287,7 +301,7 @@ def _is_plain(head: Rate, base: Rate) -> bool:
 
 
 def _change(
-    one: ClauseDifference,
+    difference: ClauseDifference,
     head: Run,
     catalogue: Catalogue,
     on_base: Sequence[Shown],
@@ -295,32 +309,34 @@ def _change(
     *,
     strict: bool,
 ) -> Change:
-    names = _of(one, head)
-    rates = _rates(one, names, on_base, on_head)
-    clause = catalogue[one.clause]
+    names = _of(difference, head)
+    rates = _rates(difference, names, on_base, on_head)
+    clause = catalogue[difference.clause]
     return Change(
-        clause=one.clause,
+        clause=difference.clause,
         title=clause.title,
         strength=clause.strength,
-        kind=one.kind,
-        was=one.old,
-        now=one.new,
+        kind=difference.kind,
+        was=difference.old,
+        now=difference.new,
         scenarios=names,
         head=rates[0] if rates else Rate(0, 0),
         base=rates[1] if rates else Rate(0, 0),
         chance=None if rates is None or _is_plain(*rates) else luck(*rates),
-        is_fatal=_closes(one, head.clauses.get(one.clause), strict=strict),
+        is_fatal=_closes(difference, head.clauses.get(difference.clause), strict=strict),
     )
 
 
-def _closes(one: ClauseDifference, result: ClauseResult | None, *, strict: bool) -> bool:
+def _closes(difference: ClauseDifference, result: ClauseResult | None, *, strict: bool) -> bool:
     """Return whether a difference closes the gate: a new failure, or a clause not judged any more.
 
     A client whose sources state fewer editions is not judged by their clauses, and not worse.
     """
-    if one.kind is Kind.GONE:
+    if difference.kind is Kind.GONE:
         return result is None or result.reason is not Reason.EDITION
-    is_bad = one.kind is Kind.BROKEN or (one.kind is Kind.NEW and not (result and result.expected))
+    is_bad = difference.kind is Kind.BROKEN or (
+        difference.kind is Kind.NEW and not (result and result.expected)
+    )
     if not (is_bad and result):
         return False
     return result.verdict is Verdict.ERROR or is_fatal(result, strict=strict, even_known=True)
@@ -369,26 +385,28 @@ def lines(found: Gate, head: Run, catalogue: Catalogue, repeat: str) -> Iterator
     yield from _broken_lines(found, head, catalogue, repeat)
     for title, changes in _others(found):
         yield f"\n{title}"
-        for one in changes:
-            yield f"  {one.clause:14} {one.title} [{one.strength.value}]: {one}"
+        for change in changes:
+            yield f"  {change.clause:14} {change.title} [{change.strength.value}]: {change}"
     if found.mended:
         yield "\nremove from expected.toml once this is merged"
-        yield from (f"  {one}" for one in found.mended)
+        yield from (f"  {change}" for change in found.mended)
     yield f"\nunchanged: {_unchanged(found)}"
     yield found.last_word
 
 
 def _others(found: Gate) -> Iterator[tuple[str, tuple[Change, ...]]]:
-    left = [one for one in found.changes if one not in found.broken]
+    left = [change for change in found.changes if change not in found.broken]
     for title, kind in (
         ("mended", Kind.FIXED),
         ("changed", Kind.CHANGED),
         ("judged for the first time", Kind.NEW),
         ("not judged any more", Kind.GONE),
     ):
-        if changes := tuple(one for one in left if one.kind is kind and not one.is_luck):
+        if changes := tuple(
+            change for change in left if change.kind is kind and not change.is_luck
+        ):
             yield title, changes
-    if lucky := tuple(one for one in left if one.is_luck):
+    if lucky := tuple(change for change in left if change.is_luck):
         yield f"not counted, because chance may explain it (p > {LUCK})", lucky
 
 
@@ -403,20 +421,22 @@ def _unchanged(found: Gate) -> str:
 
 def _broken_lines(found: Gate, head: Run, catalogue: Catalogue, repeat: str) -> Iterator[str]:
     """Describe what is broken, those clauses together that fail in the same way."""
-    left = {one.clause: one for one in found.broken}
+    left = {change.clause: change for change in found.broken}
     if left:
         yield f"\nbroken  {_counted(len(left))}"
     for group in groups(_unexpected(head), catalogue):
         own = [left.pop(clause) for clause in group.clauses if clause in left]
         if own:
             yield from _group_lines(own, group, repeat)
-    for one in left.values():
-        yield f"  {one.clause}  {one.title} [{one.strength.value}]: {one}"
+    for change in left.values():
+        yield f"  {change.clause}  {change.title} [{change.strength.value}]: {change}"
 
 
 def _group_lines(own: Sequence[Change], group: Group, repeat: str) -> Iterator[str]:
     first, *others = own
-    place = next(one for one in group.places if one.decision.clause == first.clause)
+    place = next(
+        occurrence for occurrence in group.places if occurrence.decision.clause == first.clause
+    )
     yield f"  {first.clause}  {first.title} [{first.strength.value}]"
     yield f"    {first}"
     for name, text in (
@@ -428,7 +448,7 @@ def _group_lines(own: Sequence[Change], group: Group, repeat: str) -> Iterator[s
             yield f"    {name:8}  {text}".replace("\n", f"\n{'':14}")
     yield f"    repeat    {repeat} --scenario {shlex.quote(place.scenario.id)}"
     if others:
-        yield f"    likewise  {listed([one.clause for one in others], NAMED)}"
+        yield f"    likewise  {listed([change.clause for change in others], NAMED)}"
 
 
 def markdown(found: Gate) -> Iterator[str]:
@@ -441,13 +461,13 @@ def markdown(found: Gate) -> Iterator[str]:
         if not changes:
             continue
         yield from ("", f"**{title}**", "", "| clause | | | scenarios |", "|---|---|---|---|")
-        for one in changes:
-            cells = (f"{one.clause} [{one.strength.value}]", one.title, f"{one}")
-            scenarios = "<br>".join(code(name, in_cell=True) for name in one.scenarios[:NAMED])
+        for change in changes:
+            cells = (f"{change.clause} [{change.strength.value}]", change.title, f"{change}")
+            scenarios = "<br>".join(code(name, in_cell=True) for name in change.scenarios[:NAMED])
             yield f"| {' | '.join(escaped(cell) for cell in cells)} | {scenarios} |"
     if found.mended:
         yield from ("", "Remove from expected.toml once this is merged:", "")
-        yield from (f"- {escaped(one)}" for one in found.mended)
+        yield from (f"- {escaped(change)}" for change in found.mended)
 
 
 def write_json(found: Gate, path: Path) -> None:

@@ -16,7 +16,7 @@ REST = "unchanged"
 
 def tree(found: Gate) -> ElementTree[Element]:
     """Return the whole result."""
-    fatal = [one for one in found.broken if one.is_fatal]
+    fatal = [change for change in found.broken if change.is_fatal]
     suite = Element("testsuite", name=SUITE, tests=f"{len(found.changes) + 1}")
     suite.set("failures", f"{len(fatal)}")
     properties = SubElement(suite, "properties")

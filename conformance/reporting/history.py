@@ -90,12 +90,12 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
     def changed(self) -> dict[str, ClauseHistory]:
         """The clauses that are not the same in all versions, the broken ones first."""
         changed = {name: row for name, row in self.clauses.items() if row.changes}
-        return dict(sorted(changed.items(), key=lambda one: _weight(one[1])))
+        return dict(sorted(changed.items(), key=lambda item: _weight(item[1])))
 
 
 def _weight(row: ClauseHistory) -> int:
     order = [*Kind]
-    return min(order.index(one.kind) for one in row.changes)
+    return min(order.index(change.kind) for change in row.changes)
 
 
 def history(
@@ -129,15 +129,17 @@ def history(
 def _lasting(run: Run) -> dict[str, ClauseSummary]:
     """What a run says of the client: by which edition and what a baseline knew is not of it."""
     return {
-        name: msgspec.structs.replace(one, edition=None, expected=False)
-        for name, one in by_clause(run.clauses).items()
+        name: msgspec.structs.replace(result, edition=None, expected=False)
+        for name, result in by_clause(run.clauses).items()
     }
 
 
 def _times(told: Iterable[ClauseSummary]) -> tuple[Times, ...]:
     counted = Counter(told)
-    worst = sorted(counted, key=lambda one: (PRECEDENCE.index(one.verdict), -counted[one]))
-    return tuple(Times(told=one, runs=counted[one]) for one in worst)
+    worst = sorted(
+        counted, key=lambda summary: (PRECEDENCE.index(summary.verdict), -counted[summary])
+    )
+    return tuple(Times(told=summary, runs=counted[summary]) for summary in worst)
 
 
 def _changes(labels: Sequence[str], cells: Sequence[tuple[Times, ...]]) -> Iterator[VerdictChange]:
@@ -147,7 +149,7 @@ def _changes(labels: Sequence[str], cells: Sequence[tuple[Times, ...]]) -> Itera
         cell = judged(all_told)
         if not cell:
             continue
-        if before and {one.told for one in before[1]} != {one.told for one in cell}:
+        if before and {entry.told for entry in before[1]} != {entry.told for entry in cell}:
             kind = kind_of(before[1][0].told, cell[0].told)
             yield VerdictChange(kind=kind, before=before[0], after=label, was=before[1], now=cell)
         before = label, cell
@@ -155,7 +157,7 @@ def _changes(labels: Sequence[str], cells: Sequence[tuple[Times, ...]]) -> Itera
 
 def judged(cell: Iterable[Times]) -> tuple[Times, ...]:
     """The same without errors."""
-    return tuple(one for one in cell if one.told.verdict is not Verdict.ERROR)
+    return tuple(entry for entry in cell if entry.told.verdict is not Verdict.ERROR)
 
 
 # Bisecting.
@@ -182,7 +184,7 @@ def _state_of(cell: Sequence[Times]) -> str | Untold:
     if not cell:
         return Untold("no run of it has the clause")
     there = judged(cell)
-    states = {_state(one.told) for one in there}
+    states = {_state(entry.told) for entry in there}
     if not states:
         return Untold(in_words(cell))
     return states.pop() if len(states) == 1 else Untold(f"it comes and goes: {in_words(there)}")
@@ -197,7 +199,7 @@ def _state(told: ClauseSummary) -> str:
 def bisected(seen: History, clause: str) -> Bisected:
     """What bisecting has found of a clause, by the runs that there are."""
     found = bisection(seen, clause)
-    labels = [one.label for one in seen.versions]
+    labels = [version.label for version in seen.versions]
     row = seen.clauses.get(clause)
     cells = row.versions if row else ((),) * len(labels)
     changes = []
@@ -207,19 +209,23 @@ def bisected(seen: History, clause: str) -> Bisected:
         ends = {"before": labels[flip.before], "after": labels[flip.after]}
         changes.append(VerdictChange(kind=kind, was=was, now=now, **ends))
     untold = {
-        labels[one]: told.why for one, told in found.known.items() if isinstance(told, Untold)
+        labels[index]: told.why for index, told in found.known.items() if isinstance(told, Untold)
     }
     return Bisected(
         clause=clause,
         change=changes[-1] if changes else None,
-        between={labels[one]: untold.get(labels[one], "not looked at") for one in found.between},
+        between={
+            labels[index]: untold.get(labels[index], "not looked at") for index in found.between
+        },
         untold_end=None if found.untold_end is None else labels[found.untold_end],
         earlier=tuple(changes[:-1]),
         looked_at={
-            labels[one]: in_words(cells[one]) if cells[one] else untold[labels[one]]
-            for one in sorted(found.known)
+            labels[index]: in_words(cells[index]) if cells[index] else untold[labels[index]]
+            for index in sorted(found.known)
         },
-        not_looked_at=tuple(label for one, label in enumerate(labels) if one not in found.known),
+        not_looked_at=tuple(
+            label for index, label in enumerate(labels) if index not in found.known
+        ),
     )
 
 
@@ -230,7 +236,10 @@ def in_words(cell: Sequence[Times]) -> str:
     """What was told of a clause in all runs of a version."""
     if len(cell) == 1:
         return str(cell[0].told)
-    return ", ".join(f"{one.told} in {one.runs} of {_runs(cell)} runs" for one in cell) or NOT_THERE
+    return (
+        ", ".join(f"{entry.told} in {entry.runs} of {_runs(cell)} runs" for entry in cell)
+        or NOT_THERE
+    )
 
 
 def _short(cell: Sequence[Times]) -> str:
@@ -238,22 +247,22 @@ def _short(cell: Sequence[Times]) -> str:
     if not cell:
         return NOT_THERE
     worst = cell[0].told.verdict
-    count = sum(one.runs for one in cell if one.told.verdict is worst)
+    count = sum(entry.runs for entry in cell if entry.told.verdict is worst)
     return worst.value + (f" {count}/{_runs(cell)}" if count < _runs(cell) else "")
 
 
 def _runs(cell: Iterable[Times]) -> int:
-    return sum(one.runs for one in cell)
+    return sum(entry.runs for entry in cell)
 
 
 def lines(seen: History) -> Iterator[str]:
     """The clauses that changed, a column for each version."""
     changed = seen.changed
     yield _head(seen)
-    yield from (f"  {one}" for one in _not_run(seen.versions))
+    yield from (f"  {line}" for line in _not_run(seen.versions))
     if not changed:
         return
-    labels = [one.label for one in seen.versions]
+    labels = [version.label for version in seen.versions]
     table = [("", *labels, "")]
     for name, row in changed.items():
         words = "; ".join(map(str, row.changes))
@@ -269,15 +278,15 @@ def markdown(seen: History) -> Iterator[str]:
     """The same as Markdown."""
     changed = seen.changed
     yield f"### xdspec: {escaped(_head(seen))}"
-    yield from ("", *(f"- {escaped(one)}" for one in _not_run(seen.versions)))
+    yield from ("", *(f"- {escaped(line)}" for line in _not_run(seen.versions)))
     if not changed:
         return
     yield ""
-    yield f"| clause | {' | '.join(escaped(one.label) for one in seen.versions)} | changes |"
+    yield f"| clause | {' | '.join(escaped(place.label) for place in seen.versions)} | changes |"
     yield "|---" * (len(seen.versions) + 2) + "|"
     for name, row in changed.items():
         cells = " | ".join(_bold(cell) for cell in row.versions)
-        words = "<br>".join(escaped(str(one)) for one in row.changes)
+        words = "<br>".join(escaped(str(change)) for change in row.changes)
         yield f"| {name} | {cells} | {words} |"
 
 
@@ -287,7 +296,7 @@ def _bold(cell: Sequence[Times]) -> str:
 
 
 def _head(seen: History) -> str:
-    ran = sum(bool(one.runs) for one in seen.versions)
+    ran = sum(bool(version.runs) for version in seen.versions)
     changed = len(seen.changed)
     words = f"{changed} changed" if changed else "none of them changed"
     counts = f"{_count(ran, 'version')}, {_count(len(seen.clauses), 'clause')}"
@@ -299,9 +308,9 @@ def _count(number: int, what: str) -> str:
 
 
 def _not_run(versions: Iterable[Version]) -> Iterator[str]:
-    for one in versions:
-        if not one.runs:
-            yield f"{one.label}: {one.why or 'not run'}"
+    for version in versions:
+        if not version.runs:
+            yield f"{version.label}: {version.why or 'not run'}"
 
 
 def bisected_lines(found: Bisected, client: str) -> Iterator[str]:
@@ -317,7 +326,7 @@ def bisected_lines(found: Bisected, client: str) -> Iterator[str]:
         was, now = in_words(change.was), in_words(change.now)
         said = f"{change.kind} in {change.after}: {was} up to {change.before}, {now} since then"
     yield f"{found.clause} of {client}: {said}"
-    yield from (f"  before that: {one}" for one in found.earlier)
+    yield from (f"  before that: {earlier_change}" for earlier_change in found.earlier)
     width = max(map(len, found.looked_at), default=0)
     yield from (f"  {label:{width}}  {what}" for label, what in found.looked_at.items())
     if found.not_looked_at:

@@ -58,8 +58,8 @@ def _suite(root: Element, run: Run) -> None:
     counts = dict.fromkeys(COUNTS, 0)
     cases = [(scenario.id, scenario.seconds, _outcome(scenario, run)) for scenario in run.scenarios]
     # What makes a run fail besides its scenarios: some read this file alone.
-    cases += [(BASELINE, 0.0, _told("failure", "baseline", one)) for one in run.surprises]
-    cases += [(RUN, 0.0, _told("error", "suite", one)) for one in run.troubles]
+    cases += [(BASELINE, 0.0, _told("failure", "baseline", surprise)) for surprise in run.surprises]
+    cases += [(RUN, 0.0, _told("error", "suite", trouble)) for trouble in run.troubles]
     if not run.complete and not run.troubles:
         cases.append((RUN, 0.0, _told("error", "interrupted", "the run was interrupted")))
     for case_name, seconds, element in cases:
@@ -95,19 +95,19 @@ def _outcome(scenario: Scenario, run: Run) -> Element | None:
 
     A failure that the baseline knows fails nothing: it is skipped, and says by its type what it is.
     """
-    bad = [one for one in scenario.findings if one.verdict in BAD]
-    news = [one for one in bad if not one.expected]
+    bad = [finding for finding in scenario.findings if finding.verdict in BAD]
+    news = [finding for finding in bad if not finding.expected]
     tag = ELEMENTS.get(
-        min(news or bad, key=lambda one: one.rank).verdict if bad else scenario.verdict
+        min(news or bad, key=lambda finding: finding.rank).verdict if bad else scenario.verdict
     )
     if tag is None:
         return None
-    first = min(news or scenario.findings, key=lambda one: one.rank)
+    first = min(news or scenario.findings, key=lambda finding: finding.rank)
     known = bool(bad) and not news
     told = dict.fromkeys(
-        f"blocked by {one.blocked_by}: {one.saw}" if one.blocked_by else one.saw
-        for one in (news or scenario.findings)
-        if one.rank == first.rank
+        f"blocked by {finding.blocked_by}: {finding.saw}" if finding.blocked_by else finding.saw
+        for finding in (news or scenario.findings)
+        if finding.rank == first.rank
     )
     message = "; ".join(told)
     reason = first.reason.value if first.reason else first.verdict.value
@@ -119,7 +119,7 @@ def _outcome(scenario: Scenario, run: Run) -> Element | None:
         lines += [
             f"known: {entry.explanation} {entry.issue}".rstrip()
             for entry in run.known
-            if any(entry.knows(scenario.id, one) for one in bad)
+            if any(entry.knows(scenario.id, finding) for finding in bad)
         ]
     element.text = "\n".join(lines) or None
     return element

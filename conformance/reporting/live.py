@@ -114,8 +114,8 @@ class Live(Progress):
             self._print(f"{self._place}  {self._progress}")
 
     def _is_known(self, record: Record) -> bool:
-        failed = [one for one in record.decisions if one.verdict is Verdict.FAIL]
-        return bool(failed) and all(self._known(record.scenario, one) for one in failed)
+        failed = [decision for decision in record.decisions if decision.verdict is Verdict.FAIL]
+        return bool(failed) and all(self._known(record.scenario, finding) for finding in failed)
 
     def _name(self, record: Record, first: str, *, known: bool) -> None:
         """Print the verdict of a scenario."""

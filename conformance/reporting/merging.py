@@ -37,7 +37,7 @@ def merged(named: Sequence[Named], catalogue: Catalogue) -> Report:
     Raises:
         BadReport: these are not all shards of one run, each once; the text says why.
     """
-    ordered = sorted(named, key=lambda one: _number(*one))
+    ordered = sorted(named, key=lambda pair: _number(*pair))
     _are_alike([(name, _origin(report)) for name, report in ordered])
     first_name, first_report = ordered[0]
     if first_report.provenance.catalogue != catalogue.version:
@@ -48,7 +48,7 @@ def merged(named: Sequence[Named], catalogue: Catalogue) -> Report:
     _are_all(ordered)
     _are_alike([(name, _left(report)) for name, report in ordered])
     reports = [report for _, report in ordered]
-    first = min((one.provenance for one in reports), key=lambda one: one.started)
+    first = min((report.provenance for report in reports), key=lambda origin: origin.started)
     today = datetime.fromisoformat(first.started).date()
     runs = []
     for client in _clients(ordered):
@@ -64,10 +64,10 @@ def merged(named: Sequence[Named], catalogue: Catalogue) -> Report:
             catalogue,
             client=client,
             follows=run.follows,
-            wall_seconds=max(one.wall_seconds for one in several.values()),
+            wall_seconds=max(part.wall_seconds for part in several.values()),
             entries=next(iter(parts.values())).entries,
             today=today,
-            troubles=tuple(words for one in several.values() for words in one.troubles),
+            troubles=tuple(words for part in several.values() for words in part.troubles),
             repeat=run.repeat,
             identity=run.identity,
         )
@@ -142,13 +142,18 @@ def _origin(report: Report) -> dict[str, Any]:
         "commit of the suite": suite.commit or "none",
         "catalogue": report.provenance.catalogue,
         "seed": report.provenance.seed,
-        **{f"version of {name}": one for name, one in report.provenance.dependencies.items()},
+        **{
+            f"version of {name}": dependency
+            for name, dependency in report.provenance.dependencies.items()
+        },
     }
 
 
 def _left(report: Report) -> dict[str, Any]:
     """The clients that could not be run."""
-    return {"clients not run": ", ".join(sorted(one.client for one in report.not_run)) or "none"}
+    return {
+        "clients not run": ", ".join(sorted(skipped.client for skipped in report.not_run)) or "none"
+    }
 
 
 def _conduct(run: Run, part: ShardReport) -> dict[str, Any]:
@@ -195,7 +200,7 @@ def _are_alike(all_told: Sequence[tuple[str, Mapping[str, Any]]], client: object
             if first == value:
                 continue
             are_short = all(
-                isinstance(one, int | str) and len(str(one)) <= LONGEST for one in (first, value)
+                isinstance(item, int | str) and len(str(item)) <= LONGEST for item in (first, value)
             )
             words = f": {first} in {before}, {value} in {name}" if are_short else ""
             words = words or f" in {before} and {name}"
@@ -235,16 +240,16 @@ def _clients(ordered: Sequence[Named]) -> Iterator[ClientId]:
 
 
 def _run_of(report: Report, client: ClientId) -> Run:
-    (run,) = (one for one in report.runs if one.client == client)
+    (run,) = (client_run for client_run in report.runs if client_run.client == client)
     return run
 
 
 def _demand_verdicts(name: str, part: ShardReport, catalogue: Catalogue) -> None:
     """See that each scenario of a shard has a verdict on each of its clauses, which there are."""
-    for one in part.ended:
-        decided = {said.clause for said in one.decisions}
-        if not decided or not decided >= {*one.clauses}:
-            raise BadReport(f"{name} has no verdict on a clause of {one.scenario}")
+    for result in part.ended:
+        decided = {said.clause for said in result.decisions}
+        if not decided or not decided >= {*result.clauses}:
+            raise BadReport(f"{name} has no verdict on a clause of {result.scenario}")
         for clause in decided:
             if clause not in catalogue:
                 raise BadReport(f"{name} judges {clause}, which is not a clause")
@@ -252,6 +257,6 @@ def _demand_verdicts(name: str, part: ShardReport, catalogue: Catalogue) -> None
 
 def _are_as_planned(parts: Mapping[str, ShardReport], client: ClientId) -> None:
     """See that each shard has just the scenarios that are its own."""
-    piles = [[one.scenario for one in part.ended] for part in parts.values()]
+    piles = [[result.scenario for result in part.ended] for part in parts.values()]
     if plan_of(piles) != next(iter(parts.values())).plan:
         raise BadReport(f"the shards of {client} lack scenarios that the plan assigned to them")

@@ -54,11 +54,13 @@ def no_new_failures(results: Iterable[tuple[str, ClauseResult]]) -> str:
     Args:
         results: each with its clause; of several runs, a clause may be there several times.
     """
-    fails = [(name, one) for name, one in results if one.verdict is Verdict.FAIL]
+    fails = [(name, result) for name, result in results if result.verdict is Verdict.FAIL]
     every = {name for name, _ in fails}
-    new = {name for name, one in fails if not one.expected}  # of SHOULD clauses, or it is fatal
+    new = {
+        name for name, result in fails if not result.expected
+    }  # of SHOULD clauses, or it is fatal
     known = f"{len(every - new)} known"
-    if not any(is_fatal(one, strict=False, even_known=True) for _, one in fails):
+    if not any(is_fatal(result, strict=False, even_known=True) for _, result in fails):
         return f"{CONFORMS} ({counted(len(every), 'failed SHOULD')})" if every else CONFORMS
     if new:
         return f"no new MUST failures ({known}, {counted(len(new), 'new failed SHOULD')})"
@@ -66,7 +68,7 @@ def no_new_failures(results: Iterable[tuple[str, ClauseResult]]) -> str:
 
 
 def _deviates(run: Run, *, strict: bool) -> str:
-    new = sum(is_fatal(one, strict=strict) for one in run.clauses.values())
+    new = sum(is_fatal(clause, strict=strict) for clause in run.clauses.values())
     if not new:
         entries = counted(len(run.surprises), "entry", "entries")
         return f"the baseline is out of date ({entries})"
@@ -75,7 +77,7 @@ def _deviates(run: Run, *, strict: bool) -> str:
 
 
 def _known(run: Run) -> int:
-    return sum(one.expected for one in run.clauses.values())
+    return sum(clause.expected for clause in run.clauses.values())
 
 
 def counted(count: int, what: str, several: str = "") -> str:

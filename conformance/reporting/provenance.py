@@ -62,7 +62,9 @@ def provenance(catalogue: Catalogue, seed: int) -> Provenance:
         catalogue=catalogue.version,
         dependencies={
             distribution.name: distribution.version
-            for distribution in sorted(metadata.distributions(), key=lambda one: one.name.lower())
+            for distribution in sorted(
+                metadata.distributions(), key=lambda distribution: distribution.name.lower()
+            )
         },
         seed=seed,
         started=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),

@@ -157,15 +157,15 @@ def shown_command(text: str) -> str:
         words = shlex.split(text) if text.isprintable() else []
     except ValueError:  # a quotation without its end
         return ""
-    ours = [one for one in words if one.partition("=")[0] not in LEAST]
+    ours = [word for word in words if word.partition("=")[0] not in LEAST]
     is_ours = ours[:2] in ([name, "run"] for name in ("xdspec", "./xdspec"))
     return shlex.join(words) if is_ours or ours[:3] == ["pytest", "-p", "pytest_xdspec"] else ""
 
 
 def repeat_of(run: Run, seed: int) -> str:
     """The beginning of the command that runs one scenario of a run again."""
-    one = run.client
-    return shown_command(run.repeat) or command(one.name, one.version, one.variant, seed)
+    client = run.client
+    return shown_command(run.repeat) or command(client.name, client.version, client.variant, seed)
 
 
 class NotRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -232,8 +232,8 @@ def build_run(  # noqa: PLR0913 - all but two by their names
             sources an entry that is not true is mended, and no reproach.
     """
     meant = baseline.applying(tuple(entries), client.version, client.variant)
-    known = tuple(one for one in meant if not one.is_over(today))
-    by_name = sorted(records, key=lambda one: one.scenario)
+    known = tuple(entry for entry in meant if not entry.is_over(today))
+    by_name = sorted(records, key=lambda record: record.scenario)
     told = left_open(by_name) if part else once_each(by_name, catalogue)
     ordered = tuple(baseline.marked(record, known) for record in told)
     by_clause: dict[str, dict[str, list[Decision]]] = {}
@@ -270,7 +270,9 @@ def build_run(  # noqa: PLR0913 - all but two by their names
 
 
 def _is_seen(entry: Entry, records: Iterable[Record]) -> bool:
-    return any(entry.knows(one.scenario, said) for one in records for said in one.decisions)
+    return any(
+        entry.knows(record.scenario, said) for record in records for said in record.decisions
+    )
 
 
 def _totals(clauses: Mapping[str, ClauseResult]) -> dict[Verdict, int]:
@@ -281,7 +283,7 @@ def _totals(clauses: Mapping[str, ClauseResult]) -> dict[Verdict, int]:
 def _scenario(record: Record) -> Scenario:
     verdict, reason = worst(record.decisions)
     clauses = {
-        clause: worst(one for one in record.decisions if one.clause == clause)[0]
+        clause: worst(decision for decision in record.decisions if decision.clause == clause)[0]
         for clause in record.clauses
     }
     return Scenario(
@@ -292,7 +294,9 @@ def _scenario(record: Record) -> Scenario:
         clauses=clauses,
         evidence=record.evidence,
         left=record.left,
-        findings=tuple(one for one in record.decisions if one.verdict is not Verdict.PASS),
+        findings=tuple(
+            decision for decision in record.decisions if decision.verdict is not Verdict.PASS
+        ),
         served=record.served if verdict in BAD else (),
         lateness=record.lateness,
         starved=record.starved,
@@ -391,7 +395,7 @@ def first_of(codes: Iterable[Exit]) -> Exit:
 def code_of(report: Report, *, strict: bool) -> Exit:
     """The exit code of a command that has made this report."""
     codes = [exit_of(run, strict=strict) for run in report.runs]
-    if any(one.verdict is Verdict.ERROR for one in report.not_run):
+    if any(skipped.verdict is Verdict.ERROR for skipped in report.not_run):
         codes.append(Exit.ADAPTER_TROUBLE)
     return first_of(codes)
 
@@ -471,7 +475,7 @@ def demand_clauses(report: Report, catalogue: Catalogue) -> None:
 
 def _contradiction(run: Run) -> str | None:
     """What of a run cannot be so beside the rest of it: somebody has changed the file."""
-    scenarios = {one.id: one for one in run.scenarios}
+    scenarios = {scenario.id: scenario for scenario in run.scenarios}
     if run.totals != _totals(run.clauses):
         return "its totals are not the sums of its clauses"
     for name, result in run.clauses.items():
@@ -479,8 +483,12 @@ def _contradiction(run: Run) -> str | None:
             return f"{name} was decided by scenarios that it does not have"
         if result.verdict in {Verdict.PASS, Verdict.SKIP}:
             continue
-        told = (one for scenario in result.scenarios for one in scenarios[scenario].findings)
-        if not any((one.clause, one.verdict) == (name, result.verdict) for one in told):
+        told = (
+            finding for scenario in result.scenarios for finding in scenarios[scenario].findings
+        )
+        if not any(
+            (decision.clause, decision.verdict) == (name, result.verdict) for decision in told
+        ):
             return f"{name} is {result.verdict}, and nothing says by what"
     return None
 

@@ -73,7 +73,7 @@ class ShardReport(msgspec.Struct, frozen=True, kw_only=True):
         """Of each scenario, as far as a report is made of it."""
         if self.client is None:
             return ()
-        return tuple(Record(client=self.client, **_fields(one)) for one in self.ended)
+        return tuple(Record(client=self.client, **_fields(result)) for result in self.ended)
 
 
 def ended_as(record: Record) -> Ended:
@@ -81,5 +81,5 @@ def ended_as(record: Record) -> Ended:
     return Ended(**{name: getattr(record, name) for name in Ended.__struct_fields__})
 
 
-def _fields(one: Ended) -> dict[str, Any]:
-    return {name: getattr(one, name) for name in Ended.__struct_fields__}
+def _fields(scenario: Ended) -> dict[str, Any]:
+    return {name: getattr(scenario, name) for name in Ended.__struct_fields__}

@@ -42,7 +42,7 @@ class Screen(Console):
         Raises:
             OutputLost: it cannot be printed.
         """
-        words = [defused(plain(one)) if isinstance(one, str) else one for one in objects]
+        words = [defused(plain(item)) if isinstance(item, str) else item for item in objects]
         options.setdefault("soft_wrap", True)  # no line begins amid what somebody else said
         with _told("standard output"):
             super().print(*words, **options)

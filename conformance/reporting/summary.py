@@ -68,7 +68,7 @@ def rows(run: Run, catalogue: Catalogue) -> Iterator[FailureRow]:
             reason=first.reason,
             saw=group.gist if is_shared else first.differs or first.saw,
             wanted=first.wanted,
-            scenarios=tuple(one.id for one in group.scenarios),
+            scenarios=tuple(scenario.id for scenario in group.scenarios),
             is_fatal=group.is_fatal or first.verdict is Verdict.ERROR,
         )
 
@@ -133,7 +133,7 @@ def annotation_lines(reports: Iterable[Report], catalogue: Catalogue) -> Iterato
     Raises:
         BadReport: a run knows a clause that the catalogue has not.
     """
-    told = [one for report in reports for one in _told(report, catalogue)]
+    told = [annotation for report in reports for annotation in _told(report, catalogue)]
     errors = [line for is_error, line in told if is_error]
     if len(errors) > ANNOTATIONS:
         left = len(errors) - ANNOTATIONS + 1

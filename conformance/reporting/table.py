@@ -132,8 +132,8 @@ def _bare(result: ClauseResult) -> str:
 
 def _deviations(column: Column, catalogue: Catalogue) -> Iterator[str]:
     """Each failure of a client: what was seen, how to see it again, and why."""
-    failed = [name for name, one in column.run.clauses.items() if one.verdict is Verdict.FAIL]
-    known = {name: [one for one in column.run.known if one.clause == name] for name in failed}
+    failed = [name for name, row in column.run.clauses.items() if row.verdict is Verdict.FAIL]
+    known = {name: [entry for entry in column.run.known if entry.clause == name] for name in failed}
     likewise: dict[str, list[str]] = {}
     for name in failed:
         for entry in known[name]:
@@ -164,12 +164,12 @@ def _deviations(column: Column, catalogue: Catalogue) -> Iterator[str]:
 def _unexpected(column: Column, clause: str) -> Iterator[str]:
     """What was seen of a clause that no baseline knows, and the first scenario that shows it."""
     new = [
-        (scenario.id, one)
+        (scenario.id, finding)
         for scenario in column.run.scenarios
-        for one in scenario.findings
-        if one.clause == clause and one.verdict is Verdict.FAIL and not one.expected
+        for finding in scenario.findings
+        if finding.clause == clause and finding.verdict is Verdict.FAIL and not finding.expected
     ]
-    yield f"- seen: {escaped('; '.join(dict.fromkeys(one.saw for _, one in new)))}"
+    yield f"- seen: {escaped('; '.join(dict.fromkeys(finding.saw for _, finding in new)))}"
     yield _again(new[0][0], column)
 
 

@@ -27,7 +27,11 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def failures(self) -> tuple[Decision, ...]:
         """What failed."""
-        return tuple(one for one in self.folder.record.decisions if one.verdict is Verdict.FAIL)
+        return tuple(
+            decision
+            for decision in self.folder.record.decisions
+            if decision.verdict is Verdict.FAIL
+        )
 
     @property
     def named(self) -> str:

@@ -72,7 +72,8 @@ def _bundle(case: Case) -> Bundle:
         seed=record.seed,
         fast=record.fast,
         failed=tuple(
-            Failed(clause=one.clause, reason=one.reason, saw=one.saw) for one in case.failures
+            Failed(clause=failure.clause, reason=failure.reason, saw=failure.saw)
+            for failure in case.failures
         ),
     )
 
@@ -93,10 +94,14 @@ def _resources(folder: Folder) -> Iterator[tuple[str, dict[str, Any]]]:
             {
                 "version_info": event.version,
                 "resources": [
-                    {"name": one.name, "type_url": one.type_url, "base64": one.base64}
-                    if one.base64
-                    else {"@type": one.type_url, **one.contents}
-                    for one in new
+                    {
+                        "name": resource.name,
+                        "type_url": resource.type_url,
+                        "base64": resource.base64,
+                    }
+                    if resource.base64
+                    else {"@type": resource.type_url, **resource.contents}
+                    for resource in new
                 ],
             },
         )

@@ -84,7 +84,9 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
     now: tuple[Decision, ...]
 
     def __str__(self) -> str:
-        now = ", ".join(dict.fromkeys(_verdict(one.verdict, one.reason) for one in self.now))
+        now = ", ".join(
+            dict.fromkeys(_verdict(decision.verdict, decision.reason) for decision in self.now)
+        )
         said = (
             f"{self.failed.clause}  {self.again.value}: then {_verdict('fail', self.failed.reason)}"
         )
@@ -93,18 +95,18 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
 
 def compare(failed: Iterable[Failed], decisions: Collection[Decision]) -> Iterator[Compared]:
     """Hold each failure against the decisions of another run of its scenario."""
-    for one in failed:
-        now = tuple(said for said in decisions if said.clause == one.clause)
+    for failure in failed:
+        now = tuple(said for said in decisions if said.clause == failure.clause)
         failures = [said for said in now if said.verdict is Verdict.FAIL]
         again = Again.OTHERWISE if failures else Again.NOT
-        if any(said.reason is one.reason for said in failures):
+        if any(said.reason is failure.reason for said in failures):
             again = Again.SAME
-        yield Compared(failed=one, again=again, now=now)
+        yield Compared(failed=failure, again=again, now=now)
 
 
-def alike(one: str, other: str) -> bool:
+def alike(text: str, other: str) -> bool:
     """Whether two runs saw the same, but for what is new in each: addresses and other numbers."""
-    return without_numbers(one) == without_numbers(other)
+    return without_numbers(text) == without_numbers(other)
 
 
 def without_numbers(text: str) -> str:

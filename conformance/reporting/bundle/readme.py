@@ -36,7 +36,7 @@ def readme(case: Case, catalogue: Catalogue, told: Sequence[Phase], served: Sequ
     """
     lines = [
         *_head(case, catalogue),
-        *(line for one in case.failures for line in _failure(one, case, catalogue)),
+        *(line for failure in case.failures for line in _failure(failure, case, catalogue)),
         *_served(case, served),
         *_happened(told),
         *_versions(case),
@@ -46,7 +46,7 @@ def readme(case: Case, catalogue: Catalogue, told: Sequence[Phase], served: Sequ
 
 
 def _head(case: Case, catalogue: Catalogue) -> Iterator[str]:
-    titles = dict.fromkeys(catalogue[one.clause].title for one in case.failures)
+    titles = dict.fromkeys(catalogue[failure.clause].title for failure in case.failures)
     yield f"# {escaped(str(case.client))}: {escaped('; '.join(titles))}"
     yield ""
     yield (
@@ -56,27 +56,31 @@ def _head(case: Case, catalogue: Catalogue) -> Iterator[str]:
     )
 
 
-def _failure(one: Decision, case: Case, catalogue: Catalogue) -> Iterator[str]:
-    clause = catalogue[one.clause]
-    edition = one.edition or clause.editions[0]
+def _failure(decision: Decision, case: Case, catalogue: Catalogue) -> Iterator[str]:
+    clause = catalogue[decision.clause]
+    edition = decision.edition or clause.editions[0]
     text = catalogue.editions.link(edition)
     where = f"[gRFC {clause.document}]({text})" if text else f"gRFC {clause.document}"
-    yield from ("", f"## {escaped(clause.title)} ({one.clause})", "")
+    yield from ("", f"## {escaped(clause.title)} ({decision.clause})", "")
     yield (
         f"**The specification** ({where}, section “{clause.section}”, {clause.strength.value}; in "
         f"the words of the suite): {escaped(clause.worded(edition))}"
     )
     if clause.basis:
         yield f"**Basis** of this strength: {escaped(clause.basis)}"
-    why = REASONS.get(one.reason.value, one.reason.value) if one.reason else "it differs"
-    yield from ("", f"**Seen**: {why}.", "", *fenced(one.saw))
-    if one.wanted:
-        by = f", computed by: {escaped(one.oracle)}" if one.oracle else ""
-        yield from ("", f"**Expected**{by}", "", *fenced(one.wanted))
-    if one.differs:
-        yield from ("", "**The difference**", "", *fenced(one.differs))
+    why = (
+        REASONS.get(decision.reason.value, decision.reason.value)
+        if decision.reason
+        else "it differs"
+    )
+    yield from ("", f"**Seen**: {why}.", "", *fenced(decision.saw))
+    if decision.wanted:
+        by = f", computed by: {escaped(decision.oracle)}" if decision.oracle else ""
+        yield from ("", f"**Expected**{by}", "", *fenced(decision.wanted))
+    if decision.differs:
+        yield from ("", "**The difference**", "", *fenced(decision.differs))
     for entry in case.entries:
-        if entry.knows(case.folder.record.scenario, one):
+        if entry.knows(case.folder.record.scenario, decision):
             yield from (
                 "",
                 f"**What is known of it**: {escaped(entry.seen)} {escaped(entry.explanation)}",
@@ -90,7 +94,7 @@ def _failure(one: Decision, case: Case, catalogue: Catalogue) -> Iterator[str]:
 def _served(case: Case, served: Sequence[str]) -> Iterator[str]:
     yield from ("", "## What was served", "")
     yield from (
-        f"{number}. {escaped(one)}" for number, one in enumerate(case.folder.record.served, 1)
+        f"{number}. {escaped(text)}" for number, text in enumerate(case.folder.record.served, 1)
     )
     yield ""
     yield (
@@ -99,7 +103,7 @@ def _served(case: Case, served: Sequence[str]) -> Iterator[str]:
         + (", and `bootstrap.json` what the client was started with." if case.bootstrap else ".")
     )
     if len(served) <= SHOWN:
-        yield from ("", *(f"- {code(one)}" for one in served))
+        yield from ("", *(f"- {code(text)}" for text in served))
 
 
 def _happened(told: Sequence[Phase]) -> Iterator[str]:

@@ -21,4 +21,4 @@ def lines(timeline: Timeline) -> Iterator[str]:
         first, *more = what.splitlines() or [""]
         yield f"{span:{COLUMN - 2}}  {where:36}  {first}".rstrip()
         yield from (f"{'':{COLUMN}}{line}" for line in more)
-    yield from (f"not told: {one}" for one in timeline.left_out)
+    yield from (f"not told: {note}" for note in timeline.left_out)

@@ -73,13 +73,15 @@ def around(calls: Iterable[Fallen]) -> Markup:
     return Markup("\n".join(map(_call, calls)))  # noqa: S704 - each text in it is escaped
 
 
-def _call(one: Fallen) -> str:
-    x, y = point(one.turn, 113)
-    named = f"{escaped(one.call)} ({escaped(one.sent)})"
-    if one.is_right:
-        title = f"<title>{named} went to {escaped(one.went)}, where its hash fell</title>"
+def _call(placed: Fallen) -> str:
+    x, y = point(placed.turn, 113)
+    named = f"{escaped(placed.call)} ({escaped(placed.sent)})"
+    if placed.is_right:
+        title = f"<title>{named} went to {escaped(placed.went)}, where its hash fell</title>"
         return f'<circle class="right" cx="{x}" cy="{y}" r="2">{title}</circle>'
-    foot_x, foot_y = point(one.turn, 124)
-    title = f"<title>{named} fell to {escaped(one.due)} and went to {escaped(one.went)}</title>"
+    foot_x, foot_y = point(placed.turn, 124)
+    title = (
+        f"<title>{named} fell to {escaped(placed.due)} and went to {escaped(placed.went)}</title>"
+    )
     line = f'<path class="wrong" d="M{x} {y}L{foot_x} {foot_y}"/>'
     return f'{line}<circle class="wrong" cx="{foot_x}" cy="{foot_y}" r="3">{title}</circle>'

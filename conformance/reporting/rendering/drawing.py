@@ -98,9 +98,9 @@ def scale_of(timeline: Timeline) -> Scale:
             moments |= {mark.at} | ({mark.until} if mark.until is not None else set())
     times = sorted(moments)
     total = times[-1] - times[0]
-    gaps = [(one, other) for one, other in itertools.pairwise(times) if other > one]
+    gaps = [(time, other) for time, other in itertools.pairwise(times) if other > time]
     folds = {gap for gap in gaps if gap[1] - gap[0] > max(FOLDED_FROM * total, 1e-6)}
-    rest = total - sum(other - one for one, other in folds)
+    rest = total - sum(other - start for start, other in folds)
     if rest <= LEAST_LINEAR * total:
         folds, rest = set(), total
     width = 100.0 - FOLD_WIDTH * len(folds)
@@ -210,7 +210,7 @@ def _crowd(spans: Iterable[Mark], scale: Scale) -> list[Drawn]:
     drawn = []
     for column, of in sorted(counts.items()):
         foot = 2.0 * LANE
-        for tone in sorted(of, key=lambda one: one is not Tone.BAD):
+        for tone in sorted(of, key=lambda tone: tone is not Tone.BAD):
             height = max(1.5, (2 * LANE - 2) * of[tone] / most)
             foot -= height
             drawn.append(

@@ -38,7 +38,7 @@ def load_picture(expected: LoadMatches, seen: Observation) -> LoadPicture | None
     if not isinstance(seen, Loads):
         return None
     counted = due(seen.received, expected.places)
-    reported = {one.place: one.load for one in seen.reported}
+    reported = {report.place: report.load for report in seen.reported}
     return LoadPicture(
         rows=tuple(
             LoadRow(
@@ -53,8 +53,8 @@ def load_picture(expected: LoadMatches, seen: Observation) -> LoadPicture | None
         ),
         lost=seen.lost,
         drops=tuple(
-            f"{one.cluster}: {count} {category or 'of no category'}"
-            for one in seen.dropped
-            for category, count in sorted(one.counts().items())
+            f"{drop.cluster}: {count} {category or 'of no category'}"
+            for drop in seen.dropped
+            for category, count in sorted(drop.counts().items())
         ),
     )

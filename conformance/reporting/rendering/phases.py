@@ -81,20 +81,20 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_bad(self) -> bool:
         """Whether something that is judged by it failed."""
-        return any(one.is_bad for one in self.judged)
+        return any(verdict.is_bad for verdict in self.judged)
 
 
 def in_words(several: Iterable[Phase]) -> Iterator[tuple[str, bool]]:
     """Phases as lines of text, each with whether it tells of a failure."""
-    for one in several:
-        if one.left_out:
-            yield f"{'':11}… {one.left_out} more …", False
-        judged = [f"{each.verdict.value.upper()}  {each.clause}, {each}" for each in one.judged]
-        at = "in all" if one.at is None else f"{one.at:9.3f}"
-        for who, said in (("suite", one.deeds), ("client", one.outcome), ("judged", judged)):
+    for phase in several:
+        if phase.left_out:
+            yield f"{'':11}… {phase.left_out} more …", False
+        judged = [f"{each.verdict.value.upper()}  {each.clause}, {each}" for each in phase.judged]
+        at = "in all" if phase.at is None else f"{phase.at:9.3f}"
+        for who, said in (("suite", phase.deeds), ("client", phase.outcome), ("judged", judged)):
             for number, words in enumerate(said):
                 begun = f"{at:>9}  {'' if number else who:6}  "
-                is_bad = who == "judged" and one.judged[number].is_bad
+                is_bad = who == "judged" and phase.judged[number].is_bad
                 yield begun + words.replace("\n", f"\n{'':{len(begun)}}"), is_bad
                 at = ""
 
@@ -144,12 +144,12 @@ def phases(
         )
         for span in _spans(folder)
     ]
-    kept = _kept([one for one in told if one.deeds or one.outcome], most)
-    named = {each.clause for one in kept for each in one.judged if each.is_bad}
+    kept = _kept([phase for phase in told if phase.deeds or phase.outcome], most)
+    named = {each.clause for phase in kept for each in phase.judged if each.is_bad}
     beside = dict.fromkeys(
-        Verdicts(one.clause, one.verdict)
-        for one, _ in judged
-        if one.verdict in BAD and one.clause not in named
+        Verdicts(decision.clause, decision.verdict)
+        for decision, _ in judged
+        if decision.verdict in BAD and decision.clause not in named
     )
     return (*kept, Phase(at=None, judged=tuple(beside))) if beside else kept
 
@@ -157,26 +157,26 @@ def phases(
 def _spans(folder: Folder) -> list[_Span]:
     """What was done and what came, cut where the suite does something after something came."""
     rows: list[tuple[float, bool, _Done | _Came]] = [
-        *((one.at, _is_the_suites(one), one) for one in folder.events if _is_told(one)),
-        *((one.at, True, one) for one in folder.deeds),
+        *((event.at, _is_the_suites(event), event) for event in folder.events if _is_told(event)),
+        *((action.at, True, action) for action in folder.deeds),
         *((row.attempt.accepted_at, False, row) for row in folder.attempts),
-        *((one.at, False, one) for one in folder.states),
+        *((state.at, False, state) for state in folder.states),
         *(
-            (one.started_at if one.ended_at is None else one.ended_at, False, one)
-            for one in folder.calls
-            if one.started_at is not None
+            (call.started_at if call.ended_at is None else call.ended_at, False, call)
+            for call in folder.calls
+            if call.started_at is not None
         ),
     ]
     rows.sort(key=lambda row: row[0])
     spans: list[_Span] = []
-    for at, is_the_suites, one in rows:
+    for at, is_the_suites, item in rows:
         if not spans or (is_the_suites and spans[-1].is_answered):
             spans.append(_Span(at=at))
         if is_the_suites:
-            spans[-1].done.append(one)  # type: ignore[arg-type]
+            spans[-1].done.append(item)  # type: ignore[arg-type]
         else:
-            spans[-1].came.append(one)  # type: ignore[arg-type]
-            spans[-1].is_answered |= _counts(one)  # type: ignore[arg-type]
+            spans[-1].came.append(item)  # type: ignore[arg-type]
+            spans[-1].is_answered |= _counts(item)  # type: ignore[arg-type]
     return spans
 
 
@@ -191,10 +191,10 @@ def _is_the_suites(event: Event) -> bool:
     return event.event in {"Response", "LoadResponse"}
 
 
-def _counts(one: _Came) -> bool:
+def _counts(item: _Came) -> bool:
     """States, load reports and the ends of streams go on by the way."""
-    return isinstance(one, EndpointAttempt | Call) or (
-        isinstance(one, Event) and one.answer == "nack"
+    return isinstance(item, EndpointAttempt | Call) or (
+        isinstance(item, Event) and item.answer == "nack"
     )
 
 
@@ -214,9 +214,9 @@ def _calls_in(seen: Observation | None) -> tuple[str, ...]:
     """The calls that a check is about."""
     match seen:
         case Calls():
-            return tuple(one.id for one in seen)
+            return tuple(call.id for call in seen)
         case Contrast(before=before, after=after):
-            return (*(one.id for one in before), *(one.id for one in after))
+            return (*(call.id for call in before), *(call.id for call in after))
         case _:
             return ()
 
@@ -238,13 +238,13 @@ def _verdicts(judged: Iterable[tuple[Decision, Check | None]]) -> dict[str, dict
 
 def _judged(came: Iterable[_Came], verdicts: Mapping[str, Iterable[_Said]]) -> Iterator[Verdicts]:
     """What was decided on the calls of a phase, failures first."""
-    calls = [one for one in came if isinstance(one, Call)]
-    counts = Counter(each for one in calls for each in verdicts.get(one.id, ()))
+    calls = [item for item in came if isinstance(item, Call)]
+    counts = Counter(each for call in calls for each in verdicts.get(call.id, ()))
     every = [
         Verdicts(clause, verdict, count, len(calls), overdue)
         for (clause, verdict, overdue), count in counts.items()
     ]
-    yield from sorted(every, key=lambda one: not one.is_bad)
+    yield from sorted(every, key=lambda verdict: not verdict.is_bad)
 
 
 # What the suite did.
@@ -268,8 +268,8 @@ class _Places:
     def told(self, addresses: Iterable[str]) -> str:
         """Several addresses, cluster by cluster."""
         by_cluster: dict[str, list[str]] = {}
-        for one in dict.fromkeys(addresses):
-            by_cluster.setdefault(self.of(one), []).append(one)
+        for address in dict.fromkeys(addresses):
+            by_cluster.setdefault(self.of(address), []).append(address)
         return " and ".join(self._group(name, ones) for name, ones in by_cluster.items())
 
     def _group(self, name: str, addresses: Collection[str]) -> str:
@@ -297,16 +297,16 @@ def _deeds(done: Iterable[_Done], places: _Places, sent: Sent) -> Iterator[str]:
     told: dict[str, dict[str, None]] = {}
     at: dict[str, dict[str, None]] = {}  # of these the values are endpoints
     modes: dict[str, str] = {}
-    for one in done:
-        if isinstance(one, GateAction):
-            what = one.mode.mode if one.mode else one.what
+    for item in done:
+        if isinstance(item, GateAction):
+            what = item.mode.mode if item.mode else item.what
             words = GATES.get(what, what)
-            if one.mode:  # of several the last: nothing has come of those before
-                at.get(modes.get(one.endpoint, ""), {}).pop(one.endpoint, None)
-                modes[one.endpoint] = words
-            at.setdefault(words, told.setdefault(words, {}))[one.endpoint] = None
+            if item.mode:  # of several the last: nothing has come of those before
+                at.get(modes.get(item.endpoint, ""), {}).pop(item.endpoint, None)
+                modes[item.endpoint] = words
+            at.setdefault(words, told.setdefault(words, {}))[item.endpoint] = None
         else:
-            words, names = _pushed(one, sent) if one.event == "Response" else (_asked(one), ())
+            words, names = _pushed(item, sent) if item.event == "Response" else (_asked(item), ())
             if words:
                 told.setdefault(words, {}).update(dict.fromkeys(names))
     for words, names in told.items():
@@ -328,7 +328,7 @@ def _pushed(event: Event, sent: Sent) -> tuple[str, Iterable[str]]:
     """What a response is, with what it brings that was not sent before; no words if it is none."""
     # Of these kinds each response has all that there are.
     gone = sent.gone_with(event) if event.kind in {"listener", "cluster"} else ()
-    new = [one.name for one in sent.new_in(event)]
+    new = [resource.name for resource in sent.new_in(event)]
     words = f"sends {type_of(event)} version {event.version}"
     words += f" ({event.fault})" if event.fault else ""
     words += f" without {few(gone)}" if gone else ""
@@ -342,18 +342,18 @@ def _pushed(event: Event, sent: Sent) -> tuple[str, Iterable[str]]:
 
 def _outcome(came: Collection[_Came], places: _Places) -> Iterator[str]:
     """What the client did, kind by kind."""
-    for one in came:
-        if isinstance(one, Event) and one.answer == "nack":
-            yield f"refused {type_of(one)} version {one.answered_version}"
-        elif isinstance(one, Event) and one.event == "StreamClosed":
-            yield f"ended stream {one.stream}"
-    yield from _attempts([one for one in came if isinstance(one, EndpointAttempt)], places)
-    yield from _calls([one for one in came if isinstance(one, Call)], places)
-    yield from _reports([one for one in came if isinstance(one, Event)])
+    for item in came:
+        if isinstance(item, Event) and item.answer == "nack":
+            yield f"refused {type_of(item)} version {item.answered_version}"
+        elif isinstance(item, Event) and item.event == "StreamClosed":
+            yield f"ended stream {item.stream}"
+    yield from _attempts([item for item in came if isinstance(item, EndpointAttempt)], places)
+    yield from _calls([item for item in came if isinstance(item, Call)], places)
+    yield from _reports([item for item in came if isinstance(item, Event)])
     states: dict[str, list[str]] = {}
-    for one in came:
-        if isinstance(one, State):
-            states.setdefault(one.channel, []).append(one.state)
+    for item in came:
+        if isinstance(item, State):
+            states.setdefault(item.channel, []).append(item.state)
     for channel, several in states.items():
         begun = "… " if len(several) > MOST_STATES else ""
         yield f"{channel} says {begun}{', '.join(several[-MOST_STATES:])}"
@@ -362,8 +362,8 @@ def _outcome(came: Collection[_Came], places: _Places) -> Iterator[str]:
 def _attempts(attempts: Iterable[EndpointAttempt], places: _Places) -> Iterator[str]:
     """Where it has connected, and where in vain."""
     by_mode: dict[str, Counter[str]] = {}
-    for one in attempts:
-        by_mode.setdefault(one.attempt.mode.mode, Counter())[one.endpoint] += 1
+    for attempt in attempts:
+        by_mode.setdefault(attempt.attempt.mode.mode, Counter())[attempt.endpoint] += 1
     for mode, counts in by_mode.items():
         total = counts.total()
         often = f", {total} attempts in all" if total > len(counts) else ""
@@ -380,31 +380,31 @@ UNNAMED: Final = "what no EDS resource names"
 def _calls(calls: Iterable[Call], places: _Places) -> Iterator[str]:
     """How calls ended, and where."""
     by_end: dict[tuple[str, str], list[Call]] = {}
-    for one in calls:
-        where = places.of(one.endpoint) or UNNAMED if one.endpoint else ""
-        by_end.setdefault((one.status, where), []).append(one)
+    for call in calls:
+        where = places.of(call.endpoint) or UNNAMED if call.endpoint else ""
+        by_end.setdefault((call.status, where), []).append(call)
     for (status, where), several in by_end.items():
-        counts = Counter(one.endpoint for one in several if one.endpoint)
+        counts = Counter(call.endpoint for call in several if call.endpoint)
         each = few(f"{endpoint} {count}" for endpoint, count in counts.most_common())
         told = f"{_calls_of(len(several))} {status}"
         if where:
             yield f"{told} at {where} ({each})"
         else:
-            details = Counter(one.details for one in several if one.details).most_common(1)
+            details = Counter(call.details for call in several if call.details).most_common(1)
             yield told + (f": {details[0][0][:LETTERS]}" if details else "")
 
 
 def _reports(events: Iterable[Event]) -> Iterator[str]:
     """How often it has reported the load of each cluster."""
-    reports = [one for one in events if one.event == "LoadRequest"]
-    counts = Counter(name for one in reports for name in {*map(_cluster_of, one.clusters)})
+    reports = [event for event in events if event.event == "LoadRequest"]
+    counts = Counter(name for report in reports for name in {*map(_cluster_of, report.clusters)})
     if reports:
         told = few(f"{name} {count}" for name, count in counts.most_common()) or "of no cluster"
         yield f"load reports: {len(reports)} ({told})"
 
 
-def _cluster_of(one: ReportedCluster | str) -> str:
-    return one if isinstance(one, str) else one.cluster
+def _cluster_of(cluster: ReportedCluster | str) -> str:
+    return cluster if isinstance(cluster, str) else cluster.cluster
 
 
 def _kept(told: list[Phase], most: int) -> tuple[Phase, ...]:
@@ -412,7 +412,7 @@ def _kept(told: list[Phase], most: int) -> tuple[Phase, ...]:
     if len(told) <= most:
         return tuple(told)
     ends = {*range(most // 4), *range(len(told) - most // 4, len(told))}
-    bad = [number for number, one in enumerate(told) if one.is_bad and number not in ends]
+    bad = [number for number, phase in enumerate(told) if phase.is_bad and number not in ends]
     before = [number - 1 for number in bad if number - 1 not in ends]
     kept = sorted(ends | {*[*bad, *before][: most - len(ends)]})
     made, last = [], -1

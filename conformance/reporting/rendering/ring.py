@@ -87,12 +87,12 @@ class RingPicture(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def wrong(self) -> tuple[Fallen, ...]:
         """The calls that went elsewhere."""
-        return tuple(one for one in self.calls if not one.is_right)
+        return tuple(call for call in self.calls if not call.is_right)
 
     @property
     def told(self) -> tuple[Fallen, ...]:
         """The first calls, and of the others some that went elsewhere."""
-        others = (one for one in self.calls[TOLD:] if not one.is_right)
+        others = (call for call in self.calls[TOLD:] if not call.is_right)
         return (*self.calls[:TOLD], *itertools.islice(others, TOLD))
 
 
@@ -137,7 +137,7 @@ def ring_picture(expected: MatchesRing, seen: Observation) -> RingPicture | str 
         built=f"keys {variant.key_format}, weights {candidate.weights}, search {variant.search}",
         size=len(ring),
         owners=_owners(ring, calls),
-        strangers=tuple(sorted({one.went for one in calls} - {*ring.addresses})),
+        strangers=tuple(sorted({call.went for call in calls} - {*ring.addresses})),
         arcs=arcs_of(ring),
         calls=calls,
         failed=expected.failed,
@@ -155,7 +155,7 @@ def _hashed(expected: MatchesRing, seen: Calls) -> list[tuple[Call, int]]:
 
 def _owners(ring: Ring, calls: tuple[Fallen, ...]) -> tuple[Owner, ...]:
     entries, shares = ring.counts(), ring.shares()
-    due, went = Counter(one.due for one in calls), Counter(one.went for one in calls)
+    due, went = Counter(call.due for call in calls), Counter(call.went for call in calls)
     return tuple(
         Owner(
             address=address,

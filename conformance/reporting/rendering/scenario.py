@@ -123,7 +123,9 @@ def recorded(place: UntrustedFolder, catalogue: Catalogue) -> Scene:
         BadEvidence: as above.
     """
     record = evidence.read_in(place)
-    if unknown := [one.clause for one in record.decisions if one.clause not in catalogue]:
+    if unknown := [
+        decision.clause for decision in record.decisions if decision.clause not in catalogue
+    ]:
         raise BadEvidence(f"{place.place} judges {unknown[0]}, which the catalogue does not know")
     return _drawable(place, record, record.decisions, catalogue)
 
@@ -165,7 +167,7 @@ def scene_of(folder: Folder, decisions: tuple[Decision, ...], catalogue: Catalog
         lateness=record.lateness,
         starved=record.starved,
         trouble=record.trouble.what if record.trouble else "",
-        shown=tuple(sorted(shown, key=lambda one: RANKS.index(one.decision.verdict))),
+        shown=tuple(sorted(shown, key=lambda entry: RANKS.index(entry.decision.verdict))),
         phases=phases(folder, judged),
         timeline=timeline(folder),
         pushed=pushes(folder.events, record.began),
@@ -182,7 +184,7 @@ def checked(
     """Decisions, each with the check that it is on; None if it is on none."""
     left = list(checks)
     for decision in decisions:
-        check = next((one for one in left if _is_of(one, decision)), None)
+        check = next((check for check in left if _is_of(check, decision)), None)
         if check is not None:
             left.remove(check)
         yield decision, check

@@ -32,14 +32,18 @@ class Sent:
     def new_in(self, event: Event) -> tuple[Resource, ...]:
         """The resources of a response that are not as they were sent before."""
         new = tuple(
-            one for one in event.resources if self._last.get((one.type_url, one.name)) != one
+            resource
+            for resource in event.resources
+            if self._last.get((resource.type_url, resource.name)) != resource
         )
-        self._last.update({(one.type_url, one.name): one for one in event.resources})
+        self._last.update(
+            {(resource.type_url, resource.name): resource for resource in event.resources}
+        )
         return new
 
     def gone_with(self, event: Event) -> tuple[str, ...]:
         """The names that the response of its kind before had; they are new when they come again."""
-        there = frozenset((one.type_url, one.name) for one in event.resources)
+        there = frozenset((resource.type_url, resource.name) for resource in event.resources)
         gone = sorted(self._there.get(event.kind or "", frozenset()) - there)
         self._there[event.kind or ""] = there
         for key in gone:
@@ -67,13 +71,13 @@ def pushes(events: Iterable[Event], began: float) -> tuple[Pushed, ...]:
     """What was pushed, oldest first; of more than MOST the last."""
     events = tuple(events)
     answers = {
-        (one.stream, one.kind, one.answered_version): one
-        for one in reversed(events)
-        if one.event == "Request" and one.answer
+        (event.stream, event.kind, event.answered_version): event
+        for event in reversed(events)
+        if event.event == "Request" and event.answer
     }
     sent = Sent()
     made = []
-    responses = [one for one in events if one.event == "Response"]
+    responses = [event for event in events if event.event == "Response"]
     for number, event in enumerate(responses, start=1):
         new = sent.new_in(event)
         if len(responses) - number >= MOST:
@@ -84,7 +88,7 @@ def pushes(events: Iterable[Event], began: float) -> tuple[Pushed, ...]:
                 at=event.at - began,
                 kind=type_of(event),
                 version=event.version,
-                names=tuple(one.name for one in event.resources),
+                names=tuple(resource.name for resource in event.resources),
                 answer=(answer.answer or "") if answer else "",
                 said=answer.error_detail if answer else "",
                 fault=event.fault,
@@ -98,12 +102,12 @@ def _as_yaml(resources: Sequence[Resource]) -> str:
     """Resources as a person would write them."""
     made: list[str] = []
     left = LONGEST
-    for number, one in enumerate(resources):
+    for number, resource in enumerate(resources):
         try:
-            value = one.contents or {
-                "name": one.name,
-                "type_url": one.type_url,
-                "base64": one.base64,
+            value = resource.contents or {
+                "name": resource.name,
+                "type_url": resource.type_url,
+                "base64": resource.base64,
             }
             text, is_whole = as_yaml(value, left)
         except RecursionError:

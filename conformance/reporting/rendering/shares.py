@@ -70,7 +70,9 @@ def shares_picture(expected: Expectation, seen: Observation) -> SharesPicture | 
             shares = {name: Fraction(*share) for name, share in expected.shares.items()}
             chance = statistics.FALSE_ALARM / DRAWN
             bounds = statistics.intervals(seen.lost, shares, chance)
-            counts = {one.cluster: one.counts() for one in seen.dropped}.get(expected.cluster, {})
+            counts = {drop.cluster: drop.counts() for drop in seen.dropped}.get(
+                expected.cluster, {}
+            )
             return _picture("drops", seen.lost, Counter(counts), bounds, "statistics.intervals")
         case _:
             return None

@@ -38,8 +38,8 @@ def lines(scene: Scene, width: int) -> Iterator[Line]:
     yield f"{scene.scenario}, {scene.name}, seed {scene.seed}, {scene.seconds:.2f} s", "bold"
     if scene.trouble:
         yield f"ended early: {scene.trouble}", "red"
-    for one in scene.shown:
-        yield from _decision(one, width)
+    for entry in scene.shown:
+        yield from _decision(entry, width)
     yield "", ""
     for words, is_bad in in_words(scene.phases):
         yield words, "red" if is_bad else ""
@@ -49,34 +49,34 @@ def lines(scene: Scene, width: int) -> Iterator[Line]:
     yield f"repeat    {scene.repeat}", ""
 
 
-def _decision(one: Shown, width: int) -> Iterator[Line]:
-    said = one.decision
+def _decision(entry: Shown, width: int) -> Iterator[Line]:
+    said = entry.decision
     why = f" ({said.reason.value})" if said.reason else ""
-    head = f"{said.verdict.value.upper()}{why}  {one.clause.id}  {one.clause.title}"
+    head = f"{said.verdict.value.upper()}{why}  {entry.clause.id}  {entry.clause.title}"
     yield head, COLOURS[said.verdict]
     if said.verdict not in BAD:
         return
-    where = f"{one.clause.document}, {one.clause.section} [{one.clause.strength.value}]"
-    stated = (("clause", one.text), ("text", where), ("basis", one.clause.basis))
+    where = f"{entry.clause.document}, {entry.clause.section} [{entry.clause.strength.value}]"
+    stated = (("clause", entry.text), ("text", where), ("basis", entry.clause.basis))
     told = (("differs", said.differs), ("saw", said.saw), ("wanted", said.wanted))
     for name, text in (*stated, *told, ("oracle", said.oracle)):
         if text:
             yield f"  {name:8}  {text}".replace("\n", f"\n{'':12}"), ""
-    if one.drawn.ring:
-        yield from ring_lines(one.drawn.ring)
-    if one.drawn.shares:
-        yield from share_lines(one.drawn.shares, width)
-    if one.drawn.loads:
-        yield from load_lines(one.drawn.loads)
+    if entry.drawn.ring:
+        yield from ring_lines(entry.drawn.ring)
+    if entry.drawn.shares:
+        yield from share_lines(entry.drawn.shares, width)
+    if entry.drawn.loads:
+        yield from load_lines(entry.drawn.loads)
 
 
 def ring_lines(it: RingPicture) -> Iterator[Line]:
     """The ring in numbers, and the calls that went elsewhere."""
     yield f"  ring      {it.size} entries, {it.built}", ""
-    for one in it.owners[:SHOWN]:
-        numbers = f"{one.entries:6} entries  {100 * one.share:6.2f} %"
-        calls = f"{one.due:5} calls fell {one.went:5} went"
-        yield f"    {one.address:22}{numbers}{calls}", "" if one.due == one.went else "yellow"
+    for owner in it.owners[:SHOWN]:
+        numbers = f"{owner.entries:6} entries  {100 * owner.share:6.2f} %"
+        calls = f"{owner.due:5} calls fell {owner.went:5} went"
+        yield f"    {owner.address:22}{numbers}{calls}", "" if owner.due == owner.went else "yellow"
     yield from _more(len(it.owners), "endpoints")
     for call in it.wrong[:SHOWN]:
         yield f"    {call.call}  {call.hash:#018x}  fell to {call.due}, went to {call.went}", "red"
@@ -142,7 +142,7 @@ def _drawn(lane: Lane, scale: Scale, columns: int) -> str:
         for column in range(int(fold.left * columns / 100), int(fold.right * columns / 100)):
             row[column] = "┊"
     order = {Shape.BAND: 0, Shape.SPAN: 1}
-    for mark in sorted(lane.marks, key=lambda one: order.get(one.shape, 2)):
+    for mark in sorted(lane.marks, key=lambda mark: order.get(mark.shape, 2)):
         first = min(columns - 1, max(0, int(scale.x(mark.at) * columns / 100)))
         if mark.until is None:
             row[first] = _sign(mark)

@@ -204,7 +204,7 @@ def _stream(event: Event, at: float) -> Mark:
 
 
 def _push(event: Event, at: float) -> Mark:
-    names = few(one.name for one in event.resources) or "nothing"
+    names = few(resource.name for resource in event.resources) or "nothing"
     what = f"{_kind(event)} version {event.version} sent: {names}"
     what += f" ({event.fault})" if event.fault else ""
     return Mark(at=at, shape=Shape.PUSH, tone=Tone.SUITE, what=what, label=event.version)
@@ -225,7 +225,9 @@ def _request(event: Event, at: float) -> Mark:
 
 
 def _load(event: Event, at: float) -> Mark:
-    named = few(one if isinstance(one, str) else one.cluster for one in event.clusters)
+    named = few(
+        cluster if isinstance(cluster, str) else cluster.cluster for cluster in event.clusters
+    )
     if event.event == "LoadResponse":
         what = f"load reports asked for: {named or 'all clusters'}"
         return Mark(at=at, shape=Shape.PUSH, tone=Tone.SUITE, what=what)
@@ -237,7 +239,7 @@ def _load(event: Event, at: float) -> Mark:
 
 def _endpoints(folder: Folder, began: float) -> tuple[list[Lane], tuple[str, ...]]:
     """A lane for each endpoint: its gate's modes, attempts, and requests that its backend got."""
-    names = {one.attempt.endpoint: one.endpoint for one in folder.attempts}
+    names = {attempt.attempt.endpoint: attempt.endpoint for attempt in folder.attempts}
     deeds: dict[str, list[GateAction]] = {}
     for deed in folder.deeds:
         deeds.setdefault(deed.endpoint, []).append(deed)
@@ -254,7 +256,11 @@ def _endpoints(folder: Folder, began: float) -> tuple[list[Lane], tuple[str, ...
 
 def _gate(deeds: Collection[GateAction], began: float) -> Iterator[Mark]:
     """The modes of a gate, each until the next, and what was done to its connections."""
-    modes = [(max(0.0, one.at - began), one.mode.mode) for one in deeds if one.mode is not None]
+    modes = [
+        (max(0.0, action.at - began), action.mode.mode)
+        for action in deeds
+        if action.mode is not None
+    ]
     ends = [*(at for at, _ in modes[1:]), NEVER]
     for (at, mode), end in zip(modes, ends, strict=False):
         serves = mode == "SERVE"
@@ -266,20 +272,20 @@ def _gate(deeds: Collection[GateAction], began: float) -> Iterator[Mark]:
             what=f"its gate: {mode}",
             label="" if serves else mode,
         )
-    for one in deeds:
-        if one.mode is None:
-            what = f"{one.what}: all live connections"
-            yield Mark(at=one.at - began, shape=Shape.TICK, tone=Tone.SUITE, what=what)
+    for action in deeds:
+        if action.mode is None:
+            what = f"{action.what}: all live connections"
+            yield Mark(at=action.at - began, shape=Shape.TICK, tone=Tone.SUITE, what=what)
 
 
-def _connection(one: Accepted, began: float) -> Mark:
-    by = f", ended by the {one.closed_by}" if one.closed_by else ""
+def _connection(connection: Accepted, began: float) -> Mark:
+    by = f", ended by the {connection.closed_by}" if connection.closed_by else ""
     return Mark(
-        at=one.accepted_at - began,
-        until=NEVER if one.closed_at is None else one.closed_at - began,
+        at=connection.accepted_at - began,
+        until=NEVER if connection.closed_at is None else connection.closed_at - began,
         shape=Shape.SPAN,
-        tone=Tone.GOOD if one.mode.mode == "SERVE" else Tone.BAD,
-        what=f"connection, met by {one.mode.mode}{by}",
+        tone=Tone.GOOD if connection.mode.mode == "SERVE" else Tone.BAD,
+        what=f"connection, met by {connection.mode.mode}{by}",
     )
 
 
@@ -315,7 +321,7 @@ def _addresses(value: object) -> Iterator[str]:
 def _most_told(
     found: dict[str, list[Mark]], clusters: Mapping[str, Collection[str]]
 ) -> tuple[list[Lane], tuple[str, ...]]:
-    kept = {*sorted(found, key=lambda one: -len(found[one]))[:MOST_ENDPOINTS]}
+    kept = {*sorted(found, key=lambda name: -len(found[name]))[:MOST_ENDPOINTS]}
     lanes = [
         Lane(
             group=ENDPOINTS,
@@ -356,8 +362,8 @@ def _calls(calls: Iterable[Call], began: float) -> Iterator[Lane]:
 
 def _states(folder: Folder, began: float) -> Iterator[Lane]:
     told: dict[str, list[tuple[float, str]]] = {}
-    for one in folder.states:
-        told.setdefault(one.channel, []).append((one.at - began, one.state))
+    for state in folder.states:
+        told.setdefault(state.channel, []).append((state.at - began, state.state))
     for channel, states in told.items():
         ends = [*(at for at, _ in states[1:]), NEVER]
         marks = (
@@ -380,25 +386,25 @@ def _states(folder: Folder, began: float) -> Iterator[Lane]:
 def _suite(folder: Folder, began: float) -> Iterator[Lane]:
     waits = [
         Mark(
-            at=one.at - began,
-            until=one.until - began,
+            at=wait.at - began,
+            until=wait.until - began,
             shape=Shape.SPAN,
             tone=Tone.SUITE,
-            what=f"waited in vain: {one.what or 'for what did not come'}",
+            what=f"waited in vain: {wait.what or 'for what did not come'}",
         )
-        for one in folder.troubles
-        if one.kind == "deadline"
+        for wait in folder.troubles
+        if wait.kind == "deadline"
     ]
     late = [
         Mark(
-            at=one.at - began,
-            until=one.until - began,
+            at=delay.at - began,
+            until=delay.until - began,
             shape=Shape.SPAN,
             tone=Tone.BAD,
-            what=f"the suite was {one.until - one.at:.3f} s late",
+            what=f"the suite was {delay.until - delay.at:.3f} s late",
         )
-        for one in folder.troubles
-        if one.kind == "late"
+        for delay in folder.troubles
+        if delay.kind == "late"
     ]
     if trouble := folder.record.trouble:
         at = folder.record.seconds

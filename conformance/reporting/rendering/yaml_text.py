@@ -43,8 +43,8 @@ class _Writer:
             else:
                 indent += "  "
                 lead = f"{head} "
-            for one in value:
-                self.value(f"{lead}-", one, indent)
+            for item in value:
+                self.value(f"{lead}-", item, indent)
                 lead = indent
         elif head.endswith(":"):
             self.line(head)
@@ -53,8 +53,8 @@ class _Writer:
             self.mapping(value, f"{indent}  ", f"{head} ")
 
     def mapping(self, value: dict[str, Any], indent: str, lead: str) -> None:
-        for key, one in value.items():
-            self.value(f"{lead}{_scalar(key)}:", one, indent)
+        for key, item in value.items():
+            self.value(f"{lead}{_scalar(key)}:", item, indent)
             lead = indent
 
 
@@ -70,8 +70,8 @@ def as_yaml(value: Any, most: int) -> tuple[str, bool]:
         if isinstance(value, dict) and value:
             writer.mapping(value, "", "")
         elif isinstance(value, list) and value:
-            for one in value:
-                writer.value("-", one, "")
+            for item in value:
+                writer.value("-", item, "")
         else:
             writer.line(_scalar(value))
     except _Enough:

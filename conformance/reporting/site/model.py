@@ -89,7 +89,7 @@ class FailedScenario(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def expected(self) -> bool:
         """Whether the baseline knew of all of it."""
-        return all(one.expected for one, _ in self.decisions)
+        return all(decision.expected for decision, _ in self.decisions)
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,10 +149,10 @@ def site(reports: Iterable[tuple[str, Report]], catalogue: Catalogue) -> Site:
     for _, report in reports:
         demand_clauses(report, catalogue)
     failures = (
-        msgspec.structs.replace(one, since=_since(_told_until(column, group, one.clause)))
+        msgspec.structs.replace(failure, since=_since(_told_until(column, group, failure.clause)))
         for group in groups
         for column in group.columns
-        for one in _failures(column, catalogue)
+        for failure in _failures(column, catalogue)
     )
     return Site(
         groups=groups,
@@ -172,8 +172,8 @@ def _groups(reports: Iterable[tuple[str, Report]]) -> tuple[Group, ...]:
     groups = []
     for runs in found.values():
         columns: list[Column] = []
-        for file, report, run in sorted(runs, key=lambda one: by_version(one[2].client.version)):
-            same = sum(one.run.client == run.client for one in columns)
+        for file, report, run in sorted(runs, key=lambda run: by_version(run[2].client.version)):
+            same = sum(other_column.run.client == run.client for other_column in columns)
             told = f" ({run.client.told})" if run.client.told else ""
             column = Column(
                 slug=_slug(str(run.client), slugs),
@@ -218,16 +218,18 @@ def _sections(columns: Sequence[Column], catalogue: Catalogue) -> tuple[Section,
 
 def _failures(column: Column, catalogue: Catalogue) -> Iterator[Failure]:
     """Each clause of a run that fails or errs, what no baseline knows first."""
-    bad = [(name, one) for name, one in column.run.clauses.items() if one.verdict in BAD]
-    for name, result in sorted(bad, key=lambda one: one[1].expected):
+    bad = [(name, clause) for name, clause in column.run.clauses.items() if clause.verdict in BAD]
+    for name, result in sorted(bad, key=lambda item: item[1].expected):
         places = [
             FailedScenario(
                 scenario=scenario,
-                decisions=tuple((one, compared(one.wanted, one.saw)) for one in said),
+                decisions=tuple(
+                    (finding, compared(finding.wanted, finding.saw)) for finding in said
+                ),
                 entries=tuple(
                     entry
                     for entry in column.run.known
-                    if any(entry.knows(scenario.id, one) for one in said)
+                    if any(entry.knows(scenario.id, finding) for finding in said)
                 ),
                 repeat=column.repeat(scenario.id),
             )
@@ -238,14 +240,18 @@ def _failures(column: Column, catalogue: Catalogue) -> Iterator[Failure]:
             column=column,
             clause=catalogue[name],
             result=result,
-            places=tuple(sorted(places, key=lambda one: one.expected)),
+            places=tuple(sorted(places, key=lambda place: place.expected)),
         )
 
 
 def _said(scenario: Scenario, clause: str) -> tuple[Decision, ...]:
     """What went wrong with a clause in a scenario, the worst first."""
-    said = [one for one in scenario.findings if one.clause == clause and one.verdict in BAD]
-    return tuple(sorted(said, key=lambda one: (one.expected, one.rank)))
+    said = [
+        finding
+        for finding in scenario.findings
+        if finding.clause == clause and finding.verdict in BAD
+    ]
+    return tuple(sorted(said, key=lambda finding: (finding.expected, finding.rank)))
 
 
 # One clause.
@@ -283,10 +289,10 @@ class ClausePage(msgspec.Struct, frozen=True, kw_only=True):
 
 def clause_pages(site: Site) -> Iterator[ClausePage]:
     """A page for each clause of the matrix."""
-    files = {(one.column.slug, one.clause.id): one.file for one in site.failures}
+    files = {(failure.column.slug, failure.clause.id): failure.file for failure in site.failures}
     kept = {column.slug: blocked(column.run) for column in site.columns}
     for row in site.rows:
-        by_column = dict(zip((one.slug for one in site.columns), row.results, strict=True))
+        by_column = dict(zip((column.slug for column in site.columns), row.results, strict=True))
         clause = row.clause
         clients = []
         for group in site.groups:
@@ -301,7 +307,7 @@ def clause_pages(site: Site) -> Iterator[ClausePage]:
                 if (result := by_column[column.slug]) is not None
             )
             if told:
-                since = _since([(one.column, one.result) for one in told])
+                since = _since([(cell.column, cell.result) for cell in told])
                 clients.append(Client(name=group.client, since=since, told=told))
         blocks = (
             (column.name, kept[column.slug][clause.id])
@@ -323,7 +329,9 @@ def _told_until(
     """What the versions up to one say of a clause."""
     until = group.columns[: group.columns.index(last) + 1]
     return tuple(
-        (one, result) for one in until if (result := one.run.clauses.get(clause.id)) is not None
+        (column, result)
+        for column in until
+        if (result := column.run.clauses.get(clause.id)) is not None
     )
 
 

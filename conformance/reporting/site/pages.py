@@ -29,9 +29,11 @@ class Pictures(msgspec.Struct, frozen=True, kw_only=True):
     def drawn(self, clause: str) -> tuple[Shown, ...]:
         """What can be drawn of the checks of a clause that fail."""
         return tuple(
-            one
-            for one in self.scene.shown
-            if one.clause.id == clause and one.decision.verdict in BAD and not one.drawn.is_empty
+            entry
+            for entry in self.scene.shown
+            if entry.clause.id == clause
+            and entry.decision.verdict in BAD
+            and not entry.drawn.is_empty
         )
 
 
@@ -80,12 +82,12 @@ def clause(page: ClausePage) -> str:
     return render("clause.html", page=page, words=verdict_words, why_skipped=why_skipped)
 
 
-def failure(one: Failure, found: Pictures | None, why: str) -> str:
+def failure(item: Failure, found: Pictures | None, why: str) -> str:
     """All about one failure.
 
     Args:
-        one: the failure.
+        item: the failure.
         found: the pictures of its scenario.
         why: why there are none.
     """
-    return render("failure.html", one=one, found=found, why=why)
+    return render("failure.html", item=item, found=found, why=why)
