@@ -105,7 +105,7 @@ class Collector:
 
     def _take(self, is_meant: Callable[[Record], bool]) -> dict[Ident, Record]:
         taken = {ident(record): record for record in self.records if is_meant(record)}
-        self.records = [one for one in self.records if ident(one) not in taken]
+        self.records = [record for record in self.records if ident(record) not in taken]
         self.waiting = Waiting()
         return taken
 
@@ -114,12 +114,12 @@ class Collector:
 
         One that did not come through the second time keeps the record that it had.
         """
-        again = {ident(one) for one in self.records}
+        again = {ident(record) for record in self.records}
         self.records = [
-            with_what_stands(one, earlier[ident(one)]) if ident(one) in earlier else one
-            for one in self.records
+            with_what_stands(record, earlier[ident(record)]) if ident(record) in earlier else record
+            for record in self.records
         ]
-        self.records += [one for name, one in earlier.items() if name not in again]
+        self.records += [record for name, record in earlier.items() if name not in again]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take a scenario's record from the report of its teardown."""

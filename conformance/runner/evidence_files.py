@@ -90,7 +90,7 @@ def keep_what_it_left(source: Path, target: Path) -> None:
     with UntrustedFolder(source, may_be_link=False) as left:
         removed = left.keep_regular_files()
     if removed:
-        lines = "".join(f"{' '.join(plain(one).split())}\n" for one in removed)
+        lines = "".join(f"{' '.join(plain(text).split())}\n" for text in removed)
         listed.write_text(lines, "utf-8", "backslashreplace")
     if any(source.iterdir()):
         shutil.move(source, target)
@@ -126,7 +126,7 @@ def write_comparison(record: Record) -> None:
 
 def forget_others(out: Path, scenarios: Collection[str]) -> None:
     """Remove the evidence of scenarios that are not among these: no run replaces it any more."""
-    names = {folder_name(one) for one in scenarios}
+    names = {folder_name(scenario) for scenario in scenarios}
     for folder in tuple(out.iterdir()) if out.is_dir() else ():
         is_one = not folder.is_symlink() and (folder / FILE).is_file()
         if is_one and folder.name.removesuffix(ALONE) not in names:
@@ -143,7 +143,7 @@ def _calls(world: World) -> Iterator[dict[str, Any]]:
     spans = world.calls.spans()
     calls = {call.id: call for call in (*world.calls.made, *world.calls.unsettled())}
     not_over = (math.inf, math.inf)
-    for call in sorted(calls.values(), key=lambda one: spans.get(one.id, not_over)):
+    for call in sorted(calls.values(), key=lambda call: spans.get(call.id, not_over)):
         times = [round(at, 6) if call.id in spans else None for at in spans.get(call.id, not_over)]
         yield {"started_at": times[0], "ended_at": times[1], **msgspec.to_builtins(call)}
 
@@ -175,8 +175,8 @@ def _deeds(world: World) -> Iterator[dict[str, Any]]:
 def _suite(world: World) -> Iterator[dict[str, Any]]:
     """When the suite waited in vain, and when it was late itself, oldest first."""
     began = world.clock.began
-    waited = [(*one[:2], "deadline", one.what) for one in PASSED if one.began >= began]
-    late = [(*one, "late", "") for one in world.clock.lateness.moments]
+    waited = [(*wait[:2], "deadline", wait.what) for wait in PASSED if wait.began >= began]
+    late = [(*moment, "late", "") for moment in world.clock.lateness.moments]
     for since, until, kind, what in sorted(waited + late):
         times = {"at": round(since, 6), "until": round(until, 6)}
         yield {**times, "kind": kind, "what": what.partition("\n")[0]}

@@ -55,7 +55,7 @@ def _wrong_with(stated: Choice) -> str | None:
         return f"clause: {stated.clause} is no clause (`xdspec list clauses`)"
     choices = known[stated.clause].choices
     if not choices:
-        can = ", ".join(one.id for one in known if one.choices)
+        can = ", ".join(clause.id for clause in known if clause.choices)
         return f"clause: no choice can be stated of {stated.clause}, but of {can}"
     if stated.choice not in choices:
         return f"choice: {stated.choice} is none that is known: there are {'; '.join(choices)}"
@@ -64,7 +64,9 @@ def _wrong_with(stated: Choice) -> str | None:
 
 def _editions(manifest: Manifest) -> Iterator[tuple[str, str]]:
     """Fields, and the editions that they have."""
-    tables = [(f"editions[{n}].follows", one.follows) for n, one in enumerate(manifest.editions)]
+    tables = [
+        (f"editions[{n}].follows", edition.follows) for n, edition in enumerate(manifest.editions)
+    ]
     for name, variant in manifest.variants.items():
         tables.append((f"variants.{name}.follows-also", variant.follows_also))
         tables.append((f"variants.{name}.follows-not", variant.follows_not))

@@ -121,7 +121,9 @@ def confirmed(again: Record, first: Record) -> Record:
 
 
 def _results(record: Record) -> frozenset[tuple[str, Verdict, Reason | None]]:
-    return frozenset((one.clause, one.verdict, one.reason) for one in record.decisions)
+    return frozenset(
+        (decision.clause, decision.verdict, decision.reason) for decision in record.decisions
+    )
 
 
 def is_doubtful(record: Record, known: Known) -> bool:
@@ -130,10 +132,12 @@ def is_doubtful(record: Record, known: Known) -> bool:
     Only a failure that lateness alone can bring about is doubted. A mutant is meant to fail, and
     works hard while the suite asks what it might be following.
     """
-    late = any(one.reason is Reason.TIMING for one in record.decisions)
+    late = any(decision.reason is Reason.TIMING for decision in record.decisions)
     failed = any(
-        one.verdict is Verdict.FAIL and one.excusable and not known(record.scenario, one)
-        for one in record.decisions
+        decision.verdict is Verdict.FAIL
+        and decision.excusable
+        and not known(record.scenario, decision)
+        for decision in record.decisions
     )
     return late or (failed and record.starved > timing.STARVED and not record.mutant)
 
@@ -144,7 +148,9 @@ def with_what_stands(again: Record, first: Record) -> Record:
     A second try overrules only what lateness may have brought about.
     """
     stand = tuple(
-        one for one in first.decisions if one.verdict is Verdict.FAIL and not one.excusable
+        decision
+        for decision in first.decisions
+        if decision.verdict is Verdict.FAIL and not decision.excusable
     )
     return msgspec.structs.replace(
         again,

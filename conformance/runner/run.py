@@ -69,15 +69,15 @@ def run(
     planned = len(found)
     progress.planned(planned)
     waits = {
-        name: one.seconds * _shortened(one, settings)
-        for name, one in found.items()
-        if one.waits and jobs > 1
+        name: scenario.seconds * _shortened(scenario, settings)
+        for name, scenario in found.items()
+        if scenario.waits and jobs > 1
     }
     working, most = min(jobs, len(found) - len(waits)), MOST_WAITING
     if at_once is not None:
         working = min(working, max(1, at_once // 2))
         most = min(most, at_once - working)
-    work = sum(one.seconds for name, one in found.items() if name not in waits)
+    work = sum(scenario.seconds for name, scenario in found.items() if name not in waits)
     waiting = waiting_of(waits, meanwhile=work / max(working, 1), most=most)
     collector = Collector(progress, waiting, known)
     started = time.monotonic()
@@ -87,7 +87,7 @@ def run(
             records=tuple(collector.records),
             troubles=tuple(dict.fromkeys(collector.troubles)),
             wall_seconds=time.monotonic() - started,
-            complete=len({ident(one) for one in collector.records}) == len(found),
+            complete=len({ident(record) for record in collector.records}) == len(found),
         )
 
     def through(chosen: Settings, processes: int, folder: Path) -> None:
@@ -140,12 +140,12 @@ def _repeat_failures(
     collector.write_comparisons()
 
 
-def _shortened(one: Declaration, settings: Settings) -> float:
+def _shortened(scenario: Declaration, settings: Settings) -> float:
     """What is left of a scenario's time, once timers are shortened or not waited for."""
-    if one.absence and settings.fast:
+    if scenario.absence and settings.fast:
         return 0.0
-    if one.failover and any(map(settings.hurries, settings.subjects)):
+    if scenario.failover and any(map(settings.hurries, settings.subjects)):
         return timing.FAST_FAILOVER.seconds / timing.FAILOVER.seconds
-    if one.resolutions and all(subject.resolves_soon for subject in settings.subjects):
+    if scenario.resolutions and all(subject.resolves_soon for subject in settings.subjects):
         return timing.SOON_AGAIN.apart / timing.RESOLUTIONS.apart
     return 1.0

@@ -43,7 +43,7 @@ def waiting_of(
     if not seconds or not most:
         return Waiting()
     time = max(meanwhile, *seconds.values())
-    names = tuple(sorted(seconds, key=lambda one: (-seconds[one], one)))
+    names = tuple(sorted(seconds, key=lambda index: (-seconds[index], index)))
     return Waiting(names, min(most, math.ceil(sum(seconds.values()) / time)))
 
 
@@ -55,14 +55,14 @@ def openings(waiting: Waiting) -> tuple[tuple[str, ...], ...]:
     first, then = waiting.names[: waiting.workers], waiting.names[waiting.workers :]
     second = then[: len(first)][::-1]
     alone = len(first) - len(second)
-    return (*((one,) for one in first[:alone]), *zip(first[alone:], second, strict=True))
+    return (*((index,) for index in first[:alone]), *zip(first[alone:], second, strict=True))
 
 
 def dealt(seconds: Mapping[str, float], workers: int) -> tuple[tuple[str, ...], ...]:
     """Scenarios for each worker: the longest first, each to the worker with the least to do."""
     piles: list[list[str]] = [[] for _ in range(workers)]
     loads = [(0.0, number) for number in range(workers)]
-    for name in sorted(seconds, key=lambda one: (-seconds[one], one)):
+    for name in sorted(seconds, key=lambda index: (-seconds[index], index)):
         load, number = heapq.heappop(loads)
         piles[number].append(name)
         heapq.heappush(loads, (load + seconds[name], number))
@@ -104,7 +104,7 @@ class Overlapping(LoadScheduling):  # type: ignore[misc]  # xdist has no types
             self._number = {name: number for number, name in enumerate(self.collection)}
             self._waits = tuple(self._number[name] for name in self._waiting.names)
             self.pending[:] = range(len(self.collection))
-        for node in [one for one in self.node2collection if one not in self._begun]:
+        for node in [node for node in self.node2collection if node not in self._begun]:
             self._begun.add(node)
             if self._openings:
                 self._only_wait.add(node)
@@ -117,8 +117,12 @@ class Overlapping(LoadScheduling):  # type: ignore[misc]  # xdist has no types
             return
         kept = {self._number[name] for opening in self._openings for name in opening}
         pending, waits = set(self.pending) - kept, set(self._waits)
-        works = [] if node in self._only_wait else [one for one in self.pending if one not in waits]
-        left = works + [one for one in self._waits if one in pending]
+        works = (
+            []
+            if node in self._only_wait
+            else [index for index in self.pending if index not in waits]
+        )
+        left = works + [index for index in self._waits if index in pending]
         wanted = max(2 - len(self.node2pending[node]), 0)
         self._send(node, left[:wanted])
         if not left[wanted:]:

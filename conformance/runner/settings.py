@@ -43,7 +43,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def mutants(self) -> tuple[Target, ...]:
         """Of the subjects."""
-        return tuple(one for one in self.subjects if one.mutant)
+        return tuple(subject for subject in self.subjects if subject.mutant)
 
     def hurries(self, subject: Target) -> bool:
         """Whether this client's failover timer is shortened where a scenario waits for it."""

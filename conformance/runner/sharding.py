@@ -42,11 +42,11 @@ def shares(
         of: how many shards there are.
     """
     takes = {
-        name: seconds.get(name, one.seconds) if one.seconds else 0.0
-        for name, one in scenarios.items()
+        name: seconds.get(name, scenario.seconds) if scenario.seconds else 0.0
+        for name, scenario in scenarios.items()
     }
-    working = {name: takes[name] for name, one in scenarios.items() if not one.waits}
-    waiting = {name: takes[name] for name, one in scenarios.items() if one.waits}
+    working = {name: takes[name] for name, scenario in scenarios.items() if not scenario.waits}
+    waiting = {name: takes[name] for name, scenario in scenarios.items() if scenario.waits}
     most_first = sorted(dealt(working, of), key=lambda pile: -sum(map(takes.__getitem__, pile)))
     least_first = sorted(dealt(waiting, of), key=lambda pile: sum(map(takes.__getitem__, pile)))
     return tuple(

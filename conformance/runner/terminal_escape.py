@@ -37,7 +37,7 @@ def plain(text: str) -> str:
     r"""The same, with every character that is no text written out, such as `\x1b`."""
     with suppress(UnicodeEncodeError):  # of a name of a file, in a locale that is not UTF-8
         text = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    return _NO_TEXT.sub(lambda one: one[0].encode("unicode_escape").decode(), text)
+    return _NO_TEXT.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def short(text: str) -> str:

@@ -74,4 +74,6 @@ async def _failed_servers(made: World) -> list[str]:
     servers: dict[str, ControlPlane | Fleet] = {"control plane": made.plane, "backends": made.fleet}
     for server in servers.values():
         await server.probe()
-    return [f"{whose}: {one}" for whose, server in servers.items() for one in server.troubles]
+    return [
+        f"{whose}: {trouble}" for whose, server in servers.items() for trouble in server.troubles
+    ]

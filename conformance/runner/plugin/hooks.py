@@ -93,7 +93,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     settings = metafunc.config.stash[SETTINGS]
     if settings.mutants:
         for_it = mutants_for(declared_clauses(metafunc.definition.iter_markers()), settings)
-        ids = [f"{MUTANT_MARK}{one.mutant}" for one in for_it]
+        ids = [f"{MUTANT_MARK}{subject.mutant}" for subject in for_it]
         metafunc.parametrize("subject", for_it, ids=ids, indirect=True)
 
 
@@ -104,8 +104,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     selection = config.stash[SETTINGS].selection
     catalogue = config.stash[CATALOGUE]
     claims = {item: declaration_of(item) for item in items}
-    for item, one in claims.items():
-        unknown = [clause for clause in one.clauses if clause not in catalogue]
+    for item, claim in claims.items():
+        unknown = [clause for clause in claim.clauses if clause not in catalogue]
         if unknown:
             message = f"{scenario_id(item)} decides {unknown[0]}, which the catalogue has not"
             raise pytest.UsageError(message)

@@ -43,7 +43,7 @@ def runs_again(item: pytest.Item, selection: Selection) -> bool:
 
 def mutants_for(clauses: AbstractSet[str], settings: Settings) -> tuple[Target, ...]:
     """The mutants that break one of these clauses."""
-    return tuple(one for one in settings.mutants if one.clause in clauses)
+    return tuple(mutant for mutant in settings.mutants if mutant.clause in clauses)
 
 
 def is_for_its_mutant(item: pytest.Item, claims: Declaration) -> bool:
@@ -66,7 +66,7 @@ def unasked(item: pytest.Item) -> tuple[str, ...]:
         return ()
     names, follows = declaration_of(item).clauses, subject_of(item).judged.follows
     clauses = [item.config.stash[CATALOGUE][name] for name in names]
-    told = any(leaves_a_choice(one) or edition_for(one, follows) for one in clauses)
+    told = any(leaves_a_choice(clause) or edition_for(clause, follows) for clause in clauses)
     return () if told else names
 
 

@@ -66,7 +66,7 @@ async def finish(
     told = facts_of(made)
     checks = () if look.is_void else tuple(made.bench.checks)
     record = record_of(item, checks=checks, trouble=look.trouble, **told)
-    if any(one.is_against for one in record.decisions) and not is_by_hand:
+    if any(decision.is_against for decision in record.decisions) and not is_by_hand:
         waited = waited or round(made.channels.starved(made.process), 3)
         try:
             await made.preconditions.gates_that_work()
@@ -80,11 +80,11 @@ async def finish(
     item.stash[RECORD] = record
     if desk is not None:
         return False
-    is_odd = error is not None or any(one.verdict in BAD for one in record.decisions)
+    is_odd = error is not None or any(decision.verdict in BAD for decision in record.decisions)
     if lasts and not is_odd and not await made.release():
         return True
     broken = await made.channels.close_by_contract()
-    if broken and not any(one.verdict in BAD for one in record.decisions):
+    if broken and not any(decision.verdict in BAD for decision in record.decisions):
         trouble = Trouble(verdict=Verdict.ERROR, reason=Reason.ADAPTER, what=broken)
         spoiled = record_of(item, trouble=trouble, starved=waited, **told)
         item.stash[RECORD] = _with_evidence_so_far(
@@ -170,7 +170,7 @@ def with_evidence(
         settings: the run.
         leave: writes what else the scenario has to show, and tells what the client left itself.
     """
-    went_wrong = any(one.verdict in BAD for one in record.decisions)
+    went_wrong = any(decision.verdict in BAD for decision in record.decisions)
     return kept(
         record,
         Path(settings.out) / record.mutant,
