@@ -85,7 +85,7 @@ def count(
     if len(names) > 1:
         raise Failure(f"the reports have runs of {' and '.join(names)}: choose one with --client")
     found = counted(entries, runs)
-    return tuple(sorted(found, key=lambda one: one.judgement is not Judgement.MORE))
+    return tuple(sorted(found, key=lambda judgement: judgement.judgement is not Judgement.MORE))
 
 
 def _text(file: Path) -> str:

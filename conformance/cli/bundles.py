@@ -105,7 +105,7 @@ def _case(path: Path, scenario: str, catalogue: Catalogue, client: str | None) -
             )
     except BadEvidence as error:
         raise Failure(str(error)) from None
-    if unknown := [one.clause for one in case.failures if one.clause not in catalogue]:
+    if unknown := [failure.clause for failure in case.failures if failure.clause not in catalogue]:
         raise Failure(f"{folder} judges {unknown[0]}, which the catalogue does not know")
     if not case.failures:
         raise Failure(f"{run.client} fails nothing in {scenario}: there is nothing to report")
@@ -115,12 +115,12 @@ def _case(path: Path, scenario: str, catalogue: Catalogue, client: str | None) -
 def _found(report: Report, path: Path, scenario: str, client: str | None) -> tuple[Run, Scenario]:
     """The run that is meant, and the scenario of it."""
     ran = [
-        (run, one)
+        (run, result)
         for run in report.runs
         if client
         in {None, run.client.name, str(run.client), f"{run.client.name}@{run.client.version}"}
-        for one in run.scenarios
-        if one.id == scenario
+        for result in run.scenarios
+        if result.id == scenario
     ]
     if not ran:
         of_whom = f" of {client}" if client else ""
@@ -227,19 +227,19 @@ def replay(
     decisions = _decisions(report)
     compared = [*expected_failure.compare(asked.failed, decisions)]
     yield ""
-    for one in compared:
-        yield str(one)
-        saw = [said.saw for said in one.now if said.saw]
-        if one.again is Again.SAME and any(
-            expected_failure.alike(one.failed.saw, said) for said in saw
+    for comparison in compared:
+        yield str(comparison)
+        saw = [said.saw for said in comparison.now if said.saw]
+        if comparison.again is Again.SAME and any(
+            expected_failure.alike(comparison.failed.saw, said) for said in saw
         ):
             yield "    seen in the same words, but for addresses and numbers"
         else:
             yield from (
-                f"    then saw  {one.failed.saw}",
+                f"    then saw  {comparison.failed.saw}",
                 *(f"    now saw   {said}" for said in saw),
             )
-    is_shown = all(one.again is Again.SAME for one in compared)
+    is_shown = all(comparison.again is Again.SAME for comparison in compared)
     yield _said(len(compared), is_shown=is_shown)
     is_trouble = code in {Exit.SUITE_TROUBLE, Exit.ADAPTER_TROUBLE}
     yield Exit.CONFORMS if is_shown else code if is_trouble else Exit.DEVIATES
@@ -315,7 +315,7 @@ def _said(count: int, *, is_shown: bool) -> str:
 def _decisions(report: Path) -> tuple[Decision, ...]:
     """Of the scenario alone, as it was judged before others could block or share its cause."""
     made = read(report)
-    scenarios = [one for run in made.runs for one in run.scenarios]
+    scenarios = [scenario for run in made.runs for scenario in run.scenarios]
     if not scenarios or scenarios[0].evidence is None:
         return ()
     return evidence.read(Path(scenarios[0].evidence)).decisions

@@ -231,7 +231,7 @@ def history(client: str, versions: tuple[str, ...], **options: Any) -> int:
     """
     if not versions and not options["commits"]:
         raise click.UsageError("Missing argument 'VERSION…', or --source with --commits")
-    all_recorded = bool(versions) and all(Path(one).is_file() for one in versions)
+    all_recorded = bool(versions) and all(Path(version).is_file() for version in versions)
     with nullcontext() if all_recorded else forked() as worker:
         return _history(client, versions, worker=worker, **options)
 
@@ -449,10 +449,10 @@ def doctor(client: str | None) -> int:
     with client_trouble():
         there = [found_client(name) for name in (built_in() if client is None else [client])]
         lacks = False
-        for one in there:
-            tools = [look(tool) for tool in one.manifest.tools]
+        for entry in there:
+            tools = [look(tool) for tool in entry.manifest.tools]
             lacks |= any(tool.is_missing for tool in tools)
-            for line in toolchain_lines(one, tools, kept(one)):
+            for line in toolchain_lines(entry, tools, kept(entry)):
                 echo(line)
         if client is None:
             return int(Exit.BAD_INPUT if lacks else Exit.CONFORMS)
@@ -544,7 +544,7 @@ def test(
     )
     if folder is None:
         raise Failure("the tests are not installed: use a checkout, or the wheel")
-    is_named = any((Path.cwd() / one.partition("::")[0]).exists() for one in arguments)
+    is_named = any((Path.cwd() / argument.partition("::")[0]).exists() for argument in arguments)
     places = () if is_named else (str(folder),)
     # What is named is looked at in one process.
     at_once = () if is_named else ("-n", str(default_jobs()), "--dist", "loadgroup")

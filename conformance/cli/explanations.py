@@ -25,8 +25,8 @@ def explained(name: str, catalogue: Catalogue) -> Iterator[str]:
             yield explain_edition(edition, catalogue)
             return
     declared = scenarios()
-    clauses = [one.id for one in catalogue if _stands_for(name.upper(), one.id)]
-    several = [one for one in declared if _stands_for(name, one)]
+    clauses = [clause.id for clause in catalogue if _stands_for(name.upper(), clause.id)]
+    several = [scenario for scenario in declared if _stands_for(name, scenario)]
     if not (clauses or several):
         _fail(name, catalogue, declared)
     for number, clause in enumerate(clauses):
@@ -43,8 +43,8 @@ def _stands_for(name: str, full: str) -> bool:
 
 def _fail(name: str, catalogue: Catalogue, declared: Mapping[str, Declaration]) -> None:
     """Say that nothing has this name, and which name is nearest."""
-    modules = dict.fromkeys(one.partition(".")[0] for one in declared)
-    functions = dict.fromkeys(one.partition("[")[0] for one in declared)
+    modules = dict.fromkeys(scenario.partition(".")[0] for scenario in declared)
+    functions = dict.fromkeys(scenario.partition("[")[0] for scenario in declared)
     near = difflib.get_close_matches(name, [*declared, *functions, *modules], n=1)
     if near:
         raise Failure(f"no clause, scenario or edition is called {name}: did you mean {near[0]}?")

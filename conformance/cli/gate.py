@@ -90,7 +90,7 @@ def gate(
     if wish.quick:
         options = msgspec.structs.replace(options, exactly=_quick(options.selection()))
     entries = baselines(
-        [one for one in (head, base.client) if one], catalogue, options.scenario_patterns, None
+        [side for side in (head, base.client) if side], catalogue, options.scenario_patterns, None
     )
     demand_machine(options.jobs or default_jobs())
     session = Session(options, catalogue, screen, entries, several=True, conclude=lambda *_: None)
@@ -171,8 +171,12 @@ def _quick(selection: Selection) -> tuple[str, ...]:
     seconds = recorded()
     chosen: dict[str, None] = {}
     covered: set[str] = set()
-    there = {name: one for name, one in scenarios().items() if is_selected(name, one, selection)}
-    for name in sorted(there, key=lambda one: seconds.get(one, there[one].seconds)):
+    there = {
+        name: scenario
+        for name, scenario in scenarios().items()
+        if is_selected(name, scenario, selection)
+    }
+    for name in sorted(there, key=lambda name: seconds.get(name, there[name].seconds)):
         if not covered.issuperset(there[name].clauses):
             chosen[name] = None
             covered |= {*there[name].clauses}
@@ -214,7 +218,9 @@ class Both:
             return self._why_not()
         if (code := report.exit_of(after)) in TROUBLES:
             return code
-        if {one.id for one in before.scenarios} != {one.id for one in after.scenarios}:
+        if {scenario.id for scenario in before.scenarios} != {
+            scenario.id for scenario in after.scenarios
+        }:
             raise Failure(
                 f"{named} was judged by other scenarios than the change: run both with the same "
                 "--only, --scenario, --clause and --fast"
@@ -231,8 +237,8 @@ class Both:
         return compared, after
 
     def _why_not(self) -> Exit:
-        for one in self._session.made.not_run:
-            self._screen.print(f"{one.client}: {one.words}", markup=False, highlight=False)
+        for skipped in self._session.made.not_run:
+            self._screen.print(f"{skipped.client}: {skipped.words}", markup=False, highlight=False)
         return report.code_of(self._session.made, strict=False)
 
     def _run(self, client: Prepared) -> Run | None:
@@ -330,5 +336,7 @@ class Both:
         place.parent.mkdir(parents=True, exist_ok=True)
         made: Report = msgspec.structs.replace(self._session.made, runs=(run,), not_run=())
         atomic_files.write_json(place, made)
-        for old in sorted(place.parent.glob("*.json"), key=lambda one: one.stat().st_mtime)[:-KEPT]:
+        for old in sorted(place.parent.glob("*.json"), key=lambda path: path.stat().st_mtime)[
+            :-KEPT
+        ]:
             old.unlink(missing_ok=True)

@@ -66,12 +66,12 @@ def lines(abilities: Iterable[Ability]) -> Iterator[str]:
     """The survey as text for a terminal."""
     yield f"This machine: {_system()}"
     yield f"  {_resources()}"
-    for one in abilities:
-        yield f"  {'yes' if one.is_here else 'no':4} {one.name:11} {one.seen}"
-        if not one.is_here:
-            yield f"{'':19}skipped: {one.skipped or 'every run, with exit code 3'}"
-            if one.do:
-                yield f"{'':19}do: {one.do}"
+    for ability in abilities:
+        yield f"  {'yes' if ability.is_here else 'no':4} {ability.name:11} {ability.seen}"
+        if not ability.is_here:
+            yield f"{'':19}skipped: {ability.skipped or 'every run, with exit code 3'}"
+            if ability.do:
+                yield f"{'':19}do: {ability.do}"
 
 
 def _system() -> str:
@@ -82,7 +82,7 @@ def _system() -> str:
 
 
 def _has_release() -> bool:
-    return any(Path(one).is_file() for one in ("/etc/os-release", "/usr/lib/os-release"))
+    return any(Path(path).is_file() for path in ("/etc/os-release", "/usr/lib/os-release"))
 
 
 def _user() -> str:
@@ -100,7 +100,7 @@ def _resources() -> str:
         text = read_text(_MEMORY)
         kilobytes = dict(re.findall(r"^(MemTotal|MemAvailable): +(\d+) kB$", text, re.MULTILINE))
         total, free = (
-            int(kilobytes.get(one, 0)) * 1024 / _GIB for one in ("MemTotal", "MemAvailable")
+            int(kilobytes.get(field, 0)) * 1024 / _GIB for field in ("MemTotal", "MemAvailable")
         )
         found += f"; {total:.1f} GiB of memory, {free:.1f} GiB available"
     return found

@@ -47,8 +47,8 @@ def merge(
     """
     try:
         named = [(str(path), read_any(path)) for path in reports]
-        for _, one in named:
-            demand_clauses(one, catalogue)
+        for _, report in named:
+            demand_clauses(report, catalogue)
         whole = merging.merged(named, catalogue)
     except BadReport as error:
         raise Failure(str(error)) from None

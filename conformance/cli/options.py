@@ -74,18 +74,18 @@ def writable(_: click.Context, option: click.Parameter, path: Path | None) -> Pa
     return path
 
 
-def two_files(one: Path | None, other: Path | None, options: str) -> None:
+def two_files(path: Path | None, other: Path | None, options: str) -> None:
     """See that one file is not to hold both reports.
 
     Args:
-        one: a file.
+        path: a file.
         other: another one.
         options: by which they are named.
 
     Raises:
         click.UsageError: it is.
     """
-    if one and other and one.resolve() == other.resolve():
+    if path and other and path.resolve() == other.resolve():
         raise click.UsageError(f"{options} name one file: each report needs its own")
 
 
@@ -492,7 +492,7 @@ MUTANTS = (
 
 def examples(*commands: str) -> str:
     """Return the end of a command's help: lines that can be typed."""
-    return "\n".join(("\b", "Examples:", *(f"  xdspec {one}" for one in commands)))
+    return "\n".join(("\b", "Examples:", *(f"  xdspec {command}" for command in commands)))
 
 
 def with_options(options: Sequence[Option]) -> Callable[..., Any]:

@@ -233,7 +233,7 @@ def merge(
     if out is None:
         if file.is_file() and is_shard(file):
             raise click.UsageError(f"{file} is the report of a shard: name the output with -o")
-        (parameter,) = (one for one in context.command.params if one.name == "out")
+        (parameter,) = (param for param in context.command.params if param.name == "out")
         writable(context, parameter, file)
     two_files(file, junit_path, "-o and --junit")
     return int(merged(file, reports, catalogue(), Screen(), junit_path, verbose=verbose))
@@ -349,9 +349,9 @@ def count_baseline(file: Path, reports: tuple[Path, ...], *, client: str | None)
     from conformance.reporting.baseline_count import Judgement  # noqa: PLC0415
 
     found = count(file, reports, catalogue(), client=client)
-    for one in found:
-        echo(str(one))
+    for judgement in found:
+        echo(str(judgement))
     if not found:
         echo(f"{file} has no entry with `sometimes`")
-    is_worse = any(one.judgement is Judgement.MORE for one in found)
+    is_worse = any(judgement.judgement is Judgement.MORE for judgement in found)
     return int(Exit.DEVIATES if is_worse else Exit.CONFORMS)

@@ -36,14 +36,14 @@ def run_clients(
         clients = [found_client(name) for name in names]
         if options.source:
             commit = commits.named(options.source, options.commit).id if options.commit else ""
-            clients = [one.built_from(options.source, commit) for one in clients]
+            clients = [client.built_from(options.source, commit) for client in clients]
     entries = baselines(clients, catalogue, options.scenario_patterns, options.baseline)
     demand_machine(options.jobs or default_jobs())
     session = Session(options, catalogue, screen, entries, several=len(clients) > 1)
     with last_words(session.break_off):
-        for one in [made for client in clients if (made := session.prepare(client))]:
-            if session.comes_up(one):
-                session.run(one)
+        for subject in [made for client in clients if (made := session.prepare(client))]:
+            if session.comes_up(subject):
+                session.run(subject)
         return session.end()
 
 
@@ -51,7 +51,7 @@ def baselines(
     clients: list[Client], catalogue: Catalogue, patterns: Collection[str], over: Path | None
 ) -> dict[Path, tuple[Entry, ...]]:
     """The baseline in each client's folder; these patterns, and what they expect, must be there."""
-    files = {one.folder: one.folder / baseline.FILE for one in clients}
+    files = {client.folder: client.folder / baseline.FILE for client in clients}
     try:
         found = {folder: baseline.read(path, catalogue) for folder, path in files.items()}
         if over:
@@ -63,12 +63,15 @@ def baselines(
             }
             files = dict.fromkeys(files, over)
         expected = [
-            one for entries in found.values() for entry in entries for one in entry.scenarios
+            scenario
+            for entries in found.values()
+            for entry in entries
+            for scenario in entry.scenarios
         ]
         with contextlib.suppress(RuntimeError):  # the run itself tells why none is collected
             there = _scenarios({*patterns, *expected})
             for pattern in patterns:
-                if not any(is_named(one, pattern) for one in there):
+                if not any(is_named(name, pattern) for name in there):
                     raise Failure(baseline.no_scenario(pattern, there))
             for folder, entries in found.items():
                 baseline.check_scenarios(entries, there, files[folder])
@@ -82,6 +85,6 @@ def _scenarios(patterns: Collection[str]) -> dict[str, Collection[str]]:
     if not patterns:
         return {}
     there = scenarios_named(tuple(sorted(patterns)))
-    if not all(any(is_named(one, pattern) for one in there) for pattern in patterns):
+    if not all(any(is_named(name, pattern) for name in there) for pattern in patterns):
         there = scenarios()
-    return {name: one.clauses for name, one in there.items()}
+    return {name: scenario.clauses for name, scenario in there.items()}

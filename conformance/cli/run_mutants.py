@@ -53,11 +53,11 @@ def run_mutants(options: MutantOptions, catalogue: Catalogue, screen: Console) -
     everything = declared_mutants()
     _check(everything, options, catalogue)
     chosen = [
-        one
-        for one in everything
-        if (not options.clauses or one.clause in options.clauses)
-        and (not options.areas or any(map(one.is_in, options.areas)))
-        and (not options.names or one.id in options.names)
+        mutant
+        for mutant in everything
+        if (not options.clauses or mutant.clause in options.clauses)
+        and (not options.areas or any(map(mutant.is_in, options.areas)))
+        and (not options.names or mutant.id in options.names)
     ]
     if not chosen:
         raise Failure("no mutant matches", Exit.NOTHING_RAN)
@@ -67,19 +67,19 @@ def run_mutants(options: MutantOptions, catalogue: Catalogue, screen: Console) -
         there = fully_tried(there, chosen=chosen, of=everything)
     reference: dict[str, Prepared] = {
         edition: prepare(find(f"reference+{edition}"))
-        for edition in sorted({one.edition for one in chosen})
+        for edition in sorted({mutant.edition for mutant in chosen})
     }
     out = options.out.absolute() / "mutants"
     forget(out / TROUBLE)
     settings = Settings(
         subjects=tuple(
             subject_for(
-                reference[one.edition],
-                mutant=one.id,
-                clause=one.clause,
-                environment={MUTANT_VARIABLE: one.place},
+                reference[mutant.edition],
+                mutant=mutant.id,
+                clause=mutant.clause,
+                environment={MUTANT_VARIABLE: mutant.place},
             )
-            for one in chosen
+            for mutant in chosen
         ),
         seed=random.SystemRandom().getrandbits(32),
         out=str(out),
@@ -93,29 +93,31 @@ def run_mutants(options: MutantOptions, catalogue: Catalogue, screen: Console) -
             interrupted=lambda _: None,
         )
     made = _matrix(chosen, ran, there, catalogue)
-    _show(screen, made, chosen, ran, [in_a_line(one, out / TROUBLE) for one in ran.troubles])
+    _show(
+        screen, made, chosen, ran, [in_a_line(trouble, out / TROUBLE) for trouble in ran.troubles]
+    )
     if options.json_path:
         atomic_files.write_json(options.json_path, made)
     if ran.troubles:
         return Exit.SUITE_TROUBLE
-    survived = any(one.verdict == "survived" for one in made.mutants)
+    survived = any(mutant.verdict == "survived" for mutant in made.mutants)
     return Exit.DEVIATES if survived or made.without_mutant or made.idle else Exit.CONFORMS
 
 
 def _check(
     mutants: tuple[DeclaredMutant, ...], options: MutantOptions, catalogue: Catalogue
 ) -> None:
-    for one in mutants:
-        if one.clause not in catalogue:
-            raise Failure(f"mutant {one.id} breaks {one.clause}, which is not a clause")
+    for mutant in mutants:
+        if mutant.clause not in catalogue:
+            raise Failure(f"mutant {mutant.id} breaks {mutant.clause}, which is not a clause")
     for area in options.areas:
-        if not any(one.is_in(area) for one in mutants):
-            known = ", ".join(sorted({one.module.partition("/")[0] for one in mutants}))
+        if not any(mutant.is_in(area) for mutant in mutants):
+            known = ", ".join(sorted({mutant.module.partition("/")[0] for mutant in mutants}))
             raise Failure(
                 f"{area} is not an area of mutants: {known}, or a file of one, as a42/ring"
             )
     for name in options.names:
-        if name not in {one.id for one in mutants}:
+        if name not in {mutant.id for mutant in mutants}:
             raise Failure(f"there is no mutant {name}: run without --mutant to see all")
 
 
@@ -131,20 +133,22 @@ def _matrix(
 def _show(
     screen: Console, made: Matrix, chosen: list[DeclaredMutant], ran: Ran, troubles: Iterable[str]
 ) -> None:
-    words = {one.id: one.broken for one in chosen}
+    words = {mutant.id: mutant.broken for mutant in chosen}
     # What survived comes last, beside the sum: whoever reads the end of a log needs just that.
-    for one in sorted(made.mutants, key=lambda one: one.verdict):
-        colour = {"killed": "green", "untried": "yellow", "survived": "red"}[one.verdict]
-        by = f"; fails in {escape(', '.join(one.by))}" if one.by else ""
-        also = f"; also failed: {', '.join(one.also_failed)}" if one.also_failed else ""
-        what = f"{one.clause:13}  {one.id}: {escape(words[one.id])}{by}{also}"
+    for mutant in sorted(made.mutants, key=lambda mutant: mutant.verdict):
+        colour = {"killed": "green", "untried": "yellow", "survived": "red"}[mutant.verdict]
+        by = f"; fails in {escape(', '.join(mutant.by))}" if mutant.by else ""
+        also = f"; also failed: {', '.join(mutant.also_failed)}" if mutant.also_failed else ""
+        what = f"{mutant.clause:13}  {mutant.id}: {escape(words[mutant.id])}{by}{also}"
         screen.print(
-            f"[{colour}]{one.verdict:8}[/]  {what}",
+            f"[{colour}]{mutant.verdict:8}[/]  {what}",
             highlight=False,
             soft_wrap=True,
         )
-        if one.trouble:
-            screen.print(f"          {one.trouble}", highlight=False, soft_wrap=True, markup=False)
+        if mutant.trouble:
+            screen.print(
+                f"          {mutant.trouble}", highlight=False, soft_wrap=True, markup=False
+            )
     for clause in made.without_mutant:
         screen.print(f"[red]no mutant breaks[/]  {clause}", highlight=False)
     for scenario in made.idle:
@@ -152,7 +156,8 @@ def _show(
     for trouble in troubles:
         screen.print(f"! {trouble}", highlight=False, soft_wrap=True, markup=False)
     killed, untried = (
-        sum(one.verdict == verdict for one in made.mutants) for verdict in ("killed", "untried")
+        sum(mutant.verdict == verdict for mutant in made.mutants)
+        for verdict in ("killed", "untried")
     )
     rest = f"; this machine let {untried} of them not be tried" if untried else ""
     screen.print(

@@ -129,7 +129,7 @@ def _told(ran: Ran, desk: InteractiveSession, screen: Console) -> Exit:
     (record,) = ran.records
     if record.evidence and desk.has_had_a_world:
         screen.print(f"files: {record.evidence}", markup=False, highlight=False, soft_wrap=True)
-    verdicts = {one.verdict for one in record.decisions}
+    verdicts = {decision.verdict for decision in record.decisions}
     if not desk.has_had_a_world and record.trouble is not None:
         _without_world(record.trouble)
     if ran.troubles:

@@ -226,10 +226,10 @@ class Session:
             self._run(client, subject)
 
     def _run(self, client: Prepared, subject: Target) -> None:
-        entries = [one for one in self._known(client) if not one.is_over(self._today)]
+        entries = [entry for entry in self._known(client) if not entry.is_over(self._today)]
 
         def known(scenario: str, decision: Decision) -> bool:
-            return any(one.knows(scenario, decision) for one in entries)
+            return any(entry.knows(scenario, decision) for entry in entries)
 
         settings, own = self._settings(subject), None
         if self._options.shard:
@@ -272,7 +272,7 @@ class Session:
         self._judge(subject, ran, own)
         if settings.selection == Selection() and not ran.troubles:
             evidence_files.forget_others(
-                self._folder(client), [one.scenario for one in ran.records]
+                self._folder(client), [record.scenario for record in ran.records]
             )
 
     def _known(self, client: Prepared) -> tuple[Entry, ...]:
@@ -301,7 +301,7 @@ class Session:
             complete=ran.complete and not interrupted,
             entries=entries,
             today=self._today,
-            troubles=tuple(in_a_line(one, folder / TROUBLE) for one in ran.troubles),
+            troubles=tuple(in_a_line(trouble, folder / TROUBLE) for trouble in ran.troubles),
             repeat=self._again(client),
             identity=client.identity,
             part=own.part(ran.records, entries, self._given()) if own else None,
@@ -349,7 +349,7 @@ class Session:
                 f"! {self._unwritten}", soft_wrap=True, markup=False, style="magenta"
             )
             codes.append(Exit.SUITE_TROUBLE)
-        if any(one.verdict is Verdict.ERROR for one in self._not_run):
+        if any(skipped.verdict is Verdict.ERROR for skipped in self._not_run):
             codes.append(Exit.ADAPTER_TROUBLE)
         return report.first_of(codes)
 

@@ -37,7 +37,7 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
             plan=self.plan,
             given=given,
             entries=entries,
-            client=next((one.client for one in records), None),
+            client=next((record.client for record in records), None),
             ended=tuple(map(ended_as, records)),
         )
 
@@ -74,7 +74,7 @@ def durations_of(report: Report | None, client: str) -> dict[str, float]:
     runs = report.runs if report else ()
     own = [run for run in runs if run.client.name == client] or runs
     longest: dict[str, float] = {}
-    for scenario in (one for run in own for one in run.scenarios):
+    for scenario in (scenario for run in own for scenario in run.scenarios):
         longest[scenario.id] = max(scenario.seconds, longest.get(scenario.id, 0.0))
     return longest
 

@@ -55,11 +55,11 @@ def places_of(name: str, chosen: Commits) -> tuple[str, tuple[VersionEntry, ...]
         listed = commits.between(chosen.source, chosen.good, chosen.bad)
         found = [
             VersionEntry(
-                label=f"{one.id[:SHORT]} {one.subject}",
-                version=one.id,
-                client=client.built_from(chosen.source, one.id),
+                label=f"{commit.id[:SHORT]} {commit.subject}",
+                version=commit.id,
+                client=client.built_from(chosen.source, commit.id),
             )
-            for one in listed
+            for commit in listed
         ]
     variant = f" +{client.variant}" if client.variant else ""
     return f"{client.name}{variant}", tuple(found)
@@ -75,29 +75,29 @@ def places(name: str, named: Sequence[str]) -> tuple[str, tuple[VersionEntry, ..
     Raises:
         Failure: one of them is not there, or of another client, or is named twice.
     """
-    reports = [one for one in named if _is_report(one)]
+    reports = [argument for argument in named if _is_report(argument)]
     client = _client(name, is_needed=len(reports) < len(named))
     if client and client.version:
         raise Failure(f"{name} is one version: name the client, and then its versions")
     who, variant = (client.name, client.variant) if client else (name, None)
     found: dict[str, VersionEntry] = {}
-    for one in named:
-        if one in reports:
-            for run in _recorded(Path(one), who, variant):
+    for argument in named:
+        if argument in reports:
+            for run in _recorded(Path(argument), who, variant):
                 label = _label(run.client)
                 place = found.get(label) or VersionEntry(label=label, version=run.client.version)
                 found[label] = msgspec.structs.replace(place, recorded=(*place.recorded, run))
             continue
         assert client, "looked for, as not all are reports"
         with client_trouble():
-            place = _to_be_run(client, one)
+            place = _to_be_run(client, argument)
         if (there := found.get(place.label)) and there.client:
             raise Failure(f"{place.label} of {who} is named twice")
         found[place.label] = msgspec.structs.replace(
             place, recorded=there.recorded if there else ()
         )
     title = f"{who} +{variant}" if variant else who
-    return title, tuple(sorted(found.values(), key=lambda one: by_version(one.version)))
+    return title, tuple(sorted(found.values(), key=lambda run_place: by_version(run_place.version)))
 
 
 def _is_report(text: str) -> bool:

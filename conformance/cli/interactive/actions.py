@@ -61,7 +61,7 @@ async def execute(deed: Action, world: World, say: Printer) -> None:
 
 
 async def _to_endpoint(what: str, number: int, endpoint: BackendEndpoint, say: Printer) -> None:
-    live = sum(one.closed_at is None for one in endpoint.attempts)
+    live = sum(attempt.closed_at is None for attempt in endpoint.attempts)
     name = f"Endpoint {number} ({endpoint.address})"
     if what == "kill":
         await endpoint.kill()
@@ -80,7 +80,9 @@ async def _push(file: str, world: World, say: Printer) -> None:
 
     content = await asyncio.to_thread(lambda: load_file(Path(file).expanduser()))
     push = await world.plane.set(*content.resources, version=content.version)
-    versions = ", ".join(f"{kind.value} version {one}" for kind, one in push.versions.items())
+    versions = ", ".join(
+        f"{kind.value} version {version}" for kind, version in push.versions.items()
+    )
     say(f"{file} is served: {versions or 'it has no resources'}.")
 
 

@@ -195,10 +195,10 @@ def _break(_name: str, more: Sequence[str]) -> Command:
 
 def _kinds(name: str, more: Sequence[str]) -> tuple[Kind, ...]:
     known = {**KINDS, **{kind.value: kind for kind in Kind}}
-    for one in more:
-        if one.lower() not in known:
-            raise BadCommand(f"`{name}` is for responses of {', '.join(KINDS)}, and not of {one}.")
-    return tuple(known[one.lower()] for one in more)
+    for kind in more:
+        if kind.lower() not in known:
+            raise BadCommand(f"`{name}` is for responses of {', '.join(KINDS)}, and not of {kind}.")
+    return tuple(known[kind.lower()] for kind in more)
 
 
 def _alone(command: Command) -> Callable[[str, Sequence[str]], Command]:

@@ -101,9 +101,9 @@ class EventFeed:
 
     def _number(self, endpoint: str) -> str:
         """Which endpoint, by the number that tables have, with its address."""
-        for number, one in enumerate(self._world.members, start=1):
-            if one.id == endpoint:
-                return f"{number} {one.address}"
+        for number, member in enumerate(self._world.members, start=1):
+            if member.id == endpoint:
+                return f"{number} {member.address}"
         return endpoint
 
     def _line(self, at: float, what: str, text: str, style: str = "") -> None:

@@ -92,10 +92,10 @@ class ManualCalls:
     def opened_streams(self) -> Sequence[OpenedStream]:
         """The kept-open streams that a backend has answered with its headers."""
         self.look()
-        rows = ((one, self._row(one.id)) for one in self._planned if one.kept_open)
+        rows = ((call, self._row(call.id)) for call in self._planned if call.kept_open)
         return tuple(
-            OpenedStream(id=one.id, hostname=self._address(row), at=row.at)
-            for one, row in rows
+            OpenedStream(id=call.id, hostname=self._address(row), at=row.at)
+            for call, row in rows
             if row is not None
         )
 
@@ -103,7 +103,7 @@ class ManualCalls:
     def received(self) -> int:
         """How many of them backends have received."""
         self.look()
-        return sum(one.id in self._world.calls.recognized for one in self._planned)
+        return sum(call.id in self._world.calls.recognized for call in self._planned)
 
     @property
     def strays(self) -> int:
@@ -115,8 +115,8 @@ class ManualCalls:
     def is_complete(self) -> bool:
         """Whether backends have received each and let go of it, or it is open if it is to be."""
         self.look()
-        rows = [(one, self._row(one.id)) for one in self._planned]
-        return all(row is not None and (one.kept_open or row.ended_at) for one, row in rows)
+        rows = [(call, self._row(call.id)) for call in self._planned]
+        return all(row is not None and (call.kept_open or row.ended_at) for call, row in rows)
 
     async def complete(self, *, deadline: float) -> None:
         """Wait until it is so, or a deadline has passed."""
@@ -153,9 +153,9 @@ class ManualCalls:
         """Those that no backend has and of which nobody has said that they ended."""
         self.look()
         return [
-            one.id
-            for one in self._planned
-            if self._row(one.id) is None and one.id not in self._outcomes
+            call.id
+            for call in self._planned
+            if self._row(call.id) is None and call.id not in self._outcomes
         ]
 
     async def __aiter__(self) -> AsyncIterator[Outcome]:
@@ -177,7 +177,7 @@ class ManualCalls:
                 self._take(missing, self._told)
                 break
             await self._ask(missing)
-        return tuple(self._outcomes[one.id] for one in self._planned)
+        return tuple(self._outcomes[call.id] for call in self._planned)
 
     async def _ask(self, missing: Sequence[str]) -> None:
         """Ask how these ended; of those that he has begun, unless they end meanwhile."""
@@ -202,8 +202,8 @@ class ManualCalls:
         """Have him cancel those that have not ended."""
         del deadline
         self.look()
-        left = [one for one in self._planned if one.id not in self._outcomes]
-        self._given_up.update(one.id for one in self._planned)
+        left = [call for call in self._planned if call.id not in self._outcomes]
+        self._given_up.update(call.id for call in self._planned)
         if left:
             await self._asks.ask(
                 RequestedCalls(
@@ -214,7 +214,7 @@ class ManualCalls:
                     is_step=False,
                 )
             )
-            self._take([one.id for one in left], GIVEN_UP)
+            self._take([call.id for call in left], GIVEN_UP)
 
     def look(self) -> None:
         """See which of them the backends have received by now, and how those ended."""
@@ -223,20 +223,20 @@ class ManualCalls:
         fresh = {
             number: rows[number] for number in range(self._since, len(rows)) if number not in taken
         }
-        unknown = [one for one in self._planned if one.id not in recognized]
+        unknown = [call for call in self._planned if call.id not in recognized]
         if fresh:
             found, strays = recognize(unknown, fresh)
             recognized.update(found)
             self._strays = len(strays)
-        for one in self._planned:
-            row = self._row(one.id)
-            if row is not None and one.id in self._assumed:  # it has come after his word
-                self._assumed.remove(one.id)
-                del self._outcomes[one.id]
-            if row is None or row.status in {None, GIVEN_UP} or one.id in self._outcomes:
+        for call in self._planned:
+            row = self._row(call.id)
+            if row is not None and call.id in self._assumed:  # it has come after his word
+                self._assumed.remove(call.id)
+                del self._outcomes[call.id]
+            if row is None or row.status in {None, GIVEN_UP} or call.id in self._outcomes:
                 continue
-            self._outcomes[one.id] = Outcome(
-                id=one.id,
+            self._outcomes[call.id] = Outcome(
+                id=call.id,
                 status=cast("StatusName", row.status),
                 details="",
                 hostname=self._address(row),
@@ -253,12 +253,12 @@ class ManualCalls:
             )
             await waits.watched(come)
         self.look()
-        return [one.id for one in self._planned if one.id not in self._outcomes]
+        return [call.id for call in self._planned if call.id not in self._outcomes]
 
     def _all_answered(self) -> bool:
         """Whether none of those that came is under way."""
         self.look()
-        rows = (self._row(one.id) for one in self._planned)
+        rows = (self._row(call.id) for call in self._planned)
         return all(row is None or row.ended_at is not None for row in rows)
 
     def _question(self, missing: Sequence[str]) -> RequestedCalls:

@@ -27,20 +27,20 @@ def recognize(
         planned: what was asked for.
         rows: what backends received and nobody has recognized yet, by number, the oldest first.
     """
-    found, rest, again = _by_id({one.id for one in planned}, rows)
+    found, rest, again = _by_id({call.id for call in planned}, rows)
     by_keys: dict[tuple[str, ...], list[PlannedCall]] = defaultdict(list)
-    for one in planned:
-        if one.id not in found:
-            by_keys[_keys(one)].append(one)
+    for call in planned:
+        if call.id not in found:
+            by_keys[_keys(call)].append(call)
     # Those with most metadata first: a call without any is like every other.
     for keys in sorted(by_keys, key=len, reverse=True):
         waiting: dict[tuple[str, MetadataKey], deque[int]] = defaultdict(deque)
         for number, row in rest.items():
             waiting[row.path, _of_row(row, keys)].append(number)
-        for one in by_keys[keys]:
-            if alike := waiting[one.path, _of_call(one, keys)]:
-                found[one.id] = alike.popleft()
-                del rest[found[one.id]]
+        for key in by_keys[keys]:
+            if alike := waiting[key.path, _of_call(key, keys)]:
+                found[key.id] = alike.popleft()
+                del rest[found[key.id]]
     return found, (*again, *rest)
 
 

@@ -66,11 +66,11 @@ def endpoints(world: World) -> list[str]:
         return ["  no endpoints yet"]
     where = _places(world)
     rows = [_HEADS]
-    for number, one in enumerate(members[:_MOST], start=1):
-        mode = str(one.mode.__struct_config__.tag)
-        live = sum(attempt.closed_at is None for attempt in one.attempts)
-        placed = where[one.address] or [("not served", "", "", "")]
-        rows += [(f"{number}", one.address, mode, f"{live}", *place) for place in placed]
+    for number, member in enumerate(members[:_MOST], start=1):
+        mode = str(member.mode.__struct_config__.tag)
+        live = sum(attempt.closed_at is None for attempt in member.attempts)
+        placed = where[member.address] or [("not served", "", "", "")]
+        rows += [(f"{number}", member.address, mode, f"{live}", *place) for place in placed]
     lines = _aligned(rows)
     if len(members) > _MOST:
         lines.append(f"  … and {len(members) - _MOST} more")
@@ -85,7 +85,7 @@ def numbered(world: World, named: Iterable[str]) -> list[tuple[int, BackendEndpo
     """
     members = list(world.members)
     known = {f"{number}": number for number in range(1, len(members) + 1)}
-    known |= {one.address: number for number, one in enumerate(members, start=1)}
+    known |= {member.address: number for number, member in enumerate(members, start=1)}
     found = []
     for name in named:
         if name not in known:
@@ -119,11 +119,11 @@ def _add(found: dict[str, list[_Place]], name: str, place: LocalityLbEndpoints) 
     )
     if place.HasField("load_balancing_weight"):
         locality += f" (weight {place.load_balancing_weight.value})"
-    for one in place.lb_endpoints:
-        has_weight = one.HasField("load_balancing_weight")
-        weight = f"{one.load_balancing_weight.value}" if has_weight else ""
-        further = (more.address for more in one.endpoint.additional_addresses)
-        for address in (one.endpoint.address, *further):
+    for endpoint in place.lb_endpoints:
+        has_weight = endpoint.HasField("load_balancing_weight")
+        weight = f"{endpoint.load_balancing_weight.value}" if has_weight else ""
+        further = (more.address for more in endpoint.endpoint.additional_addresses)
+        for address in (endpoint.endpoint.address, *further):
             where = address.socket_address
             key = host_port(where.address, where.port_value)
             found[key].append((name, locality.strip(), f"{place.priority}", weight))

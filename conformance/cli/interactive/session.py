@@ -233,7 +233,7 @@ class InteractiveSession(Interaction):
         made.step = reply.step
         if not beside:
             made.are_over(reply.status)
-        elif all(one.kept_open for one in planned):
+        elif all(call.kept_open for call in planned):
             made.are_open(reply.status)
         if strays := made.strays:
             self._say(f"{strays} more requests came than were asked for: they count for nothing.")
@@ -373,8 +373,8 @@ class InteractiveSession(Interaction):
             ways = "Press Enter, or send SIGINT or SIGTERM, to go on."
             self._say(f"{record.scenario} is held.")
             self._tell_places()
-            for one in record.decisions:
-                self._say(f"  {one.verdict.value:<11} {one.clause}: {one.saw}")
+            for decision in record.decisions:
+                self._say(f"  {decision.verdict.value:<11} {decision.clause}: {decision.saw}")
         self._tell_endpoints(anew=not self._is_for_steps)
         if not self._has_left:
             self._say(f"The world is up, and `help` lists what can be done to it. {ways}")
@@ -390,7 +390,7 @@ class InteractiveSession(Interaction):
                 self._leave()
                 raise
 
-        tasks = [asyncio.create_task(done(one)) for one in doings]
+        tasks = [asyncio.create_task(done(event)) for event in doings]
         try:
             yield
         finally:

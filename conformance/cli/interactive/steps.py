@@ -87,7 +87,7 @@ def calls(
     )
     details += [("path", _path(first, planned)), *metadata(planned)]
     details += [("deadline", _deadlines(planned))]
-    if any(one.wait_for_ready for one in planned):
+    if any(call.wait_for_ready for call in planned):
         details.append(("wait_for_ready", "true"))
     if more:
         details.append(("how", _how(concurrency, pace)))
@@ -104,8 +104,10 @@ def calls(
 def metadata(planned: Sequence[PlannedCall]) -> list[tuple[str, str]]:
     """A row for each key: its value, or how many different ones there are."""
     rows = []
-    for key in dict.fromkeys(key for one in planned for key, _ in one.metadata):
-        values = [", ".join(_text(v) for name, v in one.metadata if name == key) for one in planned]
+    for key in dict.fromkeys(key for call in planned for key, _ in call.metadata):
+        values = [
+            ", ".join(_text(v) for name, v in call.metadata if name == key) for call in planned
+        ]
         different = list(dict.fromkeys(values))
         shown = ", ".join(different[:_SHOWN])
         if len(different) > _SHOWN:
@@ -120,29 +122,29 @@ def as_rows(planned: Sequence[PlannedCall]) -> bytes:
     """The calls as a file of JSON: what a program of the person reads to make them."""
     rows = [
         {
-            "path": one.path,
+            "path": call.path,
             "metadata": [
-                [key, _text(value)] for key, value in (*one.metadata, (CALL_ID_KEY, one.id))
+                [key, _text(value)] for key, value in (*call.metadata, (CALL_ID_KEY, call.id))
             ],
-            "deadline": one.deadline,
-            "wait_for_ready": one.wait_for_ready,
-            "kept_open": one.kept_open,
+            "deadline": call.deadline,
+            "wait_for_ready": call.wait_for_ready,
+            "kept_open": call.kept_open,
         }
-        for one in planned
+        for call in planned
     ]
     return b"[\n" + b",\n".join(map(msgspec.json.encode, rows)) + b"\n]\n"
 
 
 def _path(first: PlannedCall, planned: Sequence[PlannedCall]) -> str:
-    others = len({one.path for one in planned}) - 1
+    others = len({call.path for call in planned}) - 1
     kind = "send no message, and leave it open" if first.kept_open else "an empty request"
     return f"{first.path}, {kind}" + (f" ({others} more paths in the file)" if others else "")
 
 
 def _deadlines(planned: Sequence[PlannedCall]) -> str:
     return ", ".join(
-        "none" if one is None else f"{one:g} s"
-        for one in dict.fromkeys(call.deadline for call in planned)
+        "none" if deadline is None else f"{deadline:g} s"
+        for deadline in dict.fromkeys(call.deadline for call in planned)
     )
 
 

@@ -24,12 +24,12 @@ class Step(msgspec.Struct, frozen=True):
 
 def is_of_two(steps: Iterable[Step]) -> bool:
     """Whether calls are of two clients, the person's and the adapter: no verdict is of either."""
-    return len({one.by for one in steps}) > 1
+    return len({step.by for step in steps}) > 1
 
 
 def signed(record: Record, steps: Iterable[Step], adapter: str) -> Record:
     """The record, by the name of whoever did what was asked for."""
-    who = {one.by for one in steps}
+    who = {step.by for step in steps}
     if who <= {adapter}:
         return record
     name = BY_HAND if who == {BY_HAND} else f"{BY_HAND} and {adapter}"
@@ -57,8 +57,8 @@ def summary(record: Record, steps: Sequence[Step], adapter: str) -> list[tuple[s
         words = "Where calls went is read from the backends; how those ended that none has answered"
         lines.append((f"  {words} is what you said. Judged by what {adapter} states.", ""))
     looks: dict[tuple[str, Verdict], list[Decision]] = {}
-    for one in record.decisions:
-        looks.setdefault((one.clause, one.verdict), []).append(one)
+    for decision in record.decisions:
+        looks.setdefault((decision.clause, decision.verdict), []).append(decision)
     for (clause, verdict), (first, *more) in looks.items():
         is_open = two or verdict in _UNDECIDED
         word, style = ("open", "") if is_open else (verdict.value, _STYLES.get(verdict, ""))
