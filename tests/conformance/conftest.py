@@ -59,7 +59,7 @@ class Ended(NamedTuple):
 
     @property
     def scenarios(self) -> dict[str, Any]:
-        return {one["id"]: one for one in self.report["runs"][0]["scenarios"]}
+        return {scenario["id"]: scenario for scenario in self.report["runs"][0]["scenarios"]}
 
     @property
     def clauses(self) -> dict[str, Any]:

@@ -32,7 +32,7 @@ def tables() -> dict[str, set[str]]:
 def subpackages_of(package: str) -> dict[str, Path]:
     """Return the folders of a package that contain code."""
     folders = sorted(path for path in (ROOT / package).iterdir() if path.is_dir())
-    return {one.name: one for one in folders if any(one.rglob("*.py"))}
+    return {folder.name: folder for folder in folders if any(folder.rglob("*.py"))}
 
 
 def imported(file: Path) -> Iterator[str]:
@@ -62,4 +62,4 @@ def test_scenarios_import_only_the_public_names_of_other_packages() -> None:
 def test_each_file_that_is_named_exists() -> None:
     named = re.findall(r"`([\w.]+/[\w./]*)`", PAGE.read_text())
     assert named
-    assert not [one for one in named if not (ROOT / one).exists()]
+    assert not [path for path in named if not (ROOT / path).exists()]

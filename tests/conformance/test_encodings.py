@@ -29,18 +29,23 @@ def texts(file: Path) -> Iterator[int]:
         if not isinstance(node, ast.Call):
             continue
         name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-        named = {one.arg: one.value for one in node.keywords}
+        named = {keyword.arg: keyword.value for keyword in node.keywords}
         if "encoding" in named:
             continue
         is_method = isinstance(node.func, ast.Attribute)
         if is_method and name in AS_METHOD and len(node.args) <= AS_METHOD[name]:
             yield node.lineno
-        if any(isinstance(named.get(one), ast.Constant) for one in ("text", "universal_newlines")):
+        if any(
+            isinstance(named.get(keyword), ast.Constant)
+            for keyword in ("text", "universal_newlines")
+        ):
             yield node.lineno
         if name in OPENS:
             modes = [*node.args, named.get("mode")]
-            said = [one.value for one in modes if isinstance(one, ast.Constant)]
-            if any(isinstance(one, str) and one in {"r", "w", "a", "x", "r+"} for one in said):
+            said = [mode.value for mode in modes if isinstance(mode, ast.Constant)]
+            if any(
+                isinstance(value, str) and value in {"r", "w", "a", "x", "r+"} for value in said
+            ):
                 yield node.lineno
 
 

@@ -59,8 +59,8 @@ def mutated_json(content: bytes, chance: random.Random) -> bytes:
             case 2:
                 _put(inside, key, chance.choice(ODD))
             case _:  # what is of the same kind gets past the first look
-                alike = [_at(*one) for one in places if type(_at(*one)) is type(now)]
-                alike += [one for one in ODD if type(one) is type(now)]
+                alike = [_at(*place) for place in places if type(_at(*place)) is type(now)]
+                alike += [value for value in ODD if type(value) is type(now)]
                 _put(inside, key, json.loads(json.dumps(chance.choice(alike))))
     return json.dumps(made).encode()
 

@@ -40,13 +40,15 @@ async def test_a_worker_that_is_killed(started: Started) -> None:
             for pid, words in running.processes().items()
             if "-m client_under_test.reference" in words
         ]
-        workers = [one for one in map(parent, clients) if parent(one) == running.process.pid]
+        workers = [
+            client for client in map(parent, clients) if parent(client) == running.process.pid
+        ]
         os.kill(workers[0], signal.SIGKILL)
         ended = await running.ended()
     assert ended.code == 3
     (made,) = ended.report["runs"]
     assert made["complete"] is False
-    assert any("crashed while running" in one for one in made["troubles"])
+    assert any("crashed while running" in trouble for trouble in made["troubles"])
     assert "! " in ended.out
     assert "errors of the suite or the machine" in ended.out
     assert "Traceback" not in ended.said

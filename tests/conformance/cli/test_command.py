@@ -290,7 +290,9 @@ def test_all_leaves_out_what_cannot_be_had(
     ended = invoke("run", "--all", "--json", "r.json", "--junit", "r.xml")
     assert ended.exit_code == 6
     report = json.loads((tmp_path / "r.json").read_text())
-    assert [(one["client"], one["verdict"], one["reason"]) for one in report["not_run"]] == [
+    assert [
+        (skipped["client"], skipped["verdict"], skipped["reason"]) for skipped in report["not_run"]
+    ] == [
         ("broken", "error", "adapter"),
         ("poor", "skip", "environment"),
     ]
@@ -300,7 +302,8 @@ def test_all_leaves_out_what_cannot_be_had(
     assert f"poor    skip (environment): {lack}" in ended.output
     suites = parse("r.xml").getroot()  # noqa: S314  # written here
     assert [
-        (one.get("name"), one.get("errors"), one.get("skipped"), one[0][0].tag) for one in suites
+        (suite.get("name"), suite.get("errors"), suite.get("skipped"), suite[0][0].tag)
+        for suite in suites
     ] == [("broken", "1", "0", "error"), ("poor", "0", "1", "skipped")]
     assert suites[1][0][0].get("message") == lack
 
@@ -364,7 +367,7 @@ def test_the_help_of_each_command_has_an_example_that_can_be_typed(
         assert program == "xdspec"
         wanted = ("rejudge",) if names == ("judge",) else names
         assert tuple(words[: len(wanted)]) == wanted
-        known = {name for one in command.params for name in (*one.opts, *one.secondary_opts)}
+        known = {name for param in command.params for name in (*param.opts, *param.secondary_opts)}
         assert {word for word in words if word.startswith("-")} <= known | {"--help"} or (
             names in {("test",), ("baseline",)}  # what follows is for pytest, or another command
         )
@@ -398,9 +401,16 @@ def test_list_editions() -> None:
     assert f" {len(of_a61)} clauses " in listed["A61"]
     assert "no clause yet" in listed["A48-2021"]
     manifests = [find(name).manifest for name in built_in()]
-    stated = {edition for one in manifests for table in one.editions for edition in table.follows}
-    variants = [variant for one in manifests for variant in one.variants.values()]
-    stated |= {edition for one in variants for edition in one.follows_also}
+    stated = {
+        edition
+        for client_manifest in manifests
+        for table in client_manifest.editions
+        for edition in table.follows
+    }
+    variants = [
+        variant for client_manifest in manifests for variant in client_manifest.variants.values()
+    ]
+    stated |= {edition for variant in variants for edition in variant.follows_also}
     # No client has A68 by xDS yet, and none says that it has A48 or A74 only as first worded.
     assert set(listed) - stated == {"A48-2021", "A68", "A74-2024"}
     assert stated <= set(listed)
@@ -544,7 +554,7 @@ async def test_a_run_that_conforms(passing: Any) -> None:
     assert "pass  ring.size[by-weight]" in passing.out
     assert passing.err == ""
     assert len(passing.scenarios) == 7
-    assert {one["verdict"] for one in passing.clauses.values()} == {"pass", "seen"}
+    assert {clause["verdict"] for clause in passing.clauses.values()} == {"pass", "seen"}
 
 
 async def test_the_report_is_valid(passing: Any) -> None:

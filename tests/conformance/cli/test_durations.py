@@ -21,8 +21,8 @@ def run(name: str, *seconds: float) -> Run:
     client = JudgedClient(name=name, version="1", variant=None, follows=("A42",))
     decisions = [Decision(clause="A42-RING-05", verdict=Verdict.PASS)] * len(seconds)
     records = [
-        msgspec.structs.replace(record, seconds=one)
-        for record, one in zip(sample_reports.records(client, decisions), seconds, strict=True)
+        msgspec.structs.replace(record, seconds=duration)
+        for record, duration in zip(sample_reports.records(client, decisions), seconds, strict=True)
     ]
     return build_run(
         records, load(), client=ClientId(name, "1", None), follows=("A42",), wall_seconds=1

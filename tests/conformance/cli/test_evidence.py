@@ -40,14 +40,14 @@ def recorded(scenario: dict[str, Any]) -> dict[str, Any]:
 
 async def test_all_that_happened_is_on_one_clock(xdspec: Any) -> None:
     patterns = ("load_report.names", "aggregated_state.one_ready")
-    words = [word for one in patterns for word in ("--scenario", one)]
+    words = [word for pattern in patterns for word in ("--scenario", pattern)]
     ended = await xdspec.run("run", REFERENCE, *words, "--keep-evidence")
     assert ended.code == 0, ended.said
     told: set[str] = set()
-    for one in ended.scenarios.values():
-        folder = Path(one["evidence"])
-        began = recorded(one)["began"]
-        over = began + one["seconds"]
+    for scenario in ended.scenarios.values():
+        folder = Path(scenario["evidence"])
+        began = recorded(scenario)["began"]
+        over = began + scenario["seconds"]
         rpcs = {
             value: row
             for row in rows(folder, "rpcs.jsonl")
@@ -136,7 +136,7 @@ async def test_reports_tell_how_to_repeat_and_keep_what_env_gave_to_themselves(x
 
 
 def test_deadlines_grow_behind_a_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    option = next(one for one in run.params if one.name == "wrap")
+    option = next(param for param in run.params if param.name == "wrap")
     monkeypatch.setenv("XDSPEC_TIME_SCALE", "1")
     with run.make_context("run", ["--out", str(tmp_path)]) as context:
         monkeypatch.delenv("XDSPEC_TIME_SCALE")

@@ -72,10 +72,10 @@ async def test_verdict(
     scenario = ended.scenarios[SCENARIO]
     assert (scenario["verdict"], scenario["reason"]) == (verdict, reason), ended.said
     assert scenario["clauses"] == dict.fromkeys(CLAUSES, verdict)
-    assert {(one["verdict"], one["reason"]) for one in ended.clauses.values()} == {
+    assert {(clause["verdict"], clause["reason"]) for clause in ended.clauses.values()} == {
         (verdict, reason)
     }
-    assert all(re.search(words, one["saw"]) for one in scenario["findings"])
+    assert all(re.search(words, finding["saw"]) for finding in scenario["findings"])
     assert ended.code == code
     assert "Traceback" not in ended.said
 
@@ -181,15 +181,17 @@ async def test_what_ends_every_scenario_is_told_once(
 ) -> None:
     """The first clause of all, or the first that is about what was refused."""
     wanted = ("hash_policy.same_results_same_hash", "cluster.ring_hash", "ring.size", "ring.search")
-    chosen = [word for one in (*wanted, *more) for word in ("--scenario", one)]
+    chosen = [word for pattern in (*wanted, *more) for word in ("--scenario", pattern)]
     ended = await xdspec.run("run", str(ADAPTERS / name), *chosen, "--jobs", "2")
     assert ended.code == 1
     assert "Traceback" not in ended.said
-    failed = [clause for clause, one in ended.clauses.items() if one["verdict"] == "fail"]
+    failed = [clause for clause, result in ended.clauses.items() if result["verdict"] == "fail"]
     assert failed == [blocker]
-    others = {clause: one for clause, one in ended.clauses.items() if clause != blocker}
+    others = {clause: result for clause, result in ended.clauses.items() if clause != blocker}
     assert len(others) > 5
-    assert {(one["reason"], one["blocked_by"]) for one in others.values()} == {("blocked", blocker)}
+    assert {(result["reason"], result["blocked_by"]) for result in others.values()} == {
+        ("blocked", blocker)
+    }
     count = f"{len(others)} clauses"
     assert f"  skip (blocked)  {count}: by {blocker}: {words}" in ended.out
     assert f"skip ({len(others)} blocked)" in ended.out

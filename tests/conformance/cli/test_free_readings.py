@@ -90,6 +90,8 @@ async def test_another_reading_is_right(
     words = [word for name in scenarios for word in ("--scenario", name)]
     run = await xdspec.run("run", f"{tmp_path}+other", *words, "--jobs", "2")
     assert run.code == 0, run.said
-    assert {one["verdict"] for one in run.clauses.values()} <= {"pass", "seen", "open"}, run.said
+    assert {clause["verdict"] for clause in run.clauses.values()} <= {"pass", "seen", "open"}, (
+        run.said
+    )
     if reading == "clamping":
         assert run.clauses["A42-RING-14"]["seen"] == ["the last entry"]

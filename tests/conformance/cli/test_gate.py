@@ -29,9 +29,9 @@ async def test_a_change_is_held_against_a_commit(xdspec: Any, library: Path) -> 
     last = "this change breaks 2 clauses, of which 1 fails the gate"
     assert bad.out.splitlines()[-1] == last
     found = json.loads((bad.folder / "gate.json").read_text())
-    assert [one["clause"] for one in found["changes"]] == [SHOULD, CLAUSE]
-    assert [one["head"] for one in found["changes"]] == [{"count": 1, "runs": 1}] * 2
-    assert [one["base"] for one in found["changes"]] == [{"count": 0, "runs": 1}] * 2
+    assert [change["clause"] for change in found["changes"]] == [SHOULD, CLAUSE]
+    assert [change["head"] for change in found["changes"]] == [{"count": 1, "runs": 1}] * 2
+    assert [change["base"] for change in found["changes"]] == [{"count": 0, "runs": 1}] * 2
     assert 'failures="1"' in (bad.folder / "gate.xml").read_text()
     (library / "ring").write_text("up")
     good = await xdspec.run(*words)

@@ -69,11 +69,13 @@ async def test_who_may_make_no_namespace_is_told_what_would_allow_it(
     assert ended.code == 0, ended.said
     found = ended.clauses["A61-DNS-01"]
     assert (found["verdict"], found["reason"]) == ("skip", "environment"), ended.said
-    skipped = {name for name, one in ended.scenarios.items() if one["reason"] == "environment"}
+    skipped = {
+        name for name, scenario in ended.scenarios.items() if scenario["reason"] == "environment"
+    }
     as_doctor_says = {
         name
         for name in ended.scenarios
-        if any(fnmatchcase(name, one) for one in machine_report.BY_HOSTS)
+        if any(fnmatchcase(name, host) for host in machine_report.BY_HOSTS)
     }
     assert skipped == as_doctor_says
     assert "Allow it to make mount namespaces: as root" in ended.out
@@ -91,9 +93,11 @@ async def test_nothing_about_names_fails_where_root_may_not_mount(started: Any) 
     async with started("run", "reference", "--scenario", "dns*", by=NO_MOUNTS) as running:
         ended = await running.ended()
     assert ended.code == 0, ended.said
-    skipped = [one for one in ended.clauses.values() if one["verdict"] != "pass"]
-    assert {(one["verdict"], one["reason"]) for one in skipped} == {("skip", "environment")}
-    assert all("Allow it to make mount namespaces" in one["seen"][0] for one in skipped)
+    skipped = [clause for clause in ended.clauses.values() if clause["verdict"] != "pass"]
+    assert {(result["verdict"], result["reason"]) for result in skipped} == {
+        ("skip", "environment")
+    }
+    assert all("Allow it to make mount namespaces" in result["seen"][0] for result in skipped)
     assert ended.clauses["A37-DNS-13"]["verdict"] == "pass"
 
 

@@ -36,7 +36,10 @@ async def test_a_first_report_without_an_adapter(xdspec: Any) -> None:
         ),
     )
     assert ended.code == 0, ended.said
-    found = {name: (one["verdict"], one["reason"]) for name, one in ended.scenarios.items()}
+    found = {
+        name: (scenario["verdict"], scenario["reason"])
+        for name, scenario in ended.scenarios.items()
+    }
     cannot = ("skip", "capability")
     assert found == {
         "cluster.refused[minimum-beyond-8m]": ("pass", None),

@@ -350,7 +350,7 @@ async def test_hold(
         address = json.loads(told["bootstrap"])["xds_servers"][0]["server_uri"]
         members = [text.split()[0] for head, text in told.items() if head.isdecimal()]
         control, *_ = told["control"].split(",")
-        ports = {int(one.rpartition(":")[2]) for one in [address, control, *members]}
+        ports = {int(member.rpartition(":")[2]) for member in [address, control, *members]}
         assert len(ports) == 2 + endpoints
         assert ports <= running.ports()
         pids = running.processes()

@@ -16,7 +16,7 @@ from test_servers.exceptions import PortForbidden
 
 
 def by_name() -> dict[str, Ability]:
-    return {one.name: one for one in survey()}
+    return {check.name: check for check in survey()}
 
 
 def test_an_ability_that_is_not_here_says_what_is_skipped_and_what_to_do() -> None:

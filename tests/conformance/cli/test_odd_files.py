@@ -99,8 +99,10 @@ def test_mutated_baselines_are_updated_or_refused(tmp_path: Path) -> None:
 def test_no_value_of_env_is_in_a_shard_or_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XDSPEC_SOAK", raising=False)
     said = [
-        given(Selection(), fast=False, strict=False, environment={"TOKEN": one, "B": "2"}, wrap=())
-        for one in (SECRET, "another")
+        given(
+            Selection(), fast=False, strict=False, environment={"TOKEN": value, "B": "2"}, wrap=()
+        )
+        for value in (SECRET, "another")
     ]
     assert said[0] == said[1], "no digest of a value"
     assert said[0].environment == "B, TOKEN"

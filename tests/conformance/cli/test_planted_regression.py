@@ -45,7 +45,7 @@ async def test_a_baseline_knows_it_and_no_other_failure(xdspec: Any, versions: P
         "--explanation",
         "A42-RING-04=fewer than it should",
     )
-    reports = [str(versions / f"{one}.json") for one in ("1.4.0", "1.5.0")]
+    reports = [str(versions / f"{version}.json") for version in ("1.4.0", "1.5.0")]
     ended = await xdspec.run("baseline", "update", str(mine), *reports, *words)
     assert ended.code == 0, ended.said
     assert 'versions = ">=1.5.0"' in mine.read_text()
@@ -55,7 +55,9 @@ async def test_a_baseline_knows_it_and_no_other_failure(xdspec: Any, versions: P
 
 async def test_history_dates_it(xdspec: Any, versions: Path) -> None:
     ended = await xdspec.run(
-        "history", "released", *(str(versions / f"{one}.json") for one in ("1.5.0", "1.4.0"))
+        "history",
+        "released",
+        *(str(versions / f"{version}.json") for version in ("1.5.0", "1.4.0")),
     )
     assert ended.code == 0, ended.said
     assert "released: 2 versions, 2 clauses, 2 changed" in ended.out
@@ -97,7 +99,7 @@ async def test_versions_side_by_side(xdspec: Any) -> None:
 @pytest.fixture(scope="module")
 async def page(xdspec: Any, versions: Path) -> Element:
     """The page of the failure."""
-    reports = (str(versions / f"{one}.json") for one in ("1.4.0", "1.5.0"))
+    reports = (str(versions / f"{version}.json") for version in ("1.4.0", "1.5.0"))
     ended = await xdspec.run("site", str(versions / "site"), *reports)
     assert ended.code == 0, ended.said
     text = (versions / "site" / "failure" / f"released-1.5.0-{CLAUSE}.html").read_text("utf-8")

@@ -114,10 +114,10 @@ async def test_the_control_service_from_go(started: Started, program: str) -> No
 def test_it_has_the_grpc_go_of_the_adapter() -> None:
     """So that both are updated together, and one download is enough."""
     files = (EXAMPLE, EXAMPLE.parents[2] / "client_under_test/adapters/go")
-    one, other = (
+    match, other = (
         re.search(r"google.golang.org/grpc (v\S+)", (folder / "go.mod").read_text())
         for folder in files
     )
-    assert one is not None
+    assert match is not None
     assert other is not None
-    assert one[1] == other[1]
+    assert match[1] == other[1]

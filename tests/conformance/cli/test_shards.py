@@ -39,9 +39,11 @@ async def test_four_shards_are_the_whole_run(xdspec: Any, tmp_path: Path) -> Non
     merged = json.loads(out.read_text("utf-8"))
     (run,), (of_whole,) = merged["runs"], all_of_it.report["runs"]
     assert run["totals"] == of_whole["totals"]
-    assert [one["id"] for one in run["scenarios"]] == [one["id"] for one in of_whole["scenarios"]]
+    assert [scenario["id"] for scenario in run["scenarios"]] == [
+        scenario["id"] for scenario in of_whole["scenarios"]
+    ]
     assert run["part"] is None
-    assert [one["part"] for one in merged["sources"]] == [1, 2, 3, 4]
+    assert [source["part"] for source in merged["sources"]] == [1, 2, 3, 4]
     assert 'tests="8"' in (tmp_path / "junit.xml").read_text("utf-8")
     former = await xdspec.run("merge", str(out), *paths[1:])  # without -o
     assert former.code == 4

@@ -24,11 +24,14 @@ def earlier(ended: Ended, name: str) -> list[int]:
         json.loads(path.read_text()) for path in (ended.evidence / name).glob("*/scenario.json")
     ]
     records.sort(key=lambda record: record["began"])
-    return [len(one["earlier"]) if one["shared_process"] else -1 for one in records]
+    return [len(record["earlier"]) if record["shared_process"] else -1 for record in records]
 
 
 def verdicts(ended: Ended) -> dict[str, tuple[str, Any]]:
-    return {name: (one["verdict"], one["reason"]) for name, one in ended.scenarios.items()}
+    return {
+        name: (scenario["verdict"], scenario["reason"])
+        for name, scenario in ended.scenarios.items()
+    }
 
 
 async def test_scenarios_share_a_process(xdspec: Command) -> None:
@@ -37,8 +40,8 @@ async def test_scenarios_share_a_process(xdspec: Command) -> None:
     count = len(ended.scenarios)
     assert earlier(ended, "sharer") == [*range(count)]
     assert f"client processes: shared by {count} of {count} scenarios" in ended.out
-    assert all(one["shared_process"] for one in ended.scenarios.values())
-    assert not any(one["in_shared_process"] for one in ended.scenarios.values())
+    assert all(scenario["shared_process"] for scenario in ended.scenarios.values())
+    assert not any(scenario["in_shared_process"] for scenario in ended.scenarios.values())
 
 
 async def test_isolated_scenarios_do_not(xdspec: Command) -> None:
@@ -53,14 +56,16 @@ async def test_a_leak_between_channels_is_told_and_fails_no_clause(xdspec: Comma
     ended = await run(xdspec, "leaker")
     assert ended.code == 0, ended.said
     assert {verdict for verdict, _ in verdicts(ended).values()} == {"pass"}
-    affected = [one for one in ended.scenarios.values() if one["in_shared_process"]]
+    affected = [scenario for scenario in ended.scenarios.values() if scenario["in_shared_process"]]
     assert affected, ended.said
-    for one in affected:
-        (before,) = one["earlier"]
+    for scenario in affected:
+        (before,) = scenario["earlier"]
         assert before in ended.scenarios
-        words = f"! {one['id']}: fail (deviates) after 1 scenario in the same client process, pass"
+        words = (
+            f"! {scenario['id']}: fail (deviates) after 1 scenario in the same client process, pass"
+        )
         assert words in ended.out
-        comparison = (Path(one["evidence"]) / "shared-process.txt").read_text()
+        comparison = (Path(scenario["evidence"]) / "shared-process.txt").read_text()
         assert "Channels of this client may affect each other" in comparison
         assert f"  {before}\n" in comparison
     assert "FAIL" not in ended.out
@@ -70,25 +75,30 @@ async def test_a_crash_is_the_scenario_s_own_if_it_comes_alone(xdspec: Command) 
     ended = await run(xdspec, "third-crasher")
     assert ended.code == 0, ended.said
     assert {verdict for verdict, _ in verdicts(ended).values()} == {"pass"}
-    affected = [one for one in ended.scenarios.values() if one["in_shared_process"]]
+    affected = [scenario for scenario in ended.scenarios.values() if scenario["in_shared_process"]]
     assert len(affected) == len(ended.scenarios) // 3
-    for one in affected:
-        assert [said["reason"] for said in one["in_shared_process"]] == ["crashed"] * len(
-            one["in_shared_process"]
+    for scenario in affected:
+        assert [said["reason"] for said in scenario["in_shared_process"]] == ["crashed"] * len(
+            scenario["in_shared_process"]
         )
-        assert len(one["earlier"]) == 2
-        assert f"{one['id']}: fail (crashed) after 2 scenarios in the same client pro" in ended.out
-        comparison = (Path(one["evidence"]) / "shared-process.txt").read_text()
+        assert len(scenario["earlier"]) == 2
+        assert (
+            f"{scenario['id']}: fail (crashed) after 2 scenarios in the same client pro"
+            in ended.out
+        )
+        comparison = (Path(scenario["evidence"]) / "shared-process.txt").read_text()
         assert "died by SIGABRT" in comparison
 
 
 async def test_what_fails_alone_too_is_reported_as_ever(xdspec: Command) -> None:
     ended = await run(xdspec, "short-ringed")
     assert ended.code == 1
-    failed = [one for one in ended.scenarios.values() if one["verdict"] == "fail"]
+    failed = [scenario for scenario in ended.scenarios.values() if scenario["verdict"] == "fail"]
     assert failed
-    assert not any(one["in_shared_process"] or one["shared_process"] for one in failed)
-    assert all(one["evidence"].endswith("-alone") for one in failed)
+    assert not any(
+        scenario["in_shared_process"] or scenario["shared_process"] for scenario in failed
+    )
+    assert all(scenario["evidence"].endswith("-alone") for scenario in failed)
     assert "Channels of this client" not in ended.out
     assert re.search(r"FAIL \(deviates\)", ended.out)
 
@@ -103,4 +113,4 @@ async def test_a_process_that_keeps_a_stream_is_not_used_again(xdspec: Command) 
 async def test_isolated_finds_neither(xdspec: Command, name: str) -> None:
     ended = await run(xdspec, name, "--isolated")
     assert ended.code == 0, ended.said
-    assert not any(one["in_shared_process"] for one in ended.scenarios.values())
+    assert not any(scenario["in_shared_process"] for scenario in ended.scenarios.values())

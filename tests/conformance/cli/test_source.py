@@ -42,7 +42,7 @@ def commit(folder: Path, subject: str = "") -> str:
 
 
 def names(folder: Path) -> set[str]:
-    return {one.name for one in folder.iterdir()}
+    return {path.name for path in folder.iterdir()}
 
 
 async def test_a_change_outside_of_the_adapters_folder_is_judged(
@@ -55,9 +55,9 @@ async def test_a_change_outside_of_the_adapters_folder_is_judged(
     assert bad.report["runs"][0]["clauses"][CLAUSE]["verdict"] == "fail"
     last = bad.out.splitlines()[-1]
     assert last.startswith(f"compiled 1.7.0 (adapter {COMPILED}, ")
-    both = [one.report["runs"][0]["identity"] for one in (good, bad)]
-    assert len({one["build"] for one in both}) == 2
-    assert [one["is_adapter"] for one in both] == [True, True]
+    both = [outcome.report["runs"][0]["identity"] for outcome in (good, bad)]
+    assert len({identity["build"] for identity in both}) == 2
+    assert [identity["is_adapter"] for identity in both] == [True, True]
 
 
 async def test_sources_are_judged_as_they_are(xdspec: Any, library: Path) -> None:
@@ -67,7 +67,7 @@ async def test_sources_are_judged_as_they_are(xdspec: Any, library: Path) -> Non
     assert (good.code, again.code) == (0, 0), again.said
     assert "reusing the build of compiled 1.7.0 that was made" in again.said
     whose = f"compiled 1.7.0 ({library}, v1.7.0, commit {named[:12]}, clean, build "
-    assert all(one.out.splitlines()[-1].startswith(whose) for one in (good, again))
+    assert all(outcome.out.splitlines()[-1].startswith(whose) for outcome in (good, again))
     (library / "ring").write_text("down")
     bad = await xdspec.run(*words)
     assert bad.code == 1, bad.said
@@ -147,7 +147,7 @@ async def test_a_bisection_names_the_commit(xdspec: Any, library: Path) -> None:
     assert "Change 8" in ended.out
     report = json.loads((ended.folder / "runs.json").read_text())
     assert len(report["runs"]) <= 6
-    assert len({one["identity"]["commit"] for one in report["runs"]}) == len(report["runs"])
+    assert len({run["identity"]["commit"] for run in report["runs"]}) == len(report["runs"])
     assert names(library) == {".git", "more", "ring", "version"}
 
 

@@ -31,8 +31,8 @@ def checkout(tmp_path: Path) -> Path:
         pytest.skip(f"the module proxy was not reached: {done.stdout}")
     folder = tmp_path / "grpc-go, mine @ü"
     shutil.copytree(json.loads(done.stdout)["Dir"], folder)
-    for one in (folder, *folder.rglob("*")):
-        one.chmod(one.stat().st_mode | 0o200)
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(path.stat().st_mode | 0o200)
     return folder
 
 

@@ -74,7 +74,7 @@ async def test_a_changed_token_changes_the_verdict(
     assert "reusing the build of node" in good.said
 
     with tarfile.open(tarball) as archive:
-        files = {one.name: archive.extractfile(one) for one in archive if one.isfile()}
+        files = {member.name: archive.extractfile(member) for member in archive if member.isfile()}
         content = {name: file.read() for name, file in files.items() if file is not None}
     ring = content["package/build/src/load-balancer-ring-hash.js"].decode()
     assert ring.count(CODE) == 1

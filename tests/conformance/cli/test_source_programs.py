@@ -34,9 +34,9 @@ def envoy_binary() -> Path:
 
 async def test_another_envoy_changes_the_verdict(xdspec: Any, tmp_path: Path) -> None:
     """Here, one whose hash function is not XXH64."""
-    one = ("--scenario", "ring.size[[]lightest-whole]", "--jobs", "1")
+    selection = ("--scenario", "ring.size[[]lightest-whole]", "--jobs", "1")
     released = envoy_binary()
-    words = ("run", "envoy", "--source", str(released), *one)
+    words = ("run", "envoy", "--source", str(released), *selection)
     good = await xdspec.run(*words)
     assert good.code == 0, good.said
     version = find("envoy").manifest.python.version  # type: ignore[union-attr]
@@ -49,7 +49,7 @@ async def test_another_envoy_changes_the_verdict(xdspec: Any, tmp_path: Path) ->
         content.replace(PRIME.to_bytes(8, "little"), (PRIME + 2).to_bytes(8, "little"))
     )
     changed.chmod(0o555)
-    bad = await xdspec.run("run", "envoy", "--source", str(changed), *one)
+    bad = await xdspec.run("run", "envoy", "--source", str(changed), *selection)
     assert bad.code == 1, bad.said
     assert bad.report["runs"][0]["clauses"]["A42-RING-06"]["verdict"] == "fail"
     assert bad.report["runs"][0]["identity"]["source"] == str(changed)
@@ -67,7 +67,7 @@ async def test_another_stock_client_changes_the_verdict(xdspec: Any, tmp_path: P
     assert bad.code == 1, bad.said
     assert bad.scenarios["cluster.round_robin"]["reason"] == "lied"
     assert f"run interop --source '{client}' --seed " in bad.said
-    both = [one.report["runs"][0]["identity"]["tree"] for one in (good, bad)]
+    both = [outcome.report["runs"][0]["identity"]["tree"] for outcome in (good, bad)]
     assert len(set(both)) == 2
 
 

@@ -65,7 +65,7 @@ def record(
         client=JudgedClient(name="some", version="1", variant=None, follows=follows),
         seed=1,
         seconds=0.1,
-        checks=tuple(checks) or tuple(check(one, holds=True) for one in clauses if not cause),
+        checks=tuple(checks) or tuple(check(clause, holds=True) for clause in clauses if not cause),
         trouble=ended,
     )
     return msgspec.structs.replace(made, decisions=decisions_of(made, CATALOGUE))
@@ -79,16 +79,20 @@ def run(*records: Record, entries: Sequence[Entry] = ()) -> Run:
 
 
 def verdicts(made: Run) -> dict[str, tuple[Verdict, Reason | None]]:
-    return {name: (one.verdict, one.reason) for name, one in made.clauses.items()}
+    return {name: (clause.verdict, clause.reason) for name, clause in made.clauses.items()}
 
 
 def test_the_clauses_used_here_are_what_their_names_say() -> None:
     about = [
-        CATALOGUE[one].about for one in (MUST_OF_ROUTES, FIRST_OF_CLUSTERS, MUST_OF_LOCALITIES)
+        CATALOGUE[clause].about
+        for clause in (MUST_OF_ROUTES, FIRST_OF_CLUSTERS, MUST_OF_LOCALITIES)
     ]
     assert about == ["route", "cluster", "endpoints"]
-    assert [CATALOGUE[one].strength.value for one in (SHOULD, FREE)] == ["SHOULD", "UNSPECIFIED"]
-    assert [one.about for one in CATALOGUE].count("cluster") > 10
+    assert [CATALOGUE[clause].strength.value for clause in (SHOULD, FREE)] == [
+        "SHOULD",
+        "UNSPECIFIED",
+    ]
+    assert [clause.about for clause in CATALOGUE].count("cluster") > 10
 
 
 TWICE = (
@@ -105,9 +109,14 @@ def test_the_first_that_is_about_it_fails_and_the_others_are_blocked() -> None:
         FIRST_OF_CLUSTERS: REFUSED,
         MUST_OF_LOCALITIES: PASSED,
     }
-    assert {made.clauses[one].blocked_by for one in (MUST_OF_ROUTES, FREE)} == {FIRST_OF_CLUSTERS}
+    assert {made.clauses[clause].blocked_by for clause in (MUST_OF_ROUTES, FREE)} == {
+        FIRST_OF_CLUSTERS
+    }
     assert made.clauses[FIRST_OF_CLUSTERS].blocked_by is None
-    assert [(one.verdict, one.reason) for one in made.scenarios[:2]] == [BLOCKED, REFUSED]
+    assert [(scenario.verdict, scenario.reason) for scenario in made.scenarios[:2]] == [
+        BLOCKED,
+        REFUSED,
+    ]
     assert exit_of(made) is Exit.DEVIATES
     # Nothing but that failure counts: known, it leaves a run that conforms.
     known = Entry(
@@ -193,9 +202,11 @@ def test_the_first_that_is_about_it_fails_and_the_others_are_blocked() -> None:
 )  # fmt: skip
 def test_what_fails_for_a_cause(records: list[Record], failed: set[str]) -> None:
     made = run(*records)
-    found = {name for name, one in made.clauses.items() if one.verdict is Verdict.FAIL}
+    found = {name for name, clause in made.clauses.items() if clause.verdict is Verdict.FAIL}
     assert found == failed
-    assert all(one.reason is not Reason.BLOCKED or one.blocked_by for one in made.clauses.values())
+    assert all(
+        clause.reason is not Reason.BLOCKED or clause.blocked_by for clause in made.clauses.values()
+    )
 
 
 def test_what_was_judged_before_stays() -> None:
@@ -220,8 +231,8 @@ def test_a_clause_that_is_blocked_in_one_scenario_is_not_passed() -> None:
 
 
 def test_a_crash_before_anything_was_seen() -> None:
-    clauses = [one.id for one in CATALOGUE if one.document == "A42" and one.seen_by]
-    made = run(*(record(f"some.{one}", one, cause=CRASH) for one in clauses))
+    clauses = [clause.id for clause in CATALOGUE if clause.document == "A42" and clause.seen_by]
+    made = run(*(record(f"some.{clause}", clause, cause=CRASH) for clause in clauses))
     assert verdicts(made).pop("A42-HASH-01") == CRASHED
     assert made.totals[Verdict.FAIL] == 1
     assert made.totals[Verdict.SKIP] == len(clauses) - 1
@@ -272,7 +283,7 @@ def test_a_clause_fails_itself_where_the_one_below_it_is_not_stated() -> None:
 def test_the_cause_goes_before_what_a_clause_rests_on() -> None:
     both = record("header.content_type", "A42-HDR-08", "A42-HDR-09", cause=UNKNOWN_POLICY)
     made = run(both, TWICE[1])
-    blockers = {made.clauses[one].blocked_by for one in ("A42-HDR-08", "A42-HDR-09")}
+    blockers = {made.clauses[clause].blocked_by for clause in ("A42-HDR-08", "A42-HDR-09")}
     assert blockers == {FIRST_OF_CLUSTERS}
 
 
@@ -280,7 +291,7 @@ def test_the_cause_goes_before_what_a_clause_rests_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "same"),
+    ("text", "other", "same"),
     [
         ("cluster: unsupported policy: 2", "other: unsupported policy: 2", True),
         ("cluster: unsupported policy: 2", "cluster: unsupported policy: 5", False),
@@ -293,11 +304,11 @@ def test_the_cause_goes_before_what_a_clause_rests_on() -> None:
         ("other: bad", "brother: bad", False),
     ],
 )
-def test_words_of_a_refusal(one: str, other: str, *, same: bool) -> None:
+def test_words_of_a_refusal(text: str, other: str, *, same: bool) -> None:
     names = {"cluster", "other"}
-    first = blocking.refusal("cluster", one, names)
+    first = blocking.refusal("cluster", text, names)
     assert (first == blocking.refusal("cluster", other, names)) is same
-    assert first != blocking.refusal("endpoints", one, names)
+    assert first != blocking.refusal("endpoints", text, names)
 
 
 @pytest.mark.parametrize(
@@ -321,7 +332,9 @@ def test_a_mutant_is_not_killed_by_a_clause_that_is_blocked() -> None:
         mutant = DeclaredMutant(
             id="m.x", clause=clause, broken="b", edition="seed", reports="", issue="", place="p"
         )
-        records = [msgspec.structs.replace(one, mutant="m.x") for one in ended_by(cause)]
+        records = [
+            msgspec.structs.replace(ended_record, mutant="m.x") for ended_record in ended_by(cause)
+        ]
         return result_of(mutant, records, CATALOGUE)
 
     def ended_by(cause: Cause) -> list[Record]:
@@ -373,8 +386,8 @@ def test_progress_names_the_first_that_ended_so() -> None:
     said = StringIO()
     with live.Live(Console(file=said, width=200), "some", verbose=True) as shown:
         shown.planned(2)
-        for one in TWICE:
-            shown.finished(one)
+        for ended_record in TWICE:
+            shown.finished(ended_record)
     first, second = said.getvalue().splitlines()
     assert "fail (deviates)  a.hash" in first
     assert "fail (deviates) like a.hash  b.cluster" in second
@@ -402,5 +415,5 @@ def test_the_table_has_them_where_nothing_was_judged() -> None:
 def test_a_report_keeps_the_cause() -> None:
     read = msgspec.json.decode(msgspec.json.encode(TOLD), type=Run)
     assert read == TOLD
-    (failed,) = (one for one in read.scenarios if one.verdict is Verdict.FAIL)
-    assert [one.cause for one in failed.findings] == [UNKNOWN_POLICY]
+    (failed,) = (scenario for scenario in read.scenarios if scenario.verdict is Verdict.FAIL)
+    assert [finding.cause for finding in failed.findings] == [UNKNOWN_POLICY]

@@ -124,7 +124,7 @@ def test_share(seen: Calls, *, about: bool, more: bool) -> None:
     ],
 )
 def test_shares_of_drops(by_category: dict[str, int], total: int, *, holds: bool) -> None:
-    one = Dropped(cluster="b", total=total, by_category=by_category)
-    seen = Loads(received=(), reported=(), clusters=("b",), lost=900, dropped=(one,))
+    dropped = Dropped(cluster="b", total=total, by_category=by_category)
+    seen = Loads(received=(), reported=(), clusters=("b",), lost=900, dropped=(dropped,))
     wanted = DropProportions(cluster="b", shares={"a": (2, 3), "b": (1, 3)})
     assert wanted.finding(seen).holds == holds

@@ -32,7 +32,9 @@ OPEN = Attempt(endpoint="endpoint-0", connection=1, peer="p", mode=Serve(), acce
 def found(told: ReportedCall, *rows: Rpc, connection: Attempt | None = OPEN) -> list[str]:
     attempts = [connection] if connection else []
     rpcs = [("a", row) for row in rows]
-    return [str(one) for one in contradictions([told], rpcs, attempts, doubt=DOUBT)]
+    return [
+        str(contradiction) for contradiction in contradictions([told], rpcs, attempts, doubt=DOUBT)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -50,9 +52,9 @@ def found(told: ReportedCall, *rows: Rpc, connection: Attempt | None = OPEN) -> 
 )
 def test_who_is_accused(told: dict[str, Any], row: dict[str, Any], closed_at: float | None) -> None:
     connection = replace(OPEN, closed_at=closed_at, closed_by=closed_at and "client")
-    one, seen = replace(FAILED, **told), replace(ROW, **row)
-    (words,) = found(one, seen, connection=connection)
-    assert words.startswith(f"a as {one.status}, but the backend that received it ")
+    outcome, seen = replace(FAILED, **told), replace(ROW, **row)
+    (words,) = found(outcome, seen, connection=connection)
+    assert words.startswith(f"a as {outcome.status}, but the backend that received it ")
 
 
 @pytest.mark.parametrize(
@@ -80,8 +82,8 @@ def test_who_is_accused(told: dict[str, Any], row: dict[str, Any], closed_at: fl
     ],
 )
 def test_who_is_not(told: dict[str, Any], row: dict[str, Any], connection: dict[str, Any]) -> None:
-    one, seen = replace(FAILED, **told), replace(ROW, **row)
-    assert not found(one, seen, connection=replace(OPEN, **connection))
+    outcome, seen = replace(FAILED, **told), replace(ROW, **row)
+    assert not found(outcome, seen, connection=replace(OPEN, **connection))
 
 
 def test_a_call_that_reached_no_backend_or_two_is_nobodys_lie() -> None:

@@ -46,8 +46,8 @@ def record(
     )
 
 
-def verdicts(one: Record) -> list[tuple[str, Verdict, Reason | None]]:
-    return [(d.clause, d.verdict, d.reason) for d in decisions_of(one, CATALOGUE)]
+def verdicts(recorded: Record) -> list[tuple[str, Verdict, Reason | None]]:
+    return [(d.clause, d.verdict, d.reason) for d in decisions_of(recorded, CATALOGUE)]
 
 
 PASS_05 = ("A42-RING-05", Verdict.PASS, None)
@@ -65,24 +65,24 @@ def test_a_clause_may_be_judged_several_times() -> None:
 
 
 def test_a_clause_that_is_claimed_and_not_judged_is_trouble_of_the_suite() -> None:
-    one = record("A42-RING-05", "A42-RING-06", checks=(HOLDS,))
-    assert verdicts(one) == [PASS_05, ("A42-RING-06", Verdict.ERROR, Reason.SUITE)]
-    assert "without a verdict" in decisions_of(one, CATALOGUE)[1].saw
+    recorded = record("A42-RING-05", "A42-RING-06", checks=(HOLDS,))
+    assert verdicts(recorded) == [PASS_05, ("A42-RING-06", Verdict.ERROR, Reason.SUITE)]
+    assert "without a verdict" in decisions_of(recorded, CATALOGUE)[1].saw
 
 
 def test_a_clause_that_is_judged_and_not_claimed_is_trouble_of_the_suite() -> None:
-    one = record("A42-RING-05", checks=(HOLDS, HOLDS_NOT))
-    assert verdicts(one) == [PASS_05, ("A42-RING-05", Verdict.ERROR, Reason.SUITE)]
-    assert "A42-RING-06 without claiming" in decisions_of(one, CATALOGUE)[1].saw
+    recorded = record("A42-RING-05", checks=(HOLDS, HOLDS_NOT))
+    assert verdicts(recorded) == [PASS_05, ("A42-RING-05", Verdict.ERROR, Reason.SUITE)]
+    assert "A42-RING-06 without claiming" in decisions_of(recorded, CATALOGUE)[1].saw
 
 
 def test_what_the_client_states_of_a_choice_is_in_the_evidence(tmp_path: Path) -> None:
     search = Check(clause="A42-RING-14", seen=CALLS, expected={"the first entry": EndsWith("OK")})
-    one = record("A42-RING-14", checks=(search,))
+    recorded = record("A42-RING-14", checks=(search,))
     other = {"A42-RING-14": "the last entry, in signed order"}
     client = msgspec.structs.replace(CLIENT, choices=other)
-    assert verdicts(one) == [("A42-RING-14", Verdict.SEEN, None)]
-    evidence.write(tmp_path, msgspec.structs.replace(one, client=client))
+    assert verdicts(recorded) == [("A42-RING-14", Verdict.SEEN, None)]
+    evidence.write(tmp_path, msgspec.structs.replace(recorded, client=client))
     _, (said,) = evidence.judge(tmp_path, CATALOGUE)
     assert (said.verdict, said.reason) == (Verdict.FAIL, Reason.STATED)
 
@@ -99,13 +99,13 @@ def test_what_the_client_states_of_a_choice_is_in_the_evidence(tmp_path: Path) -
 )
 def test_trouble_is_a_verdict_on_every_clause(verdict: Verdict, reason: Reason) -> None:
     ended = Trouble(verdict=verdict, reason=reason, what="so it went")
-    one = record("A42-RING-05", "A42-RING-06", checks=(HOLDS,), ended_by=ended)
-    assert verdicts(one) == [
+    recorded = record("A42-RING-05", "A42-RING-06", checks=(HOLDS,), ended_by=ended)
+    assert verdicts(recorded) == [
         PASS_05,
         ("A42-RING-05", verdict, reason),
         ("A42-RING-06", verdict, reason),
     ]
-    assert [d.saw for d in decisions_of(one, CATALOGUE)[1:]] == ["so it went"] * 2
+    assert [d.saw for d in decisions_of(recorded, CATALOGUE)[1:]] == ["so it went"] * 2
 
 
 @pytest.mark.parametrize(
@@ -126,17 +126,17 @@ def test_trouble_at_one_of_several_clauses_is_about_that_one(
     verdict = Verdict.ERROR if ended is Reason.TIMING else Verdict.FAIL
     trouble_there = Trouble(verdict=verdict, reason=ended, what="so it went", at="A42-CDS-16")
     clauses = ("A42-RING-05", "A42-CDS-16", "A42-RING-06")
-    one = record(*clauses, checks=(HOLDS,), ended_by=trouble_there)
-    assert verdicts(one) == [before, ("A42-CDS-16", *at), ("A42-RING-06", *after)]
-    by = {each.clause: each.blocked_by for each in decisions_of(one, CATALOGUE)}
+    recorded = record(*clauses, checks=(HOLDS,), ended_by=trouble_there)
+    assert verdicts(recorded) == [before, ("A42-CDS-16", *at), ("A42-RING-06", *after)]
+    by = {each.clause: each.blocked_by for each in decisions_of(recorded, CATALOGUE)}
     assert by["A42-RING-06"] == ("A42-CDS-16" if after[1] is Reason.BLOCKED else None)
 
 
 def test_trouble_at_a_clause_that_is_not_claimed_is_about_all() -> None:
     ended = Trouble(verdict=Verdict.FAIL, reason=Reason.CRASHED, what="", at="A42-RING-07")
     crashed = (Verdict.FAIL, Reason.CRASHED)
-    one = record("A42-RING-05", "A42-RING-06", checks=(HOLDS,), ended_by=ended)
-    assert verdicts(one) == [PASS_05, ("A42-RING-05", *crashed), ("A42-RING-06", *crashed)]
+    recorded = record("A42-RING-05", "A42-RING-06", checks=(HOLDS,), ended_by=ended)
+    assert verdicts(recorded) == [PASS_05, ("A42-RING-05", *crashed), ("A42-RING-06", *crashed)]
 
 
 @pytest.mark.parametrize(
@@ -159,8 +159,8 @@ def test_who_refuses_what_a_scenario_builds_on_fails_what_it_states_only(
     ends = Verdict.ERROR if reason is Reason.TIMING else Verdict.FAIL
     ended = Trouble(verdict=ends, reason=reason, what="it refused")
     client = msgspec.structs.replace(CLIENT, follows=follows)
-    one = msgspec.structs.replace(record(clause, ended_by=ended), client=client)
-    (said,) = decisions_of(one, CATALOGUE)
+    recorded = msgspec.structs.replace(record(clause, ended_by=ended), client=client)
+    (said,) = decisions_of(recorded, CATALOGUE)
     assert (said.verdict, said.reason) == verdict
     assert said.saw == "it refused"
     assert said.verdict is not Verdict.SEEN or said.choices == ("not to be seen: it refused",)
@@ -180,10 +180,12 @@ def test_a_clause_that_is_foreign_to_the_client_is_skipped_whatever_happened(
     asked = [verdict for verdict in verdicts(both) if verdict[0] == "A42-CHAN-01"]
     assert (Verdict.FAIL, Reason.DEVIATES) in [verdict[1:] for verdict in asked]
     of_envoy = decisions_of(msgspec.structs.replace(both, client=ENVOY), CATALOGUE)
-    (skipped,) = (one for one in of_envoy if one.clause == "A42-CHAN-01")
+    (skipped,) = (decision for decision in of_envoy if decision.clause == "A42-CHAN-01")
     assert (skipped.verdict, skipped.reason) == (Verdict.SKIP, Reason.EDITION)
     assert skipped.saw == CATALOGUE["A42-CHAN-01"].grpc_only
-    assert PASS_05 in [(one.clause, one.verdict, one.reason) for one in of_envoy]
+    assert PASS_05 in [
+        (decision.clause, decision.verdict, decision.reason) for decision in of_envoy
+    ]
 
 
 # Every exception that can end a scenario.
@@ -253,8 +255,8 @@ def test_lateness_only_excuses_what_is_against_a_client(
     verdict: Verdict, reason: Reason | None, *, against: bool
 ) -> None:
     """So that a client whose gates cannot work is skipped for that, whatever the machine does."""
-    one = Decision(clause="A42-PICK-05", verdict=verdict, reason=reason)
-    assert one.is_against is against
+    decision = Decision(clause="A42-PICK-05", verdict=verdict, reason=reason)
+    assert decision.is_against is against
 
 
 @pytest.mark.parametrize(
@@ -292,12 +294,12 @@ def test_the_last_words_of_the_client_are_quoted() -> None:
 
 
 def test_what_is_written_is_judged_alike(tmp_path: Path) -> None:
-    one = record("A42-RING-05", "A42-RING-06", checks=(HOLDS, HOLDS_NOT))
-    one = msgspec.structs.replace(one, decisions=decisions_of(one, CATALOGUE))
-    evidence.write(tmp_path / "new" / "folder", one)
+    recorded = record("A42-RING-05", "A42-RING-06", checks=(HOLDS, HOLDS_NOT))
+    recorded = msgspec.structs.replace(recorded, decisions=decisions_of(recorded, CATALOGUE))
+    evidence.write(tmp_path / "new" / "folder", recorded)
     read, decisions = evidence.judge(tmp_path / "new" / "folder", CATALOGUE)
-    assert read == one
-    assert decisions == one.decisions
+    assert read == recorded
+    assert decisions == recorded.decisions
 
 
 def spoiled(**changes: Any) -> bytes:

@@ -21,7 +21,7 @@ class Row:
         self._claims = claims
 
     def iter_markers(self, _name: str) -> Iterator[Any]:
-        return (SimpleNamespace(args=(one,)) for one in self._claims)
+        return (SimpleNamespace(args=(claim,)) for claim in self._claims)
 
 
 @pytest.mark.parametrize(

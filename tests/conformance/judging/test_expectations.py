@@ -189,7 +189,7 @@ def test_failed_calls_spoil_a_contrast(spoiled: str) -> None:
 
 @pytest.mark.parametrize(
     ("expectation", "seen"),
-    [(one, ACK) for one in BY_ENDPOINT]
+    [(expectation, ACK) for expectation in BY_ENDPOINT]
     + [(EndsWith("OK"), ACK), (AckedOrNacked(acked=True), at(A)), (OnlyTheseMoved(()), at(A))]
     + [(AnswerVersion(), at(A)), (NackHasDetail(), at(A))],
 )
@@ -313,11 +313,11 @@ WORDS = "calls went elsewhere"
 
 
 def test_the_built_in_baselines_know_it_by_these_words() -> None:
-    files = (one / "expected.toml" for one in BUILT_IN.iterdir())
+    files = (path / "expected.toml" for path in BUILT_IN.iterdir())
     known = {
         entry.shows for file in files if file.exists() for entry in baseline.read(file, load())
     }
-    assert {one for one in known if "elsewhere" in one} == {WORDS}
+    assert {reason for reason in known if "elsewhere" in reason} == {WORDS}
 
 
 @pytest.mark.parametrize(
@@ -436,11 +436,11 @@ def orders(served: XdsConfig) -> dict[str, MatchesRing]:
 def test_choices_are_told_by_calls_on_the_first_ring_where_they_can_be() -> None:
     served, headers = first_distinguished([EVEN, ODD], orders)
     assert served == ODD
-    assert {one["session"] for one in headers} <= {*TO_CHOOSE_FROM[: STEPS[0]]}
+    assert {header["session"] for header in headers} <= {*TO_CHOOSE_FROM[: STEPS[0]]}
     for listed in orders(ODD)["list"].picks():
         for sorted_ in orders(ODD)["keys"].picks():
-            hashes = [xxh64(one["session"]) for one in headers]
-            assert sum(listed(one) != sorted_(one) for one in hashes) >= SEVERAL
+            hashes = [xxh64(header["session"]) for header in headers]
+            assert sum(listed(hash_) != sorted_(hash_) for hash_ in hashes) >= SEVERAL
 
 
 def test_choices_that_no_ring_tells_apart_are_an_error() -> None:
@@ -485,9 +485,9 @@ def test_wrong_arcs_are_refused(served: XdsConfig, client: Client) -> None:
 
 
 def test_one_hash_at_two_endpoints_is_no_ring_at_all() -> None:
-    one, other = at(A, B)
-    twice = msgspec.structs.replace(other, metadata=one.metadata)
-    calls = Calls((*STRANGE.calls(FOUR), one, twice))
+    call, other = at(A, B)
+    twice = msgspec.structs.replace(other, metadata=call.metadata)
+    calls = Calls((*STRANGE.calls(FOUR), call, twice))
     finding = by_census(FOUR).finding(calls)
     assert not finding.holds
     assert "one hash met two" in finding.saw.lower()
@@ -515,9 +515,9 @@ def test_calls_by_another_rule_than_the_hash_are_told_as_such(
 
 def test_one_hash_at_two_endpoints_is_told_of_a_known_format_too() -> None:
     """In turn, but by hashes that come again: it may be another rule."""
-    one, other = at(A, B)
-    twice = msgspec.structs.replace(other, metadata=one.metadata)
-    saw = FOUR.mapping().finding(Calls((one, twice))).saw
+    call, other = at(A, B)
+    twice = msgspec.structs.replace(other, metadata=call.metadata)
+    saw = FOUR.mapping().finding(Calls((call, twice))).saw
     assert saw.startswith("one hash met two endpoints: ")
     assert "calls went elsewhere" in saw
 
@@ -544,8 +544,8 @@ def test_only_rings_are_bound() -> None:
 def everything() -> Iterable[tuple[Expectation, Observation]]:
     yield EndsWith("OK"), at(A)
     yield OneEndpoint(each_channel=True), at(A, B)
-    for one in BY_ENDPOINT:
-        yield one, at(*PLACES * 75)
+    for expectation in BY_ENDPOINT:
+        yield expectation, at(*PLACES * 75)
     yield AckedOrNacked(acked=True), NACK
     yield AnswerVersion(), NACK
     yield NackHasDetail(), NACK

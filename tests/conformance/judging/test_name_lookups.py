@@ -10,7 +10,7 @@ from conformance.judging.observations import Calls, Lookup, Lookups
 
 def asked(*several: str) -> Lookups:
     """Each such as "A one"."""
-    split = (one.split() for one in several)
+    split = (text.split() for text in several)
     return Lookups(tuple(Lookup(name, kind, 0.0) for kind, name in split))
 
 

@@ -14,7 +14,7 @@ def given(*updates: tuple[int, str, tuple[str, ...]]) -> PolicyUpdates:
     """Each by the instance, the config, and endpoints of one address."""
     return PolicyUpdates(
         tuple(
-            PolicyUpdate(instance, config, tuple((one,) for one in addresses))
+            PolicyUpdate(instance, config, tuple((address,) for address in addresses))
             for instance, config, addresses in updates
         )
     )

@@ -182,7 +182,7 @@ def test_what_is_no_matter_of_time_stands_although_the_second_try_passes() -> No
     late = msgspec.structs.replace(wrong, clause="A42-CDS-04", excusable=True)
     untold = Decision(clause="A42-CDS-05", verdict=Verdict.ERROR, reason=Reason.TIMING)
     passed = tuple(
-        Decision(clause=one, verdict=Verdict.PASS) for one in ("A42-CDS-24", "A42-CDS-04")
+        Decision(clause=clause, verdict=Verdict.PASS) for clause in ("A42-CDS-24", "A42-CDS-04")
     )
     first = record(wrong, late, untold, evidence="first")
     stands = with_what_stands(record(*passed), first)

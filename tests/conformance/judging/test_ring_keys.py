@@ -47,8 +47,10 @@ def calls_of(served: XdsConfig, written: str, *, further: int = 0) -> Calls:
     """Of a client with these keys, which goes so many entries too far."""
     variant = RingVariant(key_format=KEY_FORMATS[written])
     ring = build_for(served.ring_localities(), served.config(), Candidate(variant))
-    hits = {one: bisect_left(ring.positions, xxh64(one)) + further for one in VALUES}
-    return calls({one: ring.addresses[ring.owners[hit % len(ring)]] for one, hit in hits.items()})
+    hits = {value: bisect_left(ring.positions, xxh64(value)) + further for value in VALUES}
+    return calls(
+        {value: ring.addresses[ring.owners[hit % len(ring)]] for value, hit in hits.items()}
+    )
 
 
 @pytest.mark.parametrize(
@@ -79,8 +81,8 @@ def test_none_that_is_known_is_told_with_an_example() -> None:
 
 
 def test_several_formats_that_fit_tell_nothing() -> None:
-    one = single_locality(PLACES[:1])
-    found = ring_keys.found(one.mapping(), calls(dict.fromkeys(VALUES, PLACES[0])))
+    config = single_locality(PLACES[:1])
+    found = ring_keys.found(config.mapping(), calls(dict.fromkeys(VALUES, PLACES[0])))
     assert found.known is None
     assert found.note == "several known formats fit the calls on a plain ring"
 

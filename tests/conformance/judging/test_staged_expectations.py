@@ -59,8 +59,8 @@ def told(*states: str) -> States:
 
 
 def ended(status: str, endpoint: str | None = None) -> Calls:
-    one = Call(id="1", channel="c", path="/s/m", metadata=(), status=status, endpoint=endpoint)
-    return Calls((one, one))
+    call = Call(id="1", channel="c", path="/s/m", metadata=(), status=status, endpoint=endpoint)
+    return Calls((call, call))
 
 
 def told_of(*details: str, status: str = "UNAVAILABLE") -> Calls:

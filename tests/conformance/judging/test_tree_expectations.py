@@ -30,7 +30,7 @@ ENDPOINTS = {"a": (("1",), ("2",)), "b": (("3", "4"),)}
     ],
 )
 def test_attempts(order: str, *, holds: bool) -> None:
-    seen = Attempts(tuple(Attempt(one, at) for at, one in enumerate(order)))
+    seen = Attempts(tuple(Attempt(address, at) for at, address in enumerate(order)))
     found = LeafOrder(root="root", clusters=CLUSTERS, endpoints=ENDPOINTS).finding(seen)
     assert found.holds == holds
     assert found.wanted == "first attempts at 3 or 4, then 1, then 2"
@@ -52,11 +52,13 @@ def test_calls(failed: str, where: str, *, holds: bool) -> None:
     expected = FirstUsablePriority(
         root="root", clusters=CLUSTERS, endpoints=ENDPOINTS, failed=tuple(failed)
     )
-    made: list[tuple[str | None, str]] = [(one, "OK") for one in where] or [(None, "UNAVAILABLE")]
+    made: list[tuple[str | None, str]] = [(address, "OK") for address in where] or [
+        (None, "UNAVAILABLE")
+    ]
     seen = Calls(
         tuple(
-            Call(id=str(n), channel="c", path="/s/m", metadata=(), status=status, endpoint=one)
-            for n, (one, status) in enumerate(made)
+            Call(id=str(n), channel="c", path="/s/m", metadata=(), status=status, endpoint=address)
+            for n, (address, status) in enumerate(made)
         )
     )
     assert expected.finding(seen).holds == holds

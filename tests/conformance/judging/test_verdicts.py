@@ -48,12 +48,12 @@ def clause(
 
 
 def calls(status: str) -> Calls:
-    one = Call(id="call-0", channel="channel-1", path="/s/m", metadata=(), status=status)
-    return Calls((one,))
+    call = Call(id="call-0", channel="channel-1", path="/s/m", metadata=(), status=status)
+    return Calls((call,))
 
 
 def check(status: str, **expected: Expectation) -> Check:
-    by_edition = {name.replace("_", "-"): one for name, one in expected.items()}
+    by_edition = {name.replace("_", "-"): expectation for name, expectation in expected.items()}
     return Check(clause="A42-PICK-10", seen=calls(status), expected=by_edition)
 
 
@@ -270,14 +270,14 @@ def test_the_order_of_precedence() -> None:
     assert [kind.value for kind in PRECEDENCE] == ["fail", "error", "pass", "seen", "skip"]
 
 
-@pytest.mark.parametrize(("one", "other"), list(itertools.permutations(Verdict, 2)))
-def test_the_first_in_precedence_holds(one: Verdict, other: Verdict) -> None:
-    several = {"one": [decision(one)], "other": [decision(other)]}
+@pytest.mark.parametrize(("verdict", "other"), list(itertools.permutations(Verdict, 2)))
+def test_the_first_in_precedence_holds(verdict: Verdict, other: Verdict) -> None:
+    several = {"one": [decision(verdict)], "other": [decision(other)]}
     combined = combine(TWO_WORDINGS, several)
-    expected = min(one, other, key=PRECEDENCE.index)
+    expected = min(verdict, other, key=PRECEDENCE.index)
     assert combined.verdict is expected
     assert combined.scenarios == ("one", "other")
-    assert worst([decision(one), decision(other)])[0] is expected
+    assert worst([decision(verdict), decision(other)])[0] is expected
 
 
 def test_several_verdicts_of_one_scenario_are_combined_too() -> None:
@@ -317,7 +317,7 @@ def test_editions_across_scenarios(
     consistent: tuple[str, ...] | None,
     seen: tuple[str, ...],
 ) -> None:
-    several = {f"scenario-{number}": [one] for number, one in enumerate(decisions)}
+    several = {f"scenario-{number}": [decided] for number, decided in enumerate(decisions)}
     combined = combine(TWO_WORDINGS, several)
     assert (combined.verdict, combined.reason) == (verdict, reason)
     assert combined.editions_consistent == consistent

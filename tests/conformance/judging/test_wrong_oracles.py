@@ -147,8 +147,8 @@ def swapped_weights(patch: pytest.MonkeyPatch) -> None:
     ) -> tuple[WeightedEndpoint, ...]:
         flat = right(localities, reading)
         return tuple(
-            WeightedEndpoint(address=one.address, weight=other.weight)
-            for one, other in zip(flat, reversed(flat), strict=True)
+            WeightedEndpoint(address=endpoint.address, weight=other.weight)
+            for endpoint, other in zip(flat, reversed(flat), strict=True)
         )
 
     for user in (building, ring_mapping):
@@ -161,7 +161,9 @@ def weights_ignored(patch: pytest.MonkeyPatch) -> None:
     def wrong(
         localities: Sequence[RingLocality], reading: WeightReading
     ) -> tuple[WeightedEndpoint, ...]:
-        return tuple(WeightedEndpoint(address=one.address) for one in right(localities, reading))
+        return tuple(
+            WeightedEndpoint(address=endpoint.address) for endpoint in right(localities, reading)
+        )
 
     for user in (building, ring_mapping):
         patch.setattr(user, "weights", wrong)

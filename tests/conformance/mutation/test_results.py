@@ -44,7 +44,8 @@ def test_an_area_is_a_base_text_or_a_file(area: str, is_in: bool) -> None:  # no
 
 def test_every_mutant_is_in_an_area_of_its_own_file() -> None:
     assert all(
-        one.module.rpartition("/")[2] == one.id.partition(".")[0] for one in declared_mutants()
+        declared_mutant.module.rpartition("/")[2] == declared_mutant.id.partition(".")[0]
+        for declared_mutant in declared_mutants()
     )
 
 
@@ -83,7 +84,9 @@ def test_one_row_of_a_table_proves_the_others(
     monkeypatch: pytest.MonkeyPatch, killing: str, idle: tuple[str, ...]
 ) -> None:
     monkeypatch.setattr(
-        results, "result_of", lambda one, *_: SimpleNamespace(clause=one.clause, by=(killing,))
+        results,
+        "result_of",
+        lambda declared_mutant, *_: SimpleNamespace(clause=declared_mutant.clause, by=(killing,)),
     )
     scenarios = dict.fromkeys(
         ("of.one", "of.two[a]", "of.two[b]"), Declaration(clauses=("A42-X-01",))

@@ -23,14 +23,14 @@ def records(client: JudgedClient, decisions: Iterable[Decision], **more: Any) ->
     return [
         Record(
             scenario=f"ring.some[{number}]",
-            clauses=(one.clause,),
+            clauses=(decided.clause,),
             client=client,
             seed=1,
             seconds=0.1,
-            decisions=(one,),
+            decisions=(decided,),
             **more,
         )
-        for number, one in enumerate(decisions)
+        for number, decided in enumerate(decisions)
     ]
 
 

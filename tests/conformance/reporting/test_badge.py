@@ -90,7 +90,7 @@ BLOCKED = blocked(decision("A42-RING-09", Verdict.FAIL), "A42-RING-05")
     ],
 )
 def test_of_a_client_as_a_whole(runs: list[Run], message: str, colour: str) -> None:
-    made = badge(found([report(one) for one in runs], None))
+    made = badge(found([report(single_run) for single_run in runs], None))
     assert made == Badge("xDS one 1.2.3", message, colour)
 
 
@@ -154,7 +154,10 @@ def test_whose_badge_it_is() -> None:
 def luminance(colour: str) -> float:
     """As WCAG 2.2 defines it."""
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts]
+    linear = [
+        channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4
+        for channel in parts
+    ]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
@@ -178,15 +181,15 @@ def test_the_picture_is_xml_that_says_the_same_aloud(label: str) -> None:
     assert str(title.text).endswith(": 2 new failures")
     left, right = root.iter(f"{SVG}text")
     assert f"{left.text}: {right.text}" == title.text
-    assert not set("".join(root.itertext())) & {chr(one) for one in range(32)} - {"\n"}
+    assert not set("".join(root.itertext())) & {chr(number) for number in range(32)} - {"\n"}
     assert "href" not in text
     assert "url(" not in text.replace("url(#round)", "")
     # The halves stand side by side, and each has room for its words.
     first, second = root.findall(f"{SVG}g/{SVG}rect")
-    widths = [float(one.get("width", 0)) for one in (first, second)]
+    widths = [float(element.get("width", 0)) for element in (first, second)]
     assert float(second.get("x", 0)) == widths[0]
     assert sum(widths) == float(root.get("width", 0))
-    assert [float(one.get("textLength", 0)) + 12 for one in (left, right)] == widths
+    assert [float(element.get("textLength", 0)) + 12 for element in (left, right)] == widths
     assert widths[1] == width_of("2 new failures") + 12
     assert (first.get("fill"), second.get("fill")) == (OF_LABELS, RED)
 
@@ -275,7 +278,7 @@ def test_a_report_that_is_none(tmp_path: Path) -> None:
 
 
 def test_all_colours_are_tried() -> None:
-    assert {one for one in vars(badges).values() if str(one).startswith("#")} == {
+    assert {color for color in vars(badges).values() if str(color).startswith("#")} == {
         GREEN,
         OLIVE,
         RED,

@@ -117,24 +117,24 @@ def test_a_scenario_that_did_not_run_is_no_surprise() -> None:
 def test_one_of_two_failures_in_a_scenario_is_known() -> None:
     other = decision(Verdict.FAIL, Reason.DEVIATES, "a ring of two")
     both = marked(record(DEVIATES, other), [KNOWN])
-    assert [one.expected for one in both.decisions] == [True, False]
+    assert [decided.expected for decided in both.decisions] == [True, False]
     assert [*surprises([both], [KNOWN])] == []
 
 
 def test_several_entries_for_one_clause() -> None:
     other = msgspec.structs.replace(KNOWN, shows="ring of two")
     found = record(DEVIATES, decision(Verdict.FAIL, Reason.DEVIATES, "a ring of two"))
-    assert all(one.expected for one in marked(found, [KNOWN, other]).decisions)
+    assert all(decided.expected for decided in marked(found, [KNOWN, other]).decisions)
     assert [*surprises([found], [KNOWN, other])] == []
 
 
 def test_the_known_failures_of_what_is_not_released() -> None:
     """They are those of the newest version that the baseline, or the manifest, knows."""
     ranges = ("==1.85.0", "<=1.84.2", "<1.86", ">=1.86", "")
-    entries = [msgspec.structs.replace(KNOWN, versions=one) for one in ranges]
+    entries = [msgspec.structs.replace(KNOWN, versions=versions) for versions in ranges]
 
     def known(version: str, released: str | None) -> list[str]:
-        return [one.versions for one in baseline.applying(entries, version, None, released)]
+        return [entry.versions for entry in baseline.applying(entries, version, None, released)]
 
     assert known("1.86.0-dev", "1.85.0") == ["==1.85.0", "<1.86", ""]
     assert known("1.86.0-dev", None) == ["==1.85.0", "<1.86", ""]
@@ -184,10 +184,10 @@ def test_read(tmp_path: Path) -> None:
     path = tmp_path / baseline.FILE
     assert baseline.read(path, load()) == ()
     path.write_text(GOOD)
-    (one,) = baseline.read(path, load())
-    assert (one.clause, one.reason, one.variants) == (CLAUSE, Reason.DEVIATES, ("", "old"))
-    assert one.applies_to("1.59.2", None)
-    assert not one.applies_to("1.60", "old")
+    (entry,) = baseline.read(path, load())
+    assert (entry.clause, entry.reason, entry.variants) == (CLAUSE, Reason.DEVIATES, ("", "old"))
+    assert entry.applies_to("1.59.2", None)
+    assert not entry.applies_to("1.60", "old")
 
 
 def test_an_older_file_calls_the_explanation_words(tmp_path: Path) -> None:
@@ -208,21 +208,21 @@ def test_a_report_has_the_explanation_as_older_ones_have_it() -> None:
 def test_one_cause_of_several_failures(tmp_path: Path) -> None:
     path = tmp_path / baseline.FILE
     path.write_text(GOOD + 'also = { A42-RING-06 = "ring.a", A42-RING-09 = ["ring.b", "ring.c"] }')
-    one, *others = baseline.read(path, load())
-    assert (one.clause, one.scenarios, one.like) == (CLAUSE, (SCENARIO,), "")
+    entry, *others = baseline.read(path, load())
+    assert (entry.clause, entry.scenarios, entry.like) == (CLAUSE, (SCENARIO,), "")
     assert [(each.clause, each.scenarios, each.like) for each in others] == [
         ("A42-RING-06", ("ring.a",), CLAUSE),
         ("A42-RING-09", ("ring.b", "ring.c"), CLAUSE),
     ]
     likewise = {"clause": CLAUSE, "scenarios": (SCENARIO,), "like": ""}
-    assert {msgspec.structs.replace(each, **likewise) for each in others} == {one}
+    assert {msgspec.structs.replace(each, **likewise) for each in others} == {entry}
 
 
 def test_words_are_left_out_for_old_versions_only(tmp_path: Path) -> None:
     path = tmp_path / baseline.FILE
     path.write_text(GOOD.replace("shows", "# "))
-    (one,) = baseline.read(path, load())
-    assert one.knows(SCENARIO, DEVIATES)
+    (entry,) = baseline.read(path, load())
+    assert entry.knows(SCENARIO, DEVIATES)
     path.write_text(GOOD.replace("shows", "# ").replace("versions", "# "))
     with pytest.raises(BadBaseline, match="set `shows` to a piece of what the report observed"):
         baseline.read(path, load())
@@ -386,16 +386,16 @@ def test_no_entry_hides_behind_another_failing_clause(path: Path) -> None:
     """A failure that is only another clause's fault is blocked; one of its own cause says that."""
     known = load()
     entries = baseline.read(path, known)
-    failing = {one.clause for one in entries}
+    failing = {entry.clause for entry in entries}
     wrong = []
-    for one in entries:
-        files = known.editions[known[one.clause].document].files
+    for entry in entries:
+        files = known.editions[known[entry.clause].document].files
         if not files or files[0].partition("/")[0] not in READ:
             continue
-        own = {one.clause, one.like, *(e.clause for e in entries if e.like == one.clause)}
-        named = {*ID.findall(one.explanation), *ID.findall(one.seen)}
+        own = {entry.clause, entry.like, *(e.clause for e in entries if e.like == entry.clause)}
+        named = {*ID.findall(entry.explanation), *ID.findall(entry.seen)}
         wrong += [
-            f"{one.clause} is explained by {other}, which fails, too: let its scenario decide "
+            f"{entry.clause} is explained by {other}, which fails, too: let its scenario decide "
             f"{other} and the row rest on it, or give the cause itself"
             for other in sorted(named & failing - own)
         ]

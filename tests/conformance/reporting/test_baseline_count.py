@@ -123,7 +123,7 @@ def test_of_what_is_shipped_most_can_be_counted() -> None:
         for entry in baseline.read(file, load())
         if entry.sometimes
     ]
-    assert sum(said(one.sometimes) is not None for one in shipped) > len(shipped) / 2
+    assert sum(said(entry.sometimes) is not None for entry in shipped) > len(shipped) / 2
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_the_command(tmp_path: Path, letters: str, code: int, says: str) -> None
     lines += ["reason = 'crashed'", f"scenario = {[*RACE.scenarios]}"]
     (tmp_path / "expected.toml").write_text("[[expected]]\n" + "\n".join(lines))
     report.write_json(
-        made(*(run(FAIL if one == "f" else PASS) for one in letters)), tmp_path / "r.json"
+        made(*(run(FAIL if letter == "f" else PASS) for letter in letters)), tmp_path / "r.json"
     )
     words = ["baseline", "count", str(tmp_path / "expected.toml"), str(tmp_path / "r.json")]
     ended = CliRunner().invoke(main, words)

@@ -94,9 +94,9 @@ def is_true(text: str, *runs: tuple[Seen, str]) -> bool:
     """Whether runs with this baseline have nothing that is new and nothing untrue."""
     ended = [run(seen, text, version=version) for seen, version in runs]
     return not any(
-        one.surprises
-        or any(not found.expected for each in one.scenarios for found in each.findings)
-        for one in ended
+        ended_run.surprises
+        or any(not found.expected for each in ended_run.scenarios for found in each.findings)
+        for ended_run in ended
     )
 
 
@@ -134,7 +134,7 @@ def test_a_run_with_what_was_written_conforms(before: str, seen: Seen, kept: Seq
     found = update(before, [run(seen, before)], SAID)
     assert found.changes
     assert is_true(found.text, (seen, "1.5"))
-    assert all(one in found.text for one in kept), found.text
+    assert all(line in found.text for line in kept), found.text
     assert update(found.text, [run(seen, found.text)], SAID).changes == ()
 
 
@@ -170,9 +170,9 @@ def test_what_is_new_is_told_with_what_another_run_will_show() -> None:
 def test_it_holds_where_it_was_seen(
     before: str, seen: Sequence[tuple[str, Seen]], limit: str
 ) -> None:
-    found = update(before, [run(one, before, version=version) for version, one in seen], SAID)
+    found = update(before, [run(result, before, version=version) for version, result in seen], SAID)
     assert limit in found.text
-    assert is_true(found.text, *((one, version) for version, one in seen))
+    assert is_true(found.text, *((result, version) for version, result in seen))
 
 
 @pytest.mark.parametrize("before", ["", ENTRY], ids=["written", "bounded"])
@@ -195,7 +195,8 @@ def test_a_race_may_stay_away() -> None:
         ("", [msgspec.structs.replace(run(ONE), complete=False)], "it 1.5 broke off"),
         (
             ENTRY,
-            [run(BOTH, ENTRY, version=one) for one in ("1.4", "1.6")] + [run(NEITHER, ENTRY)],
+            [run(BOTH, ENTRY, version=version) for version in ("1.4", "1.6")]
+            + [run(NEITHER, ENTRY)],
             "fails in it 1.4, it 1.6 and not in it 1.5, which is no range",
         ),
         (
@@ -252,7 +253,7 @@ def test_over_another_baseline_what_it_knows_is_called_fixed() -> None:
         f"{KNOWN} does not fail in ring.two any more: called fixed",
     )
     entries = baseline.parsed(found.text.encode(), load(), FILE, below=below)
-    assert [(one.clause, one.scenarios) for one in entries] == [
+    assert [(entry.clause, entry.scenarios) for entry in entries] == [
         (OTHER, ("ring.three",)),
         (KNOWN, ("ring.one",)),
     ]

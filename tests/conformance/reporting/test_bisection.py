@@ -17,11 +17,11 @@ def looked_at(does: str, known: dict[int, str] | None = None) -> tuple[Bisection
     """Bisect versions that do this, a letter each; the order in which they were looked at."""
     now = Bisection(len(does), known or {})
     order: list[int] = []
-    while (one := now.next) is not None:
-        assert one not in now.known
-        order.append(one)
-        what = Untold("broken") if does[one] == BROKEN else does[one]
-        now = Bisection(len(does), {**now.known, one: what})
+    while (index := now.next) is not None:
+        assert index not in now.known
+        order.append(index)
+        what = Untold("broken") if does[index] == BROKEN else does[index]
+        now = Bisection(len(does), {**now.known, index: what})
     return now, order
 
 
@@ -47,7 +47,7 @@ def looked_at(does: str, known: dict[int, str] | None = None) -> tuple[Bisection
 )
 def test_bisecting(does: str, flips: list[tuple[int, int]], order: list[int]) -> None:
     found, looked = looked_at(does)
-    assert [(one.before, one.after) for one in found.flips] == flips
+    assert [(flip.before, flip.after) for flip in found.flips] == flips
     assert looked == order
 
 
@@ -66,7 +66,7 @@ def test_with_recorded_runs(
     does: str, known: dict[int, str], flips: list[tuple[int, int]], order: list[int]
 ) -> None:
     found, looked = looked_at(does, known)
-    assert [(one.before, one.after) for one in found.flips] == flips
+    assert [(flip.before, flip.after) for flip in found.flips] == flips
     assert looked == order
 
 
@@ -88,5 +88,5 @@ def test_whatever_the_versions_do(count: int) -> None:
             assert BROKEN not in (does[flip.before], does[flip.after])
             assert does[flip.before] != does[flip.after]
         if found.flips:
-            assert {does[one] for one in found.between} <= {BROKEN}
+            assert {does[index] for index in found.between} <= {BROKEN}
             assert does[found.flips[-1].after] == does[-1]

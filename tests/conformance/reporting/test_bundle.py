@@ -160,15 +160,15 @@ def test_the_page_needs_no_other(tmp_path: Path) -> None:
 def test_what_was_served_is_there_once_as_the_control_plane_reads_it(tmp_path: Path) -> None:
     place = written(tmp_path)
     files = sorted((place / "resources").iterdir())
-    assert [one.name for one in files] == ["001-cds-1.json", "002-cds-2.json", "003-cds-3.json"]
-    first, second, third = (json.loads(one.read_text()) for one in files)
-    assert [one["name"] for one in first["resources"]] == ["one", "two"]
+    assert [file.name for file in files] == ["001-cds-1.json", "002-cds-2.json", "003-cds-3.json"]
+    first, second, third = (json.loads(file.read_text()) for file in files)
+    assert [resource["name"] for resource in first["resources"]] == ["one", "two"]
     assert second == {
         "version_info": "2",
         "resources": [{"@type": CLUSTER, "name": "one", "lbPolicy": "RING_HASH"}],
     }
     assert third["resources"] == [{"name": "odd", "type_url": CLUSTER, "base64": "AAEC"}]
-    assert [len(load_file(one).resources) for one in files[:2]] == [2, 1]
+    assert [len(load_file(file).resources) for file in files[:2]] == [2, 1]
     assert json.loads((place / BOOTSTRAP).read_text()) == {"xds_servers": []}
     told = (place / "timeline.txt").read_text()
     assert "call-49 (session: value-7) OK at 127.0.0.1:34101" in told

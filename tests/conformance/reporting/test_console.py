@@ -98,13 +98,13 @@ def progress(records: list[Record], **more: Any) -> list[str]:
 
 
 def passing(count: int) -> list[Record]:
-    one = made.of(PASSING, made.PASSED)
-    return [msgspec.structs.replace(one, scenario=f"ring.{number}") for number in range(count)]
+    record = made.of(PASSING, made.PASSED)
+    return [msgspec.structs.replace(record, scenario=f"ring.{number}") for number in range(count)]
 
 
 def failing(count: int) -> list[Record]:
-    one = made.of(made.MUST, made.FAILED)
-    return [msgspec.structs.replace(one, scenario=f"bad.{number}") for number in range(count)]
+    record = made.of(made.MUST, made.FAILED)
+    return [msgspec.structs.replace(record, scenario=f"bad.{number}") for number in range(count)]
 
 
 def test_a_log_has_a_line_for_each_tenth() -> None:

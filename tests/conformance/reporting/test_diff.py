@@ -41,7 +41,7 @@ def run(*decisions: Decision, name: str = "one", version: str = "1.2.3") -> Run:
         follows=FOLLOWS,
         wall_seconds=1,
     )
-    expected = {one.clause for one in decisions if one.expected}
+    expected = {decision.clause for decision in decisions if decision.expected}
     # A baseline marks what it expects; here the decision says so itself.
     clauses = {
         clause: msgspec.structs.replace(result, expected=clause in expected)
@@ -87,8 +87,8 @@ def test_a_clause(
     is_worse: bool,  # noqa: FBT001
 ) -> None:
     found = diff(made(run(*[old] if old else [])), made(run(*[new] if new else [])))
-    ((one,),) = (client.clauses for client in found.clients)
-    assert (one.clause, one.kind) == (CLAUSE, kind)
+    ((difference,),) = (client.clauses for client in found.clients)
+    assert (difference.clause, difference.kind) == (CLAUSE, kind)
     assert (found.is_worse, found.is_empty) == (is_worse, False)
 
 
@@ -121,29 +121,29 @@ def test_the_edition_that_a_client_was_seen_to_follow() -> None:
         )
         return made(run(another))
 
-    ((one,),) = (c.clauses for c in diff(follows("A42"), follows("A61-2023")).clients)
-    assert "fits A42" in str(one.old)
+    ((difference,),) = (c.clauses for c in diff(follows("A42"), follows("A61-2023")).clients)
+    assert "fits A42" in str(difference.old)
     assert diff(follows("A42"), follows("A42")).is_empty
 
 
 def test_a_scenario_behind_a_clause_that_says_the_same() -> None:
     found = diff(made(run(FAIL, PASS)), made(run(FAIL, FAIL)))
-    ((one,),) = (client.clauses for client in found.clients)
-    assert (one.kind, [*one.scenarios]) == (Kind.BROKEN, ["ring.some[1]"])
+    ((difference,),) = (client.clauses for client in found.clients)
+    assert (difference.kind, [*difference.scenarios]) == (Kind.BROKEN, ["ring.some[1]"])
     assert found.is_worse
 
 
 def test_clients_are_paired() -> None:
     old = made(run(PASS, version="1"), run(PASS, name="two", version="1"), run(name="three"))
     new = made(run(PASS, name="two", version="1"), run(FAIL, version="2"), run(name="four"))
-    names = [one.name for one in diff(old, new).clients]
+    names = [client.name for client in diff(old, new).clients]
     assert names == ["one 1 → one 2", "two 1", "three 1.2.3", "four 1.2.3"]
 
 
 def test_versions_side_by_side_are_not_guessed_at() -> None:
     old = made(run(PASS, version="1"), run(PASS, version="2"))
     found = diff(old, made(run(PASS, version="2"), run(PASS, version="3")))
-    assert [one.name for one in found.clients] == ["one 1", "one 2", "one 3"]
+    assert [client.name for client in found.clients] == ["one 1", "one 2", "one 3"]
     assert found.is_worse
 
 
@@ -172,8 +172,8 @@ def test_the_lines() -> None:
 )
 def test_how_it_ends(tmp_path: Path, new: Decision, arguments: tuple[str, ...], code: int) -> None:
     paths = [tmp_path / name for name in ("old.json", "new.json", "diff.json")]
-    for path, one in zip(paths, (PASS, new), strict=False):
-        report.write_json(made(run(one)), path)
+    for path, result in zip(paths, (PASS, new), strict=False):
+        report.write_json(made(run(result)), path)
     old, there, out = map(str, paths)
     ended = CliRunner().invoke(main, ["diff", old, there, "--json", out, *arguments])
     assert ended.exit_code == code
@@ -203,10 +203,10 @@ def test_as_markdown() -> None:
 
 
 def test_a_long_table_is_folded() -> None:
-    clauses = [one.id for one in load() if one.document == "A42"][:30]
+    clauses = [clause.id for clause in load() if clause.document == "A42"][:30]
     passed, failed = (
-        run(*(msgspec.structs.replace(one, clause=clause) for clause in clauses))
-        for one in (PASS, FAIL)
+        run(*(msgspec.structs.replace(result, clause=clause) for clause in clauses))
+        for result in (PASS, FAIL)
     )
     told = [*markdown(diff(made(failed), made(passed)))]
     assert told[0] == "### xdspec: is no worse"

@@ -30,7 +30,7 @@ def found(*records: Record) -> tuple[Group, ...]:
 
 
 def named(several: Iterable[Group]) -> list[tuple[str, ...]]:
-    return [one.clauses for one in several]
+    return [group.clauses for group in several]
 
 
 def test_one_defect_of_the_ring_is_one_group_that_begins_where_it_shows_most() -> None:
@@ -66,13 +66,13 @@ def test_what_is_not_alike_is_apart(other: Decision) -> None:
 
 def test_records_without_the_kind_of_expectation_are_grouped_by_its_words() -> None:
     old = {"expectation": "", "wrong": None}
-    one = missed(MAPPED)
+    decision = missed(MAPPED)
     another = missed(SIZE, 3)
     several = [
         made.record(
             f"{number}", Decision(**{**{f: getattr(d, f) for f in d.__struct_fields__}, **old})
         )
-        for number, d in enumerate((one, another))
+        for number, d in enumerate((decision, another))
     ]
     assert len(found(*several)) == 1
 
@@ -122,8 +122,8 @@ def test_what_fails_the_run_comes_first_and_then_the_larger_group() -> None:
         made.record("c", missed(MAPPED)),
         *crash,
     )
-    assert [one.first.scenario.id for one in several] == ["crash.0", "c", "b", "a"]
-    assert [one.is_fatal for one in several] == [True, True, False, False]
+    assert [group.first.scenario.id for group in several] == ["crash.0", "c", "b", "a"]
+    assert [group.is_fatal for group in several] == [True, True, False, False]
 
 
 @pytest.mark.parametrize(

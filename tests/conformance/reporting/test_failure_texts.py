@@ -25,7 +25,7 @@ MUST, OTHER = "A42-RING-13", "A42-RING-09"
 def record(name: str, *decisions: Decision, served: Iterable[str] = ()) -> Record:
     return Record(
         scenario=name,
-        clauses=tuple(dict.fromkeys(one.clause for one in decisions)),
+        clauses=tuple(dict.fromkeys(decision.clause for decision in decisions)),
         client=JudgedClient(name="some", version="1", variant=None, follows=("A42",)),
         seed=1,
         seconds=1,
@@ -49,7 +49,7 @@ def texts(made: Run, *, verbose: bool = False) -> list[str]:
     """The texts of groups; the last text of failures is on the next steps."""
     issues = "https://example.com/issues"
     every = [*failures(made, CATALOGUE, "xdspec run some", issues, verbose=verbose)]
-    return [one for one in every if not one.startswith("\nTo debug")]
+    return [text for text in every if not text.startswith("\nTo debug")]
 
 
 def fails(clause: str = MUST, saw: str = "three calls elsewhere", **more: Any) -> Decision:
@@ -84,7 +84,7 @@ def test_what_ended_many_scenarios_is_told_once_and_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "groups"),
+    ("text", "other", "groups"),
     [
         ("call 3 of 400 did not end within 36 s", "call 41 of 20 did not end within 36 s", 1),
         ("the client exited with code 3", "the client exited with code 4", 2),
@@ -92,9 +92,9 @@ def test_what_ended_many_scenarios_is_told_once_and_first() -> None:
         ("no program", "no library", 2),
     ],
 )
-def test_what_is_one_cause(one: str, other: str, groups: int) -> None:
+def test_what_is_one_cause(text: str, other: str, groups: int) -> None:
     made = run(
-        record("a", errs(Reason.ADAPTER, one)), record("b", errs(Reason.ADAPTER, other, OTHER))
+        record("a", errs(Reason.ADAPTER, text)), record("b", errs(Reason.ADAPTER, other, OTHER))
     )
     assert len(texts(made)) == groups
 
@@ -199,7 +199,7 @@ def test_a_manifest_is_to_be_mended_only_for_another_choice(decision: Decision, 
 def test_the_next_steps_stand_once_behind_all_failures() -> None:
     made = run(record("ring.a[1]", fails()), record("b", died(OTHER)))
     every = [*failures(made, CATALOGUE, "A=1 ./xdspec run some --seed 7", "")]
-    assert [one.startswith("\nTo debug") for one in every] == [False, False, True]
+    assert [text.startswith("\nTo debug") for text in every] == [False, False, True]
     assert "add --hold" in every[-1]
     assert every[-1].endswith("./xdspec serve 'ring.a[1]'")
 

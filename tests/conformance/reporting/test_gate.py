@@ -61,9 +61,9 @@ def compared(
 )
 def test_a_clause_that_differs(was: Decision, now: Decision, kind: Kind, code: Exit) -> None:
     found = compared([was], [now])
-    (one,) = found.changes
-    assert (one.kind, found.exit) == (kind, code)
-    assert one.is_fatal == (code is Exit.DEVIATES)
+    (change,) = found.changes
+    assert (change.kind, found.exit) == (kind, code)
+    assert change.is_fatal == (code is Exit.DEVIATES)
 
 
 def test_what_is_alike_is_counted() -> None:
@@ -91,7 +91,7 @@ def test_a_clause_that_another_failure_hides_is_no_difference() -> None:
         SKIP, clause=OTHER, reason=Reason.BLOCKED, blocked_by=CLAUSE, saw="the client is gone"
     )
     other = msgspec.structs.replace(PASS, clause=OTHER)
-    assert [one.clause for one in compared([PASS, other], [FAIL, hidden]).changes] == [CLAUSE]
+    assert [change.clause for change in compared([PASS, other], [FAIL, hidden]).changes] == [CLAUSE]
 
 
 @pytest.mark.parametrize(

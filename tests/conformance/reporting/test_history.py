@@ -38,7 +38,7 @@ LETTERS = {
 
 def run(letters: str, version: str) -> Run:
     judged = JudgedClient(name="one", version=version, variant=None, follows=FOLLOWS)
-    told = records(judged, [LETTERS[one] for one in letters])
+    told = records(judged, [LETTERS[letter] for letter in letters])
     client = ClientId("one", version, None)
     return build_run(told, load(), client=client, follows=FOLLOWS, wall_seconds=1)
 
@@ -66,7 +66,7 @@ BROKEN = "broken from 0.0 to 2.0: pass → fail (deviates)"
 
 
 def changes(seen: History, clause: str = CLAUSE) -> list[str]:
-    return [str(one) for one in seen.clauses[clause].changes]
+    return [str(change) for change in seen.clauses[clause].changes]
 
 
 @pytest.mark.parametrize(
@@ -291,7 +291,7 @@ def test_what_is_written_for_programs() -> None:
     ended = CliRunner().invoke(main, ["history", "one", "a.json", "c.json", "--json", "h.json"])
     assert ended.exit_code == 0
     told = json.loads(Path("h.json").read_text())
-    assert [one["label"] for one in told["versions"]] == ["1.10.0", "1.11.0"]
+    assert [version["label"] for version in told["versions"]] == ["1.10.0", "1.11.0"]
     assert told["bisected"] is None
 
 
@@ -302,7 +302,7 @@ def test_json(tmp_path: Path) -> None:
     told = json.loads((tmp_path / "h.json").read_text())
     change = told["bisected"]["change"]
     assert (change["kind"], change["before"], change["after"]) == (Kind.BROKEN, "0.0", "1.0")
-    assert [one["label"] for one in told["versions"]] == ["0.0", "1.0"]
+    assert [version["label"] for version in told["versions"]] == ["0.0", "1.0"]
     row = told["clauses"][CLAUSE]
     assert [cell[0]["told"]["verdict"] for cell in row["versions"]] == ["pass", "fail"]
     assert row["changes"] == [change]

@@ -57,7 +57,7 @@ def failed(clause: str, saw: str = "16 entries", **more: Any) -> Decision:
 
 
 def record(name: str, *decisions: Decision, **more: Any) -> Record:
-    clauses = tuple(dict.fromkeys(one.clause for one in decisions))
+    clauses = tuple(dict.fromkeys(decided.clause for decided in decisions))
     fields = {"client": CLIENT, "seed": 1, "seconds": 0.5, "decisions": decisions, **more}
     return Record(scenario=name, clauses=clauses, **fields)
 
@@ -103,7 +103,7 @@ def shards(
 ) -> list[Report]:
     """The reports of the shards of a run."""
     piles = dealt(records, of)
-    plan = plan_of([one.scenario for one in pile] for pile in piles)
+    plan = plan_of([item.scenario for item in pile] for pile in piles)
     return [
         of_runs(
             whole(
@@ -126,7 +126,7 @@ def shards(
 
 
 def named(reports: Iterable[Report]) -> list[tuple[str, Report]]:
-    return [(f"{number}.json", one) for number, one in enumerate(reports, 1)]
+    return [(f"{number}.json", shard) for number, shard in enumerate(reports, 1)]
 
 
 PASSES = tuple(record(f"ring.passes[{number}]", decision(FREE)) for number in range(4))
@@ -181,7 +181,7 @@ RUNS: dict[str, tuple[tuple[Record, ...], tuple[Entry, ...], Exit]] = {
         Exit.DEVIATES,
     ),
     "crashed in nearly all": (
-        tuple(ended_by(CRASH, f"ring.{one}", (MUST, OTHER)[one % 2]) for one in range(5)),
+        tuple(ended_by(CRASH, f"ring.{number}", (MUST, OTHER)[number % 2]) for number in range(5)),
         (),
         Exit.DEVIATES,
     ),
@@ -214,8 +214,8 @@ def test_merged_they_are_the_whole_run(case: str, of: int) -> None:
 def test_a_shard_says_of_the_client_only_what_the_whole_says_too(case: str, of: int) -> None:
     records, entries, _ = RUNS[case]
     of_all = whole(records, entries)
-    for one in shards(records, of, entries):
-        (run,) = one.runs
+    for shard in shards(records, of, entries):
+        (run,) = shard.runs
         assert {*run.surprises} <= {*of_all.surprises}
         fails = {name for name, said in run.clauses.items() if said.verdict is Verdict.FAIL}
         assert fails <= {n for n, said in of_all.clauses.items() if said.verdict is Verdict.FAIL}
@@ -242,22 +242,24 @@ def test_entries_that_end_are_judged_by_the_day_of_the_first() -> None:
     found = merging.merged(named([later, reports[0]]), CATALOGUE)
     assert found.runs == (whole(records, entries, today=date(2026, 11, 21)),)
     assert found.provenance.started == reports[0].provenance.started
-    assert [one.part for one in found.sources] == [1, 2]
+    assert [source.part for source in found.sources] == [1, 2]
     assert found.sources[1].started == later.provenance.started
 
 
-def began(one: Report, when: str) -> Report:
-    origin = msgspec.structs.replace(one.provenance, started=when)
-    return msgspec.structs.replace(one, provenance=origin)
+def began(shard: Report, when: str) -> Report:
+    origin = msgspec.structs.replace(shard.provenance, started=when)
+    return msgspec.structs.replace(shard, provenance=origin)
 
 
 def test_clients_one_after_another_and_one_that_cannot_be_had() -> None:
     left = (NotRun(client="java", verdict=Verdict.SKIP, reason=Reason.ENVIRONMENT, words="no JDK"),)
     reports = [
         msgspec.structs.replace(
-            one, runs=(*one.runs, msgspec.structs.replace(one.runs[0], client=GO)), not_run=left
+            shard,
+            runs=(*shard.runs, msgspec.structs.replace(shard.runs[0], client=GO)),
+            not_run=left,
         )
-        for one in shards(PASSES, 2)
+        for shard in shards(PASSES, 2)
     ]
     found = merging.merged(named(reports), CATALOGUE)
     assert [run.client for run in found.runs] == [ID, GO]
@@ -279,18 +281,18 @@ def test_strict_is_what_the_shards_were_told() -> None:
 # What is no whole.
 
 
-def with_run(one: Report, **fields: Any) -> Report:
-    return msgspec.structs.replace(one, runs=(msgspec.structs.replace(one.runs[0], **fields),))
+def with_run(shard: Report, **fields: Any) -> Report:
+    return msgspec.structs.replace(shard, runs=(msgspec.structs.replace(shard.runs[0], **fields),))
 
 
-def with_part(one: Report, **fields: Any) -> Report:
-    assert one.runs[0].part
-    return with_run(one, part=msgspec.structs.replace(one.runs[0].part, **fields))
+def with_part(shard: Report, **fields: Any) -> Report:
+    assert shard.runs[0].part
+    return with_run(shard, part=msgspec.structs.replace(shard.runs[0].part, **fields))
 
 
-def with_origin(one: Report, **fields: Any) -> Report:
+def with_origin(shard: Report, **fields: Any) -> Report:
     return msgspec.structs.replace(
-        one, provenance=msgspec.structs.replace(one.provenance, **fields)
+        shard, provenance=msgspec.structs.replace(shard.provenance, **fields)
     )
 
 
@@ -299,95 +301,97 @@ def judged(**fields: Any) -> dict[str, Any]:
 
 
 MIXED: dict[str, Callable[[Report], Report]] = {
-    "different number of shards: 4 in 1.json, 5 in 2.json": lambda one: with_part(one, of=5),
-    "different version of the suite: 0.1.0 in 1.json, 0.2.0 in 2.json": lambda one: with_origin(
-        one, suite=msgspec.structs.replace(one.provenance.suite, version="0.2.0")
+    "different number of shards: 4 in 1.json, 5 in 2.json": lambda shard: with_part(shard, of=5),
+    "different version of the suite: 0.1.0 in 1.json, 0.2.0 in 2.json": lambda shard: with_origin(
+        shard, suite=msgspec.structs.replace(shard.provenance.suite, version="0.2.0")
     ),
-    "different commit of the suite: 0123456789abcdef in 1.json, none in 2.json": lambda one: (
-        with_origin(one, suite=msgspec.structs.replace(one.provenance.suite, commit=None))
+    "different commit of the suite: 0123456789abcdef in 1.json, none in 2.json": lambda shard: (
+        with_origin(shard, suite=msgspec.structs.replace(shard.provenance.suite, commit=None))
     ),
-    "different catalogue: ": lambda one: with_origin(one, catalogue="0"),
-    "different seed: 1 in 1.json, 2 in 2.json": lambda one: with_origin(one, seed=2),
-    "different version of grpcio: ": lambda one: with_origin(
-        one, dependencies={**one.provenance.dependencies, "grpcio": "1.0.0"}
+    "different catalogue: ": lambda shard: with_origin(shard, catalogue="0"),
+    "different seed: 1 in 1.json, 2 in 2.json": lambda shard: with_origin(shard, seed=2),
+    "different version of grpcio: ": lambda shard: with_origin(
+        shard, dependencies={**shard.provenance.dependencies, "grpcio": "1.0.0"}
     ),
-    "different clients not run: none in 1.json, java in 2.json": lambda one: (
+    "different clients not run: none in 1.json, java in 2.json": lambda shard: (
         msgspec.structs.replace(
-            one,
+            shard,
             not_run=(
                 NotRun(client="java", verdict=Verdict.SKIP, reason=Reason.ENVIRONMENT, words="no"),
             ),
         )
     ),
-    "python 1.85.1 is in 1.json and not in 2.json": lambda one: with_run(
-        one, client=msgspec.structs.replace(ID, version="1.86.0")
+    "python 1.85.1 is in 1.json and not in 2.json": lambda shard: with_run(
+        shard, client=msgspec.structs.replace(ID, version="1.86.0")
     ),
-    "different editions of python 1.85.1 in 1.json and 2.json": lambda one: with_run(
-        one, follows=("A61",)
+    "different editions of python 1.85.1 in 1.json and 2.json": lambda shard: with_run(
+        shard, follows=("A61",)
     ),
     "different commit of python 1.85.1: none in 1.json, bbbbbbbbbbbb with changes in 2.json": (
-        lambda one: with_run(one, identity=Identity(source="/a", commit="b" * 40, dirty=True))
+        lambda shard: with_run(shard, identity=Identity(source="/a", commit="b" * 40, dirty=True))
     ),
     "different content of its sources of python 1.85.1: none in 1.json, cccccccccccc in 2.json": (
-        lambda one: with_run(one, identity=Identity(source="/a", tree="c" * 64))
+        lambda shard: with_run(shard, identity=Identity(source="/a", tree="c" * 64))
     ),
-    "different --fast of python 1.85.1: False in 1.json, True in 2.json": lambda one: with_part(
-        one, given=ShardInputs(fast=True)
+    "different --fast of python 1.85.1: False in 1.json, True in 2.json": lambda shard: with_part(
+        shard, given=ShardInputs(fast=True)
     ),
-    "different --strict of": lambda one: with_part(one, given=ShardInputs(strict=True)),
-    "different --only of": lambda one: with_part(one, given=ShardInputs(only=(MUST,))),
-    "different --scenario of": lambda one: with_part(one, given=ShardInputs(scenarios=("ring.*",))),
-    "different --clause of": lambda one: with_part(one, given=ShardInputs(clauses=(MUST,))),
+    "different --strict of": lambda shard: with_part(shard, given=ShardInputs(strict=True)),
+    "different --only of": lambda shard: with_part(shard, given=ShardInputs(only=(MUST,))),
+    "different --scenario of": lambda shard: with_part(
+        shard, given=ShardInputs(scenarios=("ring.*",))
+    ),
+    "different --clause of": lambda shard: with_part(shard, given=ShardInputs(clauses=(MUST,))),
     "different names given by --env of python 1.85.1: none in 1.json, A, TOKEN in 2.json": (
-        lambda one: with_part(one, given=ShardInputs(environment="A, TOKEN"))
+        lambda shard: with_part(shard, given=ShardInputs(environment="A, TOKEN"))
     ),
-    "different --wrap of": lambda one: with_part(one, given=ShardInputs(wrap=("valgrind",))),
-    "different set of variables of": lambda one: with_part(
-        one, given=ShardInputs(variables={"XDSPEC_SOAK": "30"})
+    "different --wrap of": lambda shard: with_part(shard, given=ShardInputs(wrap=("valgrind",))),
+    "different set of variables of": lambda shard: with_part(
+        shard, given=ShardInputs(variables={"XDSPEC_SOAK": "30"})
     ),
-    "different baseline of": lambda one: with_part(one, entries=(entry(MUST, "ring.a"),)),
-    "different plan of who has which scenarios of": lambda one: with_part(one, plan="0" * 64),
+    "different baseline of": lambda shard: with_part(shard, entries=(entry(MUST, "ring.a"),)),
+    "different plan of who has which scenarios of": lambda shard: with_part(shard, plan="0" * 64),
     "different key format of its rings of python 1.85.1: unknown in 1.json, ip:port_i in 2.json": (
-        lambda one: with_part(one, **judged(ring_keys=RingKeys(format="ip:port_i")))
+        lambda shard: with_part(shard, **judged(ring_keys=RingKeys(format="ip:port_i")))
     ),
-    "different set of stated choices of": lambda one: with_part(
-        one, **judged(choices={FREE: "upwards"})
+    "different set of stated choices of": lambda shard: with_part(
+        shard, **judged(choices={FREE: "upwards"})
     ),
-    "2.json is not a part of a run: it was written without --shard": lambda one: with_run(
-        one, part=None
+    "2.json is not a part of a run: it was written without --shard": lambda shard: with_run(
+        shard, part=None
     ),
-    "2.json: part 2 of 4 of python 1.85.1 did not finish": lambda one: with_run(
-        one, complete=False
+    "2.json: part 2 of 4 of python 1.85.1 did not finish": lambda shard: with_run(
+        shard, complete=False
     ),
-    "2.json contains no runs": lambda one: msgspec.structs.replace(one, runs=()),
-    "2.json has several runs of one client": lambda one: msgspec.structs.replace(
-        one, runs=one.runs * 2
+    "2.json contains no runs": lambda shard: msgspec.structs.replace(shard, runs=()),
+    "2.json has several runs of one client": lambda shard: msgspec.structs.replace(
+        shard, runs=shard.runs * 2
     ),
-    "2.json has several parts of one run": lambda one: msgspec.structs.replace(
-        one, runs=(*one.runs, with_part(with_run(one, client=GO), number=3).runs[0])
+    "2.json has several parts of one run": lambda shard: msgspec.structs.replace(
+        shard, runs=(*shard.runs, with_part(with_run(shard, client=GO), number=3).runs[0])
     ),
-    "part 1 of 4 is given twice: 1.json and 2.json": lambda one: with_part(one, number=1),
+    "part 1 of 4 is given twice: 1.json and 2.json": lambda shard: with_part(shard, number=1),
     "the shards of python 1.85.1 lack scenarios that the plan assigned to them": (
-        lambda one: with_part(one, ended=())
+        lambda shard: with_part(shard, ended=())
     ),
-    "2.json has no verdict on a clause of ring.passes[1]": lambda one: with_ended(
-        one, decisions=()
+    "2.json has no verdict on a clause of ring.passes[1]": lambda shard: with_ended(
+        shard, decisions=()
     ),
-    "2.json has no verdict on a clause of ring.passes[1] ": lambda one: with_ended(
-        one, clauses=(FREE, MUST)
+    "2.json has no verdict on a clause of ring.passes[1] ": lambda shard: with_ended(
+        shard, clauses=(FREE, MUST)
     ),
-    "2.json judges A42-RING-99, which is not a clause": lambda one: with_ended(
-        one, clauses=("A42-RING-99",), decisions=(decision("A42-RING-99"),)
+    "2.json judges A42-RING-99, which is not a clause": lambda shard: with_ended(
+        shard, clauses=("A42-RING-99",), decisions=(decision("A42-RING-99"),)
     ),
 }
 
 
-def with_ended(one: Report, **more: Any) -> Report:
+def with_ended(shard: Report, **more: Any) -> Report:
     """The report of a shard with another end of its first scenario."""
-    part = one.runs[0].part
+    part = shard.runs[0].part
     assert part
     first, *others = part.ended
-    return with_part(one, ended=(msgspec.structs.replace(first, **more), *others))
+    return with_part(shard, ended=(msgspec.structs.replace(first, **more), *others))
 
 
 @pytest.mark.parametrize("words", MIXED)
@@ -414,7 +418,7 @@ def test_gaps_and_doubles(left: list[int], words: str) -> None:
 
 
 def test_another_suite_merges_nothing() -> None:
-    reports = [with_origin(one, catalogue="2020") for one in shards(PASSES, 2)]
+    reports = [with_origin(shard, catalogue="2020") for shard in shards(PASSES, 2)]
     with pytest.raises(BadReport, match=r"1\.json is of catalogue 2020, and this suite has"):
         merging.merged(named(reports), CATALOGUE)
 
@@ -431,8 +435,8 @@ def test_no_other_command_takes_a_part_for_the_whole(tmp_path: Path) -> None:
 def test_mangled_shards_are_merged_or_refused_in_one_sentence(tmp_path: Path) -> None:
     records = (*PASSES, record("ring.a", failed(MUST)), ended_by(CRASH, "ring.b", OTHER))
     paths = [tmp_path / "1.json", tmp_path / "2.json"]
-    for one, path in zip(shards(records, 2), paths, strict=True):
-        report.write_json(one, path)
+    for shard, path in zip(shards(records, 2), paths, strict=True):
+        report.write_json(shard, path)
     good = paths[0].read_bytes()
     wrong = []
     for seed in SEEDS:

@@ -32,7 +32,7 @@ def known(clause: str) -> Entry:
 
 
 def failing(*clauses: str, entries: tuple[str, ...] = ()) -> Run:
-    records = [made.of(one, made.FAILED) for one in clauses]
+    records = [made.of(clause, made.FAILED) for clause in clauses]
     return made.run(*records, made.of(SECOND, made.PASSED), entries=map(known, entries))
 
 

@@ -67,9 +67,9 @@ def test_another_edition_is_advised_for_failures_only(verdict: Verdict, advised:
     ],
 )
 def test_ring_keys_that_are_not_stated_are_told(keys: RingKeys, words: list[str]) -> None:
-    one = of(MUST, PASSED)
-    judged = msgspec.structs.replace(one.client, ring_keys=keys)
-    made = run(msgspec.structs.replace(one, client=judged))
+    recorded = of(MUST, PASSED)
+    judged = msgspec.structs.replace(recorded.client, ring_keys=keys)
+    made = run(msgspec.structs.replace(recorded, client=judged))
     assert made.ring_keys == keys
     told = " ".join(console.ring_keys(made))
     assert all(each in told for each in words)
@@ -105,7 +105,7 @@ def decision(clause: str, verdict: Verdict, reason: Reason | None, saw: str = ""
 def record(name: str, *decisions: Decision, evidence: str | None = None) -> Record:
     return Record(
         scenario=name,
-        clauses=tuple(dict.fromkeys(one.clause for one in decisions)),
+        clauses=tuple(dict.fromkeys(decided.clause for decided in decisions)),
         client=JudgedClient(name="python", version="1.85.1", variant=None, follows=("A42",)),
         seed=1,
         seconds=0.25,
@@ -239,7 +239,7 @@ def test_exit_code_of_several_clients(codes: list[Exit], code: Exit) -> None:
 
 
 def test_the_codes_are_the_documented_ones() -> None:
-    assert {one.name: one.value for one in Exit} == {
+    assert {code.name: code.value for code in Exit} == {
         "CONFORMS": 0,
         "DEVIATES": 1,
         "INTERRUPTED": 2,
@@ -262,7 +262,7 @@ WHOLE = run(
 
 
 def test_scenarios_are_in_order_and_clauses_combined() -> None:
-    assert [one.id for one in WHOLE.scenarios] == ["ring.a", "ring.b", "ring.c", "ring.d"]
+    assert [scenario.id for scenario in WHOLE.scenarios] == ["ring.a", "ring.b", "ring.c", "ring.d"]
     assert WHOLE.clauses[MUST].verdict is Verdict.FAIL
     assert WHOLE.clauses[MUST].scenarios == ("ring.a", "ring.b")
     assert WHOLE.totals == {
@@ -294,7 +294,7 @@ def test_what_was_measured_is_told_even_of_a_pass() -> None:
         brief=False,
         verbose=True,
     )
-    (line,) = [one for one in said.getvalue().splitlines() if "A56-TIMER-01" in one]
+    (line,) = [row for row in said.getvalue().splitlines() if "A56-TIMER-01" in row]
     assert line.endswith(f"{CATALOGUE['A56-TIMER-01'].title}: 10.02 s, 10.20 s")
 
 
@@ -315,7 +315,7 @@ def test_a_scenario_says_what_went_wrong() -> None:
     failed = WHOLE.scenarios[1]
     assert (failed.verdict, failed.reason) == FAILED
     assert failed.clauses == {MUST: Verdict.FAIL, SHOULD: Verdict.PASS}
-    assert [one.saw for one in failed.findings] == [CONTROL]
+    assert [finding.saw for finding in failed.findings] == [CONTROL]
     assert (failed.served, failed.evidence) == (("four endpoints",), "out/b")
     assert WHOLE.scenarios[0].served == ()
 
@@ -324,15 +324,15 @@ def least_shape(value: Report) -> None:
     """What the issue promises to programs."""
     read = json.loads(msgspec.json.encode(value))
     assert read["schema"] == 1
-    one = read["runs"][0]
-    assert {"name", "version", "variant"} <= set(one["client"])
-    assert one["wall_seconds"] > 0
-    for scenario in one["scenarios"]:
+    first_run = read["runs"][0]
+    assert {"name", "version", "variant"} <= set(first_run["client"])
+    assert first_run["wall_seconds"] > 0
+    for scenario in first_run["scenarios"]:
         assert {"id", "verdict", "reason", "seconds", "clauses", "evidence"} <= set(scenario)
-    for clause in one["clauses"].values():
+    for clause in first_run["clauses"].values():
         names = {"verdict", "reason", "strength", "scenarios", "editions_consistent", "seen"}
         assert names <= set(clause)
-    assert one["totals"]["pass"] >= 0
+    assert first_run["totals"]["pass"] >= 0
 
 
 WRITTEN = Report(provenance=provenance(CATALOGUE, seed=1), runs=(WHOLE,))
@@ -422,7 +422,7 @@ def test_junit_has_whatever_fails_a_run() -> None:
     assert (broken[2].get("name"), broken[2][0].tag) == ("run", "error")
     assert broken[2][0].get("message") == "a worker died"
     stopped = suite_of(run(passed, complete=False))
-    assert [one.get("type") for one in stopped[2]] == ["interrupted"]
+    assert [element.get("type") for element in stopped[2]] == ["interrupted"]
 
 
 def test_a_failure_of_another_scenario_is_new_though_the_clause_is_known() -> None:
@@ -433,7 +433,8 @@ def test_a_failure_of_another_scenario_is_new_though_the_clause_is_known() -> No
     assert made.surprises == ()
     assert exit_of(made) is Exit.DEVIATES
     expected = {
-        scenario.id: [one.expected for one in scenario.findings] for scenario in made.scenarios
+        scenario.id: [finding.expected for finding in scenario.findings]
+        for scenario in made.scenarios
     }
     assert expected == {"ring.others": [False], KNOWN.scenarios[0]: [True]}
     tags = {case.get("name"): case[0].tag for case in suite_of(made).iter("testcase")}
@@ -447,12 +448,12 @@ def test_a_failure_of_another_scenario_is_new_though_the_clause_is_known() -> No
 def test_a_failure_by_other_words_is_new() -> None:
     shows = msgspec.structs.replace(KNOWN, shows="a ring of two")
     name = KNOWN.scenarios[0]
-    one, two = (decision(MUST, *FAILED, f"a ring of {size} entries") for size in ("one", "two"))
+    first, two = (decision(MUST, *FAILED, f"a ring of {size} entries") for size in ("one", "two"))
     assert exit_of(run(record(name, two), entries=[shows])) is Exit.CONFORMS
-    both = run(record(name, two, one), entries=[shows])
+    both = run(record(name, two, first), entries=[shows])
     assert not both.clauses[MUST].expected
     assert both.surprises == ()
-    other = run(record(name, one), entries=[shows])
+    other = run(record(name, first), entries=[shows])
     (surprise,) = other.surprises
     assert "the verdict is fail (deviates), without 'a ring of two' in what was" in surprise
     assert other.known == ()

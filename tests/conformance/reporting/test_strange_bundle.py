@@ -174,7 +174,7 @@ def test_a_bundle_is_written_here_whatever_its_client_is_called(
     assert ended.exit_code == 0, ended.output
     (place,) = here.iterdir()
     assert not place.name.startswith(("-", "."))
-    assert all(one.is_relative_to(place) for one in {*tmp_path.rglob("*")} - before)
+    assert all(path.is_relative_to(place) for path in {*tmp_path.rglob("*")} - before)
 
 
 @pytest.mark.parametrize("version", ["/../../../outside", "/abs", "..", "a\0b", "\n", "x" * 300])
@@ -185,7 +185,7 @@ def test_resources_are_written_in_their_folder(tmp_path: Path, version: str) -> 
     before = {*tmp_path.rglob("*")}
     ended = xdspec("bundle", report, SCENARIO, "-o", tmp_path / "b")
     assert ended.exit_code == 0, ended.output
-    assert all(one.is_relative_to(tmp_path / "b") for one in {*tmp_path.rglob("*")} - before)
+    assert all(path.is_relative_to(tmp_path / "b") for path in {*tmp_path.rglob("*")} - before)
     assert len([*(tmp_path / "b/resources").iterdir()]) == 1
 
 
@@ -201,7 +201,7 @@ def test_no_link_of_evidence_is_followed(tmp_path: Path, name: str) -> None:
     assert f"{name} cannot be read: it is a link" in ended.output
     assert not (tmp_path / "b").exists()
     assert xdspec("site", tmp_path / "site", report).exit_code == 0
-    pages = "".join(one.read_text() for one in (tmp_path / "site").rglob("*.html"))
+    pages = "".join(path.read_text() for path in (tmp_path / "site").rglob("*.html"))
     assert SECRET not in pages
 
 
@@ -233,7 +233,7 @@ def test_evidence_that_is_no_file_is_told_of(
 def test_mangled_evidence_makes_a_bundle_or_a_sentence(tmp_path: Path) -> None:
     report = ran(tmp_path / "from", FAILURE)
     folder = tmp_path / "from/out/go" / SCENARIO
-    good = {one.name: one.read_bytes() for one in folder.iterdir()}
+    good = {path.name: path.read_bytes() for path in folder.iterdir()}
     good[BOOTSTRAP] = json.dumps(
         {"xds_servers": [{"server_uri": ADDRESS}], "node": {"id": GO.name, "n": [1, 2.5, None]}}
     ).encode()
@@ -262,4 +262,4 @@ def test_a_mangled_bundle_is_one_sentence(tmp_path: Path, runs: list[tuple[str, 
         if ended.exit_code not in {Exit.INTERRUPTED, Exit.BAD_INPUT}:
             wrong.append(f"{seed}: {ended.exit_code} {ended.output[-300:]}")
     assert not wrong
-    assert {one.partition("@")[0] for (one,) in runs} <= {"go"}
+    assert {name.partition("@")[0] for (name,) in runs} <= {"go"}

@@ -80,24 +80,26 @@ MENTION = re.compile(r"[@#]\w|\bGH-\d", re.IGNORECASE)
 
 
 def tokens(text: str) -> Iterator[Token]:
-    for one in READER.parse(text):
-        yield one
-        yield from one.children or ()
+    for token in READER.parse(text):
+        yield token
+        yield from token.children or ()
 
 
 def wrong_in(text: str, ours: frozenset[str] = OURS) -> Iterator[str]:
     """What a reader of this Markdown would take for more than words."""
     is_link = False
-    for one in tokens(text):
-        is_link = one.type == "link_open" or (is_link and one.type != "link_close")
-        if one.type.startswith("html") and {*re.findall("<[^>]*>", one.content)} - ours:
-            yield f"HTML: {one.content!r}"
-        if one.type == "image":
+    for token in tokens(text):
+        is_link = token.type == "link_open" or (is_link and token.type != "link_close")
+        if token.type.startswith("html") and {*re.findall("<[^>]*>", token.content)} - ours:
+            yield f"HTML: {token.content!r}"
+        if token.type == "image":
             yield "an image"
-        if one.type == "link_open" and (wrong := wrong_with(str(one.attrs["href"]), one.markup)):
+        if token.type == "link_open" and (
+            wrong := wrong_with(str(token.attrs["href"]), token.markup)
+        ):
             yield wrong
-        if one.type == "text" and not is_link and MENTION.search(one.content):
-            yield f"a mention: {one.content!r}"
+        if token.type == "text" and not is_link and MENTION.search(token.content):
+            yield f"a mention: {token.content!r}"
     is_code = False
     for line in text.splitlines():
         is_code ^= line.startswith("```")
@@ -113,8 +115,8 @@ def wrong_with(target: str, markup: str) -> str | None:
 
 
 @given(st.sampled_from(POISON), st.text(max_size=20), st.sampled_from(POISON))
-def test_words_are_words(one: str, between: str, other: str) -> None:
-    for words in (one, one + between + other, between + one):
+def test_words_are_words(text: str, between: str, other: str) -> None:
+    for words in (text, text + between + other, between + text):
         made = escaped(words)
         assert "\n" not in made
         assert not [*wrong_in(made, frozenset())], made
@@ -131,7 +133,7 @@ def test_words_are_words(one: str, between: str, other: str) -> None:
 
 @given(st.text())
 def test_what_is_read_is_what_was_written(words: str) -> None:
-    shown = "".join(one.content for one in tokens(escaped(words)) if one.type == "text")
+    shown = "".join(token.content for token in tokens(escaped(words)) if token.type == "text")
     expected = " ".join(plain(words).split())
     if "http" not in expected:
         assert re.sub(r"\N{ZERO WIDTH JOINER}", "", shown).strip() == (
@@ -143,8 +145,10 @@ def test_only_links_of_the_web_are_links() -> None:
     assert link("https://example.com/1?a=b#c") == "<https://example.com/1?a=b#c>"
     assert escaped("see https://example.com/a_b_c.") == "see <https://example.com/a_b_c>."
     for url in ("javascript:alert(1)", "https://a@evil.example", "file:///evil", "//evil"):
-        links = [str(one.attrs["href"]) for one in tokens(link(url)) if one.type == "link_open"]
-        assert not [one for one in links if "evil" in one], url
+        links = [
+            str(token.attrs["href"]) for token in tokens(link(url)) if token.type == "link_open"
+        ]
+        assert not [found_link for found_link in links if "evil" in found_link], url
 
 
 @pytest.mark.parametrize("poison", POISON)
@@ -174,7 +178,7 @@ def poisoned(value: Any, poison: str, keep: frozenset[str] = frozenset()) -> Any
             for key, inner in value.items()
         }
     if isinstance(value, list):
-        return [poisoned(one, poison, keep) for one in value]
+        return [poisoned(item, poison, keep) for item in value]
     return value + poison if isinstance(value, str) and value not in keep else value
 
 
@@ -199,9 +203,9 @@ def strange(path: Path, poison: str) -> Report:
     return msgspec.structs.replace(read(path), runs=(run,), not_run=(left,))
 
 
-def _unexpected(one: Scenario) -> Scenario:
-    findings = tuple(msgspec.structs.replace(found, expected=False) for found in one.findings)
-    return msgspec.structs.replace(one, findings=findings)
+def _unexpected(scenario: Scenario) -> Scenario:
+    findings = tuple(msgspec.structs.replace(found, expected=False) for found in scenario.findings)
+    return msgspec.structs.replace(scenario, findings=findings)
 
 
 @pytest.mark.parametrize("poison", POISON)
@@ -215,7 +219,9 @@ def test_markdown_of_a_strange_report(report: Path, poison: str) -> None:
         "diff": [*diff.markdown(diff.diff(good, made)), *diff.markdown(diff.diff(made, good))],
         "history": [*history.markdown(_history(made))],
     }
-    wrong = [(name, one) for name, lines in pages.items() for one in wrong_in("\n".join(lines))]
+    wrong = [
+        (name, problem) for name, lines in pages.items() for problem in wrong_in("\n".join(lines))
+    ]
     assert not wrong
 
 
@@ -267,8 +273,8 @@ def test_annotations_are_the_only_commands(report: Path) -> None:
     made = json.loads(report.read_bytes())
     made["runs"][0]["known"] = []
     for scenario in made["runs"][0]["scenarios"]:
-        for one in scenario["findings"]:
-            one |= {"expected": False, "saw": "a\n::error::b"}
+        for finding in scenario["findings"]:
+            finding |= {"expected": False, "saw": "a\n::error::b"}
     report.write_text(json.dumps(made))
     said = CliRunner().invoke(commands.main, ["summary", "--annotations", str(report)]).output
     lines = said.splitlines()
@@ -307,7 +313,7 @@ def test_junit_of_a_strange_report(report: Path, tmp_path: Path, poison: str) ->
     junit.write(made, tmp_path / "r.xml")
     root = ET.parse(tmp_path / "r.xml").getroot()  # noqa: S314 - what was just written
     assert len([*root.iter("testsuite")]) == 2
-    assert {one.tag for one in root.iter()} <= {
+    assert {element.tag for element in root.iter()} <= {
         *("testsuites", "testsuite", "testcase", "properties", "property"),
         *("failure", "error", "skipped"),
     }

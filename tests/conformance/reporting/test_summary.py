@@ -43,7 +43,7 @@ RUN = run(
 
 def test_the_page_of_a_run() -> None:
     fails = "does not conform (1 new failure, 1 known)"
-    six, eight = (f"{one} {load()[one].title}" for one in ("A42-RING-06", "A42-RING-08"))
+    six, eight = (f"{clause} {load()[clause].title}" for clause in ("A42-RING-06", "A42-RING-08"))
     assert [*markdown_lines([report(RUN, not_run=(MISSING,))], load())] == [
         f"### one 1.2.3: {OTHERS[Exit.SUITE_TROUBLE]}, and {fails}",
         "",
@@ -101,7 +101,9 @@ def test_annotations_in_their_syntax() -> None:
 
 
 def test_a_failure_that_fails_no_run_is_a_warning() -> None:
-    should = next(one.id for one in load() if one.strength == "SHOULD" and not one.awaits)
+    should = next(
+        clause.id for clause in load() if clause.strength == "SHOULD" and not clause.awaits
+    )
     (line,) = annotation_lines([report(run(decision(should, *DEVIATES, saw="x")))], load())
     assert line.startswith(f"::warning title=one 1.2.3%3A {should} ")
 
@@ -120,11 +122,11 @@ def test_what_ended_many_is_one_row() -> None:
 
 
 def test_of_many_annotations_the_last_says_how_many_there_are() -> None:
-    must = [one.id for one in load() if one.strength == "MUST" and not one.awaits][:15]
+    must = [clause.id for clause in load() if clause.strength == "MUST" and not clause.awaits][:15]
     failed = run(
         *(
-            decision(one, *DEVIATES, saw=one, wanted="abcdefghijklmno"[number])
-            for number, one in enumerate(must)
+            decision(clause, *DEVIATES, saw=clause, wanted="abcdefghijklmno"[number])
+            for number, clause in enumerate(must)
         )
     )
     lines = [*annotation_lines([report(failed)], load())]

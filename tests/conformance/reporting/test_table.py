@@ -68,7 +68,7 @@ SECOND = made(
     )
 )
 TEXT = table([FIRST, SECOND], load())
-TITLES = {one.id: escaped(one.title) for one in load()}
+TITLES = {clause.id: escaped(clause.title) for clause in load()}
 
 
 @pytest.mark.parametrize(
@@ -113,8 +113,8 @@ def test_every_table_is_whole() -> None:
 
 def test_the_same_reports_give_the_same_text(tmp_path: Path) -> None:
     paths = [tmp_path / "1.json", tmp_path / "2.json"]
-    for path, one in zip(paths, (FIRST, SECOND), strict=True):
-        report.write_json(one, path)
+    for path, written in zip(paths, (FIRST, SECOND), strict=True):
+        report.write_json(written, path)
     ended = CliRunner().invoke(main, ["table", *map(str, paths)])
     assert (ended.exit_code, ended.stdout) == (0, TEXT)
 

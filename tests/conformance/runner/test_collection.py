@@ -21,8 +21,8 @@ from conformance.runner.selection import is_named
 def test_those_of_a_name_are_those_of_all_that_have_it(patterns: tuple[str, ...]) -> None:
     everything = scenarios()
     there = {
-        name: one
-        for name, one in everything.items()
+        name: scenario
+        for name, scenario in everything.items()
         if any(is_named(name, pattern) for pattern in patterns)
     }
     assert scenarios_named(patterns) == there

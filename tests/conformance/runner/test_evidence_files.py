@@ -32,10 +32,10 @@ def test_of_what_a_client_left_only_regular_files_are_kept(tmp_path: Path) -> No
     (ran / "etc").symlink_to("/etc")
     os.mkfifo(ran / "fifo")
     keep_what_it_left(ran, kept)
-    assert sorted(str(one.relative_to(kept)) for one in kept.rglob("*")) == ["core", "logs"]
+    assert sorted(str(path.relative_to(kept)) for path in kept.rglob("*")) == ["core", "logs"]
     lines = (kept.parent / "left-removed.txt").read_text().splitlines()
     assert lines[0] == "etc -> /etc"
-    assert not any(one.startswith("::") for one in lines)
+    assert not any(line.startswith("::") for line in lines)
     keep_what_it_left(tmp_path / "gone", kept)
     assert not kept.exists()
     assert not (kept.parent / "left-removed.txt").exists()

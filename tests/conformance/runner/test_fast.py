@@ -51,7 +51,10 @@ def test_a_clause_on_the_length_is_skipped() -> None:
         seed=1,
         seconds=0.1,
     )
-    said = {one.clause: (one.verdict, one.reason) for one in decisions_of(record, load())}
+    said = {
+        decision.clause: (decision.verdict, decision.reason)
+        for decision in decisions_of(record, load())
+    }
     assert said["A56-TIMER-01"] == (Verdict.SKIP, Reason.FAST)
     assert said["A42-FAIL-12"] == (Verdict.ERROR, Reason.SUITE)  # it was to be judged
 
@@ -93,6 +96,6 @@ async def test_nobody_waits_until_a_resource_does_not_exist(xdspec: Any) -> None
     """No client has a knob for that time. What is decided elsewhere as well is judged there."""
     ended = await xdspec.run("run", "reference", "--fast", "--scenario", "absent.*")
     assert ended.code == 5  # nothing was judged
-    assert {one["verdict"] for one in ended.scenarios.values()} == {"skip"}
-    assert {one["reason"] for one in ended.clauses.values()} == {"fast"}
-    assert max(one["seconds"] for one in ended.scenarios.values()) < timing.ABSENCE
+    assert {scenario["verdict"] for scenario in ended.scenarios.values()} == {"skip"}
+    assert {clause["reason"] for clause in ended.clauses.values()} == {"fast"}
+    assert max(scenario["seconds"] for scenario in ended.scenarios.values()) < timing.ABSENCE

@@ -19,7 +19,7 @@ def test_a_limit_of_threads_is_told_before_anything_starts(monkeypatch: pytest.M
     begun, start = list[threading.Thread](), threading.Thread.start
 
     def alive() -> int:  # of these alone: what other tests have left may end meanwhile
-        return sum(one.is_alive() for one in begun)
+        return sum(child.is_alive() for child in begun)
 
     def limited(thread: threading.Thread) -> None:
         if alive() == 40:

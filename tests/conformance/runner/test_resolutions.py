@@ -29,9 +29,9 @@ async def test_nobody_waits_for_what_is_shipped(xdspec: Any) -> None:
     """The name server's world is in a process of its own: it has the scenario's knobs, too."""
     ended = await xdspec.run("run", "reference", "--scenario", "dns_again.*")
     seen = tuple(ended.scenarios.values())
-    if any(one["verdict"] == "skip" for one in seen):
-        pytest.skip(next(one["seen"][0] for one in ended.clauses.values() if one["seen"]))
-    assert {one["verdict"] for one in seen} == {"pass"}
+    if any(result["verdict"] == "skip" for result in seen):
+        pytest.skip(next(clause["seen"][0] for clause in ended.clauses.values() if clause["seen"]))
+    assert {result["verdict"] for result in seen} == {"pass"}
     # One may find that the least time has passed already; not all do.
-    longest = max(one["seconds"] for one in seen)
+    longest = max(result["seconds"] for result in seen)
     assert timing.SOON_AGAIN.apart < longest < timing.RESOLUTIONS.apart

@@ -133,14 +133,14 @@ def test_what_waits_is_dealt_out_one_by_one_and_at_last_to_those_that_work() -> 
     scheduling = overlapping(Waiting(names, 1))
     workers: list[Any] = [Node(0), Node(1)]
     waits, works = workers
-    for one in workers:
-        scheduling.add_node(one)
-    for one in workers:
-        arrive(scheduling, one)
-    assert [one.sent for one in workers] == [[0, 1], [5, 6]]
+    for worker in workers:
+        scheduling.add_node(worker)
+    for worker in workers:
+        arrive(scheduling, worker)
+    assert [worker.sent for worker in workers] == [[0, 1], [5, 6]]
     scheduling.mark_test_complete(waits, 0)
     scheduling.mark_test_complete(works, 5)
-    assert [one.sent for one in workers] == [[0, 1, 2], [5, 6, 3]]
+    assert [worker.sent for worker in workers] == [[0, 1, 2], [5, 6, 3]]
     assert not waits.shutting_down
     scheduling.mark_test_complete(works, 6)
     assert works.sent == [5, 6, 3, 4]
@@ -174,13 +174,13 @@ def test_workers_begin_as_they_come() -> None:
     """What waits goes to the first, the rest to those that come then; nobody waits for the last."""
     scheduling = overlapping()
     workers: list[Any] = [Node(number) for number in range(4)]
-    for one in workers:
-        scheduling.add_node(one)
+    for worker in workers:
+        scheduling.add_node(worker)
     assert not scheduling.collection_is_completed
     sent = []
-    for one in (workers[3], workers[1], workers[2]):
-        arrive(scheduling, one)
-        sent.append(one.sent[:])
+    for worker in (workers[3], workers[1], workers[2]):
+        arrive(scheduling, worker)
+        sent.append(worker.sent[:])
     assert sent == [[1], [0, 2], [3, 4]]
     scheduling.mark_test_complete(workers[2], 3)
     assert workers[2].sent == [3, 4, 5]

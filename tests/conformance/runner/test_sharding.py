@@ -71,12 +71,12 @@ def test_the_order_of_collection_is_nothing() -> None:
 def test_the_table_of_the_suite_makes_shards_of_one_length() -> None:
     """By its own numbers: none is longer than another by more than a scenario."""
     there = scenarios()
-    seconds = {name: recorded().get(name, one.seconds) for name, one in there.items()}
+    seconds = {name: recorded().get(name, scenario.seconds) for name, scenario in there.items()}
     assert len(there.keys() & recorded().keys()) > len(there) / 2, "run ci/durations"
     for waits in (False, True):
         takes = [
             sum(seconds[name] for name in pile if there[name].waits is waits)
             for pile in shares(there, recorded(), 4)
         ]
-        longest = max(seconds[name] for name, one in there.items() if one.waits is waits)
+        longest = max(seconds[name] for name, scenario in there.items() if scenario.waits is waits)
         assert max(takes) - min(takes) <= longest

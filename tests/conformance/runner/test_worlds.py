@@ -45,14 +45,16 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[LaunchedClient]:
     return made
 
 
-async def connect(one: LaunchedClient) -> None:
+async def connect(client: LaunchedClient) -> None:
     """As a client that asks the control plane as soon as it starts."""
-    async with grpc.aio.insecure_channel(one.plane.address) as channel:
+    async with grpc.aio.insecure_channel(client.plane.address) as channel:
         stub = ads_pb2_grpc.AggregatedDiscoveryServiceStub(channel)
         await stub.StreamAggregatedResources().write(
             discovery_pb2.DiscoveryRequest(type_url=Kind.CLUSTER.type_url)
         )
-        await one.plane.transcript.wait(lambda event: isinstance(event, Request), deadline=DEADLINE)
+        await client.plane.transcript.wait(
+            lambda event: isinstance(event, Request), deadline=DEADLINE
+        )
 
 
 async def silence(_: LaunchedClient) -> None:

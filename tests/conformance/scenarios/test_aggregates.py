@@ -33,31 +33,31 @@ def test_names() -> None:
 
 def test_each_root_has_a_route_by_a_header() -> None:
     routes = served().route_configuration().virtual_hosts[0].routes
-    assert [(one.match.headers[0].name, one.route.cluster) for one in routes] == [
+    assert [(route.match.headers[0].name, route.route.cluster) for route in routes] == [
         ("to", "m"),
         ("to", "b"),
     ]
-    assert [one.match.headers[0].exact_match for one in routes] == ["m", "b"]
+    assert [route.match.headers[0].exact_match for route in routes] == ["m", "b"]
     assert "all paths with to: m hashed by header session" in str(served().routes[0])
 
 
 def test_what_a_client_gets_to_know() -> None:
-    one = replace(
+    config = replace(
         served(),
         unsent=((Kind.CLUSTER, "a"), (Kind.ENDPOINTS, "b")),
         given=(RawResource(Kind.CLUSTER, "n", b"\x0f"),),
     )
-    known = known_clusters(one)
+    known = known_clusters(config)
     assert known.keys() == {"m", "n", "b"}
     assert known["n"] == cluster_tree.Refused()
-    assert endpoints_by_priority(one).keys() == {"a"}
-    assert {(kind, name) for kind, name in one.named() if kind is Kind.CLUSTER} == {
+    assert endpoints_by_priority(config).keys() == {"a"}
+    assert {(kind, name) for kind, name in config.named() if kind is Kind.CLUSTER} == {
         (Kind.CLUSTER, name) for name in "mnb"
     }
-    assert (Kind.CLUSTER, "a") not in subscriptions(one)
-    assert (Kind.ENDPOINTS, "b") in subscriptions(one)
+    assert (Kind.CLUSTER, "a") not in subscriptions(config)
+    assert (Kind.ENDPOINTS, "b") in subscriptions(config)
     told = "cluster n as 1 given bytes; cluster a never sent; endpoints b never sent"
-    assert str(one).endswith(told)
+    assert str(config).endswith(told)
 
 
 def test_endpoints_that_can_be_used() -> None:
@@ -70,6 +70,6 @@ def test_endpoints_that_can_be_used() -> None:
         place(1, Endpoint("4"), weight=None),
     )
     by_name = Cluster(name="d", discovery=LogicalDns("127.0.0.1:1"))
-    one = aggregate_config(("c", "d"), (leaf("c").placed(*places), by_name))
-    assert endpoints_by_priority(one) == {"c": (("2",), ("3",)), "d": (("127.0.0.1:1",),)}
-    assert known_clusters(one)["d"] == cluster_tree.Leaf()
+    config = aggregate_config(("c", "d"), (leaf("c").placed(*places), by_name))
+    assert endpoints_by_priority(config) == {"c": (("2",), ("3",)), "d": (("127.0.0.1:1",),)}
+    assert known_clusters(config)["d"] == cluster_tree.Leaf()

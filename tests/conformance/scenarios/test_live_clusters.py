@@ -23,20 +23,22 @@ def live(form: Form) -> LiveCluster:
 
 @pytest.mark.parametrize("form", get_args(Form))
 def test_each_update_leads_elsewhere(form: Form) -> None:
-    one = live(form)
-    places = [one.leads(step, of).addresses for of in ("used", BESIDE) for step in range(STEPS)]
+    live_cluster = live(form)
+    places = [
+        live_cluster.leads(step, of).addresses for of in ("used", BESIDE) for step in range(STEPS)
+    ]
     assert sorted(places) == [(address,) for address in ADDRESSES]
-    assert one.leads(STEPS) == one.leads()
+    assert live_cluster.leads(STEPS) == live_cluster.leads()
 
 
 @pytest.mark.parametrize("form", ["EDS", "aggregate"])
 @pytest.mark.parametrize("step", range(STEPS))
 def test_it_leads_where_it_is_said_to(form: Form, step: int) -> None:
-    one = live(form)
-    served = one.served(step)
+    live_cluster = live(form)
+    served = live_cluster.served(step)
     for of in ("used", BESIDE):
         wanted = at_the_first(served, of)
-        assert one.leads(step, of).addresses == wanted.endpoints[_leaf(wanted)][0]
+        assert live_cluster.leads(step, of).addresses == wanted.endpoints[_leaf(wanted)][0]
 
 
 def _leaf(wanted: Any) -> str:
@@ -47,11 +49,11 @@ def _leaf(wanted: Any) -> str:
 @pytest.mark.parametrize("form", get_args(Form))
 def test_updates_of_clusters_change_no_endpoints(form: Form) -> None:
     """So a good Cluster and an odd one need nothing else to be used."""
-    one = live(form)
-    first, second = (one.served(step).named() for step in range(2))
+    live_cluster = live(form)
+    first, second = (live_cluster.served(step).named() for step in range(2))
     changed = {kind for kind, name in first if first[kind, name] != second[kind, name]}
     assert changed == {Kind.CLUSTER}
-    assert {what for what in subscriptions(one.served(1)) if what not in first} == set()
+    assert {what for what in subscriptions(live_cluster.served(1)) if what not in first} == set()
 
 
 async def test_who_refuses_nothing_is_not_judged_by_what_a_refusal_leaves(

@@ -26,11 +26,11 @@ SEEDS = range(50)
 
 
 def test_a_seed_repeats_it() -> None:
-    one, again, other = (
+    first, again, other = (
         plan(random.Random(seed), members=MEMBERS, requests=REQUESTS) for seed in (1, 1, 2)
     )
-    assert one == again
-    assert one != other
+    assert first == again
+    assert first != other
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -77,6 +77,6 @@ def test_only_the_list_is_there_before_the_first_request(seed: int) -> None:
 def test_it_has_something_of_everything() -> None:
     deeds = plan(random.Random(3), members=MEMBERS, requests=STORM + CALM)
     changes = [deed.what for deed in deeds if isinstance(deed.what, ListChange)]
-    assert {type(one.policy).__name__ for one in changes} == {"RingHash", "RoundRobin"}
+    assert {type(change.policy).__name__ for change in changes} == {"RingHash", "RoundRobin"}
     assert not isinstance(changes[-1].policy, RoundRobin)
     assert {type(deed.what) for deed in deeds} == {ListChange, Kill, ModeChange}

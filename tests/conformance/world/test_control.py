@@ -46,7 +46,7 @@ class Plane:
         self.transcript = SimpleNamespace(answered=self.answered, events=())
 
     async def set(self, *resources: Any) -> Push:
-        return Push(versions={pack(one)[0]: "2" for one in resources}, since=0)
+        return Push(versions={pack(resource)[0]: "2" for resource in resources}, since=0)
 
     async def answered(self, push: Push, kind: Kind, *, deadline: float) -> Any:
         assert push.versions[kind]
@@ -95,7 +95,7 @@ async def test_awaited(before: XdsConfig, after: XdsConfig, kinds: list[str]) ->
     await control.serve(before)
     assert plane.awaited == []  # a client need not ask before it has calls to make
     await control.serve(after)
-    assert [one.name for one in plane.awaited] == kinds
+    assert [resource.name for resource in plane.awaited] == kinds
     assert control.history == [str(before), str(after)]
 
 
@@ -192,12 +192,12 @@ async def test_who_does_not_answer(
 ) -> None:
     """Who was sent it hangs, whatever it states to follow; not so who has no use for it."""
     async with ControlPlane.running() as plane:
-        for one in before:
-            plane.transcript.record(one)
+        for event in before:
+            plane.transcript.record(event)
         push = await plane.set(*single_locality([A]).resources())
         assert push.versions[Kind.CLUSTER] == "1"
-        for one in after:
-            plane.transcript.record(one)
+        for event in after:
+            plane.transcript.record(event)
         with pytest.raises(ending, match="No ACK or NACK of cluster"):
             await Control(plane, None).answer(push, Kind.CLUSTER, deadline=0.01)
 

@@ -18,9 +18,9 @@ def test_ring_of_another_size_shows_in_several_calls() -> None:
     large = weighted_locality(dict(ASKING_FOR_5001), policy=RingHash(minimum=1)).capped_at(16384)
     values = HeaderValues(random.Random(0), RingKeys(format="ip:port_i"))
     chosen = values.telling(large, apart_from=large.capped_at(4096))[:-ENOUGH_TO_MAP]
-    one, other = exact(large), exact(large.capped_at(4096))
+    mapping, other = exact(large), exact(large.capped_at(4096))
     hashes = [xxh64(each[SESSION]) for each in chosen]
-    assert sum(one(each) != other(each) for each in hashes) >= SEVERAL
+    assert sum(mapping(each) != other(each) for each in hashes) >= SEVERAL
 
 
 def exact(served: XdsConfig) -> Way:

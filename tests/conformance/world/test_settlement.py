@@ -41,8 +41,8 @@ def calls(*values: str) -> list[Call]:
 def test_calls_that_are_alike_and_follow_one_another_share_a_mark() -> None:
     planned = calls("x", "x", "y", "x", "x")
     marked = marked_by_rows(planned)
-    assert [one.mark for one in marked] == ["call-0", "call-0", "call-2", "call-3", "call-3"]
-    assert [(one.id, one.metadata) for one in marked] == [(o.id, o.metadata) for o in planned]
+    assert [call.mark for call in marked] == ["call-0", "call-0", "call-2", "call-3", "call-3"]
+    assert [(call.id, call.metadata) for call in marked] == [(o.id, o.metadata) for o in planned]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_streams_that_have_not_ended_are_open_or_wait() -> None:
     planned = [Call(id=name, path=PATH) for name in "abc"]
     opened = [stream("a", HERE), stream("b", HERE)]
     made = ended("channel-1", planned, [outcome("b", "CANCELLED")], {}, opened)
-    assert [one.status for one in made] == [OPEN, "CANCELLED", WAITING]
+    assert [call.status for call in made] == [OPEN, "CANCELLED", WAITING]
 
 
 @pytest.mark.parametrize(
@@ -113,9 +113,9 @@ def test_only_what_is_said_to_be_ok_is_claimed() -> None:
 
 def test_calls_that_have_ended() -> None:
     planned = [Call(id="a", path=PATH, metadata=(("k", "v"), ("k-bin", b"\x01\x02")))]
-    (one,) = ended("channel-1", planned, [outcome("a", "INTERNAL")], {"a": HERE})
-    assert (one.status, one.endpoint, one.channel) == ("INTERNAL", HERE, "channel-1")
-    assert one.metadata == (("k", "v"), ("k-bin", "AQI="))
+    (call,) = ended("channel-1", planned, [outcome("a", "INTERNAL")], {"a": HERE})
+    assert (call.status, call.endpoint, call.channel) == ("INTERNAL", HERE, "channel-1")
+    assert call.metadata == (("k", "v"), ("k-bin", "AQI="))
 
 
 @pytest.mark.parametrize(

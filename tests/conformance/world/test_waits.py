@@ -71,10 +71,12 @@ def silenced(tree: ast.AST) -> Iterator[int]:
     for node in ast.walk(tree):
         match node:
             case ast.ExceptHandler(type=kind, body=body) if named(kind) & PASSED:
-                if not any(isinstance(one, ast.Raise) for line in body for one in ast.walk(line)):
+                if not any(
+                    isinstance(inner, ast.Raise) for line in body for inner in ast.walk(line)
+                ):
                     yield node.lineno
             case ast.Call(func=function, args=kinds) if named(function) == {"suppress"}:
-                if any(named(one) & PASSED for one in kinds):
+                if any(named(raised) & PASSED for raised in kinds):
                     yield node.lineno
 
 
@@ -166,6 +168,6 @@ async def test_what_was_waited_for_in_vain_is_kept_for_the_evidence() -> None:
     await waits.came(wait())
     await waits.until(look, lambda seen: seen > 0, within=0)
     await waits.until(look, lambda seen: seen > 1, within=0)
-    told = [one.what.partition("\n")[0] for one in waits.PASSED]
+    told = [passed.what.partition("\n")[0] for passed in waits.PASSED]
     assert told == ["No ACK within 5 s; seen instead:", "what fits, within 0 s"]
-    assert all(one.began <= one.ended for one in waits.PASSED)
+    assert all(passed.began <= passed.ended for passed in waits.PASSED)

@@ -42,7 +42,7 @@ BY_NAME = logical_dns(C, is_reported=True)
 
 
 def kinds(served: XdsConfig) -> list[str]:
-    return [type(one).__name__ for one in served.resources()]
+    return [type(resource).__name__ for resource in served.resources()]
 
 
 def test_several_clusters() -> None:
@@ -53,12 +53,12 @@ def test_several_clusters() -> None:
         *["ClusterLoadAssignment"] * 2,
     ]
     _, routes, other, own, others, owns = SERVED.resources()
-    ways = [(one.match.path, one.route.cluster) for one in routes.virtual_hosts[0].routes]
+    ways = [(route.match.path, route.route.cluster) for route in routes.virtual_hosts[0].routes]
     assert ways == [("/s/m", "other"), ("", "cluster")]
-    assert [one.name for one in (other, own)] == ["other", "cluster"]
+    assert [cluster.name for cluster in (other, own)] == ["other", "cluster"]
     assert other.eds_cluster_config.service_name == others.cluster_name == "service"
     assert owns.cluster_name == "cluster"
-    assert [one.HasField("lrs_server") for one in (other, own)] == [True, False]
+    assert [cluster.HasField("lrs_server") for cluster in (other, own)] == [True, False]
     name: Any = owns.endpoints[0].locality
     assert (name.region, name.zone, name.sub_zone) == ("region", "zone", "sub_zone")
     assert str(OTHER) in str(SERVED)
@@ -82,13 +82,13 @@ def test_aggregate() -> None:
     route = Route(BY_SESSION, cluster="upper")
     served = XdsConfig(clusters=(upper, leaf, lower, by_name), routes=(route,))
     _, routes, *clusters, endpoints = served.resources()
-    assert [one.route.cluster for one in routes.virtual_hosts[0].routes] == ["upper"]
-    assert [one.name for one in clusters] == ["upper", "leaf", "lower", "by-name"]
+    assert [entry.route.cluster for entry in routes.virtual_hosts[0].routes] == ["upper"]
+    assert [cluster.name for cluster in clusters] == ["upper", "leaf", "lower", "by-name"]
     assert endpoints.cluster_name == "leaf"
     made_of = aggregate_pb2.ClusterConfig()
     clusters[0].cluster_type.typed_config.Unpack(made_of)
     assert [*made_of.clusters] == ["leaf", "lower", "never-served"]
-    assert all(one.name in str(served) for one in served.clusters)
+    assert all(cluster.name in str(served) for cluster in served.clusters)
     assert served.addresses() == ()
     assert served.mapping(cluster="leaf").localities == OWN.mapping().localities
 
@@ -96,7 +96,7 @@ def test_aggregate() -> None:
 def test_a_leaf_that_two_aggregates_share_is_served_once() -> None:
     leaf = single_locality([A], name="leaf")
     served = aggregate(leaf, leaf)
-    assert [one.name for one in served.clusters] == ["cluster", "leaf"]
+    assert [cluster.name for cluster in served.clusters] == ["cluster", "leaf"]
 
 
 def test_drops() -> None:
@@ -107,8 +107,12 @@ def test_drops() -> None:
     ]
     served = one_cluster(OWN.own().localities, drops=drops)
     assert [
-        (one.category, one.drop_percentage.numerator, one.drop_percentage.denominator)
-        for one in served.endpoints().policy.drop_overloads
+        (
+            overload.category,
+            overload.drop_percentage.numerator,
+            overload.drop_percentage.denominator,
+        )
+        for overload in served.endpoints().policy.drop_overloads
     ] == [("half", 500_000, 2), ("tenth", 1_000, 1), ("all", 100, 0)]
     assert "500000 per million dropped; 1000 per ten thousand dropped" in str(served)
     assert not OWN.endpoints().HasField("policy")
@@ -216,6 +220,8 @@ def test_route_to_weighted_clusters() -> None:
     assert str(both).endswith(", to cluster x 3, other x 1")
     (host,) = replace(SERVED, routes=(both,)).route_configuration().virtual_hosts
     action = host.routes[-1].route
-    weighted = [(one.name, one.weight.value) for one in action.weighted_clusters.clusters]
+    weighted = [
+        (cluster.name, cluster.weight.value) for cluster in action.weighted_clusters.clusters
+    ]
     assert weighted == [("cluster", 3), ("other", 1)]
     assert len(action.hash_policy) == 1

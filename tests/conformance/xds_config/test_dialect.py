@@ -46,7 +46,7 @@ def _more(before: Any, after: Any) -> Any:
     if isinstance(before, list):
         assert len(before) == len(after)
         pairs = [_more(*pair) for pair in zip(before, after, strict=True)]
-        return pairs if any(one is not None for one in pairs) else None
+        return pairs if any(pair is not None for pair in pairs) else None
     assert before == after
     return None
 
@@ -141,10 +141,10 @@ def test_a_timeout_that_a_route_has_is_kept() -> None:
 
 def manager(listener: Any) -> Any:
     """The connection manager of a listener that has been translated."""
-    ((one,),) = ([*chain.filters] for chain in listener.filter_chains)
-    assert one.name == dialect.MANAGER
+    ((http_filter,),) = ([*chain.filters] for chain in listener.filter_chains)
+    assert http_filter.name == dialect.MANAGER
     unpacked = http_connection_manager_pb2.HttpConnectionManager()
-    assert one.typed_config.Unpack(unpacked)
+    assert http_filter.typed_config.Unpack(unpacked)
     return unpacked
 
 

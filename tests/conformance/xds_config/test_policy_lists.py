@@ -21,8 +21,8 @@ NAMED = "type.googleapis.com/"
 
 def types(message: Any) -> list[str]:
     return [
-        one.typed_extension_config.typed_config.type_url.removeprefix(NAMED)
-        for one in message.policies
+        policy.typed_extension_config.typed_config.type_url.removeprefix(NAMED)
+        for policy in message.policies
     ]
 
 
@@ -61,8 +61,8 @@ def test_entries_that_lack_something() -> None:
 
 def test_a_struct_by_text() -> None:
     message = typed_struct_pb2.TypedStruct()
-    (one,) = listed(policy_lists.policies(policy_lists.struct("a.B", {"c": "d"}))).policies
-    one.typed_extension_config.typed_config.Unpack(message)
+    (policy,) = listed(policy_lists.policies(policy_lists.struct("a.B", {"c": "d"}))).policies
+    policy.typed_extension_config.typed_config.Unpack(message)
     assert (message.type_url, dict(message.value)) == (f"{NAMED}a.B", {"c": "d"})
 
 
@@ -76,9 +76,9 @@ def test_values_in_one_another(levels: int) -> None:
 
 def test_a_struct_by_bytes() -> None:
     body = policy_bytes.policies(policy_bytes.struct("a.B", policy_bytes.text(300)))
-    (one,) = cluster_pb2.Cluster.FromString(body).load_balancing_policy.policies
+    (policy,) = cluster_pb2.Cluster.FromString(body).load_balancing_policy.policies
     message = typed_struct_pb2.TypedStruct()
-    one.typed_extension_config.typed_config.Unpack(message)
+    policy.typed_extension_config.typed_config.Unpack(message)
     assert (message.type_url, dict(message.value)) == (f"{NAMED}a.B", {"config": "x" * 300})
 
 

@@ -102,11 +102,13 @@ def test_resources(name: str) -> None:
     made = ARRANGEMENTS[name].resources()
     known = KNOWN[name]["resources"]
     assert len(made) == len(known)
-    for one, fields in zip(made, known, strict=True):
-        assert on_the_wire(one) == on_the_wire(json_format.ParseDict(fields, type(one)()))
+    for message, fields in zip(made, known, strict=True):
+        assert on_the_wire(message) == on_the_wire(json_format.ParseDict(fields, type(message)()))
 
 
-@pytest.mark.parametrize("name", [one for one in ARRANGEMENTS if one not in IN_OTHER_WORDS])
+@pytest.mark.parametrize(
+    "name", [arrangement for arrangement in ARRANGEMENTS if arrangement not in IN_OTHER_WORDS]
+)
 def test_words(name: str) -> None:
     assert str(ARRANGEMENTS[name]) == KNOWN[name]["words"]
 

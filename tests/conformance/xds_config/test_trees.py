@@ -42,8 +42,8 @@ def test_degraded_endpoints_are_the_last(
 
 
 def test_what_is_refused_is_so_by_envoy_too() -> None:
-    one = leaf("a", A, "HEALTHY")
-    cluster, endpoints = rejected_cluster(one), rejected_endpoints(one)
+    leaf_cluster = leaf("a", A, "HEALTHY")
+    cluster, endpoints = rejected_cluster(leaf_cluster), rejected_endpoints(leaf_cluster)
     assert (cluster.type, cluster.HasField("eds_cluster_config")) == (cluster.STATIC, True)
     said = text_format.MessageToString(endpoints)
     assert [place.priority for place in endpoints.endpoints] == [1], said

@@ -32,7 +32,7 @@ async def world() -> AsyncIterator[Any]:
 
 async def test_where_each_endpoint_is() -> None:
     async with world() as told:
-        first, second, third = (one.address for one in told.members)
+        first, second, third = (member.address for member in told.members)
         near = Locality((Endpoint(first, weight=3),), name="near/zone", weight=2, priority=0)
         far = Locality((Endpoint(third), Endpoint(first)), name="far", weight=None, priority=1)
         await told.control.serve(one_cluster([near, far]))
@@ -50,7 +50,7 @@ async def test_where_each_endpoint_is() -> None:
 
 async def test_what_is_pushed_by_other_hands_is_told() -> None:
     async with world() as told:
-        first, second, _ = (one.address for one in told.members)
+        first, second, _ = (member.address for member in told.members)
         await told.control.serve(one_cluster([Locality((Endpoint(first),))]))
         pushed = one_cluster([Locality((Endpoint(second),))]).endpoints()
         await told.plane.set(pushed, RawResource(Kind.ENDPOINTS, "odd", b"\xff"))
@@ -60,7 +60,7 @@ async def test_what_is_pushed_by_other_hands_is_told() -> None:
 
 async def test_what_a_name_is_to_resolve_to() -> None:
     async with world() as told:
-        first, second, _ = (one.address for one in told.members)
+        first, second, _ = (member.address for member in told.members)
         await told.control.serve(logical_dns("name.test:1", (first, second)))
         _, *rows = output.endpoints(told)
         assert [row.split()[4] for row in rows] == ["cluster", "cluster", "not"]

@@ -42,7 +42,7 @@ RECORD = Record(
 
 
 def leaf(name: str, *addresses: str) -> Resource:
-    parts = [one.split(":") for one in addresses]
+    parts = [address.split(":") for address in addresses]
     endpoints = [{"address": host, "portValue": int(port)} for host, port in parts]
     message = json.dumps({"clusterName": name, "endpoints": endpoints})
     return Resource(name=name, type_url="eds", message=msgspec.Raw(message.encode()))
@@ -146,7 +146,7 @@ def test_a_scenario_in_three_rows() -> None:
             decided(Verdict.SKIP, None),
         ],
     )
-    assert [(round(one.at or 0, 1), one.deeds, one.outcome) for one in told] == [
+    assert [(round(phase.at or 0, 1), phase.deeds, phase.outcome) for phase in told] == [
         (
             0.0,
             ("both of z: serving", "sends EDS version 1: z, b"),
@@ -174,14 +174,16 @@ def test_a_scenario_in_three_rows() -> None:
         (2.0, ("sends EDS version 3 (odd): z",), ("refused EDS version 3", "ended stream 1")),
         (2.3, ("ends stream 2 with UNAVAILABLE",), ()),
     ]
-    judged = [[(one.verdict, one.calls, one.of) for one in phase.judged] for phase in told]
+    judged = [
+        [(verdict.verdict, verdict.calls, verdict.of) for verdict in phase.judged] for phase in told
+    ]
     assert judged == [
         [(Verdict.FAIL, 1, 3), (Verdict.PASS, 2, 3)],
         [(Verdict.FAIL, 2, 4)],
         [],
         [],
     ]
-    assert [one.is_bad for one in told] == [True, True, False, False]
+    assert [phase.is_bad for phase in told] == [True, True, False, False]
 
 
 def test_what_failed_by_something_else_than_calls_comes_last() -> None:
@@ -196,12 +198,12 @@ def test_what_failed_by_something_else_than_calls_comes_last() -> None:
 
 def test_a_call_on_which_a_clause_is_decided_twice_is_counted_once() -> None:
     twice = [decided(Verdict.FAIL, calls_of(4)), decided(Verdict.FAIL, calls_of(4))]
-    assert [one.calls for one in phases(FOLDER, twice)[1].judged] == [1]
+    assert [verdict.calls for verdict in phases(FOLDER, twice)[1].judged] == [1]
 
 
 def test_what_a_response_leaves_out_is_told_where_that_says_something() -> None:
     def pushed(at: float, version: str, *names: str, kind: str = "cluster") -> Event:
-        resources = tuple(Resource(name=one, type_url="x") for one in names)
+        resources = tuple(Resource(name=name, type_url="x") for name in names)
         return Event(event="Response", at=at, kind=kind, version=version, resources=resources)
 
     events = (
@@ -255,9 +257,9 @@ def test_of_many_phases_the_failing_ones_are_told_and_how_many_are_not() -> None
         calls=tuple(call(n, 101.5 + n, Z1) for n in range(count)),
     )
     told = phases(folder, [decided(Verdict.FAIL, calls_of(20))], 8)
-    assert [round(one.at or 0) - 1 for one in told] == [0, 1, 19, 20, 38, 39]
-    assert [one.left_out for one in told] == [0, 0, 17, 0, 17, 0]
-    assert sum(one.left_out for one in told) + len(told) == count
+    assert [round(phase.at or 0) - 1 for phase in told] == [0, 1, 19, 20, 38, 39]
+    assert [phase.left_out for phase in told] == [0, 0, 17, 0, 17, 0]
+    assert sum(phase.left_out for phase in told) + len(told) == count
     assert ("           … 17 more …", False) in [*in_words(told)]
 
 
@@ -272,7 +274,9 @@ def test_of_many_sentences_the_middle_is_left_out() -> None:
 def test_what_was_asked_until_time_was_up_is_told_with_all_that_was_asked() -> None:
     late = msgspec.structs.replace(calls_of(1, 2), overdue=True)
     told = phases(FOLDER, [decided(Verdict.FAIL, late)])
-    assert [str(one) for one in told[0].judged] == ["2 of 3 calls, the last round when time was up"]
+    assert [str(verdict) for verdict in told[0].judged] == [
+        "2 of 3 calls, the last round when time was up"
+    ]
 
 
 def test_resources_of_one_version_are_told_together() -> None:
@@ -291,16 +295,16 @@ def test_of_several_modes_with_nothing_between_them_the_last_is_told() -> None:
 
 
 def test_load_reports_are_counted_by_cluster() -> None:
-    one = ReportedCluster(cluster="z")
+    cluster = ReportedCluster(cluster="z")
     events = (
         Event(event="LoadRequest", at=100.1, stream=2),
         Event(event="LoadResponse", at=100.2, stream=2, interval=0.5),
-        Event(event="LoadRequest", at=100.8, stream=2, clusters=(one, one)),
+        Event(event="LoadRequest", at=100.8, stream=2, clusters=(cluster, cluster)),
         Event(event="LoadResponse", at=101.2, stream=2, interval=2, clusters=("z", "b")),
-        Event(event="LoadRequest", at=103.2, stream=2, clusters=(one,)),
+        Event(event="LoadRequest", at=103.2, stream=2, clusters=(cluster,)),
     )
     made = Folder(record=RECORD, events=events, calls=(call(0, 101.0, Z1),))
-    assert [(one.deeds, one.outcome) for one in phases(made, [])] == [
+    assert [(phase.deeds, phase.outcome) for phase in phases(made, [])] == [
         (
             ("asks for load reports of all clusters, every 0.5 s",),
             (f"1 call OK at what no EDS resource names ({Z1} 1)", "load reports: 2 (z 1)"),
@@ -308,4 +312,6 @@ def test_load_reports_are_counted_by_cluster() -> None:
         (("asks for load reports of z, b, every 2 s",), ("load reports: 1 (z 1)",)),
     ]
     nothing = Folder(record=RECORD, events=events[:1])
-    assert [one.outcome for one in phases(nothing, [])] == [("load reports: 1 (of no cluster)",)]
+    assert [phase.outcome for phase in phases(nothing, [])] == [
+        ("load reports: 1 (of no cluster)",)
+    ]

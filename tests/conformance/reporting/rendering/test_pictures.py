@@ -78,7 +78,11 @@ def call(number: int, endpoint: str | None, status: str = "OK") -> Call:
 
 
 def calls(*where: str | None) -> Calls:
-    return Calls(tuple(call(n, one, "OK" if one else "UNAVAILABLE") for n, one in enumerate(where)))
+    return Calls(
+        tuple(
+            call(n, address, "OK" if address else "UNAVAILABLE") for n, address in enumerate(where)
+        )
+    )
 
 
 RING = MatchesRing(
@@ -93,7 +97,7 @@ def right(count: int) -> Calls:
     """Calls that go where their hash falls."""
     picked = ring_picture(RING, calls(*[A] * count))
     assert isinstance(picked, RingPicture)
-    return calls(*(one.due for one in picked.calls))
+    return calls(*(row.due for row in picked.calls))
 
 
 # The ring.
@@ -103,26 +107,26 @@ def test_a_right_client_has_every_call_on_its_arc() -> None:
     found = ring_picture(RING, right(40))
     assert isinstance(found, RingPicture)
     assert (found.size, found.wrong, found.strangers) == (64, (), ())
-    assert [one.entries for one in found.owners] == [32, 32]
-    assert sum(one.share for one in found.owners) == pytest.approx(1)
-    assert all(one.due == one.went for one in found.owners)
+    assert [owner.entries for owner in found.owners] == [32, 32]
+    assert sum(owner.share for owner in found.owners) == pytest.approx(1)
+    assert all(owner.due == owner.went for owner in found.owners)
     assert (found.arcs[0].first, found.arcs[-1].after) == (0, SLOTS)
-    assert all(one.after == other.first for one, other in itertools.pairwise(found.arcs))
+    assert all(arc.after == other.first for arc, other in itertools.pairwise(found.arcs))
 
 
 def test_calls_that_went_elsewhere_are_told() -> None:
-    good = [one.endpoint for one in right(40)]
+    good = [row.endpoint for row in right(40)]
     found = ring_picture(RING, calls(*good[:-2], "127.0.0.1:1", B if good[-1] == A else A))
     assert isinstance(found, RingPicture)
-    assert [one.call for one in found.wrong] == ["call-38", "call-39"]
+    assert [row.call for row in found.wrong] == ["call-38", "call-39"]
     assert found.strangers == ("127.0.0.1:1",)
 
 
 def test_a_call_that_went_elsewhere_is_told_however_late_it_came() -> None:
-    good = [one.endpoint for one in right(150)]
+    good = [row.endpoint for row in right(150)]
     found = ring_picture(RING, calls(*good[:-1], B if good[-1] == A else A))
     assert isinstance(found, RingPicture)
-    assert [one.call for one in found.told] == [*(f"call-{n}" for n in range(40)), "call-149"]
+    assert [row.call for row in found.told] == [*(f"call-{n}" for n in range(40)), "call-149"]
 
 
 @pytest.mark.parametrize(
@@ -188,8 +192,8 @@ def test_why_there_is_no_ring(expected: MatchesRing, seen: Observation, words: s
 def test_bars(expected: Expectation, seen: Observation, bars: dict[str, tuple[int, bool]]) -> None:
     found = shares_picture(expected, seen)
     assert found is not None
-    assert {one.name: (one.count, one.fits) for one in found.bars} == bars
-    assert all(one.fits for one in found.bars) is expected.finding(seen).holds
+    assert {bar.name: (bar.count, bar.fits) for bar in found.bars} == bars
+    assert all(bar.fits for bar in found.bars) is expected.finding(seen).holds
 
 
 def test_what_has_no_bounds_has_no_bars() -> None:
@@ -277,8 +281,8 @@ WHOLE = Folder(
 
 
 def marks_of(lanes: tuple[Lane, ...], name: str) -> list[tuple[float, str, str]]:
-    (lane,) = [one for one in lanes if one.name == name]
-    return [(round(one.at, 3), one.shape.value, one.what) for one in lane.marks]
+    (lane,) = [row for row in lanes if row.name == name]
+    return [(round(mark.at, 3), mark.shape.value, mark.what) for mark in lane.marks]
 
 
 def test_all_of_a_scenario_is_on_one_clock() -> None:
@@ -360,7 +364,7 @@ def test_many_calls_are_drawn_as_how_many_began_when() -> None:
     assert len(drawn_lane(few.lanes[0], scale_of(few)).marks) == SINGLE
     crowd = drawn_lane(many.lanes[0], scale_of(many))
     assert len(crowd.marks) < 200
-    assert sum(int(one.what.split()[0]) for one in crowd.marks) == 1000
+    assert sum(int(mark.what.split()[0]) for mark in crowd.marks) == 1000
 
 
 # What was served.
@@ -387,10 +391,10 @@ def test_what_was_pushed_is_yaml_that_tells_what_changed() -> None:
 )
 def test_what_differs_is_marked(wanted: str, saw: str, marked: tuple[list[str], list[str]]) -> None:
     found = compared(wanted, saw)
-    assert "".join(one.text for one in found.wanted) == wanted
-    assert "".join(one.text for one in found.saw) == saw
+    assert "".join(piece.text for piece in found.wanted) == wanted
+    assert "".join(piece.text for piece in found.saw) == saw
     both = (found.wanted, found.saw)
-    assert tuple([one.text for one in pieces if one.differs] for pieces in both) == marked
+    assert tuple([piece.text for piece in pieces if piece.differs] for pieces in both) == marked
 
 
 # The page, the terminal, the trace.
@@ -402,9 +406,9 @@ def nasty() -> Folder:
     def spoil(value: Any) -> Any:
         match value:
             case dict():
-                return {key: spoil(one) for key, one in value.items()}
+                return {key: spoil(item) for key, item in value.items()}
             case list():
-                return [spoil(one) for one in value]
+                return [spoil(item) for item in value]
             case str() if value in {"go", "c", "x", "bad", "channel-1", "call-0", "ring.search"}:
                 return NASTY
             case _:
@@ -448,10 +452,10 @@ def test_a_trace_is_what_perfetto_reads() -> None:
     decisions = evidence.decisions_of(WHOLE.record, CATALOGUE)
     told = json.loads(trace.trace(scene_of(WHOLE, decisions, CATALOGUE)))
     events = told["traceEvents"]
-    assert {one["ph"] for one in events} == {"M", "i", "b", "e"}
-    assert all(one["ts"] >= 0 for one in events if one["ph"] != "M")
-    begun = [(one["cat"], one["id"]) for one in events if one["ph"] == "b"]
-    ended = [(one["cat"], one["id"]) for one in events if one["ph"] == "e"]
+    assert {event["ph"] for event in events} == {"M", "i", "b", "e"}
+    assert all(event["ts"] >= 0 for event in events if event["ph"] != "M")
+    begun = [(event["cat"], event["id"]) for event in events if event["ph"] == "b"]
+    ended = [(event["cat"], event["id"]) for event in events if event["ph"] == "e"]
     assert sorted(begun) == sorted(ended)
     assert len(begun) == len(set(begun))
 
@@ -468,7 +472,7 @@ def write(folder: Path, **files: str) -> Path:
 
 def test_evidence_of_an_older_suite_is_drawn(tmp_path: Path) -> None:
     found = scene(write(tmp_path), CATALOGUE)
-    assert [one.decision.clause for one in found.shown] == [CLAUSE]
+    assert [entry.decision.clause for entry in found.shown] == [CLAUSE]
     assert [lane.name for lane in found.timeline.lanes] == []
 
 

@@ -41,7 +41,7 @@ def value(chance: random.Random, depth: int = 0) -> Any:
     several = [value(chance, depth + 1) for _ in range(chance.randrange(4))]
     if kind == 2:
         return several
-    return {f"{chance.choice(WORDS)}{number}": one for number, one in enumerate(several)}
+    return {f"{chance.choice(WORDS)}{number}": item for number, item in enumerate(several)}
 
 
 @pytest.mark.parametrize("seed", range(300))

@@ -80,14 +80,14 @@ def reports() -> list[tuple[str, Report]]:
 def left_behind(folder: Path, seed: int = 1, name: str = "ring.some[0]") -> Path:
     """The folder of a scenario of go 1.10.0, with a push and a call, in long words."""
     judged = JudgedClient(name="go", version="1.10.0", variant=None, follows=FOLLOWS)
-    one = decision("A42-RING-05", FAILED)
+    failed = decision("A42-RING-05", FAILED)
     made = Record(
         scenario=name,
         clauses=("A42-RING-05",),
         client=judged,
         seed=seed,
         seconds=1,
-        decisions=(one,),
+        decisions=(failed,),
     )
     evidence.write(folder, made)
     pushed = {"event": "Response", "at": 1, "kind": "cluster", "version": "1", "fault": LONG}

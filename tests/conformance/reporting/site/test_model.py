@@ -42,7 +42,7 @@ def test_names_of_files_are_plain_and_none_is_taken_twice() -> None:
 
 def test_each_row_says_what_each_run_does() -> None:
     said = {
-        row.clause.id: [verdict_words(one) if one else None for one in row.results]
+        row.clause.id: [verdict_words(result) if result else None for result in row.results]
         for row in SITE.rows
     }
     assert said == {
@@ -62,7 +62,7 @@ def test_since_which_version_is_told() -> None:
         ("go 1.8.0", ("A42-RING-07",)),
         ("go 1.10.0", ("A42-RING-07",)),
     )
-    told = [one.failure for client in pages["A42-RING-05"].clients for one in client.told]
+    told = [cell.failure for client in pages["A42-RING-05"].clients for cell in client.told]
     assert told[:3] == ["go-1.8.0-A42-RING-05.html", "", "go-1.10.0-A42-RING-05.html"]
 
 
@@ -95,7 +95,7 @@ def test_what_no_baseline_knows_comes_first() -> None:
         "A42-RING-05": msgspec.structs.replace(both.clauses["A42-RING-05"], expected=True),
     }
     made = site([("a", report(msgspec.structs.replace(both, clauses=known)))], CATALOGUE)
-    order = [one.clause.id for one in made.failures]
+    order = [failure.clause.id for failure in made.failures]
     assert order == ["A42-RING-06", "A42-RING-08", "A42-RING-05"]
 
 

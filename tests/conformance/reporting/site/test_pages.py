@@ -36,7 +36,7 @@ def parsed(path: Path) -> Any:
 
 
 def elements(tree: Any, *tags: str) -> Iterator[Any]:
-    return (one for one in tree.iter() if one.tag in tags)
+    return (element for element in tree.iter() if element.tag in tags)
 
 
 def test_every_page_is_html_and_every_link_leads_somewhere(folder: Path) -> None:
@@ -51,7 +51,7 @@ def test_every_page_is_html_and_every_link_leads_somewhere(folder: Path) -> None
                 continue
             there = (page.parent / target).resolve()
             assert there.is_file(), f"{page.name}: {link.get('href')}"
-            ids = {one.get("id") for one in parsed(there).iter()} if place else {place}
+            ids = {element.get("id") for element in parsed(there).iter()} if place else {place}
             assert place in ids
 
 
@@ -60,7 +60,9 @@ def test_nothing_of_a_client_is_more_than_text(folder: Path) -> None:
         text = page.read_text("utf-8")
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e]", text), page
         scripts = list(elements(parsed(page), "script", "img", "iframe", "object", "embed"))
-        assert [one.tag for one in scripts] == (["script"] if page.name == "index.html" else [])
+        assert [script.tag for script in scripts] == (
+            ["script"] if page.name == "index.html" else []
+        )
         assert "{{ 7 * 7 }}" in text or NASTY not in text
 
 
@@ -69,7 +71,7 @@ def test_tables_say_what_their_cells_are(folder: Path) -> None:
         for table in elements(parsed(page), "table"):
             heads = list(elements(table, "th"))
             assert heads
-            assert all(one.get("scope") for one in heads), page
+            assert all(head.get("scope") for head in heads), page
 
 
 def test_the_first_page_is_small_enough_for_twelve_runs(tmp_path: Path) -> None:
@@ -100,8 +102,8 @@ def luminance(colour: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def contrast(one: str, other: str) -> float:
-    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+def contrast(color: str, other: str) -> float:
+    high, low = sorted((luminance(color), luminance(other)), reverse=True)
     return (high + 0.05) / (low + 0.05)
 
 
@@ -181,15 +183,15 @@ def test_a_site_with_a_link_in_it_is_left_alone(tmp_path: Path, name: str) -> No
     elsewhere = tmp_path / "elsewhere"
     (tmp_path / "site" / name).rename(elsewhere)
     (tmp_path / "site" / name).symlink_to(elsewhere)
-    before = {one: one.stat().st_mtime_ns for one in [elsewhere, *elsewhere.rglob("*")]}
+    before = {path: path.stat().st_mtime_ns for path in [elsewhere, *elsewhere.rglob("*")]}
     with pytest.raises(Occupied, match="is a link"):
         write(made, tmp_path / "site", CATALOGUE)
-    assert {one: one.stat().st_mtime_ns for one in [elsewhere, *elsewhere.rglob("*")]} == before
+    assert {path: path.stat().st_mtime_ns for path in [elsewhere, *elsewhere.rglob("*")]} == before
 
 
 def test_the_command(tmp_path: Path) -> None:
-    for name, one in reports():
-        write_json(one, tmp_path / name)
+    for name, written in reports():
+        write_json(written, tmp_path / name)
     names = [str(tmp_path / name) for name, _ in reports()]
     ended = CliRunner().invoke(main, ["site", str(tmp_path / "site"), *names])
     assert ended.exit_code == 0

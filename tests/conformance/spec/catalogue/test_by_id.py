@@ -56,8 +56,8 @@ def modules(*folders: Path) -> tuple[Module, ...]:
 def told_of_fields(rules: type) -> dict[str, str]:
     """What stands below the fields of a class, and of those that it is made of."""
     told: dict[str, str] = {}
-    for one in rules.__mro__[:-1]:
-        (declaration,) = ast.parse(textwrap.dedent(inspect.getsource(one))).body
+    for base in rules.__mro__[:-1]:
+        (declaration,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
         assert isinstance(declaration, ast.ClassDef)
         for field, below in zip(declaration.body, declaration.body[1:], strict=False):
             if isinstance(field, ast.AnnAssign) and isinstance(below, ast.Expr):
@@ -86,13 +86,13 @@ def replaced(mutant: Mutant) -> Iterator[tuple[str, str]]:
 def test_rules_name_the_clauses_of_their_mutants() -> None:
     """Where a mutant replaces several rules at once, one of them: the others only help it."""
     silent = []
-    for one in declared_mutants():
-        module, _, name = one.place.partition(":")
+    for row in declared_mutants():
+        module, _, name = row.place.partition(":")
         rules = dict(replaced(getattr(importlib.import_module(module), name)))
-        if one.clause not in {each for told in rules.values() for each in ID.findall(told)}:
+        if row.clause not in {each for told in rules.values() for each in ID.findall(told)}:
             silent.append(
-                f"The mutant {one.id} breaks {one.clause} by replacing {' and '.join(rules)}: name "
-                f"{one.clause} in the docstring of that rule, as the edition {one.edition} has it."
+                f"The mutant {row.id} breaks {row.clause} by replacing {' and '.join(rules)}: name "
+                f"{row.clause} in the docstring of that rule, as the edition {row.edition} has it."
             )
     assert not silent
 

@@ -140,7 +140,7 @@ def test_order_of_the_texts_is_kept() -> None:
 
 def test_each_row_is_decided_or_says_what_it_awaits() -> None:
     """A clause that no scenario decides is in no report: nobody may take it for one that holds."""
-    decided = {each for one in scenarios().values() for each in one.clauses}
+    decided = {each for scenario in scenarios().values() for each in scenario.clauses}
     wrong = [
         f"{row.id}: a scenario decides it, so take `awaits` away."
         if row.awaits

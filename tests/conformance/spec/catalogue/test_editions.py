@@ -21,7 +21,9 @@ from conformance.spec.catalogue import (
     load,
 )
 
-WITHOUT_ROWS = [one.id for one in load().editions if one.text == one.id and not one.files][:-1]
+WITHOUT_ROWS = [
+    edition.id for edition in load().editions if edition.text == edition.id and not edition.files
+][:-1]
 """Texts of gRPC's that can be stated, and say nothing yet."""
 
 
@@ -44,9 +46,9 @@ def clause(new_in: str | None = None, clause_id: str = "A42-HASH-01", **wordings
 def test_texts_stand_in_the_order_of_their_first_dates() -> None:
     # A62 is older than A61, and stands behind it. Nothing rewords a clause of both.
     begun: dict[str, dt.date] = {}
-    for one in load().editions:
-        if one.date is not None and one.adds_to is None:
-            begun.setdefault(one.text, one.date)
+    for edition in load().editions:
+        if edition.date is not None and edition.adds_to is None:
+            begun.setdefault(edition.text, edition.date)
     late = begun.pop("A62")
     assert list(begun.values()) == sorted(begun.values())
     assert not [row for row in load() if {"A61", "A62"} <= set(row.wordings)]
@@ -55,25 +57,25 @@ def test_texts_stand_in_the_order_of_their_first_dates() -> None:
 
 def test_a_text_is_younger_than_its_first_wording_and_older_than_what_was_added() -> None:
     editions = load().editions
-    for one in editions:
-        now = editions[one.text].date
-        if one.date is not None and now is not None:
-            assert one.date < now or not one.first_wording_of, one.id
-            assert one.date > now or not one.adds_to, one.id
+    for edition in editions:
+        now = editions[edition.text].date
+        if edition.date is not None and now is not None:
+            assert edition.date < now or not edition.first_wording_of, edition.id
+            assert edition.date > now or not edition.adds_to, edition.id
 
 
 def test_envoys_ways_stand_last() -> None:
     *texts, last = load().editions
     assert last.id == ENVOY
-    assert all(one.date and one.commit for one in texts)
+    assert all(text.date and text.commit for text in texts)
 
 
 def test_each_wording_can_be_read_where_it_is() -> None:
     editions = load().editions
     places = "https://github.com/grpc/proposal/blob"
-    for one in editions:
-        link = editions.link(one.id)
-        assert link.startswith(f"{places}/{one.commit}/{one.text}-") or one.id == ENVOY
+    for edition in editions:
+        link = editions.link(edition.id)
+        assert link.startswith(f"{places}/{edition.commit}/{edition.text}-") or edition.id == ENVOY
     assert editions.link(ENVOY) == editions.link("A1") == ""
 
 
@@ -110,7 +112,7 @@ def only_a42(folder: Path) -> None:
     listed = r"^files = \[[^\]]*\]\n"
     written = documents.read_text("utf-8")
     kept = re.sub(
-        listed, lambda one: one[0] if "'a42/" in one[0] else "", written, flags=re.MULTILINE
+        listed, lambda row: row[0] if "'a42/" in row[0] else "", written, flags=re.MULTILINE
     )
     documents.write_text(kept, "utf-8")
 
@@ -248,12 +250,16 @@ def test_a_part_may_span_several_areas() -> None:
     timer, data, errors = (
         clause(clause_id=f"A88-{area}-01", A88="x") for area in ("TIMER", "DATA", "ERR")
     )
-    assert [edition_for(one, {"A88-XDS"}) for one in (timer, data, errors)] == ["A88", "A88", None]
+    assert [edition_for(edition, {"A88-XDS"}) for edition in (timer, data, errors)] == [
+        "A88",
+        "A88",
+        None,
+    ]
     assert edition_for(errors, {"A88"}) == "A88"
 
 
 def test_the_parts_of_a_text_make_the_whole() -> None:
-    keys, header, whole = (load().worded_by(one) for one in ("A76-KEY", "A76-REQ", "A76"))
+    keys, header, whole = (load().worded_by(edition) for edition in ("A76-KEY", "A76-REQ", "A76"))
     assert keys
     assert header
     assert (*keys, *header) == whole
@@ -283,7 +289,7 @@ def test_editions_of_the_reference_clients(
     row, manifest = load()[clause_id], find("reference").manifest
     variants = ("seed-2021", "seed", "modern")
     stated = [manifest.editions_of("1.0.0", variant) for variant in variants]
-    assert [edition_for(row, one) for one in stated] == [seed_2021, seed, modern]
+    assert [edition_for(row, edition) for edition in stated] == [seed_2021, seed, modern]
 
 
 # Broken lists: one sentence that names the edition.
@@ -346,7 +352,7 @@ def test_a_bad_entry_is_named(tmp_path: Path, what: str, instead: str, says: str
 
 
 def test_entries_in_the_wrong_order_are_named(tmp_path: Path) -> None:
-    first, text, part, envoy = ("[[edition]]" + one for one in GIVEN.split("[[edition]]")[1:])
+    first, text, part, envoy = ("[[edition]]" + table for table in GIVEN.split("[[edition]]")[1:])
     for listed, says in (
         ([text, first, part, envoy], "A42-2021: it must stand before A42."),
         ([first, part, text, envoy], "A42-KEY: it must stand behind A42."),

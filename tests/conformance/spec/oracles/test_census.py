@@ -200,7 +200,7 @@ def test_chance_rarely_looks_hashed(met: list[int]) -> None:
     passed = 0
     for _ in range(500):
         rng.shuffle(answers)
-        passed += sum(one != other for one, other in itertools.pairwise(answers)) <= most
+        passed += sum(answer != other for answer, other in itertools.pairwise(answers)) <= most
     assert passed <= 0.2 * 500
     assert most > 0
 

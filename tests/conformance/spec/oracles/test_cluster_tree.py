@@ -22,8 +22,10 @@ DNS = Leaf()
 
 def made_of(**below: str) -> dict[str, Cluster]:
     """Aggregates by name; every other name that they list in small letters is a leaf of EDS."""
-    clusters: dict[str, Cluster] = {name: Aggregate(tuple(one)) for name, one in below.items()}
-    names = {name for one in below.values() for name in one if name.islower()}
+    clusters: dict[str, Cluster] = {
+        name: Aggregate(tuple(children)) for name, children in below.items()
+    }
+    names = {name for children in below.values() for name in children if name.islower()}
     return {name: Leaf(service_name=name) for name in names} | clusters
 
 

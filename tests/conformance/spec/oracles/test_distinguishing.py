@@ -44,7 +44,9 @@ def unless(wrong: Callable[[int], bool]) -> Way:
 def test_each_wrong_way_shows_in_so_many(wrong: dict[str, Way], each: int) -> None:
     chosen = values_telling([parity], wrong, VALUES, each=each)
     hashes = [xxh64(value) for value in chosen]
-    assert all(sum(way(one) != parity(one) for one in hashes) >= each for way in wrong.values())
+    assert all(
+        sum(way(hash_) != parity(hash_) for hash_ in hashes) >= each for way in wrong.values()
+    )
     assert len(chosen) <= each * len(wrong)
 
 
@@ -53,7 +55,7 @@ def test_each_wrong_way_is_told_from_each_that_is_right() -> None:
     rights = [parity, unless(lambda value: value % 4 == 0)]
     wrong = unless(lambda value: value % 8 == 0)
     hashes = [xxh64(value) for value in values_telling(rights, {"wrong": wrong}, VALUES)]
-    assert all(sum(wrong(one) != way(one) for one in hashes) >= SEVERAL for way in rights)
+    assert all(sum(wrong(hash_) != way(hash_) for hash_ in hashes) >= SEVERAL for way in rights)
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_what_a_header_policy_sees(metadata: Metadata, name: str, seen: tuple[st
 
 
 @pytest.mark.parametrize(
-    ("several", "one", "two"),
+    ("several", "first", "two"),
     [
         ("joined", xxh64("b"), xxh64("b,a")),
         ("first", xxh64("b"), xxh64("b")),
@@ -74,10 +74,10 @@ def test_what_a_header_policy_sees(metadata: Metadata, name: str, seen: tuple[st
         ("sorted", xxh64("b"), xxh64("b", xxh64("a"))),
     ],
 )
-def test_several_values_of_a_header(several: SeveralValues, one: int, two: int) -> None:
+def test_several_values_of_a_header(several: SeveralValues, first: int, two: int) -> None:
     policy = HeaderPolicy(name="session", several=several)
     both = [("session", "b"), ("x", "-"), ("session", "a")]
-    assert request_hash([policy], both[:1], terminal="A42") == one
+    assert request_hash([policy], both[:1], terminal="A42") == first
     assert request_hash([policy], both, terminal="A42") == two
     assert request_hash([policy], [("x", "-")], terminal="A42") is None
 

@@ -86,13 +86,13 @@ def test_weights_are_multiplied_as_in_the_texts_example() -> None:
 
 
 def test_normalised_weights_are_products_of_truncated_shares() -> None:
-    one = Fraction(2**31)
+    unit = Fraction(2**31)
     localities = [locality("1", 1, A=1, B=2), locality("2", 6, C=5)]
-    third, two_thirds = math.floor(one / 3), math.floor(one * 2 / 3)
-    seventh, six_sevenths = math.floor(one / 7), math.floor(one * 6 / 7)
+    third, two_thirds = math.floor(unit / 3), math.floor(unit * 2 / 3)
+    seventh, six_sevenths = math.floor(unit / 7), math.floor(unit * 6 / 7)
     assert [each.weight for each in weights(localities, "A113")] == [
-        math.floor(Fraction(third * seventh) / one),
-        math.floor(Fraction(two_thirds * seventh) / one),
+        math.floor(Fraction(third * seventh) / unit),
+        math.floor(Fraction(two_thirds * seventh) / unit),
         six_sevenths,
     ]
 
@@ -297,7 +297,7 @@ def scanned(entries: Sequence[tuple[int, str]], value: int, search: str) -> str:
 @given(
     endpoint_lists(most=4),
     configs(),
-    st.sampled_from([one for one in VARIANTS if one.sizing == "at least"]),
+    st.sampled_from([variant for variant in VARIANTS if variant.sizing == "at least"]),
     st.lists(st.integers(0, SPACE - 1), min_size=1, max_size=10),
 )
 def test_pick_is_a_linear_scan_of_a_naive_ring(
@@ -460,7 +460,9 @@ def test_the_odd_entry_is_anybodys(
 ) -> None:
     listed = tuple(endpoint(f"127.0.0.1:{8000 + at}", each) for at, each in enumerate(given))
     found = dealings(listed, config)
-    assert {tuple(each[one.address] for one in listed) for each in found} == dealt
+    assert {
+        tuple(each[listed_endpoint.address] for listed_endpoint in listed) for each in found
+    } == dealt
 
 
 @given(endpoint_lists(), configs(), st.randoms(use_true_random=False))
@@ -534,7 +536,7 @@ def test_who_comes_next_is_who_would_be_first_if_the_failed_were_not_there() -> 
     ring, without = build(several, config), build(several[1:], RingConfig(48))
     failed = several[0].address
     hashes = [xxh64(str(number)) for number in range(400)]
-    assert without.counts() == {one.address: 16 for one in several[1:]}
+    assert without.counts() == {listed_endpoint.address: 16 for listed_endpoint in several[1:]}
     assert [ring.pick(value, [failed]) for value in hashes] == list(map(without.pick, hashes))
     assert any(ring.pick(value) == failed for value in hashes)
 
@@ -620,7 +622,7 @@ def test_rings_that_are_larger_by_far_are_told_too(more: int) -> None:
     places = [locality("one", 1, **{f"127.0.0.1:{port}": 1 for port in ports})]
     telling = values_telling_sizes(places, RingConfig(1024), values)
     right, larger = (build_for(places, RingConfig(1024 + n), Candidate()) for n in (0, 4 * more))
-    assert sum(right.pick(xxh64(one)) != larger.pick(xxh64(one)) for one in telling) >= 3
+    assert sum(right.pick(xxh64(value)) != larger.pick(xxh64(value)) for value in telling) >= 3
 
 
 def test_nothing_tells_the_size_of_a_ring_of_one_endpoint() -> None:
